@@ -1,0 +1,58 @@
+// The seam to the file system. Everything that must survive a crash goes through it, so that tests
+// can fail the N-th call, write short, or drop what was not synced.
+//
+// All functions throw Error: kEnvironment ("cannot write …: No space left on device"), with path
+// and errno text. They retry EINTR and continue short writes. A failed fsync is final: the pages
+// may be gone, so the caller gives the file up and never syncs it again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/core/bytes.h"
+
+namespace lockstep {
+
+// An open file; closed by the destructor (an error on close is reported by `sync`, never lost: call
+// it).
+class File {
+ public:
+  virtual ~File() = default;
+  virtual void write_at(std::uint64_t offset, ByteView bytes) = 0;
+  virtual void append(ByteView bytes) = 0;
+  virtual std::size_t read_at(std::uint64_t offset,
+                              MutableByteView into) = 0;  // short only at the end
+  virtual std::uint64_t size() = 0;
+  virtual void truncate(std::uint64_t size) = 0;
+  virtual void sync() = 0;  // fsync
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual std::unique_ptr<File> create_new(
+      const std::filesystem::path& path) = 0;  // O_EXCL, O_NOFOLLOW
+  virtual std::unique_ptr<File> open_read(const std::filesystem::path& path) = 0;    // O_NOFOLLOW
+  virtual std::unique_ptr<File> open_append(const std::filesystem::path& path) = 0;  // creates
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  virtual void remove(const std::filesystem::path& path) = 0;  // absent is fine
+  virtual void sync_directory(const std::filesystem::path& path) = 0;
+  virtual bool exists(const std::filesystem::path& path) = 0;
+  virtual void create_directories(const std::filesystem::path& path) = 0;
+  virtual std::vector<std::string> list(
+      const std::filesystem::path& path) = 0;  // names sorted by byte
+};
+
+// The real one.
+FileSystem& real_file_system();
+
+// Whole files. `publish` is the only way a finished file gets its name: temporary file beside it,
+// write, fsync, rename, fsync of the directory. Leaves the old file (or none) on any failure.
+Bytes read_file(FileSystem& fs, const std::filesystem::path& path);
+std::string read_text(FileSystem& fs, const std::filesystem::path& path);
+void publish(FileSystem& fs, const std::filesystem::path& path, ByteView bytes);
+
+}  // namespace lockstep

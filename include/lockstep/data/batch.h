@@ -1,0 +1,23 @@
+// A batch: consecutive draws of the sample stream, decoded.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/core/ids.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/data/order.h"
+
+namespace lockstep::data {
+
+struct Batch {
+  Draw first;                 // draws [first, first + count)
+  std::int64_t count = 0;     // samples
+  std::vector<float> values;  // [count][sample_shape], in draw order
+};
+
+// A pure function of its arguments. A rank asks only for the draws of its own block of lanes.
+// Bits: data set, order, first, count.
+Batch assemble(const Dataset& dataset, const Order& order, Draw first, std::int64_t count);
+
+}  // namespace lockstep::data

@@ -1,0 +1,38 @@
+// A data set: a fixed list of samples with a content hash, which the ledger carries.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lockstep/core/ids.h"
+#include "lockstep/data/options.h"
+#include "lockstep/hash/sha256.h"
+
+namespace lockstep::data {
+
+// Const and thread-safe: the prefetch thread and the training thread read at the same time.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual std::int64_t size() const = 0;  // samples, >= 1
+
+  // Images: {h, w, c}. Points: {2}.
+  virtual const std::vector<std::int64_t>& sample_shape() const = 0;
+
+  // Names the content, not the file: the same samples out of another container have the same hash.
+  virtual const hash::Digest& hash() const = 0;
+
+  // Writes the sample_values() floats of one sample, row-major, roughly in [-1, 1].
+  // LOCKSTEP_ASSERTs 0 <= sample < size(). Bits: content, sample.
+  virtual void read(Sample sample, float* out) const = 0;
+
+  std::int64_t sample_values() const;  // product of sample_shape()
+};
+
+// Opens what the options name. Throws Error(kData) with the path if a file is missing, damaged, not
+// of a known format, or larger than its format allows; Error(kUsage) for an impossible kind.
+std::unique_ptr<Dataset> open(const Options& options);
+
+}  // namespace lockstep::data

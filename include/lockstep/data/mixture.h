@@ -1,0 +1,35 @@
+// Toy data: a mixture of Gaussians on a ring, points in the plane; a GAN that drops modes shows it
+// here.
+//
+//   sample i: mode k = draw_below(stream, i, word 2, modes); centre = radius * (cos, sin)(2 pi k /
+//   modes) in binary64 by numerics::host, rounded to binary32; point = fma(stddev, z, centre) with
+//   z the normals 0 and 1 at position i. Stream: stream(seed, "data/mixture"). (Word 2: the normals
+//   use 0, 1.)
+#pragma once
+
+#include "lockstep/data/dataset.h"
+#include "lockstep/numerics/philox.h"
+
+namespace lockstep::data {
+
+class Mixture : public Dataset {
+ public:
+  explicit Mixture(const MixtureOptions& options);
+
+  std::int64_t size() const override { return options_.count; }
+  const std::vector<std::int64_t>& sample_shape() const override { return sample_shape_; }
+  const hash::Digest& hash() const override { return hash_; }  // of the parameters, as text
+  void read(Sample sample, float* out) const override;
+
+  const std::vector<float>& centres() const { return centres_; }  // [modes][2]
+
+ private:
+  MixtureOptions options_;
+  std::vector<std::int64_t> sample_shape_{2};
+  std::vector<float> centres_;
+  float stddev_;
+  numerics::Stream stream_;
+  hash::Digest hash_;
+};
+
+}  // namespace lockstep::data

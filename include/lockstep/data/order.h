@@ -1,0 +1,40 @@
+// In which order samples are drawn: epoch after epoch, each a keyed permutation of all samples that
+// can be evaluated at any place. So the data cursor is one integer, and any rank finds its samples.
+//
+// Permutation of [0, n) for (key, epoch), order version 1:
+//   n = 1: the identity. Otherwise bits = max(2, ceil(log2 n)), low = (bits + 1) / 2, high = bits -
+//   low; x = H * 2^low + L. Eight rounds r = 0..7:
+//     r even: H ^= F(r, L) mod 2^high        r odd: L ^= F(r, H) mod 2^low
+//     F(r, v) = word 0 of philox(key, (v, epoch low word, epoch high word, r))
+//   Each round can be undone, so this permutes [0, 2^bits); while the result is >= n it is fed
+//   through again (cycle walking; fewer than two passes on average), which leaves a permutation of
+//   [0, n).
+#pragma once
+
+#include <cstdint>
+
+#include "lockstep/core/ids.h"
+#include "lockstep/numerics/philox.h"
+
+namespace lockstep::data {
+
+// Element `index` of the permutation. LOCKSTEP_ASSERTs 1 <= n <= 2^62, 0 <= index < n.
+std::int64_t permute(numerics::PhiloxKey key, std::uint64_t epoch, std::int64_t n,
+                     std::int64_t index);
+
+// The endless stream of draws over a data set of n samples: draw d is element d % n of epoch d / n.
+// Nothing is dropped: a batch may straddle two epochs. Bits: key, n, draw.
+class Order {
+ public:
+  // `stream` is conventionally stream(run.seed, "data/order"); only its key is used.
+  Order(const numerics::Stream& stream, std::int64_t n);
+
+  Sample sample_at(Draw draw) const;  // draw >= 0
+  std::int64_t epoch_of(Draw draw) const { return draw.value / n_; }
+
+ private:
+  numerics::PhiloxKey key_;
+  std::int64_t n_;
+};
+
+}  // namespace lockstep::data

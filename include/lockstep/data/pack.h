@@ -1,0 +1,35 @@
+// The packed data file: all images of a data set in one canonical HDF5 file, made by `lockstep
+// pack`.
+//
+//   /images            u8 [n, h, w, c], contiguous
+//   attributes of /    format = "lockstep images", version = 1, content_hash = 64 hexadecimal
+//   digits,
+//                      stamp = "lockstep images 1 <n> <h> <w> <c> <content_hash>"
+//
+// The same images give the same bytes of file on every machine and with every version of HDF5. So
+// the reader does without HDF5, which is not safe on hostile files: it finds the stamp in the raw
+// bytes, makes the file's skeleton anew from it, and accepts the file only if every byte outside
+// the images is that of the skeleton and the images have the content hash. Any changed byte is
+// found. h5py and others read the file as usual.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "lockstep/data/images.h"
+
+namespace lockstep::data {
+
+// Writes the file (temporary name, fsync, rename). Replaces an old one. Throws Error(kEnvironment)
+// if it cannot be written.
+void write_pack(const std::filesystem::path& path, const Images& images);
+
+// Begins with HDF5's signature. Throws Error(kData) if it cannot be read.
+bool is_pack(const std::filesystem::path& path);
+
+// Throws Error(kData) with the path if the file is not a packed data file, is truncated or damaged,
+// has sizes that checked_image_bytes refuses, or if its images do not have the content hash it
+// states.
+std::unique_ptr<Images> read_pack(const std::filesystem::path& path);
+
+}  // namespace lockstep::data

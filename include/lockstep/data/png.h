@@ -1,0 +1,54 @@
+// PNG pictures: 8-bit grey or RGB.
+//
+// What is written is canonical: signature, IHDR, one tEXt chunk a provenance pair, one IDAT of
+// stored (uncompressed) deflate blocks of 65535 bytes with filter 0 in every row, IEND. No
+// encoder's choices are left, so the bytes are the same with every version of zlib and libpng.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/core/bytes.h"
+
+namespace lockstep::data {
+
+struct Picture {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::int64_t channels = 1;         // 1 grey, 3 RGB
+  std::vector<std::uint8_t> pixels;  // [height][width][channels]
+
+  bool operator==(const Picture&) const = default;
+};
+
+using Provenance = std::vector<std::pair<std::string, std::string>>;  // key, value: printable ASCII
+
+inline constexpr std::int64_t kMaxPictureSide =
+    65535;  // pixels; larger is refused, read or written
+
+// LOCKSTEP_ASSERTs a consistent picture (sides 1..kMaxPictureSide, fewer than 2^30 bytes), keys
+// of 1..79 characters. Bits: the arguments.
+Bytes write_png(const Picture& picture, const Provenance& provenance);
+
+// Decodes by libpng any 8-bit grey or RGB PNG, ours or not. `name` (a path) stands in the error's
+// line. Throws Error(kData) for anything else: alpha, palette, 16 bits, damage, sides beyond the
+// limit.
+Picture read_png(ByteView png, const std::string& name);
+
+struct PngFault {
+  std::string chunk;         // "signature", "IHDR", "IDAT", … or "end of file"
+  std::uint64_t offset = 0;  // of that chunk in the file, in bytes
+  std::string what;          // one line
+};
+
+// Looks for damage, strictly: signature, order and CRC of every chunk, a complete zlib stream of
+// exactly the picture's size with its Adler-32, nothing behind IEND. Finds any single changed byte.
+std::optional<PngFault> check_png(ByteView png);
+
+// The tEXt pairs of an undamaged file, in order. Throws Error(kCorrupt) naming the fault otherwise.
+Provenance read_provenance(ByteView png);
+
+}  // namespace lockstep::data

@@ -1,0 +1,51 @@
+// SHA-256 and its 32-byte result: what roots, chains, ids and signatures are made of.
+//
+// Bits: of the input bytes only. Speed: about 1.5-2 GB/s on one core with SHA instructions.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lockstep/core/bytes.h"
+
+namespace lockstep::hash {
+
+// Ordered by bytes. Default: all zero, which is no value's hash as far as anybody knows.
+struct Digest {
+  std::array<std::byte, 32> bytes{};
+
+  std::string hex() const;                        // 64 lower-case digits
+  static Digest from_hex(std::string_view text);  // throws Error(kCorrupt) on anything else
+  ByteView view() const { return bytes; }
+
+  auto operator<=>(const Digest&) const = default;
+};
+
+// Incremental: SHA-256 of all bytes given to `update`, in order.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  Sha256& update(ByteView bytes);
+  Digest finish();  // and starts anew
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+Digest sha256(ByteView bytes);
+
+// SHA-256 over u64 length (little-endian) and bytes of each part: injective, so ("ab","c") and
+// ("a","bc") differ. For ids made of several texts.
+Digest digest_of_parts(std::initializer_list<ByteView> parts);
+
+}  // namespace lockstep::hash

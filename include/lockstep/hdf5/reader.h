@@ -1,0 +1,57 @@
+// Reading canonical files, distrustfully.
+//
+// HDF5 is not safe on hostile files. So: verify the raw bytes first (a hash from a trusted place)
+// and hand those very bytes to the Reader; it never opens a path. It then accepts only what
+// hdf5/canonical.h writes: our superblock, hard links, groups and contiguous data sets of three
+// types, no filters, external or virtual storage, user-defined types, unlimited dimensions, sizes
+// that overflow, extents outside the file or over each other. Plug-ins of HDF5 are switched off.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/core/bytes.h"
+#include "lockstep/core/error.h"
+#include "lockstep/hdf5/canonical.h"
+
+namespace lockstep::hdf5 {
+
+class Reader {
+ public:
+  // image: the whole file; must outlive the Reader (nothing is copied). name: for messages.
+  // failure: code of the Error for a file that is not accepted, kCorrupt for evidence, kData for
+  // data sets. Everything is checked here, at once; HDF5 is closed again when the constructor
+  // returns.
+  Reader(ByteView image, std::string name, Code failure = Code::kCorrupt);
+
+  // In file order (creation order, depth first): the specs that the file was written with, if no
+  // group was left and entered again.
+  const std::vector<DatasetSpec>& datasets() const { return datasets_; }
+  const std::vector<Extent>& extents() const { return extents_; }
+  const std::vector<Attribute>& attributes() const { return attributes_; }
+
+  // The bytes of data set i, inside `image`.
+  ByteView data(std::size_t i) const;
+
+  // By name; throws (with `failure`) if absent, or not of this type.
+  std::size_t find(std::string_view path) const;
+  ByteView data(std::string_view path, Type type, const std::vector<std::int64_t>& shape) const;
+  const std::string& text(std::string_view attribute) const;
+  std::int64_t integer(std::string_view attribute) const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const;
+  const Attribute& attribute(std::string_view name) const;
+
+  ByteView image_;
+  std::string name_;
+  Code failure_;
+  std::vector<DatasetSpec> datasets_;
+  std::vector<Extent> extents_;
+  std::vector<Attribute> attributes_;
+};
+
+}  // namespace lockstep::hdf5

@@ -1,0 +1,71 @@
+// Reading, appending to and comparing whole ledgers.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/core/file_system.h"
+#include "lockstep/ledger/format.h"
+
+namespace lockstep::ledger {
+
+struct Ledger {
+  Header header;
+  std::vector<Entry> entries;  // entries[i] is step i + 1
+
+  // Chain of the last line: whoever knows it can check the whole file.
+  const hash::Digest& chain() const {
+    return entries.empty() ? header.chain : entries.back().chain;
+  }
+  bool operator==(const Ledger& other) const { return chain() == other.chain(); }
+};
+
+// What a last line without LF means: a write that was cut short by a crash, or damage.
+enum class TornTail { kRefuse, kDrop };
+
+// Throws Error(kCorrupt), "<name>:<line>: step N: what is wrong", for the first line that is not
+// canonical, does not continue the steps 1, 2, 3, ... or does not continue the chain; the message
+// says whether the line was changed, dropped, repeated or moved, as far as the text tells. A file
+// cut at the end of a line is a valid shorter ledger: what shows the cut is a checkpoint or a known
+// chain.
+Ledger parse(std::string_view text, const std::string& name, TornTail torn = TornTail::kRefuse);
+Ledger read(FileSystem& fs, const std::filesystem::path& path, TornTail torn = TornTail::kRefuse);
+
+// Where two runs part. Nothing if one is a prefix of the other.
+struct Difference {
+  Step step;         // 0: the headers differ
+  std::string what;  // "recipe", "data", "semantics", or as difference(Entry, Entry)
+};
+std::optional<Difference> first_difference(const Ledger& a, const Ledger& b);
+
+// The one writer of a run's ledger. Not for use by several threads.
+class Writer {
+ public:
+  // Creates the ledger (header line, published and durable), or opens an existing one: reads and
+  // checks all of it (Error(kCorrupt)), drops a torn last line from the file, and refuses another
+  // header: Error(kUsage) for another recipe or semantics, Error(kData) for other data.
+  Writer(FileSystem& fs, std::filesystem::path path, const Header& header);
+
+  // What stands in the ledger: on opening, the steps that an earlier attempt already did.
+  const Ledger& ledger() const { return ledger_; }
+
+  // A step that stands there already (recomputed after a resume) is compared and nothing is
+  // written: returns the difference, a finding, or nothing if they agree. The next new step is
+  // appended (visible to readers at once, durable after `sync`). Other steps are a bug of the
+  // caller.
+  std::optional<Difference> record(Entry entry);
+
+  // fsync. After an Error from here or from `record` the file may end in a torn line: open anew.
+  void sync();
+
+ private:
+  std::filesystem::path path_;
+  Ledger ledger_;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace lockstep::ledger

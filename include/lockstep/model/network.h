@@ -1,0 +1,96 @@
+// Networks: modules over the lane-aware ops. Sampling and training use the same forward.
+//
+// A layer's parameters live in the parameter graph; a forward pass brings them into the lane graph
+// by context.enter(parameter), once a use. Tensors computed from parameters alone (spectral norm's
+// W/sigma) are made in `prepare`, once a phase, the same on every rank.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/lane/context.h"
+#include "lockstep/model/options.h"
+
+namespace lockstep::model {
+
+using at::Tensor;
+using lane::Context;
+
+// How a tensor gets its first values, drawn from stream "init/<role>/<path>", position 0.
+struct Init {
+  enum Kind { kConstant, kUniform, kNormal } kind = kConstant;
+  float value =
+      0;  // the constant; the bound of a uniform on [-value, value); the deviation of a normal
+};
+
+struct NamedTensor {
+  std::string path;  // "down0.block1.conv1.weight"
+  Tensor tensor;
+};
+
+// Base of layers and networks: torch::nn::Module for the tree of names, plus first values.
+class Layer : public torch::nn::Module {
+ public:
+  using torch::nn::Module::Module;
+  // Once a phase, before any forward: tensors of the parameter graph. `trained`: this network is
+  // the phase's own. Network::prepare calls it for every layer. Collective: no. Bits: parameters,
+  // buffers.
+  virtual void prepare(bool /*trained*/) {}
+
+ protected:
+  Tensor parameter(const std::string& name, at::IntArrayRef sizes,
+                   Init init);  // requires gradients
+  Tensor buffer(const std::string& name, at::IntArrayRef sizes,
+                Init init);  // state without gradient
+
+ private:
+  friend class Network;
+  std::vector<std::pair<std::string, Init>> inits_;
+};
+
+class Network : public Layer {
+ public:
+  using Layer::Layer;
+  // Prepares every layer, and lets parameters require gradients exactly if `trained`: a frozen
+  // network records nothing for its own weights.
+  void prepare(bool trained) final;
+  // In registration order, depth first: the order of state, evidence and files.
+  std::vector<NamedTensor> parameters_in_order() const;
+  std::vector<NamedTensor> buffers_in_order() const;
+  // First values of all parameters and buffers. Bits: seed, role, paths, shapes.
+  void initialize(std::int64_t seed, const std::string& role);
+  // Multiply-adds of a forward pass of one sample, times two.
+  virtual double forward_flops() const = 0;
+};
+
+// x [N, H, W, C], t [N] (timesteps as floats) -> like x
+class Denoiser : public Network {
+ public:
+  using Network::Network;
+  virtual Tensor forward(Context& context, const Tensor& x, const Tensor& t) = 0;
+};
+
+// z [N, latent] -> [N, ...sample shape]
+class Generator : public Network {
+ public:
+  using Network::Network;
+  virtual std::int64_t latent() const = 0;
+  virtual Tensor forward(Context& context, const Tensor& z, bool trained) = 0;
+};
+
+// x [N, ...sample shape] -> logits [N]
+class Discriminator : public Network {
+ public:
+  using Network::Network;
+  virtual Tensor forward(Context& context, const Tensor& x) = 0;
+};
+
+// The explicit table: one line a kind. `sample_shape`: [H, W, C] or [D]. Values are not
+// initialised. Throws Error(kUsage) with the field's name for options that do not fit together.
+std::shared_ptr<Network> make_network(const Options& options,
+                                      const std::vector<std::int64_t>& sample_shape);
+
+}  // namespace lockstep::model

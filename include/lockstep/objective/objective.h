@@ -1,0 +1,57 @@
+// What is trained: an objective lists its phases; every phase runs the same verbs of train::step.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/core/ids.h"
+#include "lockstep/model/network.h"
+#include "lockstep/objective/options.h"
+
+namespace lockstep::objective {
+
+using at::Tensor;
+
+// The rank's part of the global batch. Everything random about sample i is a function of draw first
+// + i (streams "<objective>/<purpose>", micro = use within the step).
+struct Batch {
+  Tensor values;  // [N, ...sample shape], lane-major
+  Draw first;     // global draw of values[0]
+};
+
+struct Role {
+  std::string name;  // "model"; "generator", "discriminator"
+  std::shared_ptr<model::Network> network;
+};
+using Networks = std::vector<Role>;
+model::Network& network_of(const Networks& networks,
+                           const std::string& role);  // Error(kBug) if absent
+
+struct Phase {
+  std::string name;  // key of the loss in the ledger: "denoise"; "discriminator", "generator"
+  std::string role;  // whose parameters it trains
+};
+
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  virtual std::vector<std::string> roles() const = 0;  // networks it needs, in order
+  virtual std::vector<Phase> phases() const = 0;       // in the order of a step
+  // Partial sums [P] over the rank's samples of the phase's loss a sample: the loss is their sum
+  // over lanes in the tree, times 1/batch. `prepare` of all networks has run. Collective: yes
+  // (batch norm). Bits: parameters, batch values, draws, seed, lanes.
+  virtual Tensor loss(int phase, lane::Context& context, const Networks& networks,
+                      const Batch& batch) const = 0;
+  // Samples [count, ...sample shape], number `first` and following of the stream of pictures: a
+  // picture is a function of seed, its number and the weights, not of count. No gradients.
+  virtual Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const = 0;
+  // The role whose weights (their average, if one is kept) make samples.
+  virtual std::string sampled_role() const = 0;
+};
+
+// The explicit table: one line a kind.
+std::unique_ptr<Objective> make_objective(const Options& options, std::int64_t seed,
+                                          const std::vector<std::int64_t>& sample_shape);
+
+}  // namespace lockstep::objective

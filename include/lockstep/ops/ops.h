@@ -1,0 +1,84 @@
+// Lane-aware ops over our kernels. Activations are [samples, ..., channels] (NHWC), samples
+// lane-major.
+//
+// A parameter enters with a leading dimension P = partials of the rank (`lanes.lanes.size()`): the
+// same values P times (a view with stride 0). Its gradient is [P, ...], one partial for each
+// maximal subtree of the rank's lanes; summing partials over ranks in the tree is lane/exchange.h's
+// work. If the P slices differ (gradients of gradients) each applies to the samples of its subtree.
+//
+// Bits: of every op: values, shapes and lanes; see docs/numerics.md for the orders.
+#pragma once
+
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/norm.h"
+#include "lockstep/numerics/tree.h"
+#include "lockstep/ops/record.h"
+
+namespace lockstep::ops {
+
+using numerics::Activation;
+using numerics::LaneBlocks;
+
+// --- twice differentiable
+// ------------------------------------------------------------------------- x [N, ..., in], w [P,
+// in, out], b [P, out] or undefined -> [N, ..., out]
+Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b);
+
+struct Conv {
+  std::int64_t stride = 1, pad = 0;
+};
+// x [N, H, W, in], w [P, kh, kw, in, out], b [P, out] or undefined
+Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
+              Conv conv);
+// The transpose: x [N, h, w, in], w [P, kh, kw, out, in] -> [N, height, width, out], whose conv2d
+// with `conv` has h x w positions (Error(kBug) otherwise). b [P, out] or undefined.
+Tensor conv2d_transpose(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
+                        Conv conv, std::int64_t height, std::int64_t width);
+Tensor leaky_relu(const Tensor& x, float slope);  // slope 0: relu
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor subtract(const Tensor& a, const Tensor& b);
+Tensor multiply(const Tensor& a, const Tensor& b);  // same shape
+Tensor scale(const Tensor& x, float factor);
+Tensor scale_rows(const Tensor& x, const Tensor& v);  // x [N, ...] * v [N]
+Tensor row_sums(const Tensor& x);                     // [N, ...] -> [N]
+Tensor row_squares(const Tensor& x);                  // [N, ...] -> [N], sum of squares of a sample
+Tensor spatial_sums(const Tensor& x);                 // [N, H, W, C] -> [N, C]
+// Sum of l [N] inside each lane (blocked chain), then the tree over each partial's lanes: -> [P].
+Tensor lane_sums(const LaneBlocks& lanes, const Tensor& l);
+Tensor reshape(const Tensor& x, at::IntArrayRef sizes);
+Tensor concat_channels(const Tensor& a, const Tensor& b);  // along the last dimension
+
+// --- once differentiable
+// --------------------------------------------------------------------------
+Tensor unary(numerics::Unary op, const Tensor& x);
+inline Tensor silu(const Tensor& x) {
+  return unary(numerics::Unary::kSilu, x);
+}
+inline Tensor tanh(const Tensor& x) {
+  return unary(numerics::Unary::kTanh, x);
+}
+inline Tensor softplus(const Tensor& x) {
+  return unary(numerics::Unary::kSoftplus, x);
+}
+// x [N, ..., C], gamma, beta [P, C]
+Tensor group_norm(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                  std::int64_t groups, float eps, Activation activation);
+Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                  float eps);
+// x [N, H, W, C] + e [N, C]
+Tensor add_channel_bias(const Tensor& x, const Tensor& e);
+// qkv [N, tokens, 3*C], heads divide C; q, k, v are the thirds of the last dimension, head-major.
+// softmax(q k^T / sqrt(C/heads)) v -> [N, tokens, C]
+Tensor attention(const Tensor& qkv, std::int64_t heads);
+Tensor upsample_nearest(const Tensor& x, std::int64_t height, std::int64_t width);
+// Mean squared difference of a sample: [N, ...] x 2 -> [N]; gradient to a only (b is a target).
+Tensor mean_squared_error(const Tensor& a, const Tensor& target);
+
+// --- the parameter graph: no lanes, once differentiable
+// --------------------------------------------- w / sigma, sigma = u^T W v, W [rows, cols] = w with
+// its last dimension as cols (Miyato et al. 2018).
+Tensor spectral_normalize(const Tensor& w, const Tensor& u, const Tensor& v);
+// One power iteration in place: v = normalise(W^T u), u = normalise(W v).
+void power_iteration(const Tensor& w, Tensor& u, Tensor& v);
+
+}  // namespace lockstep::ops

@@ -1,0 +1,48 @@
+// The door to autograd: every op of ours is one call of `record`.
+//
+// An op computes its output with our kernels, then records how gradients flow back. A backward
+// function that is itself made of recorded ops (kTwice) can be differentiated again; one that calls
+// kernels (kOnce) throws Error(kBug) when gradients of gradients would be recorded through it:
+// silence would be a zero gradient.
+//
+// A tensor may have one consumer that is differentiated; one with several goes through `fork`,
+// because the engine would add three and more gradients in an order of its own.
+#pragma once
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <functional>
+#include <vector>
+
+namespace lockstep::ops {
+
+using at::Tensor;
+using Tensors = std::vector<Tensor>;
+
+enum class Differentiable { kOnce, kTwice };
+
+// Gets d(loss)/d(output) and which inputs need a gradient; returns one gradient an input (undefined
+// where not needed). Must not capture the output itself (a cycle): capture output.detach().
+using Backward = std::function<Tensors(const Tensor& grad, const std::vector<bool>& needed)>;
+
+// Returns `output` with history. `output` must be fresh (no history, not a view of an input).
+// Without grad mode, or when no input requires a gradient, returns `output` as it is.
+Tensor record(const char* name, const Tensors& inputs, Tensor output, Differentiable differentiable,
+              Backward backward);
+
+// `uses` equal tensors; backward adds their gradients in use order (1st + 2nd + …), undefined ones
+// left out. Twice differentiable.
+Tensors fork(const Tensor& x, int uses);
+
+// d(sum over i of <outputs[i], grads[i]>) / d(inputs). create_graph: gradients can be
+// differentiated again. Inputs that are not reached give undefined tensors.
+Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& inputs,
+                  bool create_graph);
+
+// float32, contiguous, on the CPU, with this many elements: what kernels take.
+const float* read(const Tensor& x);
+float* write(Tensor& x);
+Tensor empty(at::IntArrayRef sizes);  // float32, not initialised
+Tensor filled(at::IntArrayRef sizes, float value);
+
+}  // namespace lockstep::ops

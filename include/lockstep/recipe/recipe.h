@@ -1,0 +1,77 @@
+// A recipe: everything that is trained, in one value. Gathers the Options of every folder.
+//
+// Each field either changes bits (Effect::kBits: part of the recipe id) or cannot. Files are read
+// by load.h and written by canonical.h; docs/recipes.md lists all keys.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/core/fields.h"
+#include "lockstep/data/options.h"
+#include "lockstep/lane/plan.h"
+#include "lockstep/model/options.h"
+#include "lockstep/objective/options.h"
+#include "lockstep/optim/options.h"
+
+namespace lockstep::recipe {
+
+// [run]
+struct Run {
+  std::string name = "run";  // names the run's folder; letters, digits, '.', '_', '-'
+  std::int64_t seed = 1;     // key of every random stream; changes bits
+  std::int64_t steps = 1000;
+};
+
+// [model] and [model.optimizer], or one such pair a role of the objective ([generator], …).
+struct NetworkOptions {
+  std::string role;
+  model::Options model;
+  optim::Options optimizer;
+};
+
+// [samples]: pictures made on the way. Cannot change bits of the state.
+struct Samples {
+  std::int64_t every = 500;  // steps; 0: only at the end
+  std::int64_t count = 64;   // pictures in a grid; 0: none
+  std::int64_t columns = 8;
+};
+
+// [checkpoint]
+struct Checkpoint {
+  std::int64_t every = 500;     // steps; 0: only at the end
+  std::int64_t keep_last = 2;   // newest ones kept; 0: all
+  std::int64_t keep_every = 0;  // and those at multiples of this many steps; 0: none
+};
+
+// [evidence]
+struct Evidence {
+  std::int64_t commit_every = 100;  // steps between SHA-256 commitments in the ledger; 0: none.
+                                    // Changes the ledger's bytes, so it counts as bits.
+};
+
+struct Recipe {
+  Run run;
+  lane::Options batch;
+  data::Options data;
+  objective::Options objective;
+  std::vector<NetworkOptions> networks;  // one a role of the objective, in its order
+  Samples samples;
+  Checkpoint checkpoint;
+  Evidence evidence;
+};
+
+void describe(Fields& fields, Run& run);
+void describe(Fields& fields, Samples& samples);
+void describe(Fields& fields, Checkpoint& checkpoint);
+void describe(Fields& fields, Evidence& evidence);
+
+// All fields in canonical order. Brings `networks` in line with the objective's roles: what is
+// missing gets defaults, what is not a role's is dropped.
+void describe(Fields& fields, Recipe& recipe);
+
+// The options of one role; Error(kBug) if the recipe has no such role.
+const NetworkOptions& network(const Recipe& recipe, const std::string& role);
+
+}  // namespace lockstep::recipe

@@ -1,0 +1,56 @@
+// Everything a step needs, built from a recipe: networks, optimisers, averages, and the state that
+// names all their tensors.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/lane/plan.h"
+#include "lockstep/model/network.h"
+#include "lockstep/objective/objective.h"
+#include "lockstep/optim/optimizer.h"
+#include "lockstep/recipe/recipe.h"
+#include "lockstep/state/state.h"
+
+namespace lockstep::train {
+
+using at::Tensor;
+
+// A network and what trains it.
+struct Trained {
+  std::string role;
+  std::shared_ptr<model::Network> network;
+  std::vector<Tensor> parameters;  // in order
+  optim::Options options;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::shared_ptr<model::Network> average;  // moving average of the weights, or null
+  std::vector<Tensor> average_parameters;
+};
+
+struct Training {
+  recipe::Recipe recipe;
+  std::vector<std::int64_t> sample_shape;  // [H, W, C] or [D]
+  lane::Plan plan;
+  std::unique_ptr<objective::Objective> objective;
+  std::vector<Trained> trained;  // one a role, in the objective's order
+  objective::Networks networks;  // the same networks, for the objective
+  // Order: per role parameters, buffers, optimiser slots, average.
+  state::State state;
+  // What the state was after the last step, as all ranks agreed: the next step starts from nothing
+  // else.
+  std::optional<state::StateDigest> agreed;
+};
+
+// The state before any training (step 0). Bits: recipe.
+Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                       int world);
+
+// The networks as samples are made from them: averages where they are kept, with today's buffers.
+objective::Networks sampling_networks(Training& training);
+
+// Samples [first, first+count) of the pictures' stream. Bits: state, recipe, first.
+Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count);
+
+}  // namespace lockstep::train

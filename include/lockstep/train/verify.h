@@ -1,0 +1,31 @@
+// Checks a run's (or one checkpoint's) evidence against itself, without training: every byte of
+// recipe, ledger, checkpoints, sidecars and pictures is vouched for by something. docs/verify.md
+// says what this proves and what it does not.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/ids.h"
+
+namespace lockstep::train {
+
+struct Finding {
+  Code code;         // kCorrupt: damaged; kDiffer: intact files that disagree
+  std::string what;  // one line: file, place, what is wrong
+};
+
+struct VerifyResult {
+  std::vector<Finding> findings;
+  std::int64_t steps = 0, checkpoints = 0, pictures = 0;  // looked at
+  std::string recipe, chain;                              // id and head of the ledger, hexadecimal
+
+  Code code() const;  // kOk, else kCorrupt if anything is damaged, else kDiffer
+};
+
+// path: a run folder or a checkpoint (.h5). Throws Error(kUsage) if it is neither.
+VerifyResult verify(const std::filesystem::path& path);
+
+}  // namespace lockstep::train

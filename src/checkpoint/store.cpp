@@ -1,0 +1,76 @@
+#include "lockstep/checkpoint/store.h"
+
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
+
+namespace lockstep::checkpoint {
+
+namespace stdfs = std::filesystem;
+
+std::vector<Step> list(FileSystem& fs, const stdfs::path& folder) {
+  std::vector<Step> steps;
+  if (!fs.exists(folder)) return steps;
+  for (const std::string& name : fs.list(folder)) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::vector<Step> superseded(const Retention& retention, const std::vector<Step>& present) {
+  const auto multiple = [](Step step, std::int64_t of) { return of > 0 && step.value % of == 0; };
+  std::vector<Step> gone;
+  std::int64_t newer = 0;  // scheduled ones already passed, from the newest
+  for (auto step = present.rbegin(); step != present.rend(); ++step) {
+    if (!multiple(*step, retention.every) && *step != retention.last) {
+      if (step != present.rbegin()) gone.push_back(*step);
+      continue;
+    }
+    ++newer;
+    if (retention.keep_last > 0 && newer > retention.keep_last &&
+        !multiple(*step, retention.keep_every))
+      gone.push_back(*step);
+  }
+  return gone;
+}
+
+Saver::Saver(FileSystem& fs, stdfs::path folder, Retention retention)
+    : fs_(fs), folder_(std::move(folder)), retention_(retention) {
+  fs_.create_directories(folder_);
+}
+
+Saver::~Saver() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Saver::save(const Meta& meta, const state::State& state) {
+  wait();
+  state::State copy{.tensors = {}, .step = state.step, .samples = state.samples};
+  for (const state::Named& named : state.tensors)
+    copy.tensors.push_back({named.name, named.tensor.detach().clone()});
+  thread_ = std::thread([this, meta, copy = std::move(copy)] {
+    try {
+      write(meta, copy);
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  });
+}
+
+void Saver::wait() {
+  if (thread_.joinable()) thread_.join();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Saver::write(const Meta& meta, const state::State& state) {
+  publish(fs_, folder_, meta, state);
+  for (const Step step : superseded(retention_, list(fs_, folder_))) {
+    const stdfs::path file = folder_ / file_name(step);
+    fs_.remove(file);  // the file first: a sidecar alone is nothing, a file alone is damage
+    fs_.remove(file.string() + ".sha256");
+  }
+}
+
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,142 @@
+#include "lockstep/comm/local.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::comm {
+namespace {
+
+// What one rank laid out for the others during a verb.
+struct Posted {
+  std::vector<ByteView> to;  // one view a receiving rank
+};
+
+// Shared by all ranks. A verb is: post, meet, copy from the others, meet (so that nobody's buffers
+// go away while they are read).
+class Room {
+ public:
+  explicit Room(int world) : posted(static_cast<std::size_t>(world)), world_(world) {}
+
+  void meet() {
+    std::unique_lock lock(mutex_);
+    check(lock);
+    const std::int64_t round = round_;
+    if (++here_ == world_) {
+      here_ = 0;
+      ++round_;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait(lock, [&] { return round_ != round || reason_; });
+    if (round_ == round) check(lock);
+  }
+
+  void abort(const std::string& reason) {
+    std::scoped_lock lock(mutex_);
+    if (!reason_) reason_ = reason;
+    changed_.notify_all();
+  }
+
+  std::vector<Posted> posted;
+
+ private:
+  void check(std::unique_lock<std::mutex>&) const {
+    if (reason_) throw Error(Code::kNetwork, "the group was stopped: " + *reason_);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const int world_;
+  int here_ = 0;
+  std::int64_t round_ = 0;
+  std::optional<std::string> reason_;
+};
+
+class LocalGroup final : public Group {
+ public:
+  LocalGroup(Room& room, Rank rank, int world) : room_(room), rank_(rank), world_(world) {}
+
+  Rank rank() const override { return rank_; }
+  int size() const override { return world_; }
+
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override {
+    LOCKSTEP_ASSERT(to.size() == static_cast<std::size_t>(world_) && from.size() == to.size());
+    mine().to.assign(to.begin(), to.end());
+    room_.meet();
+    for (std::size_t r = 0; r < from.size(); ++r) copy(r, from[r]);
+    room_.meet();
+  }
+
+  void all_gather(ByteView mine_bytes, std::span<const MutableByteView> from) override {
+    LOCKSTEP_ASSERT(from.size() == static_cast<std::size_t>(world_));
+    mine().to.assign(from.size(), mine_bytes);
+    room_.meet();
+    for (std::size_t r = 0; r < from.size(); ++r) copy(r, from[r]);
+    room_.meet();
+  }
+
+  void broadcast(Rank root, MutableByteView buffer) override {
+    if (rank_ == root) mine().to.assign(static_cast<std::size_t>(world_), buffer);
+    room_.meet();
+    if (rank_ != root) copy(static_cast<std::size_t>(root.value), buffer);
+    room_.meet();
+  }
+
+  void barrier() override { room_.meet(); }
+  void abort(const std::string& reason) override { room_.abort(reason); }
+
+ private:
+  Posted& mine() { return room_.posted[static_cast<std::size_t>(rank_.value)]; }
+
+  void copy(std::size_t sender, MutableByteView into) {
+    const ByteView view = room_.posted[sender].to[static_cast<std::size_t>(rank_.value)];
+    if (view.size() != into.size()) {
+      throw Error(Code::kNetwork, "rank " + std::to_string(rank_.value) + " expected " +
+                                      std::to_string(into.size()) + " bytes from rank " +
+                                      std::to_string(sender) + ", which sent " +
+                                      std::to_string(view.size()));
+    }
+    if (!into.empty()) std::memcpy(into.data(), view.data(), into.size());
+  }
+
+  Room& room_;
+  Rank rank_;
+  int world_;
+};
+
+}  // namespace
+
+void run_local(int world, const std::function<void(Group&)>& body) {
+  LOCKSTEP_ASSERT(world >= 1);
+  Room room(world);
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run_rank = [&](int r) {
+    LocalGroup group(room, Rank(r), world);
+    try {
+      body(group);
+    } catch (const std::exception& failure) {
+      {
+        std::scoped_lock lock(mutex);
+        if (!first) first = std::current_exception();
+      }
+      room.abort("rank " + std::to_string(r) + ": " + failure.what());
+    }
+  };
+  if (world == 1) {
+    run_rank(0);
+  } else {
+    std::vector<std::jthread> ranks;
+    for (int r = 0; r < world; ++r) ranks.emplace_back(run_rank, r);
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,53 @@
+#include "lockstep/data/mixture.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "lockstep/data/stream.h"
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/host_math.h"
+
+namespace lockstep::data {
+namespace {
+
+constexpr double kTwoPi = 6.283185307179586;
+
+std::vector<float> ring(std::int64_t modes, double radius) {
+  std::vector<float> centres;
+  for (std::int64_t k = 0; k < modes; ++k) {
+    const double angle = kTwoPi * static_cast<double>(k) / static_cast<double>(modes);
+    centres.push_back(static_cast<float>(radius * numerics::host::cos(angle)));
+    centres.push_back(static_cast<float>(radius * numerics::host::sin(angle)));
+  }
+  return centres;
+}
+
+// Every parameter that changes a sample, and nothing else.
+std::string canonical_text(const MixtureOptions& o) {
+  return "lockstep mixture 1\nmodes = " + std::to_string(o.modes) +
+         "\nradius = " + to_text(o.radius) + "\nstddev = " + to_text(o.stddev) +
+         "\ncount = " + std::to_string(o.count) + "\nseed = " + std::to_string(o.seed) + "\n";
+}
+
+}  // namespace
+
+Mixture::Mixture(const MixtureOptions& options)
+    : options_(options),
+      centres_(ring(options.modes, options.radius)),
+      stddev_(static_cast<float>(options.stddev)),
+      stream_(stream(static_cast<std::uint64_t>(options.seed), "data/mixture")),
+      hash_(hash::sha256(as_bytes(canonical_text(options)))) {
+  LOCKSTEP_ASSERT(options.modes >= 1 && options.modes <= UINT32_MAX && options.count >= 1);
+}
+
+void Mixture::read(Sample sample, float* out) const {
+  LOCKSTEP_ASSERT(sample.value >= 0 && sample.value < options_.count,
+                  "sample " + std::to_string(sample.value));
+  const auto position = static_cast<std::uint64_t>(sample.value);
+  const std::uint32_t mode =
+      numerics::draw_below(stream_, position, 2, static_cast<std::uint32_t>(options_.modes));
+  float normal[2];
+  numerics::fill_normal(stream_, position, 2, normal);
+  numerics::scale_add(2, stddev_, normal, centres_.data() + 2 * std::size_t{mode}, out);
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,60 @@
+#include "lockstep/data/order.h"
+
+#include <bit>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::data {
+namespace {
+
+constexpr std::uint32_t kRounds = 8;
+
+// One pass of the Feistel network over [0, 2^(low + high)).
+std::uint64_t feistel(numerics::PhiloxKey key, std::uint64_t epoch, int low, int high,
+                      std::uint64_t x) {
+  const auto epoch_low = static_cast<std::uint32_t>(epoch);
+  const auto epoch_high = static_cast<std::uint32_t>(epoch >> 32);
+  const auto low_mask = static_cast<std::uint32_t>((std::uint64_t{1} << low) - 1);
+  const auto high_mask = static_cast<std::uint32_t>((std::uint64_t{1} << high) - 1);
+  auto l = static_cast<std::uint32_t>(x) & low_mask;
+  auto h = static_cast<std::uint32_t>(x >> low) & high_mask;
+  for (std::uint32_t r = 0; r < kRounds; ++r) {
+    const std::uint32_t from = r % 2 == 0 ? l : h;
+    const std::uint32_t word = numerics::philox(key, {from, epoch_low, epoch_high, r})[0];
+    if (r % 2 == 0) {
+      h ^= word & high_mask;
+    } else {
+      l ^= word & low_mask;
+    }
+  }
+  return (std::uint64_t{h} << low) | l;
+}
+
+}  // namespace
+
+std::int64_t permute(numerics::PhiloxKey key, std::uint64_t epoch, std::int64_t n,
+                     std::int64_t index) {
+  LOCKSTEP_ASSERT(n >= 1 && n <= (std::int64_t{1} << 62), "n = " + std::to_string(n));
+  LOCKSTEP_ASSERT(index >= 0 && index < n, "index = " + std::to_string(index));
+  if (n == 1) return 0;
+  const auto size = static_cast<std::uint64_t>(n);
+  const int bits = std::max(2, static_cast<int>(std::bit_width(size - 1)));
+  const int low = (bits + 1) / 2;
+  auto x = static_cast<std::uint64_t>(index);
+  do {
+    x = feistel(key, epoch, low, bits - low, x);
+  } while (x >= size);
+  return static_cast<std::int64_t>(x);
+}
+
+Order::Order(const numerics::Stream& stream, std::int64_t n) : key_(stream.key), n_(n) {
+  LOCKSTEP_ASSERT(n >= 1, "n = " + std::to_string(n));
+}
+
+Sample Order::sample_at(Draw draw) const {
+  LOCKSTEP_ASSERT(draw.value >= 0, "draw = " + std::to_string(draw.value));
+  const auto epoch = static_cast<std::uint64_t>(draw.value / n_);
+  return Sample(permute(key_, epoch, n_, draw.value % n_));
+}
+
+}  // namespace lockstep::data

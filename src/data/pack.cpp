@@ -1,0 +1,155 @@
+#include "lockstep/data/pack.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "lockstep/hdf5/canonical.h"
+#include "raw_file.h"
+
+namespace lockstep::data {
+namespace {
+
+constexpr std::string_view kFormat = "lockstep images";
+constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kStamp = "lockstep images 1 ";
+// The stamp lies in the root group's header, in the first kilobytes of the file.
+constexpr std::size_t kSearched = std::size_t{64} << 10;
+constexpr std::size_t kLongestStamp = 256;
+constexpr std::size_t kPiece = std::size_t{16} << 20;
+constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(Code::kData, what, "make the file again with 'lockstep pack'");
+}
+
+struct Stamp {
+  ImageShape shape;
+  hash::Digest hash;
+};
+
+std::string text_of(const Stamp& stamp) {
+  std::string text(kStamp);
+  for (const std::int64_t size : {stamp.shape.n, stamp.shape.h, stamp.shape.w, stamp.shape.c}) {
+    text += std::to_string(size) + " ";
+  }
+  return text + stamp.hash.hex();
+}
+
+// Everything in the file but the images follows from its stamp.
+hdf5::Skeleton skeleton_of(const Stamp& stamp) {
+  const ImageShape& s = stamp.shape;
+  const hdf5::DatasetSpec images{"/images", hdf5::Type::kU8, {s.n, s.h, s.w, s.c}};
+  const std::array<hdf5::Attribute, 4> attributes{{{"format", std::string(kFormat)},
+                                                   {"version", kVersion},
+                                                   {"content_hash", stamp.hash.hex()},
+                                                   {"stamp", text_of(stamp)}}};
+  return hdf5::make_skeleton({&images, 1}, attributes);
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+Stamp parse_stamp(std::string_view text) {
+  const std::vector<std::string_view> words = words_of(text.substr(kStamp.size()));
+  if (words.size() < 5 || words[4].size() < 64) refuse("the stamp is damaged");
+  std::array<std::int64_t, 4> size{};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto value = parse_int(words[i]);
+    if (!value || *value < 0) refuse("the stamp has no sizes");
+    size[i] = *value;
+  }
+  const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(size[i]); };
+  checked_image_bytes(u(0), u(1), u(2), u(3));
+  return {{size[0], size[1], size[2], size[3]}, hash::Digest::from_hex(words[4].substr(0, 64))};
+}
+
+Bytes read_bytes(File& file, std::uint64_t offset, std::uint64_t size) {
+  Bytes bytes(size);
+  bytes.resize(file.read_at(offset, bytes));
+  return bytes;
+}
+
+Stamp find_stamp(File& file) {
+  const Bytes head = read_bytes(file, 0, kSearched);
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const std::size_t at = text.find(kStamp);
+  if (at == std::string_view::npos) refuse("an HDF5 file, but not a packed data file of version 1");
+  return parse_stamp(text.substr(at, kLongestStamp));
+}
+
+void check_metadata(File& file, const hdf5::Skeleton& skeleton) {
+  if (file.size() != skeleton.length) {
+    refuse("the file has " + std::to_string(file.size()) + " bytes instead of " +
+           std::to_string(skeleton.length) + ": truncated or damaged");
+  }
+  for (const auto& piece : skeleton.metadata) {
+    const Bytes there = read_bytes(file, piece.offset, piece.bytes.size());
+    const auto differs =
+        std::mismatch(piece.bytes.begin(), piece.bytes.end(), there.begin(), there.end());
+    if (differs.first != piece.bytes.end()) {
+      refuse("damaged at byte " +
+             std::to_string(piece.offset +
+                            static_cast<std::uint64_t>(differs.first - piece.bytes.begin())));
+    }
+  }
+}
+
+std::unique_ptr<Images> read_images(File& file) {
+  const Stamp stamp = find_stamp(file);
+  if (file.size() < static_cast<std::uint64_t>(stamp.shape.n * stamp.shape.image_bytes())) {
+    refuse("the file is smaller than its images: truncated or damaged");
+  }
+  const hdf5::Skeleton skeleton = skeleton_of(stamp);
+  check_metadata(file, skeleton);  // the length too, so what is allocated next is really there
+  const hdf5::Extent extent = skeleton.datasets.at(0);
+  std::vector<std::uint8_t> pixels(extent.bytes);
+  for (std::uint64_t at = 0; at < extent.bytes; at += kPiece) {
+    const std::uint64_t n = std::min<std::uint64_t>(kPiece, extent.bytes - at);
+    const std::span<std::uint8_t> piece(pixels.data() + at, n);
+    if (file.read_at(extent.offset + at, std::as_writable_bytes(piece)) != n) refuse("truncated");
+  }
+  auto images = std::make_unique<Images>(stamp.shape, std::move(pixels));
+  if (images->hash() != stamp.hash) {
+    refuse("the images have the content hash " + images->hash().hex() + ", the file states " +
+           stamp.hash.hex());
+  }
+  return images;
+}
+
+}  // namespace
+
+void write_pack(const std::filesystem::path& path, const Images& images) {
+  const ByteView pixels = std::as_bytes(std::span(images.pixels()));
+  hdf5::publish(real_file_system(), path, skeleton_of({images.shape(), images.hash()}),
+                {&pixels, 1});
+}
+
+bool is_pack(const std::filesystem::path& path) {
+  const Bytes head = read_bytes(*open_data_file(path), 0, kSignature.size());
+  const ByteView signature = std::as_bytes(std::span(kSignature));
+  return std::equal(head.begin(), head.end(), signature.begin(), signature.end());
+}
+
+std::unique_ptr<Images> read_pack(const std::filesystem::path& path) {
+  const std::unique_ptr<File> file = open_data_file(path);
+  try {
+    return read_images(*file);
+  } catch (const Error& e) {
+    throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kData, path.string() + ": not enough memory for its images");
+  }
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,64 @@
+#include "lockstep/hash/merkle.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::hash {
+namespace {
+
+ByteView prefix(std::uint8_t value) {
+  static constexpr std::array<std::byte, 3> kPrefixes{std::byte{0}, std::byte{1}, std::byte{2}};
+  return ByteView(kPrefixes).subspan(value, 1);
+}
+
+Digest top_of(std::span<const Digest> leaves) {
+  if (leaves.size() == 1) return leaves.front();
+  const std::size_t left = std::bit_floor(leaves.size() - 1);  // largest power of two below n
+  return node_digest(top_of(leaves.first(left)), top_of(leaves.subspan(left)));
+}
+
+}  // namespace
+
+Digest block_digest(ByteView block) {
+  return Sha256().update(prefix(0)).update(block).finish();
+}
+
+Digest node_digest(const Digest& left, const Digest& right) {
+  return Sha256().update(prefix(1)).update(left.view()).update(right.view()).finish();
+}
+
+Digest tree_root(std::span<const Digest> leaves, std::uint64_t length) {
+  LOCKSTEP_ASSERT(
+      leaves.size() == block_count(length),
+      std::to_string(leaves.size()) + " leaves for " + std::to_string(length) + " bytes");
+  Bytes sizes;
+  put_u64_le(sizes, kBlockBytes);
+  put_u64_le(sizes, length);
+  Sha256 root;
+  root.update(prefix(2)).update(sizes);
+  if (!leaves.empty()) root.update(top_of(leaves).view());
+  return root.finish();
+}
+
+std::vector<Digest> block_digests(ByteView bytes, const ParallelLoop& loop) {
+  std::vector<Digest> leaves(block_count(bytes.size()));
+  const auto body = [&](std::size_t i) {
+    const std::size_t begin = i * kBlockBytes;
+    leaves[i] = block_digest(bytes.subspan(begin, std::min(kBlockBytes, bytes.size() - begin)));
+  };
+  if (loop) {
+    loop(leaves.size(), body);
+  } else {
+    for (std::size_t i = 0; i < leaves.size(); ++i) body(i);
+  }
+  return leaves;
+}
+
+Digest tree_digest(ByteView bytes, const ParallelLoop& loop) {
+  return tree_root(block_digests(bytes, loop), bytes.size());
+}
+
+}  // namespace lockstep::hash

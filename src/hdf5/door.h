@@ -1,0 +1,57 @@
+// What every use of the HDF5 library in this folder goes through.
+#pragma once
+
+#include <hdf5.h>
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lockstep/hdf5/canonical.h"
+
+namespace lockstep::hdf5 {
+
+// Held while inside HDF5: one call at a time (a build of HDF5 without threads does), plug-ins off,
+// HDF5's own printing of errors off.
+class Door {
+ public:
+  Door();
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+// The innermost message on HDF5's error stack, or "no reason given".
+std::string last_error();
+
+// An HDF5 id with its closing function.
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Handle(hid_t id, Close closer) : id_(id), close_(closer) {}
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&&) = delete;
+
+  operator hid_t() const { return id_; }
+  // Closes now and says whether that worked: for files, whose metadata is written on closing.
+  bool close() { return close_(std::exchange(id_, -1)) >= 0; }
+
+ private:
+  hid_t id_;
+  Close close_;
+};
+
+hid_t file_type(Type type);  // the library's constant; not to be closed
+
+// Printable ASCII but for space and slash, at most 255 bytes, not "." or "..".
+bool is_name(std::string_view name);
+
+inline constexpr std::size_t kMaxAttributes = 8;  // HDF5 stores more in another way ("dense")
+inline constexpr std::size_t kMaxTextBytes = 4096;
+inline constexpr int kMaxRank = 8;
+
+}  // namespace lockstep::hdf5

@@ -1,0 +1,153 @@
+#include "lockstep/ledger/ledger.h"
+
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::ledger {
+namespace {
+
+constexpr const char* kHint = "the evidence is damaged; restore the file from another copy";
+
+// Entry of the line that should be step `expected`; says what happened if it is not.
+Entry next_entry(std::string_view line, std::int64_t expected, const hash::Digest& previous) {
+  const Entry found = parse_entry_unchained(line);
+  const std::int64_t step = found.step.value;
+  if (step > expected) {
+    const std::string gap = step - expected == 1 ? "step " + std::to_string(expected)
+                                                 : "steps " + std::to_string(expected) + " to " +
+                                                       std::to_string(step - 1);
+    throw Error(Code::kCorrupt, "this line is step " + std::to_string(step) + ", so " + gap +
+                                    " was dropped or moved, or this line was changed");
+  }
+  if (step < expected) {
+    throw Error(Code::kCorrupt, "this line is step " + std::to_string(step) +
+                                    " again: a line was repeated, moved or changed");
+  }
+  return parse_entry(line, previous);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// Length of the part that consists of whole lines.
+std::size_t whole_lines(std::string_view text) {
+  const std::size_t end = text.rfind('\n');
+  return end == std::string_view::npos ? 0 : end + 1;
+}
+
+void check_same_run(const Header& here, const Header& wanted, const std::string& name) {
+  const char* hint = "use another run folder";
+  if (here.recipe != wanted.recipe) {
+    throw Error(Code::kUsage,
+                name + " is of recipe " + here.recipe.hex().substr(0, 16) + ", not of " +
+                    wanted.recipe.hex().substr(0, 16),
+                hint);
+  }
+  if (here.semantics != wanted.semantics) {
+    throw Error(Code::kUsage,
+                name + " was made with semantics " + std::to_string(here.semantics) +
+                    "; this program has " + std::to_string(wanted.semantics),
+                hint);
+  }
+  if (here.data != wanted.data) {
+    throw Error(Code::kData,
+                name + " is of the data " + here.data.hex().substr(0, 16) + ", not of " +
+                    wanted.data.hex().substr(0, 16),
+                "give the run its own data, or use another run folder");
+  }
+}
+
+}  // namespace
+
+Ledger parse(std::string_view text, const std::string& name, TornTail torn) {
+  const std::size_t whole = whole_lines(text);
+  Ledger ledger;
+  std::int64_t number = 0;
+  std::size_t begin = 0;
+  const auto where = [&] {
+    std::string place = name + ":" + std::to_string(number);
+    if (number > 1) place += ": step " + std::to_string(number - 1);
+    return place;
+  };
+  while (begin < whole) {
+    const std::size_t end = text.find('\n', begin);
+    const std::string_view line = text.substr(begin, end - begin);
+    ++number;
+    try {
+      if (number == 1) {
+        ledger.header = parse_header(line);
+      } else {
+        ledger.entries.push_back(next_entry(line, number - 1, ledger.chain()));
+      }
+    } catch (const Error& error) {
+      throw Error(Code::kCorrupt, where() + ": " + error.message(), kHint);
+    }
+    begin = end + 1;
+  }
+  ++number;
+  if (whole < text.size() && torn == TornTail::kRefuse) {
+    throw Error(Code::kCorrupt, where() + ": the line is cut off (no line end)", kHint);
+  }
+  if (number == 1) throw Error(Code::kCorrupt, name + ":1: the ledger has no first line", kHint);
+  return ledger;
+}
+
+Ledger read(FileSystem& fs, const std::filesystem::path& path, TornTail torn) {
+  return parse(read_text(fs, path), path.string(), torn);
+}
+
+std::optional<Difference> first_difference(const Ledger& a, const Ledger& b) {
+  if (a.header.recipe != b.header.recipe) return Difference{Step(0), "recipe"};
+  if (a.header.semantics != b.header.semantics) return Difference{Step(0), "semantics"};
+  if (a.header.data != b.header.data) return Difference{Step(0), "data"};
+  const std::size_t both = std::min(a.entries.size(), b.entries.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    if (auto what = difference(a.entries[i], b.entries[i])) {
+      return Difference{a.entries[i].step, *what};
+    }
+  }
+  return std::nullopt;
+}
+
+Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header)
+    : path_(std::move(path)) {
+  if (!fs.exists(path_)) {
+    ledger_.header = header;
+    publish(fs, path_, as_bytes(format_header(ledger_.header)));
+    file_ = fs.open_append(path_);
+    return;
+  }
+  const std::string text = read_text(fs, path_);
+  ledger_ = parse(text, path_.string(), TornTail::kDrop);
+  check_same_run(ledger_.header, header, path_.string());
+  file_ = fs.open_append(path_);
+  if (const std::size_t whole = whole_lines(text); whole < text.size()) {
+    file_->truncate(whole);
+    file_->sync();
+    fs.sync_directory(folder_of(path_));
+  }
+}
+
+std::optional<Difference> Writer::record(Entry entry) {
+  const std::size_t count = ledger_.entries.size();
+  const std::int64_t step = entry.step.value;
+  LOCKSTEP_ASSERT(step >= 1 && step <= static_cast<std::int64_t>(count) + 1,
+                  "step " + std::to_string(step) + " after " + std::to_string(count));
+  if (step <= static_cast<std::int64_t>(count)) {
+    const Entry& written = ledger_.entries[static_cast<std::size_t>(step - 1)];
+    if (auto what = difference(written, entry)) return Difference{entry.step, *what};
+    return std::nullopt;
+  }
+  const std::string line = format_entry(entry, ledger_.chain());
+  file_->append(as_bytes(line));
+  ledger_.entries.push_back(std::move(entry));
+  return std::nullopt;
+}
+
+void Writer::sync() {
+  file_->sync();
+}
+
+}  // namespace lockstep::ledger

@@ -1,0 +1,97 @@
+#include "lockstep/numerics/isa.h"
+
+#include <atomic>
+#include <string>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::numerics {
+namespace {
+
+std::atomic<int> selected{-1};
+
+#if defined(__x86_64__)
+// What Highway compiles its AVX2 and AVX3 targets for.
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul") &&
+         __builtin_cpu_supports("f16c");
+}
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512cd");
+}
+#endif
+
+std::string joined_names(const std::vector<Isa>& isas) {
+  std::string line;
+  for (const Isa isa : isas) {
+    if (!line.empty()) line += ", ";
+    line += name(isa);
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string_view name(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kNeon:
+      return "neon";
+  }
+  LOCKSTEP_ASSERT(false, "isa " + std::to_string(static_cast<int>(isa)));
+}
+
+std::vector<Isa> usable_isas() {
+#if defined(__x86_64__)
+  std::vector<Isa> isas;
+  if (__builtin_cpu_supports("fma")) isas.push_back(Isa::kScalar);
+  if (has_avx2()) isas.push_back(Isa::kAvx2);
+  if (has_avx2() && has_avx512()) isas.push_back(Isa::kAvx512);
+  return isas;
+#else
+  return {Isa::kScalar, Isa::kNeon};
+#endif
+}
+
+void select_isa(std::optional<std::string_view> forced) {
+  const std::vector<Isa> usable = usable_isas();
+  if (usable.empty()) {
+    throw Error(Code::kEnvironment, "this CPU has no fused multiply-add (FMA3)",
+                "every CPU since Intel Haswell (2013) and AMD Piledriver (2012) has it; "
+                "under an emulator, choose such a CPU model");
+  }
+  if (!forced) {
+    selected = static_cast<int>(usable.back());
+    return;
+  }
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
+    if (name(isa) != *forced) continue;
+    for (const Isa candidate : usable) {
+      if (candidate != isa) continue;
+      selected = static_cast<int>(isa);
+      return;
+    }
+    throw Error(Code::kEnvironment,
+                "this CPU cannot run the instruction set '" + std::string(*forced) + "'",
+                "choose one of: " + joined_names(usable));
+  }
+  throw Error(Code::kUsage, "unknown instruction set '" + std::string(*forced) + "'",
+              "choose one of: " + joined_names(usable));
+}
+
+Isa selected_isa() {
+  if (selected < 0) select_isa(std::nullopt);
+  return static_cast<Isa>(selected.load());
+}
+
+}  // namespace lockstep::numerics

@@ -1,0 +1,78 @@
+#include "lockstep/numerics/parallel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::numerics {
+namespace {
+
+thread_local int thread_count = 1;
+
+// Throws unless this thread rounds to nearest and keeps subnormals.
+void check_floating_point_mode() {
+#if defined(__x86_64__)
+  const unsigned mode = _mm_getcsr();
+  const bool flush = (mode & 0x8040u) != 0;  // FTZ, DAZ
+  const bool round = (mode & 0x6000u) != 0;
+#else
+  unsigned long mode = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  const bool flush = (mode & ((1ul << 24) | 1ul)) != 0;  // FZ, FIZ
+  const bool round = (mode & (3ul << 22)) != 0;
+#endif
+  if (!flush && !round) return;
+  throw Error(Code::kEnvironment,
+              std::string("a library changed this thread's floating-point mode: ") +
+                  (flush ? "subnormal numbers are flushed to zero" : "not rounding to nearest"),
+              "find the library that does so (fast-math start-up code, say) and leave it out");
+}
+
+}  // namespace
+
+void set_threads(int count) {
+  LOCKSTEP_ASSERT(count >= 1, std::to_string(count) + " threads");
+  thread_count = count;
+}
+
+int threads() {
+  return thread_count;
+}
+
+void parallel_for(std::int64_t n, std::int64_t grain,
+                  const std::function<void(std::int64_t begin, std::int64_t end)>& body) {
+  LOCKSTEP_ASSERT(grain >= 1, "grain " + std::to_string(grain));
+  if (n <= 0) return;
+  const std::int64_t grains = (n + grain - 1) / grain;
+  const std::int64_t pieces = std::min<std::int64_t>(grains, thread_count);
+  if (pieces == 1) {
+    check_floating_point_mode();
+    body(0, n);
+    return;
+  }
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(pieces));
+  // OpenMP may give fewer threads than asked for (nested regions, OMP_THREAD_LIMIT).
+#pragma omp parallel num_threads(static_cast <int>(pieces))
+  for (std::int64_t piece = omp_get_thread_num(); piece < pieces; piece += omp_get_num_threads()) {
+    try {
+      check_floating_point_mode();
+      body(grains * piece / pieces * grain, std::min(n, grains * (piece + 1) / pieces * grain));
+    } catch (...) {
+      failures[static_cast<std::size_t>(piece)] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace lockstep::numerics

@@ -1,0 +1,116 @@
+// Denoising diffusion (Ho et al. 2020): the network sees x_t = sqrt(ab) x0 + sqrt(1-ab) e and
+// predicts e (epsilon) or v = sqrt(ab) e - sqrt(1-ab) x0 (Salimans & Ho 2022).
+#include "lockstep/data/stream.h"
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/host_math.h"
+#include "lockstep/objective/schedule.h"
+#include "objective/kinds.h"
+
+namespace lockstep::objective {
+
+namespace {
+
+// What a training step knows of a timestep.
+struct Mix {
+  float signal, noise;
+};
+
+class Ddpm : public Objective {
+ public:
+  Ddpm(const Options& options, std::int64_t seed, const std::vector<std::int64_t>& shape)
+      : v_(options.prediction == "v"),
+        shape_(shape),
+        timestep_(data::stream(static_cast<std::uint64_t>(seed), "ddpm/timestep")),
+        noise_(data::stream(static_cast<std::uint64_t>(seed), "ddpm/noise")),
+        sample_start_(data::stream(static_cast<std::uint64_t>(seed), "ddpm/sample-start")),
+        sample_noise_(data::stream(static_cast<std::uint64_t>(seed), "ddpm/sample-noise")) {
+    if (options.prediction != "epsilon" && options.prediction != "v") {
+      throw Error(Code::kUsage, "prediction: there is no prediction '" + options.prediction + "'",
+                  "use epsilon or v");
+    }
+    const Schedule schedule = make_schedule(options.schedule, options.timesteps);
+    steps_ = make_sampler(options.sampler, schedule, options.prediction, options.sampler_steps);
+    for (const double alpha_bar : schedule.alpha_bar) {
+      mix_.push_back({static_cast<float>(numerics::host::sqrt(alpha_bar)),
+                      static_cast<float>(numerics::host::sqrt(1.0 - alpha_bar))});
+    }
+  }
+
+  std::vector<std::string> roles() const override { return {"model"}; }
+  std::vector<Phase> phases() const override { return {{"denoise", "model"}}; }
+  std::string sampled_role() const override { return "model"; }
+
+  Tensor loss(int phase, lane::Context& context, const Networks& networks,
+              const Batch& batch) const override;
+  Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const override;
+
+ private:
+  Tensor sample_piece(model::Denoiser& network, std::int64_t first, std::int64_t n) const;
+
+  bool v_;
+  std::vector<std::int64_t> shape_;
+  std::vector<Mix> mix_;  // a timestep
+  std::vector<SamplerStep> steps_;
+  numerics::Stream timestep_, noise_, sample_start_, sample_noise_;
+};
+
+Tensor Ddpm::loss(int phase, lane::Context& context, const Networks& networks,
+                  const Batch& batch) const {
+  LOCKSTEP_ASSERT(phase == 0);
+  auto& network = network_as<model::Denoiser>(networks, "model", "a denoiser, such as unet");
+  const std::int64_t n = batch.values.size(0), each = batch.values.numel() / n;
+  const Tensor noise = normals(noise_, batch.first.value, n, shape_);
+  Tensor t = ops::empty({n}), noisy = ops::empty(noise.sizes());
+  Tensor target = v_ ? ops::empty(noise.sizes()) : noise;
+  const float *x = ops::read(batch.values), *e = ops::read(noise);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint32_t drawn =
+        numerics::draw_below(timestep_, static_cast<std::uint64_t>(batch.first.value + i), 0,
+                             static_cast<std::uint32_t>(mix_.size()));
+    const Mix mix = mix_[drawn];
+    const std::int64_t at = i * each;
+    ops::write(t)[i] = static_cast<float>(drawn);
+    numerics::combine(each, mix.signal, x + at, mix.noise, e + at, ops::write(noisy) + at);
+    if (v_)
+      numerics::combine(each, mix.signal, e + at, -mix.noise, x + at, ops::write(target) + at);
+  }
+  const Tensor output = network.forward(context, noisy, t);
+  return ops::lane_sums(context.lanes(), ops::mean_squared_error(output, target));
+}
+
+Tensor Ddpm::sample(const Networks& networks, std::int64_t first, std::int64_t count) const {
+  const at::NoGradGuard no_gradients;
+  auto& network = network_as<model::Denoiser>(networks, "model", "a denoiser, such as unet");
+  network.prepare(false);
+  return in_pieces(first, count, shape_, [&](std::int64_t from, std::int64_t n) {
+    return sample_piece(network, from, n);
+  });
+}
+
+Tensor Ddpm::sample_piece(model::Denoiser& network, std::int64_t first, std::int64_t n) const {
+  Tensor x = normals(sample_start_, first, n, shape_), x0 = ops::empty(x.sizes());
+  const std::int64_t size = x.numel();
+  float *now = ops::write(x), *picture = ops::write(x0);
+  for (const SamplerStep& step : steps_) {
+    lane::Context context = lane::Context::evaluation(n);
+    const Tensor output = network.forward(context, x, ops::filled({n}, static_cast<float>(step.t)));
+    numerics::combine(size, step.x0_from_x, now, step.x0_from_output, ops::read(output), picture);
+    numerics::clamp(size, -1.0f, 1.0f, picture, picture);
+    numerics::combine(size, step.next_from_x0, picture, step.next_from_x, now, now);
+    if (step.noise == 0.0f) continue;
+    numerics::Stream stream = sample_noise_;
+    stream.micro = static_cast<std::uint32_t>(step.t);
+    const Tensor noise = normals(stream, first, n, shape_);
+    numerics::scale_add(size, step.noise, ops::read(noise), now, now);
+  }
+  return x;
+}
+
+}  // namespace
+
+std::unique_ptr<Objective> make_ddpm(const Options& options, std::int64_t seed,
+                                     const std::vector<std::int64_t>& sample_shape) {
+  return std::make_unique<Ddpm>(options, seed, sample_shape);
+}
+
+}  // namespace lockstep::objective

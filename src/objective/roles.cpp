@@ -1,0 +1,10 @@
+#include "lockstep/objective/options.h"
+
+namespace lockstep::objective {
+
+std::vector<std::string> roles(const Options& options) {
+  if (options.kind == "gan") return {"generator", "discriminator"};
+  return {"model"};
+}
+
+}  // namespace lockstep::objective

@@ -1,0 +1,76 @@
+// Scaled dot-product attention (Vaswani et al. 2017) over batched products and softmax.
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/gemm.h"
+#include "lockstep/numerics/host_math.h"
+#include "lockstep/numerics/softmax.h"
+#include "lockstep/ops/ops.h"
+
+namespace lockstep::ops {
+namespace {
+
+// One sample's matrices lie side by side: qkv is [tokens, 3C], head h of q at columns h*d, of k at
+// C + h*d…
+struct Shape {
+  std::int64_t n, tokens, c, heads;
+  std::int64_t d() const { return c / heads; }
+  std::int64_t matrix() const { return tokens * tokens; }
+};
+
+// part 0, 1, 2 = q, k, v of all heads of sample i, rows = tokens.
+numerics::Operand part(const Shape& s, const float* qkv, std::int64_t i, int which) {
+  return {qkv + i * s.tokens * 3 * s.c + which * s.c, 3 * s.c, 1, s.d()};
+}
+numerics::Operand transposed(numerics::Operand m) {
+  return {m.data, m.col, m.row, m.batch};
+}
+numerics::Operand weights(const Shape& s, const float* p, std::int64_t i) {
+  return {p + i * s.heads * s.matrix(), s.tokens, 1, s.matrix()};
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& qkv_in, std::int64_t heads) {
+  const Tensor qkv = qkv_in.detach().contiguous();
+  const Shape s{qkv.size(0), qkv.size(1), qkv.size(2) / 3, heads};
+  LOCKSTEP_ASSERT(qkv.dim() == 3 && s.c * 3 == qkv.size(2) && s.c % heads == 0);
+  const auto factor = static_cast<float>(1.0 / numerics::host::sqrt(static_cast<double>(s.d())));
+  Tensor p = empty({s.n, heads, s.tokens, s.tokens}), out = empty({s.n, s.tokens, s.c});
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    numerics::gemm(heads, s.tokens, s.tokens, s.d(), part(s, read(qkv), i, 0),
+                   transposed(part(s, read(qkv), i, 1)), nullptr,
+                   {write(p) + i * heads * s.matrix(), s.tokens, s.matrix()});
+  }
+  numerics::softmax(s.n * heads * s.tokens, s.tokens, factor, read(p), write(p));
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    numerics::gemm(heads, s.tokens, s.d(), s.tokens, weights(s, read(p), i),
+                   part(s, read(qkv), i, 2), nullptr,
+                   {write(out) + i * s.tokens * s.c, s.c, s.d()});
+  }
+  return record(
+      "attention", {qkv_in}, out, Differentiable::kOnce,
+      [=](const Tensor& dout, const std::vector<bool>&) -> Tensors {
+        Tensor dqkv = empty(qkv.sizes()), dp = empty(p.sizes());
+        const auto gradient = [&](std::int64_t i, int which) {
+          return numerics::Output{write(dqkv) + i * s.tokens * 3 * s.c + which * s.c, 3 * s.c,
+                                  s.d()};
+        };
+        for (std::int64_t i = 0; i < s.n; ++i) {
+          const numerics::Operand d{read(dout) + i * s.tokens * s.c, s.c, 1, s.d()};
+          numerics::gemm(heads, s.tokens, s.tokens, s.d(), d, transposed(part(s, read(qkv), i, 2)),
+                         nullptr, {write(dp) + i * heads * s.matrix(), s.tokens, s.matrix()});
+          numerics::gemm(heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(p), i)), d,
+                         nullptr, gradient(i, 2));
+        }
+        numerics::softmax_backward(s.n * heads * s.tokens, s.tokens, factor, read(p), read(dp),
+                                   write(dp));
+        for (std::int64_t i = 0; i < s.n; ++i) {
+          numerics::gemm(heads, s.tokens, s.d(), s.tokens, weights(s, read(dp), i),
+                         part(s, read(qkv), i, 1), nullptr, gradient(i, 0));
+          numerics::gemm(heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(dp), i)),
+                         part(s, read(qkv), i, 0), nullptr, gradient(i, 1));
+        }
+        return {dqkv};
+      });
+}
+
+}  // namespace lockstep::ops

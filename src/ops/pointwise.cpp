@@ -1,0 +1,145 @@
+// Element-wise ops and pure data movement.
+#include "lockstep/core/error.h"
+#include "lockstep/ops/ops.h"
+
+namespace lockstep::ops {
+namespace {
+
+Tensor apply(numerics::Binary op, const Tensor& a_in, const Tensor& b_in) {
+  const Tensor a = a_in.contiguous(), b = b_in.contiguous();
+  LOCKSTEP_ASSERT(a.sizes() == b.sizes(), "element-wise ops do not broadcast");
+  Tensor out = empty(a.sizes());
+  numerics::binary(op, out.numel(), read(a), read(b), write(out));
+  return out;
+}
+
+// g where x > 0, slope*g elsewhere. Linear in g; nothing flows to x.
+Tensor leaky_mask(const Tensor& g_in, const Tensor& x, float slope) {
+  const Tensor g = g_in.contiguous();
+  Tensor out = empty(g.sizes());
+  numerics::leaky_relu_backward(g.numel(), slope, read(x), read(g), write(out));
+  return record("leaky_mask", {g_in}, out, Differentiable::kTwice,
+                [x, slope](const Tensor& gg, const std::vector<bool>&) -> Tensors {
+                  return {leaky_mask(gg, x, slope)};
+                });
+}
+
+Tensor narrow_channels(const Tensor& x_in, std::int64_t first, std::int64_t count);
+
+// x placed at channel `first` of zeros with `total` channels: the transpose of narrow_channels.
+Tensor widen_channels(const Tensor& x_in, std::int64_t first, std::int64_t total) {
+  const std::int64_t count = x_in.size(-1);
+  std::vector<std::int64_t> sizes = x_in.sizes().vec();
+  sizes.back() = total;
+  Tensor out = filled(sizes, 0.0F);
+  out.narrow(-1, first, count).copy_(x_in.detach());
+  return record("widen_channels", {x_in}, out, Differentiable::kTwice,
+                [first, count](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {narrow_channels(g, first, count)};
+                });
+}
+
+Tensor narrow_channels(const Tensor& x_in, std::int64_t first, std::int64_t count) {
+  Tensor out = x_in.detach().narrow(-1, first, count).contiguous();
+  return record(
+      "narrow_channels", {x_in}, out, Differentiable::kTwice,
+      [first, total = x_in.size(-1)](const Tensor& g, const std::vector<bool>&) -> Tensors {
+        return {widen_channels(g, first, total)};
+      });
+}
+
+}  // namespace
+
+Tensor leaky_relu(const Tensor& x_in, float slope) {
+  const Tensor x = x_in.detach().contiguous();
+  Tensor out = empty(x.sizes());
+  numerics::leaky_relu(x.numel(), slope, read(x), write(out));
+  return record("leaky_relu", {x_in}, out, Differentiable::kTwice,
+                [x, slope](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {leaky_mask(g, x, slope)};
+                });
+}
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  return record("add", {a, b}, apply(numerics::Binary::kAdd, a, b), Differentiable::kTwice,
+                [](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  const Tensors gs = fork(g, 2);
+                  return {gs[0], gs[1]};
+                });
+}
+
+Tensor subtract(const Tensor& a, const Tensor& b) {
+  return record("subtract", {a, b}, apply(numerics::Binary::kSubtract, a, b),
+                Differentiable::kTwice,
+                [](const Tensor& g, const std::vector<bool>& needed) -> Tensors {
+                  const Tensors gs = fork(g, 2);
+                  return {gs[0], needed[1] ? scale(gs[1], -1.0F) : Tensor()};
+                });
+}
+
+Tensor multiply(const Tensor& a, const Tensor& b) {
+  const Tensors as = fork(a, 2), bs = fork(b, 2);
+  return record("multiply", {as[0], bs[0]},
+                apply(numerics::Binary::kMultiply, a.detach(), b.detach()), Differentiable::kTwice,
+                [a_saved = as[1], b_saved = bs[1]](const Tensor& g,
+                                                   const std::vector<bool>& needed) -> Tensors {
+                  const Tensors gs = fork(g, 2);
+                  return {needed[0] ? ops::multiply(gs[0], b_saved) : Tensor(),
+                          needed[1] ? ops::multiply(gs[1], a_saved) : Tensor()};
+                });
+}
+
+Tensor scale(const Tensor& x_in, float factor) {
+  const Tensor x = x_in.contiguous();
+  Tensor out = empty(x.sizes());
+  numerics::scale(x.numel(), factor, read(x), write(out));
+  return record("scale", {x_in}, out, Differentiable::kTwice,
+                [factor](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {scale(g, factor)};
+                });
+}
+
+Tensor reshape(const Tensor& x_in, at::IntArrayRef sizes) {
+  Tensor out = x_in.detach().contiguous().view(sizes);
+  return record("reshape", {x_in}, out, Differentiable::kTwice,
+                [old = x_in.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {ops::reshape(g, old)};
+                });
+}
+
+Tensor concat_channels(const Tensor& a, const Tensor& b) {
+  Tensor out = at::cat({a.detach(), b.detach()}, -1);
+  const std::int64_t left = a.size(-1), right = b.size(-1);
+  return record("concat_channels", {a, b}, out, Differentiable::kTwice,
+                [left, right](const Tensor& g, const std::vector<bool>& needed) -> Tensors {
+                  const Tensors gs = fork(g, 2);
+                  return {needed[0] ? narrow_channels(gs[0], 0, left) : Tensor(),
+                          needed[1] ? narrow_channels(gs[1], left, right) : Tensor()};
+                });
+}
+
+Tensor unary(numerics::Unary op, const Tensor& x_in) {
+  const Tensor x = x_in.detach().contiguous();
+  Tensor out = empty(x.sizes());
+  numerics::unary(op, x.numel(), read(x), write(out));
+  return record("unary", {x_in}, out, Differentiable::kOnce,
+                [op, x](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  Tensor dx = empty(x.sizes());
+                  numerics::unary_backward(op, x.numel(), read(x), read(g), write(dx));
+                  return {dx};
+                });
+}
+
+Tensor add_channel_bias(const Tensor& x_in, const Tensor& e_in) {
+  const Tensor x = x_in.detach().contiguous(), e = e_in.detach().contiguous();
+  const std::int64_t n = x.size(0), c = x.size(3), spatial = x.size(1) * x.size(2);
+  LOCKSTEP_ASSERT(e.dim() == 2 && e.size(0) == n && e.size(1) == c);
+  Tensor out = empty(x.sizes());
+  numerics::add_channel_bias(n, spatial, c, read(x), read(e), write(out));
+  return record("add_channel_bias", {x_in, e_in}, out, Differentiable::kOnce,
+                [](const Tensor& g, const std::vector<bool>& needed) -> Tensors {
+                  return {g, needed[1] ? spatial_sums(g) : Tensor()};
+                });
+}
+
+}  // namespace lockstep::ops

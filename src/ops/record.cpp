@@ -1,0 +1,137 @@
+#include "lockstep/ops/record.h"
+
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <utility>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/elementwise.h"
+
+namespace lockstep::ops {
+namespace {
+
+// One recorded op. The engine calls apply with the gradient of the op's only output.
+class Recorded final : public torch::autograd::Node {
+ public:
+  Recorded(const char* name, Differentiable differentiable, Backward backward)
+      : name_(name), differentiable_(differentiable), backward_(std::move(backward)) {}
+
+  std::string name() const override { return name_; }
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    if (!grads[0].defined()) return torch::autograd::variable_list(num_outputs());
+    if (differentiable_ == Differentiable::kOnce && at::GradMode::is_enabled()) {
+      throw Error(Code::kBug,
+                  "op '" + name_ +
+                      "' is differentiable once, but gradients of its gradients were asked for",
+                  "use twice differentiable ops where a gradient penalty reaches");
+    }
+    LOCKSTEP_ASSERT(backward_, "op '" + name_ + "' differentiated after its graph was freed");
+    std::vector<bool> needed(num_outputs());
+    for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = task_should_compute_output(i);
+    return backward_(grads[0].contiguous(), needed);
+  }
+
+  void release_variables() override { backward_ = nullptr; }
+
+ private:
+  std::string name_;
+  Differentiable differentiable_;
+  Backward backward_;
+};
+
+// The outputs of a fork share one node, whose apply sees all gradients at once.
+class Forked final : public torch::autograd::Node {
+ public:
+  std::string name() const override { return "fork"; }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    Tensor total;
+    for (Tensor& grad : grads) {
+      if (!grad.defined()) continue;
+      if (!total.defined()) {
+        total = std::move(grad);
+        continue;
+      }
+      const Tensor a = total.contiguous(), b = grad.contiguous();
+      Tensor sum = empty(a.sizes());
+      numerics::binary(numerics::Binary::kAdd, sum.numel(), read(a), read(b), write(sum));
+      total = record("add", {a, b}, sum, Differentiable::kTwice,
+                     [](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                       Tensors two = fork(g, 2);
+                       return {two[0], two[1]};
+                     });
+    }
+    return {total};
+  }
+};
+
+bool wants_history(const Tensors& inputs) {
+  if (!at::GradMode::is_enabled()) return false;
+  for (const Tensor& input : inputs) {
+    if (input.defined() && input.requires_grad()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Tensor record(const char* name, const Tensors& inputs, Tensor output, Differentiable differentiable,
+              Backward backward) {
+  if (!wants_history(inputs)) return output;
+  auto node = std::shared_ptr<Recorded>(new Recorded(name, differentiable, std::move(backward)),
+                                        torch::autograd::deleteNode);
+  torch::autograd::edge_list edges;
+  edges.reserve(inputs.size());
+  for (const Tensor& input : inputs) {
+    edges.push_back(input.defined() ? torch::autograd::impl::gradient_edge(input)
+                                    : torch::autograd::Edge());
+  }
+  node->set_next_edges(std::move(edges));
+  torch::autograd::set_history(output, node);
+  return output;
+}
+
+Tensors fork(const Tensor& x, int uses) {
+  if (!wants_history({x})) return Tensors(static_cast<std::size_t>(uses), x);
+  auto node = std::shared_ptr<Forked>(new Forked(), torch::autograd::deleteNode);
+  node->set_next_edges({torch::autograd::impl::gradient_edge(x)});
+  Tensors outputs;
+  for (int use = 0; use < uses; ++use) {
+    outputs.push_back(x.detach());
+    torch::autograd::set_history(outputs.back(), node);
+  }
+  return outputs;
+}
+
+Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& inputs,
+                  bool create_graph) {
+  return torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/create_graph, create_graph,
+                               /*allow_unused=*/true);
+}
+
+const float* read(const Tensor& x) {
+  LOCKSTEP_ASSERT(x.defined() && x.scalar_type() == at::kFloat && x.is_contiguous() &&
+                  x.device().is_cpu());
+  return x.const_data_ptr<float>();
+}
+
+float* write(Tensor& x) {
+  LOCKSTEP_ASSERT(x.defined() && x.scalar_type() == at::kFloat && x.is_contiguous() &&
+                  x.device().is_cpu());
+  return x.mutable_data_ptr<float>();
+}
+
+Tensor empty(at::IntArrayRef sizes) {
+  return at::empty(sizes, at::kFloat);
+}
+
+Tensor filled(at::IntArrayRef sizes, float value) {
+  Tensor x = ops::empty(sizes);
+  float* data = write(x);
+  for (std::int64_t i = 0; i < x.numel(); ++i) data[i] = value;
+  return x;
+}
+
+}  // namespace lockstep::ops

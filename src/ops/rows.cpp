@@ -1,0 +1,168 @@
+// Reductions, and the repetitions that are their transposes. All twice differentiable.
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/ops.h"
+#include "ops/partials.h"
+
+namespace lockstep::ops {
+namespace {
+
+// v [N] to [N, …]: every element of a row.
+Tensor spread_rows(const Tensor& v_in, at::IntArrayRef sizes) {
+  const Tensor v = v_in.contiguous();
+  Tensor x = ops::empty(sizes);
+  const std::int64_t cols = x.numel() / v.numel();
+  const float* from = read(v);
+  float* to = write(x);
+  for (std::int64_t i = 0; i < v.numel(); ++i) std::fill_n(to + i * cols, cols, from[i]);
+  return record("spread_rows", {v_in}, x, Differentiable::kTwice,
+                [](const Tensor& g, const std::vector<bool>&) -> Tensors { return {row_sums(g)}; });
+}
+
+// e [N, C] to [N, H, W, C].
+Tensor spread_spatial(const Tensor& e_in, at::IntArrayRef sizes) {
+  const Tensor e = e_in.contiguous();
+  Tensor x = ops::empty(sizes);
+  const std::int64_t c = e.size(1), spatial = x.numel() / e.numel();
+  const float* from = read(e);
+  float* to = write(x);
+  for (std::int64_t n = 0; n < e.size(0); ++n) {
+    for (std::int64_t i = 0; i < spatial; ++i)
+      std::copy_n(from + n * c, c, to + (n * spatial + i) * c);
+  }
+  return record(
+      "spread_spatial", {e_in}, x, Differentiable::kTwice,
+      [](const Tensor& g, const std::vector<bool>&) -> Tensors { return {spatial_sums(g)}; });
+}
+
+// a*b summed over each row: [N, …] x 2 -> [N].
+Tensor row_dots(const Tensor& a_in, const Tensor& b_in) {
+  const Tensors as = fork(a_in, 2), bs = fork(b_in, 2);
+  const Tensor a = as[0].contiguous(), b = bs[0].contiguous();
+  Tensor out = empty({a.size(0)});
+  numerics::row_dots(a.size(0), a.numel() / a.size(0), read(a), read(b), write(out));
+  return record("row_dots", {as[0], bs[0]}, out, Differentiable::kTwice,
+                [a_saved = as[1], b_saved = bs[1]](const Tensor& g,
+                                                   const std::vector<bool>& needed) -> Tensors {
+                  const Tensors gs = fork(g, 2);
+                  return {needed[0] ? scale_rows(b_saved, gs[0]) : Tensor(),
+                          needed[1] ? scale_rows(a_saved, gs[1]) : Tensor()};
+                });
+}
+
+// v [P] to [N]: each partial's value for every sample of its subtree; the transpose of lane_sums.
+Tensor spread_lanes(const LaneBlocks& lanes, const Tensor& v_in) {
+  const Tensor v = v_in.contiguous();
+  Tensor x = empty({lanes.samples()});
+  float* to = write(x);
+  for (std::int64_t p = 0; p < lanes.partials(); ++p) {
+    to = std::fill_n(to, lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane,
+                     read(v)[p]);
+  }
+  return record("spread_lanes", {v_in}, x, Differentiable::kTwice,
+                [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {lane_sums(lanes, g)};
+                });
+}
+
+}  // namespace
+
+void for_each_partial(const LaneBlocks& lanes, const Tensors& parameters,
+                      const std::function<void(const Slice&)>& body) {
+  bool one = true;
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.defined()) continue;
+    LOCKSTEP_ASSERT(parameter.size(0) == lanes.partials(),
+                    "a parameter did not enter the lane graph with these lanes");
+    LOCKSTEP_ASSERT(parameter.select(0, 0).is_contiguous());
+    one = one && (parameter.size(0) == 1 || parameter.stride(0) == 0);
+  }
+  if (one) return body({0, 0, lanes.samples()});
+  std::int64_t first = 0;
+  for (std::int64_t p = 0; p < lanes.partials(); ++p) {
+    const std::int64_t samples = lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane;
+    body({p, first, samples});
+    first += samples;
+  }
+}
+
+Tensor lane_column_sums(const LaneBlocks& lanes, const Tensor& x_in) {
+  const Tensor x = x_in.contiguous();
+  const std::int64_t cols = x.size(-1);
+  Tensor out = empty({lanes.partials(), cols});
+  numerics::lane_column_sums(lanes, x.numel() / cols / x.size(0), cols, read(x), write(out));
+  return record(
+      "lane_column_sums", {x_in}, out, Differentiable::kTwice,
+      [lanes, sizes = x.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
+        return {spread_columns(lanes, g, sizes)};
+      });
+}
+
+Tensor spread_columns(const LaneBlocks& lanes, const Tensor& v_in, at::IntArrayRef sizes) {
+  const Tensor v = v_in.contiguous();
+  Tensor x = ops::empty(sizes);
+  const std::int64_t cols = sizes.back(), per_sample = x.numel() / cols / sizes[0];
+  float* to = write(x);
+  for_each_partial(lanes, {v}, [&](const Slice& slice) {
+    for (std::int64_t row = 0; row < slice.samples * per_sample; ++row)
+      to = std::copy_n(slice.data(v), cols, to);
+  });
+  return record("spread_columns", {v_in}, x, Differentiable::kTwice,
+                [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {lane_column_sums(lanes, g)};
+                });
+}
+
+Tensor row_sums(const Tensor& x_in) {
+  const Tensor x = x_in.contiguous();
+  Tensor out = empty({x.size(0)});
+  numerics::row_sums(x.size(0), x.numel() / x.size(0), read(x), write(out));
+  return record("row_sums", {x_in}, out, Differentiable::kTwice,
+                [sizes = x.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {spread_rows(g, sizes)};
+                });
+}
+
+Tensor row_squares(const Tensor& x) {
+  const Tensors two = fork(x, 2);
+  return row_dots(two[0], two[1]);
+}
+
+Tensor spatial_sums(const Tensor& x_in) {
+  const Tensor x = x_in.contiguous();
+  LOCKSTEP_ASSERT(x.dim() == 4);
+  Tensor out = empty({x.size(0), x.size(3)});
+  numerics::spatial_sums(x.size(0), x.size(1) * x.size(2), x.size(3), read(x), write(out));
+  return record("spatial_sums", {x_in}, out, Differentiable::kTwice,
+                [sizes = x.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {spread_spatial(g, sizes)};
+                });
+}
+
+Tensor scale_rows(const Tensor& x_in, const Tensor& v_in) {
+  const Tensors xs = fork(x_in, 2), vs = fork(v_in, 2);
+  const Tensor x = xs[0].contiguous(), v = vs[0].contiguous();
+  LOCKSTEP_ASSERT(v.dim() == 1 && v.size(0) == x.size(0));
+  Tensor out = empty(x.sizes());
+  numerics::scale_rows(x.size(0), x.numel() / x.size(0), read(x), read(v), write(out));
+  return record("scale_rows", {xs[0], vs[0]}, out, Differentiable::kTwice,
+                [x_saved = xs[1], v_saved = vs[1]](const Tensor& g,
+                                                   const std::vector<bool>& needed) -> Tensors {
+                  const Tensors gs = fork(g, 2);
+                  return {needed[0] ? scale_rows(gs[0], v_saved) : Tensor(),
+                          needed[1] ? row_dots(gs[1], x_saved) : Tensor()};
+                });
+}
+
+Tensor lane_sums(const LaneBlocks& lanes, const Tensor& l_in) {
+  const Tensor l = l_in.contiguous();
+  LOCKSTEP_ASSERT(l.dim() == 1 && l.size(0) == lanes.samples());
+  Tensor out = empty({lanes.partials()});
+  numerics::lane_column_sums(lanes, 1, 1, read(l), write(out));
+  return record("lane_sums", {l_in}, out, Differentiable::kTwice,
+                [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                  return {spread_lanes(lanes, g)};
+                });
+}
+
+}  // namespace lockstep::ops

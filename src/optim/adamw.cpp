@@ -1,0 +1,63 @@
+// AdamW (Loshchilov & Hutter 2019); the arithmetic of an element is in numerics/update.h.
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/host_math.h"
+#include "lockstep/numerics/update.h"
+#include "lockstep/ops/record.h"
+#include "optim/kinds.h"
+
+namespace lockstep::optim {
+
+namespace {
+
+namespace host = numerics::host;
+
+// Everything in double, rounded once.
+numerics::AdamW scalars(const Options& o, std::int64_t t, double lr) {
+  const auto step = static_cast<double>(t);
+  const double bias1 = 1.0 - host::pow(o.beta1, step);
+  const double bias2 = 1.0 - host::pow(o.beta2, step);
+  numerics::AdamW s{};
+  s.beta1 = static_cast<float>(o.beta1);
+  s.one_minus_beta1 = static_cast<float>(1.0 - o.beta1);
+  s.beta2 = static_cast<float>(o.beta2);
+  s.one_minus_beta2 = static_cast<float>(1.0 - o.beta2);
+  s.eps = static_cast<float>(o.eps);
+  s.step_size = static_cast<float>(lr / bias1);
+  s.inv_sqrt_bias2 = static_cast<float>(1.0 / host::sqrt(bias2));
+  s.decay = static_cast<float>(1.0 - lr * o.weight_decay);
+  return s;
+}
+
+class AdamW : public Optimizer {
+ public:
+  AdamW(const Options& options, const std::vector<at::Tensor>& parameters) : options_(options) {
+    slots_ = {zeros_like_each(parameters), zeros_like_each(parameters)};
+  }
+
+  std::vector<std::string> slot_names() const override { return {"m", "v"}; }
+
+  void update(std::int64_t t, double lr, const std::vector<at::Tensor>& parameters,
+              const std::vector<at::Tensor>& gradients) override {
+    LOCKSTEP_ASSERT(t >= 1 && parameters.size() == gradients.size() &&
+                    parameters.size() == slots_[0].size());
+    const numerics::AdamW s = scalars(options_, t, lr);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
+      at::Tensor p = parameters[i].detach();
+      numerics::adamw(s, p.numel(), ops::read(gradients[i]), ops::write(p),
+                      ops::write(slots_[0][i]), ops::write(slots_[1][i]));
+    }
+  }
+
+ private:
+  Options options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_adamw(const Options& options,
+                                      const std::vector<at::Tensor>& parameters) {
+  return std::make_unique<AdamW>(options, parameters);
+}
+
+}  // namespace lockstep::optim

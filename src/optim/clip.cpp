@@ -1,0 +1,40 @@
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/host_math.h"
+#include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/record.h"
+#include "lockstep/optim/optimizer.h"
+
+namespace lockstep::optim {
+
+float clip_by_global_norm(float clip, const std::vector<at::Tensor>& gradients) {
+  constexpr std::int64_t kTile = numerics::kTileFloats;
+  std::int64_t tiles = 0;
+  for (const at::Tensor& g : gradients) tiles += (g.numel() + kTile - 1) / kTile;
+  if (tiles == 0) return 0.0f;
+
+  std::vector<float> squares(static_cast<std::size_t>(tiles));
+  float* out = squares.data();
+  for (const at::Tensor& g : gradients) {
+    numerics::tile_squares(g.numel(), ops::read(g), out);
+    out += (g.numel() + kTile - 1) / kTile;
+  }
+  const float sum = numerics::tree_fold(
+      0, tiles, [&](std::int64_t i) { return squares[static_cast<std::size_t>(i)]; },
+      [](float a, float b) { return a + b; });
+  // The double root of a float, rounded to float, is the correctly rounded float root.
+  const auto norm = static_cast<float>(numerics::host::sqrt(static_cast<double>(sum)));
+
+  // A norm that overflowed must not turn finite gradients into silent zeros: left alone, they reach
+  // the state, where training stops on what is not finite.
+  const bool finite = norm - norm == 0.0f;
+  if (clip > 0.0f && finite && norm > clip) {
+    for (const at::Tensor& g : gradients) {
+      at::Tensor scaled = g;
+      float* values = ops::write(scaled);
+      numerics::scale(g.numel(), clip / norm, values, values);
+    }
+  }
+  return norm;
+}
+
+}  // namespace lockstep::optim

@@ -1,0 +1,139 @@
+#include "layers.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
+#include "quoted.h"
+
+namespace lockstep::recipe {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr std::uint64_t kMaxFileBytes = 1 << 20;
+constexpr std::ptrdiff_t kMaxDots = 256;  // in a line: dotted keys nest, and deep tables end the
+                                          // process in their destructor
+
+[[noreturn]] void fail(const std::string& message, const std::string& hint = {}) {
+  throw Error(Code::kUsage, message, hint);
+}
+
+void refuse_deep_keys(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    if (std::count(line.begin(), line.end(), '.') > kMaxDots)
+      fail(name + ":" + std::to_string(number) + ": more than " + std::to_string(kMaxDots) +
+           " dots in a line");
+  }
+}
+
+std::string read_recipe(const stdfs::path& path) {
+  std::error_code error;
+  const stdfs::path real = stdfs::canonical(path, error);  // recipes may be symbolic links
+  if (error) fail("cannot read the recipe " + path.string() + ": " + error.message());
+  if (!stdfs::is_regular_file(real)) fail("the recipe " + path.string() + " is not a file");
+  if (stdfs::file_size(real, error) > kMaxFileBytes || error)
+    fail("the recipe " + path.string() + " is larger than 1 MiB", "is it a recipe?");
+  try {
+    return read_text(real_file_system(), real);
+  } catch (const Error& failure) {
+    fail("cannot read the recipe: " + failure.message(), failure.hint());
+  }
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& separator) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : separator) + word;
+  return line;
+}
+
+// Appends the file and everything it extends.
+void add_files(std::vector<Layer>& layers, const stdfs::path& path,
+               std::vector<std::string> chain) {
+  Layer layer = text_layer(read_recipe(path), path.string());
+  chain.push_back(stdfs::canonical(path).string());
+  const toml::node* extends = layer.table.get("extends");
+  stdfs::path base;
+  if (extends) {
+    const std::string where = place(layer, extends->source());
+    const auto* name = extends->as_string();
+    if (!name) fail(where + ": 'extends' must be a string: another recipe's path");
+    base = path.parent_path() / stdfs::path(name->get());
+    std::error_code error;
+    const std::string real = stdfs::canonical(base, error).string();
+    if (error)
+      fail(where + ": cannot read '" + base.string() + "', which is extended: " + error.message());
+    if (std::find(chain.begin(), chain.end(), real) != chain.end())
+      fail(where + ": 'extends' goes in a circle", joined(chain, " -> ") + " -> " + real);
+  }
+  layers.push_back(std::move(layer));
+  if (extends) add_files(layers, base, std::move(chain));
+}
+
+bool is_key(const std::string& key) {
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !key.empty() && key.size() < 256 && std::all_of(key.begin(), key.end(), good) &&
+         key.front() != '.' && key.back() != '.' && key.find("..") == std::string::npos;
+}
+
+// The value as TOML text: itself, or a string of it.
+std::string value_text(const std::string& value, const std::string& name) {
+  std::string problem;
+  try {
+    // One line, one value: "1\nrun.seed = 2" must not pass for a value.
+    if (value.find('\n') == std::string::npos && toml::parse("v = " + value).size() == 1)
+      return value;
+    problem = "not one value";
+  } catch (const toml::parse_error& error) {
+    problem = error.description();
+  }
+  if (value.empty() || std::string("\"'[{").find(value.front()) != std::string::npos)
+    fail(name + ": '" + value + "' is not a TOML value: " + problem);
+  return quoted(value);
+}
+
+Layer override_layer(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::string key = text.substr(0, equals);
+  if (equals == std::string::npos || !is_key(key))
+    fail("--set '" + text + "': expected key=value", "for example --set run.seed=2");
+  const std::string name = "--set " + key;
+  try {
+    return {toml::parse(key + " = " + value_text(text.substr(equals + 1), name)), name, false};
+  } catch (const toml::parse_error& error) {
+    fail(name + ": " + std::string(error.description()));
+  }
+}
+
+}  // namespace
+
+std::string place(const Layer& layer, const toml::source_region& source) {
+  return layer.lines ? layer.name + ":" + std::to_string(source.begin.line) : layer.name;
+}
+
+Layer text_layer(const std::string& text, const std::string& name) {
+  refuse_deep_keys(text, name);
+  try {
+    return {toml::parse(text), name, true};
+  } catch (const toml::parse_error& error) {
+    const toml::source_position at = error.source().begin;
+    fail(name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
+         std::string(error.description()));
+  }
+}
+
+std::vector<Layer> file_layers(const stdfs::path& path, const std::vector<std::string>& overrides) {
+  std::vector<Layer> layers;
+  for (auto text = overrides.rbegin(); text != overrides.rend(); ++text)
+    layers.push_back(override_layer(*text));
+  add_files(layers, path, {});
+  return layers;
+}
+
+}  // namespace lockstep::recipe

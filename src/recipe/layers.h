@@ -1,0 +1,27 @@
+// Where values come from: a stack of TOML tables, the strongest first (overrides, the file, the
+// file it extends, …). A lookup takes the first table that has the key, so nothing is merged or
+// copied and every value still knows its file and line.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::recipe {
+
+struct Layer {
+  toml::table table;
+  std::string name;    // "recipes/a.toml" or "--set model.channels"
+  bool lines = false;  // whether line numbers mean anything
+};
+
+// "recipes/a.toml:12", "--set run.seed".
+std::string place(const Layer& layer, const toml::source_region& source);
+
+std::vector<Layer> file_layers(const std::filesystem::path& path,
+                               const std::vector<std::string>& overrides);
+Layer text_layer(const std::string& text, const std::string& name);
+
+}  // namespace lockstep::recipe

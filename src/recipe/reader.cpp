@@ -1,0 +1,210 @@
+#include "reader.h"
+
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "writer.h"
+
+namespace lockstep::recipe {
+namespace {
+
+[[noreturn]] void fail(const std::string& message, const std::string& hint = {}) {
+  throw Error(Code::kUsage, message, hint);
+}
+
+std::string type_name(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a float";
+    case toml::node_type::boolean:
+      return "a boolean";
+    default:
+      return "a date or time";
+  }
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : ", ") + word;
+  return line;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates,
+                         const std::string& otherwise) {
+  const auto nearest = nearest_word(word, candidates);
+  return nearest ? "did you mean '" + *nearest + "'?" : otherwise + listed(candidates);
+}
+
+template <class Found>
+[[noreturn]] void fail_type(const Found& found, const std::string& wanted) {
+  fail(found.place + ": " + found.key + " must be " + wanted + ", not " + type_name(*found.node));
+}
+
+template <class Found, class T>
+void check_range(const Found& found, T value, T min, T max) {
+  if (value >= min && value <= max) return;
+  fail(found.place + ": " + found.key + " is out of range: " + written(value),
+       "it may be " + written(min) + " to " + written(max));
+}
+
+}  // namespace
+
+Reader::Reader(const std::vector<Layer>& layers) : layers_(layers) {
+  Scope top;
+  for (const Layer& layer : layers) top.tables.push_back(&layer.table);
+  top.known.push_back("extends");
+  scopes_.push_back(std::move(top));
+}
+
+std::string Reader::in_scope() const {
+  const std::string& path = scopes_.back().path;
+  return path.empty() ? "at the top level" : "in [" + path + "]";
+}
+
+// The value of the strongest layer that has the key.
+Reader::Found Reader::find(std::string_view name) {
+  Scope& scope = scopes_.back();
+  scope.known.emplace_back(name);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const toml::node* node = scope.tables[i] ? scope.tables[i]->get(name) : nullptr;
+    if (node)
+      return {node, place(layers_[i], node->source()), "'" + std::string(name) + "' " + in_scope()};
+  }
+  return {};
+}
+
+// A default out of range means that there is none.
+void Reader::fail_missing(std::string_view name) const {
+  const auto file =
+      std::find_if(layers_.begin(), layers_.end(), [](const Layer& l) { return l.lines; });
+  LOCKSTEP_ASSERT(file != layers_.end());
+  fail(file->name + ": '" + std::string(name) + "' " + in_scope() + " must be given");
+}
+
+void Reader::field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max,
+                   Effect, std::string_view) {
+  const Found found = find(name);
+  if (!found.node && (value < min || value > max)) fail_missing(name);
+  if (!found.node) return;
+  const auto* integer = found.node->as_integer();
+  if (!integer) fail_type(found, "an integer");
+  check_range(found, integer->get(), min, max);
+  value = integer->get();
+}
+
+void Reader::field(std::string_view name, double& value, double min, double max, Effect,
+                   std::string_view) {
+  const Found found = find(name);
+  if (!found.node) return;
+  double number = 0;
+  if (const auto* real = found.node->as_floating_point())
+    number = real->get();
+  else if (const auto* integer = found.node->as_integer())
+    number = static_cast<double>(integer->get());
+  else
+    fail_type(found, "a number");
+  if (number - number != 0) fail(found.place + ": " + found.key + " is not a finite number");
+  check_range(found, number, min, max);
+  value = number + 0.0;  // -0.0 becomes 0.0: one recipe, one id
+}
+
+void Reader::field(std::string_view name, bool& value, Effect, std::string_view) {
+  const Found found = find(name);
+  if (!found.node) return;
+  const auto* boolean = found.node->as_boolean();
+  if (!boolean) fail_type(found, "true or false");
+  value = boolean->get();
+}
+
+void Reader::field(std::string_view name, std::string& value, Effect, std::string_view) {
+  const Found found = find(name);
+  if (!found.node) return;
+  const auto* string = found.node->as_string();
+  if (!string) fail_type(found, "a string");
+  value = string->get();
+}
+
+void Reader::field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t min,
+                   std::int64_t max, Effect, std::string_view) {
+  const Found found = find(name);
+  if (!found.node) return;
+  const auto* array = found.node->as_array();
+  if (!array) fail_type(found, "an array of integers");
+  value.clear();
+  for (const toml::node& element : *array) {
+    const auto* integer = element.as_integer();
+    if (!integer)
+      fail(found.place + ": " + found.key + " must hold integers only, not " + type_name(element));
+    check_range(found, integer->get(), min, max);
+    value.push_back(integer->get());
+  }
+}
+
+void Reader::choice(std::string_view name, std::string& value,
+                    const std::vector<std::string>& words, Effect, std::string_view) {
+  const Found found = find(name);
+  if (found.node) {
+    const auto* string = found.node->as_string();
+    if (!string) fail_type(found, "a string");
+    if (std::find(words.begin(), words.end(), string->get()) == words.end())
+      fail(found.place + ": " + found.key + " cannot be '" + string->get() + "'",
+           did_you_mean(string->get(), words, "it may be "));
+    value = string->get();
+  }
+  if (name == "kind") scopes_.back().kind = value;
+}
+
+void Reader::begin(std::string_view name, std::string_view) {
+  Scope& outer = scopes_.back();
+  outer.known.emplace_back(name);
+  Scope inner;
+  inner.path = (outer.path.empty() ? "" : outer.path + ".") + std::string(name);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const toml::node* node = outer.tables[i] ? outer.tables[i]->get(name) : nullptr;
+    if (node && !node->is_table())
+      fail(place(layers_[i], node->source()) + ": '" + inner.path + "' must be a table, not " +
+           type_name(*node));
+    inner.tables.push_back(node ? node->as_table() : nullptr);
+  }
+  scopes_.push_back(std::move(inner));
+}
+
+void Reader::end() {
+  refuse_unknown();
+  scopes_.pop_back();
+}
+
+void Reader::finish() {
+  LOCKSTEP_ASSERT(scopes_.size() == 1);
+  refuse_unknown();
+}
+
+void Reader::refuse_unknown() const {
+  const Scope& scope = scopes_.back();
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (!scope.tables[i]) continue;
+    const toml::key* first = nullptr;  // the one that stands first in the file
+    for (const auto& [key, node] : *scope.tables[i]) {
+      const bool known =
+          std::find(scope.known.begin(), scope.known.end(), key.str()) != scope.known.end();
+      if (!known && (!first || key.source().begin.line < first->source().begin.line)) first = &key;
+    }
+    if (!first) continue;
+    const std::string word(first->str());
+    const std::string keys =
+        scope.kind.empty() ? "the keys are " : "with kind = '" + scope.kind + "' the keys are ";
+    fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),
+         did_you_mean(word, scope.known, keys));
+  }
+}
+
+}  // namespace lockstep::recipe

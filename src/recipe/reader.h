@@ -1,0 +1,54 @@
+// Reads values out of layers into whatever a `describe` function names, and refuses the rest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "layers.h"
+#include "lockstep/core/fields.h"
+
+namespace lockstep::recipe {
+
+class Reader final : public Fields {
+ public:
+  explicit Reader(const std::vector<Layer>& layers);
+
+  void field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max, Effect,
+             std::string_view) override;
+  void field(std::string_view name, double& value, double min, double max, Effect,
+             std::string_view) override;
+  void field(std::string_view name, bool& value, Effect, std::string_view) override;
+  void field(std::string_view name, std::string& value, Effect, std::string_view) override;
+  void field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t min,
+             std::int64_t max, Effect, std::string_view) override;
+  void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
+              Effect, std::string_view) override;
+  void begin(std::string_view name, std::string_view) override;
+  void end() override;
+
+  // After everything was described: refuses keys at the top level that nobody asked for.
+  void finish();
+
+ private:
+  struct Scope {
+    std::string path;                        // "model.optimizer"
+    std::string kind;                        // the value of its field `kind`, if it has one
+    std::vector<const toml::table*> tables;  // one a layer, null where it has none
+    std::vector<std::string> known;
+  };
+  struct Found {
+    const toml::node* node = nullptr;
+    std::string place;  // of the value
+    std::string key;    // "'lr' in [model.optimizer]"
+  };
+
+  Found find(std::string_view name);
+  std::string in_scope() const;
+  [[noreturn]] void fail_missing(std::string_view name) const;
+  void refuse_unknown() const;
+
+  const std::vector<Layer>& layers_;
+  std::vector<Scope> scopes_;
+};
+
+}  // namespace lockstep::recipe

@@ -1,0 +1,80 @@
+#include "lockstep/recipe/recipe.h"
+
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::recipe {
+namespace {
+
+constexpr std::int64_t kMaxSteps = 1'000'000'000'000;
+
+std::vector<NetworkOptions> for_roles(const std::vector<NetworkOptions>& networks,
+                                      const std::vector<std::string>& roles) {
+  std::vector<NetworkOptions> result;
+  for (const std::string& role : roles) {
+    const auto found = std::find_if(networks.begin(), networks.end(),
+                                    [&](const NetworkOptions& n) { return n.role == role; });
+    result.push_back(found != networks.end() ? *found : NetworkOptions{role, {}, {}});
+  }
+  return result;
+}
+
+}  // namespace
+
+void describe(Fields& f, Run& o) {
+  f.field("name", o.name, Effect::kNone, "names the run's folder; letters, digits, '.', '_', '-'");
+  f.field("seed", o.seed, 0, INT64_MAX, Effect::kBits, "key of every random stream");
+  f.field("steps", o.steps, 0, kMaxSteps, Effect::kNone, "updates to train");
+}
+
+void describe(Fields& f, Samples& o) {
+  f.field("every", o.every, 0, kMaxSteps, Effect::kNone,
+          "steps between sample grids; 0: only at the end");
+  f.field("count", o.count, 0, 4096, Effect::kNone, "samples in a grid; 0: no grids");
+  f.field("columns", o.columns, 1, 4096, Effect::kNone, "samples in a row of the grid");
+}
+
+void describe(Fields& f, Checkpoint& o) {
+  f.field("every", o.every, 0, kMaxSteps, Effect::kNone,
+          "steps between checkpoints; 0: only at the end");
+  f.field("keep_last", o.keep_last, 0, kMaxSteps, Effect::kNone,
+          "newest checkpoints that are kept; 0: all");
+  f.field("keep_every", o.keep_every, 0, kMaxSteps, Effect::kNone,
+          "keep also those at multiples of this many steps; 0: none");
+}
+
+void describe(Fields& f, Evidence& o) {
+  f.field("commit_every", o.commit_every, 0, kMaxSteps, Effect::kBits,
+          "steps between SHA-256 commitments to the whole state in the ledger; 0: none");
+}
+
+void describe(Fields& f, Recipe& r) {
+  const auto section = [&](std::string_view name, std::string_view doc, auto& options) {
+    f.begin(name, doc);
+    describe(f, options);  // found by the type of the options in its folder, or above
+    f.end();
+  };
+  section("run", "what is run", r.run);
+  section("batch", "the global batch: lanes x samples_per_lane", r.batch);
+  section("data", "what is trained on", r.data);
+  section("objective", "what is minimised, and how samples are drawn", r.objective);
+  r.networks = for_roles(r.networks, objective::roles(r.objective));
+  for (NetworkOptions& network : r.networks) {
+    f.begin(network.role, "a network of the objective");
+    model::describe(f, network.model);
+    section("optimizer", "what turns its gradients into updates", network.optimizer);
+    f.end();
+  }
+  section("samples", "pictures made on the way", r.samples);
+  section("checkpoint", "saved states", r.checkpoint);
+  section("evidence", "what the ledger says", r.evidence);
+}
+
+const NetworkOptions& network(const Recipe& recipe, const std::string& role) {
+  for (const NetworkOptions& network : recipe.networks)
+    if (network.role == role) return network;
+  throw Error(Code::kBug, "the recipe has no network with the role '" + role + "'");
+}
+
+}  // namespace lockstep::recipe

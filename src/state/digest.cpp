@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+#include "lockstep/hash/merkle.h"
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/record.h"
+#include "lockstep/state/state.h"
+
+namespace lockstep::state {
+namespace {
+
+ByteView bytes_of(const at::Tensor& tensor) {
+  return std::as_bytes(std::span(ops::read(tensor), static_cast<std::size_t>(tensor.numel())));
+}
+
+// Name and shape: what stands before a tensor's content in every hash over it.
+Bytes heading(const Named& named) {
+  Bytes bytes;
+  put_text(bytes, named.name);
+  put_u64_le(bytes, static_cast<std::uint64_t>(named.tensor.dim()));
+  for (const std::int64_t size : named.tensor.sizes())
+    put_u64_le(bytes, static_cast<std::uint64_t>(size));
+  return bytes;
+}
+
+hash::Digest tensor_digest(const Named& named, const std::vector<hash::Leaf>& leaves) {
+  Bytes bytes = heading(named);
+  for (const hash::Leaf& leaf : leaves) {
+    put_u64_le(bytes, leaf.a);
+    put_u64_le(bytes, leaf.b);
+  }
+  return hash::sha256(bytes);
+}
+
+Bytes cursor_bytes(const char* title, const State& state) {
+  Bytes bytes;
+  put_text(bytes, title);
+  put_u64_le(bytes, static_cast<std::uint64_t>(state.step.value));
+  put_u64_le(bytes, static_cast<std::uint64_t>(state.samples));
+  put_u64_le(bytes, state.tensors.size());
+  return bytes;
+}
+
+void append(Bytes& bytes, const hash::Digest& digest) {
+  bytes.insert(bytes.end(), digest.bytes.begin(), digest.bytes.end());
+}
+
+}  // namespace
+
+std::int64_t State::bytes() const {
+  std::int64_t total = 0;
+  for (const Named& named : tensors)
+    total += named.tensor.numel() * static_cast<std::int64_t>(sizeof(float));
+  return total;
+}
+
+StateDigest digest(const State& state) {
+  StateDigest result;
+  // Tiles of all tensors in one line, so that threads share small tensors too.
+  std::vector<std::pair<std::size_t, std::size_t>> tiles;  // tensor, tile
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    result.leaves.emplace_back(hash::leaf_count(bytes_of(state.tensors[i].tensor).size()));
+    for (std::size_t tile = 0; tile < result.leaves[i].size(); ++tile) tiles.emplace_back(i, tile);
+  }
+  numerics::parallel_for(
+      static_cast<std::int64_t>(tiles.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+          const auto [i, tile] = tiles[static_cast<std::size_t>(at)];
+          const ByteView all = bytes_of(state.tensors[i].tensor);
+          const std::size_t first = tile * hash::kTileBytes;
+          result.leaves[i][tile] =
+              hash::leaf_hash(all.subspan(first, std::min(hash::kTileBytes, all.size() - first)));
+        }
+      });
+  Bytes root = cursor_bytes("lockstep state 0", state);
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    result.tensors.push_back(tensor_digest(state.tensors[i], result.leaves[i]));
+    append(root, result.tensors.back());
+  }
+  result.root = hash::sha256(root);
+  return result;
+}
+
+hash::Digest commit(const State& state) {
+  Bytes root = cursor_bytes("lockstep commit 0", state);
+  for (const Named& named : state.tensors) {
+    const Bytes head = heading(named);
+    append(root, hash::sha256(head));
+    append(root, hash::tree_digest(bytes_of(named.tensor)));
+  }
+  return hash::sha256(root);
+}
+
+std::optional<Difference> first_difference(const State& names, const StateDigest& a,
+                                           const StateDigest& b) {
+  for (std::size_t i = 0; i < names.tensors.size(); ++i) {
+    if (a.tensors[i] == b.tensors[i]) continue;
+    const auto& left = a.leaves[i];
+    const auto tile =
+        std::mismatch(left.begin(), left.end(), b.leaves[i].begin()).first - left.begin();
+    const auto floats = static_cast<std::int64_t>(hash::kTileBytes / sizeof(float));
+    const std::int64_t first = tile * floats;
+    return Difference{names.tensors[i].name, first,
+                      std::min(first + floats, names.tensors[i].tensor.numel())};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> first_non_finite(const State& state) {
+  for (const Named& named : state.tensors) {
+    if (!numerics::all_finite(named.tensor.numel(), ops::read(named.tensor))) return named.name;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep::state

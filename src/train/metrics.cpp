@@ -1,0 +1,68 @@
+#include "train/metrics.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lockstep/core/clock.h"
+#include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr double kSecondsBetweenLines = 5;
+
+template <class T>
+nlohmann::ordered_json object_of(const std::vector<std::pair<std::string, T>>& pairs) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : pairs) object[name] = value;
+  return object;
+}
+
+// Shortest text with about four digits that count.
+std::string brief(double value) {
+  return value != 0 && value < 1e-3 ? to_text(static_cast<float>(value)) : fixed(value, 4);
+}
+
+}  // namespace
+
+Metrics::Metrics(FileSystem& fs, const RunFolder& folder, Step first, Step last)
+    : file_(fs.open_append(folder.metrics())),
+      first_(first),
+      last_(last),
+      started_(monotonic_seconds()),
+      last_step_(started_),
+      last_shown_(0) {
+  std::byte end{'\n'};
+  if (const auto size = file_->size(); size > 0) file_->read_at(size - 1, {&end, 1});
+  if (end != std::byte{'\n'}) file_->append(as_bytes("\n"));  // a killed attempt's last line
+}
+
+void Metrics::record(const StepRecord& record) {
+  const double now = monotonic_seconds();
+  nlohmann::ordered_json line;
+  line["step"] = record.entry.step.value;
+  line["samples"] = record.entry.samples;
+  line["loss"] = object_of(record.entry.losses);
+  line["gradient_norm"] = object_of(record.gradient_norms);
+  line["learning_rate"] = object_of(record.learning_rates);
+  line["seconds"] = now - last_step_;
+  line["time"] = unix_seconds();
+  file_->append(as_bytes(line.dump() + "\n"));
+  last_step_ = now;
+  if (now - last_shown_ >= kSecondsBetweenLines || record.entry.step == last_) show(record, now);
+}
+
+void Metrics::show(const StepRecord& record, double now) {
+  last_shown_ = now;
+  const Step step = record.entry.step;
+  const double rate = static_cast<double>(step - first_) / (now - started_);
+  std::string line = "step " + std::to_string(step.value) + "/" + std::to_string(last_.value);
+  for (const auto& [name, loss] : record.entry.losses) line += "  " + name + " " + brief(loss);
+  for (const auto& [name, norm] : record.gradient_norms)
+    line += "  |grad " + name + "| " + brief(norm);
+  line += "  " + fixed(rate, 2) + " steps/s";
+  if (step < last_) line += "  ETA " + human_seconds(static_cast<double>(last_ - step) / rate);
+  log::info(line);
+}
+
+}  // namespace lockstep::train

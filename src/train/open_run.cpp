@@ -1,0 +1,123 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/semantics.h"
+#include "train/run_folder.h"
+
+namespace lockstep::train {
+
+namespace stdfs = std::filesystem;
+
+stdfs::path RunFolder::sample(Step step) const {
+  return samples() / ("step-" + pad_number(step.value, 8) + ".png");
+}
+
+FolderLock::FolderLock(const RunFolder& folder)
+    : fd_(::open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (fd_ < 0)
+    throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string());
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(fd_);
+    throw Error(Code::kUsage, "another process is writing to " + folder.root.string(),
+                "wait for it, or give another folder with --run");
+  }
+}
+
+FolderLock::~FolderLock() {
+  ::close(fd_);
+}
+
+recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder) {
+  if (!fs.exists(folder.recipe())) {
+    throw Error(Code::kUsage, folder.root.string() + " is not a run: it has no recipe.toml",
+                "give the folder that `lockstep train` made");
+  }
+  return recipe::parse_run_text(read_text(fs, folder.recipe()), folder.recipe().string());
+}
+
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe) {
+  fs.create_directories(folder.root);
+  const std::string text = recipe::run_text(recipe);
+  if (fs.exists(folder.recipe())) {
+    const hash::Digest mine = recipe::id(recipe), theirs = recipe::id(read_recipe(fs, folder));
+    if (mine != theirs) {
+      throw Error(Code::kUsage,
+                  folder.root.string() + " is a run of another recipe (" +
+                      theirs.hex().substr(0, 12) + ", this one is " + mine.hex().substr(0, 12) +
+                      ")",
+                  "give another folder with --run");
+    }
+    if (read_text(fs, folder.recipe()) == text) return;
+  } else if (fs.exists(folder.ledger())) {
+    throw Error(Code::kCorrupt, folder.root.string() + " has a ledger but no recipe.toml",
+                "give another folder with --run");
+  }
+  publish(fs, folder.recipe(), as_bytes(text));
+}
+
+ledger::Header header_of(const recipe::Recipe& recipe, const data::Dataset& dataset) {
+  return {.recipe = recipe::id(recipe),
+          .data = dataset.hash(),
+          .semantics = recipe::kSemantics,
+          .chain = {}};
+}
+
+checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger) {
+  LOCKSTEP_ASSERT(training.agreed &&
+                  ledger.entries.size() >= static_cast<std::size_t>(training.state.step.value));
+  const auto step = static_cast<std::size_t>(training.state.step.value);
+  return {.recipe = ledger.header.recipe,
+          .data = ledger.header.data,
+          .semantics = ledger.header.semantics,
+          .chain = step == 0 ? ledger.header.chain : ledger.entries[step - 1].chain,
+          .state = training.agreed->root,
+          .sample_shape = training.sample_shape,
+          .recipe_text = recipe::canonical_bits(training.recipe)};
+}
+
+void restore_newest(FileSystem& fs, const RunFolder& folder, const ledger::Ledger& ledger,
+                    Step limit, Training& training) {
+  const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (*step > limit) continue;
+    const stdfs::path file = folder.checkpoints() / checkpoint::file_name(*step);
+    std::optional<checkpoint::Loaded> loaded;
+    try {
+      loaded = checkpoint::load(fs, file);
+    } catch (const Error& failure) {
+      if (failure.code() != Code::kCorrupt) throw;
+      log::warn(std::string(failure.what()) + "; trying the one before");
+      continue;
+    }
+    const auto n = static_cast<std::size_t>(step->value);
+    if (loaded->meta().recipe != ledger.header.recipe)
+      throw Error(Code::kUsage, file.string() + " is a checkpoint of another recipe",
+                  "remove it from this run's folder");
+    if (n > ledger.entries.size()) {
+      throw Error(Code::kCorrupt,
+                  folder.ledger().string() + " ends at step " +
+                      std::to_string(ledger.entries.size()) +
+                      ", but there is a checkpoint of step " + std::to_string(n),
+                  "the ledger was cut; restore it from a copy");
+    }
+    const hash::Digest& chain = n == 0 ? ledger.header.chain : ledger.entries[n - 1].chain;
+    if (loaded->meta().chain != chain)
+      throw Error(Code::kCorrupt, file.string() +
+                                      " does not belong to this ledger: the chains at step " +
+                                      std::to_string(n) + " differ");
+    loaded->restore(training.state);
+    training.agreed = state::digest(training.state);
+    if (training.agreed->root != loaded->meta().state)
+      throw Error(Code::kDiffer,
+                  file.string() + ": the restored state is not the one that was saved");
+    return;
+  }
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,52 @@
+// Samples as a PNG with its provenance.
+#include "lockstep/core/error.h"
+#include "lockstep/data/grid.h"
+#include "lockstep/ops/record.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/train/sample.h"
+
+namespace lockstep::train {
+namespace {
+
+constexpr std::int64_t kScatterSide = 256;  // pixels
+constexpr float kScatterRange = 1.5F;       // points outside [-1.5, 1.5]^2 are left out
+
+// 2-D points, white on black.
+data::Picture scatter(std::int64_t n, const float* points) {
+  data::Picture picture{.width = kScatterSide, .height = kScatterSide, .channels = 1, .pixels = {}};
+  picture.pixels.resize(kScatterSide * kScatterSide);
+  const auto pixel = [](float value) -> std::int64_t {
+    const float unit = (value + kScatterRange) / (2 * kScatterRange);
+    return unit >= 0 && unit < 1 ? static_cast<std::int64_t>(unit * kScatterSide) : -1;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t x = pixel(points[2 * i]), y = pixel(-points[2 * i + 1]);
+    if (x >= 0 && y >= 0) picture.pixels[static_cast<std::size_t>(y * kScatterSide + x)] = 255;
+  }
+  return picture;
+}
+
+data::Picture picture_of(const Tensor& samples, std::int64_t columns) {
+  const float* values = ops::read(samples);
+  if (samples.dim() == 4)
+    return data::grid(samples.size(0), samples.size(1), samples.size(2), samples.size(3), values,
+                      columns);
+  LOCKSTEP_ASSERT(samples.dim() == 2 && samples.size(1) == 2, "samples are images or points");
+  return scatter(samples.size(0), values);
+}
+
+}  // namespace
+
+Bytes picture(Training& training, const hash::Digest& state_root, std::int64_t first,
+              std::int64_t count, std::int64_t columns) {
+  const Tensor samples = draw_samples(training, first, count);
+  return data::write_png(
+      picture_of(samples, columns),
+      {{"Software", "lockstep"},
+       {"recipe", recipe::id(training.recipe).hex()},
+       {"step", std::to_string(training.state.step.value)},
+       {"state", state_root.hex()},
+       {"samples", std::to_string(first) + " to " + std::to_string(first + count - 1)}});
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,61 @@
+// The run folder: where things lie in it, who writes to it, and which recipe it is of.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "lockstep/checkpoint/checkpoint.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/ledger/ledger.h"
+#include "lockstep/recipe/recipe.h"
+#include "lockstep/train/training.h"
+
+namespace lockstep::train {
+
+struct RunFolder {
+  std::filesystem::path root;
+
+  std::filesystem::path recipe() const { return root / "recipe.toml"; }
+  std::filesystem::path ledger() const { return root / "ledger.jsonl"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path samples() const { return root / "samples"; }
+  std::filesystem::path sample(Step step) const;
+  std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path environment() const { return root / "environment"; }
+  std::filesystem::path log() const { return root / "log.txt"; }
+};
+
+// One writer a folder: held for the life of the object, given back by the system at any end of the
+// process.
+class FolderLock {
+ public:
+  explicit FolderLock(const RunFolder& folder);  // Error(kUsage) if another process holds it
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+// The recipe of an existing run, every byte checked. Error(kUsage) if the folder is not a run.
+recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder);
+
+// Makes the folder a run of this recipe, or checks that it is one: Error(kUsage) for another recipe
+// id. Fields that cannot change bits are renewed.
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
+
+// What every ledger of this recipe on this data begins with.
+ledger::Header header_of(const recipe::Recipe& recipe, const data::Dataset& dataset);
+
+// The meta data of a checkpoint of `training` whose ledger is `ledger`.
+checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger);
+
+// Restores the newest checkpoint at or before `limit` that is whole and fits the ledger; step 0
+// stays if there is none. A damaged checkpoint is reported and passed over. Error(kCorrupt) if an
+// intact one does not fit the ledger (the ledger was cut or is another run's).
+void restore_newest(FileSystem& fs, const RunFolder& folder, const ledger::Ledger& ledger,
+                    Step limit, Training& training);
+
+}  // namespace lockstep::train

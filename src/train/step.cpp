@@ -1,0 +1,111 @@
+#include "lockstep/train/step.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/lane/exchange.h"
+#include "lockstep/numerics/update.h"
+#include "lockstep/ops/record.h"
+#include "train/agree.h"
+
+namespace lockstep::train {
+namespace {
+
+// The state must be what the last step left: a bit that changed in between names its tensor.
+hash::Digest checked_start(const Training& training) {
+  const state::StateDigest now = state::digest(training.state);
+  if (training.agreed && training.agreed->root != now.root) {
+    const auto difference = state::first_difference(training.state, now, *training.agreed);
+    throw Error(
+        Code::kDiffer,
+        "step " + std::to_string(training.state.step.value + 1) +
+            ": the state changed since the last step: " +
+            (difference ? difference->tensor + ", elements " + std::to_string(difference->first) +
+                              " to " + std::to_string(difference->last - 1)
+                        : std::string("the cursor")),
+        "memory of this machine is not to be trusted; resume elsewhere");
+  }
+  return now.root;
+}
+
+// Gradients are recorded for the phase's own parameters only.
+void train_only(std::vector<Trained>& trained, const std::string& role) {
+  for (Trained& one : trained) {
+    for (const Tensor& parameter : one.parameters) parameter.set_requires_grad(one.role == role);
+    one.network->prepare(/*trained=*/one.role == role);
+  }
+}
+
+Trained& trained_of(Training& training, const std::string& role) {
+  for (Trained& one : training.trained) {
+    if (one.role == role) return one;
+  }
+  throw Error(Code::kBug, "no network for role " + role);
+}
+
+void run_phase(Training& training, comm::Group& group, const objective::Batch& batch, int phase,
+               StepRecord& record) {
+  const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
+  Trained& own = trained_of(training, names.role);
+  train_only(training.trained, names.role);
+
+  lane::Context context(training.plan, group);
+  const Tensor loss = training.objective->loss(phase, context, training.networks, batch);
+  const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
+  const lane::PhaseGradients whole = lane::backward(context, loss, inverse_batch, own.parameters);
+
+  const float norm =
+      optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), whole.gradients);
+  const std::int64_t t = training.state.step.value + 1;
+  const double lr = optim::learning_rate(own.options, t);
+  own.optimizer->update(t, lr, own.parameters, whole.gradients);
+
+  record.entry.losses.emplace_back(names.name, whole.loss_sum * inverse_batch);
+  record.gradient_norms.emplace_back(names.name, norm);
+  record.learning_rates.emplace_back(names.name, lr);
+}
+
+void update_averages(Training& training) {
+  for (Trained& own : training.trained) {
+    if (!own.average) continue;
+    const auto one_minus_decay = static_cast<float>(1.0 - own.options.ema_decay);
+    for (std::size_t i = 0; i < own.parameters.size(); ++i) {
+      numerics::ema(one_minus_decay, own.parameters[i].numel(), ops::read(own.parameters[i]),
+                    ops::write(own.average_parameters[i]));
+    }
+  }
+}
+
+void require_finite(const state::State& state) {
+  if (const auto tensor = state::first_non_finite(state)) {
+    throw Error(Code::kDiverged,
+                "step " + std::to_string(state.step.value) +
+                    ": training diverged: non-finite value in " + *tensor,
+                "the last checkpoint is intact; lower the learning rate or clip gradients");
+  }
+}
+
+}  // namespace
+
+StepRecord step(Training& training, comm::Group& group, const objective::Batch& batch) {
+  StepRecord record;
+  record.entry.before = checked_start(training);
+  for (int phase = 0; phase < static_cast<int>(training.objective->phases().size()); ++phase) {
+    run_phase(training, group, batch, phase, record);
+  }
+  update_averages(training);
+  ++training.state.step;
+  training.state.samples += training.plan.batch();
+
+  require_finite(training.state);
+  training.agreed = state::digest(training.state);
+  agree(group, training.state, *training.agreed);
+
+  record.entry.step = training.state.step;
+  record.entry.samples = training.state.samples;
+  record.entry.state = training.agreed->root;
+  const std::int64_t every = training.recipe.evidence.commit_every;
+  if (every > 0 && training.state.step.value % every == 0)
+    record.entry.commit = state::commit(training.state);
+  return record;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,99 @@
+#include "lockstep/train/training.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/ops/record.h"
+
+namespace lockstep::train {
+namespace {
+
+std::vector<Tensor> tensors_of(const std::vector<model::NamedTensor>& named) {
+  std::vector<Tensor> tensors;
+  for (const model::NamedTensor& item : named) tensors.push_back(item.tensor);
+  return tensors;
+}
+
+void copy_all(const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
+  LOCKSTEP_ASSERT(from.size() == to.size());
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].copy_(from[i]);
+}
+
+Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
+                     const std::vector<std::int64_t>& sample_shape) {
+  Trained trained{.role = options.role,
+                  .network = model::make_network(options.model, sample_shape),
+                  .parameters = {},
+                  .options = options.optimizer,
+                  .optimizer = nullptr,
+                  .average = nullptr,
+                  .average_parameters = {}};
+  trained.network->initialize(seed, options.role);
+  trained.parameters = tensors_of(trained.network->parameters_in_order());
+  trained.optimizer = optim::make_optimizer(options.optimizer, trained.parameters);
+  if (options.optimizer.ema_decay > 0) {
+    trained.average = model::make_network(options.model, sample_shape);
+    trained.average_parameters = tensors_of(trained.average->parameters_in_order());
+    for (const Tensor& parameter : trained.average_parameters) parameter.set_requires_grad(false);
+    copy_all(trained.parameters, trained.average_parameters);
+  }
+  return trained;
+}
+
+void name_state(const Trained& trained, state::State& state) {
+  const auto parameters = trained.network->parameters_in_order();
+  const auto add = [&](const std::string& kind, const std::string& path, const Tensor& tensor) {
+    state.tensors.push_back({trained.role + "/" + kind + "/" + path, tensor.detach()});
+  };
+  for (const auto& [path, tensor] : parameters) add("param", path, tensor);
+  for (const auto& [path, tensor] : trained.network->buffers_in_order())
+    add("buffer", path, tensor);
+  const auto slots = trained.optimizer->slot_names();
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      add(slots[s], parameters[p].path, trained.optimizer->slots()[s][p]);
+  }
+  for (std::size_t p = 0; p < trained.average_parameters.size(); ++p)
+    add("ema", parameters[p].path, trained.average_parameters[p]);
+}
+
+}  // namespace
+
+Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                       int world) {
+  Training training{.recipe = recipe,
+                    .sample_shape = sample_shape,
+                    .plan = lane::Plan(recipe.batch, world),
+                    .objective = nullptr,
+                    .trained = {},
+                    .networks = {},
+                    .state = {},
+                    .agreed = {}};
+  training.objective = objective::make_objective(recipe.objective, recipe.run.seed, sample_shape);
+  for (const std::string& role : training.objective->roles()) {
+    training.trained.push_back(
+        make_trained(recipe::network(recipe, role), recipe.run.seed, sample_shape));
+    training.networks.push_back({role, training.trained.back().network});
+    name_state(training.trained.back(), training.state);
+  }
+  return training;
+}
+
+objective::Networks sampling_networks(Training& training) {
+  objective::Networks networks;
+  for (Trained& trained : training.trained) {
+    if (trained.average)
+      copy_all(tensors_of(trained.network->buffers_in_order()),
+               tensors_of(trained.average->buffers_in_order()));
+    networks.push_back({trained.role, trained.average ? trained.average : trained.network});
+  }
+  return networks;
+}
+
+Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count) {
+  const at::NoGradGuard no_grad;
+  const objective::Networks networks = sampling_networks(training);
+  for (const objective::Role& role : networks) role.network->prepare(/*trained=*/false);
+  return training.objective->sample(networks, first, count);
+}
+
+}  // namespace lockstep::train

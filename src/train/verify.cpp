@@ -1,0 +1,194 @@
+#include "lockstep/train/verify.h"
+
+#include <algorithm>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/core/text.h"
+#include "lockstep/data/png.h"
+#include "lockstep/ledger/ledger.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/semantics.h"
+#include "train/run_folder.h"
+
+namespace lockstep::train {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+// Collects findings; what a check throws as an Error about evidence is one.
+class Verifier {
+ public:
+  explicit Verifier(FileSystem& fs) : fs_(fs) {}
+
+  void run_folder(const RunFolder& folder) {
+    std::optional<hash::Digest> recipe;
+    const auto ledger = attempt([&] { return ledger::read(fs_, folder.ledger()); });
+    if (const auto read = attempt([&] { return read_recipe(fs_, folder); })) {
+      recipe = recipe::id(*read);
+      result.recipe = recipe->hex();
+    }
+    if (!ledger) return;
+    result.steps = static_cast<std::int64_t>(ledger->entries.size());
+    result.chain = ledger->chain().hex();
+    if (recipe && *recipe != ledger->header.recipe)
+      differ(folder.ledger().string() + ": it is the ledger of another recipe than recipe.toml");
+    states_continue(folder, *ledger);
+    checkpoints(folder, *ledger);
+    pictures(folder, *ledger);
+  }
+
+  void checkpoint_file(const stdfs::path& file, const ledger::Ledger* ledger) {
+    const auto loaded = attempt([&] { return checkpoint::load(fs_, file); });
+    if (!loaded) return;
+    ++result.checkpoints;
+    const checkpoint::Meta& meta = loaded->meta();
+    const state::State& state = loaded->state();
+    if (result.recipe.empty()) result.recipe = meta.recipe.hex();
+    if (state::digest(state).root != meta.state)
+      differ(file.string() + ": its tensors are not the state that it names");
+    attempt([&] {
+      const recipe::Recipe recipe =
+          recipe::parse_bits(meta.recipe_text, file.string() + ": /recipe");
+      if (recipe::id(recipe) != meta.recipe)
+        differ(file.string() + ": its recipe's text does not have the id that it names");
+      return true;
+    });
+    if (checkpoint::step_of(file.filename().string()) != state.step)
+      differ(file.string() + ": its name is not its step, " + std::to_string(state.step.value));
+    if (ledger) against_ledger(file, *loaded, *ledger);
+  }
+
+  VerifyResult result;
+
+ private:
+  template <class Body>
+  auto attempt(Body&& body) -> std::optional<decltype(body())> {
+    try {
+      return body();
+    } catch (const Error& failure) {
+      if (failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare &&
+          failure.code() != Code::kDiffer)
+        throw;
+      result.findings.push_back(
+          {failure.code() == Code::kDiffer ? Code::kDiffer : Code::kCorrupt, failure.what()});
+      return std::nullopt;
+    }
+  }
+  void differ(const std::string& what) { result.findings.push_back({Code::kDiffer, what}); }
+  void corrupt(const std::string& what) { result.findings.push_back({Code::kCorrupt, what}); }
+
+  // Every step started from what the one before left.
+  void states_continue(const RunFolder& folder, const ledger::Ledger& ledger) {
+    for (std::size_t i = 1; i < ledger.entries.size(); ++i) {
+      if (ledger.entries[i].before == ledger.entries[i - 1].state) continue;
+      differ(folder.ledger().string() + ": step " + std::to_string(i + 1) +
+             " did not start from the state that step " + std::to_string(i) + " left");
+    }
+  }
+
+  void checkpoints(const RunFolder& folder, const ledger::Ledger& ledger) {
+    if (!fs_.exists(folder.checkpoints())) return;
+    for (const std::string& name : fs_.list(folder.checkpoints())) {
+      const stdfs::path path = folder.checkpoints() / name;
+      // A sidecar alone is what a kill between two renames leaves; the next attempt overwrites it.
+      if (checkpoint::step_of(name)) checkpoint_file(path, &ledger);
+    }
+  }
+
+  void against_ledger(const stdfs::path& file, const checkpoint::Loaded& loaded,
+                      const ledger::Ledger& ledger) {
+    const checkpoint::Meta& meta = loaded.meta();
+    const auto step = static_cast<std::size_t>(loaded.state().step.value);
+    if (meta.recipe != ledger.header.recipe)
+      return differ(file.string() + ": it is a checkpoint of another recipe");
+    if (meta.data != ledger.header.data)
+      return differ(file.string() + ": it was trained on other data than the ledger says");
+    if (step > ledger.entries.size()) {
+      return corrupt("ledger.jsonl ends at step " + std::to_string(ledger.entries.size()) +
+                     ", but " + file.string() + " is of step " + std::to_string(step) +
+                     ": the ledger was cut");
+    }
+    if (step == 0) return;
+    const ledger::Entry& entry = ledger.entries[step - 1];
+    if (meta.chain != entry.chain)
+      differ(file.string() + ": its ledger is another one: the chains at step " +
+             std::to_string(step) + " differ");
+    if (meta.state != entry.state)
+      differ(file.string() + ": its state is not what the ledger says of step " +
+             std::to_string(step));
+    if (entry.commit && *entry.commit != state::commit(loaded.state()))
+      differ(file.string() + ": its bytes are not what the ledger's commit says");
+  }
+
+  void pictures(const RunFolder& folder, const ledger::Ledger& ledger) {
+    if (!fs_.exists(folder.samples())) return;
+    for (const std::string& name : fs_.list(folder.samples())) {
+      const stdfs::path path = folder.samples() / name;
+      if (path.extension() != ".png") continue;
+      const Bytes png = read_file(fs_, path);
+      if (const auto fault = data::check_png(png)) {
+        corrupt(path.string() + ": " + fault->chunk + " at byte " + std::to_string(fault->offset) +
+                ": " + fault->what);
+        continue;
+      }
+      ++result.pictures;
+      picture_of_ledger(folder, path, data::read_provenance(png), ledger);
+    }
+  }
+
+  void picture_of_ledger(const RunFolder& folder, const stdfs::path& path,
+                         const data::Provenance& provenance, const ledger::Ledger& ledger) {
+    const auto value = [&](const std::string& key) {
+      const auto found = std::find_if(provenance.begin(), provenance.end(),
+                                      [&](const auto& pair) { return pair.first == key; });
+      return found == provenance.end() ? std::string() : found->second;
+    };
+    const auto step = parse_int(value("step"));
+    if (!step || *step < 1) return differ(path.string() + ": it does not say of which step it is");
+    if (folder.sample(Step(*step)).filename() != path.filename())
+      differ(path.string() + ": its name is not its step, " + value("step"));
+    if (static_cast<std::size_t>(*step) > ledger.entries.size()) {
+      return corrupt("ledger.jsonl ends at step " + std::to_string(ledger.entries.size()) +
+                     ", but " + path.string() + " is of step " + value("step") +
+                     ": the ledger was cut");
+    }
+    if (value("recipe") != ledger.header.recipe.hex())
+      differ(path.string() + ": it was made by another recipe");
+    if (value("state") != ledger.entries[static_cast<std::size_t>(*step) - 1].state.hex())
+      differ(path.string() + ": it was made from another state than the ledger's");
+  }
+
+  FileSystem& fs_;
+};
+
+}  // namespace
+
+Code VerifyResult::code() const {
+  if (findings.empty()) return Code::kOk;
+  const bool damaged = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.code == Code::kCorrupt;
+  });
+  return damaged ? Code::kCorrupt : Code::kDiffer;
+}
+
+VerifyResult verify(const stdfs::path& path) {
+  Verifier verifier(real_file_system());
+  if (stdfs::is_directory(path)) {
+    const RunFolder folder{path};
+    if (!stdfs::exists(folder.ledger()) && !stdfs::exists(folder.recipe())) {
+      throw Error(
+          Code::kUsage,
+          path.string() + " is not a run folder: it has neither recipe.toml nor ledger.jsonl",
+          "give a run folder or a step-NNNNNNNN.h5");
+    }
+    verifier.run_folder(folder);
+  } else if (stdfs::exists(path)) {
+    verifier.checkpoint_file(path, nullptr);
+  } else {
+    throw Error(Code::kUsage, "there is no " + path.string(),
+                "give a run folder or a step-NNNNNNNN.h5");
+  }
+  return verifier.result;
+}
+
+}  // namespace lockstep::train

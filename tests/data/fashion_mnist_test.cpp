@@ -1,0 +1,47 @@
+// The real thing: Debian's dataset-fashion-mnist, which tools/bootstrap installs.
+#include <gtest/gtest.h>
+
+#include "lockstep/data/batch.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/data/pack.h"
+#include "lockstep/data/stream.h"
+#include "support.h"
+
+namespace lockstep::data {
+namespace {
+
+// This hash and the sum below also come from a few lines of Python (gzip, hashlib).
+constexpr const char* kFashion = "9ff09f4d63c3bed6510eac8329f8ce5beb55d4bb0080dc04c8c7995f10100d5d";
+
+TEST(FashionMnist, DebiansFilesHoldTheImagesWeKnow) {
+  const auto data = open(Options{});
+  EXPECT_EQ(data->size(), 60000);
+  EXPECT_EQ(data->sample_shape(), (std::vector<std::int64_t>{28, 28, 1}));
+  EXPECT_EQ(data->hash().hex(), kFashion);
+  const auto& images = dynamic_cast<const Images&>(*data);
+  std::int64_t sum = 0;
+  for (const auto p : images.pixels()) sum += p;
+  EXPECT_EQ(sum, 3431114169);
+}
+
+TEST(FashionMnist, LabelsAreNotImages) {
+  Options options;
+  options.path += "/train-labels-idx1-ubyte.gz";
+  EXPECT_NE(error_line(Code::kData, [&] { open(options); }).find("labels"), std::string::npos);
+}
+
+TEST(FashionMnist, PackedItHasTheSameHashAndBatches) {
+  const auto data = open(Options{});
+  const TempPath packed(".h5");
+  write_pack(*packed, dynamic_cast<const Images&>(*data));
+  Options options;
+  options.path = (*packed).string();
+  const auto again = open(options);
+  EXPECT_EQ(again->hash().hex(), kFashion);
+  const Order order(stream(0, "data/order"), data->size());
+  EXPECT_EQ(assemble(*again, order, Draw(59990), 20).values,
+            assemble(*data, order, Draw(59990), 20).values);
+}
+
+}  // namespace
+}  // namespace lockstep::data

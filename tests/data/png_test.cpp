@@ -1,0 +1,148 @@
+#include "lockstep/data/png.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstdio>
+
+#include "lockstep/data/grid.h"
+#include "lockstep/hash/sha256.h"
+#include "lockstep/numerics/elementwise.h"
+#include "support.h"
+
+namespace lockstep::data {
+namespace {
+
+Picture picture(std::int64_t width, std::int64_t height, std::int64_t channels) {
+  return {width, height, channels, some_pixels({1, height, width, channels})};
+}
+
+const Provenance kProvenance{{"recipe", "abc123"}, {"step", "500"}};
+
+// Any picture, up to one that needs several stored blocks.
+Picture any_picture() {
+  return picture(*rc::gen::inRange(1, 400), *rc::gen::inRange(1, 200), *rc::gen::element(1, 3));
+}
+
+RC_GTEST_PROP(Png, LibpngReadsBackWhatWasWritten, ()) {
+  const Picture p = any_picture();
+  const Bytes png = write_png(p, kProvenance);
+  RC_ASSERT(!check_png(png));
+  RC_ASSERT(read_png(png, "a.png") == p);
+  RC_ASSERT(read_provenance(png) == kProvenance);
+}
+
+TEST(Png, AnotherDecoderReadsTheSamePixels) {
+  for (const std::int64_t channels : {1, 3}) {
+    const Picture p = picture(190, 123, channels);  // RGB: two stored blocks
+    const Bytes png = write_png(p, kProvenance);
+    const TempPath in(".png"), out;
+    write_file(*in, {reinterpret_cast<const char*>(png.data()), png.size()});
+    const std::string command = std::string(LOCKSTEP_PYTHON) + " -I " LOCKSTEP_DECODE_PNG " " +
+                                (*in).string() + " > " + (*out).string();
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    EXPECT_EQ(file_text(*out), "190 123 " + std::to_string(channels) + "\n" +
+                                   to_hex(std::as_bytes(std::span(p.pixels))) +
+                                   "\nrecipe=abc123\nstep=500\n");
+  }
+}
+
+// The same hash comes out of an encoder of ten lines of Python.
+TEST(Png, BytesAreFrozen) {
+  EXPECT_EQ(hash::sha256(write_png(picture(300, 280, 1), kProvenance)).hex(),
+            "0b01d9ee5ba7bf13e2a0122df6e17715714d472c740cc4a3620656630eff3dba");
+}
+
+RC_GTEST_PROP(Png, AnyChangedByteIsFoundInItsChunk, ()) {
+  const Picture p = picture(*rc::gen::inRange(1, 60), *rc::gen::inRange(1, 20), 1);
+  Bytes png = write_png(p, kProvenance);
+  const auto at = *rc::gen::inRange<std::size_t>(0, png.size());
+  png[at] ^= static_cast<std::byte>(*rc::gen::inRange(1, 256));
+  const auto fault = check_png(png);
+  RC_ASSERT(fault.has_value());
+  RC_ASSERT(!fault->chunk.empty() && !fault->what.empty());
+  RC_ASSERT(fault->offset <= at);  // the chunk that holds the byte begins there or before
+  if (fault->chunk == "signature") RC_ASSERT(at < 8u);
+  if (fault->chunk == "IDAT") RC_ASSERT(at - fault->offset < png.size());
+}
+
+RC_GTEST_PROP(Png, EveryTruncationAndExtensionIsFound, ()) {
+  Bytes png = write_png(picture(9, 9, 3), kProvenance);
+  png.resize(*rc::gen::distinctFrom(rc::gen::inRange<std::size_t>(0, 2 * png.size()), png.size()));
+  RC_ASSERT(check_png(png).has_value());
+}
+
+TEST(Png, FaultsNameChunkAndOffset) {
+  const Bytes good = write_png(picture(4, 4, 1), {{"k", "v"}});
+  // signature 8, IHDR at 8 (25 bytes), tEXt at 33 (15 bytes), IDAT at 48.
+  const auto fault_at = [&](std::size_t at) {
+    Bytes bad = good;
+    bad[at] ^= std::byte{1};
+    return check_png(bad).value_or(PngFault{});
+  };
+  EXPECT_EQ(fault_at(0).chunk, "signature");
+  EXPECT_EQ(fault_at(20).chunk, "IHDR");
+  EXPECT_EQ(fault_at(20).offset, 8u);
+  EXPECT_EQ(fault_at(43).chunk, "tEXt");
+  EXPECT_EQ(fault_at(43).offset, 33u);
+  EXPECT_EQ(fault_at(60).chunk, "IDAT");
+  EXPECT_EQ(fault_at(60).offset, 48u);
+  EXPECT_EQ(fault_at(good.size() - 1).chunk, "IEND");
+  EXPECT_EQ(fault_at(good.size() - 1).offset, good.size() - 12);
+}
+
+RC_GTEST_PROP(Png, DamageIsAnErrorOfTheDataWithTheName, ()) {
+  Bytes png = write_png(picture(20, 20, 3), {});
+  const auto at = *rc::gen::inRange<std::size_t>(0, png.size());
+  png[at] ^= static_cast<std::byte>(*rc::gen::inRange(1, 256));
+  try {
+    read_png(png, "b.png");  // IEND's length or a changed type may pass libpng: it is not strict
+  } catch (const Error& e) {
+    RC_ASSERT(e.code() == Code::kData);
+    RC_ASSERT(e.message().starts_with("b.png: "));
+  }
+}
+
+TEST(Png, WhatIsNotAPictureOfOursIsRefused) {
+  const auto refused = [](ByteView png) {
+    return error_line(Code::kData, [&] { read_png(png, "c"); });
+  };
+  refused({});
+  refused(as_bytes("GIF89a"));
+  // 65535 x 65535 pixels in a hundred bytes: refused before memory is taken.
+  Bytes lie = write_png(picture(1, 1, 1), {});
+  for (const std::size_t at : {18, 19, 22, 23}) lie[at] = std::byte{0xff};
+  lie[16] = lie[17] = lie[20] = lie[21] = std::byte{0};
+  const auto crc = crc32(0, reinterpret_cast<const Bytef*>(lie.data() + 12), 17);
+  for (std::size_t i = 0; i < 4; ++i) lie[29 + i] = static_cast<std::byte>(crc >> (24 - 8 * i));
+  EXPECT_NE(refused(lie).find("too short"), std::string::npos);
+  EXPECT_TRUE(check_png(lie).has_value());
+}
+
+TEST(Grid, ImagesStandInRowsWithTwoPixelsBetween) {
+  const std::vector<std::uint8_t> images{1, 2, 3, 4, 5};  // five images of one pixel
+  const Picture p = grid(5, 1, 1, 1, images.data(), 3);
+  EXPECT_EQ(p.width, 2 + 3 * 3);
+  EXPECT_EQ(p.height, 2 + 2 * 3);
+  int lit = 0;
+  for (const auto v : p.pixels) lit += v != 0;
+  EXPECT_EQ(lit, 5);
+  const auto at = [&](std::int64_t x, std::int64_t y) {
+    return p.pixels[static_cast<std::size_t>(y * p.width + x)];
+  };
+  EXPECT_EQ(at(2, 2), 1);
+  EXPECT_EQ(at(8, 2), 3);
+  EXPECT_EQ(at(2, 5), 4);
+  EXPECT_EQ(at(5, 5), 5);
+}
+
+TEST(Grid, SamplesBecomeTheirBytes) {
+  const ImageShape shape{4, 3, 2, 3};
+  const auto pixels = some_pixels(shape);
+  std::vector<float> values(pixels.size());
+  numerics::from_bytes(static_cast<std::int64_t>(pixels.size()), pixels.data(), values.data());
+  EXPECT_EQ(grid(4, 3, 2, 3, values.data(), 2), grid(4, 3, 2, 3, pixels.data(), 2));
+}
+
+}  // namespace
+}  // namespace lockstep::data

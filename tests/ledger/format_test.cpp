@@ -1,0 +1,91 @@
+#include "lockstep/ledger/format.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <bit>
+#include <limits>
+
+#include "ledger/some_ledger.h"
+
+namespace lockstep::ledger {
+namespace {
+
+std::string_view without_lf(const std::string& line) {
+  return std::string_view(line).substr(0, line.size() - 1);
+}
+
+Entry arbitrary_entry() {
+  Entry entry;
+  entry.step = Step(*rc::gen::inRange<std::int64_t>(1, std::numeric_limits<std::int64_t>::max()));
+  entry.samples = *rc::gen::inRange<std::int64_t>(0, std::numeric_limits<std::int64_t>::max());
+  const auto phases = *rc::gen::inRange(0, 4);
+  for (int i = 0; i < phases; ++i) {
+    const auto bits = *rc::gen::arbitrary<std::uint32_t>() ^ *rc::gen::inRange(0, 1 << 30) * 8u;
+    entry.losses.emplace_back("phase_" + std::to_string(i), std::bit_cast<float>(bits));
+  }
+  entry.before = digest_named(*rc::gen::arbitrary<std::string>());
+  entry.state = digest_named(*rc::gen::arbitrary<std::string>());
+  if (*rc::gen::arbitrary<bool>()) entry.commit = digest_named("commit");
+  return entry;
+}
+
+RC_GTEST_PROP(LedgerLine, ReadsBackToWhatWasWritten, ()) {
+  const auto previous = digest_named(*rc::gen::arbitrary<std::string>());
+  Entry entry = arbitrary_entry();
+  const std::string line = format_entry(entry, previous);
+  Entry read = parse_entry(without_lf(line), previous);
+  RC_ASSERT(!difference(entry, read));
+  RC_ASSERT(read.chain == entry.chain);
+  RC_ASSERT(format_entry(read, previous) == line);
+}
+
+// 7.038531e-26 is the binary32 number that reading by way of binary64 gets wrong.
+TEST(LedgerLine, KeepsEveryBitOfALoss) {
+  for (const float loss :
+       {0.0f, -0.0f, 1.0f, 7.038531e-26f, 1e-45f, std::numeric_limits<float>::max(),
+        std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+    Entry entry = some_entry(1);
+    entry.losses = {{"d", loss}};
+    const std::string line = format_entry(entry, {});
+    const Entry read = parse_entry(without_lf(line), {});
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(read.losses.at(0).second),
+              std::bit_cast<std::uint32_t>(loss))
+        << line;
+  }
+}
+
+TEST(LedgerLine, WritesEveryNanTheSame) {
+  Entry a = some_entry(1), b = some_entry(1);
+  a.losses = {{"d", std::bit_cast<float>(0x7fc00000u)}};
+  b.losses = {{"d", std::bit_cast<float>(0xffc12345u)}};
+  EXPECT_EQ(format_entry(a, {}), format_entry(b, {}));
+  EXPECT_FALSE(difference(a, b));
+}
+
+TEST(LedgerLine, SaysWhatDiffers) {
+  const Entry entry = some_entry(3);
+  const auto what = [&](auto&& change) {
+    Entry other = some_entry(3);
+    change(other);
+    return difference(entry, other).value_or("nothing");
+  };
+  EXPECT_EQ(what([](Entry&) {}), "nothing");
+  EXPECT_EQ(what([](Entry& e) { e.samples++; }), "sample count");
+  EXPECT_EQ(what([](Entry& e) { e.losses[1].second = 2; }), "loss of phase generator");
+  EXPECT_EQ(what([](Entry& e) { e.losses[1].first = "g"; }), "phases");
+  EXPECT_EQ(what([](Entry& e) { e.state = {}; }), "state digest");
+  EXPECT_EQ(what([](Entry& e) { e.before = {}; }), "digest of the state before the update");
+  EXPECT_EQ(what([](Entry& e) { e.commit.reset(); }), "commitment to the state's bytes");
+}
+
+TEST(LedgerHeader, RefusesAnotherVersion) {
+  Header header = some_header();
+  std::string line(without_lf(format_header(header)));
+  EXPECT_EQ(parse_header(line), header);
+  line.replace(line.find("\"version\":1"), 11, "\"version\":2");
+  EXPECT_THROW(parse_header(line), Error);
+}
+
+}  // namespace
+}  // namespace lockstep::ledger

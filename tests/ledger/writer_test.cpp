@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "ledger/some_ledger.h"
+
+namespace lockstep::ledger {
+namespace {
+
+class LedgerWriter : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("ledger-" + std::to_string(::getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    path_ = folder_ / "ledger.jsonl";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Writer open() { return Writer(fs_, path_, some_header()); }
+  void write(const std::string& text) {
+    fs_.remove(path_);
+    fs_.create_new(path_)->append(as_bytes(text));
+  }
+  Code code_of_opening(const Header& header) {
+    try {
+      Writer(fs_, path_, header);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return Code::kOk;
+  }
+
+  FileSystem& fs_ = real_file_system();
+  std::filesystem::path folder_, path_;
+};
+
+TEST_F(LedgerWriter, WritesTheLinesOfItsEntries) {
+  Writer writer = open();
+  for (std::int64_t step = 1; step <= 5; ++step) EXPECT_FALSE(writer.record(some_entry(step)));
+  writer.sync();
+  EXPECT_EQ(read_text(fs_, path_), joined(some_lines(5)));
+  EXPECT_EQ(read(fs_, path_).chain(), writer.ledger().chain());
+}
+
+TEST_F(LedgerWriter, ContinuesAfterBeingCutAnywhereInTheLastLine) {
+  const auto lines = some_lines(3);
+  const std::string before = joined({lines.begin(), lines.end() - 1});
+  for (std::size_t length = 0; length < lines.back().size(); length += 7) {
+    write(before + lines.back().substr(0, length));
+    Writer writer = open();
+    EXPECT_EQ(writer.ledger().entries.size(), 2u);
+    EXPECT_EQ(read_text(fs_, path_), before);
+    EXPECT_FALSE(writer.record(some_entry(3)));
+    EXPECT_EQ(read_text(fs_, path_), joined(lines));
+  }
+}
+
+TEST_F(LedgerWriter, ChecksRecomputedStepsAndWritesNothingForThem) {
+  write(joined(some_lines(4)));
+  Writer writer = open();
+  EXPECT_FALSE(writer.record(some_entry(3)));
+  Entry wrong = some_entry(4);
+  wrong.state = {};
+  const auto found = writer.record(wrong);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, Step(4));
+  EXPECT_EQ(found->what, "state digest");
+  EXPECT_EQ(read_text(fs_, path_), joined(some_lines(4)));
+}
+
+TEST_F(LedgerWriter, RefusesTheLedgerOfAnotherRun) {
+  write(joined(some_lines(2)));
+  EXPECT_EQ(code_of_opening(some_header()), Code::kOk);
+  Header other = some_header();
+  other.recipe = {};
+  EXPECT_EQ(code_of_opening(other), Code::kUsage);
+  other = some_header();
+  other.semantics++;
+  EXPECT_EQ(code_of_opening(other), Code::kUsage);
+  other = some_header();
+  other.data = {};
+  EXPECT_EQ(code_of_opening(other), Code::kData);
+}
+
+TEST_F(LedgerWriter, RefusesADamagedLedger) {
+  std::string text = joined(some_lines(2));
+  text[text.size() / 2] ^= 1;
+  write(text);
+  EXPECT_EQ(code_of_opening(some_header()), Code::kCorrupt);
+}
+
+TEST_F(LedgerWriter, TakesAStepThatDoesNotFollowForABug) {
+  Writer writer = open();
+  EXPECT_THROW(writer.record(some_entry(2)), Error);
+}
+
+}  // namespace
+}  // namespace lockstep::ledger

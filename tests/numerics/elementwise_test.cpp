@@ -1,0 +1,234 @@
+#include "lockstep/numerics/elementwise.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <limits>
+
+#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/scalar.h"
+#include "numerics/with_isa.h"
+
+namespace lockstep::numerics {
+namespace {
+
+using Scalar = float (*)(float);
+
+struct UnaryCase {
+  Unary op;
+  Scalar value, derivative;
+};
+
+const UnaryCase kUnary[] = {{Unary::kExp, scalar::exp, scalar::exp},
+                            {Unary::kLog, scalar::log, scalar::log_derivative},
+                            {Unary::kSin, scalar::sin, scalar::cos},
+                            {Unary::kCos, scalar::cos, scalar::cos_derivative},
+                            {Unary::kTanh, scalar::tanh, scalar::tanh_derivative},
+                            {Unary::kErf, scalar::erf, scalar::erf_derivative},
+                            {Unary::kSqrt, scalar::sqrt, scalar::sqrt_derivative},
+                            {Unary::kRsqrt, scalar::rsqrt, scalar::rsqrt_derivative},
+                            {Unary::kNegate, scalar::negate, scalar::negate_derivative},
+                            {Unary::kSquare, scalar::square, scalar::square_derivative},
+                            {Unary::kAbs, scalar::abs, scalar::abs_derivative},
+                            {Unary::kRelu, scalar::relu, scalar::relu_derivative},
+                            {Unary::kSigmoid, scalar::sigmoid, scalar::sigmoid_derivative},
+                            {Unary::kSilu, scalar::silu, scalar::silu_derivative},
+                            {Unary::kSoftplus, scalar::softplus, scalar::sigmoid},
+                            {Unary::kGelu, scalar::gelu, scalar::gelu_derivative}};
+
+float canonical(float x) {
+  return x == x ? x : std::bit_cast<float>(0x7fc00000u);
+}
+
+// Any float, with zeros, infinities, NaNs and moderate values more often than chance gives.
+rc::Gen<float> any_float() {
+  return rc::gen::map(
+      rc::gen::pair(rc::gen::inRange(0, 8), rc::gen::arbitrary<std::uint32_t>()),
+      [](std::pair<int, std::uint32_t> draw) {
+        const auto [kind, bits] = draw;
+        const std::uint32_t specials[] = {0,          0x80000000, 0x7f800000, 0xff800000,
+                                          0x7fc00001, 0x7f800001, 1,          0x3f800000};
+        if (kind == 0) return std::bit_cast<float>(specials[bits % 8]);
+        if (kind < 5) return std::ldexp(static_cast<float>(static_cast<std::int32_t>(bits)), -28);
+        return std::bit_cast<float>(bits);
+      });
+}
+
+std::vector<float> draw_floats(std::size_t n) {
+  return *rc::gen::container<std::vector<float>>(n, any_float());
+}
+
+using Run = std::function<void(std::vector<float>& out)>;
+
+std::string describe(std::int64_t at, const std::vector<float>& out,
+                     const std::vector<float>& expected) {
+  const auto i = static_cast<std::size_t>(at);
+  char text[100];
+  std::snprintf(text, sizeof text, "%s: element %zu is %08x, should be %08x",
+                name(selected_isa()).data(), i, bits_of(out[i]), bits_of(expected[i]));
+  return text;
+}
+
+// `run` on every Isa and 1, 2, 7 threads gives `expected(i)`.
+template <class Expected>
+void expect_everywhere(std::size_t n, const Run& run, Expected expected) {
+  std::vector<float> reference(n);
+  for (std::size_t i = 0; i < n; ++i) reference[i] = canonical(expected(i));
+  with_every_isa([&] {
+    for (const int count : {1, 2, 7}) {
+      set_threads(count);
+      std::vector<float> out(n);
+      run(out);
+      set_threads(1);
+      const std::int64_t at = first_difference(out, reference);
+      if (at >= 0) RC_FAIL(describe(at, out, reference));
+    }
+  });
+}
+
+std::int64_t ssize(const std::vector<float>& v) {
+  return static_cast<std::int64_t>(v.size());
+}
+
+RC_GTEST_PROP(Elementwise, UnaryIsTheScalarDefinition, ()) {
+  const auto n = *rc::gen::inRange<std::size_t>(0, 100);
+  const std::vector<float> x = draw_floats(n), dy = draw_floats(n);
+  for (const UnaryCase& c : kUnary) {
+    RC_LOG() << "op " << static_cast<int>(c.op) << "\n";
+    expect_everywhere(
+        n, [&](std::vector<float>& out) { unary(c.op, ssize(x), x.data(), out.data()); },
+        [&](std::size_t i) { return c.value(x[i]); });
+    expect_everywhere(
+        n,
+        [&](std::vector<float>& out) {
+          unary_backward(c.op, ssize(x), x.data(), dy.data(), out.data());
+        },
+        [&](std::size_t i) { return dy[i] * c.derivative(x[i]); });
+  }
+}
+
+RC_GTEST_PROP(Elementwise, BinaryAndScaledFormsAreTheScalarDefinition, ()) {
+  const auto n = *rc::gen::inRange<std::size_t>(0, 100);
+  const std::vector<float> x = draw_floats(n), y = draw_floats(n);
+  const float a = *any_float(), b = *any_float();
+  const auto check = [&](const Run& run, const std::function<float(std::size_t)>& expected) {
+    expect_everywhere(n, run, expected);
+  };
+  const std::int64_t size = ssize(x);
+  const auto op = [&](Binary which) {
+    return [&, which](std::vector<float>& out) {
+      binary(which, size, x.data(), y.data(), out.data());
+    };
+  };
+  check(op(Binary::kAdd), [&](std::size_t i) { return x[i] + y[i]; });
+  check(op(Binary::kSubtract), [&](std::size_t i) { return x[i] - y[i]; });
+  check(op(Binary::kMultiply), [&](std::size_t i) { return x[i] * y[i]; });
+  check(op(Binary::kDivide), [&](std::size_t i) { return x[i] / y[i]; });
+  check([&](std::vector<float>& out) { scale(size, a, x.data(), out.data()); },
+        [&](std::size_t i) { return a * x[i]; });
+  check([&](std::vector<float>& out) { scale_add(size, a, x.data(), y.data(), out.data()); },
+        [&](std::size_t i) { return std::fma(a, x[i], y[i]); });
+  check([&](std::vector<float>& out) { combine(size, a, x.data(), b, y.data(), out.data()); },
+        [&](std::size_t i) { return std::fma(a, x[i], b * y[i]); });
+  check([&](std::vector<float>& out) { leaky_relu(size, a, x.data(), out.data()); },
+        [&](std::size_t i) { return scalar::leaky_relu(a, x[i]); });
+  check(
+      [&](std::vector<float>& out) {
+        leaky_relu_backward(size, a, x.data(), y.data(), out.data());
+      },
+      [&](std::size_t i) { return y[i] * scalar::leaky_relu_derivative(a, x[i]); });
+  check([&](std::vector<float>& out) { clamp(size, -1, 1, x.data(), out.data()); },
+        [&](std::size_t i) { return x[i] < -1  ? -1
+                                    : x[i] > 1 ? 1
+                                               : x[i]; });
+}
+
+RC_GTEST_PROP(Elementwise, RowsAndChannelsAreTheScalarDefinition, ()) {
+  const auto rows = *rc::gen::inRange<std::size_t>(1, 5);
+  const auto spatial = *rc::gen::inRange<std::size_t>(1, 5);
+  const auto cols = *rc::gen::inRange<std::size_t>(1, 40);
+  const std::vector<float> x = draw_floats(rows * spatial * cols);
+  const std::vector<float> per_column = draw_floats(cols), per_row = draw_floats(rows * spatial);
+  const std::vector<float> per_channel = draw_floats(rows * cols);
+  const auto r = static_cast<std::int64_t>(rows), s = static_cast<std::int64_t>(spatial),
+             c = static_cast<std::int64_t>(cols);
+  expect_everywhere(
+      x.size(),
+      [&](std::vector<float>& out) {
+        add_row_vector(r * s, c, x.data(), per_column.data(), out.data());
+      },
+      [&](std::size_t i) { return x[i] + per_column[i % cols]; });
+  expect_everywhere(
+      x.size(),
+      [&](std::vector<float>& out) { scale_rows(r * s, c, x.data(), per_row.data(), out.data()); },
+      [&](std::size_t i) { return x[i] * per_row[i / cols]; });
+  expect_everywhere(
+      x.size(),
+      [&](std::vector<float>& out) {
+        add_channel_bias(r, s, c, x.data(), per_channel.data(), out.data());
+      },
+      [&](std::size_t i) { return x[i] + per_channel[i / (spatial * cols) * cols + i % cols]; });
+}
+
+TEST(Elementwise, ManyThreadsOnALongVectorGiveTheSameBits) {
+  std::vector<float> x(100003);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * 1e-3f - 50;
+  std::vector<float> one(x.size()), out(x.size());
+  unary(Unary::kSilu, ssize(x), x.data(), one.data());
+  for (const int count : {2, 7}) {
+    set_threads(count);
+    unary(Unary::kSilu, ssize(x), x.data(), out.data());
+    set_threads(1);
+    EXPECT_EQ(first_difference(out, one), -1);
+  }
+}
+
+TEST(Elementwise, AllFiniteFindsOneBadValueAnywhere) {
+  std::vector<float> x(40000, 0x1.fffffep127f);
+  with_every_isa([&] {
+    EXPECT_TRUE(all_finite(ssize(x), x.data()));
+    for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{39999}}) {
+      for (const float bad :
+           {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+            std::numeric_limits<float>::quiet_NaN()}) {
+        x[at] = bad;
+        EXPECT_FALSE(all_finite(ssize(x), x.data()));
+        x[at] = 1;
+      }
+    }
+  });
+}
+
+TEST(Elementwise, EveryByteSurvivesTheRoundTrip) {
+  std::uint8_t bytes[256], back[256];
+  float x[256];
+  for (int i = 0; i < 256; ++i) bytes[i] = static_cast<std::uint8_t>(i);
+  from_bytes(256, bytes, x);
+  EXPECT_EQ(x[0], -1.0f);
+  EXPECT_EQ(x[255], std::fma(255.0f, 2.0f / 255.0f, -1.0f));
+  to_bytes(256, x, back);
+  for (int i = 0; i < 256; ++i) EXPECT_EQ(back[i], i);
+  const float extremes[] = {-5, 5, std::numeric_limits<float>::quiet_NaN(), 0};
+  to_bytes(4, extremes, back);
+  EXPECT_EQ(back[0], 0);
+  EXPECT_EQ(back[1], 255);
+  EXPECT_EQ(back[2], 0);
+  EXPECT_EQ(back[3], 128);
+}
+
+TEST(Elementwise, CompositionsBehaveAtTheEnds) {
+  EXPECT_EQ(scalar::sigmoid(200), 1.0f);
+  EXPECT_EQ(scalar::sigmoid(-200), 0.0f);
+  EXPECT_EQ(scalar::silu(200), 200.0f);
+  EXPECT_EQ(scalar::silu(-200), 0.0f);
+  EXPECT_EQ(scalar::softplus(200), 200.0f);
+  EXPECT_EQ(scalar::softplus(-20), scalar::exp(-20));
+  EXPECT_EQ(scalar::gelu(-20), 0.0f);
+  EXPECT_EQ(scalar::silu_derivative(200), 1.0f);
+}
+
+}  // namespace
+}  // namespace lockstep::numerics

@@ -1,0 +1,306 @@
+// Normalisation: every implementation and thread count against the header's text.
+#include "lockstep/numerics/norm.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/scalar.h"
+#include "numerics/reference.h"
+
+namespace lockstep::numerics {
+namespace {
+
+std::size_t index(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+// group_norm and its backward pass, one group of one sample after another.
+struct GroupNormReference {
+  GroupNormShape s;
+  const Floats &x, &gamma, &beta, &dy;
+  Floats y = Floats(x.size()), mean = {}, rstd = {}, dx = Floats(x.size());
+  Floats sum_g = {}, sum_g_xhat = {};  // [n][c]
+
+  std::size_t at(std::int64_t i, std::int64_t p, std::int64_t j) const {
+    return index((i * s.spatial + p) * s.c + j);
+  }
+  // A chain over positions for each channel of the group, then a chain over its channels.
+  template <class Fold>
+  float two_levels(std::int64_t group, const Fold& fold) const {
+    const std::int64_t width = s.c / s.groups;
+    return chain(width, [&](float acc, std::int64_t j) {
+      return acc + chain(s.spatial, [&](float inner, std::int64_t p) {
+               return fold(inner, p, group * width + j);
+             });
+    });
+  }
+  void forward(std::int64_t i, std::int64_t group) {
+    const auto count = static_cast<float>(s.spatial * (s.c / s.groups));
+    const float mu = two_levels(group, [&](float acc, std::int64_t p,
+                                           std::int64_t j) { return acc + x[at(i, p, j)]; }) /
+                     count;
+    const float variance = two_levels(group,
+                                      [&](float acc, std::int64_t p, std::int64_t j) {
+                                        const float d = x[at(i, p, j)] - mu;
+                                        return std::fma(d, d, acc);
+                                      }) /
+                           count;
+    mean.push_back(mu);
+    rstd.push_back(1.0f / std::sqrt(variance + s.eps));
+  }
+  float xhat(std::size_t k) const {
+    const std::int64_t i = static_cast<std::int64_t>(k) / (s.spatial * s.c);
+    const std::int64_t group = static_cast<std::int64_t>(k) % s.c / (s.c / s.groups);
+    const std::size_t stat = index(i * s.groups + group);
+    return (x[k] - mean[stat]) * rstd[stat];
+  }
+  float linear(std::size_t k, std::int64_t j) const {
+    return std::fma(xhat(k), gamma[index(j)], beta[index(j)]);
+  }
+  float g(std::size_t k, std::int64_t j) const {
+    return s.activation == Activation::kSilu ? dy[k] * scalar::silu_derivative(linear(k, j))
+                                             : dy[k];
+  }
+  void backward(std::int64_t i, std::int64_t group) {
+    const std::int64_t width = s.c / s.groups, first = group * width;
+    const auto count = static_cast<float>(s.spatial * width);
+    for (std::int64_t j = first; j < first + width; ++j) {
+      sum_g.push_back(
+          chain(s.spatial, [&](float acc, std::int64_t p) { return acc + g(at(i, p, j), j); }));
+      sum_g_xhat.push_back(chain(s.spatial, [&](float acc, std::int64_t p) {
+        return std::fma(g(at(i, p, j), j), xhat(at(i, p, j)), acc);
+      }));
+    }
+    const auto weighted = [&](const Floats& sums) {
+      return chain(width, [&](float acc, std::int64_t j) {
+        return std::fma(gamma[index(first + j)], sums[index(i * s.c + first + j)], acc);
+      });
+    };
+    const float m = weighted(sum_g) / count, q = weighted(sum_g_xhat) / count;
+    for (std::int64_t p = 0; p < s.spatial; ++p) {
+      for (std::int64_t j = first; j < first + width; ++j) {
+        const std::size_t k = at(i, p, j);
+        const float h = g(k, j) * gamma[index(j)];
+        dx[k] = (h - std::fma(xhat(k), q, m)) * rstd[index(i * s.groups + group)];
+      }
+    }
+  }
+  void run() {
+    for (std::int64_t i = 0; i < s.n; ++i) {
+      for (std::int64_t group = 0; group < s.groups; ++group) forward(i, group);
+    }
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const float z = linear(k, static_cast<std::int64_t>(k) % s.c);
+      y[k] = s.activation == Activation::kSilu ? scalar::silu(z) : z;
+    }
+    for (std::int64_t i = 0; i < s.n; ++i) {
+      for (std::int64_t group = 0; group < s.groups; ++group) backward(i, group);
+    }
+  }
+  // A lane's samples in order, then the tree.
+  Floats parameter_gradient(const LaneBlocks& lanes, const Floats& sums) const {
+    return tree_of_lanes(lanes, s.c, [&](std::int64_t lane, std::int64_t j) {
+      float sum = sums[index(lane * lanes.samples_per_lane * s.c + j)];
+      for (std::int64_t i = 1; i < lanes.samples_per_lane; ++i) {
+        sum = sum + sums[index((lane * lanes.samples_per_lane + i) * s.c + j)];
+      }
+      return sum;
+    });
+  }
+};
+
+RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
+  LaneBlocks lanes = random_lanes();
+  GroupNormShape s;
+  s.n = lanes.samples();
+  s.spatial = random_length();
+  s.groups = between(1, 6);
+  s.c = s.groups * between(1, 70 / s.groups);
+  s.activation = *rc::gen::element(Activation::kNone, Activation::kSilu);
+  const Floats x = random_floats(s.n * s.spatial * s.c), dy = random_floats(s.n * s.spatial * s.c);
+  const Floats gamma = random_floats(s.c), beta = random_floats(s.c);
+  GroupNormReference expected{s, x, gamma, beta, dy};
+  expected.run();
+  const Floats dgamma = expected.parameter_gradient(lanes, expected.sum_g_xhat);
+  const Floats dbeta = expected.parameter_gradient(lanes, expected.sum_g);
+  expect_everywhere(
+      joined({expected.y, expected.mean, expected.rstd, expected.dx, dgamma, dbeta, dgamma, dbeta}),
+      [&] {
+        Floats y(x.size()), mean(index(s.n * s.groups)), rstd(mean), dx(x.size());
+        Floats out_gamma(dgamma.size()), out_beta(dbeta.size()), alone_gamma(dgamma),
+            alone_beta(dbeta);
+        group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+        group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
+                            dy.data(), dx.data(), out_gamma.data(), out_beta.data());
+        group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
+                            dy.data(), nullptr, alone_gamma.data(), alone_beta.data());
+        return joined({y, mean, rstd, dx, out_gamma, out_beta, alone_gamma, alone_beta});
+      });
+}
+
+RC_GTEST_PROP(GroupNorm, WithSiluEqualsTheTwoInARow, ()) {
+  GroupNormShape s{between(1, 3), between(1, 60), 4 * between(1, 12), 4, 1e-5f, Activation::kNone};
+  const Floats x = random_floats(s.n * s.spatial * s.c), gamma = random_floats(s.c);
+  const Floats beta = random_floats(s.c);
+  Floats y(x.size()), expected(x.size()), mean(index(s.n * s.groups)), rstd(mean);
+  group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+  unary(Unary::kSilu, static_cast<std::int64_t>(y.size()), y.data(), expected.data());
+  s.activation = Activation::kSilu;
+  expect_everywhere(expected, [&] {
+    group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+    return y;
+  });
+}
+
+RC_GTEST_PROP(GroupNorm, PartialsComposeToTheSameGradientAtEveryWorldSize, ()) {
+  const std::int64_t total = between(1, 9), samples_per_lane = between(1, 3);
+  GroupNormShape s{total * samples_per_lane, between(1, 30), 6, 2, 1e-5f, Activation::kSilu};
+  const std::int64_t size = s.spatial * s.c;
+  const Floats x = random_floats(s.n * size), dy = random_floats(s.n * size);
+  const Floats gamma = random_floats(s.c), beta = random_floats(s.c);
+  Floats y(x.size()), mean(index(s.n * s.groups)), rstd(mean);
+  group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+  expect_same_at_every_world_size(
+      samples_per_lane, total, s.c, [&](const LaneBlocks& lanes, std::int64_t first) {
+        GroupNormShape part = s;
+        part.n = lanes.samples();
+        Floats dgamma(index(lanes.partials() * s.c)), dbeta(dgamma);
+        group_norm_backward(part, lanes, x.data() + first * size, gamma.data(), beta.data(),
+                            mean.data() + first * s.groups, rstd.data() + first * s.groups,
+                            dy.data() + first * size, nullptr, dgamma.data(), dbeta.data());
+        return dgamma;
+      });
+}
+
+RC_GTEST_PROP(LayerNorm, FollowsTheHeader, ()) {
+  const LaneBlocks lanes = random_lanes();
+  const std::int64_t rows_per_sample = between(1, 12), rows = lanes.samples() * rows_per_sample;
+  const std::int64_t c = random_length();
+  const bool affine = *rc::gen::arbitrary<bool>();
+  const float eps = 1e-6f;
+  const Floats x = random_floats(rows * c), dy = random_floats(rows * c);
+  const Floats gamma = random_floats(c), beta = random_floats(c);
+  const auto count = static_cast<float>(c);
+  Floats y(x.size()), mean, rstd, dx(x.size()), xhat(x.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto at = [&](std::int64_t j) { return index(i * c + j); };
+    const float mu = chain(c, [&](float acc, std::int64_t j) { return acc + x[at(j)]; }) / count;
+    const float squares = chain(c, [&](float acc, std::int64_t j) {
+      const float d = x[at(j)] - mu;
+      return std::fma(d, d, acc);
+    });
+    const float r = 1.0f / std::sqrt(squares / count + eps);
+    mean.push_back(mu);
+    rstd.push_back(r);
+    Floats h;
+    for (std::int64_t j = 0; j < c; ++j) {
+      xhat[at(j)] = (x[at(j)] - mu) * r;
+      y[at(j)] = affine ? std::fma(xhat[at(j)], gamma[index(j)], beta[index(j)]) : xhat[at(j)];
+      h.push_back(affine ? dy[at(j)] * gamma[index(j)] : dy[at(j)]);
+    }
+    const float m = chain(c, [&](float acc, std::int64_t j) { return acc + h[index(j)]; }) / count;
+    const float q =
+        chain(c,
+              [&](float acc, std::int64_t j) { return std::fma(h[index(j)], xhat[at(j)], acc); }) /
+        count;
+    for (std::int64_t j = 0; j < c; ++j) {
+      dx[at(j)] = (h[index(j)] - std::fma(xhat[at(j)], q, m)) * r;
+    }
+  }
+  const std::int64_t lane_rows = lanes.samples_per_lane * rows_per_sample;
+  const Floats dgamma = tree_of_lanes(lanes, c, [&](std::int64_t lane, std::int64_t j) {
+    return chain(lane_rows, [&](float acc, std::int64_t i) {
+      const std::size_t k = index((lane * lane_rows + i) * c + j);
+      return std::fma(dy[k], xhat[k], acc);
+    });
+  });
+  const Floats dbeta = tree_of_lanes(lanes, c, [&](std::int64_t lane, std::int64_t j) {
+    return chain(lane_rows, [&](float acc, std::int64_t i) {
+      return acc + dy[index((lane * lane_rows + i) * c + j)];
+    });
+  });
+  expect_everywhere(joined({y, mean, rstd, dx, dgamma, dbeta}), [&] {
+    const float* scale = affine ? gamma.data() : nullptr;
+    const float* shift = affine ? beta.data() : nullptr;
+    Floats oy(y.size()), om(mean.size()), os(rstd.size()), odx(dx.size());
+    Floats og(dgamma.size()), ob(dbeta.size());
+    layer_norm(rows, c, eps, x.data(), scale, shift, oy.data(), om.data(), os.data());
+    layer_norm_backward(rows, c, lanes, rows_per_sample, x.data(), scale, om.data(), os.data(),
+                        dy.data(), odx.data(), og.data(), ob.data());
+    return joined({oy, om, os, odx, og, ob});
+  });
+}
+
+RC_GTEST_PROP(BatchNorm, FollowsTheHeader, ()) {
+  const LaneBlocks lanes = random_lanes();
+  const std::int64_t rows = random_length(), c = between(1, 70);
+  const std::int64_t all_rows = lanes.samples() * rows, lane_rows = lanes.samples_per_lane * rows;
+  const Floats x = random_floats(all_rows * c), dy = random_floats(all_rows * c);
+  const Floats mean = random_floats(c), rstd = random_floats(c), gamma = random_floats(c);
+  const Floats beta = random_floats(c), sum_dy = random_floats(c), sum_dy_xhat = random_floats(c);
+  Floats means, m2, y(x.size()), sums, products, dx(x.size());
+  const auto xhat = [&](std::size_t k) { return (x[k] - mean[k % index(c)]) * rstd[k % index(c)]; };
+  for (std::int64_t lane = 0; lane < lanes.lane_count(); ++lane) {
+    for (std::int64_t j = 0; j < c; ++j) {
+      const auto at = [&](std::int64_t i) { return index((lane * lane_rows + i) * c + j); };
+      const auto over_rows = [&](const auto& fold) {
+        return chain(lane_rows, [&](float acc, std::int64_t i) { return fold(acc, at(i)); });
+      };
+      const float mu = over_rows([&](float acc, std::size_t k) { return acc + x[k]; }) /
+                       static_cast<float>(lane_rows);
+      means.push_back(mu);
+      m2.push_back(over_rows([&](float acc, std::size_t k) {
+        const float d = x[k] - mu;
+        return std::fma(d, d, acc);
+      }));
+      sums.push_back(over_rows([&](float acc, std::size_t k) { return acc + dy[k]; }));
+      products.push_back(
+          over_rows([&](float acc, std::size_t k) { return std::fma(dy[k], xhat(k), acc); }));
+    }
+  }
+  const auto count = static_cast<float>(all_rows);
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const std::size_t j = k % index(c);
+    y[k] = std::fma(xhat(k), gamma[j], beta[j]);
+    const float scale = gamma[j] * rstd[j];
+    dx[k] = scale * (dy[k] - std::fma(xhat(k), sum_dy_xhat[j] / count, sum_dy[j] / count));
+  }
+  expect_everywhere(joined({means, m2, y, sums, products, dx}), [&] {
+    Floats om(means.size()), o2(m2.size()), oy(y.size()), os(sums.size()), op(products.size());
+    Floats odx(dx.size());
+    lane_moments(lanes, rows, c, x.data(), om.data(), o2.data());
+    batch_norm_apply(all_rows, c, x.data(), mean.data(), rstd.data(), gamma.data(), beta.data(),
+                     oy.data());
+    batch_norm_backward_sums(lanes, rows, c, x.data(), mean.data(), rstd.data(), dy.data(),
+                             os.data(), op.data());
+    batch_norm_backward_apply(all_rows, c, count, x.data(), mean.data(), rstd.data(), gamma.data(),
+                              dy.data(), sum_dy.data(), sum_dy_xhat.data(), odx.data());
+    return joined({om, o2, oy, os, op, odx});
+  });
+}
+
+TEST(Moments, MergeAsWritten) {
+  const Moments a{3, 1.1f, 0.3f}, b{5, -0.7f, 2.9f};
+  const Moments both = merge(a, b);
+  const float d = -0.7f - 1.1f, r = 5.0f / 8.0f;
+  EXPECT_EQ(both.count, 8.0f);
+  EXPECT_EQ(both.mean, std::fma(d, r, 1.1f));
+  EXPECT_EQ(both.m2, std::fma(d * d, 3.0f * r, 0.3f + 2.9f));
+}
+
+// Integers this small leave nothing to round: the merge must be exact.
+TEST(Moments, MergedEqualMomentsOfTheWhole) {
+  const Floats x = {0, 2, 4, 6, 8, 12, 16, 0, 4, 4, 12, 4};
+  Floats mean(4), m2(4);
+  lane_moments(LaneBlocks{1, {3}}, 4, 1, x.data(), mean.data(), m2.data());
+  const Moments first{4, mean[0], m2[0]}, second{4, mean[1], m2[1]};
+  const Moments both = merge(first, second);
+  lane_moments(LaneBlocks{1, {1}}, 8, 1, x.data(), mean.data(), m2.data());
+  EXPECT_EQ(both.count, 8.0f);
+  EXPECT_EQ(both.mean, mean[0]);
+  EXPECT_EQ(both.m2, m2[0]);
+}
+
+}  // namespace
+}  // namespace lockstep::numerics

@@ -1,0 +1,85 @@
+#include "lockstep/numerics/philox.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/scalar.h"
+#include "numerics/with_isa.h"
+
+namespace lockstep::numerics {
+namespace {
+
+// Random123's kat_vectors.
+TEST(Philox, GivesTheKnownAnswers) {
+  EXPECT_EQ(philox({0, 0}, {0, 0, 0, 0}),
+            (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}),
+            (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0xa4093822, 0x299f31d0}, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}),
+            (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+float uniform(std::uint32_t bits) {
+  return static_cast<float>(bits >> 8) * 0x1p-24f;
+}
+
+RC_GTEST_PROP(Philox, FillsAreFunctionsOfTheElementIndex, ()) {
+  const Stream stream = {.key = {*rc::gen::arbitrary<std::uint32_t>(), 7},
+                         .micro = *rc::gen::arbitrary<std::uint32_t>()};
+  const auto position = *rc::gen::arbitrary<std::uint64_t>();
+  const auto n = *rc::gen::inRange<std::size_t>(0, 10000);
+  std::vector<std::uint32_t> bits(n + 1);
+  for (std::size_t i = 0; i < n + 1; ++i) {
+    const PhiloxBlock words = philox(stream.key, {static_cast<std::uint32_t>(position),
+                                                  static_cast<std::uint32_t>(position >> 32),
+                                                  static_cast<std::uint32_t>(i / 4), stream.micro});
+    bits[i] = words[i % 4];
+  }
+  const auto size = static_cast<std::int64_t>(n);
+  with_every_isa([&] {
+    for (const int count : {1, 2, 7}) {
+      set_threads(count);
+      std::vector<std::uint32_t> raw(n);
+      std::vector<float> uniforms(n), normals(n);
+      fill_bits(stream, position, size, raw.data());
+      fill_uniform(stream, position, size, uniforms.data());
+      fill_normal(stream, position, size, normals.data());
+      set_threads(1);
+      for (std::size_t i = 0; i < n; ++i) {
+        RC_ASSERT(raw[i] == bits[i]);
+        RC_ASSERT(bits_of(uniforms[i]) == bits_of(uniform(bits[i])));
+        const std::size_t pair = i / 2 * 2;
+        const float radius = scalar::sqrt(-2.0f * scalar::log(1.0f - uniform(bits[pair])));
+        const float angle = uniform(bits[pair + 1]) * 0x1.921fb6p+2f;
+        const float normal = radius * (i == pair ? scalar::cos(angle) : scalar::sin(angle));
+        RC_ASSERT(bits_of(normals[i]) == bits_of(normal));
+      }
+    }
+  });
+}
+
+// Six standard errors of 2^20 samples of N(0, 1).
+TEST(Philox, NormalsHaveMeanZeroAndVarianceOne) {
+  constexpr std::int64_t kCount = 1 << 20;
+  std::vector<float> x(kCount);
+  fill_normal({.key = {1, 2}}, 3, kCount, x.data());
+  double sum = 0, squares = 0;
+  for (const float v : x) {
+    sum += v;
+    squares += double{v} * v;
+  }
+  EXPECT_LT(std::fabs(sum / kCount), 6.0 / 1024);
+  EXPECT_LT(std::fabs(squares / kCount - 1), 6.0 * 1.4143 / 1024);
+}
+
+RC_GTEST_PROP(Philox, DrawBelowStaysBelow, (std::uint64_t position, std::uint32_t any)) {
+  const std::uint32_t bound = any == 0 ? 1 : any;
+  const int word = *rc::gen::inRange(0, 4);
+  RC_ASSERT(draw_below({.key = {5, 6}}, position, word, bound) < bound);
+}
+
+}  // namespace
+}  // namespace lockstep::numerics

@@ -1,0 +1,38 @@
+// Runs something once for every implementation that this CPU can run.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockstep/numerics/isa.h"
+
+namespace lockstep::numerics {
+
+template <class Body>
+void with_every_isa(Body&& body) {
+  for (const Isa isa : usable_isas()) {
+    SCOPED_TRACE(std::string(name(isa)));
+    select_isa(name(isa));
+    body();
+  }
+  select_isa(std::nullopt);
+}
+
+inline std::uint32_t bits_of(float x) {
+  return std::bit_cast<std::uint32_t>(x);
+}
+
+// The first index where the bits differ, or -1.
+inline std::int64_t first_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (bits_of(a[i]) != bits_of(b[i])) return static_cast<std::int64_t>(i);
+  }
+  return -1;
+}
+
+}  // namespace lockstep::numerics

@@ -1,0 +1,65 @@
+#include "objective/rig.h"
+
+namespace lockstep::objective {
+namespace {
+
+using namespace testing;  // NOLINT
+
+Case ddpm(const std::string& prediction) {
+  Case c;
+  c.options.prediction = prediction;
+  model::Options unet;
+  unet.channels = {4, 8};
+  unet.blocks = 1;
+  unet.attention_levels = {1};
+  unet.heads = 2;
+  unet.groups = 2;
+  unet.embedding = 6;
+  c.networks = {unet};
+  c.shape = {8, 9, 1};
+  return c;
+}
+
+// Smooth everywhere: what is left is the third derivative times h^2 and float rounding.
+TEST(Ddpm, GradientsOfTheWholeUNetAgreeWithFiniteDifferences) {
+  for (const char* prediction : {"epsilon", "v"}) {
+    expect_gradients_agree_with_differences(ddpm(prediction), 0, 1e-2, 0.02);
+  }
+}
+
+TEST(Ddpm, LossAndGradientsHaveTheSameBitsOnAnyNumberOfRanks) {
+  expect_same_bits_on_any_number_of_ranks(ddpm("epsilon"), 0);
+}
+
+TEST(Ddpm, AnUntrainedNetworkPredictsNothingSoTheLossIsThePowerOfItsTarget) {
+  Case c = ddpm("epsilon");
+  c.samples_per_lane = 50;
+  comm::run_local(1, [&](comm::Group& group) {
+    const auto objective = c.objective();
+    Networks networks = {{"model", model::make_network(c.networks[0], c.shape)}};
+    networks[0].network->initialize(1, "model");
+    networks[0].network->prepare(false);
+    const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, 1);
+    lane::Context context(plan, group);
+    const Tensor loss = objective->loss(0, context, networks, c.batch(plan, Rank(0)));
+    // Mean square of 21,600 normals: 1, with a standard error of 0.0096.
+    EXPECT_NEAR(*ops::read(loss) / static_cast<float>(plan.batch()), 1.0F, 0.05F);
+  });
+}
+
+TEST(Ddpm, AnotherKindOfNetworkIsAUsageErrorThatNamesTheRole) {
+  Case c = ddpm("epsilon");
+  c.networks[0] = model::Options{};
+  c.networks[0].kind = "mlp-generator";
+  const Networks networks = c.make_networks();
+  try {
+    c.objective()->sample(networks, 0, 1);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kUsage);
+    EXPECT_TRUE(e.message().starts_with("model.kind:")) << e.message();
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::objective

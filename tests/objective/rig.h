@@ -1,0 +1,182 @@
+// One phase of a step, for tests: loss and whole gradients on any number of ranks.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "lockstep/comm/local.h"
+#include "lockstep/lane/exchange.h"
+#include "lockstep/objective/objective.h"
+#include "lockstep/ops/record.h"
+
+namespace lockstep::objective::testing {
+
+inline Tensor normals(at::IntArrayRef sizes, std::uint32_t key) {
+  Tensor x = ops::empty(sizes);
+  numerics::fill_normal({.key = {key, 11}, .micro = 0}, 0, x.numel(), ops::write(x));
+  return x;
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && std::memcmp(ops::read(a), ops::read(b), a.nbytes()) == 0;
+}
+
+inline std::vector<Tensor> parameters_of(const model::Network& network) {
+  std::vector<Tensor> list;
+  for (const model::NamedTensor& p : network.parameters_in_order()) list.push_back(p.tensor);
+  return list;
+}
+
+// What a case trains: an objective, fresh networks, and a global batch of six lanes.
+struct Case {
+  Options options;
+  std::vector<model::Options> networks;  // one a role
+  std::vector<std::int64_t> shape;
+  std::int64_t samples_per_lane = 1;
+  static constexpr std::int64_t kLanes = 6;
+
+  std::unique_ptr<Objective> objective() const { return make_objective(options, 42, shape); }
+
+  // Values of first use, then every parameter moved: layers that start at zero hide gradients.
+  Networks make_networks() const {
+    Networks made;
+    const auto roles = objective()->roles();
+    for (std::size_t i = 0; i < roles.size(); ++i) {
+      made.push_back({roles[i], model::make_network(networks[i], shape)});
+      made.back().network->initialize(42, roles[i]);
+      std::uint32_t key = 100;
+      for (const Tensor& p : parameters_of(*made.back().network)) {
+        const Tensor noise = normals(p.sizes(), key++);
+        Tensor values = p.detach();
+        for (std::int64_t j = 0; j < p.numel(); ++j) {
+          ops::write(values)[j] += 0.15F * ops::read(noise)[j];
+        }
+      }
+    }
+    return made;
+  }
+
+  Batch batch(const lane::Plan& plan, Rank rank) const {
+    std::vector<std::int64_t> sizes = shape;
+    sizes.insert(sizes.begin(), plan.batch());
+    const std::int64_t first = plan.first_lane(rank).value * samples_per_lane;
+    return {normals(sizes, 5).narrow(0, first, plan.lane_count(rank) * samples_per_lane),
+            Draw(1000 + first)};
+  }
+};
+
+inline void prepare(const Objective& objective, const Networks& networks, int phase) {
+  for (const Role& role : networks) {
+    role.network->prepare(role.name == objective.phases()[static_cast<std::size_t>(phase)].role);
+  }
+}
+
+// Loss (mean over samples) and gradients of a phase, as rank 0 of `world` ranks has them.
+inline lane::PhaseGradients run_phase(const Case& c, int phase, int world,
+                                      std::vector<Tensor>* buffers = nullptr) {
+  lane::PhaseGradients result;
+  comm::run_local(world, [&](comm::Group& group) {
+    const auto objective = c.objective();
+    const Networks networks = c.make_networks();
+    const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, world);
+    prepare(*objective, networks, phase);
+    lane::Context context(plan, group);
+    const Tensor loss = objective->loss(phase, context, networks, c.batch(plan, group.rank()));
+    const auto& trained =
+        network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
+    auto mine = lane::backward(context, loss, 1.0F / static_cast<float>(plan.batch()),
+                               parameters_of(trained));
+    if (group.rank().value != 0) return;
+    result = std::move(mine);
+    if (buffers == nullptr) return;
+    for (const Role& role : networks) {
+      for (const auto& b : role.network->buffers_in_order()) buffers->push_back(b.tensor);
+    }
+  });
+  return result;
+}
+
+inline void expect_same_bits_on_any_number_of_ranks(const Case& c, int phase) {
+  std::vector<Tensor> buffers;
+  const auto one = run_phase(c, phase, 1, &buffers);
+  for (const int world : {2, 3, 5}) {
+    std::vector<Tensor> other_buffers;
+    const auto many = run_phase(c, phase, world, &other_buffers);
+    EXPECT_EQ(one.loss_sum, many.loss_sum) << world << " ranks";
+    for (std::size_t i = 0; i < one.gradients.size(); ++i) {
+      EXPECT_TRUE(same_bits(one.gradients[i], many.gradients[i])) << world << " ranks, " << i;
+    }
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      EXPECT_TRUE(same_bits(buffers[i], other_buffers[i])) << world << " ranks, buffer " << i;
+    }
+  }
+}
+
+// Derivative of the loss along a random direction of each parameter tensor, by central differences
+// with step h. The two parts of the tolerance: `relative` of the tensor's gradient norm over
+// sqrt(n), the usual size of such a derivative (curvature, kinks of leaky ReLU), and the loss's
+// float rounding divided by 2h.
+inline void expect_gradients_agree_with_differences(const Case& c, int phase, double h,
+                                                    double relative) {
+  comm::run_local(1, [&](comm::Group& group) {
+    const auto objective = c.objective();
+    const Networks networks = c.make_networks();
+    const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, 1);
+    const Batch batch = c.batch(plan, Rank(0));
+    const auto& trained =
+        network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
+    const auto seed = 1.0F / static_cast<float>(plan.batch());
+
+    prepare(*objective, networks, phase);
+    lane::PhaseGradients analytic;
+    {
+      lane::Context context(plan, group);
+      analytic = lane::backward(context, objective->loss(phase, context, networks, batch), seed,
+                                parameters_of(trained));
+    }
+    // Spectral norm's vectors are constants of the gradient: prepare without an iteration. The
+    // discriminator phase needs gradients inside its loss, so that of values stays on.
+    const auto loss = [&] {
+      for (const Role& role : networks) role.network->prepare(false);
+      lane::Context context(plan, group);
+      return static_cast<double>(*ops::read(objective->loss(phase, context, networks, batch))) *
+             static_cast<double>(seed);
+    };
+    const double rounding = 3e-7 * (std::abs(loss()) + 1.0) / h;
+    std::uint32_t key = 500;
+    std::size_t at = 0;
+    for (const model::NamedTensor& p : trained.parameters_in_order()) {
+      const Tensor& gradient = analytic.gradients[at++];
+      const Tensor direction = normals(p.tensor.sizes(), key++);
+      const std::int64_t n = p.tensor.numel();
+      double length = 0, expected = 0, norm = 0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double d = ops::read(direction)[i], g = ops::read(gradient)[i];
+        length += d * d;
+        expected += d * g;
+        norm += g * g;
+      }
+      length = std::sqrt(length);
+      expected /= length;
+      const Tensor start = p.tensor.detach().clone();
+      Tensor values = p.tensor.detach();
+      const auto moved = [&](double distance) {
+        for (std::int64_t i = 0; i < n; ++i) {
+          ops::write(values)[i] =
+              static_cast<float>(ops::read(start)[i] + distance / length * ops::read(direction)[i]);
+        }
+        const double value = loss();
+        values.copy_(start);
+        return value;
+      };
+      const double measured = (moved(h) - moved(-h)) / (2 * h);
+      EXPECT_NEAR(measured, expected,
+                  relative * std::sqrt(norm / static_cast<double>(n)) + rounding)
+          << p.path << ", gradient norm " << std::sqrt(norm);
+    }
+  });
+}
+
+}  // namespace lockstep::objective::testing

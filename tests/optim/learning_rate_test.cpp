@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "lockstep/core/error.h"
+#include "lockstep/optim/options.h"
+
+namespace lockstep::optim {
+namespace {
+
+Options cosine(std::int64_t warmup, std::int64_t horizon) {
+  Options o;
+  o.lr = 0.5;
+  o.schedule = "cosine";
+  o.warmup = warmup;
+  o.horizon = horizon;
+  return o;
+}
+
+// Known values of the host functions are good to 2 ulp of numbers near one.
+constexpr double kUlps = 4 * std::numeric_limits<double>::epsilon();
+
+TEST(LearningRate, WarmsUpLinearlyFromZeroToThePeak) {
+  Options o;
+  o.lr = 0.5;
+  o.warmup = 4;
+  EXPECT_EQ(learning_rate(o, 1), 0.125);
+  EXPECT_EQ(learning_rate(o, 3), 0.375);
+  EXPECT_EQ(learning_rate(o, 4), 0.5);
+  EXPECT_EQ(learning_rate(o, 1000), 0.5);
+}
+
+TEST(LearningRate, CosineFallsFromThePeakThroughHalfToZero) {
+  const Options o = cosine(10, 110);
+  EXPECT_EQ(learning_rate(o, 10), 0.5);
+  EXPECT_NEAR(learning_rate(o, 35), 0.5 * (0.5 + 0.25 * 1.4142135623730951), kUlps);
+  EXPECT_NEAR(learning_rate(o, 60), 0.25, kUlps);
+  EXPECT_NEAR(learning_rate(o, 110), 0.0, kUlps);
+}
+
+TEST(LearningRate, StaysAtZeroBehindTheHorizon) {
+  const Options o = cosine(0, 50);
+  EXPECT_EQ(learning_rate(o, 51), learning_rate(o, 50));
+  EXPECT_EQ(learning_rate(o, 100000), learning_rate(o, 50));
+}
+
+TEST(LearningRate, ACosineWithoutAnEndIsAUsageErrorThatNamesTheField) {
+  for (const auto& [warmup, horizon] : {std::pair{0, 0}, std::pair{100, 100}}) {
+    try {
+      learning_rate(cosine(warmup, horizon), 1);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kUsage);
+      EXPECT_NE(e.message().find("horizon"), std::string::npos) << e.message();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::optim

@@ -1,0 +1,167 @@
+#include "lockstep/recipe/canonical.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <clocale>
+#include <cstring>
+
+#include "lockstep/core/error.h"
+#include "lockstep/recipe/load.h"
+
+namespace lockstep::recipe {
+namespace {
+
+// Any value a field may have.
+class Randomizer final : public Fields {
+ public:
+  void field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max, Effect,
+             std::string_view) override {
+    (void)name;
+    value = integer(min, max);
+  }
+  void field(std::string_view, double& value, double min, double max, Effect,
+             std::string_view) override {
+    const std::uint64_t bits = *rc::gen::arbitrary<std::uint64_t>();
+    double any = 0;
+    std::memcpy(&any, &bits, sizeof any);
+    if (!(any >= min && any <= max) || any == 0)
+      any = min + (max - min) * (static_cast<double>(bits >> 11) * 0x1p-53);
+    value = any;
+  }
+  void field(std::string_view, bool& value, Effect, std::string_view) override {
+    value = *rc::gen::arbitrary<bool>();
+  }
+  void field(std::string_view name, std::string& value, Effect, std::string_view) override {
+    if (name == "name") {
+      value = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
+      return;
+    }
+    value = *rc::gen::container<std::string>(
+        rc::gen::map(rc::gen::inRange(1, 128), [](int c) { return static_cast<char>(c); }));
+    if (*rc::gen::arbitrary<bool>()) value += "\xc3\xa9\xe2\x82\xac";  // two characters of UTF-8
+  }
+  void field(std::string_view, std::vector<std::int64_t>& value, std::int64_t min, std::int64_t max,
+             Effect, std::string_view) override {
+    value.resize(*rc::gen::inRange<std::size_t>(0, 6));
+    for (std::int64_t& element : value) element = integer(min, max);
+  }
+  void choice(std::string_view, std::string& value, const std::vector<std::string>& words, Effect,
+              std::string_view) override {
+    value = *rc::gen::elementOf(words);
+  }
+  void begin(std::string_view, std::string_view) override {}
+  void end() override {}
+
+ private:
+  static std::int64_t integer(std::int64_t min, std::int64_t max) {
+    const std::uint64_t width = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min);
+    const std::uint64_t any = *rc::gen::arbitrary<std::uint64_t>();
+    return min + static_cast<std::int64_t>(width + 1 ? any % (width + 1) : any);
+  }
+};
+
+Recipe any_recipe() {
+  Recipe recipe;
+  Randomizer randomizer;
+  describe(randomizer, recipe);
+  return recipe;
+}
+
+RC_GTEST_PROP(Canonical, ReadsBackAsTheSameRecipe, ()) {
+  const Recipe recipe = any_recipe();
+  const std::string text = canonical(recipe);
+  const Recipe again = parse(text, "again");
+  RC_ASSERT(canonical(again) == text);
+  RC_ASSERT(id(again) == id(recipe));
+}
+
+RC_GTEST_PROP(Canonical, BitsReadBackAsTheSameId, ()) {
+  const Recipe recipe = any_recipe();
+  const Recipe again = parse_bits(canonical_bits(recipe), "again");
+  RC_ASSERT(canonical_bits(again) == canonical_bits(recipe));
+  RC_ASSERT(id(again) == id(recipe));
+}
+
+RC_GTEST_PROP(RunText, ReadsBackAsTheSameRecipe, ()) {
+  const Recipe recipe = any_recipe();
+  RC_ASSERT(canonical(parse_run_text(run_text(recipe), "recipe.toml")) == canonical(recipe));
+}
+
+RC_GTEST_PROP(RunText, NoticesEveryChangedByte, ()) {
+  std::string text = run_text(any_recipe());
+  const std::size_t at = *rc::gen::inRange<std::size_t>(0, text.size());
+  text[at] = static_cast<char>(text[at] ^ *rc::gen::inRange(1, 256));
+  try {
+    parse_run_text(text, "recipe.toml");
+    RC_FAIL("a changed byte was not noticed");
+  } catch (const Error& error) {
+    RC_ASSERT(error.code() == Code::kCorrupt);
+    RC_ASSERT(std::string(error.what()).rfind("recipe.toml: ", 0) == 0u);
+  }
+}
+
+RC_GTEST_PROP(RunText, NoticesTruncation, ()) {
+  const std::string text = run_text(any_recipe());
+  const std::size_t length = *rc::gen::inRange<std::size_t>(0, text.size());
+  RC_ASSERT_THROWS_AS(parse_run_text(text.substr(0, length), "recipe.toml"), Error);
+}
+
+TEST(Canonical, IsWrittenLikeThis) {
+  const std::string text = canonical(parse("[model.optimizer]\nlr = 2e-4\n", "a"));
+  EXPECT_EQ(text.rfind("[run]\nname = \"run\"\nseed = 1\nsteps = 1000\n\n"
+                       "[batch]\nlanes = 8\nsamples_per_lane = 8\n\n[data]\n",
+                       0),
+            0u)
+      << text;
+  EXPECT_NE(text.find("\nlr = 0.0002\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n\n[evidence]\ncommit_every = 100\n"), std::string::npos) << text;
+}
+
+TEST(Canonical, HasOnlyFieldsOfTheChosenKinds) {
+  const std::string text = canonical(parse("", "a"));
+  EXPECT_EQ(text.find("hidden"), std::string::npos);
+  EXPECT_EQ(text.find("r1"), std::string::npos);
+  EXPECT_EQ(text.find("mixture"), std::string::npos);
+}
+
+TEST(Id, DependsOnWhatChangesBitsOnly) {
+  const auto id_of = [](const std::string& text) { return id(parse(text, "a")); };
+  const hash::Digest plain = id_of("");
+  EXPECT_EQ(plain, id_of("[run]\nsteps = 7\nname = 'other'\n[data]\npath = '/else'\n"
+                         "[checkpoint]\nevery = 3\nkeep_last = 9\n[samples]\ncount = 1\n"));
+  EXPECT_EQ(plain, id_of("[run]\nseed = 1\n"));  // a default that is written out
+  EXPECT_NE(plain, id_of("[run]\nseed = 2\n"));
+  EXPECT_NE(plain, id_of("[batch]\nlanes = 4\n"));
+  EXPECT_NE(plain, id_of("[evidence]\ncommit_every = 7\n"));
+  EXPECT_NE(plain, id_of("[model.optimizer]\nlr = 0.25\n"));
+}
+
+TEST(Id, NegativeZeroIsZero) {
+  EXPECT_EQ(id(parse("[model.optimizer]\nweight_decay = -0.0\n", "a")), id(parse("", "a")));
+}
+
+TEST(RunText, RefusesOtherSemantics) {
+  std::string text = run_text(parse("", "a"));
+  const std::size_t body = text.find("# semantics ");
+  std::string changed = text.substr(body);
+  changed.replace(0, changed.find('\n'), "# semantics 999999");
+  text = text.substr(0, text.find("# sha256 ")) + "# sha256 " +
+         hash::sha256(as_bytes(changed)).hex() + "\n" + changed;
+  try {
+    parse_run_text(text, "recipe.toml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kCannotCompare);
+  }
+}
+
+TEST(ParseBits, RefusesWhatItDidNotWrite) {
+  const std::string bits = canonical_bits(parse("", "a"));
+  EXPECT_THROW(parse_bits(bits + "# comment\n", "checkpoint"), Error);
+  EXPECT_THROW(parse_bits(bits.substr(1), "checkpoint"), Error);
+  EXPECT_THROW(parse_bits("", "checkpoint"), Error);
+}
+
+}  // namespace
+}  // namespace lockstep::recipe

@@ -1,0 +1,221 @@
+#include "lockstep/recipe/load.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "lockstep/core/error.h"
+#include "lockstep/recipe/canonical.h"
+
+namespace lockstep::recipe {
+namespace {
+
+std::string error_of(const std::string& text) {
+  try {
+    parse(text, "a.toml");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+// A folder of recipes that is removed with its test.
+class LoadFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("recipe-" + std::to_string(::getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_ / "base");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return (folder_ / name).string();
+  }
+  std::string error_of_file(const std::string& path,
+                            const std::vector<std::string>& overrides = {}) {
+    try {
+      load(path, overrides);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      std::string line = error.what();
+      for (std::size_t at; (at = line.find(folder_.string() + "/")) != std::string::npos;)
+        line.erase(at, folder_.string().size() + 1);
+      return line;
+    }
+    return "no error";
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST(Load, AnEmptyRecipeIsAllDefaults) {
+  const Recipe recipe = parse("", "a.toml");
+  EXPECT_EQ(recipe.run.steps, recipe::Run{}.steps);
+  ASSERT_EQ(recipe.networks.size(), 1u);
+  EXPECT_EQ(recipe.networks[0].role, "model");
+}
+
+TEST(Load, TablesAreNamedAfterTheObjectivesRoles) {
+  const Recipe recipe = parse(
+      "[objective]\nkind = 'gan'\n[generator]\nkind = 'mlp-generator'\nlatent = 3\n"
+      "[discriminator]\nkind = 'mlp-discriminator'\n[discriminator.optimizer]\nlr = 0.5\n",
+      "a.toml");
+  ASSERT_EQ(recipe.networks.size(), 2u);
+  EXPECT_EQ(network(recipe, "generator").model.latent, 3);
+  EXPECT_EQ(network(recipe, "discriminator").optimizer.lr, 0.5);
+  EXPECT_THROW(network(recipe, "model"), Error);
+}
+
+TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
+  EXPECT_EQ(error_of("[model]\n\n[model.optimizer]\nlrr = 1.0\n"),
+            "a.toml:4: unknown key 'lrr' in [model.optimizer] (did you mean 'lr'?)");
+  EXPECT_EQ(error_of("[runs]\nseed = 1\n"),
+            "a.toml:1: unknown key 'runs' at the top level (did you mean 'run'?)");
+  EXPECT_EQ(error_of("[run]\nzzzzzzzzzz = 1\n"),
+            "a.toml:2: unknown key 'zzzzzzzzzz' in [run] (the keys are name, seed, steps)");
+}
+
+TEST(Load, ReportsTheFirstUnknownKeyOfATable) {
+  EXPECT_EQ(error_of("[run]\nstepz = 1\naseed = 1\n"),
+            "a.toml:2: unknown key 'stepz' in [run] (did you mean 'steps'?)");
+}
+
+TEST(Load, RefusesKeysOfOtherKinds) {
+  EXPECT_EQ(error_of("[model]\nkind = 'mlp-discriminator'\nattention_levels = [1]\n"),
+            "a.toml:3: unknown key 'attention_levels' in [model] (with kind = 'mlp-discriminator' "
+            "the keys are kind, hidden, layers, optimizer)");
+}
+
+TEST(Load, RefusesIllTypedValues) {
+  EXPECT_EQ(error_of("[run]\nseed = '1'\n"),
+            "a.toml:2: 'seed' in [run] must be an integer, not a string");
+  EXPECT_EQ(error_of("[run]\nseed = 1.0\n"),
+            "a.toml:2: 'seed' in [run] must be an integer, not a float");
+  EXPECT_EQ(error_of("[run]\nname = 7\n"),
+            "a.toml:2: 'name' in [run] must be a string, not an integer");
+  EXPECT_EQ(error_of("[model.optimizer]\nlr = true\n"),
+            "a.toml:2: 'lr' in [model.optimizer] must be a number, not a boolean");
+  EXPECT_EQ(error_of("[model]\nchannels = 3\n"),
+            "a.toml:2: 'channels' in [model] must be an array of integers, not an integer");
+  EXPECT_EQ(error_of("[model]\nchannels = [1, 'x']\n"),
+            "a.toml:2: 'channels' in [model] must hold integers only, not a string");
+  EXPECT_EQ(error_of("[model]\noptimizer = 'adamw'\n"),
+            "a.toml:2: 'model.optimizer' must be a table, not a string");
+  EXPECT_EQ(error_of("[run]\nseed = 1979-05-27\n"),
+            "a.toml:2: 'seed' in [run] must be an integer, not a date or time");
+}
+
+TEST(Load, RefusesValuesOutOfRange) {
+  EXPECT_EQ(error_of("[batch]\nlanes = 0\n"),
+            "a.toml:2: 'lanes' in [batch] is out of range: 0 (it may be 1 to 4096)");
+  EXPECT_EQ(error_of("[batch]\nlanes = 4097\n"),
+            "a.toml:2: 'lanes' in [batch] is out of range: 4097 (it may be 1 to 4096)");
+  EXPECT_EQ(error_of("[model.optimizer]\nlr = nan\n"),
+            "a.toml:2: 'lr' in [model.optimizer] is not a finite number");
+  EXPECT_EQ(error_of("[model.optimizer]\nlr = -inf\n"),
+            "a.toml:2: 'lr' in [model.optimizer] is not a finite number");
+  EXPECT_EQ(error_of("[run]\nname = '../elsewhere'\n"),
+            "a.toml: 'name' in [run] cannot name a folder: '../elsewhere' (use letters, digits, "
+            "'.', '_' and '-', and begin with a letter or digit)");
+}
+
+TEST(Load, AsksForValuesThatHaveNoDefault) {
+  EXPECT_EQ(error_of("[model.optimizer]\nschedule = 'cosine'\n"),
+            "a.toml: 'horizon' in [model.optimizer] must be given");
+}
+
+TEST(Load, RefusesUnknownWordsOfAChoice) {
+  EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
+            "a.toml:2: 'kind' in [objective] cannot be 'gann' (did you mean 'gan'?)");
+}
+
+TEST(Load, TakesIntegersForFloats) {
+  EXPECT_EQ(parse("[model.optimizer]\nlr = 1\n", "a").networks[0].optimizer.lr, 1.0);
+}
+
+TEST(Load, ReportsSyntaxErrorsWithLineAndColumn) {
+  const std::string duplicate = error_of("[run]\nseed = 1\nseed = 2\n");
+  EXPECT_EQ(duplicate.rfind("a.toml:3:", 0), 0u) << duplicate;
+  EXPECT_NE(duplicate.find("seed"), std::string::npos) << duplicate;
+  const std::string open = error_of("[run\n");
+  EXPECT_EQ(open.rfind("a.toml:1:", 0), 0u) << open;
+  EXPECT_EQ(open.find('\n'), std::string::npos);
+}
+
+TEST(Load, SurvivesDeeplyNestedKeys) {
+  std::string key = "a";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  EXPECT_EQ(error_of(key + " = 1\n"), "a.toml:1: more than 256 dots in a line");
+  EXPECT_NE(error_of("a = " + std::string(100'000, '[') + "\n"), "no error");
+}
+
+TEST_F(LoadFiles, SaysWhyAFileCannotBeRead) {
+  EXPECT_EQ(error_of_file((folder_ / "none.toml").string()),
+            "cannot read the recipe none.toml: No such file or directory");
+  EXPECT_EQ(error_of_file((folder_ / "base").string()), "the recipe base is not a file");
+  EXPECT_EQ(error_of_file(write("large.toml", std::string(2 << 20, '#'))),
+            "the recipe large.toml is larger than 1 MiB (is it a recipe?)");
+}
+
+TEST_F(LoadFiles, ExtendsTakesWhatIsNotGiven) {
+  write("base/b.toml", "extends = '../c.toml'\n[run]\nseed = 2\nsteps = 20\n");
+  write("c.toml", "[run]\nseed = 3\nsteps = 30\nname = 'c'\n[model]\nblocks = 5\n");
+  const Recipe recipe = load(write("a.toml", "extends = 'base/b.toml'\n[run]\nseed = 1\n"));
+  EXPECT_EQ(recipe.run.seed, 1);
+  EXPECT_EQ(recipe.run.steps, 20);
+  EXPECT_EQ(recipe.run.name, "c");
+  EXPECT_EQ(recipe.networks[0].model.blocks, 5);
+}
+
+TEST_F(LoadFiles, ErrorsNameTheFileThatAValueCameFrom) {
+  write("base/b.toml", "# a comment\n[run]\nseeed = 2\n");
+  EXPECT_EQ(error_of_file(write("a.toml", "extends = 'base/b.toml'\n[run]\nseed = 1\n")),
+            "base/b.toml:3: unknown key 'seeed' in [run] (did you mean 'seed'?)");
+}
+
+TEST_F(LoadFiles, ExtendsRefusesCircles) {
+  write("b.toml", "\nextends = 'a.toml'\n");
+  const std::string line = error_of_file(write("a.toml", "extends = 'b.toml'\n"));
+  EXPECT_EQ(line.rfind("b.toml:2: 'extends' goes in a circle (", 0), 0u) << line;
+  EXPECT_EQ(error_of_file(write("d.toml", "extends = 'none.toml'\n")),
+            "d.toml:1: cannot read 'none.toml', which is extended: No such file or directory");
+  EXPECT_EQ(error_of_file(write("e.toml", "extends = 3\n")),
+            "e.toml:1: 'extends' must be a string: another recipe's path");
+}
+
+TEST_F(LoadFiles, TheLastOverrideWins) {
+  const std::string path = write("a.toml", "[run]\nseed = 1\n");
+  const Recipe recipe =
+      load(path, {"run.seed=2", "run.seed=3", "data.path=/some/where", "model.channels=[8, 16]",
+                  "model.optimizer.lr=1e-3", "run.name=word"});
+  EXPECT_EQ(recipe.run.seed, 3);
+  EXPECT_EQ(recipe.data.path, "/some/where");
+  EXPECT_EQ(recipe.networks[0].model.channels, (std::vector<std::int64_t>{8, 16}));
+  EXPECT_EQ(recipe.networks[0].optimizer.lr, 1e-3);
+  EXPECT_EQ(recipe.run.name, "word");
+}
+
+TEST_F(LoadFiles, OverrideErrorsSayWhichOne) {
+  const std::string path = write("a.toml", "[run]\nseed = 1\n");
+  EXPECT_EQ(error_of_file(path, {"run.sed=2"}),
+            "--set run.sed: unknown key 'sed' in [run] (did you mean 'seed'?)");
+  EXPECT_EQ(error_of_file(path, {"run.seed=two"}),
+            "--set run.seed: 'seed' in [run] must be an integer, not a string");
+  EXPECT_EQ(error_of_file(path, {"run.seed"}),
+            "--set 'run.seed': expected key=value (for example --set run.seed=2)");
+  EXPECT_EQ(error_of_file(path, {"run..seed=1"}),
+            "--set 'run..seed=1': expected key=value (for example --set run.seed=2)");
+  EXPECT_EQ(error_of_file(path, {"run=1"}), "--set run: 'run' must be a table, not an integer");
+  const std::string broken = error_of_file(path, {"model.channels=[1,"});
+  EXPECT_EQ(broken.rfind("--set model.channels: '[1,' is not a TOML value: ", 0), 0u) << broken;
+  const std::string smuggled = error_of_file(path, {"run.seed=1\nrun.steps=2"});
+  EXPECT_EQ(smuggled, "--set run.seed: 'seed' in [run] must be an integer, not a string");
+}
+
+}  // namespace
+}  // namespace lockstep::recipe

@@ -1,0 +1,16 @@
+# One interface target holds the flags; no directory-wide settings besides the standard.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # asserts stay on: LOCKSTEP_ASSERT does not know NDEBUG
+
+# Contraction is part of the arithmetic (docs/numerics.md), so whoever links a target of ours
+# inherits the flag: it is an interface, plug-ins need it too.
+add_library(lockstep_flags INTERFACE)
+target_compile_options(lockstep_flags INTERFACE -ffp-contract=off)
+
+# Warnings are errors for our own targets only.
+add_library(lockstep_warnings INTERFACE)
+target_compile_options(lockstep_warnings INTERFACE -Wall -Wextra -Wshadow -Wpedantic -Werror -fvisibility=hidden)

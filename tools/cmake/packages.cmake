@@ -1,0 +1,16 @@
+# Outside libraries. Each has one owning folder (DESIGN: layers); only LibTorch's tensors travel upward.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)      # numerics
+find_package(hwy REQUIRED CONFIG)                 # numerics
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)  # hash
+find_package(spdlog REQUIRED CONFIG)              # core
+find_package(nlohmann_json REQUIRED CONFIG)       # core
+set(HDF5_PREFER_PARALLEL OFF)
+find_package(HDF5 REQUIRED COMPONENTS C)          # hdf5
+find_package(PNG REQUIRED)                        # data
+find_package(ZLIB REQUIRED)                       # data
+find_package(tomlplusplus REQUIRED CONFIG)        # recipe
+find_package(CLI11 REQUIRED CONFIG)               # tools/lockstep
+find_package(GTest REQUIRED CONFIG)               # tests
+find_package(rapidcheck REQUIRED CONFIG)          # tests
+include(libtorch)                                 # ops
