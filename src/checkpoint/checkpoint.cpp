@@ -31,6 +31,23 @@ stdfs::path sidecar_path(const stdfs::path& file) {
   return file.string() + ".sha256";
 }
 
+// "model/param/w [3, 4]", for people.
+std::string described(const state::Named& named) {
+  std::string text = named.name + " [";
+  for (std::int64_t i = 0; i < named.tensor.dim(); ++i)
+    text += (i ? ", " : "") + std::to_string(named.tensor.size(i));
+  return text + "]";
+}
+
+// After a failure: the sidecar may have got its name and the file not.
+void discard_lone_sidecar(FileSystem& fs, const stdfs::path& file) noexcept {
+  try {
+    if (!fs.exists(file)) fs.remove(sidecar_path(file));
+  } catch (const Error&) {
+    // the failure that is under way is the one to tell
+  }
+}
+
 }  // namespace
 
 std::string file_name(Step step) {
@@ -70,9 +87,14 @@ void publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta,
     const Sidecar sidecar = make_sidecar(skeleton.length, std::move(leaves), std::move(regions));
     lockstep::publish(fs, sidecar_path(file), as_bytes(format_sidecar(sidecar)));
   };
-  hdf5::publish(
-      fs, file, skeleton, contents,
-      [&](ByteView block) { leaves.push_back(hash::block_digest(block)); }, publish_sidecar);
+  try {
+    hdf5::publish(
+        fs, file, skeleton, contents,
+        [&](ByteView block) { leaves.push_back(hash::block_digest(block)); }, publish_sidecar);
+  } catch (...) {
+    discard_lone_sidecar(fs, file);
+    throw;
+  }
 }
 
 Loaded load(FileSystem& fs, const stdfs::path& file) {
@@ -130,8 +152,8 @@ void Loaded::restore(state::State& into) const {
         into.tensors[i].tensor.sizes() != state_.tensors[i].tensor.sizes()) {
       throw Error(Code::kCorrupt,
                   "the checkpoint does not hold this recipe's state: expected " +
-                      (here ? into.tensors[i].name : "no more tensors") + ", found " +
-                      (there ? state_.tensors[i].name : "no more tensors"),
+                      (here ? described(into.tensors[i]) : "no more tensors") + ", found " +
+                      (there ? described(state_.tensors[i]) : "no more tensors"),
                   "was it made by another version?");
     }
   }

@@ -70,23 +70,26 @@ class LocalGroup final : public Group {
     LOCKSTEP_ASSERT(to.size() == static_cast<std::size_t>(world_) && from.size() == to.size());
     mine().to.assign(to.begin(), to.end());
     room_.meet();
-    for (std::size_t r = 0; r < from.size(); ++r) copy(r, from[r]);
-    room_.meet();
+    std::optional<Error> misfit;
+    for (std::size_t r = 0; r < from.size(); ++r) copy(r, from[r], misfit);
+    leave(misfit);
   }
 
   void all_gather(ByteView mine_bytes, std::span<const MutableByteView> from) override {
     LOCKSTEP_ASSERT(from.size() == static_cast<std::size_t>(world_));
     mine().to.assign(from.size(), mine_bytes);
     room_.meet();
-    for (std::size_t r = 0; r < from.size(); ++r) copy(r, from[r]);
-    room_.meet();
+    std::optional<Error> misfit;
+    for (std::size_t r = 0; r < from.size(); ++r) copy(r, from[r], misfit);
+    leave(misfit);
   }
 
   void broadcast(Rank root, MutableByteView buffer) override {
     if (rank_ == root) mine().to.assign(static_cast<std::size_t>(world_), buffer);
     room_.meet();
-    if (rank_ != root) copy(static_cast<std::size_t>(root.value), buffer);
-    room_.meet();
+    std::optional<Error> misfit;
+    if (rank_ != root) copy(static_cast<std::size_t>(root.value), buffer, misfit);
+    leave(misfit);
   }
 
   void barrier() override { room_.meet(); }
@@ -95,15 +98,22 @@ class LocalGroup final : public Group {
  private:
   Posted& mine() { return room_.posted[static_cast<std::size_t>(rank_.value)]; }
 
-  void copy(std::size_t sender, MutableByteView into) {
+  void copy(std::size_t sender, MutableByteView into, std::optional<Error>& misfit) {
     const ByteView view = room_.posted[sender].to[static_cast<std::size_t>(rank_.value)];
     if (view.size() != into.size()) {
-      throw Error(Code::kNetwork, "rank " + std::to_string(rank_.value) + " expected " +
-                                      std::to_string(into.size()) + " bytes from rank " +
-                                      std::to_string(sender) + ", which sent " +
-                                      std::to_string(view.size()));
+      misfit = Error(Code::kNetwork, "rank " + std::to_string(rank_.value) + " expected " +
+                                         std::to_string(into.size()) + " bytes from rank " +
+                                         std::to_string(sender) + ", which sent " +
+                                         std::to_string(view.size()));
+    } else if (!into.empty()) {
+      std::memcpy(into.data(), view.data(), into.size());
     }
-    if (!into.empty()) std::memcpy(into.data(), view.data(), into.size());
+  }
+
+  // A misfit is thrown only when nobody reads this rank's buffers any more: they go away with it.
+  void leave(const std::optional<Error>& misfit) {
+    room_.meet();
+    if (misfit) throw *misfit;
   }
 
   Room& room_;

@@ -168,6 +168,14 @@ std::string read_text(FileSystem& fs, const stdfs::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+void discard(FileSystem& fs, const stdfs::path& path) noexcept {
+  try {
+    fs.remove(path);
+  } catch (const Error&) {
+    // the failure that is under way is the one to tell
+  }
+}
+
 void publish(FileSystem& fs, const stdfs::path& path, ByteView bytes) {
   const stdfs::path temporary = path.string() + ".tmp";
   fs.remove(temporary);  // left by a killed writer
@@ -175,11 +183,11 @@ void publish(FileSystem& fs, const stdfs::path& path, ByteView bytes) {
     const auto file = fs.create_new(temporary);
     file->append(bytes);
     file->sync();
+    fs.rename(temporary, path);
   } catch (...) {
-    fs.remove(temporary);
+    discard(fs, temporary);
     throw;
   }
-  fs.rename(temporary, path);
   fs.sync_directory(path.has_parent_path() ? path.parent_path() : stdfs::path("."));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::size_t kPiece = std::size_t{16} << 20;       // memory grows by this, as bytes arrive
-constexpr std::uint64_t kReserve = std::uint64_t{1} << 30;  // untouched memory costs nothing
+constexpr std::uint64_t kReserve = std::uint64_t{1} << 28;  // untouched memory costs nothing
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(Code::kData, what, "expected images in IDX format, plain or .gz");

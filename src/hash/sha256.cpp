@@ -1,5 +1,6 @@
 #include "lockstep/hash/sha256.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "lockstep/core/error.h"
@@ -67,5 +68,7 @@ Digest digest_of_parts(std::initializer_list<ByteView> parts) {
   }
   return hash.finish();
 }
+
+std::string openssl_version() { return OpenSSL_version(OPENSSL_VERSION); }
 
 }  // namespace lockstep::hash

@@ -260,7 +260,7 @@ void publish(FileSystem& fs, const std::filesystem::path& path, const Skeleton& 
     if (before_rename) before_rename();
     fs.rename(temporary, path);
   } catch (...) {
-    fs.remove(temporary);
+    discard(fs, temporary);
     throw;
   }
   fs.sync_directory(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));

@@ -142,21 +142,18 @@ std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
 
 namespace {
 
-// Gradients of one entered tensor's uses, added in use order.
+// Whole gradients of one entered tensor's uses, added in use order. Uses are added behind the
+// exchange: partials of different world sizes would pair the same numbers differently.
 Tensor sum_of_uses(const std::vector<Tensor>& grads) {
-  Tensor total;
-  for (const Tensor& grad : grads) {
-    if (!grad.defined()) continue;
-    if (!total.defined()) {
-      total = grad.contiguous();
-      continue;
-    }
+  LOCKSTEP_ASSERT(!grads.empty(), "a tensor entered the lane graph and does not reach the loss");
+  Tensor total = grads.front().contiguous();
+  for (std::size_t use = 1; use < grads.size(); ++use) {
+    const Tensor grad = grads[use].contiguous();
     Tensor sum = ops::empty(total.sizes());
-    numerics::binary(numerics::Binary::kAdd, sum.numel(), ops::read(total),
-                     ops::read(grad.contiguous()), ops::write(sum));
+    numerics::binary(numerics::Binary::kAdd, sum.numel(), ops::read(total), ops::read(grad),
+                     ops::write(sum));
     total = sum;
   }
-  LOCKSTEP_ASSERT(total.defined(), "a tensor entered the lane graph and does not reach the loss");
   return total;
 }
 
@@ -204,18 +201,25 @@ PhaseGradients backward(Context& context, const Tensor& loss, float seed,
   const std::vector<Tensor> grads =
       ops::gradients({loss}, {ops::filled(loss.sizes(), seed)}, leaves, /*create_graph=*/false);
 
-  std::vector<Tensor> partials;
-  auto next = grads.begin();
-  for (const Entered& entered : context.entered()) {
-    const auto end = next + static_cast<std::ptrdiff_t>(entered.leaves.size());
-    partials.push_back(sum_of_uses({next, end}));
-    next = end;
+  // A use that does not reach the loss (a bias under a gradient penalty) has nothing to send.
+  std::vector<Tensor> partials = {loss.detach().contiguous()};
+  for (const Tensor& grad : grads) {
+    if (grad.defined()) partials.push_back(grad.contiguous());
   }
-  partials.push_back(loss.detach().contiguous());
-  std::vector<Tensor> whole = exchange(context.plan(), context.group(), partials);
+  const std::vector<Tensor> exchanged = exchange(context.plan(), context.group(), partials);
   PhaseGradients result;
-  result.loss_sum = *ops::read(whole.back());
-  whole.pop_back();
+  result.loss_sum = *ops::read(exchanged.front());
+
+  std::vector<Tensor> whole;  // one an entered tensor
+  auto grad = grads.begin();
+  auto arrived = exchanged.begin() + 1;
+  for (const Entered& entered : context.entered()) {
+    std::vector<Tensor> uses;
+    for (std::size_t use = 0; use < entered.leaves.size(); ++use) {
+      if ((grad++)->defined()) uses.push_back(*arrived++);
+    }
+    whole.push_back(sum_of_uses(uses));
+  }
   result.gradients = parameter_gradients(context.entered(), whole, parameters);
   return result;
 }

@@ -9,8 +9,8 @@
 namespace lockstep::numerics {
 namespace {
 
-constexpr std::int64_t kCopyFloats =
-    64 * 1024;  // of a planar copy: stays in the second-level cache
+// Of a planar copy: stays in the second-level cache.
+constexpr std::int64_t kCopyFloats = 64 * 1024;
 
 // A class's weights as [column][tap and channel].
 std::vector<float> weight_rows(const Correlation& s, const TapClass& c) {
@@ -62,14 +62,16 @@ class Worker {
                         .x = reach_.low_x,
                         .h = end - begin + reach_.high_y - reach_.low_y,
                         .w = width_};
-    plane_ = window.h * window.w;
-    pixels_.resize(static_cast<std::size_t>(plane_ * s_.channels));
+    const std::int64_t pixels = window.h * window.w;
+    // An odd number of cache lines: planes a power of two apart would evict each other.
+    plane_ = ((pixels + 15) / 16 | 1) * 16;
+    pixels_.resize(static_cast<std::size_t>(pixels * s_.channels));
     copy_padded({src_ + n * s_.src_h * s_.src_w * s_.channels, s_.src_h, s_.src_w, s_.channels},
                 window, pixels_.data());
     // The last vector of the last tap reads beyond its plane.
     planes_.resize(
         static_cast<std::size_t>(plane_ * (s_.channels + 1) + tile_.wide_columns(s_.columns)));
-    tile_.transpose(plane_, s_.channels, pixels_.data(), s_.channels, planes_.data(), plane_);
+    tile_.transpose(pixels, s_.channels, pixels_.data(), s_.channels, planes_.data(), plane_);
   }
 
   // sums_[column][position] for `positions` consecutive cells.

@@ -1,9 +1,8 @@
 #include "lockstep/numerics/parallel.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,17 @@
 #endif
 
 #include "lockstep/core/error.h"
+#include "numerics/workers.h"
 
 namespace lockstep::numerics {
 namespace {
 
+// More pieces than threads: a thread that is late does fewer.
+constexpr std::int64_t kPiecesPerThread = 2;
+
 thread_local int thread_count = 1;
+thread_local bool inside_a_piece = false;  // nested calls run where they are
+thread_local std::unique_ptr<Workers> workers;
 
 // Throws unless this thread rounds to nearest and keeps subnormals.
 void check_floating_point_mode() {
@@ -53,23 +58,25 @@ void parallel_for(std::int64_t n, std::int64_t grain,
   LOCKSTEP_ASSERT(grain >= 1, "grain " + std::to_string(grain));
   if (n <= 0) return;
   const std::int64_t grains = (n + grain - 1) / grain;
-  const std::int64_t pieces = std::min<std::int64_t>(grains, thread_count);
-  if (pieces == 1) {
+  const std::int64_t pieces = std::min<std::int64_t>(grains, kPiecesPerThread * thread_count);
+  if (pieces == 1 || thread_count == 1 || inside_a_piece) {
     check_floating_point_mode();
     body(0, n);
     return;
   }
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(pieces));
-  // OpenMP may give fewer threads than asked for (nested regions, OMP_THREAD_LIMIT).
-#pragma omp parallel num_threads(static_cast <int>(pieces))
-  for (std::int64_t piece = omp_get_thread_num(); piece < pieces; piece += omp_get_num_threads()) {
+  if (!workers || workers->count() != thread_count - 1)
+    workers = std::make_unique<Workers>(thread_count - 1);
+  workers->run(pieces, [&](std::int64_t piece) {
+    inside_a_piece = true;
     try {
       check_floating_point_mode();
       body(grains * piece / pieces * grain, std::min(n, grains * (piece + 1) / pieces * grain));
     } catch (...) {
       failures[static_cast<std::size_t>(piece)] = std::current_exception();
     }
-  }
+    inside_a_piece = false;
+  });
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

@@ -64,6 +64,17 @@ Tensor Gan::loss(int phase, lane::Context& context, const Networks& networks,
   return ops::lane_sums(context.lanes(), ops::softplus(ops::scale(logits, -1.0f)));
 }
 
+// |dD/dx|^2 of each sample. A forward pass of its own: see lane::Context::enter.
+Tensor squared_slope(lane::Context& context, model::Discriminator& discriminator,
+                     const Tensor& samples) {
+  Tensor x = samples.detach();
+  x.set_requires_grad(true);
+  const Tensor logits = discriminator.forward(context, x);
+  // A sample's logit depends on that sample alone, so the gradient of their sum is each one's.
+  const Tensor ones = ops::filled(logits.sizes(), 1.0f);
+  return ops::row_squares(ops::gradients({logits}, {ones}, {x}, /*create_graph=*/true).front());
+}
+
 Tensor Gan::discriminator_loss(lane::Context& context, model::Generator& generator,
                                model::Discriminator& discriminator, const Batch& batch) const {
   Tensor fake;
@@ -71,17 +82,12 @@ Tensor Gan::discriminator_loss(lane::Context& context, model::Generator& generat
     const at::NoGradGuard frozen;
     fake = generator.forward(context, latents(generator, kDiscriminator, batch), false);
   }
-  Tensor real = batch.values.detach();
-  real.set_requires_grad(r1_ > 0.0f);
-  const auto real_logits = ops::fork(discriminator.forward(context, real), 2);
-  Tensor loss = ops::add(ops::softplus(ops::scale(real_logits[0], -1.0f)),
+  const Tensor real_logits = discriminator.forward(context, batch.values);
+  Tensor loss = ops::add(ops::softplus(ops::scale(real_logits, -1.0f)),
                          ops::softplus(discriminator.forward(context, fake)));
   if (r1_ > 0.0f) {
-    // A sample's logit depends on that sample alone, so the gradient of their sum is each one's.
-    const Tensor ones = ops::filled(real_logits[1].sizes(), 1.0f);
-    const Tensor slope =
-        ops::gradients({real_logits[1]}, {ones}, {real}, /*create_graph=*/true).front();
-    loss = ops::add(loss, ops::scale(ops::row_squares(slope), 0.5f * r1_));
+    loss =
+        ops::add(loss, ops::scale(squared_slope(context, discriminator, batch.values), 0.5f * r1_));
   }
   return ops::lane_sums(context.lanes(), loss);
 }

@@ -26,14 +26,6 @@ hash::Digest checked_start(const Training& training) {
   return now.root;
 }
 
-// Gradients are recorded for the phase's own parameters only.
-void train_only(std::vector<Trained>& trained, const std::string& role) {
-  for (Trained& one : trained) {
-    for (const Tensor& parameter : one.parameters) parameter.set_requires_grad(one.role == role);
-    one.network->prepare(/*trained=*/one.role == role);
-  }
-}
-
 Trained& trained_of(Training& training, const std::string& role) {
   for (Trained& one : training.trained) {
     if (one.role == role) return one;
@@ -45,7 +37,7 @@ void run_phase(Training& training, comm::Group& group, const objective::Batch& b
                StepRecord& record) {
   const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
   Trained& own = trained_of(training, names.role);
-  train_only(training.trained, names.role);
+  for (Trained& one : training.trained) one.network->prepare(/*trained=*/one.role == names.role);
 
   lane::Context context(training.plan, group);
   const Tensor loss = training.objective->loss(phase, context, training.networks, batch);

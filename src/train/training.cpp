@@ -1,5 +1,7 @@
 #include "lockstep/train/training.h"
 
+#include <ATen/Parallel.h>
+
 #include "lockstep/core/error.h"
 #include "lockstep/ops/record.h"
 
@@ -60,6 +62,7 @@ void name_state(const Trained& trained, state::State& state) {
 
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        int world) {
+  at::set_num_threads(1);  // ATen only moves data here; its threads would spin beside ours
   Training training{.recipe = recipe,
                     .sample_shape = sample_shape,
                     .plan = lane::Plan(recipe.batch, world),
@@ -91,9 +94,7 @@ objective::Networks sampling_networks(Training& training) {
 
 Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count) {
   const at::NoGradGuard no_grad;
-  const objective::Networks networks = sampling_networks(training);
-  for (const objective::Role& role : networks) role.network->prepare(/*trained=*/false);
-  return training.objective->sample(networks, first, count);
+  return training.objective->sample(sampling_networks(training), first, count);
 }
 
 }  // namespace lockstep::train

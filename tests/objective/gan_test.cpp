@@ -21,7 +21,7 @@ Case gan(double r1) {
 }
 
 // Leaky ReLU has kinks: a small step crosses few, and each costs in proportion to the step.
-constexpr double kStep = 2e-3, kKinks = 0.05;
+constexpr double kStep = 2e-3, kKinks = 0.01;
 
 TEST(Gan, DiscriminatorGradientsAgreeWithFiniteDifferences) {
   expect_gradients_agree_with_differences(gan(0), kDiscriminator, kStep, kKinks);

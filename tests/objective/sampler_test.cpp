@@ -37,7 +37,7 @@ TEST(Sampler, MakesTheDataWhenTheDenoiserIsPerfect) {
         o.prediction = prediction;
         o.schedule = name;
         o.timesteps = 400;
-        o.sampler_steps = 100;
+        o.sampler_steps = 400;
         const auto objective = make_objective(o, 7, {8, 8, 1});
         const Networks networks = {
             {"model", std::make_shared<GaussianDenoiser>(make_schedule(name, o.timesteps),

@@ -1,6 +1,5 @@
 # Outside libraries. Each has one owning folder (DESIGN: layers); only LibTorch's tensors travel upward.
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)      # numerics
 find_package(hwy REQUIRED CONFIG)                 # numerics
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)  # hash
 find_package(spdlog REQUIRED CONFIG)              # core

@@ -55,4 +55,7 @@ Bytes read_file(FileSystem& fs, const std::filesystem::path& path);
 std::string read_text(FileSystem& fs, const std::filesystem::path& path);
 void publish(FileSystem& fs, const std::filesystem::path& path, ByteView bytes);
 
+// Removes if it can: for cleaning up after a failure, whose reason must not be hidden by a second.
+void discard(FileSystem& fs, const std::filesystem::path& path) noexcept;
+
 }  // namespace lockstep

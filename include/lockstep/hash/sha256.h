@@ -48,4 +48,7 @@ Digest sha256(ByteView bytes);
 // ("a","bc") differ. For ids made of several texts.
 Digest digest_of_parts(std::initializer_list<ByteView> parts);
 
+// Version of the OpenSSL library in use, "OpenSSL 3.0.19 …".
+std::string openssl_version();
+
 }  // namespace lockstep::hash

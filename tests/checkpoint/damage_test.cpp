@@ -1,0 +1,144 @@
+// A checkpoint with any damage is refused, in one line that says where.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "checkpoint/some_checkpoint.h"
+#include "lockstep/core/error.h"
+#include "lockstep/hash/merkle.h"
+#include "lockstep/hdf5/canonical.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+using namespace lockstep::checkpoint::testing;
+using lockstep::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+const Step kStep{500};
+
+FileSystem& fs() {
+  return real_file_system();
+}
+
+// One published checkpoint; copies of it are damaged in memory and written elsewhere.
+struct Whole {
+  Bytes file, sidecar;
+  std::vector<hdf5::DatasetSpec> specs;
+  std::vector<hdf5::Extent> extents;
+};
+const Whole& whole() {
+  static const Whole instance = [] {
+    const TemporaryFolder folder;
+    const state::State state = some_state(kStep);
+    publish(fs(), folder.path(), some_meta(state), state);
+    Whole all;
+    all.file = read_file(fs(), folder.path() / file_name(kStep));
+    all.sidecar = read_file(fs(), folder.path() / (file_name(kStep) + ".sha256"));
+    const hdf5::Reader reader(all.file, "whole");
+    all.specs = reader.datasets();
+    all.extents = reader.extents();
+    return all;
+  }();
+  return instance;
+}
+
+// What load says: kCorrupt, or nothing was thrown and an empty text.
+std::string said(const Bytes& file, const Bytes* sidecar) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / file_name(kStep);
+  fs().create_new(path)->append(file);
+  if (sidecar) fs().create_new(path.string() + ".sha256")->append(*sidecar);
+  try {
+    load(fs(), path);
+  } catch (const Error& error) {
+    if (error.code() != Code::kCorrupt)
+      return "code " + std::to_string(static_cast<int>(error.code()));
+    const std::string line = error.what();
+    return line.find('\n') == std::string::npos ? line : "more than one line";
+  }
+  return {};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Load, AcceptsTheUndamaged) {
+  EXPECT_EQ(said(whole().file, &whole().sidecar), "");
+}
+
+RC_GTEST_PROP(Load, RefusesAnyChangedByteOfTheFileAndNamesThePlace, ()) {
+  Bytes file = whole().file;
+  const auto at = *rc::gen::oneOf(rc::gen::inRange<std::size_t>(0, file.size()),
+                                  rc::gen::inRange<std::size_t>(0, 8192));
+  file[at] ^= std::byte(*rc::gen::inRange(1, 256));
+  const std::string line = said(file, &whole().sidecar);
+  RC_ASSERT(contains(line, "step-00000500.h5, bytes "));
+  for (std::size_t i = 0; i < whole().extents.size(); ++i) {
+    const hdf5::Extent& extent = whole().extents[i];
+    if (extent.offset <= at && at < extent.offset + extent.bytes)
+      RC_ASSERT(contains(line, whole().specs[i].path));
+  }
+}
+
+RC_GTEST_PROP(Load, RefusesAnyChangedByteOfTheSidecarAndBlamesIt, ()) {
+  Bytes sidecar = whole().sidecar;
+  const auto at = *rc::gen::inRange<std::size_t>(0, sidecar.size());
+  sidecar[at] ^= std::byte(*rc::gen::inRange(1, 256));
+  RC_ASSERT(contains(said(whole().file, &sidecar), "step-00000500.h5.sha256"));
+}
+
+RC_GTEST_PROP(Load, RefusesTruncatedAndExtendedFiles, ()) {
+  Bytes file = whole().file, sidecar = whole().sidecar;
+  file.resize(*rc::gen::inRange<std::size_t>(0, file.size()));
+  const std::string cut = said(file, &sidecar);
+  RC_ASSERT(contains(cut, "step-00000500.h5"));
+  RC_ASSERT(contains(cut, "cut off") || contains(cut, "differ"));
+  sidecar.resize(*rc::gen::inRange<std::size_t>(0, sidecar.size()));
+  RC_ASSERT(contains(said(whole().file, &sidecar), "step-00000500.h5.sha256"));
+  Bytes longer = whole().file;
+  longer.resize(longer.size() + *rc::gen::inRange<std::size_t>(1, 5000));
+  RC_ASSERT(contains(said(longer, &whole().sidecar), "appended"));
+}
+
+TEST(Load, RefusesWithoutItsSidecar) {
+  EXPECT_THAT(said(whole().file, nullptr), HasSubstr("step-00000500.h5.sha256 is missing"));
+}
+
+// A file whose sidecar was made to fit it: the hashes hold, so the reader must refuse.
+TEST(Load, RefusesAForeignFileWithASidecarThatFits) {
+  const auto with_sidecar = [](const Bytes& file) {
+    const std::string text =
+        format_sidecar(make_sidecar(file.size(), hash::block_digests(file), {}));
+    const ByteView bytes = as_bytes(text);
+    return Bytes(bytes.begin(), bytes.end());
+  };
+  Bytes noise(100'000, std::byte(7));
+  Bytes sidecar = with_sidecar(noise);
+  EXPECT_THAT(said(noise, &sidecar), HasSubstr("step-00000500.h5"));
+  // A canonical HDF5 file that is no checkpoint.
+  const TemporaryFolder folder;
+  const std::vector<hdf5::DatasetSpec> specs{{"/images", hdf5::Type::kU8, {3}}};
+  const Bytes data(3);
+  hdf5::publish(fs(), folder.path() / "other.h5",
+                hdf5::make_skeleton(specs, std::vector<hdf5::Attribute>{{"format", "pack"}}),
+                std::vector<ByteView>{data});
+  const Bytes other = read_file(fs(), folder.path() / "other.h5");
+  sidecar = with_sidecar(other);
+  EXPECT_THAT(said(other, &sidecar), HasSubstr("not a checkpoint"));
+}
+
+TEST(Load, OfNothingIsAUsageError) {
+  const TemporaryFolder folder;
+  try {
+    load(fs(), folder.path() / file_name(kStep));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUsage);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::checkpoint

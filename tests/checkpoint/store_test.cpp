@@ -1,0 +1,257 @@
+// What stays in a run's folder: retention, failures while saving, a kill in the middle.
+#include "lockstep/checkpoint/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "checkpoint/some_checkpoint.h"
+#include "lockstep/core/error.h"
+#include "support/faulty_file_system.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+using namespace lockstep::checkpoint::testing;
+using lockstep::testing::FaultyFileSystem;
+using lockstep::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+
+FileSystem& real() {
+  return real_file_system();
+}
+
+// --- retention
+
+Retention any_retention() {
+  return {.every = *rc::gen::inRange<std::int64_t>(0, 6),
+          .keep_last = *rc::gen::inRange<std::int64_t>(0, 4),
+          .keep_every = *rc::gen::inRange<std::int64_t>(0, 20),
+          .last = Step(*rc::gen::inRange<std::int64_t>(1, 60))};
+}
+
+bool scheduled(const Retention& r, Step step) {
+  return (r.every > 0 && step.value % r.every == 0) || step == r.last;
+}
+
+// `present` after a checkpoint of `step` was made durable.
+std::vector<Step> after_saving(const Retention& r, std::vector<Step> present, Step step) {
+  if (std::find(present.begin(), present.end(), step) == present.end()) present.push_back(step);
+  std::sort(present.begin(), present.end());
+  for (const Step gone : superseded(r, present)) std::erase(present, gone);
+  return present;
+}
+
+RC_GTEST_PROP(Superseded, KeepsWhatRetentionPromises, ()) {
+  const Retention r = any_retention();
+  const auto numbers =
+      *rc::gen::container<std::set<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 60));
+  std::vector<Step> present;
+  for (const std::int64_t number : numbers) present.emplace_back(number);
+  const std::vector<Step> gone = superseded(r, present);
+  const auto goes = [&](Step step) {
+    return std::find(gone.begin(), gone.end(), step) != gone.end();
+  };
+  RC_ASSERT(gone.size() == std::set<Step>(gone.begin(), gone.end()).size());
+  std::int64_t newer = 0;
+  for (auto step = present.rbegin(); step != present.rend(); ++step) {
+    if (step == present.rbegin()) {
+      RC_ASSERT(!goes(*step));  // the newest always stays
+      newer += scheduled(r, *step);
+    } else if (!scheduled(r, *step)) {
+      RC_ASSERT(goes(*step));  // a later one exists
+    } else {
+      const bool stays = r.keep_last == 0 || newer < r.keep_last ||
+                         (r.keep_every > 0 && step->value % r.keep_every == 0);
+      RC_ASSERT(goes(*step) == !stays);
+      ++newer;
+    }
+  }
+}
+
+RC_GTEST_PROP(Superseded, LeavesTheSameWhetherOrNotTheRunWasInterrupted, ()) {
+  const Retention r = any_retention();
+  std::vector<Step> straight, interrupted;
+  for (Step step(0); step <= r.last; ++step) {
+    const bool due = scheduled(r, step);
+    if (due) straight = after_saving(r, straight, step);
+    if (due || *rc::gen::inRange(0, 4) == 0) interrupted = after_saving(r, interrupted, step);
+  }
+  RC_ASSERT(straight == interrupted);
+}
+
+TEST(Superseded, OfOneOrNoneIsNothing) {
+  const Retention r{.every = 10, .keep_last = 1, .keep_every = 0, .last = Step(100)};
+  EXPECT_TRUE(superseded(r, {}).empty());
+  EXPECT_TRUE(superseded(r, {Step(3)}).empty());
+  EXPECT_THAT(superseded(r, {Step(10), Step(13), Step(20)}), ElementsAre(Step(13), Step(10)));
+}
+
+// --- saving
+
+const Retention kTwo{.every = 10, .keep_last = 2, .keep_every = 0, .last = Step(1000)};
+
+void save(Saver& saver, Step step) {
+  const state::State state = some_state(step);
+  saver.save(some_meta(state), state);
+}
+
+TEST(Saver, WritesInTheBackgroundAndRetires) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "checkpoints";
+  EXPECT_TRUE(list(real(), path).empty());
+  Saver saver(real(), path, kTwo);
+  for (const std::int64_t step : {10, 20, 23, 30}) save(saver, Step(step));
+  saver.wait();
+  EXPECT_THAT(list(real(), path), ElementsAre(Step(20), Step(30)));
+  EXPECT_EQ(real().list(path).size(), 4u);  // no sidecar of a retired one stays
+}
+
+TEST(Saver, CopiesTheStateBeforeItReturns) {
+  const TemporaryFolder folder;
+  Saver saver(real(), folder.path(), kTwo);
+  state::State state = some_state(Step(10));
+  saver.save(some_meta(state), state);
+  for (const auto& named : state.tensors) {
+    at::Tensor tensor = named.tensor;
+    std::fill_n(ops::write(tensor), tensor.numel(), 0.0F);
+  }
+  saver.wait();
+  EXPECT_TRUE(is_whole(real(), folder.path(), Step(10)));
+}
+
+TEST(List, LeavesOutWhatIsNoCheckpoint) {
+  const TemporaryFolder folder;
+  for (const char* name : {"step-00000020.h5", "step-00000003.h5", "step-00000030.h5.tmp",
+                           "step-00000040.h5.sha256", "notes.txt", "step-5.h5"})
+    lockstep::publish(real(), folder.path() / name, {});
+  EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(3), Step(20)));
+}
+
+// Wherever a call fails: the error arrives, all that is listed loads, and nothing older was given
+// up for something that is not there.
+void save_with_failures(FaultyFileSystem::After after) {
+  for (int n = 1;; ++n) {
+    const TemporaryFolder folder;
+    {
+      Saver saver(real(), folder.path(), kTwo);
+      save(saver, Step(10));
+      save(saver, Step(20));
+      saver.wait();
+    }
+    FaultyFileSystem fs(real(), n, after);
+    std::string what;
+    try {
+      Saver saver(fs, folder.path(), kTwo);
+      save(saver, Step(30));
+      saver.wait();
+    } catch (const Error& error) {
+      what = error.what();
+      EXPECT_THAT(what, ::testing::HasSubstr("No space left"));
+    }
+    EXPECT_EQ(what.empty(), !fs.failed()) << "a failure at call " << n << " was swallowed";
+    const std::vector<Step> present = list(real(), folder.path());
+    for (const Step step : present) EXPECT_TRUE(is_whole(real(), folder.path(), step)) << n;
+    EXPECT_THAT(present, ::testing::AnyOf(ElementsAre(Step(10), Step(20)),
+                                          ElementsAre(Step(10), Step(20), Step(30)),
+                                          ElementsAre(Step(20), Step(30))))
+        << n << " " << what;
+    // A failed publish leaves the folder as it was.
+    if (after == FaultyFileSystem::After::kRecovers && !fs.removal_failed() &&
+        present.back() == Step(20)) {
+      EXPECT_EQ(real().list(folder.path()).size(), 4u) << n << " " << what;
+    }
+    // And the next attempt succeeds.
+    Saver saver(real(), folder.path(), kTwo);
+    save(saver, Step(30));
+    saver.wait();
+    EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(20), Step(30)));
+    if (!fs.failed()) {
+      EXPECT_GT(n, 12);
+      return;
+    }
+  }
+}
+
+TEST(Saver, KeepsOlderCheckpointsWhereverOneCallFails) {
+  save_with_failures(FaultyFileSystem::After::kRecovers);
+}
+TEST(Saver, KeepsOlderCheckpointsWhereverTheDiskBreaksForGood) {
+  save_with_failures(FaultyFileSystem::After::kStaysBroken);
+}
+
+TEST(Saver, ThrowsAFailureOfTheBackgroundAtTheNextSave) {
+  const TemporaryFolder folder;
+  FaultyFileSystem fs(real(), 4);
+  Saver saver(fs, folder.path(), kTwo);
+  save(saver, Step(10));
+  EXPECT_THROW(save(saver, Step(20)), Error);
+  save(saver, Step(20));
+  EXPECT_NO_THROW(saver.wait());
+  EXPECT_TRUE(is_whole(real(), folder.path(), Step(20)));
+}
+
+TEST(Publish, MakesFileAndSidecarDurableBeforeTheFileGetsItsName) {
+  const TemporaryFolder folder;
+  FaultyFileSystem fs(real(), FaultyFileSystem::kNever);
+  const state::State state = some_state(Step(7));
+  publish(fs, folder.path(), some_meta(state), state);
+  std::vector<std::string> order;  // without the writes
+  for (const std::string& call : fs.calls())
+    if (!call.starts_with("write") && !call.starts_with("remove")) order.push_back(call);
+  const std::string file = file_name(Step(7)), sidecar = file + ".sha256",
+                    sync_folder = "sync " + folder.path().filename().string();
+  EXPECT_THAT(order, ElementsAre("create " + file + ".tmp", "sync " + file + ".tmp",
+                                 "create " + sidecar + ".tmp", "sync " + sidecar + ".tmp",
+                                 "rename " + sidecar + ".tmp", sync_folder,
+                                 "rename " + file + ".tmp", sync_folder));
+}
+
+// --- kill -9
+
+// Saves checkpoint after checkpoint until it is killed.
+[[noreturn]] void save_until_killed(const std::filesystem::path& folder, Step first) {
+  try {
+    Saver saver(real(), folder, kTwo);
+    for (Step step = first;; ++step) save(saver, step);
+  } catch (...) {
+    ::_exit(1);
+  }
+}
+
+TEST(Kill, AtAnyMomentLeavesOnlyCheckpointsThatLoad) {
+  const TemporaryFolder folder;
+  std::uint64_t random = 88172645463325252u;
+  std::int64_t published = 0;
+  for (int round = 0; round < 40; ++round) {
+    const std::vector<Step> before = list(real(), folder.path());
+    const Step next = before.empty() ? Step(1) : before.back() + 1;
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) save_until_killed(folder.path(), next);
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    ::usleep(static_cast<useconds_t>(1000 + random % 30'000));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself";
+    const std::vector<Step> now = list(real(), folder.path());
+    for (const Step step : now) ASSERT_TRUE(is_whole(real(), folder.path(), step)) << step.value;
+    if (!before.empty()) {
+      ASSERT_FALSE(now.empty());
+      EXPECT_GE(now.back(), before.back());
+      published += now.back() - before.back();
+    }
+  }
+  EXPECT_GT(published, 0) << "no child got as far as publishing";
+}
+
+}  // namespace
+}  // namespace lockstep::checkpoint

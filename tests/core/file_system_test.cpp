@@ -1,0 +1,171 @@
+#include "lockstep/core/file_system.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "lockstep/core/error.h"
+#include "support/faulty_file_system.h"
+#include "support/temporary_folder.h"
+
+namespace lockstep {
+namespace {
+
+namespace stdfs = std::filesystem;
+using lockstep::testing::FaultyFileSystem;
+using lockstep::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+FileSystem& real() {
+  return real_file_system();
+}
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kEnvironment) << error.what();
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+// Every state that one failure, or a disk that stays full, can leave behind `publish`.
+void publish_with_failures(bool had_old, FaultyFileSystem::After after) {
+  const std::string old_text = "the old content", new_text(100'000, 'n');
+  for (int n = 1;; ++n) {
+    const TemporaryFolder folder;
+    const stdfs::path path = folder.path() / "file";
+    if (had_old) publish(real(), path, as_bytes(old_text));
+    FaultyFileSystem fs(real(), n, after);
+    std::string what;
+    try {
+      publish(fs, path, as_bytes(new_text));
+    } catch (const Error& error) {
+      what = error.what();
+    }
+    EXPECT_EQ(what.empty(), !fs.failed()) << "a failure at call " << n << " was swallowed";
+    const bool there = real().exists(path);
+    const std::string text = there ? read_text(real(), path) : "";
+    EXPECT_TRUE(text == new_text || (had_old ? text == old_text : !there)) << n << " " << what;
+    if (!fs.removal_failed()) {
+      EXPECT_EQ(real().list(folder.path()).size(), there ? 1u : 0u) << n << " " << what;
+    }
+    // Whatever was left does not stand in the way of the next attempt.
+    publish(real(), path, as_bytes(new_text));
+    EXPECT_EQ(read_text(real(), path), new_text);
+    EXPECT_THAT(real().list(folder.path()), ElementsAre("file"));
+    if (!fs.failed()) {
+      EXPECT_GT(n, 5);
+      return;
+    }
+  }
+}
+
+TEST(Publish, LeavesOldOrNewContentWhereverOneCallFails) {
+  publish_with_failures(true, FaultyFileSystem::After::kRecovers);
+  publish_with_failures(false, FaultyFileSystem::After::kRecovers);
+}
+
+TEST(Publish, LeavesOldOrNewContentWhereverTheDiskBreaksForGood) {
+  publish_with_failures(true, FaultyFileSystem::After::kStaysBroken);
+  publish_with_failures(false, FaultyFileSystem::After::kStaysBroken);
+}
+
+TEST(Publish, SyncsBeforeTheFileGetsItsNameAndTheFolderAfter) {
+  const TemporaryFolder folder;
+  FaultyFileSystem fs(real(), FaultyFileSystem::kNever);
+  publish(fs, folder.path() / "file", as_bytes("text"));
+  EXPECT_THAT(fs.calls(),
+              ElementsAre("remove file.tmp", "create file.tmp", "write file.tmp", "sync file.tmp",
+                          "rename file.tmp", "sync " + folder.path().filename().string()));
+}
+
+TEST(Publish, TellsTheFirstReasonWhenCleaningUpFailsToo) {
+  const TemporaryFolder folder;
+  // Calls: remove, create, append; the write and the removal after it both fail.
+  FaultyFileSystem fs(real(), 3, FaultyFileSystem::After::kStaysBroken);
+  EXPECT_THAT(message_of([&] { publish(fs, folder.path() / "file", as_bytes("text")); }),
+              HasSubstr("cannot write"));
+}
+
+TEST(Publish, DoesNotFollowALinkPlantedAtItsTemporaryName) {
+  const TemporaryFolder folder;
+  const stdfs::path victim = folder.path() / "victim", path = folder.path() / "file";
+  publish(real(), victim, as_bytes("precious"));
+  stdfs::create_symlink(victim, path.string() + ".tmp");
+  publish(real(), path, as_bytes("new"));
+  EXPECT_EQ(read_text(real(), victim), "precious");
+  EXPECT_EQ(read_text(real(), path), "new");
+  EXPECT_FALSE(stdfs::is_symlink(path));
+}
+
+TEST(Publish, ReplacesALinkAtItsNameAndNotWhatItPointsTo) {
+  const TemporaryFolder folder;
+  const stdfs::path victim = folder.path() / "victim", path = folder.path() / "file";
+  publish(real(), victim, as_bytes("precious"));
+  stdfs::create_symlink(victim, path);
+  publish(real(), path, as_bytes("new"));
+  EXPECT_EQ(read_text(real(), victim), "precious");
+  EXPECT_FALSE(stdfs::is_symlink(path));
+}
+
+TEST(FileSystem, OpensNoLinksAndCreatesNothingTwice) {
+  const TemporaryFolder folder;
+  const stdfs::path file = folder.path() / "file", link = folder.path() / "link";
+  publish(real(), file, as_bytes("text"));
+  stdfs::create_symlink(file, link);
+  EXPECT_THROW(real().open_read(link), Error);
+  EXPECT_THROW(real().create_new(link), Error);
+  EXPECT_THROW(real().open_append(link), Error);
+  EXPECT_THROW(real().create_new(file), Error);
+  EXPECT_EQ(read_text(real(), file), "text");
+}
+
+TEST(FileSystem, ListsNamesByByte) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b", "B", "a10", "a9", "\xc3\xa4", "_"})
+    publish(real(), folder.path() / name, {});
+  EXPECT_THAT(real().list(folder.path()), ElementsAre("B", "_", "a10", "a9", "b", "\xc3\xa4"));
+}
+
+TEST(FileSystem, ErrorsNameThePathAndTheReason) {
+  const TemporaryFolder folder;
+  const stdfs::path missing = folder.path() / "missing";
+  EXPECT_THAT(message_of([&] { real().open_read(missing); }),
+              ::testing::AllOf(HasSubstr(missing.string()), HasSubstr("No such file")));
+  EXPECT_THAT(message_of([&] { real().list(missing); }), HasSubstr(missing.string()));
+  EXPECT_THAT(message_of([&] { publish(real(), missing / "file", {}); }),
+              HasSubstr(missing.string()));
+  EXPECT_THAT(message_of([&] { read_file(real(), folder.path()); }),
+              HasSubstr(folder.path().string()));
+  EXPECT_NO_THROW(real().remove(missing));
+  EXPECT_FALSE(real().exists(missing));
+  EXPECT_FALSE(real().exists(missing / "below"));
+}
+
+TEST(FileSystem, AppendsReadsAndTruncates) {
+  const TemporaryFolder folder;
+  const stdfs::path path = folder.path() / "log";
+  real().open_append(path)->append(as_bytes("one\n"));
+  const auto file = real().open_append(path);
+  file->append(as_bytes("two\n"));
+  EXPECT_EQ(file->size(), 8u);
+  Bytes tail(10);
+  EXPECT_EQ(file->read_at(5, tail), 3u);
+  file->truncate(4);
+  file->sync();
+  EXPECT_EQ(read_text(real(), path), "one\n");
+}
+
+TEST(FileSystem, SaysWhenTheDiskIsFull) {
+  if (!stdfs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_THAT(message_of([] { real().open_append("/dev/full")->append(as_bytes("x")); }),
+              ::testing::AllOf(HasSubstr("/dev/full"), HasSubstr("No space left"),
+                               HasSubstr("free some space")));
+}
+
+}  // namespace
+}  // namespace lockstep

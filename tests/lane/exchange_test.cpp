@@ -1,0 +1,235 @@
+// The border between ranks: whatever the world size, the bits are those of the tree over lanes.
+#include "lockstep/lane/exchange.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstring>
+
+#include "lockstep/comm/local.h"
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/philox.h"
+
+namespace lockstep::lane {
+namespace {
+
+using Floats = std::vector<float>;
+using Whole = std::vector<Floats>;  // one a tensor
+
+// Gradients as one lane alone would have them: many magnitudes, so that the order of sums shows.
+Floats lane_values(std::uint32_t tensor, std::int64_t lane, std::int64_t size) {
+  Floats x(static_cast<std::size_t>(size));
+  numerics::fill_normal({.key = {tensor, 5}, .micro = 0}, static_cast<std::uint64_t>(lane), size,
+                        x.data());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] *= static_cast<float>(1 << (i * 7 + 3) % 23);
+  return x;
+}
+
+// The tree over the lanes of one node.
+Floats tree_of_lanes(std::uint32_t tensor, numerics::Subtree node, std::int64_t size) {
+  std::vector<Floats> lanes;
+  std::vector<const float*> rows;
+  for (std::int64_t lane = 0; lane < node.count; ++lane)
+    lanes.push_back(lane_values(tensor, node.first + lane, size));
+  for (const Floats& lane : lanes) rows.push_back(lane.data());
+  Floats sum(static_cast<std::size_t>(size));
+  numerics::tree_sum(rows.data(), node.count, size, sum.data());
+  return sum;
+}
+
+bool same_bits(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+bool same_bits(const Whole& a, const Whole& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Floats& x, const Floats& y) { return same_bits(x, y); });
+}
+
+Floats floats_of(const Tensor& x_in) {
+  const Tensor x = x_in.detach().contiguous();
+  return {ops::read(x), ops::read(x) + x.numel()};
+}
+Whole floats_of(const std::vector<Tensor>& tensors) {
+  Whole out;
+  for (const Tensor& tensor : tensors) out.push_back(floats_of(tensor));
+  return out;
+}
+
+// Every rank's result.
+std::vector<Whole> exchanged(std::int64_t lanes, int world,
+                             const std::vector<std::int64_t>& sizes) {
+  const Plan plan({.lanes = lanes, .samples_per_lane = 1}, world);
+  std::vector<Whole> results(static_cast<std::size_t>(world));
+  comm::run_local(world, [&](comm::Group& group) {
+    const auto subtrees = plan.subtrees(group.rank());
+    std::vector<Tensor> partials;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      partials.push_back(ops::empty({static_cast<std::int64_t>(subtrees.size()), sizes[i]}));
+      for (std::size_t p = 0; p < subtrees.size(); ++p) {
+        const Floats sum = tree_of_lanes(static_cast<std::uint32_t>(i), subtrees[p], sizes[i]);
+        std::copy(sum.begin(), sum.end(),
+                  ops::write(partials[i]) + static_cast<std::int64_t>(p) * sizes[i]);
+      }
+    }
+    results[static_cast<std::size_t>(group.rank().value)] =
+        floats_of(exchange(plan, group, partials));
+  });
+  return results;
+}
+
+RC_GTEST_PROP(Exchange, GivesEveryRankTheTreeOverSingleLanesForAnyWorldAndSizes, ()) {
+  const auto lanes = *rc::gen::inRange<std::int64_t>(1, 10);
+  const auto world = *rc::gen::inRange<int>(1, static_cast<int>(lanes) + 1);
+  // Around a tile's 4096 floats too.
+  const auto sizes = *rc::gen::suchThat(
+      rc::gen::resize(
+          5, rc::gen::container<std::vector<std::int64_t>>(rc::gen::oneOf(
+                 rc::gen::inRange<std::int64_t>(1, 50), rc::gen::inRange<std::int64_t>(4090, 4100),
+                 rc::gen::inRange<std::int64_t>(8000, 9000)))),
+      [](const auto& s) { return !s.empty(); });
+  Whole expected;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    expected.push_back(tree_of_lanes(static_cast<std::uint32_t>(i), {0, lanes}, sizes[i]));
+  for (const Whole& result : exchanged(lanes, world, sizes)) RC_ASSERT(same_bits(result, expected));
+}
+
+TEST(Exchange, OfNothingIsNothing) {
+  const Plan plan({.lanes = 2, .samples_per_lane = 1}, 2);
+  comm::run_local(2, [&](comm::Group& group) { EXPECT_TRUE(exchange(plan, group, {}).empty()); });
+}
+
+// The negative zero: an absent sibling adds nothing.
+TEST(Exchange, KeepsNegativeZero) {
+  for (const int world : {1, 2, 3, 5}) {
+    const Plan plan({.lanes = 5, .samples_per_lane = 1}, world);
+    comm::run_local(world, [&](comm::Group& group) {
+      const auto p = static_cast<std::int64_t>(plan.subtrees(group.rank()).size());
+      const Tensor sum = exchange(plan, group, {ops::filled({p, 3}, -0.0F)})[0];
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::signbit(ops::read(sum)[i]));
+    });
+  }
+}
+
+// --- the border with autograd
+
+TEST(Context, SumsTheUsesOfATensorInUseOrder) {
+  const Plan plan({.lanes = 1, .samples_per_lane = 1}, 1);
+  for (const std::vector<std::size_t>& order :
+       std::vector<std::vector<std::size_t>>{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}}) {
+    comm::run_local(1, [&](comm::Group& group) {
+      Context context(plan, group);
+      Tensor root = ops::filled({1, 1}, 1.0F);
+      root.requires_grad_(true);
+      std::vector<Tensor> uses;
+      for (int use = 0; use < 3; ++use) uses.push_back(context.enter(root));
+      ASSERT_EQ(context.entered().size(), 1u);
+      // The gradient of use k is factor k; (1e8 + 1) - 1e8 is 0 in this order and 1 in another.
+      const float factors[] = {1e8F, 1, -1e8F};
+      std::vector<Tensor> y(3);
+      for (const std::size_t k : order) {
+        y[k] = ops::linear(context.lanes(), ops::filled({1, 1}, factors[k]), uses[k], Tensor());
+      }
+      const Tensor sum = ops::row_sums(ops::add(ops::add(y[0], y[1]), y[2]));
+      const PhaseGradients result =
+          backward(context, ops::lane_sums(context.lanes(), sum), 1, {root});
+      EXPECT_EQ(*ops::read(result.gradients[0]), 0.0F);
+    });
+  }
+}
+
+TEST(Context, RecordsNothingWithoutNeed) {
+  const Plan plan({.lanes = 2, .samples_per_lane = 1}, 1);
+  comm::run_local(1, [&](comm::Group& group) {
+    Context context(plan, group);
+    Tensor constant = ops::filled({3}, 1.0F), wanted = ops::filled({3}, 1.0F);
+    wanted.requires_grad_(true);
+    EXPECT_FALSE(context.enter(constant).requires_grad());
+    {
+      const at::NoGradGuard no_grad;
+      EXPECT_FALSE(context.enter(wanted).requires_grad());
+    }
+    EXPECT_TRUE(context.entered().empty());
+    EXPECT_TRUE(context.enter(wanted).requires_grad());
+  });
+  Context evaluation = Context::evaluation(7);
+  Tensor root = ops::filled({3}, 1.0F);
+  root.requires_grad_(true);
+  EXPECT_FALSE(evaluation.training());
+  EXPECT_FALSE(evaluation.enter(root).requires_grad());
+  EXPECT_EQ(evaluation.lanes().samples(), 7);
+  EXPECT_THROW(evaluation.group(), Error);
+}
+
+struct Model {
+  Tensor w, u, v, gamma, beta, out;
+
+  explicit Model(std::uint32_t key) {
+    const auto values = [&](at::IntArrayRef sizes) {
+      Tensor x = ops::empty(sizes);
+      numerics::fill_normal({.key = {key++, 6}, .micro = 0}, 0, x.numel(), ops::write(x));
+      return x;
+    };
+    w = values({4, 6}), u = values({4}), v = values({6});
+    gamma = values({6}), beta = values({6}), out = values({6, 3});
+    for (Tensor* parameter : {&w, &gamma, &beta, &out}) parameter->requires_grad_(true);
+    ops::power_iteration(w, u, v);
+  }
+};
+
+// A phase with a parameter graph (w / sigma), a parameter used twice and a norm.
+PhaseGradients phase(const Plan& plan, comm::Group& group) {
+  Model m(11);
+  Context context(plan, group);
+  const auto& lanes = context.lanes();
+  Tensor x = ops::empty({lanes.samples(), 4});
+  for (std::int64_t i = 0; i < lanes.samples(); ++i) {
+    const std::int64_t draw = plan.first_lane(group.rank()).value * plan.samples_per_lane() + i;
+    numerics::fill_normal({.key = {99, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 4,
+                          ops::write(x) + 4 * i);
+  }
+  const Tensor w = context.enter(ops::spectral_normalize(m.w, m.u, m.v));
+  const Tensor hidden = ops::group_norm(lanes, ops::linear(lanes, x, w, context.enter(m.beta)),
+                                        context.enter(m.gamma), context.enter(m.beta), 2, 1e-5F,
+                                        ops::Activation::kSilu);
+  const Tensor loss = ops::row_squares(ops::linear(lanes, hidden, context.enter(m.out), Tensor()));
+  return backward(context, ops::lane_sums(lanes, loss), 1.0F / static_cast<float>(plan.batch()),
+                  {m.w, m.gamma, m.beta, m.out});
+}
+
+TEST(Backward, GivesTheSameBitsForEveryWorld) {
+  std::optional<Whole> expected;
+  for (const int world : {1, 2, 3, 4, 5, 6}) {
+    const Plan plan({.lanes = 6, .samples_per_lane = 3}, world);
+    std::vector<Whole> results(static_cast<std::size_t>(world));
+    comm::run_local(world, [&](comm::Group& group) {
+      const PhaseGradients result = phase(plan, group);
+      Whole& mine = results[static_cast<std::size_t>(group.rank().value)];
+      mine = floats_of(result.gradients);
+      mine.push_back({result.loss_sum});
+    });
+    if (!expected) expected = results[0];
+    for (const Whole& result : results) EXPECT_TRUE(same_bits(result, *expected)) << world;
+  }
+}
+
+TEST(Backward, RefusesAParameterThatTheLossDoesNotReach) {
+  const Plan plan({.lanes = 1, .samples_per_lane = 2}, 1);
+  comm::run_local(1, [&](comm::Group& group) {
+    Context context(plan, group);
+    Tensor used = ops::filled({2, 1}, 1.0F), forgotten = ops::filled({2, 1}, 1.0F);
+    used.requires_grad_(true);
+    forgotten.requires_grad_(true);
+    const Tensor y =
+        ops::linear(context.lanes(), ops::filled({2, 2}, 1.0F), context.enter(used), Tensor());
+    const Tensor loss = ops::lane_sums(context.lanes(), ops::row_sums(y));
+    try {
+      backward(context, loss, 1, {used, forgotten});
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kBug) << error.what();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::lane

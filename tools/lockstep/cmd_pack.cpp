@@ -1,0 +1,51 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "lockstep/data/pack.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  std::string source, out;
+  bool json = false;
+};
+
+Code run(const Options& options) {
+  data::Options source;
+  source.path = options.source;
+  const std::unique_ptr<data::Dataset> dataset = data::open(source);
+  const auto* images = dynamic_cast<const data::Images*>(dataset.get());
+  LOCKSTEP_ASSERT(images, "only images are packed");
+  data::write_pack(options.out, *images);
+  const data::ImageShape& shape = images->shape();
+  const std::string hash = images->hash().hex();
+  if (options.json) {
+    const nlohmann::ordered_json out = {{"out", options.out},  {"images", shape.n},
+                                        {"height", shape.h},   {"width", shape.w},
+                                        {"channels", shape.c}, {"hash", hash}};
+    std::cout << out.dump() << "\n";
+  } else {
+    std::cout << options.out << ": " << shape.n << " images of " << shape.h << "x" << shape.w << "x"
+              << shape.c << ", content hash " << hash << "\n";
+  }
+  return Code::kOk;
+}
+
+}  // namespace
+
+Run add_pack(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("source", options->source,
+                 "IDX file (.gz or not), or a folder with train-images-idx3-ubyte[.gz]")
+      ->required();
+  app.add_option("out", options->out, "HDF5 file to write")->required();
+  app.add_flag("--json", options->json, "report as JSON");
+  app.footer(
+      "Example: lockstep pack /usr/share/datasets/fashion-mnist data/fashion-mnist.h5\n"
+      "The same images give the same bytes; a run accepts the pack in place of the original.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,73 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "dry_run.h"
+#include "lockstep/core/log.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/run.h"
+#include "lockstep/train/signals.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  std::string recipe;
+  std::vector<std::string> set;
+  std::string run;
+  int threads = 0;
+  bool dry_run = false, quiet = false, json = false;
+};
+
+void report(const Options& options, const std::string& folder, const train::RunResult& result) {
+  if (options.json) {
+    const nlohmann::ordered_json out = {{"run", folder},
+                                        {"first", result.first.value},
+                                        {"steps", result.last.value},
+                                        {"preempted", result.preempted},
+                                        {"chain", result.chain}};
+    std::cout << out.dump() << "\n";
+  } else {
+    std::cout << folder << ": " << (result.preempted ? "stopped by a signal and saved, " : "")
+              << result.last.value << " steps, ledger " << result.chain << "\n";
+  }
+}
+
+Code run(const Options& options) {
+  const recipe::Recipe recipe = recipe::load(options.recipe, options.set);
+  if (options.dry_run) {
+    dry_run(recipe, options.json);
+    return Code::kOk;
+  }
+  log::set_quiet(options.quiet);
+  train::catch_stop_signals();
+  const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
+  const train::RunResult result =
+      train::run({.recipe = recipe, .folder = folder, .threads = threads_to_use(options.threads)});
+  report(options, folder, result);
+  return result.preempted ? Code::kPreempted : Code::kOk;
+}
+
+}  // namespace
+
+Run add_train(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("recipe", options->recipe, "recipe, a TOML file (docs/recipes.md lists its keys)")
+      ->required();
+  app.add_option("--set", options->set,
+                 "override one key: --set model.optimizer.lr=1e-3; may be given again")
+      ->allow_extra_args(false);
+  app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]");
+  add_threads(app, options->threads);
+  app.add_flag("--dry-run", options->dry_run,
+               "print the resolved recipe, its id, size and cost, and train nothing");
+  app.add_flag("--quiet", options->quiet, "warnings and errors only");
+  app.add_flag("--json", options->json, "report as JSON");
+  app.footer(
+      "Example: lockstep train recipes/fashion-mnist-ddpm.toml --set run.steps=500\n"
+      "Exit codes: 0 done, 1 a recomputed step differs, 2 recipe, 3 data, 4 environment, 5 "
+      "evidence, 7 diverged, 75 stopped and saved");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,63 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "lockstep/train/verify.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  bool json = false;
+};
+
+void print_json(const train::VerifyResult& result) {
+  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+  for (const train::Finding& finding : result.findings) {
+    findings.push_back({{"damaged", finding.code == Code::kCorrupt}, {"what", finding.what}});
+  }
+  const nlohmann::ordered_json out = {{"ok", result.findings.empty()},
+                                      {"recipe", result.recipe},
+                                      {"chain", result.chain},
+                                      {"steps", result.steps},
+                                      {"checkpoints", result.checkpoints},
+                                      {"pictures", result.pictures},
+                                      {"findings", findings}};
+  std::cout << out.dump(2) << "\n";
+}
+
+Code run(const Options& options) {
+  const train::VerifyResult result = train::verify(options.path);
+  if (options.json) {
+    print_json(result);
+    return result.code();
+  }
+  for (const train::Finding& finding : result.findings) {
+    std::cout << (finding.code == Code::kCorrupt ? "damaged: " : "disagrees: ") << finding.what
+              << "\n";
+  }
+  if (result.findings.empty()) {
+    std::cout << options.path << ": the evidence holds: " << result.steps << " steps, "
+              << result.checkpoints << " checkpoints, " << result.pictures << " pictures; recipe "
+              << result.recipe.substr(0, 12) << (result.chain.empty() ? "" : ", ledger ")
+              << result.chain.substr(0, 12) << "\n";
+  }
+  return result.code();
+}
+
+}  // namespace
+
+Run add_verify(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
+      ->required();
+  app.add_flag("--json", options->json, "report as JSON");
+  app.footer(
+      "Example: lockstep verify runs/fashion-mnist-ddpm\n"
+      "Exit codes: 0 it holds, 1 intact files disagree, 5 something is damaged. docs/verify.md "
+      "says what this proves.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli

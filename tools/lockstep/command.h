@@ -1,0 +1,28 @@
+// A subcommand: declares its options on a CLI11 app and returns what runs when it was chosen. The
+// returned function gives the process's exit code (core/error.h) and throws Error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::cli {
+
+using Run = std::function<Code()>;
+
+// The explicit table is in main.cpp.
+Run add_train(CLI::App& app);
+Run add_sample(CLI::App& app);
+Run add_verify(CLI::App& app);
+Run add_replay(CLI::App& app);
+Run add_inspect(CLI::App& app);
+Run add_pack(CLI::App& app);
+Run add_fingerprint(CLI::App& app);
+
+// --threads, 0 for one a core; the number to use.
+void add_threads(CLI::App& app, int& threads);
+int threads_to_use(int asked);
+
+}  // namespace lockstep::cli

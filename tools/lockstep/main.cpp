@@ -1,0 +1,91 @@
+// lockstep: parse everything, then run one command. Results go to standard output, everything else
+// to standard error; an Error is one line and its code the exit code.
+#include <malloc.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "command.h"
+#include "lockstep/numerics/isa.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* what;
+  Run (*add)(CLI::App&);
+};
+
+constexpr Command kCommands[] = {
+    {"train", "train a recipe, or continue its run (the same command again)", add_train},
+    {"sample", "make pictures from a run or a checkpoint", add_sample},
+    {"verify", "check a run's or a checkpoint's evidence against itself", add_verify},
+    {"replay", "recompute steps of a run and compare them with its ledger", add_replay},
+    {"inspect", "show what a recipe, ledger, checkpoint, data file or run holds", add_inspect},
+    {"pack", "write a data set as one HDF5 file with a content hash", add_pack},
+    {"fingerprint", "show what this machine is, with a numeric self-test", add_fingerprint},
+};
+
+// Large tensors come and go every step: keep their pages instead of giving them back each time.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, -1);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Trains diffusion models and GANs so that a run can be repeated, checked and trusted."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", LOCKSTEP_VERSION);
+  app.option_defaults()->always_capture_default();
+  Run chosen;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.what);
+    sub->option_defaults()->always_capture_default();
+    sub->final_callback([&chosen, run = command.add(*sub)] { chosen = run; });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::cerr << "lockstep: " << error.what() << " (lockstep --help shows how)\n";
+    return static_cast<int>(Code::kUsage);
+  }
+  const char* isa = std::getenv("LOCKSTEP_ISA");
+  numerics::select_isa(isa ? std::optional<std::string_view>(isa) : std::nullopt);
+  return static_cast<int>(chosen());
+}
+
+}  // namespace
+
+void add_threads(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads,
+                 "threads of this process, 0: one a core; never changes a bit")
+      ->check(CLI::Range(0, 4096));
+}
+
+int threads_to_use(int asked) {
+  if (asked > 0) return asked;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace lockstep::cli
+
+int main(int argc, char** argv) {
+  lockstep::cli::keep_freed_memory();
+  try {
+    return lockstep::cli::run(argc, argv);
+  } catch (const lockstep::Error& error) {
+    std::cerr << "lockstep: " << error.what() << "\n";
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    std::cerr << "lockstep: out of memory (lower batch.samples_per_lane or the model's size)\n";
+    return static_cast<int>(lockstep::Code::kEnvironment);
+  } catch (const std::exception& error) {
+    std::cerr << "lockstep: unexpected: " << error.what()
+              << " (this is a bug in lockstep, please report it)\n";
+    return static_cast<int>(lockstep::Code::kBug);
+  }
+}
