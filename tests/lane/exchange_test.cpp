@@ -212,6 +212,25 @@ TEST(Backward, GivesTheSameBitsForEveryWorld) {
   }
 }
 
+// As a last bias under a gradient penalty: one use of two has no gradient, and nothing is added.
+TEST(Backward, LeavesOutAUseThatDoesNotReachTheLoss) {
+  for (const int world : {1, 2, 3}) {
+    const Plan plan({.lanes = 3, .samples_per_lane = 2}, world);
+    comm::run_local(world, [&](comm::Group& group) {
+      Context context(plan, group);
+      Tensor w = ops::filled({2, 1}, 1.0F);
+      w.requires_grad_(true);
+      const Tensor x = ops::filled({context.lanes().samples(), 2}, -0.0F);
+      const Tensor unused = ops::linear(context.lanes(), x, context.enter(w), Tensor());
+      const Tensor y = ops::linear(context.lanes(), x, context.enter(w), Tensor());
+      const Tensor loss = ops::lane_sums(context.lanes(), ops::row_sums(y));
+      const PhaseGradients result = backward(context, loss, 1, {w});
+      EXPECT_EQ(result.gradients[0].numel(), 2);
+      EXPECT_EQ(*ops::read(result.gradients[0]), 0.0F);
+    });
+  }
+}
+
 TEST(Backward, RefusesAParameterThatTheLossDoesNotReach) {
   const Plan plan({.lanes = 1, .samples_per_lane = 2}, 1);
   comm::run_local(1, [&](comm::Group& group) {

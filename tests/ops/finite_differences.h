@@ -18,6 +18,7 @@
 
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/ops.h"
+#include "ops/additions.h"
 
 namespace lockstep::ops::testing {
 
@@ -169,6 +170,7 @@ inline void expect_gradients_of_gradients(const Tensors& inputs,
     const Tensors wanted(in.begin(), in.end() - 1);
     return std::pair{in, gradients({out}, {in.back()}, wanted, create_graph)};
   };
+  const Additions additions;
   const auto [in, grads] = first(true);
   Tensors reached, weights;
   for (std::size_t k = 0; k < grads.size(); ++k) {
@@ -178,6 +180,7 @@ inline void expect_gradients_of_gradients(const Tensors& inputs,
     weights.push_back(values(grads[k].sizes(), 79 + static_cast<std::uint32_t>(k)));
   }
   const Tensors second = gradients(reached, weights, in, false);
+  EXPECT_EQ(additions.count(), 0) << "the engine added gradients: a fork is missing";
   for (std::size_t k = 0; k < all.size(); ++k) {
     Tensor x = all[k];
     for (std::int64_t i = 0; i < x.numel(); ++i) {

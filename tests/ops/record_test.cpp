@@ -1,16 +1,15 @@
 // Who adds gradients, and in which order.
 #include "lockstep/ops/record.h"
 
-#include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
+#include <cmath>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/ops.h"
+#include "ops/additions.h"
 #include "ops/finite_differences.h"
 
 namespace lockstep::ops {
@@ -83,30 +82,6 @@ TEST(Read, RefusesWhatKernelsCannotTake) {
   EXPECT_THROW(read(at::empty({2}, at::kDouble)), Error);
   EXPECT_THROW(read(Tensor()), Error);
 }
-
-// Counts LibTorch's additions (aten::add, add_, addmm, …) while it lives.
-class Additions {
- public:
-  Additions()
-      : handle_(at::addGlobalCallback(at::RecordFunctionCallback(
-            [](const at::RecordFunction& f) -> std::unique_ptr<at::ObserverContext> {
-              if (std::strncmp(f.name(), "aten::add", 9) == 0 ||
-                  std::strncmp(f.name(), "aten::sum", 9) == 0)
-                ++counted();
-              return nullptr;
-            }))) {
-    counted() = 0;
-  }
-  ~Additions() { at::removeCallback(handle_); }
-  int count() const { return counted(); }
-
- private:
-  static std::atomic<int>& counted() {
-    static std::atomic<int> count{0};
-    return count;
-  }
-  at::CallbackHandle handle_;
-};
 
 TEST(Engine, AddsWhereATensorHasTwoConsumersWithoutAFork) {
   Tensor x = filled({2}, 1.0F);

@@ -114,7 +114,7 @@ TEST(Canonical, IsWrittenLikeThis) {
                        0),
             0u)
       << text;
-  EXPECT_NE(text.find("\nlr = 0.0002\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nlr = 2e-04\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\n\n[evidence]\ncommit_every = 100\n"), std::string::npos) << text;
 }
 

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "dry_run.h"
 #include "lockstep/core/log.h"
+#include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
@@ -63,6 +64,13 @@ Run add_train(CLI::App& app) {
                "print the resolved recipe, its id, size and cost, and train nothing");
   app.add_flag("--quiet", options->quiet, "warnings and errors only");
   app.add_flag("--json", options->json, "report as JSON");
+  app.add_flag_callback(
+      "--help-recipe",
+      [] {
+        std::cout << recipe::help_markdown();
+        throw CLI::Success();
+      },
+      "list all keys of a recipe with their defaults (docs/recipes.md)");
   app.footer(
       "Example: lockstep train recipes/fashion-mnist-ddpm.toml --set run.steps=500\n"
       "Exit codes: 0 done, 1 a recomputed step differs, 2 recipe, 3 data, 4 environment, 5 "

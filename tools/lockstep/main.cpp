@@ -30,7 +30,7 @@ constexpr Command kCommands[] = {
 
 // Large tensors come and go every step: keep their pages instead of giving them back each time.
 void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 }
 

@@ -1,0 +1,94 @@
+// What evidence costs: digests and checkpoints in percent of a training step, for the recipe given.
+//   evidence_bench RECIPE THREADS
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/comm/local.h"
+#include "lockstep/core/clock.h"
+#include "lockstep/core/text.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/numerics/parallel.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/step.h"
+#include "train/batches.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kRepetitions = 9;
+
+double median_seconds(const std::function<void()>& body) {
+  std::vector<double> seconds;
+  for (int i = 0; i < kRepetitions; ++i) {
+    const double start = monotonic_seconds();
+    body();
+    seconds.push_back(monotonic_seconds() - start);
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + kRepetitions / 2, seconds.end());
+  return seconds[kRepetitions / 2];
+}
+
+void measure(const std::string& recipe_path, comm::Group& group) {
+  const recipe::Recipe recipe = recipe::load(recipe_path);
+  const auto dataset = data::open(recipe.data);
+  train::Training training = train::make_training(recipe, dataset->sample_shape(), 1);
+  train::Batches batches(*dataset, recipe, training.plan, group.rank());
+  const double step =
+      median_seconds([&] { train::step(training, group, batches.at(training.state.samples)); });
+
+  const auto folder =
+      std::filesystem::temp_directory_path() /
+      ("evidence_bench-" + std::to_string(static_cast<std::int64_t>(unix_seconds())));
+  checkpoint::Saver saver(real_file_system(), folder,
+                          {.every = 1, .keep_last = 1, .keep_every = 0, .last = Step(0)});
+  const checkpoint::Meta meta{.recipe = {},
+                              .data = {},
+                              .semantics = 0,
+                              .chain = {},
+                              .state = {},
+                              .sample_shape = {28, 28, 1},
+                              .recipe_text = "none"};
+  const auto share = [&](const char* what, double seconds) {
+    std::printf("%-44s %8.2f ms  %6.3f %% of a step\n", what, seconds * 1e3, seconds / step * 100);
+  };
+  std::printf("state %.1f MB\n", static_cast<double>(training.state.bytes()) / 1e6);
+  share("step", step);
+  share("digest of the whole state (two a step)",
+        median_seconds([&] { state::digest(training.state); }));
+  share("finite check of the whole state",
+        median_seconds([&] { state::first_non_finite(training.state); }));
+  share("commit: SHA-256 tree (every 100 steps)",
+        median_seconds([&] { state::commit(training.state); }));
+  std::vector<double> blocked;
+  for (int i = 0; i < kRepetitions; ++i) {
+    const double start = monotonic_seconds();
+    saver.save(meta, training.state);
+    blocked.push_back(monotonic_seconds() - start);
+    saver.wait();
+  }
+  std::nth_element(blocked.begin(), blocked.begin() + kRepetitions / 2, blocked.end());
+  share("checkpoint: trainer blocked (copy)", blocked[kRepetitions / 2]);
+  share("checkpoint: durable (write, hash, fsync)", median_seconds([&] {
+          saver.save(meta, training.state);
+          saver.wait();
+        }));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: evidence_bench RECIPE THREADS\n");
+    return 2;
+  }
+  lockstep::comm::run_local(1, [&](lockstep::comm::Group& group) {
+    lockstep::numerics::set_threads(static_cast<int>(lockstep::parse_int(argv[2]).value_or(1)));
+    lockstep::measure(argv[1], group);
+  });
+}

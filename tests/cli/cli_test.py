@@ -1,0 +1,250 @@
+"""The command line as its users meet it: exit codes, one clear line an error, JSON that parses.
+
+Usage: cli_test.py PROGRAM SOURCE_FOLDER [unittest's arguments]
+"""
+
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+COMMANDS = ["train", "sample", "verify", "replay", "inspect", "pack", "fingerprint"]
+
+RECIPE = """\
+[run]
+name = "tiny"
+steps = 2
+[batch]
+lanes = 2
+samples_per_lane = 1
+[data]
+path = "images"
+[objective]
+timesteps = 10
+sampler_steps = 2
+[model]
+channels = [8, 8]
+blocks = 1
+attention_levels = [1]
+heads = 2
+groups = 4
+embedding = 8
+[samples]
+count = 0
+"""
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lockstep-cli-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.write("tiny.toml", RECIPE)
+        pixels = bytes(i * 37 % 256 for i in range(16 * 8 * 8))
+        self.write("images", b"\0\0\x08\x03" + struct.pack(">III", 16, 8, 8) + pixels)
+
+    def write(self, name, content):
+        content = content.encode() if isinstance(content, str) else content
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(content)
+
+    def run_it(self, *arguments, **environment):
+        variables = dict(os.environ, **environment)
+        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, env=variables, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+
+    def ok(self, *arguments, **environment):
+        result = self.run_it(*arguments, **environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def refused(self, code, *arguments, **environment):
+        """The error's line, without the program's name."""
+        result = self.run_it(*arguments, **environment)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertTrue(lines[0].startswith("lockstep: "), lines[0])
+        return lines[0].removeprefix("lockstep: ")
+
+    def digest_of_tree(self):
+        digest = hashlib.sha256()
+        for folder, folders, files in os.walk(self.folder):
+            folders.sort()
+            for name in sorted(files):
+                path = os.path.join(folder, name)
+                digest.update(path.encode())
+                with open(path, "rb") as file:
+                    digest.update(file.read())
+        return digest.hexdigest()
+
+
+class Help(Cli):
+    def test_names_every_command(self):
+        text = self.ok("--help")
+        for command in COMMANDS:
+            self.assertIn(command, text)
+
+    def test_of_every_command_has_an_example(self):
+        for command in COMMANDS:
+            self.assertIn(f"Example: lockstep {command}", self.ok(command, "--help"))
+
+    def test_shows_defaults(self):
+        self.assertIn("samples.png", self.ok("sample", "--help"))
+
+    def test_lists_the_keys_of_recipes(self):
+        with open(os.path.join(SOURCE, "docs/recipes.md"), encoding="utf-8") as file:
+            self.assertEqual(self.ok("train", "--help-recipe"), file.read())
+
+    def test_version(self):
+        self.assertRegex(self.ok("--version"), r"^\d+\.\d+\.\d+")
+
+
+class Usage(Cli):
+    def test_no_command(self):
+        self.refused(2)
+
+    def test_unknown_command(self):
+        self.refused(2, "trian", "tiny.toml")
+
+    def test_unknown_option(self):
+        self.refused(2, "train", "tiny.toml", "--dry")
+
+    def test_unknown_isa(self):
+        self.assertIn("nonsense", self.refused(2, "fingerprint", LOCKSTEP_ISA="nonsense"))
+
+    def test_missing_files(self):
+        for command in (["train"], ["sample"], ["verify"], ["replay"], ["inspect"]):
+            self.assertIn("none", self.refused(2, *command, "none"))
+
+
+class Recipes(Cli):
+    def test_an_unknown_key_is_named_with_line_and_nearest(self):
+        self.write("typo.toml", RECIPE + "[model.optimizer]\nlrr = 1e-3\n")
+        line = RECIPE.count("\n") + 2
+        self.assertEqual(
+            self.refused(2, "train", "typo.toml"),
+            f"typo.toml:{line}: unknown key 'lrr' in [model.optimizer] (did you mean 'lr'?)")
+
+    def test_an_override_that_does_not_fit_is_named(self):
+        self.assertEqual(
+            self.refused(2, "train", "tiny.toml", "--set", "run.sed=2", "--dry-run"),
+            "--set run.sed: unknown key 'sed' in [run] (did you mean 'seed'?)")
+
+    def test_a_refused_recipe_leaves_nothing_behind(self):
+        before = self.digest_of_tree()
+        self.refused(2, "train", "tiny.toml", "--set", "run.seed=x")
+        self.assertEqual(self.digest_of_tree(), before)
+
+
+class DryRun(Cli):
+    def test_twice_is_the_same_and_writes_nothing(self):
+        before = self.digest_of_tree()
+        first = self.ok("train", "tiny.toml", "--dry-run", "--json")
+        self.assertEqual(self.ok("train", "tiny.toml", "--dry-run", "--json", "--threads", "2"), first)
+        self.assertEqual(self.digest_of_tree(), before)
+
+    def test_its_recipe_is_the_same_recipe(self):
+        first = json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json"))
+        self.write("canonical.toml", first["recipe"])
+        self.assertEqual(json.loads(self.ok("train", "canonical.toml", "--dry-run", "--json")), first)
+
+    def test_says_what_it_would_cost(self):
+        size = json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json"))
+        self.assertGreater(size["parameters"], 0)
+        self.assertGreaterEqual(size["state_bytes"], 12 * size["parameters"])  # AdamW: two moments
+        self.assertGreater(size["flops_per_step"], 0)
+        self.assertIn("# recipe id", self.ok("train", "tiny.toml", "--dry-run"))
+
+    def test_only_what_changes_bits_changes_the_id(self):
+        def recipe_id(*overrides):
+            arguments = [word for override in overrides for word in ("--set", override)]
+            return json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json", *arguments))["id"]
+        plain = recipe_id()
+        self.assertEqual(recipe_id("run.steps=7", "run.name=other", "checkpoint.every=3"), plain)
+        self.assertNotEqual(recipe_id("run.seed=7"), plain)
+
+    def test_golden_recipes_resolve(self):
+        for name in ("ddpm", "toy-gan"):
+            path = os.path.join(SOURCE, "recipes/golden", name + ".toml")
+            self.ok("train", path, "--dry-run", "--set", f"run.name={name}")
+
+
+class Data(Cli):
+    def test_missing_is_3(self):
+        line = self.refused(3, "train", "tiny.toml", "--set", "data.path=nowhere", "--dry-run")
+        self.assertIn("nowhere", line)
+        self.refused(3, "train", "tiny.toml", "--set", "data.path=nowhere", "--quiet")
+
+    def test_truncated_is_3(self):
+        self.write("short", b"\0\0\x08\x03" + struct.pack(">III", 16, 8, 8) + b"too short")
+        self.assertIn("short", self.refused(3, "pack", "short", "out.h5"))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "out.h5")))
+
+    def test_sizes_that_overflow_are_3(self):
+        self.write("huge", b"\0\0\x08\x03" + struct.pack(">III", 2**32 - 1, 2**32 - 1, 2**32 - 1))
+        self.assertIn("huge", self.refused(3, "pack", "huge", "out.h5"))
+
+    def test_a_pack_holds_the_same_images(self):
+        packed = json.loads(self.ok("pack", "images", "images.h5", "--json"))
+        self.assertEqual((packed["images"], packed["height"], packed["width"]), (16, 8, 8))
+        seen = json.loads(self.ok("inspect", "images.h5", "--json"))
+        self.assertEqual((seen["kind"], seen["hash"]), ("data", packed["hash"]))
+        self.assertEqual(self.ok("train", "tiny.toml", "--dry-run", "--json", "--set",
+                                 "data.path=images.h5").count("parameters"), 1)
+
+
+class Machine(Cli):
+    def test_the_fingerprint_is_json_and_passes_its_self_test_with_every_isa(self):
+        facts = json.loads(self.ok("fingerprint", "--json"))
+        scalar = json.loads(self.ok("fingerprint", "--json", LOCKSTEP_ISA="scalar"))
+        self.assertEqual(scalar["isa"], "scalar")
+        self.assertEqual(scalar["env.LOCKSTEP_ISA"], "scalar")
+        self.assertEqual(facts["self_test"], scalar["self_test"])
+
+
+class Runs(Cli):
+    def test_train_verify_replay_sample_and_inspect_a_tiny_run(self):
+        trained = json.loads(self.ok("train", "tiny.toml", "--json", "--quiet"))
+        self.assertEqual((trained["run"], trained["steps"]), ("runs/tiny", 2))
+        before = self.digest_of_tree()
+        verified = json.loads(self.ok("verify", "runs/tiny", "--json"))
+        self.assertTrue(verified["ok"])
+        self.assertEqual(verified["chain"], trained["chain"])
+        self.assertTrue(json.loads(self.ok("replay", "runs/tiny", "--json", "--quiet"))["agrees"])
+        run = json.loads(self.ok("inspect", "runs/tiny", "--json"))
+        self.assertEqual(run["ledger"]["chain"], trained["chain"])
+        for name in ("recipe.toml", "ledger.jsonl", "checkpoints/step-00000002.h5"):
+            json.loads(self.ok("inspect", "runs/tiny/" + name, "--json"))
+        self.assertEqual(self.digest_of_tree(), before)
+
+        checkpoint = "runs/tiny/checkpoints/step-00000002.h5"
+        of_run = self.sampled("runs/tiny", "a.png")
+        self.assertEqual(self.sampled(checkpoint, "b.png"), of_run)
+
+    def sampled(self, source, out):
+        report = json.loads(self.ok("sample", source, "--count", "2", "--out", out, "--json"))
+        with open(os.path.join(self.folder, out), "rb") as file:
+            self.assertEqual(hashlib.sha256(file.read()).hexdigest(), report["sha256"])
+        return report["sha256"]
+
+    def test_a_damaged_recipe_of_a_run_is_5(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        path = os.path.join(self.folder, "runs/tiny/recipe.toml")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("lanes = 2", "lanes = 3"))
+        self.assertIn("recipe.toml", self.refused(5, "inspect", "runs/tiny"))
+        result = self.run_it("verify", "runs/tiny")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("recipe.toml", result.stdout + result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
