@@ -69,6 +69,8 @@ Digest digest_of_parts(std::initializer_list<ByteView> parts) {
   return hash.finish();
 }
 
-std::string openssl_version() { return OpenSSL_version(OPENSSL_VERSION); }
+std::string openssl_version() {
+  return OpenSSL_version(OPENSSL_VERSION);
+}
 
 }  // namespace lockstep::hash

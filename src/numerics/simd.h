@@ -1,12 +1,15 @@
-// Highway, set up for us: AVX2 and AVX-512 on x86-64 (NEON on aarch64), every target with a native FMA.
-// (The `scalar` implementation is plain C++ in *_scalar.cpp.)
+// Highway, set up for us: AVX2 and AVX-512 on x86-64 (NEON on aarch64), every target with a native
+// FMA. (The `scalar` implementation is plain C++ in *_scalar.cpp.)
 //
 // A *_simd.cpp starts:
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "numerics/gemm_simd.cpp"
 //   #include "numerics/simd.h"
-//   HWY_BEFORE_NAMESPACE();  namespace lockstep::numerics::HWY_NAMESPACE { namespace hn = hwy::HWY_NAMESPACE; … }  HWY_AFTER_NAMESPACE();
+//   HWY_BEFORE_NAMESPACE();
+//   namespace lockstep::numerics::HWY_NAMESPACE { namespace hn = hwy::HWY_NAMESPACE; … }
+//   HWY_AFTER_NAMESPACE();
 //   #if HWY_ONCE   // the table by Isa
+//
 // No std:: templates inside the target namespaces: their code would be compiled for that target and
 // could be the copy the linker keeps for everybody.
 
@@ -14,7 +17,8 @@
 #ifndef HWY_BASELINE_TARGETS
 #if defined(__x86_64__)
 #define HWY_BASELINE_TARGETS HWY_AVX2
-#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | (HWY_AVX3_DL >> 1) | (HWY_AVX3_DL >> 2))  // no bits of ours in them
+// Newer AVX-512 targets would add no bits and no speed.
+#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | (HWY_AVX3_DL >> 1) | (HWY_AVX3_DL >> 2))
 #endif
 #endif
 #include "hwy/foreach_target.h"

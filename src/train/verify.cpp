@@ -22,8 +22,15 @@ class Verifier {
 
   void run_folder(const RunFolder& folder) {
     std::optional<hash::Digest> recipe;
-    const auto ledger = attempt([&] { return ledger::read(fs_, folder.ledger()); });
-    if (const auto read = attempt([&] { return read_recipe(fs_, folder); })) {
+    const auto ledger = attempt([&] {
+      require(folder.ledger());
+      return ledger::read(fs_, folder.ledger());
+    });
+    const auto read = attempt([&] {
+      require(folder.recipe());
+      return read_recipe(fs_, folder);
+    });
+    if (read) {
       recipe = recipe::id(*read);
       result.recipe = recipe->hex();
     }
@@ -73,6 +80,9 @@ class Verifier {
           {failure.code() == Code::kDiffer ? Code::kDiffer : Code::kCorrupt, failure.what()});
       return std::nullopt;
     }
+  }
+  void require(const stdfs::path& file) {
+    if (!fs_.exists(file)) throw Error(Code::kCorrupt, file.string() + " is missing");
   }
   void differ(const std::string& what) { result.findings.push_back({Code::kDiffer, what}); }
   void corrupt(const std::string& what) { result.findings.push_back({Code::kCorrupt, what}); }
@@ -182,11 +192,14 @@ VerifyResult verify(const stdfs::path& path) {
           "give a run folder or a step-NNNNNNNN.h5");
     }
     verifier.run_folder(folder);
-  } else if (stdfs::exists(path)) {
-    verifier.checkpoint_file(path, nullptr);
-  } else {
+  } else if (!stdfs::exists(path)) {
     throw Error(Code::kUsage, "there is no " + path.string(),
                 "give a run folder or a step-NNNNNNNN.h5");
+  } else if (path.extension() != ".h5") {
+    throw Error(Code::kUsage, path.string() + " is neither a run folder nor a checkpoint",
+                "give a run folder or a step-NNNNNNNN.h5");
+  } else {
+    verifier.checkpoint_file(path, nullptr);
   }
   return verifier.result;
 }

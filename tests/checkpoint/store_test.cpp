@@ -12,6 +12,7 @@
 #include <set>
 
 #include "checkpoint/some_checkpoint.h"
+#include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "support/faulty_file_system.h"
 #include "support/temporary_folder.h"
@@ -230,14 +231,19 @@ TEST(Kill, AtAnyMomentLeavesOnlyCheckpointsThatLoad) {
   const TemporaryFolder folder;
   std::uint64_t random = 88172645463325252u;
   std::int64_t published = 0;
-  for (int round = 0; round < 40; ++round) {
+  // Kills fall all over a publication, however slow this disk's fsync is.
+  const TemporaryFolder elsewhere;
+  const double start = monotonic_seconds();
+  publish(real(), elsewhere.path(), some_meta(some_state(Step(1))), some_state(Step(1)));
+  const auto longest = static_cast<std::uint64_t>((monotonic_seconds() - start) * 4e6) + 5000;
+  for (int round = 0; round < 40 || (published == 0 && round < 200); ++round) {
     const std::vector<Step> before = list(real(), folder.path());
     const Step next = before.empty() ? Step(1) : before.back() + 1;
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) save_until_killed(folder.path(), next);
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-    ::usleep(static_cast<useconds_t>(1000 + random % 30'000));
+    ::usleep(static_cast<useconds_t>(random % longest));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

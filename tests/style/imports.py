@@ -1,11 +1,12 @@
 """No object of ours imports a function of libm, or one that reads or writes numbers by the locale:
 what a compiler or an inlined header slipped in shows here.
 
-usage: imports.py NM LIBRARY...
+usage: imports.py NM BUILD
 """
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 from banned import MATH
 from common import report
@@ -15,9 +16,7 @@ LIBM = re.compile(
     r"fmax|fmin|fabs|c(?:exp|log|pow|sqrt|abs|arg|sin|cos))(?:f|l|f128|f64x)?(?:_finite|_r)?$"
     r"|^_ZGV")  # libmvec
 LOCALE = re.compile(r"^(?:v?[fsd]?n?printf|setlocale|strto(?:d|f|ld)|rand|random)$")
-# JSON's header formats and reads control characters and numbers; ours never go through floats of it
-# but for metrics, and it corrects for the locale itself.
-ALLOWED = {"snprintf", "strtod", "strtof", "strtold"}
+ALLOWED = {"snprintf"}  # the headers of JSON and spdlog, for escapes and integers
 
 
 def problems(nm, libraries):
@@ -34,7 +33,14 @@ def problems(nm, libraries):
     return found
 
 
+def built(build):
+    """The objects of everything that ships: libraries and the program."""
+    libraries = sorted(Path(build, "src").glob("*/liblockstep_*.a"))
+    program = sorted(Path(build, "tools").rglob("*.o"))
+    if not libraries or not program:
+        sys.exit(f"{build}: nothing is built there")
+    return [str(path) for path in libraries + program]
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    report(problems(sys.argv[1], sys.argv[2:]))
+    report(problems(sys.argv[1], built(sys.argv[2])))

@@ -67,6 +67,11 @@ Json of_recipe(const stdfs::path& path) {
 }
 
 Json of_run(const stdfs::path& path) {
+  for (const char* file : {"recipe.toml", "ledger.jsonl"}) {
+    if (!stdfs::exists(path / file))
+      throw Error(Code::kUsage, path.string() + " is not a run: it has no " + file,
+                  "give the folder that `lockstep train` made");
+  }
   Json out = {{"kind", "run"},
               {"recipe", of_recipe(path / "recipe.toml")["id"]},
               {"ledger", of_ledger(path / "ledger.jsonl")},

@@ -41,7 +41,7 @@ Run add_sample(CLI::App& app) {
   app.add_option("--out", options->out, "PNG to write");
   app.add_option("--first", options->first,
                  "number of the first sample; a sample is a function of its number, not of count")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--count", options->count, "samples")->check(CLI::Range(1, 1 << 20));
   app.add_option("--columns", options->columns, "columns of the grid")
       ->check(CLI::Range(1, 1 << 10));

@@ -1,3 +1,4 @@
+// Which HDF5 this process runs with; for the fingerprint.
 #pragma once
 
 #include <string>

@@ -1,0 +1,112 @@
+"""Negative controls: each style check must report a tree that breaks its rule.
+
+usage: controls.py ROOT COMPILER NM
+"""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import banned
+import docs
+import files
+import format
+import imports
+import layering
+
+ROOT, COMPILER, NM = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+
+
+class Controls(unittest.TestCase):
+    def setUp(self):
+        held = tempfile.TemporaryDirectory(prefix="lockstep-style-")
+        self.addCleanup(held.cleanup)
+        self.root = Path(held.name)
+        self.write("CMakeLists.txt", (ROOT / "CMakeLists.txt").read_text())
+        self.write(".gitignore", "/build/\n")
+        self.write("src/core/CMakeLists.txt", "lockstep_module(core\n  USES\n  SOURCES a.cpp)\n")
+        self.write("src/core/a.cpp", "")
+        self.write("src/numerics/CMakeLists.txt", "lockstep_module(numerics\n  USES core\n  SOURCES)\n")
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def reported(self, check, wanted):
+        found = check(self.root)
+        self.assertTrue([line for line in found if wanted in line], f"{wanted!r} is not in {found}")
+
+    def test_layering(self):
+        self.assertEqual(layering.problems(self.root), [])
+        for text, wanted in {
+            '#include "lockstep/numerics/tree.h"': "core does not use numerics",
+            '#include "numerics/packed.h"': "a private header of numerics",
+            "#include <openssl/evp.h>": "belongs to hash",
+            "#  include <hdf5.h>": "belongs to hdf5",
+            "#include <ATen/ATen.h>": "LibTorch is only for",
+        }.items():
+            self.write("src/core/a.cpp", text + "\n")
+            self.reported(layering.problems, wanted)
+        self.write("src/core/a.cpp", '// #include "lockstep/numerics/tree.h"\n')
+        self.assertEqual(layering.problems(self.root), [])
+        self.write("src/core/CMakeLists.txt", "lockstep_module(core TORCH\n  USES numerics\n  SOURCES a.cpp)\n")
+        self.reported(layering.problems, "not of a lower layer")
+
+    def test_banned(self):
+        for text in ("std::mt19937 e;", "int i = rand();", "std::normal_distribution<float> d;",
+                     "std::shuffle(a, b, e);", "std::unordered_map<int, int> m;", "auto* v = std::getenv(\"A\");",
+                     "float y = std::exp(x);", "float y = ::sinf(x);", "float y = std::fma(a, b, c);",
+                     "#include <cmath>", "auto now = std::chrono::system_clock::now();", "auto t = time(nullptr);",
+                     "std::setlocale(LC_ALL, \"\");", "double d = std::stod(s);", "double d = strtod(s, &e);",
+                     "std::snprintf(t, 9, \"%f\", x);", "#pragma omp parallel for", "// TO" "DO later"):
+            self.write("src/core/a.cpp", "// text\n" + text + "\n")
+            self.reported(banned.problems, "src/core/a.cpp:2")
+        self.write("src/core/a.cpp", '// std::shuffle(a)\n/* rand() */ auto s = "std::exp(x)"; int n = strand(1);\n')
+        self.assertEqual(banned.problems(self.root), [])
+        self.write("tests/core/a_test.cpp", "std::random_device device;\n")
+        self.reported(banned.problems, "tests/core/a_test.cpp:1")
+
+    def test_files(self):
+        self.write("src/core/a.cpp", "\n" * 401)
+        self.reported(files.lengths, "401 lines")
+        self.write("src/core/b.cpp", "")
+        self.reported(files.listed, "src/core/b.cpp: not listed")
+        self.write("src/core/b.h", "")
+        self.reported(files.listed, "src/core/b.h: nobody includes it")
+        self.write("include/lockstep/core/b.h", "#pragma once\n")
+        self.reported(files.described, "include/lockstep/core/b.h")
+        self.write("README.md", "## Folders\n| `src/` | sources |\n| `gone` | nothing |\n")
+        self.reported(files.folders, "README.md, Folders")
+        self.write("docs/architecture.md", "## Layers\n| `numerics` | 1 |\n| `core` | 0 |\n")
+        self.reported(files.folders, "not in the order")
+
+    def test_imports(self):
+        self.write("a.cpp", "#include <math.h>\nfloat f(float x) { return expf(x); }\ndouble g(double x) { return fma(x, x, 1); }\n")
+        self.write("b.cpp", "#include <stdio.h>\nvoid f(float x) { printf(\"%f\", x); }\n")
+        self.write("c.cpp", "float f(float x) { return x * x + 1; }\n")
+        for name, wanted in {"a": ["expf", "fma"], "b": ["printf"], "c": []}.items():
+            subprocess.run([COMPILER, "-O1", "-c", f"{name}.cpp", "-o", f"{name}.o"], cwd=self.root, check=True)
+            found = imports.problems(NM, [str(self.root / f"{name}.o")])
+            self.assertEqual(sorted(line.split()[-1] for line in found), wanted)
+
+    def test_format(self):
+        if not format.available():
+            self.skipTest("NOT PROVED: no clang-format")
+        self.write(".clang-format", (ROOT / ".clang-format").read_text())
+        self.write("src/core/a.cpp", "int f( int  x ){return x;}\n")
+        self.reported(format.problems, "src/core/a.cpp: not formatted")
+
+    def test_docs(self):
+        self.write("README.md", "[a](docs/gone.md)\n")
+        self.reported(docs.links, "docs/gone.md")
+        story = "```console\n$ echo 1; (exit 3)\n1\n$ echo $?\n3\n```\n"
+        self.write("README.md", story)
+        self.assertEqual(docs.stories(self.root, "/bin/true"), [])
+        self.write("README.md", story.replace("\n1\n", "\n2\n"))
+        self.reported(lambda root: docs.stories(root, "/bin/true"), "README.md: `echo 1; (exit 3)` prints")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

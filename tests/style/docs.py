@@ -1,0 +1,140 @@
+"""What the pages say is what the program does.
+
+usage: docs.py ROOT LOCKSTEP          checks
+       docs.py ROOT LOCKSTEP --renew  writes the commands' real output into the pages
+
+Links lead somewhere; docs/cli.md has every command, option and exit code of the program, and no
+other; docs/checkpoint.md has the constants of the sources; each ```console block of a page is run in
+a fresh folder and prints what stands there.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from common import report
+
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+EVERYWHERE = {"--help"}  # of every command; said once
+
+
+def pages(root):
+    return [p for p in [root / "README.md", *sorted(Path(root, "docs").glob("*.md"))] if p.exists()]
+
+
+def links(root):
+    found = []
+    for page in pages(root):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+            if not re.match(r"\w+:", target) and not (page.parent / target).exists():
+                found.append(f"{page.relative_to(root)}: the link {target} leads nowhere")
+    return found
+
+
+def help_of(lockstep, *command):
+    return subprocess.run([lockstep, *command, "--help"], check=True, capture_output=True, text=True).stdout
+
+
+def commands(root, lockstep):
+    page, found = (root / "docs/cli.md").read_text(), []
+    real = re.findall(r"^  (\w+)  +\w", help_of(lockstep).split("Subcommands:")[1], re.MULTILINE)
+    sections = dict(re.findall(r"^## `lockstep (\w+)[^`\n]*`$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    if sorted(real) != sorted(sections):
+        found.append(f"docs/cli.md: has sections for {sorted(sections)}, the program has {sorted(real)}")
+    for name in set(real) & set(sections):
+        has = set(OPTION.findall(help_of(lockstep, name).split("Options:")[1].split("Example:")[0])) - EVERYWHERE
+        table = set(re.findall(r"^\| `(--[a-z][\w-]*)", sections[name], re.MULTILINE))
+        if has != table:
+            found.append(f"docs/cli.md, {name}: options {sorted(table)}, the program has {sorted(has)}")
+    for page in pages(root):
+        for name, rest in re.findall(r"^\s*(?:\$ )?lockstep (\w+)([^\n|>;#]*)", page.read_text(), re.MULTILINE):
+            if name not in real:
+                found.append(f"{page.relative_to(root)}: there is no command {name}")
+                continue
+            known = set(OPTION.findall(help_of(lockstep, name)))
+            for option in OPTION.findall(rest):
+                if option not in known:
+                    found.append(f"{page.relative_to(root)}: lockstep {name} has no {option}")
+    return found
+
+
+def exit_codes(root):
+    header = (root / "include/lockstep/core/error.h").read_text()
+    enum = re.search(r"enum class Code : int \{(.*?)\};", header, re.DOTALL).group(1)
+    real = re.findall(r"= (\d+)", enum)
+    said = re.findall(r"^\| (\d+) \|", (root / "docs/cli.md").read_text(), re.MULTILINE)
+    return [] if real == said else [f"docs/cli.md: exit codes {said}, core/error.h has {real}"]
+
+
+def constants(root):
+    """Numbers and words of docs/checkpoint.md against the sources that define them."""
+    def source(path, pattern):
+        match = re.search(pattern, (root / path).read_text())
+        return match.group(1) if match else f"(no {pattern} in {path})"
+
+    wanted = {
+        "format": source("src/checkpoint/checkpoint.cpp", r'kFormat = "([^"]+)"'),
+        "alignment": source("src/hdf5/canonical.cpp", r"kAlignment = (\d+)"),
+        "metadata block": source("src/hdf5/canonical.cpp", r"kMetadataBlock = (\d+)"),
+        "sidecar": source("src/checkpoint/sidecar.cpp", r'"(lockstep-sha256-tree \d+) leaf='),
+        "block": str(int(source("include/lockstep/hash/merkle.h", r"kBlockBytes = (\d+) \* 1024")) * 1024),
+        "tile": str(int(source("include/lockstep/hash/leaf.h", r"kTileBytes = (\d+) \* 1024")) * 1024),
+        "state root": source("src/state/digest.cpp", r'"(lockstep state \d+)'),
+    }
+    for name in re.findall(r'\{"(\w+)", ', re.search(
+            r"attributes_of\(.*?\n\}", (root / "src/checkpoint/checkpoint.cpp").read_text(), re.DOTALL).group(0)):
+        wanted["attribute " + name] = f"| `{name}` |"
+    page = (root / "docs/checkpoint.md").read_text()
+    return [f"docs/checkpoint.md: does not name the {name} of the sources, {text}"
+            for name, text in wanted.items() if text not in page]
+
+
+def play(block, folder, environment):
+    """[(command, output)] of a console block's lines that begin with `$ `."""
+    played, status = [], 0
+    for command in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
+        done = subprocess.run(["bash", "-c", f"(exit {status})\n{command}"], cwd=folder, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        status = done.returncode
+        played.append((command, done.stdout))
+    return played
+
+
+def stories(root, lockstep, renew=False):
+    root, found = Path(root), []
+    for page in pages(root):
+        text = page.read_text()
+        if not BLOCK.search(text):
+            continue
+        with tempfile.TemporaryDirectory(prefix="lockstep-docs-") as folder:
+            for shared in ("recipes", "tests"):
+                Path(folder, shared).symlink_to(root / shared)
+            Path(folder, "bin").mkdir()
+            Path(folder, "bin/lockstep").symlink_to(lockstep)
+            environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}")
+            for block in BLOCK.findall(text):
+                played = play(block, folder, environment)
+                real = "".join(f"$ {command}\n{output}" for command, output in played)
+                if real == block:
+                    continue
+                if renew:
+                    page.write_text(page.read_text().replace(block, real))
+                    continue
+                command = next((c for c, out in played if f"$ {c}\n{out}" not in block), played[0][0])
+                found.append(f"{page.relative_to(root)}: `{command}` prints {dict(played)[command]!r} now "
+                             "(docs.py ROOT LOCKSTEP --renew writes it)")
+    return found
+
+
+def problems(root, lockstep):
+    root = Path(root)
+    return links(root) + commands(root, lockstep) + exit_codes(root) + constants(root) + stories(root, lockstep)
+
+
+if __name__ == "__main__":
+    if sys.argv[3:] == ["--renew"]:
+        stories(sys.argv[1], sys.argv[2], renew=True)
+    report(problems(sys.argv[1], sys.argv[2]))
