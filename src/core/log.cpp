@@ -17,7 +17,11 @@ struct Sinks {
   std::shared_ptr<spdlog::sinks::sink> file;
   spdlog::logger logger{"lockstep", terminal};
 
-  Sinks() { terminal->set_pattern("%v"); }
+  Sinks() {
+    terminal->set_pattern("%v");
+    // A log that cannot be written (a full disk) must not hide what else the disk fails for.
+    logger.set_error_handler([](const std::string&) {});
+  }
 };
 
 Sinks& sinks() {

@@ -41,7 +41,24 @@ recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder) {
   return recipe::parse_run_text(read_text(fs, folder.recipe()), folder.recipe().string());
 }
 
-void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe) {
+namespace {
+
+// Before anything in the folder is renewed: `recipe` may say where other data lies.
+void require_data_of_run(FileSystem& fs, const RunFolder& folder, const data::Dataset& dataset) {
+  const hash::Digest mine = dataset.hash();
+  const hash::Digest theirs =
+      ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop).header.data;
+  if (mine == theirs) return;
+  throw Error(Code::kData,
+              "the data set is not the one of " + folder.root.string() + ": its hash is " +
+                  mine.hex().substr(0, 12) + ", the ledger says " + theirs.hex().substr(0, 12),
+              "give the run's data by data.path, or another folder with --run");
+}
+
+}  // namespace
+
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe,
+                  const data::Dataset& dataset) {
   fs.create_directories(folder.root);
   const std::string text = recipe::run_text(recipe);
   if (fs.exists(folder.recipe())) {
@@ -53,6 +70,7 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe&
                       ")",
                   "give another folder with --run");
     }
+    if (fs.exists(folder.ledger())) require_data_of_run(fs, folder, dataset);
     if (read_text(fs, folder.recipe()) == text) return;
   } else if (fs.exists(folder.ledger())) {
     throw Error(Code::kCorrupt, folder.root.string() + " has a ledger but no recipe.toml",

@@ -121,7 +121,7 @@ RunResult run(const RunOptions& options) {
   const RunFolder folder{options.folder};
   real_file_system().create_directories(folder.root);
   const FolderLock lock(folder);
-  adopt_recipe(real_file_system(), folder, options.recipe);
+  adopt_recipe(real_file_system(), folder, options.recipe, *dataset);
   log::open_file(folder.log());
   RunResult result;
   comm::run_local(1, [&](comm::Group& group) {

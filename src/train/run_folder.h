@@ -43,8 +43,10 @@ class FolderLock {
 recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder);
 
 // Makes the folder a run of this recipe, or checks that it is one: Error(kUsage) for another recipe
-// id. Fields that cannot change bits are renewed.
-void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
+// id, Error(kData) for other data than the run's, and nothing is changed. Fields that cannot change
+// bits are renewed.
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe,
+                  const data::Dataset& dataset);
 
 // What every ledger of this recipe on this data begins with.
 ledger::Header header_of(const recipe::Recipe& recipe, const data::Dataset& dataset);

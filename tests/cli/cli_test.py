@@ -1,87 +1,13 @@
-"""The command line as its users meet it: exit codes, one clear line an error, JSON that parses.
-
-Usage: cli_test.py PROGRAM SOURCE_FOLDER [unittest's arguments]
-"""
+"""The command line as its users meet it: exit codes, one clear line an error, JSON that parses."""
 
 import hashlib
 import json
 import os
 import struct
-import subprocess
-import sys
-import tempfile
-import unittest
 
-PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+from support import RECIPE, SOURCE, Cli, main
+
 COMMANDS = ["train", "sample", "verify", "replay", "inspect", "pack", "fingerprint"]
-
-RECIPE = """\
-[run]
-name = "tiny"
-steps = 2
-[batch]
-lanes = 2
-samples_per_lane = 1
-[data]
-path = "images"
-[objective]
-timesteps = 10
-sampler_steps = 2
-[model]
-channels = [8, 8]
-blocks = 1
-attention_levels = [1]
-heads = 2
-groups = 4
-embedding = 8
-[samples]
-count = 0
-"""
-
-
-class Cli(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="lockstep-cli-")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.write("tiny.toml", RECIPE)
-        pixels = bytes(i * 37 % 256 for i in range(16 * 8 * 8))
-        self.write("images", b"\0\0\x08\x03" + struct.pack(">III", 16, 8, 8) + pixels)
-
-    def write(self, name, content):
-        content = content.encode() if isinstance(content, str) else content
-        with open(os.path.join(self.folder, name), "wb") as file:
-            file.write(content)
-
-    def run_it(self, *arguments, **environment):
-        variables = dict(os.environ, **environment)
-        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, env=variables, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-
-    def ok(self, *arguments, **environment):
-        result = self.run_it(*arguments, **environment)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
-
-    def refused(self, code, *arguments, **environment):
-        """The error's line, without the program's name."""
-        result = self.run_it(*arguments, **environment)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        lines = result.stderr.splitlines()
-        self.assertEqual(len(lines), 1, result.stderr)
-        self.assertTrue(lines[0].startswith("lockstep: "), lines[0])
-        return lines[0].removeprefix("lockstep: ")
-
-    def digest_of_tree(self):
-        digest = hashlib.sha256()
-        for folder, folders, files in os.walk(self.folder):
-            folders.sort()
-            for name in sorted(files):
-                path = os.path.join(folder, name)
-                digest.update(path.encode())
-                with open(path, "rb") as file:
-                    digest.update(file.read())
-        return digest.hexdigest()
 
 
 class Help(Cli):
@@ -137,17 +63,17 @@ class Recipes(Cli):
             "--set run.sed: unknown key 'sed' in [run] (did you mean 'seed'?)")
 
     def test_a_refused_recipe_leaves_nothing_behind(self):
-        before = self.digest_of_tree()
+        before = self.contents()
         self.refused(2, "train", "tiny.toml", "--set", "run.seed=x")
-        self.assertEqual(self.digest_of_tree(), before)
+        self.assertEqual(self.contents(), before)
 
 
 class DryRun(Cli):
     def test_twice_is_the_same_and_writes_nothing(self):
-        before = self.digest_of_tree()
+        before = self.contents()
         first = self.ok("train", "tiny.toml", "--dry-run", "--json")
         self.assertEqual(self.ok("train", "tiny.toml", "--dry-run", "--json", "--threads", "2"), first)
-        self.assertEqual(self.digest_of_tree(), before)
+        self.assertEqual(self.contents(), before)
 
     def test_its_recipe_is_the_same_recipe(self):
         first = json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json"))
@@ -212,7 +138,7 @@ class Runs(Cli):
     def test_train_verify_replay_sample_and_inspect_a_tiny_run(self):
         trained = json.loads(self.ok("train", "tiny.toml", "--json", "--quiet"))
         self.assertEqual((trained["run"], trained["steps"]), ("runs/tiny", 2))
-        before = self.digest_of_tree()
+        before = self.contents()
         verified = json.loads(self.ok("verify", "runs/tiny", "--json"))
         self.assertTrue(verified["ok"])
         self.assertEqual(verified["chain"], trained["chain"])
@@ -221,7 +147,7 @@ class Runs(Cli):
         self.assertEqual(run["ledger"]["chain"], trained["chain"])
         for name in ("recipe.toml", "ledger.jsonl", "checkpoints/step-00000002.h5"):
             json.loads(self.ok("inspect", "runs/tiny/" + name, "--json"))
-        self.assertEqual(self.digest_of_tree(), before)
+        self.assertEqual(self.contents(), before)
 
         checkpoint = "runs/tiny/checkpoints/step-00000002.h5"
         of_run = self.sampled("runs/tiny", "a.png")
@@ -247,4 +173,4 @@ class Runs(Cli):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    main()

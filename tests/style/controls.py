@@ -73,6 +73,8 @@ class Controls(unittest.TestCase):
         self.reported(files.lengths, "401 lines")
         self.write("src/core/b.cpp", "")
         self.reported(files.listed, "src/core/b.cpp: not listed")
+        self.write("src/core/CMakeLists.txt", "lockstep_module(core\n  USES\n  SOURCES a.cpp b.cpp c.cpp)\n")
+        self.reported(files.listed, "lists c.cpp, which is not there")
         self.write("src/core/b.h", "")
         self.reported(files.listed, "src/core/b.h: nobody includes it")
         self.write("include/lockstep/core/b.h", "#pragma once\n")
@@ -97,6 +99,35 @@ class Controls(unittest.TestCase):
         self.write(".clang-format", (ROOT / ".clang-format").read_text())
         self.write("src/core/a.cpp", "int f( int  x ){return x;}\n")
         self.reported(format.problems, "src/core/a.cpp: not formatted")
+
+    def test_docs_of_commands(self):
+        self.write("lockstep", "#!/bin/sh\n[ $1 = run ] && printf 'Options:\\n  --fast  quickly\\n' && exit\n"
+                   "printf 'Subcommands:\\n  run    runs\\n'\n")
+        (self.root / "lockstep").chmod(0o755)
+        commands = lambda root: docs.commands(root, str(root / "lockstep"))
+        good = "## `lockstep run X`\n| `--fast` | quickly |\n```sh\nlockstep run --fast x\n```\n"
+        self.write("docs/cli.md", good)
+        self.assertEqual(commands(self.root), [])
+        self.write("docs/cli.md", good.replace("| `--fast` | quickly |\n", ""))
+        self.reported(commands, "docs/cli.md, run: options []")
+        self.write("docs/cli.md", good.replace("--fast x", "--slow x"))
+        self.reported(commands, "lockstep run has no --slow")
+        self.write("docs/cli.md", good + "## `lockstep walk`\n")
+        self.reported(commands, "has sections for ['run', 'walk']")
+        self.write("include/lockstep/core/error.h", "enum class Code : int {\n kOk = 0,\n kBug = 70\n};\n")
+        self.write("docs/cli.md", "| 0 | done |\n")
+        self.reported(docs.exit_codes, "exit codes ['0']")
+
+    def test_docs_of_constants(self):
+        page = (ROOT / "docs/checkpoint.md").read_text()
+        for name in ("src/checkpoint/checkpoint.cpp", "src/checkpoint/sidecar.cpp", "src/hdf5/canonical.cpp",
+                     "include/lockstep/hash/merkle.h", "include/lockstep/hash/leaf.h", "src/state/digest.cpp"):
+            self.write(name, (ROOT / name).read_text())
+        self.write("docs/checkpoint.md", page)
+        self.assertEqual(docs.constants(self.root), [])
+        for was, now in {"4096": "8192", "`samples` |": "`draws` |", "checkpoint 1": "checkpoint 2"}.items():
+            self.write("docs/checkpoint.md", page.replace(was, now))
+            self.reported(docs.constants, "docs/checkpoint.md: does not name")
 
     def test_docs(self):
         self.write("README.md", "[a](docs/gone.md)\n")

@@ -28,7 +28,7 @@ def pages(root):
 def links(root):
     found = []
     for page in pages(root):
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        for target in re.findall(r"\]\(([^)#\s]*[./][^)#\s]*)[^)]*\)", page.read_text()):
             if not re.match(r"\w+:", target) and not (page.parent / target).exists():
                 found.append(f"{page.relative_to(root)}: the link {target} leads nowhere")
     return found
@@ -114,7 +114,7 @@ def stories(root, lockstep, renew=False):
                 Path(folder, shared).symlink_to(root / shared)
             Path(folder, "bin").mkdir()
             Path(folder, "bin/lockstep").symlink_to(lockstep)
-            environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}")
+            environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}", LC_ALL="C")
             for block in BLOCK.findall(text):
                 played = play(block, folder, environment)
                 real = "".join(f"$ {command}\n{output}" for command, output in played)

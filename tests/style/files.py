@@ -24,7 +24,7 @@ def lengths(root):
 
 
 def listed(root):
-    """Every .cpp in its folder's CMakeLists.txt, every private header included by somebody."""
+    """Every .cpp in its folder's CMakeLists.txt and the other way round; no header without a user."""
     found = []
     for path in sources(root, "src", "tests", "tools"):
         name, lists = path.relative_to(root), path.parent / "CMakeLists.txt"
@@ -32,6 +32,10 @@ def listed(root):
             text = lists.read_text() if lists.exists() else ""
             if not re.search(rf"(?<![\w/]){re.escape(path.name)}(?!\w)", text):
                 found.append(f"{name}: not listed in {lists.relative_to(root)}")
+    for lists in [p for top in ("src", "tests", "tools") for p in sorted(Path(root, top).rglob("CMakeLists.txt"))]:
+        for name in re.findall(r"(?<![\w/}.-])[\w.-]+\.cpp(?!\w)", re.sub(r"#.*", "", lists.read_text())):
+            if not (lists.parent / name).exists():
+                found.append(f"{lists.relative_to(root)}: lists {name}, which is not there")
     includes = set()
     for path in sources(root, "include", "src", "tools", "tests"):
         includes |= {Path(i).name for i in re.findall(r'#\s*include\s*[<"]([^>"]+)[>"]', path.read_text())}

@@ -1,5 +1,6 @@
-"""No object of ours imports a function of libm, or one that reads or writes numbers by the locale:
-what a compiler or an inlined header slipped in shows here.
+"""No object of ours imports a function of libm, and no library of ours one that reads or writes
+numbers by the locale: what a compiler or an inlined header slipped in shows here. (The program's
+objects hold CLI11, which reads numbers.)
 
 usage: imports.py NM BUILD
 """
@@ -19,16 +20,17 @@ LOCALE = re.compile(r"^(?:v?[fsd]?n?printf|setlocale|strto(?:d|f|ld)|rand|random
 ALLOWED = {"snprintf"}  # the headers of JSON and spdlog, for escapes and integers
 
 
-def problems(nm, libraries):
+def problems(nm, libraries, program=()):
     found = []
-    for library in libraries:
+    for library in [*libraries, *program]:
         member = ""
         for line in subprocess.run([nm, "-u", library], check=True, capture_output=True, text=True).stdout.splitlines():
             if line.endswith(":"):
                 member = line[:-1]
                 continue
             name = line.split()[-1].split("@")[0] if line.split() else ""
-            if LIBM.match(name) or (LOCALE.match(name) and name not in ALLOWED):
+            by_locale = LOCALE.match(name) and name not in ALLOWED and library not in program
+            if LIBM.match(name) or by_locale:
                 found.append(f"{library.split('/')[-1]}, {member}: imports {name}")
     return found
 
@@ -39,8 +41,8 @@ def built(build):
     program = sorted(Path(build, "tools").rglob("*.o"))
     if not libraries or not program:
         sys.exit(f"{build}: nothing is built there")
-    return [str(path) for path in libraries + program]
+    return [str(path) for path in libraries], [str(path) for path in program]
 
 
 if __name__ == "__main__":
-    report(problems(sys.argv[1], built(sys.argv[2])))
+    report(problems(sys.argv[1], *built(sys.argv[2])))

@@ -1,25 +1,9 @@
-# TEMPORARY (lead removes it): leave out sources that are not written yet.
-function(lockstep_dev_existing list)
-  set(kept)
-  foreach(file ${${list}})
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file} OR IS_ABSOLUTE ${file})
-      list(APPEND kept ${file})
-    endif()
-  endforeach()
-  if(NOT kept)
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp "")
-    set(kept ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
-  endif()
-  set(${list} ${kept} PARENT_SCOPE)
-endfunction()
-
 # lockstep_module(<folder> USES <folders> PRIVATE|PUBLIC_LIBS <targets> SOURCES <files>)
 # A static library lockstep_<folder> (alias lockstep::<folder>) of src/<folder> with the public
 # headers in include/lockstep/<folder>. USES lists the lower folders it may include; the list is
 # written to <build>/layers/<folder> for tests/style.
 function(lockstep_module folder)
   cmake_parse_arguments(arg "TORCH" "" "USES;PUBLIC_LIBS;PRIVATE_LIBS;SOURCES" ${ARGN})
-  lockstep_dev_existing(arg_SOURCES)
   add_library(lockstep_${folder} STATIC ${arg_SOURCES})
   add_library(lockstep::${folder} ALIAS lockstep_${folder})
   target_include_directories(lockstep_${folder} PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
@@ -40,7 +24,6 @@ function(lockstep_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)  # against hangs only
   endif()
-  lockstep_dev_existing(arg_SOURCES)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} lockstep_warnings GTest::gtest_main rapidcheck rapidcheck_gtest)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)

@@ -1,0 +1,146 @@
+"""What others do with a run's files: h5py reads its checkpoints, a checkpoint alone gives the same
+pictures, verify speaks in words and in JSON."""
+
+import json
+import os
+import shutil
+import struct
+import zlib
+
+import h5py
+import numpy
+
+from support import Cli, main
+
+LAST = "runs/tiny/checkpoints/step-00000002.h5"
+
+
+def pixels(png):
+    """Rows of an 8-bit grey PNG without filters."""
+    at, data = 8, b""
+    while at < len(png):
+        length, kind = struct.unpack(">I4s", png[at:at + 8])
+        body = png[at + 8:at + 8 + length]
+        if kind == b"IHDR":
+            width, height = struct.unpack(">II", body[:8])
+        if kind == b"IDAT":
+            data += body
+        at += length + 12
+    rows = numpy.frombuffer(zlib.decompress(data), numpy.uint8).reshape(height, width + 1)
+    assert not rows[:, 0].any()  # filter none
+    return rows[:, 1:]
+
+
+class Checkpoints(Cli):
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", "--quiet", "--set", "samples.count=4", "--set",
+                "samples.columns=4")
+
+    def test_h5py_reads_names_shapes_and_values(self):
+        seen = json.loads(self.ok("inspect", LAST, "--json"))
+        raw = self.read(LAST)
+        with h5py.File(self.path(LAST), "r") as file:
+            tensors = {}
+            file["state"].visititems(
+                lambda name, item: tensors.update({name: item}) if isinstance(item, h5py.Dataset)
+                else None)
+            self.assertEqual({name: list(item.shape) for name, item in tensors.items()},
+                             seen["tensors"])
+            self.assertEqual(sum(item.size for item in tensors.values()) * 4, seen["bytes"])
+            for name, item in tensors.items():
+                self.assertEqual(item.dtype, numpy.dtype("<f4"), name)
+                values = item[()]
+                self.assertTrue(numpy.isfinite(values).all(), name)
+                start = item.id.get_offset()
+                self.assertEqual(values.tobytes(), raw[start:start + item.nbytes], name)
+            for name in ("recipe", "data", "chain", "state"):
+                value = file.attrs[name]
+                self.assertEqual(value.decode() if isinstance(value, bytes) else value, seen[name])
+            for name in ("step", "samples"):
+                self.assertEqual(int(file.attrs[name]), seen[name])
+            self.assertIn("[objective]", bytes(file["recipe"][()]).decode())
+
+    def test_a_checkpoint_alone_gives_the_runs_own_picture(self):
+        own = self.read("runs/tiny/samples/step-00000002.png")
+        os.makedirs(self.path("elsewhere"))
+        for name in (LAST, LAST + ".sha256"):
+            shutil.copy(self.path(name), self.path("elsewhere"))
+        shutil.rmtree(self.path("runs"))
+        os.remove(self.path("images"))
+        self.ok("sample", "elsewhere/step-00000002.h5", "--count", "4", "--columns", "4", "--out",
+                "again.png", "--threads", "3")
+        self.assertEqual(self.read("again.png"), own)
+        self.ok("verify", "elsewhere/step-00000002.h5")
+
+    def test_a_sample_depends_on_its_number_and_not_on_how_many_there_are(self):
+        self.ok("sample", "runs/tiny", "--count", "4", "--columns", "4", "--out", "row.png")
+        row = pixels(self.read("row.png"))
+        for number in range(4):
+            self.ok("sample", "runs/tiny", "--first", str(number), "--count", "1", "--columns", "1",
+                    "--out", "one.png")
+            one = pixels(self.read("one.png"))
+            height, width = one.shape
+            step = (row.shape[1] - width) // 3  # grids may have borders
+            self.assertTrue((row[:height, number * step:number * step + width] == one).all(), number)
+
+    def test_a_damaged_checkpoint_is_not_sampled_from(self):
+        damaged = bytearray(self.read(LAST))
+        damaged[1000] ^= 1
+        self.write(LAST, bytes(damaged))
+        for command in (["sample", "runs/tiny", "--out", "no.png"], ["inspect", LAST]):
+            self.assertIn("step-00000002.h5, bytes", self.refused(5, *command))
+        self.assertFalse(os.path.exists(self.path("no.png")))
+
+
+class Verify(Cli):
+    def verified(self, code, path):
+        """Findings, the same in words and in JSON."""
+        words = self.run_it("verify", path)
+        report = self.run_it("verify", path, "--json")
+        self.assertEqual((words.returncode, report.returncode), (code, code), words.stdout)
+        self.assertEqual(words.stderr + report.stderr, "")
+        findings = json.loads(report.stdout)["findings"]
+        self.assertEqual(json.loads(report.stdout)["ok"], code == 0)
+        said = [("damaged: " if one["damaged"] else "disagrees: ") + one["what"] for one in findings]
+        if code != 0:
+            self.assertEqual(words.stdout.splitlines(), said)
+        return said
+
+    def test_says_what_and_where_and_ends_with_the_documented_codes(self):
+        self.ok("train", "tiny.toml", "--quiet", "--set", "checkpoint.every=1")
+        self.assertEqual(self.verified(0, "runs/tiny"), [])
+        self.assertEqual(self.verified(0, LAST), [])
+        whole = self.read(LAST)
+
+        damaged = bytearray(whole)
+        damaged[-5] ^= 16
+        self.write(LAST, bytes(damaged))
+        for path in ("runs/tiny", LAST):
+            (finding,) = self.verified(5, path)
+            self.assertIn("damaged: " + LAST + ", bytes", finding)
+
+        first = LAST.replace("2.h5", "1.h5")
+        for tail in ("", ".sha256"):
+            shutil.copy(self.path(first + tail), self.path(LAST + tail))
+        for path in ("runs/tiny", LAST):
+            (finding,) = self.verified(1, path)
+            self.assertEqual(finding, "disagrees: " + LAST + ": its name is not its step, 1")
+
+        os.remove(self.path(LAST + ".sha256"))
+        self.assertIn("is missing", self.verified(5, LAST)[0])
+
+    def test_a_missing_ledger_or_recipe_is_5(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        os.remove(self.path("runs/tiny/ledger.jsonl"))
+        self.assertEqual(self.verified(5, "runs/tiny"), ["damaged: runs/tiny/ledger.jsonl is missing"])
+
+    def test_what_is_no_evidence_is_2(self):
+        for path in ("tiny.toml", "nothing", "."):
+            self.refused(2, "verify", path)
+            if path != "tiny.toml":
+                self.refused(2, "inspect", path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""What a machine can do to a run: full disks, files in the way, instruction sets, divergence. Each
+ends in one line and the right exit code, and nothing that was saved is lost."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import unittest
+
+from support import PROGRAM, Cli, main
+
+EVERY_STEP = ["--quiet", "--set", "run.steps=8", "--set", "checkpoint.every=1", "--set",
+              "checkpoint.keep_last=3", "--set", "samples.every=2", "--set", "samples.count=2"]
+
+
+def can_mount():
+    probe = ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=64k none /mnt"]
+    try:
+        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+class FullDisk(Cli):
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", *EVERY_STEP, "--run", "undisturbed")
+        self.whole = self.evidence("undisturbed")
+
+    @unittest.skipUnless(can_mount(), "NOT PROVED: a tmpfs may not be mounted here")
+    def test_the_same_command_finishes_with_the_same_bytes_once_there_is_space(self):
+        # In a mount namespace of its own: nothing stays mounted, whatever happens.
+        train = " ".join([PROGRAM, "train", "tiny.toml", *EVERY_STEP, "--run disk/run"])
+        for size in ("8k", "16k", "100k", "250k"):
+            os.makedirs(self.path("disk"), exist_ok=True)
+            script = (f"mount -t tmpfs -o size={size} none disk && {train} 2>message; echo $? >code;"
+                      f"cp -r disk/run after; mount -o remount,size=64m disk;"
+                      f"{PROGRAM} verify disk/run >verified; echo $? >>code;"
+                      f"{train}; echo $? >>code; cp -r disk/run finished")
+            subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=self.folder, timeout=300,
+                           capture_output=True, check=True)
+            message, codes = self.read("message").decode(), self.read("code").decode().split()
+            self.assertEqual(codes[0], "4", size + message)
+            self.assertEqual(message.count("\n"), 1, message)
+            self.assertRegex(message, r"lockstep: cannot write disk/run/\S+: No space left on device")
+            self.assertFalse([name for name in self.contents("after") if name.endswith(".tmp")])
+            if "ledger.jsonl" in self.contents("after"):
+                self.assertEqual(codes[1], "0", self.read("verified"))
+            self.assertEqual(codes[2], "0")
+            self.assertEqual(self.evidence("finished"), self.whole, size)
+            shutil.rmtree(self.path("after"))
+            shutil.rmtree(self.path("finished"))
+
+    def test_the_same_holds_for_a_limit_on_the_size_of_files(self):
+        for limit in (2000, 20000, 60000):
+            def set_limit(limit=limit):
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            command = [PROGRAM, "train", "tiny.toml", *EVERY_STEP, "--run", "limited"]
+            result = subprocess.run(command, cwd=self.folder, text=True, capture_output=True,
+                                    timeout=300, preexec_fn=set_limit, check=False)
+            self.assertIn("limited/", self.one_line(4, result))
+        self.ok(*command[1:])
+        self.assertEqual(self.evidence("limited"), self.whole)
+
+
+class Folders(Cli):
+    def test_a_file_in_the_way_is_4_and_stays(self):
+        self.write("file", "mine")
+        for run in ("file", "file/run"):
+            self.assertIn("file", self.refused(4, "train", "tiny.toml", "--quiet", "--run", run))
+        self.assertEqual(self.read("file"), b"mine")
+        for name in ("checkpoints", "samples", "environment"):
+            os.makedirs(self.path("run"))
+            self.write("run/" + name, "mine")
+            line = self.refused(4, "train", "tiny.toml", "--quiet", "--run", "run", "--set",
+                                "samples.count=1")
+            self.assertIn("run/" + name, line)
+            self.assertEqual(self.read("run", name), b"mine")
+            shutil.rmtree(self.path("run"))
+
+    def test_a_folder_without_permission_is_4(self):
+        if os.getuid() == 0:
+            # Not even root makes a folder there.
+            self.assertIn("/proc/run", self.refused(4, "train", "tiny.toml", "--run", "/proc/run"))
+            return
+        os.makedirs(self.path("locked"))
+        os.chmod(self.path("locked"), 0o555)
+        self.refused(4, "train", "tiny.toml", "--quiet", "--run", "locked")
+        self.refused(4, "train", "tiny.toml", "--quiet", "--run", "locked/run")
+        self.assertFalse(os.listdir(self.path("locked")))
+
+    def test_a_run_of_another_recipe_is_2_and_stays_as_it_is(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        before = self.contents("runs")
+        line = self.refused(2, "train", "tiny.toml", "--quiet", "--set", "run.seed=9")
+        self.assertIn("runs/tiny is a run of another recipe", line)
+        self.assertEqual(self.contents("runs"), before)
+
+    def test_a_checkpoint_of_another_recipe_is_2_and_named(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        self.ok("train", "tiny.toml", "--quiet", "--set", "run.seed=9", "--set", "run.steps=3",
+                "--run", "other")
+        for name in ("step-00000003.h5", "step-00000003.h5.sha256"):
+            shutil.copy(self.path("other/checkpoints", name), self.path("runs/tiny/checkpoints"))
+        line = self.refused(2, "train", "tiny.toml", "--quiet", "--set", "run.steps=4")
+        self.assertIn("step-00000003.h5 is a checkpoint of another recipe", line)
+
+    def test_a_damaged_checkpoint_is_passed_over_and_made_again(self):
+        self.ok("train", "tiny.toml", *EVERY_STEP, "--run", "run")
+        whole = self.evidence("run")
+        name = "run/checkpoints/step-00000008.h5"
+        damaged = bytearray(self.read(name))
+        damaged[len(damaged) // 2] ^= 4
+        self.write(name, bytes(damaged))
+        result = self.run_it("train", "tiny.toml", *EVERY_STEP, "--run", "run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("step-00000008.h5, bytes", result.stderr)
+        self.assertEqual(self.evidence("run"), whole)
+
+    def test_a_damaged_ledger_is_5_and_stays_as_it_is(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        text = self.read("runs/tiny/ledger.jsonl")
+        self.write("runs/tiny/ledger.jsonl", text.replace(b'"samples":2', b'"samples":3'))
+        before = self.contents("runs")
+        line = self.refused(5, "train", "tiny.toml", "--quiet", "--set", "run.steps=4")
+        self.assertIn("ledger.jsonl:2:", line)
+        self.assertEqual(self.contents("runs"), before)
+
+    def test_a_ledger_cut_behind_its_checkpoint_is_5(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        lines = self.read("runs/tiny/ledger.jsonl").splitlines(keepends=True)
+        self.write("runs/tiny/ledger.jsonl", b"".join(lines[:-1]))
+        line = self.refused(5, "train", "tiny.toml", "--quiet", "--set", "run.steps=4")
+        self.assertIn("ledger.jsonl ends at step 1", line)
+
+
+class Divergence(Cli):
+    def test_a_value_that_is_not_finite_is_7_names_step_and_tensor_and_keeps_what_was_good(self):
+        wild = ["train", "tiny.toml", "--quiet", "--set", "model.optimizer.kind=sgd", "--set",
+                "model.optimizer.lr=1e6", "--set", "model.optimizer.clip_norm=0", "--set",
+                "run.steps=20", "--set", "checkpoint.every=1"]
+        line = self.refused(7, *wild)
+        self.assertRegex(line, r"^step \d+: training diverged: non-finite value in model/param/\S+ ")
+        step = int(line.split(":")[0].removeprefix("step "))
+        self.assertGreater(step, 1)
+        last = f"checkpoints/step-{step - 1:08}.h5"
+        self.assertIn(last, self.contents("runs/tiny"))
+        self.assertEqual(len(self.read("runs/tiny/ledger.jsonl").splitlines()), step)
+        self.ok("verify", "runs/tiny")
+        before = self.evidence("runs/tiny")
+        self.assertEqual(self.refused(7, *wild), line)
+        self.assertEqual(self.evidence("runs/tiny"), before)
+
+
+class InstructionSets(Cli):
+    def test_an_unknown_one_is_2_and_one_that_this_cpu_lacks_is_4(self):
+        self.assertIn("nonsense", self.refused(2, "fingerprint", LOCKSTEP_ISA="nonsense"))
+        missing = 0
+        for isa in ("avx2", "avx512", "neon"):
+            result = self.run_it("fingerprint", LOCKSTEP_ISA=isa)
+            if result.returncode != 0:
+                missing += 1
+                self.assertIn(isa, self.one_line(4, result))
+        self.assertGreater(missing, 0)  # no CPU has AVX2 and NEON
+
+    @unittest.skipUnless(shutil.which("qemu-x86_64"), "NOT PROVED: no qemu-x86_64 (qemu-user)")
+    def test_a_cpu_without_fused_multiply_add_is_4_and_no_illegal_instruction(self):
+        result = subprocess.run(["qemu-x86_64", "-cpu", "Nehalem", PROGRAM, "train", "tiny.toml"],
+                                cwd=self.folder, text=True, capture_output=True, timeout=300,
+                                check=False)
+        self.assertIn("fused multiply-add", self.one_line(4, result))
+        self.assertFalse(os.path.exists(self.path("runs")))
+
+
+if __name__ == "__main__":
+    main()

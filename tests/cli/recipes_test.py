@@ -1,0 +1,134 @@
+"""Recipes and data that cannot be trained: one line that says where, the right exit code, no traces."""
+
+import gzip
+import json
+import os
+import random
+import struct
+
+from support import RECIPE, SOURCE, Cli, main
+
+IDX_IMAGES = b"\0\0\x08\x03"
+
+
+class Recipes(Cli):
+    def refused_text(self, text):
+        self.write("bad.toml", text)
+        before = self.contents()
+        line = self.refused(2, "train", "bad.toml")
+        self.assertEqual(self.contents(), before)
+        return line
+
+    def test_each_fault_of_a_recipe_is_named_with_its_line(self):
+        steps = RECIPE[:RECIPE.index("steps")].count("\n") + 1
+        for old, new, where, what in (
+                ("steps = 2", "steps = 2.5", steps, "'steps' in [run] must be an integer, not a float"),
+                ("steps = 2", 'steps = "2"', steps, "must be an integer, not a string"),
+                ("steps = 2", "steps = -1", steps, "'steps' in [run] is out of range: -1"),
+                ("steps = 2", "step = 2", steps, "did you mean 'steps'?"),
+                ("[batch]", "[bach]", RECIPE[:RECIPE.index("[batch]")].count("\n") + 1,
+                 "did you mean 'batch'?"),
+                ("steps = 2", "steps = ", steps, "expected"),
+                ("steps = 2", "steps = 2\nsteps = 3", steps + 1, "steps")):
+            line = self.refused_text(RECIPE.replace(old, new))
+            self.assertTrue(line.startswith(f"bad.toml:{where}:"), line)
+            self.assertIn(what, line)
+
+    def test_an_unterminated_string_and_bytes_that_are_no_text_are_refused(self):
+        self.refused_text(RECIPE + 'x = "')
+        self.refused_text(RECIPE.encode() + b"\xff\xfe\0")
+
+    def test_extends_takes_what_is_not_given(self):
+        self.write("child.toml", 'extends = "tiny.toml"\n[run]\nname = "child"\nseed = 9\n')
+        child = json.loads(self.ok("train", "child.toml", "--dry-run", "--json"))
+        same = json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json", "--set", "run.seed=9",
+                                  "--set", "run.name=child"))
+        self.assertEqual(child, same)
+
+    def test_extends_that_goes_nowhere_or_in_a_circle_is_refused(self):
+        self.assertIn("gone.toml", self.refused_text('extends = "gone.toml"\n'))
+        self.assertIn("circle", self.refused_text('extends = "bad.toml"\n'))
+
+    def test_a_missing_recipe_is_named(self):
+        self.assertIn("gone.toml", self.refused(2, "train", "gone.toml"))
+        self.refused(2, "train", ".")
+
+    def test_overrides_that_do_not_fit_are_named(self):
+        for override in ("run.steps", "run.steps=x", "run.steps=-1", "batch.lanes=0", "nothing=1",
+                         "model.optimizer.lr=nan", "model.channels=[]", "objective.kind=gann"):
+            self.assertIn(override.split("=", maxsplit=1)[0],
+                          self.refused(2, "train", "tiny.toml", "--set", override))
+
+
+class Data(Cli):
+    def refused_images(self, content, what):
+        self.write("bad", content)
+        before = self.contents()
+        for command in (["pack", "bad", "out.h5"],
+                        ["train", "tiny.toml", "--quiet", "--set", "data.path=bad"]):
+            line = self.refused(3, *command)
+            self.assertIn("bad", line)
+            self.assertIn(what, line)
+        self.assertEqual(self.contents(), before)
+
+    def test_truncated_gzip(self):
+        whole = gzip.compress(self.read("images"))
+        self.refused_images(whole[:len(whole) // 2], "")
+
+    def test_gzip_with_a_changed_byte(self):
+        whole = bytearray(gzip.compress(self.read("images")))
+        whole[-6] ^= 1  # of the CRC
+        self.refused_images(bytes(whole), "")
+
+    def test_labels_are_not_images(self):
+        self.refused_images(b"\0\0\x08\x01" + struct.pack(">I", 4) + bytes(4), "labels")
+
+    def test_sizes_that_overflow(self):
+        for sizes in ((2**32 - 1, 2**32 - 1, 2**32 - 1), (2**31, 2**31, 4), (2**32 - 1, 1, 1)):
+            self.refused_images(IDX_IMAGES + struct.pack(">III", *sizes) + bytes(64), "")
+
+    def test_no_images_and_images_without_pixels(self):
+        for sizes in ((0, 8, 8), (4, 0, 8)):
+            self.refused_images(IDX_IMAGES + struct.pack(">III", *sizes), "")
+
+    def test_empty_and_foreign_files(self):
+        self.refused_images(b"", "")
+        self.refused_images(b"\x89PNG\r\n\x1a\n", "")
+
+    def test_a_pack_with_any_changed_byte_or_cut_short(self):
+        self.ok("pack", "images", "whole.h5")
+        whole = self.read("whole.h5")
+        choose = random.Random(1)  # fixed, so that a failure comes back
+        for at in [0, 8, len(whole) - 1] + [choose.randrange(len(whole)) for _ in range(9)]:
+            damaged = bytearray(whole)
+            damaged[at] ^= choose.randrange(1, 256)
+            self.write("bad.h5", bytes(damaged))
+            line = self.refused(3, "train", "tiny.toml", "--quiet", "--set", "data.path=bad.h5")
+            self.assertIn("bad.h5", line, f"byte {at}")
+        for length in (0, 4, 100, len(whole) - 1):
+            self.write("bad.h5", whole[:length])
+            self.refused(3, "train", "tiny.toml", "--quiet", "--set", "data.path=bad.h5")
+        self.assertFalse(os.path.exists(self.path("runs")))
+
+    def test_other_data_than_the_runs_is_3_and_the_run_stays_as_it_is(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        before = self.contents("runs")
+        images = bytearray(self.read("images"))
+        images[-1] ^= 1
+        self.write("other", bytes(images))
+        line = self.refused(3, "train", "tiny.toml", "--quiet", "--set", "data.path=other", "--set",
+                            "run.steps=4")
+        self.assertIn("the data set is not the one of runs/tiny", line)
+        self.refused(3, "replay", "runs/tiny", "--quiet", "--data", "other")
+        self.assertEqual(self.contents("runs"), before)
+
+    def test_a_pack_trains_to_the_same_ledger_as_the_idx_file(self):
+        self.ok("train", "tiny.toml", "--quiet", "--run", "idx")
+        self.ok("pack", "images", "images.h5")
+        self.ok("train", "tiny.toml", "--quiet", "--run", "pack", "--set", "data.path=images.h5")
+        self.assertEqual(self.read("pack/ledger.jsonl"), self.read("idx/ledger.jsonl"))
+        self.assertEqual(self.contents("pack/checkpoints"), self.contents("idx/checkpoints"))
+
+
+if __name__ == "__main__":
+    main()

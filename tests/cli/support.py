@@ -1,0 +1,100 @@
+"""What the tests of the command line share: a folder with a tiny recipe and images, and the program.
+
+Programs are called as: TEST PROGRAM SOURCE_FOLDER [unittest's arguments]
+"""
+
+import hashlib
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+
+RECIPE = """\
+[run]
+name = "tiny"
+steps = 2
+[batch]
+lanes = 2
+samples_per_lane = 1
+[data]
+path = "images"
+[objective]
+timesteps = 10
+sampler_steps = 2
+[model]
+channels = [8, 8]
+blocks = 1
+attention_levels = [1]
+heads = 2
+groups = 4
+embedding = 8
+[samples]
+count = 0
+"""
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="lockstep-cli-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.write("tiny.toml", RECIPE)
+        pixels = bytes(i * 37 % 256 for i in range(16 * 8 * 8))
+        self.write("images", b"\0\0\x08\x03" + struct.pack(">III", 16, 8, 8) + pixels)
+
+    def write(self, name, content):
+        content = content.encode() if isinstance(content, str) else content
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def read(self, *names):
+        with open(self.path(*names), "rb") as file:
+            return file.read()
+
+    def run_it(self, *arguments, **environment):
+        variables = dict(os.environ, **environment)
+        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, env=variables, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+
+    def ok(self, *arguments, **environment):
+        result = self.run_it(*arguments, **environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def refused(self, code, *arguments, **environment):
+        """The error's line, without the program's name."""
+        return self.one_line(code, self.run_it(*arguments, **environment))
+
+    def one_line(self, code, result):
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertTrue(lines[0].startswith("lockstep: "), lines[0])
+        return lines[0].removeprefix("lockstep: ")
+
+    def contents(self, *names):
+        """Every file below, as {path: SHA-256}."""
+        top, found = self.path(*names), {}
+        for folder, _, files in os.walk(top):
+            for name in files:
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, top)] = hashlib.sha256(file.read()).hexdigest()
+        return found
+
+    def evidence(self, run):
+        """The part of a run folder that is the same on every machine."""
+        return {name: digest for name, digest in self.contents(run).items()
+                if name in ("recipe.toml", "ledger.jsonl")
+                or name.startswith(("checkpoints/", "samples/"))}
+
+
+def main():
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

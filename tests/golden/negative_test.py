@@ -1,0 +1,66 @@
+"""The golden tests can fail: programs with one wrong line each must not pass them.
+
+Usage: negative_test.py BROKEN_PROGRAM CASE, where CASE is
+  fma-order    one dot product is added in another order
+  thread-sum   one sum depends on the number of threads
+  restore      one tensor is not restored from a checkpoint
+"""
+
+import os
+import sys
+import tempfile
+
+import golden
+
+
+def must_differ(what, check, *arguments, **named):
+    """The check must find other bits; a program that only crashes is no control."""
+    try:
+        check(*arguments, **named)
+    except golden.Differs as difference:
+        print(f"{what}: caught, as it must be: {str(difference).splitlines()[0]}")
+        return
+    sys.exit(f"{what}: the test did not notice")
+
+
+def fma_order(program, folder):
+    for name in golden.NAMES:
+        must_differ(f"{name}, golden", golden.train, program, name, os.path.join(folder, name),
+                    steps=3)
+    # The scalar kernels are whole: the matrix of instruction sets sees the difference, too.
+    program.environment["LOCKSTEP_ISA"] = "scalar"
+    golden.train(program, "ddpm", os.path.join(folder, "scalar"), steps=3)
+
+
+def thread_sum(program, folder):
+    golden.train(program, "ddpm", os.path.join(folder, "one"), "--threads", 1, steps=3)
+    for threads in (2, 7):
+        must_differ(f"ddpm, {threads} threads", golden.train, program, "ddpm",
+                    os.path.join(folder, str(threads)), "--threads", threads, steps=3)
+
+
+def restore(program, folder):
+    """Straight through it is whole; resumed it must end in an error of its own or in other bytes."""
+    name, run = "ddpm", os.path.join(folder, "run")
+    every = golden.steps_of(name) // 3
+    golden.train(program, name, run, steps=every)
+    code, _, err = program.run("train", golden.recipe(name), "--run", run, "--set",
+                               f"run.steps={every + 3}")
+    if code == 1:
+        print(f"{name}, resume: caught, as it must be, by the program: {err.strip()}")
+    else:
+        assert code == 0, f"exit {code}\n{err}"
+        must_differ(f"{name}, resume", golden.require_ledger, name, run, every + 3)
+
+
+CASES = {"fma-order": fma_order, "thread-sum": thread_sum, "restore": restore}
+
+
+def main():
+    program, case = golden.Program(sys.argv[1]), sys.argv[2]
+    with tempfile.TemporaryDirectory(prefix="lockstep-negative-") as folder:
+        CASES[case](program, folder)
+
+
+if __name__ == "__main__":
+    main()
