@@ -1,5 +1,7 @@
 #include "lockstep/train/run.h"
 
+#include <utility>
+
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
@@ -21,11 +23,12 @@ namespace {
 // One attempt: from the newest checkpoint (or the beginning) until the end or a signal.
 class Attempt {
  public:
-  Attempt(const RunOptions& options, const data::Dataset& dataset, comm::Group& group)
+  Attempt(const RunOptions& options, const data::Dataset& dataset, comm::Group& group,
+          Training training)
       : recipe_(options.recipe),
         folder_{options.folder},
         group_(group),
-        training_(make_training(recipe_, dataset.sample_shape(), group.size())),
+        training_(std::move(training)),
         ledger_(fs_, folder_.ledger(), header_of(recipe_, dataset)),
         batches_(dataset, recipe_, training_.plan, group.rank()),
         saver_(fs_, folder_.checkpoints(),
@@ -119,15 +122,18 @@ class Attempt {
 RunResult run(const RunOptions& options) {
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   const RunFolder folder{options.folder};
-  real_file_system().create_directories(folder.root);
-  const FolderLock lock(folder);
-  adopt_recipe(real_file_system(), folder, options.recipe, *dataset);
-  log::open_file(folder.log());
+  FileSystem& fs = real_file_system();
   RunResult result;
   comm::run_local(1, [&](comm::Group& group) {
     numerics::set_threads(options.threads);
-    write_environment(real_file_system(), folder, group.rank());
-    result = Attempt(options, *dataset, group).run();
+    // First: a recipe that does not fit its data or itself leaves no folder behind.
+    Training training = make_training(options.recipe, dataset->sample_shape(), group.size());
+    fs.create_directories(folder.root);
+    const FolderLock lock(folder);
+    adopt_recipe(fs, folder, options.recipe, *dataset);
+    log::open_file(folder.log());
+    write_environment(fs, folder, group.rank());
+    result = Attempt(options, *dataset, group, std::move(training)).run();
   });
   log::close_file();
   return result;

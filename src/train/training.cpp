@@ -20,10 +20,21 @@ void copy_all(const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i].copy_(from[i]);
 }
 
+// Options that do not fit say in which table they stand.
+template <class Make>
+auto in_table(const std::string& table, Make&& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    throw error.within("[" + table + "]");
+  }
+}
+
 Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
                      const std::vector<std::int64_t>& sample_shape) {
+  const auto make_network = [&] { return model::make_network(options.model, sample_shape); };
   Trained trained{.role = options.role,
-                  .network = model::make_network(options.model, sample_shape),
+                  .network = in_table(options.role, make_network),
                   .parameters = {},
                   .options = options.optimizer,
                   .optimizer = nullptr,
@@ -33,7 +44,7 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
   trained.parameters = tensors_of(trained.network->parameters_in_order());
   trained.optimizer = optim::make_optimizer(options.optimizer, trained.parameters);
   if (options.optimizer.ema_decay > 0) {
-    trained.average = model::make_network(options.model, sample_shape);
+    trained.average = make_network();
     trained.average_parameters = tensors_of(trained.average->parameters_in_order());
     for (const Tensor& parameter : trained.average_parameters) parameter.set_requires_grad(false);
     copy_all(trained.parameters, trained.average_parameters);
@@ -71,7 +82,9 @@ Training make_training(const recipe::Recipe& recipe, const std::vector<std::int6
                     .networks = {},
                     .state = {},
                     .agreed = {}};
-  training.objective = objective::make_objective(recipe.objective, recipe.run.seed, sample_shape);
+  training.objective = in_table("objective", [&] {
+    return objective::make_objective(recipe.objective, recipe.run.seed, sample_shape);
+  });
   for (const std::string& role : training.objective->roles()) {
     training.trained.push_back(
         make_trained(recipe::network(recipe, role), recipe.run.seed, sample_shape));

@@ -21,7 +21,12 @@ class Help(Cli):
             self.assertIn(f"Example: lockstep {command}", self.ok(command, "--help"))
 
     def test_shows_defaults(self):
-        self.assertIn("samples.png", self.ok("sample", "--help"))
+        for command, defaults in (("sample", ("=samples.png", "]=64", "]=8", "]=0")),
+                                  ("replay", ("--from INT=1", "--to INT=0", "]=0")),
+                                  ("train", ("[runs/<run.name>]", "]=0"))):
+            text = self.ok(command, "--help")
+            for default in defaults:
+                self.assertIn(default, text)
 
     def test_lists_the_keys_of_recipes(self):
         with open(os.path.join(SOURCE, "docs/recipes.md"), encoding="utf-8") as file:

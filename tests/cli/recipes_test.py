@@ -55,9 +55,20 @@ class Recipes(Cli):
 
     def test_overrides_that_do_not_fit_are_named(self):
         for override in ("run.steps", "run.steps=x", "run.steps=-1", "batch.lanes=0", "nothing=1",
-                         "model.optimizer.lr=nan", "model.channels=[]", "objective.kind=gann"):
+                         "model.optimizer.lr=nan", "objective.kind=gann"):
             self.assertIn(override.split("=", maxsplit=1)[0],
                           self.refused(2, "train", "tiny.toml", "--set", override))
+
+
+    def test_values_that_do_not_fit_each_other_name_their_table_and_leave_nothing_behind(self):
+        before = self.contents()
+        for override, what in (("model.channels=[]", "[model]: channels:"),
+                               ("model.heads=3", "[model]: heads:"),
+                               ("model.attention_levels=[5]", "[model]: attention_levels:"),
+                               ("objective.sampler_steps=11", "[objective]: sampler_steps:")):
+            line = self.refused(2, "train", "tiny.toml", "--set", override)
+            self.assertTrue(line.startswith(what), line)
+        self.assertEqual(self.contents(), before)
 
 
 class Data(Cli):

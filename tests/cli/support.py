@@ -59,7 +59,8 @@ class Cli(unittest.TestCase):
             return file.read()
 
     def run_it(self, *arguments, **environment):
-        variables = dict(os.environ, **environment)
+        variables = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
+        variables.update(environment)
         return subprocess.run([PROGRAM, *arguments], cwd=self.folder, env=variables, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
 

@@ -61,7 +61,7 @@ def kill_and_resume(program, name, run, kills, choice):
 
 def damage(program, name, run):
     every = golden.steps_of(name) // 3
-    golden.train(program, name, run, steps=2 * every)
+    golden.train(program, name, run, "--set", "samples.count=0", steps=2 * every)
     newest = os.path.join(run, "checkpoints", f"step-{2 * every:08}.h5")
     with open(newest, "r+b") as file:
         file.seek(os.path.getsize(newest) // 2)

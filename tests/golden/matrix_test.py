@@ -47,8 +47,9 @@ def elsewhere(program, name, run):
     environment.update(LC_ALL="tr_TR.UTF-8", LANG="de_DE.UTF-8", TZ="Pacific/Apia", COLUMNS="20")
     working = os.path.join(os.path.dirname(run), "a folder")
     os.mkdir(working)
-    golden.train(program, name, os.path.relpath(run, working), cwd=working,
-                 environment=environment, umask=0o077)
+    program.ok("train", golden.recipe(name), "--run", "../run", cwd=working,
+               environment=environment, umask=0o077)
+    golden.require(name, run)
 
 
 def main():

@@ -177,7 +177,7 @@ TEST(Verify, RefusesTheLedgerOfAnotherRun) {
 }
 
 TEST(Verify, RefusesMissingEvidence) {
-  for (const std::string& name : {"recipe.toml", "ledger.jsonl"}) {
+  for (const std::string name : {"recipe.toml", "ledger.jsonl"}) {
     const SomeRun run;
     stdfs::remove(run.path() / name);
     expect_refused(run.path(), Code::kCorrupt, name + " is missing");
