@@ -98,4 +98,7 @@ class Cli(unittest.TestCase):
 
 
 def main():
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    result = unittest.main(argv=sys.argv[:1] + sys.argv[3:], exit=False).result
+    for test, reason in result.skipped:
+        print(f"{test.id()}: {reason}")
+    sys.exit(not result.wasSuccessful())

@@ -75,7 +75,8 @@ TEST(Verify, AcceptsARunAndEachOfItsCheckpoints) {
     EXPECT_EQ(verify(run.path() / name).code(), Code::kOk) << name;
 }
 
-// Each case changes one byte in each of the eight files, one file at a time: 800 damaged runs.
+// A case changes one byte of each of the eight files, one file at a time: 100 cases are 800
+// damages.
 RC_GTEST_PROP(Verify, RefusesAnySingleChangedByteAndNamesItsFile, ()) {
   static const SomeRun run;
   for (const std::string& name : SomeRun::evidence()) {
