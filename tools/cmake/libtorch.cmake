@@ -17,7 +17,7 @@ get_filename_component(torch_lib_dir ${TORCH_CPU_LIBRARY} DIRECTORY)
 target_link_options(libtorch INTERFACE -Wl,-rpath,${torch_lib_dir} -Wl,-rpath-link,${torch_lib_dir}:${bundled}/nvidia/cu13/lib)
 
 # LibTorch's headers cost 20 s a translation unit; they are compiled once.
-file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cpp "// carrier of the precompiled LibTorch headers\n")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cpp CONTENT "// carrier of the precompiled LibTorch headers\n")  # written only when it differs
 add_library(lockstep_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cpp)
 target_link_libraries(lockstep_torch_pch PRIVATE libtorch lockstep_flags lockstep_warnings)
 target_precompile_headers(lockstep_torch_pch PRIVATE <torch/nn/module.h> <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/autograd.h> <ATen/ATen.h>)
