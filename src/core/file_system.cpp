@@ -177,12 +177,18 @@ void discard(FileSystem& fs, const stdfs::path& path) noexcept {
 }
 
 void publish(FileSystem& fs, const stdfs::path& path, ByteView bytes) {
+  publish(fs, path, [&](File& file) { file.append(bytes); });
+}
+
+void publish(FileSystem& fs, const stdfs::path& path, const std::function<void(File&)>& write,
+             const std::function<void()>& before_rename) {
   const stdfs::path temporary = path.string() + ".tmp";
   fs.remove(temporary);  // left by a killed writer
   try {
     const auto file = fs.create_new(temporary);
-    file->append(bytes);
+    write(*file);
     file->sync();
+    if (before_rename) before_rename();
     fs.rename(temporary, path);
   } catch (...) {
     discard(fs, temporary);

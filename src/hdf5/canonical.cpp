@@ -249,21 +249,12 @@ void publish(FileSystem& fs, const std::filesystem::path& path, const Skeleton& 
              std::span<const ByteView> tensors, const BlockSink& sink,
              const std::function<void()>& before_rename) {
   const std::vector<Part> parts = parts_in_order(skeleton, tensors);
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  fs.remove(temporary);  // left by a killed writer
-  try {
-    const auto file = fs.create_new(temporary);
-    BlockWriter writer(*file, sink);
+  const auto write = [&](File& file) {
+    BlockWriter writer(file, sink);
     for (const Part& part : parts) writer.add(part.bytes);
     writer.flush();
-    file->sync();
-    if (before_rename) before_rename();
-    fs.rename(temporary, path);
-  } catch (...) {
-    discard(fs, temporary);
-    throw;
-  }
-  fs.sync_directory(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+  };
+  lockstep::publish(fs, path, write, before_rename);
 }
 
 }  // namespace lockstep::hdf5

@@ -3,8 +3,8 @@
 namespace lockstep::numerics {
 namespace {
 
-constexpr int kSpins =
-    2000;  // some tens of microseconds: longer than between two kernels of a step
+// Some tens of microseconds: longer than between two kernels of a step.
+constexpr int kSpins = 2000;
 
 void pause() {
 #if defined(__x86_64__)

@@ -132,7 +132,7 @@ TEST(List, LeavesOutWhatIsNoCheckpoint) {
   const TemporaryFolder folder;
   for (const char* name : {"step-00000020.h5", "step-00000003.h5", "step-00000030.h5.tmp",
                            "step-00000040.h5.sha256", "notes.txt", "step-5.h5"})
-    lockstep::publish(real(), folder.path() / name, {});
+    lockstep::publish(real(), folder.path() / name, ByteView{});
   EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(3), Step(20)));
 }
 

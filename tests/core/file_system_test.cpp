@@ -127,7 +127,7 @@ TEST(FileSystem, OpensNoLinksAndCreatesNothingTwice) {
 TEST(FileSystem, ListsNamesByByte) {
   const TemporaryFolder folder;
   for (const char* name : {"b", "B", "a10", "a9", "\xc3\xa4", "_"})
-    publish(real(), folder.path() / name, {});
+    publish(real(), folder.path() / name, ByteView{});
   EXPECT_THAT(real().list(folder.path()), ElementsAre("B", "_", "a10", "a9", "b", "\xc3\xa4"));
 }
 
@@ -137,7 +137,7 @@ TEST(FileSystem, ErrorsNameThePathAndTheReason) {
   EXPECT_THAT(message_of([&] { real().open_read(missing); }),
               ::testing::AllOf(HasSubstr(missing.string()), HasSubstr("No such file")));
   EXPECT_THAT(message_of([&] { real().list(missing); }), HasSubstr(missing.string()));
-  EXPECT_THAT(message_of([&] { publish(real(), missing / "file", {}); }),
+  EXPECT_THAT(message_of([&] { publish(real(), missing / "file", ByteView{}); }),
               HasSubstr(missing.string()));
   EXPECT_THAT(message_of([&] { read_file(real(), folder.path()); }),
               HasSubstr(folder.path().string()));

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +55,11 @@ FileSystem& real_file_system();
 Bytes read_file(FileSystem& fs, const std::filesystem::path& path);
 std::string read_text(FileSystem& fs, const std::filesystem::path& path);
 void publish(FileSystem& fs, const std::filesystem::path& path, ByteView bytes);
+// The same for content that is made while it is written. before_rename runs when all bytes are
+// durable and the file has not got its name yet.
+void publish(FileSystem& fs, const std::filesystem::path& path,
+             const std::function<void(File&)>& write,
+             const std::function<void()>& before_rename = {});
 
 // Removes if it can: for cleaning up after a failure, whose reason must not be hidden by a second.
 void discard(FileSystem& fs, const std::filesystem::path& path) noexcept;
