@@ -197,7 +197,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lockstep::numerics {
 
-const ElementwiseKernels& elementwise_kernels(Isa isa) {
+const ElementwiseKernels& elementwise_kernels([[maybe_unused]] Isa isa) {
   return LOCKSTEP_TABLE(isa, kElementwise, kElementwiseScalar);
 }
 

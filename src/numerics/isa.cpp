@@ -58,8 +58,10 @@ std::vector<Isa> usable_isas() {
   if (has_avx2()) isas.push_back(Isa::kAvx2);
   if (has_avx2() && has_avx512()) isas.push_back(Isa::kAvx512);
   return isas;
-#else
+#elif defined(__aarch64__)
   return {Isa::kScalar, Isa::kNeon};
+#else
+  return {Isa::kScalar};
 #endif
 }
 

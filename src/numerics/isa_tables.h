@@ -13,7 +13,9 @@
   ((isa) == ::lockstep::numerics::Isa::kAvx512 ? N_AVX3::name \
    : (isa) == ::lockstep::numerics::Isa::kAvx2 ? N_AVX2::name \
                                                : (scalar_table))
-#else
+#elif defined(__aarch64__)
 #define LOCKSTEP_TABLE(isa, name, scalar_table) \
   ((isa) == ::lockstep::numerics::Isa::kNeon ? N_NEON::name : (scalar_table))
+#else
+#define LOCKSTEP_TABLE(isa, name, scalar_table) (scalar_table)
 #endif

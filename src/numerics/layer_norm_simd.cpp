@@ -148,7 +148,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lockstep::numerics {
 
-const LayerNormKernels& layer_norm_kernels(Isa isa) {
+const LayerNormKernels& layer_norm_kernels([[maybe_unused]] Isa isa) {
   return LOCKSTEP_TABLE(isa, kLayerNorm, kLayerNormScalar);
 }
 

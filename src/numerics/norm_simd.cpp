@@ -163,7 +163,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lockstep::numerics {
 
-const NormKernels& norm_kernels(Isa isa) {
+const NormKernels& norm_kernels([[maybe_unused]] Isa isa) {
   return LOCKSTEP_TABLE(isa, kNorm, kNormScalar);
 }
 

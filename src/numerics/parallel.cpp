@@ -6,11 +6,8 @@
 #include <string>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
 #include "lockstep/core/error.h"
+#include "numerics/floating_point_mode.h"
 #include "numerics/workers.h"
 
 namespace lockstep::numerics {
@@ -25,20 +22,11 @@ thread_local std::unique_ptr<Workers> workers;
 
 // Throws unless this thread rounds to nearest and keeps subnormals.
 void check_floating_point_mode() {
-#if defined(__x86_64__)
-  const unsigned mode = _mm_getcsr();
-  const bool flush = (mode & 0x8040u) != 0;  // FTZ, DAZ
-  const bool round = (mode & 0x6000u) != 0;
-#else
-  unsigned long mode = 0;
-  asm volatile("mrs %0, fpcr" : "=r"(mode));
-  const bool flush = (mode & ((1ul << 24) | 1ul)) != 0;  // FZ, FIZ
-  const bool round = (mode & (3ul << 22)) != 0;
-#endif
-  if (!flush && !round) return;
+  const FloatingPointMode mode = floating_point_mode();
+  if (!mode.flushes && !mode.rounds_oddly) return;
   throw Error(Code::kEnvironment,
               std::string("a library changed this thread's floating-point mode: ") +
-                  (flush ? "subnormal numbers are flushed to zero" : "not rounding to nearest"),
+                  (mode.flushes ? "subnormal numbers are flushed to zero" : "not rounding to nearest"),
               "find the library that does so (fast-math start-up code, say) and leave it out");
 }
 

@@ -70,7 +70,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lockstep::numerics {
 
-const ReduceKernels& reduce_kernels(Isa isa) {
+const ReduceKernels& reduce_kernels([[maybe_unused]] Isa isa) {
   return LOCKSTEP_TABLE(isa, kReduce, kReduceScalar);
 }
 

@@ -152,12 +152,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lockstep::numerics {
 
-const TileKernels& tile_kernels(Isa isa) {
-#if defined(__x86_64__)
-  return LOCKSTEP_TABLE(isa, kTileKernels, N_AVX2::kTileKernels);
-#else
-  return LOCKSTEP_TABLE(isa, kTileKernels, N_NEON::kTileKernels);
-#endif
+const TileKernels& tile_kernels([[maybe_unused]] Isa isa) {
+  return LOCKSTEP_TABLE(isa, kTileKernels, HWY_STATIC_DISPATCH(kTileKernels));
 }
 
 }  // namespace lockstep::numerics

@@ -1,5 +1,6 @@
-// Highway, set up for us: AVX2 and AVX-512 on x86-64 (NEON on aarch64), every target with a native
-// FMA. (The `scalar` implementation is plain C++ in *_scalar.cpp.)
+// Highway, set up for us: AVX2 and AVX-512 on x86-64, NEON on aarch64, every target with a native
+// FMA. (The `scalar` implementation is plain C++ in *_scalar.cpp; other architectures have no
+// more.)
 //
 // A *_simd.cpp starts:
 //   #undef HWY_TARGET_INCLUDE
@@ -19,6 +20,11 @@
 #define HWY_BASELINE_TARGETS HWY_AVX2
 // Newer AVX-512 targets: nothing of ours needs them.
 #define HWY_DISABLED_TARGETS (HWY_AVX3_DL | (HWY_AVX3_DL >> 1) | (HWY_AVX3_DL >> 2))
+#elif defined(__aarch64__)
+// SVE vectors have no size at compile time: they cannot be elements of arrays or members.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#else
+#define HWY_BROKEN_EMU128 0  // by a bug of GCC; never called here
 #endif
 #endif
 #include "hwy/foreach_target.h"
@@ -26,6 +32,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::numerics::HWY_NAMESPACE {
-static_assert(HWY_NATIVE_FMA, "MulAdd must be one rounding on every target");
+static_assert(HWY_NATIVE_FMA || HWY_TARGET == HWY_EMU128,  // the latter is compiled, never called
+              "MulAdd must be one rounding on every target");
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -95,7 +95,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lockstep::numerics {
 
-const SoftmaxKernels& softmax_kernels(Isa isa) {
+const SoftmaxKernels& softmax_kernels([[maybe_unused]] Isa isa) {
   return LOCKSTEP_TABLE(isa, kSoftmax, kSoftmaxScalar);
 }
 

@@ -79,7 +79,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lockstep::numerics {
 
-const UpdateKernels& update_kernels(Isa isa) {
+const UpdateKernels& update_kernels([[maybe_unused]] Isa isa) {
   return LOCKSTEP_TABLE(isa, kUpdate, kUpdateScalar);
 }
 

@@ -9,7 +9,7 @@ constexpr int kSpins = 2000;
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
-#else
+#elif defined(__aarch64__)
   asm volatile("yield");
 #endif
 }

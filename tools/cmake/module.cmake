@@ -1,3 +1,5 @@
+get_filename_component(LOCKSTEP_ROOT ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
+
 # lockstep_module(<folder> USES <folders> PRIVATE|PUBLIC_LIBS <targets> SOURCES <files>)
 # A static library lockstep_<folder> (alias lockstep::<folder>) of src/<folder> with the public
 # headers in include/lockstep/<folder>. USES lists the lower folders it may include; the list is
@@ -6,7 +8,7 @@ function(lockstep_module folder)
   cmake_parse_arguments(arg "TORCH" "" "USES;PUBLIC_LIBS;PRIVATE_LIBS;SOURCES" ${ARGN})
   add_library(lockstep_${folder} STATIC ${arg_SOURCES})
   add_library(lockstep::${folder} ALIAS lockstep_${folder})
-  target_include_directories(lockstep_${folder} PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(lockstep_${folder} PUBLIC ${LOCKSTEP_ROOT}/include PRIVATE ${LOCKSTEP_ROOT}/src)
   target_link_libraries(lockstep_${folder} PUBLIC lockstep_flags ${arg_PUBLIC_LIBS} PRIVATE lockstep_warnings ${arg_PRIVATE_LIBS})
   foreach(used ${arg_USES})
     target_link_libraries(lockstep_${folder} PUBLIC lockstep_${used})
@@ -26,7 +28,7 @@ function(lockstep_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} lockstep_warnings GTest::gtest_main rapidcheck rapidcheck_gtest)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${LOCKSTEP_ROOT}/tests)
   if(arg_TORCH)
     lockstep_reuse_torch_pch(${name})
   endif()

@@ -1,0 +1,187 @@
+#include <string>
+
+#include "conformance/document.h"
+#include "lockstep/numerics/elementwise.h"
+
+namespace lockstep::conformance {
+namespace {
+
+using namespace lockstep::numerics;
+
+struct Named {
+  const char* name;
+  Unary op;
+};
+constexpr Named kUnary[] = {
+    {"exp", Unary::kExp},         {"log", Unary::kLog},     {"sin", Unary::kSin},
+    {"cos", Unary::kCos},         {"tanh", Unary::kTanh},   {"erf", Unary::kErf},
+    {"sqrt", Unary::kSqrt},       {"rsqrt", Unary::kRsqrt}, {"negate", Unary::kNegate},
+    {"square", Unary::kSquare},   {"abs", Unary::kAbs},     {"relu", Unary::kRelu},
+    {"sigmoid", Unary::kSigmoid}, {"silu", Unary::kSilu},   {"softplus", Unary::kSoftplus},
+    {"gelu", Unary::kGelu}};
+
+constexpr Make kMakes[] = {Make::kBits, Make::kWide, Make::kSpecials};
+constexpr float kSlope = 0x1.99999ap-3f;
+
+std::int64_t elements(Make make) {
+  return make == Make::kSpecials ? static_cast<std::int64_t>(specials().size()) : 1021;
+}
+
+void add_unary(Json& cases, Make make) {
+  const std::int64_t n = elements(make);
+  for (const Named& f : kUnary) {
+    Case c(cases, f.name, name(make));
+    const Floats x = c.input("x", make, {n});
+    Floats y(x.size());
+    unary(f.op, n, x.data(), y.data());
+    c.output("y", y);
+  }
+  Case c(cases, "leaky_relu", name(make));
+  const float slope = c.parameter("slope", kSlope);
+  const Floats x = c.input("x", make, {n});
+  Floats y(x.size());
+  leaky_relu(n, slope, x.data(), y.data());
+  c.output("y", y);
+}
+
+void add_unary_backward(Json& cases, Make make) {
+  const std::int64_t n = elements(make);
+  for (const Named& f : kUnary) {
+    Case c(cases, std::string(f.name) + "_backward", name(make));
+    const Floats x = c.input("x", make, {n});
+    const Floats dy = c.input("dy", Make::kSparse, {n});
+    Floats dx(x.size());
+    unary_backward(f.op, n, x.data(), dy.data(), dx.data());
+    c.output("dx", dx);
+  }
+  Case c(cases, "leaky_relu_backward", name(make));
+  const float slope = c.parameter("slope", kSlope);
+  const Floats x = c.input("x", make, {n});
+  const Floats dy = c.input("dy", Make::kSparse, {n});
+  Floats dx(x.size());
+  leaky_relu_backward(n, slope, x.data(), dy.data(), dx.data());
+  c.output("dx", dx);
+}
+
+void add_binary(Json& cases) {
+  constexpr std::pair<const char*, Binary> kBinary[] = {{"add", Binary::kAdd},
+                                                        {"subtract", Binary::kSubtract},
+                                                        {"multiply", Binary::kMultiply},
+                                                        {"divide", Binary::kDivide}};
+  for (const auto& [operation, op] : kBinary) {
+    {
+      Case c(cases, operation, "bits");
+      const Floats a = c.input("a", Make::kBits, {4093}), b = c.input("b", Make::kBits, {4093});
+      Floats y(a.size());
+      binary(op, 4093, a.data(), b.data(), y.data());
+      c.output("y", y);
+    }
+    Case c(cases, operation, "every pair of specials");
+    const auto k = static_cast<std::int64_t>(specials().size());
+    const Floats a = c.each("a", k), b = c.input("b", Make::kSpecials, {k * k});
+    Floats y(a.size());
+    binary(op, k * k, a.data(), b.data(), y.data());
+    c.output("y", y);
+  }
+}
+
+void add_scaled(Json& cases, Make make) {
+  const std::int64_t n = elements(make);
+  {
+    Case c(cases, "scale", name(make));
+    const float factor = c.parameter("factor", 0x1.555556p-2f);
+    const Floats x = c.input("x", make, {n});
+    Floats y(x.size());
+    scale(n, factor, x.data(), y.data());
+    c.output("out", y);
+  }
+  {
+    Case c(cases, "scale_add", name(make));
+    const float factor = c.parameter("factor", -0x1.99999ap-4f);
+    const Floats x = c.input("x", make, {n}), y = c.input("y", Make::kSparse, {n});
+    Floats out(x.size());
+    scale_add(n, factor, x.data(), y.data(), out.data());
+    c.output("out", out);
+  }
+  {
+    Case c(cases, "combine", name(make));
+    const float a = c.parameter("a", 0x1.fae148p-1f), b = c.parameter("b", -0x1.99999ap-3f);
+    const Floats x = c.input("x", make, {n}), y = c.input("y", Make::kSparse, {n});
+    Floats out(x.size());
+    combine(n, a, x.data(), b, y.data(), out.data());
+    c.output("out", out);
+  }
+  Case c(cases, "clamp", name(make));
+  const float low = c.parameter("low", -1.0f), high = c.parameter("high", 0x1.8p0f);
+  const Floats x = c.input("x", make, {n});
+  Floats out(x.size());
+  clamp(n, low, high, x.data(), out.data());
+  c.output("out", out);
+}
+
+void add_rows(Json& cases) {
+  {
+    Case c(cases, "add_row_vector", "13 x 37");
+    const Floats x = c.input("x", Make::kSparse, {13, 37}), v = c.input("v", Make::kSparse, {37});
+    Floats out(x.size());
+    add_row_vector(13, 37, x.data(), v.data(), out.data());
+    c.output("out", out);
+  }
+  {
+    Case c(cases, "scale_rows", "13 x 37");
+    const Floats x = c.input("x", Make::kSparse, {13, 37}), v = c.input("v", Make::kSparse, {13});
+    Floats out(x.size());
+    scale_rows(13, 37, x.data(), v.data(), out.data());
+    c.output("out", out);
+  }
+  Case c(cases, "add_channel_bias", "3 x 5 x 19");
+  const Floats x = c.input("x", Make::kSparse, {3, 5, 19}),
+               v = c.input("v", Make::kSparse, {3, 19});
+  Floats out(x.size());
+  add_channel_bias(3, 5, 19, x.data(), v.data(), out.data());
+  c.output("out", out);
+}
+
+void add_bytes(Json& cases) {
+  {
+    Case c(cases, "from_bytes", "every byte");
+    const auto x = c.bytes("x", 256);
+    Floats out(256);
+    from_bytes(256, x.data(), out.data());
+    c.output("out", out);
+  }
+  for (const Make make : {Make::kUnit, Make::kWide, Make::kSpecials}) {
+    Case c(cases, "to_bytes", name(make));
+    const std::int64_t n = elements(make);
+    const Floats x = c.input("x", make, {n});
+    std::vector<std::uint8_t> out(x.size());
+    to_bytes(n, x.data(), out.data());
+    c.output("out", out);
+  }
+  // Where the value before cutting is next to an integer.
+  Case c(cases, "to_bytes", "borders of bytes");
+  const Floats x = c.literal(
+      "x", {0xbf800000, 0xbf7f7f7f, 0xbf7efefe, 0xbf7efeff, 0xbb808081, 0xbb808080, 0x3b808081,
+            0x3b808080, 0x3c008081, 0x3f7efeff, 0x3f7f7f7f, 0x3f7f7f80, 0x3f7fffff, 0x3f800000});
+  std::vector<std::uint8_t> out(x.size());
+  to_bytes(static_cast<std::int64_t>(x.size()), x.data(), out.data());
+  c.output("out", out);
+}
+
+}  // namespace
+
+void add_function_cases(Json& cases) {
+  for (const Make make : kMakes) {
+    add_unary(cases, make);
+    add_unary_backward(cases, make);
+  }
+}
+
+void add_elementwise_cases(Json& cases) {
+  add_binary(cases);
+  for (const Make make : kMakes) add_scaled(cases, make);
+  add_rows(cases);
+  add_bytes(cases);
+}
+
+}  // namespace lockstep::conformance

@@ -1,0 +1,49 @@
+#include "conformance/document.h"
+#include "lockstep/numerics/update.h"
+
+namespace lockstep::conformance {
+
+using namespace lockstep::numerics;
+
+void add_update_cases(Json& cases) {
+  constexpr std::int64_t n = 1021;
+  {
+    Case c(cases, "adamw", "one step");
+    AdamW s{};
+    s.beta1 = c.parameter("beta1", 0x1.ccccccp-1f);
+    s.one_minus_beta1 = c.parameter("one_minus_beta1", 0x1.99999ap-4f);
+    s.beta2 = c.parameter("beta2", 0x1.ff7ceep-1f);
+    s.one_minus_beta2 = c.parameter("one_minus_beta2", 0x1.0624dep-10f);
+    s.eps = c.parameter("eps", 0x1.5798eep-27f);
+    s.step_size = c.parameter("step_size", 0x1.9p-7f);
+    s.inv_sqrt_bias2 = c.parameter("inv_sqrt_bias2", 0x1.5p3f);
+    s.decay = c.parameter("decay", 0x1.fffffp-1f);
+    const Floats g = c.input("g", Make::kSparse, {n});
+    Floats p = c.input("p", Make::kWide, {n}), m = c.input("m", Make::kWide, {n});
+    Floats v = c.input("v", Make::kPositive, {n});
+    adamw(s, n, g.data(), p.data(), m.data(), v.data());
+    c.output("p", p);
+    c.output("m", m);
+    c.output("v", v);
+  }
+  {
+    Case c(cases, "sgd", "one step");
+    Sgd s{};
+    s.lr = c.parameter("lr", 0x1.99999ap-4f);
+    s.momentum = c.parameter("momentum", 0x1.ccccccp-1f);
+    s.weight_decay = c.parameter("weight_decay", 0x1.47ae14p-7f);
+    const Floats g = c.input("g", Make::kSparse, {n});
+    Floats p = c.input("p", Make::kWide, {n}), u = c.input("u", Make::kSparse, {n});
+    sgd(s, n, g.data(), p.data(), u.data());
+    c.output("p", p);
+    c.output("u", u);
+  }
+  Case c(cases, "ema", "one step");
+  const float one_minus_decay = c.parameter("one_minus_decay", 0x1.0624dep-10f);
+  const Floats p = c.input("p", Make::kSparse, {n});
+  Floats e = c.input("e", Make::kWide, {n});
+  ema(one_minus_decay, n, p.data(), e.data());
+  c.output("e", e);
+}
+
+}  // namespace lockstep::conformance
