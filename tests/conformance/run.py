@@ -2,6 +2,7 @@
 
 run.py JSON PROGRAM [ARGUMENT]...         on this machine
 run.py JSON --cross MACHINE BUILD_FOLDER  built for another architecture, under qemu-user
+run.py JSON --avx512 BUILD_FOLDER         on an emulated CPU with AVX-512, under Bochs
 """
 
 import json
@@ -9,9 +10,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
 CANNOT_RUN_HERE = 4
+
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
+from support import bochs  # noqa: E402
 
 
 def not_proved(why):
@@ -20,17 +26,39 @@ def not_proved(why):
 
 
 def build_for(machine, folder):
-    """The command that runs the program built for `machine`."""
-    compiler, emulator = f"{machine}-linux-gnu-g++", f"qemu-{machine}"
-    for tool in (compiler, emulator):
-        if not shutil.which(tool):
-            not_proved(f"conformance on {machine}: no {tool} here")
+    """The program, built for `machine`."""
+    compiler = f"{machine}-linux-gnu-g++"
+    if not shutil.which(compiler):
+        not_proved(f"conformance on {machine}: no {compiler} here")
     configure = ["cmake", "-G", "Ninja", "-S", os.path.join(HERE, "cross"), "-B", folder, f"-DMACHINE={machine}"]
     if shutil.which("ccache"):
         configure.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
     for command in (configure, ["cmake", "--build", folder]):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return [emulator, os.path.join(folder, "bin", "conformance")]
+    return os.path.join(folder, "bin", "conformance")
+
+
+def run(command):
+    """Exit status, output."""
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode == CANNOT_RUN_HERE:
+        not_proved(done.stderr.decode().strip())
+    return done.returncode, done.stdout + done.stderr
+
+
+def run_elsewhere(machine, folder):
+    emulator = f"qemu-{machine}"
+    if not shutil.which(emulator):
+        not_proved(f"conformance on {machine}: no {emulator} here")
+    return run([emulator, build_for(machine, folder)])
+
+
+def run_avx512(folder):
+    if lacks := bochs.missing(SOURCE):
+        not_proved(f"conformance with AVX-512 under emulation: no {', '.join(lacks)} here")
+    program = build_for("x86_64", folder)
+    with tempfile.TemporaryDirectory(prefix="lockstep-bochs-") as machine:
+        return bochs.run(SOURCE, {"conformance": program}, "/conformance --isa avx512", machine)
 
 
 def different_cases(expected, printed):
@@ -46,17 +74,18 @@ def different_cases(expected, printed):
 def main():
     path, *command = sys.argv[1:]
     if command[0] == "--cross":
-        command = build_for(*command[1:])
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode == CANNOT_RUN_HERE:
-        not_proved(done.stderr.decode().strip())
-    if done.returncode != 0:
-        sys.exit(f"{command[0]} exited with {done.returncode}: {done.stderr.decode()}")
+        status, printed = run_elsewhere(*command[1:])
+    elif command[0] == "--avx512":
+        status, printed = run_avx512(*command[1:])
+    else:
+        status, printed = run(command)
+    if status != 0:
+        sys.exit(f"the conformance program exited with {status}: {printed.decode(errors='replace')}")
     with open(path, "rb") as file:
         expected = file.read()
-    if done.stdout == expected:
+    if printed == expected:
         return
-    names = different_cases(json.loads(expected), json.loads(done.stdout))
+    names = different_cases(json.loads(expected), json.loads(printed))
     sys.exit("\n".join([f"{len(names)} cases differ from {path}:", *names[:40]]))
 
 
