@@ -3,3 +3,12 @@ set(CONFORMANCE_SOURCES
   main.cpp vectors.cpp sha256.cpp document.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp
   cases_chain.cpp cases_conv.cpp cases_norm.cpp cases_update.cpp)
 list(TRANSFORM CONFORMANCE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+
+function(lockstep_conformance_programs)  # with these further libraries
+  add_executable(conformance ${CONFORMANCE_SOURCES})
+  add_executable(functions_sum ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/functions_sum.cpp)
+  foreach(program conformance functions_sum)
+    target_link_libraries(${program} PRIVATE lockstep::numerics lockstep_warnings ${ARGN})
+    target_include_directories(${program} PRIVATE ${LOCKSTEP_ROOT}/tests)
+  endforeach()
+endfunction()
