@@ -14,3 +14,10 @@ target_compile_options(lockstep_flags INTERFACE -ffp-contract=off)
 # Warnings are errors for our own targets only.
 add_library(lockstep_warnings INTERFACE)
 target_compile_options(lockstep_warnings INTERFACE -Wall -Wextra -Wshadow -Wpedantic -Werror -fvisibility=hidden)
+
+# Presets `address` and `thread`: what GCC's sanitizers watch. LibTorch and HDF5 are not built with them.
+set(LOCKSTEP_SANITIZE "" CACHE STRING "for -fsanitize=")
+if(LOCKSTEP_SANITIZE)
+  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+endif()
