@@ -1,6 +1,7 @@
-"""floats.py against exact rational arithmetic, on operands chosen to meet the middles between numbers; the functions on
-arguments where rounding a correctly rounded binary64 value again goes wrong; Random123's known answers for Philox.
+"""floats.py against exact rational arithmetic, on operands chosen to meet the middles between numbers; exp and log
+against Python's decimals, functions where the nearest binary64 number rounds wrongly; known answers for Philox.
 """
+import decimal
 import math
 import struct
 import sys
@@ -75,7 +76,22 @@ def check_arithmetic(problems):
 
 # a, b, c: the rounded sum; binary64 rounded again gives another.
 FUSED = ((0x3F800001, 0x337FFFFE, 0x3F800001, 0x3F800001), (0x60918E00, 0x5E612000, 0xDD800000, 0x7F7FFFFF))
-HARD = {}
+# argument:result, where the nearest binary64 number is the middle of two binary32 numbers and the even one is wrong.
+HARD = {"log": "3c413d3a:c08e158f 41178feb:400fe5e7 4c5d65a5:418f034b 65d890d3:4254d1f9 6f31a8ec:42845a89",
+        "sin": "46199998:beb1fa5d c6199998:3eb1fa5d",
+        "cos": "5f18b878:3f7f14bb 6115cb11:3f78142f"}
+
+
+def check_decimal(problems):
+    """exp and log, whose correctly rounded decimals Python has too."""
+    context = decimal.Context(prec=60, Emin=-999, Emax=999)
+    for i in range(2000):
+        x = abs(vectors.wide(vectors.word(2, i))) if i % 2 else abs(value(vectors.word(3, i) & 0x7F7FFFFF))
+        if x and not nearest(Fraction(context.ln(decimal.Decimal(x))), functions.log(x)):
+            problems.append(f"log {x.hex()}")
+        y = math.copysign(x, 1 - i % 3)
+        if -103.0 < y < 88.0 and not nearest(Fraction(context.exp(decimal.Decimal(y))), functions.exp(y)):
+            problems.append(f"exp {y.hex()}")
 
 
 def check_twice_rounded(problems):
@@ -99,6 +115,7 @@ PHILOX = (((0, 0), (0, 0, 0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8
 def main():
     problems = []
     check_arithmetic(problems)
+    check_decimal(problems)
     check_twice_rounded(problems)
     problems += [f"philox {key}" for key, counter, words in PHILOX if philox.words(key, counter) != words]
     for problem in problems[:20]:
