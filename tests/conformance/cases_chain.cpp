@@ -39,6 +39,16 @@ void add_row_sums(Json& cases, std::int64_t rows, std::int64_t cols, Make make) 
   c.output("out", out);
 }
 
+// Chains of one product: is it added to +0, is a factor of zero left out?
+void add_pair_dots(Json& cases) {
+  Case c(cases, "row_dots", "every pair of specials");
+  const auto k = static_cast<std::int64_t>(specials().size());
+  const Floats a = c.each("a", k, {k * k, 1}), b = c.input("b", Make::kSpecials, {k * k, 1});
+  Floats out(a.size());
+  row_dots(k * k, 1, a.data(), b.data(), out.data());
+  c.output("out", out);
+}
+
 void add_spatial_and_tiles(Json& cases) {
   for (const std::int64_t spatial : {1, 9, 600}) {
     Case c(cases, "spatial_sums", "2 x " + by(spatial, 19));
@@ -99,14 +109,14 @@ struct Product {
   const char* what;
   std::int64_t batch, m, n, depth;
   bool bias;
-  Make a;
+  Make a, bias_values = Make::kWide;
 };
 
 void add_gemm(Json& cases, const Product& p) {
   Case c(cases, "matrix_product", p.what);
   const Floats a = c.input("a", p.a, {p.batch, p.m, p.depth});
   const Floats b = c.input("b", Make::kWide, {p.batch, p.depth, p.n});
-  const Floats bias = p.bias ? c.input("bias", Make::kWide, {p.n}) : Floats{};
+  const Floats bias = p.bias ? c.input("bias", p.bias_values, {p.n}) : Floats{};
   Floats out(static_cast<std::size_t>(p.batch * p.m * p.n));
   gemm(p.batch, p.m, p.n, p.depth, {a.data(), p.depth, 1, p.m * p.depth},
        {b.data(), p.n, 1, p.depth * p.n}, p.bias ? bias.data() : nullptr,
@@ -133,11 +143,13 @@ void add_softmax(Json& cases, std::int64_t rows, std::int64_t cols, Make make) {
   c.output("dx", dx);
 }
 
-void add_upsample(Json& cases, std::int64_t h, std::int64_t w, std::int64_t oh, std::int64_t ow) {
-  const std::string what = by(h, w) + " to " + by(oh, ow);
+void add_upsample(Json& cases, std::int64_t h, std::int64_t w, std::int64_t oh, std::int64_t ow,
+                  Make make = Make::kSparse) {
+  const std::string what =
+      by(h, w) + " to " + by(oh, ow) + (make == Make::kSpecials ? ", special values" : "");
   {
     Case c(cases, "upsample_nearest", what);
-    const Floats x = c.input("x", Make::kSparse, {2, h, w, 5});
+    const Floats x = c.input("x", make, {2, h, w, 5});
     c.parameter("size", Shape{oh, ow});
     Floats y(static_cast<std::size_t>(2 * oh * ow * 5));
     upsample_nearest(2, h, w, 5, oh, ow, x.data(), y.data());
@@ -145,7 +157,7 @@ void add_upsample(Json& cases, std::int64_t h, std::int64_t w, std::int64_t oh, 
   }
   Case c(cases, "upsample_nearest_backward", what);
   c.parameter("size", Shape{h, w});
-  const Floats dy = c.input("dy", Make::kSparse, {2, oh, ow, 5});
+  const Floats dy = c.input("dy", make, {2, oh, ow, 5});
   Floats dx(static_cast<std::size_t>(2 * h * w * 5));
   upsample_nearest_backward(2, h, w, 5, oh, ow, dy.data(), dx.data());
   c.output("dx", dx);
@@ -157,6 +169,8 @@ void add_chain_cases(Json& cases) {
   for (const std::int64_t cols : {1, 17, 512, 513, 1100}) add_row_sums(cases, 5, cols, Make::kWide);
   add_row_sums(cases, 37, 3, Make::kSparse);
   add_row_sums(cases, 16, 3, Make::kSpecials);
+  add_row_sums(cases, 46, 1, Make::kSpecials);
+  add_pair_dots(cases);
   add_spatial_and_tiles(cases);
   add_lane_sums(cases, 1, {1}, 3, 37);
   add_lane_sums(cases, 2, {3, 1}, 5, 19);
@@ -166,6 +180,8 @@ void add_chain_cases(Json& cases) {
   add_gemm(cases, {"3 batches of 5 x 9 by 9 x 20", 3, 5, 20, 9, false, Make::kWide});
   add_gemm(cases, {"9 x 1100 by 1100 x 18, bias", 1, 9, 18, 1100, true, Make::kWide});
   add_gemm(cases, {"4 x 0 by 0 x 6, bias", 1, 4, 6, 0, true, Make::kWide});
+  add_gemm(cases, {"4 x 0 by 0 x 46, bias of special values", 1, 4, 46, 0, true, Make::kWide,
+                   Make::kSpecials});
   add_gemm(cases, {"special values", 1, 16, 18, 3, false, Make::kSpecials});
   add_softmax(cases, 7, 1, Make::kWide);
   add_softmax(cases, 5, 49, Make::kUnit);
@@ -173,6 +189,8 @@ void add_chain_cases(Json& cases) {
   add_softmax(cases, 16, 3, Make::kSpecials);
   add_upsample(cases, 3, 4, 6, 8);
   add_upsample(cases, 5, 3, 7, 11);
+  add_upsample(cases, 1, 1, 23, 27);  // a chain longer than a block
+  add_upsample(cases, 5, 3, 5, 3, Make::kSpecials);
 }
 
 }  // namespace lockstep::conformance

@@ -10,7 +10,7 @@ struct Layer {
   const char* what;
   ConvShape s;
   LaneBlocks lanes;
-  Make x = Make::kWide;
+  Make x = Make::kWide, w = Make::kWide, dy = Make::kSparse;
 };
 
 void describe(Case& c, const ConvShape& s) {
@@ -26,7 +26,7 @@ void add_layer(Json& cases, const Layer& layer) {
   {
     Case c(cases, "convolution", layer.what);
     describe(c, s);
-    const Floats x = c.input("x", layer.x, image), w = c.input("w", Make::kWide, weights);
+    const Floats x = c.input("x", layer.x, image), w = c.input("w", layer.w, weights);
     const Floats bias = c.input("bias", Make::kWide, {s.out});
     Floats y(static_cast<std::size_t>(count(result)));
     conv2d(s, x.data(), w.data(), bias.data(), y.data());
@@ -36,7 +36,7 @@ void add_layer(Json& cases, const Layer& layer) {
     Case c(cases, "convolution_input_grad", layer.what);
     describe(c, s);
     c.parameter("size", Shape{s.h, s.w});
-    const Floats dy = c.input("dy", layer.x, result), w = c.input("w", Make::kWide, weights);
+    const Floats dy = c.input("dy", layer.x, result), w = c.input("w", layer.w, weights);
     Floats dx(static_cast<std::size_t>(count(image)));
     conv2d_input_grad(s, dy.data(), w.data(), nullptr, dx.data());
     c.output("dx", dx);
@@ -46,7 +46,7 @@ void add_layer(Json& cases, const Layer& layer) {
   c.parameter("kernel", Shape{s.kh, s.kw});
   c.parameter("samples_per_lane", layer.lanes.samples_per_lane);
   c.parameter("lanes_of_partials", layer.lanes.lanes);
-  const Floats x = c.input("x", layer.x, image), dy = c.input("dy", Make::kSparse, result);
+  const Floats x = c.input("x", layer.x, image), dy = c.input("dy", layer.dy, result);
   Floats dw(static_cast<std::size_t>(layer.lanes.partials() * count(weights)));
   conv2d_weight_grad(s, layer.lanes, x.data(), dy.data(), dw.data());
   c.output("dw", dw);
@@ -78,6 +78,18 @@ void add_conv_cases(Json& cases) {
       {"special values",
        {.n = 1, .h = 6, .w = 4, .in = 2, .out = 9, .kh = 3, .kw = 3, .pad = 1},
        {1, {1}},
+       Make::kSpecials},
+      {"4 x 4, stride 2, special weights and gradients",
+       {.n = 1, .h = 6, .w = 8, .in = 3, .out = 5, .kh = 4, .kw = 4, .stride = 2, .pad = 1},
+       {1, {1}},
+       Make::kWide,
+       Make::kSpecials,
+       Make::kSpecials},
+      {"3 x 3, stride 2, special weights and gradients",
+       {.n = 1, .h = 5, .w = 6, .in = 3, .out = 5, .kh = 3, .kw = 3, .stride = 2, .pad = 1},
+       {1, {1}},
+       Make::kWide,
+       Make::kSpecials,
        Make::kSpecials}};
   for (const Layer& layer : layers) add_layer(cases, layer);
 

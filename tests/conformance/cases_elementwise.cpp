@@ -160,12 +160,48 @@ void add_bytes(Json& cases) {
   }
   // Where the value before cutting is next to an integer.
   Case c(cases, "to_bytes", "borders of bytes");
-  const Floats x = c.literal(
-      "x", {0xbf800000, 0xbf7f7f7f, 0xbf7efefe, 0xbf7efeff, 0xbb808081, 0xbb808080, 0x3b808081,
-            0x3b808080, 0x3c008081, 0x3f7efeff, 0x3f7f7f7f, 0x3f7f7f80, 0x3f7fffff, 0x3f800000});
+  const Floats x = c.literal("x", {0xbf800000, 0xbf7f7f7f, 0xbf7efefe, 0xbf7efeff, 0xbb808081,
+                                   0xbb808080, 0x3b808081, 0x3b808080, 0x3c008081, 0x3f7efeff,
+                                   0x3f7f7f7f, 0x3f7f7f80, 0x3f7fffff, 0x3f800000, 0xbf7cfcfd});
   std::vector<std::uint8_t> out(x.size());
   to_bytes(static_cast<std::int64_t>(x.size()), x.data(), out.data());
   c.output("out", out);
+}
+
+// Results that come out wrong when a product is rounded before the sum, or to binary64 first.
+void add_rounded_twice(Json& cases) {
+  struct Sum {
+    const char* what;
+    float factor;
+    std::vector<std::uint32_t> x, y;
+  };
+  const Sum sums[] = {
+      {"beside a middle", 0x1.000002p0f, {0x337ffffe, 0xb37ffffe}, {0x3f800001, 0xbf800001}},
+      {"beside the overflow", 0x1.231cp66f, {0x5e612000, 0xde612000}, {0xdd800000, 0x5d800000}}};
+  for (const Sum& sum : sums) {
+    Case c(cases, "scale_add", sum.what);
+    const float factor = c.parameter("factor", sum.factor);
+    const Floats x = c.literal("x", sum.x), y = c.literal("y", sum.y);
+    Floats out(2);
+    scale_add(2, factor, x.data(), y.data(), out.data());
+    c.output("out", out);
+  }
+  struct Hard {
+    const char* function;
+    Unary op;
+    std::vector<std::uint32_t> x;
+  };
+  const Hard functions[] = {
+      {"log", Unary::kLog, {0x3c413d3a, 0x41178feb, 0x4c5d65a5, 0x65d890d3, 0x6f31a8ec}},
+      {"sin", Unary::kSin, {0x46199998, 0xc6199998}},
+      {"cos", Unary::kCos, {0x5f18b878, 0x6115cb11}}};
+  for (const Hard& hard : functions) {
+    Case c(cases, hard.function, "beside a middle");
+    const Floats x = c.literal("x", hard.x);
+    Floats y(x.size());
+    unary(hard.op, static_cast<std::int64_t>(x.size()), x.data(), y.data());
+    c.output("y", y);
+  }
 }
 
 }  // namespace
@@ -182,6 +218,7 @@ void add_elementwise_cases(Json& cases) {
   for (const Make make : kMakes) add_scaled(cases, make);
   add_rows(cases);
   add_bytes(cases);
+  add_rounded_twice(cases);
 }
 
 }  // namespace lockstep::conformance

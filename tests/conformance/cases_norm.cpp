@@ -177,6 +177,7 @@ void add_norm_cases(Json& cases) {
     add_group_norm(cases, {.n = 3, .spatial = 9, .c = 24, .groups = 4, .activation = a},
                    {1, {2, 1}});
     add_group_norm(cases, {.n = 2, .spatial = 530, .c = 6, .groups = 2, .activation = a}, {2, {1}});
+    add_group_norm(cases, {.n = 10, .spatial = 4, .c = 8, .groups = 2, .activation = a}, {5, {2}});
     add_group_norm(cases, {.n = 4, .spatial = 1, .c = 5, .groups = 5, .activation = a}, {2, {2}});
   }
   add_layer_norm(cases, 12, 37, {2, {2, 1}}, 2, true);

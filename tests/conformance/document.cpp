@@ -81,13 +81,16 @@ Floats Case::input(const std::string& key, Make make, const Shape& shape) {
   return values;
 }
 
-Floats Case::each(const std::string& key, std::int64_t times) {
+Floats Case::each(const std::string& key, std::int64_t times, const Shape& shape) {
+  const Shape flat = {static_cast<std::int64_t>(specials().size()) * times};
   Floats values;
   for (const std::uint32_t bits : specials()) {
     for (std::int64_t i = 0; i < times; ++i) values.push_back(std::bit_cast<float>(bits));
   }
-  case_["inputs"][key] = {
-      {"type", "f32"}, {"shape", {values.size()}}, {"make", "specials"}, {"each", times}};
+  case_["inputs"][key] = {{"type", "f32"},
+                          {"shape", shape.empty() ? flat : shape},
+                          {"make", "specials"},
+                          {"each", times}};
   return values;
 }
 

@@ -44,7 +44,8 @@ class Case {
   double parameter(const std::string& key, double value);
 
   Floats input(const std::string& key, Make make, const Shape& shape);
-  Floats each(const std::string& key, std::int64_t times);  // specials, each `times` in a row
+  // Specials, each `times` in a row. shape: if not one dimension.
+  Floats each(const std::string& key, std::int64_t times, const Shape& shape = {});
   Floats literal(const std::string& key, const std::vector<std::uint32_t>& bits);
   Doubles input64(const std::string& key, double scale, std::int64_t n);
   Doubles literal64(const std::string& key, const Doubles& values);
