@@ -130,8 +130,10 @@ TEST(HostileFile, IsRefusedIfItsBytesAreOutsideOrOverOthers) {
   EXPECT_THAT(Victim().change(offset, whole.image.size()).refusal(), HasSubstr("x.h5: /first"));
   EXPECT_THAT(Victim().change(offset, ~std::uint64_t{0} - 100).refusal(),
               HasSubstr("x.h5: /first"));
-  EXPECT_THAT(Victim().change(offset, whole.second.offset).refusal(), HasSubstr("lies over"));
-  EXPECT_THAT(Victim().change(offset, whole.second.offset - 8).refusal(), HasSubstr("lies over"));
+  EXPECT_THAT(Victim().change(offset, whole.second.offset).refusal(),
+              HasSubstr("not what its contents give"));
+  EXPECT_THAT(Victim().change(offset, whole.second.offset - 8).refusal(),
+              HasSubstr("not what its contents give"));
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ SPECS = [  # path, type, shape: those of some_file.h
     ("/state/model/conv.weight", "<f4", (32, 3, 5, 7)),
     ("/state/model/conv.bias", "<f4", (32,)),
     ("/state/cursor", "<i8", ()),
-    ("/images", "u1", (3, 28, 28, 1)),
     ("/state/optimizer/step", "<i8", (2,)),
+    ("/images", "u1", (3, 28, 28, 1)),
 ] + [(f"/many/tensor{20 - i}", "<f4", (1000 + i,)) for i in range(20)]
 ATTRIBUTES = {"format": b"lockstep test", "step": 500}
 TYPES = {"<f4": h5t.IEEE_F32LE, "<i8": h5t.STD_I64LE, "u1": h5t.STD_U8LE}
