@@ -27,8 +27,7 @@ class Reader {
   // data sets. Everything is checked here, at once.
   Reader(ByteView image, std::string name, Code failure = Code::kCorrupt);
 
-  // In file order (creation order, depth first): the specs that the file was written with, if no
-  // group was left and entered again.
+  // The specs that the file was written with, in order.
   const std::vector<DatasetSpec>& datasets() const { return datasets_; }
   const std::vector<Extent>& extents() const { return extents_; }
   const std::vector<Attribute>& attributes() const { return attributes_; }
