@@ -174,6 +174,8 @@ TEST(Png, OtherFormsAreRefusedByName) {
   EXPECT_NE(refused(png_of({.colour = 6}, rows)).find("8-bit"), std::string::npos);
   EXPECT_NE(refused(png_of({.width = 1'000'000, .height = 1'000'000}, rows)).find("c.png"),
             std::string::npos);
+  EXPECT_NE(refused(png_of({.width = 65536, .height = 1}, std::string(65537, '\0'))).find("IHDR"),
+            std::string::npos);  // whole, but too wide
   Bytes damaged = png_of({}, std::string(6, '\0'));
   damaged[30] ^= std::byte{1};  // in IHDR's CRC
   EXPECT_NE(refused(damaged).find("CRC"), std::string::npos);
