@@ -39,6 +39,33 @@ std::string described(const state::Named& named) {
   return text + "]";
 }
 
+// A file whose bytes are verified may still be somebody else's: its sidecar is not signed.
+hash::Digest digest_in(const hdf5::Reader& reader, const std::string& attribute,
+                       const stdfs::path& file) {
+  try {
+    return hash::Digest::from_hex(reader.text(attribute));
+  } catch (const Error& error) {
+    throw error.within(file.string() + ": attribute " + attribute);
+  }
+}
+
+void check_numbers(const Loaded& loaded, const stdfs::path& file) {
+  constexpr std::int64_t kMaxSide = 65535, kMaxElements = std::int64_t{1} << 30;
+  const auto refuse = [&](const std::string& what) {
+    throw Error(Code::kCorrupt, file.string() + ": " + what);
+  };
+  if (loaded.meta().semantics < 0 || loaded.state().step.value < 0 || loaded.state().samples < 0)
+    refuse("a negative step, number of samples or semantics");
+  const std::vector<std::int64_t>& shape = loaded.meta().sample_shape;
+  std::int64_t elements = 1;
+  for (const std::int64_t side : shape) {
+    if (side < 1 || side > kMaxSide || elements > kMaxElements / side)
+      refuse("an impossible shape of a sample");
+    elements *= side;
+  }
+  if (shape.empty()) refuse("it has no /sample_shape");
+}
+
 // After a failure: the sidecar may have got its name and the file not.
 void discard_lone_sidecar(FileSystem& fs, const stdfs::path& file) noexcept {
   try {
@@ -116,11 +143,11 @@ Loaded load(FileSystem& fs, const stdfs::path& file) {
   if (reader.text("format") != kFormat)
     throw Error(Code::kCorrupt, file.string() + ": not a checkpoint of a version known here: " +
                                     reader.text("format"));
-  loaded.meta_ = {.recipe = hash::Digest::from_hex(reader.text("recipe")),
-                  .data = hash::Digest::from_hex(reader.text("data")),
+  loaded.meta_ = {.recipe = digest_in(reader, "recipe", file),
+                  .data = digest_in(reader, "data", file),
                   .semantics = reader.integer("semantics"),
-                  .chain = hash::Digest::from_hex(reader.text("chain")),
-                  .state = hash::Digest::from_hex(reader.text("state")),
+                  .chain = digest_in(reader, "chain", file),
+                  .state = digest_in(reader, "state", file),
                   .sample_shape = {},
                   .recipe_text = {}};
   loaded.state_.step = Step(reader.integer("step"));
@@ -142,6 +169,7 @@ Loaded load(FileSystem& fs, const stdfs::path& file) {
       throw Error(Code::kCorrupt, file.string() + ": unexpected data set " + spec.path);
     }
   }
+  check_numbers(loaded, file);
   return loaded;
 }
 

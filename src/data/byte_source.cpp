@@ -22,6 +22,8 @@ class PlainSource : public ByteSource {
     return got;
   }
 
+  std::uint64_t most() const override { return file_.size(); }
+
   void expect_end() override {
     const std::uint64_t size = file_.size();
     if (size != at_) {
@@ -64,6 +66,11 @@ class GzipSource : public ByteSource {
       }
     }
     return into.size() - z_.avail_out;
+  }
+
+  std::uint64_t most() const override {
+    constexpr std::uint64_t kBestRatio = 1032;  // of deflate
+    return file_.size() * kBestRatio;
   }
 
   void expect_end() override {

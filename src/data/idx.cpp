@@ -13,8 +13,7 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
-constexpr std::size_t kPiece = std::size_t{16} << 20;       // memory grows by this, as bytes arrive
-constexpr std::uint64_t kReserve = std::uint64_t{1} << 28;  // untouched memory costs nothing
+constexpr std::size_t kPiece = std::size_t{16} << 20;  // memory is used by this, as bytes arrive
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(Code::kData, what, "expected images in IDX format, plain or .gz");
@@ -22,8 +21,12 @@ constexpr std::uint64_t kReserve = std::uint64_t{1} << 28;  // untouched memory 
 
 std::vector<std::uint8_t> read_exactly(ByteSource& source, std::uint64_t size,
                                        const std::string& what) {
+  if (size > source.most()) {
+    refuse(what + " should have " + std::to_string(size) +
+           " bytes, more than the file can hold: it is truncated");
+  }
   std::vector<std::uint8_t> bytes;
-  bytes.reserve(std::min(size, kReserve));
+  bytes.reserve(size);  // untouched memory costs nothing
   while (bytes.size() < size) {
     const std::size_t old = bytes.size();
     const std::size_t piece = std::min<std::uint64_t>(size - old, kPiece);

@@ -9,9 +9,6 @@
 namespace lockstep::data {
 namespace {
 
-constexpr png_alloc_size_t kChunkLimit = std::size_t{64}
-                                         << 20;  // bytes an ancillary chunk may need
-
 // libpng is C and leaves by longjmp, so everything it touches lives here, outside the frame jumped
 // to.
 struct Decoder {
@@ -60,7 +57,9 @@ void accept_header(Decoder& d) {
 bool read_header(Decoder& d) {
   if (setjmp(png_jmpbuf(d.png)) != 0) return false;
   png_set_user_limits(d.png, kMaxPictureSide, kMaxPictureSide);
-  png_set_chunk_malloc_max(d.png, kChunkLimit);
+  // Texts, profiles and the like are skipped, not read: libpng takes the memory that their headers
+  // ask for before it looks whether so many bytes are there (its limit for them only warns).
+  png_set_keep_unknown_chunks(d.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_crc_action(d.png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
   png_set_read_fn(d.png, &d, on_read);
   png_read_info(d.png, d.info);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "hdf5/door.h"
 #include "hdf5/sparse_file.h"
@@ -119,6 +120,25 @@ class Builder {
   std::map<std::string, Handle> groups_;
 };
 
+// A reader finds the data sets group by group; so they are written.
+void check_order(std::span<const DatasetSpec> specs) {
+  std::set<std::string_view> left;
+  std::string_view before;  // path of the data set before
+  for (const DatasetSpec& spec : specs) {
+    const std::string_view path = spec.path;
+    for (std::size_t end = before.rfind('/'); end != 0 && end != std::string_view::npos;
+         end = before.rfind('/', end - 1)) {
+      if (!path.starts_with(before.substr(0, end + 1))) left.insert(before.substr(0, end));
+    }
+    for (std::size_t end = path.find('/', 1); end != std::string_view::npos;
+         end = path.find('/', end + 1)) {
+      LOCKSTEP_ASSERT(!left.contains(path.substr(0, end)),
+                      spec.path + ": a group is left and entered again");
+    }
+    before = path;
+  }
+}
+
 void check_specs(std::span<const DatasetSpec> specs, std::span<const Attribute> attributes) {
   for (const DatasetSpec& spec : specs) {
     LOCKSTEP_ASSERT(spec.path.starts_with('/'), spec.path);
@@ -130,6 +150,7 @@ void check_specs(std::span<const DatasetSpec> specs, std::span<const Attribute> 
     LOCKSTEP_ASSERT(spec.shape.size() <= kMaxRank, spec.path);
     for (const std::int64_t dim : spec.shape) LOCKSTEP_ASSERT(dim >= 1, spec.path + " is empty");
   }
+  check_order(specs);
   LOCKSTEP_ASSERT(attributes.size() <= kMaxAttributes);
   for (const Attribute& attribute : attributes) {
     LOCKSTEP_ASSERT(is_name(attribute.name), attribute.name);

@@ -3,7 +3,11 @@
 // (every aarch64 CPU has it; x86-64 only since 2013, see isa_tables.h).
 #pragma once
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__clang__)
+#define LOCKSTEP_FMA_BEGIN \
+  _Pragma("clang attribute push(__attribute__((target(\"fma\"))), apply_to = function)")
+#define LOCKSTEP_FMA_END _Pragma("clang attribute pop")
+#elif defined(__x86_64__)
 #define LOCKSTEP_FMA_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"fma\")")
 #define LOCKSTEP_FMA_END _Pragma("GCC pop_options")
 #else

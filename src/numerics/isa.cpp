@@ -1,5 +1,9 @@
 #include "lockstep/numerics/isa.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 #include <string>
 
@@ -11,12 +15,17 @@ namespace {
 std::atomic<int> selected{-1};
 
 #if defined(__x86_64__)
+// Not every compiler's __builtin_cpu_supports knows the name.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 // What Highway compiles its AVX2 and AVX3 targets for.
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul") &&
-         __builtin_cpu_supports("f16c");
+         __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul") && has_f16c();
 }
 
 bool has_avx512() {

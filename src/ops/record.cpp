@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <new>
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -124,7 +125,11 @@ float* write(Tensor& x) {
 }
 
 Tensor empty(at::IntArrayRef sizes) {
-  return at::empty(sizes, at::kFloat);
+  try {
+    return at::empty(sizes, at::kFloat);
+  } catch (const c10::Error&) {  // LibTorch's one type for everything; here only memory can lack
+    throw std::bad_alloc();
+  }
 }
 
 Tensor filled(at::IntArrayRef sizes, float value) {

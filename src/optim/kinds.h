@@ -13,7 +13,4 @@ std::unique_ptr<Optimizer> make_sgd(const Options& options,
 // One tensor of zeros like each parameter.
 std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& parameters);
 
-// Error(kUsage) for a schedule that cannot be computed.
-void check_schedule(const Options& options);
-
 }  // namespace lockstep::optim

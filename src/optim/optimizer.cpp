@@ -3,6 +3,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/ops/record.h"
 #include "optim/kinds.h"
+#include "optim/schedule.h"
 
 namespace lockstep::optim {
 

@@ -4,7 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
-#include "optim/kinds.h"
+#include "optim/schedule.h"
 
 namespace lockstep::optim {
 

@@ -140,5 +140,28 @@ TEST(Load, OfNothingIsAUsageError) {
   }
 }
 
+// Written and hashed as ours are, with numbers that no run has.
+TEST(Load, RefusesNumbersThatNoRunHas) {
+  const auto said_of = [](const std::vector<std::int64_t>& sample_shape, std::int64_t samples) {
+    const TemporaryFolder folder;
+    state::State state = some_state(kStep);
+    Meta meta = some_meta(state);
+    meta.sample_shape = sample_shape;
+    state.samples = samples;
+    publish(fs(), folder.path(), meta, state);
+    return said(read_file(fs(), folder.path() / file_name(kStep)), [&] {
+      static Bytes sidecar;
+      sidecar = read_file(fs(), folder.path() / (file_name(kStep) + ".sha256"));
+      return &sidecar;
+    }());
+  };
+  EXPECT_EQ(said_of({28, 28, 1}, 0), "");
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{-1, 28, 1}, {28, 0, 1}, {65536, 1, 1}, {65535, 65535, 3}}) {
+    EXPECT_THAT(said_of(shape, 0), HasSubstr("step-00000500.h5: an impossible shape"));
+  }
+  EXPECT_THAT(said_of({28, 28, 1}, -1), HasSubstr("step-00000500.h5: a negative"));
+}
+
 }  // namespace
 }  // namespace lockstep::checkpoint

@@ -14,6 +14,21 @@ TEST(Errors, AreOneLineWithTheHintInParentheses) {
                "a.bin is cut off (pack it again)");
 }
 
+TEST(Errors, ShowForeignBytesInOneLineOfPrintableUtf8) {
+  const auto shown = [](const std::string& text) {
+    return std::string(Error(Code::kData, text).what());
+  };
+  EXPECT_EQ(shown("key 'a\nb\r\t\x7f\x1b[2J'"), "key 'a\\x0ab\\x0d\\x09\\x7f\\x1b[2J'");
+  EXPECT_EQ(shown("Gr\u00f6\u00dfe \u20ac \U0001f600"), "Gr\u00f6\u00dfe \u20ac \U0001f600");
+  EXPECT_EQ(shown("\xff \xc3"), "\\xff \\xc3");                  // not UTF-8, cut off
+  EXPECT_EQ(shown("\xc0\xaf"), "\\xc0\\xaf");                    // '/' in too many bytes
+  EXPECT_EQ(shown("\xe0\x80\xaf"), "\\xe0\\x80\\xaf");           // the same
+  EXPECT_EQ(shown("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half of a surrogate pair
+  EXPECT_EQ(shown("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond Unicode
+  EXPECT_EQ(shown("\xc2\x9b"), "\\xc2\\x9b");                    // a control character
+  EXPECT_EQ(shown(std::string("a\0b", 3)), "a\\x00b");
+}
+
 TEST(Errors, KeepCodeAndHintWhenContextIsAdded) {
   const Error outer = Error(Code::kNetwork, "rank 3 is gone", "see its log").within("step 12");
   EXPECT_EQ(outer.code(), Code::kNetwork);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 
@@ -9,6 +10,7 @@
 #include "lockstep/hash/sha256.h"
 #include "lockstep/numerics/elementwise.h"
 #include "support.h"
+#include "support/peak_memory.h"
 
 namespace lockstep::data {
 namespace {
@@ -117,6 +119,102 @@ TEST(Png, WhatIsNotAPictureOfOursIsRefused) {
   for (std::size_t i = 0; i < 4; ++i) lie[29 + i] = static_cast<std::byte>(crc >> (24 - 8 * i));
   EXPECT_NE(refused(lie).find("too short"), std::string::npos);
   EXPECT_TRUE(check_png(lie).has_value());
+}
+
+// PNGs as they must not be: header, a chunk before the pixels, compressed rows.
+void put_u32(Bytes& out, std::size_t value) {
+  for (int shift = 24; shift >= 0; shift -= 8)
+    out.push_back(static_cast<std::byte>(value >> shift));
+}
+void put_chunk(Bytes& out, const std::string& type, const std::string& data) {
+  put_u32(out, data.size());
+  const std::string body = type + data;
+  for (const char c : body) out.push_back(static_cast<std::byte>(c));
+  put_u32(out,
+          crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size())));
+}
+std::string deflated(const std::string& data) {
+  std::string out(compressBound(data.size()), '\0');
+  uLongf size = out.size();
+  EXPECT_EQ(compress2(reinterpret_cast<Bytef*>(out.data()), &size,
+                      reinterpret_cast<const Bytef*>(data.data()), data.size(), 9),
+            Z_OK);
+  return out.substr(0, size);
+}
+struct Form {
+  std::size_t width = 2, height = 2;
+  char bits = 8, colour = 0, interlace = 0;
+};
+Bytes png_of(const Form& form, const std::string& rows, const std::string& type = {},
+             const std::string& data = {}) {
+  Bytes out = write_png(picture(1, 1, 1), {});
+  out.resize(8);
+  Bytes sizes;
+  put_u32(sizes, form.width), put_u32(sizes, form.height);
+  std::string header(reinterpret_cast<const char*>(sizes.data()), sizes.size());
+  put_chunk(out, "IHDR", header + form.bits + form.colour + '\0' + '\0' + form.interlace);
+  if (!type.empty()) put_chunk(out, type, data);
+  put_chunk(out, "IDAT", deflated(rows));
+  put_chunk(out, "IEND", "");
+  return out;
+}
+
+TEST(Png, OtherFormsAreRefusedByName) {
+  const auto refused = [](const Bytes& png) {
+    const std::string line = error_line(Code::kData, [&] { read_png(png, "c.png"); });
+    EXPECT_TRUE(line.starts_with("c.png: PNG: ")) << line;
+    EXPECT_TRUE(check_png(png).has_value());
+    return line;
+  };
+  const std::string rows(100, '\0');
+  EXPECT_NE(refused(png_of({.bits = 16}, rows)).find("8-bit grey or RGB"), std::string::npos);
+  EXPECT_NE(refused(png_of({.bits = 1}, rows)).find("8-bit"), std::string::npos);
+  EXPECT_NE(refused(png_of({.colour = 3}, rows, "PLTE", "abcdef")).find("8-bit"),
+            std::string::npos);
+  EXPECT_NE(refused(png_of({.colour = 6}, rows)).find("8-bit"), std::string::npos);
+  EXPECT_NE(refused(png_of({.width = 1'000'000, .height = 1'000'000}, rows)).find("c.png"),
+            std::string::npos);
+  EXPECT_NE(refused(png_of({.width = 65536, .height = 1}, std::string(65537, '\0'))).find("IHDR"),
+            std::string::npos);  // whole, but too wide
+  Bytes damaged = png_of({}, std::string(6, '\0'));
+  damaged[30] ^= std::byte{1};  // in IHDR's CRC
+  EXPECT_NE(refused(damaged).find("CRC"), std::string::npos);
+}
+
+TEST(Png, AnInterlacedPictureIsReadAndIsNotOneOfOurs) {
+  const std::string passes("\0a\0b\0cd", 7);  // one pixel in passes 1 and 6, two in pass 7
+  const Bytes png = png_of({.interlace = 1}, passes);
+  EXPECT_EQ(read_png(png, "c").pixels, (std::vector<std::uint8_t>{'a', 'b', 'c', 'd'}));
+  EXPECT_NE(check_png(png).value_or(PngFault{}).what.find("interlaced"), std::string::npos);
+}
+
+// What stands beside the pixels is not looked at, so it cannot swell.
+TEST(Png, TextsAndProfilesCostNoMemory) {
+  const std::string rows("\0ab\0cd", 6);
+  const std::string swells = deflated(std::string(std::size_t{7} << 20, 'x'));
+  for (const char* type : {"zTXt", "iCCP", "iTXt"}) {
+    const std::string head =
+        type == std::string("iTXt") ? std::string("k\0\1\0\0\0", 6) : std::string("k\0\0", 3);
+    const Bytes png = png_of({}, rows, type, head + swells);
+    EXPECT_LT(lockstep::testing::peak_kib(
+                  [&] { EXPECT_EQ(read_png(png, "c").pixels.size(), 4u) << type; }),
+              4 * 1024)
+        << type;
+  }
+}
+
+// A text of 2 GB, of which nothing is there: libpng would ask for the memory first.
+TEST(Png, ALengthBeyondTheFileTakesNoMemory) {
+  Bytes lie = png_of({}, std::string("\0ab\0cd", 6), "tEXt", "key");
+  for (std::size_t i = 0; i < 4; ++i) lie[33 + i] = std::byte(i == 0 ? 0x7f : 0xff);
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
+  const auto size = static_cast<rlim_t>(lockstep::testing::memory_kib("VmSize"));
+  const rlimit low{(size << 10) + (std::size_t{500} << 20), old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+  const std::string line = error_line(Code::kData, [&] { read_png(lie, "c"); });
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &old), 0);
+  EXPECT_NE(line.find("truncated"), std::string::npos) << line;
 }
 
 TEST(Grid, ImagesStandInRowsWithTwoPixelsBetween) {

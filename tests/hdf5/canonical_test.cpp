@@ -201,6 +201,11 @@ TEST(CanonicalFile, TakesWhatItCannotStoreForABug) {
     }
     return false;
   };
+  EXPECT_THROW(make_skeleton(std::vector<DatasetSpec>{{"/a/b/c", Type::kU8, {1}},
+                                                      {"/a/d", Type::kU8, {1}},
+                                                      {"/a/b/e", Type::kU8, {1}}},
+                             {}),
+               Error);  // a group is entered again
   EXPECT_TRUE(refused({"/empty", Type::kF32, {3, 0}}));
   EXPECT_TRUE(refused({"relative", Type::kF32, {3}}));
   EXPECT_TRUE(refused({"/a//b", Type::kF32, {3}}));

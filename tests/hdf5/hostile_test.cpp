@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "hdf5/some_file.h"
@@ -130,8 +131,68 @@ TEST(HostileFile, IsRefusedIfItsBytesAreOutsideOrOverOthers) {
   EXPECT_THAT(Victim().change(offset, whole.image.size()).refusal(), HasSubstr("x.h5: /first"));
   EXPECT_THAT(Victim().change(offset, ~std::uint64_t{0} - 100).refusal(),
               HasSubstr("x.h5: /first"));
-  EXPECT_THAT(Victim().change(offset, whole.second.offset).refusal(), HasSubstr("lies over"));
-  EXPECT_THAT(Victim().change(offset, whole.second.offset - 8).refusal(), HasSubstr("lies over"));
+  EXPECT_THAT(Victim().change(offset, whole.second.offset).refusal(),
+              HasSubstr("not what its contents give"));
+  EXPECT_THAT(Victim().change(offset, whole.second.offset - 8).refusal(),
+              HasSubstr("not what its contents give"));
+}
+
+// Any structure made to point at any other: cycles, and things of the wrong kind.
+TEST(HostileFile, IsRefusedWhereverItsPointersPoint) {
+  std::vector<DatasetSpec> specs = some_specs();
+  const std::string path = testing::TempDir() + "/cycles-" + std::to_string(::getpid()) + ".h5";
+  publish_some(real_file_system(), path, specs);
+  const Bytes image = read_file(real_file_system(), path);
+  real_file_system().remove(path);
+  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+  std::vector<std::uint64_t> parts;  // where structures begin
+  for (const char* kind : {"OHDR", "OCHK", "FRHP", "FHIB", "FHDB", "BTHD"}) {
+    for (std::size_t at = 0; (at = text.find(kind, at)) != std::string_view::npos; ++at)
+      parts.push_back(at);
+  }
+  const auto is_part = [&](std::uint64_t value) {
+    return std::find(parts.begin(), parts.end(), value) != parts.end();
+  };
+  const Skeleton skeleton = make_skeleton(specs, some_attributes());
+  std::size_t pointers = 0;
+  Bytes bad = image;
+  for (const auto& piece : skeleton.metadata) {
+    for (std::size_t at = piece.offset; at + 8 <= piece.offset + piece.bytes.size(); ++at) {
+      const std::uint64_t old = get_u64_le(ByteView(image).subspan(at, 8));
+      if (!is_part(old)) continue;
+      ++pointers;
+      for (const std::uint64_t to : parts) {
+        if (to == old) continue;
+        std::memcpy(&bad[at], &to, 8);
+        EXPECT_THROW(Reader(bad, "x.h5"), Error) << at << " to " << to;
+      }
+      std::memcpy(&bad[at], &old, 8);
+    }
+  }
+  EXPECT_GT(pointers, 30u);
+  EXPECT_NO_THROW(Reader(bad, "x.h5"));
+}
+
+// A group that holds itself eight times, each time with all its bytes: 8^16 visits, were each free.
+TEST(HostileFile, CostsNoMoreThanItsSize) {
+  std::vector<DatasetSpec> specs;
+  for (int i = 0; i < 8; ++i) specs.push_back({"/g/d" + std::to_string(i), Type::kU8, {1}});
+  const std::string path = testing::TempDir() + "/fan-" + std::to_string(::getpid()) + ".h5";
+  publish_some(real_file_system(), path, specs);
+  Bytes image = read_file(real_file_system(), path);
+  real_file_system().remove(path);
+  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+  const std::uint64_t group = text.find("OHDR", 49);  // the first is the root group's
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "d" + std::to_string(i);
+    std::memcpy(&image[text.find(name) + name.size()], &group, 8);
+  }
+  try {
+    Reader(image, "x.h5");
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("its parts lie over others"));
+  }
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ SPECS = [  # path, type, shape: those of some_file.h
     ("/state/model/conv.weight", "<f4", (32, 3, 5, 7)),
     ("/state/model/conv.bias", "<f4", (32,)),
     ("/state/cursor", "<i8", ()),
-    ("/images", "u1", (3, 28, 28, 1)),
     ("/state/optimizer/step", "<i8", (2,)),
+    ("/images", "u1", (3, 28, 28, 1)),
 ] + [(f"/many/tensor{20 - i}", "<f4", (1000 + i,)) for i in range(20)]
 ATTRIBUTES = {"format": b"lockstep test", "step": 500}
 TYPES = {"<f4": h5t.IEEE_F32LE, "<i8": h5t.STD_I64LE, "u1": h5t.STD_U8LE}
@@ -101,6 +101,12 @@ def main():
                        env=dict(os.environ, MALLOC_PERTURB_="173", TZ="Asia/Tokyo", LC_ALL="tr_TR.UTF-8"))
         subprocess.run([sample, "c.h5"], check=True, cwd=os.path.join(folder, "other"),
                        env={"MALLOC_PERTURB_": "1"}, preexec_fn=lambda: os.umask(0o077))
+        # What the environment may tell HDF5 has no part in the bytes.
+        paths.append(os.path.join(folder, "environment.h5"))
+        subprocess.run([sample, paths[-1]], check=True, env={
+            "HDF5_DRIVER": "family", "HDF5_VOL_CONNECTOR": "nonsense", "HDF5_USE_FILE_LOCKING": "nonsense",
+            "HDF5_PLUGIN_PATH": folder, "HDF5_PLUGIN_PRELOAD": folder, "HDF5_EXTFILE_PREFIX": folder,
+            "HDF5_VDS_PREFIX": folder, "HDF5_EXT_PREFIX": folder})
         write_with_h5py(paths[3])
         first = open(paths[0], "rb").read()
         for path in paths[1:]:

@@ -44,14 +44,16 @@ const Bytes& canonical_image() {
   return image;
 }
 
-// A file that HDF5 itself made by `make`, of the form that the Reader knows but for what `make`
+// A file that HDF5 itself made by `make`, with the settings of canonical files but for what `make`
 // does.
 Bytes foreign_image(const std::function<void(hid_t)>& make) {
   const std::string path = temporary("foreign.h5");
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
   H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+  H5Pset_alignment(access, 4096, 4096);
   const hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+  H5Pset_obj_track_times(creation, false);
   H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access);
   EXPECT_GE(file, 0);
@@ -68,7 +70,9 @@ void add_dataset(hid_t file, hid_t type, const Dims& dims,
                  const std::function<void(hid_t)>& change = {}) {
   const hid_t space = H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr);
   const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_obj_track_times(list, false);
   H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
   if (change) change(list);
   const hid_t id = H5Dcreate2(file, "d", type, space, H5P_DEFAULT, list, H5P_DEFAULT);
   EXPECT_GE(id, 0);
@@ -81,8 +85,23 @@ std::string refusal_of(const std::function<void(hid_t)>& make) {
   return refusal(foreign_image(make));
 }
 
-TEST(Reader, AcceptsAPlainFileOfHdf5sOwn) {
+TEST(Reader, AcceptsWhatHdf5MakesWithTheSameSettings) {
   EXPECT_EQ(refusal_of([](hid_t file) { add_dataset(file, H5T_IEEE_F32LE, {3, 4}); }), "");
+}
+
+TEST(Reader, RefusesTheSameContentsLaidOutInAnotherWay) {
+  const auto made_with = [](const std::function<void(hid_t)>& change) {
+    return refusal_of([&](hid_t file) { add_dataset(file, H5T_IEEE_F32LE, {3, 4}, change); });
+  };
+  EXPECT_THAT(made_with([](hid_t list) { H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC); }),
+              HasSubstr("not what its contents give"));
+  EXPECT_THAT(made_with([](hid_t list) { H5Pset_obj_track_times(list, true); }),
+              HasSubstr("/d: an object header of a form"));
+  EXPECT_THAT(refusal_of([](hid_t file) {
+                add_dataset(file, H5T_IEEE_F32LE, {3, 4});
+                H5Gclose(H5Gcreate2(file, "empty", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+              }),
+              HasSubstr("x.h5: "));
 }
 
 TEST(Reader, RefusesSoftAndExternalLinks) {
@@ -105,7 +124,7 @@ TEST(Reader, RefusesASecondNameAndACycle) {
   EXPECT_THAT(refusal_of([](hid_t file) {
                 H5Lcreate_hard(file, "/", file, "loop", H5P_DEFAULT, H5P_DEFAULT);
               }),
-              HasSubstr("x.h5: /loop"));
+              HasSubstr("x.h5: /: an object with several names"));
 }
 
 TEST(Reader, RefusesStorageThatIsNotPlain) {
@@ -123,7 +142,7 @@ TEST(Reader, RefusesStorageThatIsNotPlain) {
                   H5Pset_deflate(list, 9);
                 });
               }),
-              HasSubstr("/d: not contiguous"));
+              HasSubstr("/d: compressed or filtered"));
   EXPECT_THAT(refusal_of([](hid_t file) {
                 add_dataset(file, H5T_IEEE_F32LE, {8},
                             [](hid_t list) { H5Pset_layout(list, H5D_COMPACT); });
@@ -137,11 +156,24 @@ TEST(Reader, RefusesStorageThatIsNotPlain) {
 }
 
 TEST(Reader, RefusesOtherTypesAndShapes) {
-  for (const hid_t type :
-       {H5T_IEEE_F32BE, H5T_IEEE_F64LE, H5T_STD_I8LE, H5T_STD_U64LE, H5T_C_S1, H5T_STD_REF_OBJ}) {
+  for (const hid_t type : {H5T_IEEE_F64LE, H5T_STD_U16LE, H5T_C_S1, H5T_STD_REF_OBJ}) {
     EXPECT_THAT(refusal_of([&](hid_t file) { add_dataset(file, type, {8}); }),
                 HasSubstr("/d: an element type"));
   }
+  // Of the same size as ours: the description of the type has other bytes.
+  for (const hid_t type : {H5T_IEEE_F32BE, H5T_STD_I64BE, H5T_STD_I8LE, H5T_STD_U64LE}) {
+    EXPECT_THAT(refusal_of([&](hid_t file) { add_dataset(file, type, {8}); }),
+                HasSubstr("not what its contents give"));
+  }
+  const hid_t compound = H5Tcreate(H5T_COMPOUND, 4);
+  H5Tinsert(compound, "x", 0, H5T_IEEE_F32LE);
+  EXPECT_THAT(refusal_of([&](hid_t file) { add_dataset(file, compound, {8}); }),
+              HasSubstr("/d: an element type"));
+  EXPECT_NE(refusal_of([&](hid_t file) {
+              H5Tcommit2(file, "t", compound, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+            }),
+            "");
+  H5Tclose(compound);
   EXPECT_THAT(refusal_of([](hid_t file) {
                 add_dataset(file, H5T_IEEE_F32LE, {3, 0});
               }),
@@ -172,7 +204,7 @@ TEST(Reader, RefusesAttributesThatItDoesNotKnow) {
   };
   EXPECT_THAT(attribute(H5T_STD_I64LE, {3}), HasSubstr("a: not a scalar"));
   EXPECT_THAT(attribute(H5T_IEEE_F32LE, {}), HasSubstr("a: neither"));
-  EXPECT_THAT(attribute(H5T_C_S1, {}), HasSubstr("a: neither"));  // null-terminated
+  EXPECT_THAT(attribute(H5T_C_S1, {}), HasSubstr("a: a NUL in its text"));
   const hid_t variable = H5Tcopy(H5T_C_S1);
   H5Tset_size(variable, H5T_VARIABLE);
   EXPECT_THAT(attribute(variable, {}), HasSubstr("a: neither"));
@@ -194,31 +226,31 @@ TEST(Reader, RefusesAFileCutAnywhereOrAppendedTo) {
   EXPECT_THAT(refusal(longer), HasSubstr("cut off or appended to"));
 }
 
-// Metadata in this format carries checksums. Without trusted hashes of the raw bytes this is all
-// that stands before the library; a change in unused space may go unnoticed, but it changes
-// nothing.
-TEST(Reader, RefusesOrIsNotAffectedByAnyChangedByteOfMetadata) {
+TEST(Reader, RefusesAnyChangedByteOfMetadata) {
   Bytes image = canonical_image();
   const Skeleton skeleton = make_skeleton(some_specs(), some_attributes());
-  const Reader whole(canonical_image(), "x.h5");
-  std::size_t refused = 0;
   for (const auto& piece : skeleton.metadata) {
     for (std::size_t i = 0; i < piece.bytes.size(); ++i) {
       if (piece.bytes[i] == std::byte{0} && i % 16 != 0) continue;  // mostly gaps
       std::byte& byte = image[piece.offset + i];
       byte ^= std::byte(1 << (i % 8));
-      try {
-        const Reader reader(image, "x.h5");
-        EXPECT_EQ(reader.datasets(), whole.datasets()) << piece.offset + i;
-        EXPECT_EQ(reader.attributes(), whole.attributes()) << piece.offset + i;
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Code::kCorrupt);
-        ++refused;
-      }
+      EXPECT_NE(refusal(image), "") << piece.offset + i;
       byte ^= std::byte(1 << (i % 8));
     }
   }
-  EXPECT_GT(refused, 1000u);
+  EXPECT_EQ(refusal(image), "");
+}
+
+// So many links that HDF5 keeps them in tables of tables.
+TEST(Reader, FindsEveryDataSetOfALargeGroup) {
+  std::vector<DatasetSpec> specs;
+  for (int i = 0; i < 3000; ++i)
+    specs.push_back({"/g/" + std::string(240, 'x') + std::to_string(i), Type::kU8, {1}});
+  const std::string path = temporary("large.h5");
+  publish_some(real_file_system(), path, specs);
+  const Bytes image = read_and_remove(path);
+  const Reader reader(image, "x.h5");
+  EXPECT_EQ(reader.datasets(), specs);
 }
 
 TEST(Reader, NamesWhatIsMissingOrOfAnotherKind) {

@@ -16,8 +16,8 @@ inline std::vector<DatasetSpec> some_specs() {
       {"/state/model/conv.weight", Type::kF32, {32, 3, 5, 7}},
       {"/state/model/conv.bias", Type::kF32, {32}},
       {"/state/cursor", Type::kI64, {}},
-      {"/images", Type::kU8, {3, 28, 28, 1}},
       {"/state/optimizer/step", Type::kI64, {2}},
+      {"/images", Type::kU8, {3, 28, 28, 1}},
   };
   for (int i = 0; i < 20; ++i) {  // more than a group keeps in its header
     specs.push_back({"/many/tensor" + std::to_string(20 - i), Type::kF32, {1000 + i}});

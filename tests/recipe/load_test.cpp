@@ -151,7 +151,25 @@ TEST(Load, SurvivesDeeplyNestedKeys) {
   std::string key = "a";
   for (int i = 0; i < 100'000; ++i) key += ".a";
   EXPECT_EQ(error_of(key + " = 1\n"), "a.toml:1: more than 256 dots in a line");
-  EXPECT_NE(error_of("a = " + std::string(100'000, '[') + "\n"), "no error");
+  for (const char* open : {"[", "{a=", "[{a="}) {
+    std::string nested = "a = ";
+    for (int i = 0; i < 100'000; ++i) nested += open;
+    EXPECT_EQ(error_of(nested + "\n").rfind("a.toml:1:", 0), 0u) << open;
+  }
+}
+
+TEST(Load, RefusesBytesThatAreNoTextWithLineAndColumn) {
+  for (const char* bytes : {"\xff", "\xc3(", "\xc0\xaf", "\xed\xa0\x80", "\x01"}) {
+    const std::string line = error_of("[run]\nname = \"x" + std::string(bytes) + "\"\n");
+    EXPECT_EQ(line.rfind("a.toml:2:", 0), 0u) << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+  }
+  EXPECT_EQ(error_of(std::string("[run]\nname = \"\0\"\n", 16)).rfind("a.toml:2:", 0), 0u);
+}
+
+TEST(Load, RefusesALargeText) {
+  EXPECT_EQ(error_of(std::string(100'000'000, '#')), "a.toml: larger than 1 MiB (is it a recipe?)");
+  EXPECT_EQ(error_of("#" + std::string((1 << 20) - 1, 'x')), "no error");
 }
 
 TEST_F(LoadFiles, SaysWhyAFileCannotBeRead) {

@@ -88,7 +88,8 @@ class Controls(unittest.TestCase):
         self.write("a.cpp", "#include <math.h>\nfloat f(float x) { return expf(x); }\ndouble g(double x) { return fma(x, x, 1); }\n")
         self.write("b.cpp", "#include <stdio.h>\nvoid f(float x) { printf(\"%f\", x); }\n")
         self.write("c.cpp", "float f(float x) { return x * x + 1; }\n")
-        for name, wanted in {"a": ["expf", "fma"], "b": ["printf"], "c": []}.items():
+        self.write("d.cpp", "extern \"C\" int H5Fopen(), H5Fcreate();\nint f() { return H5Fopen() + H5Fcreate(); }\n")
+        for name, wanted in {"a": ["expf", "fma"], "b": ["printf"], "c": [], "d": ["H5Fopen"]}.items():
             subprocess.run([COMPILER, "-O1", "-c", f"{name}.cpp", "-o", f"{name}.o"], cwd=self.root, check=True)
             found = imports.problems(NM, [str(self.root / f"{name}.o")])
             self.assertEqual(sorted(line.split()[-1] for line in found), wanted)

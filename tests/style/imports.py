@@ -1,6 +1,7 @@
 """No object of ours imports a function of libm, and no library of ours one that reads or writes
 numbers by the locale: what a compiler or an inlined header slipped in shows here. (The program's
-objects hold CLI11, which reads numbers.)
+objects hold CLI11, which reads numbers.) Nor does any open, read or parse a file by HDF5, which is
+not safe on hostile ones.
 
 usage: imports.py NM BUILD
 """
@@ -17,6 +18,7 @@ LIBM = re.compile(
     r"fmax|fmin|fabs|c(?:exp|log|pow|sqrt|abs|arg|sin|cos))(?:f|l|f128|f64x)?(?:_finite|_r)?$"
     r"|^_ZGV")  # libmvec
 LOCALE = re.compile(r"^(?:v?[fsd]?n?printf|setlocale|strto(?:d|f|ld)|rand|random)$")
+PARSES = re.compile(r"^H5(?:F(?:re)?open|Fis_|Fmount|LTopen|Pset_file_image|[DGLOT]open|[DAR]read|Dget_(?:type|space)|Ovisit|Literate|Gget)")
 ALLOWED = {"snprintf"}  # the headers of JSON and spdlog, for escapes and integers
 
 
@@ -30,7 +32,7 @@ def problems(nm, libraries, program=()):
                 continue
             name = line.split()[-1].split("@")[0] if line.split() else ""
             by_locale = LOCALE.match(name) and name not in ALLOWED and library not in program
-            if LIBM.match(name) or by_locale:
+            if LIBM.match(name) or PARSES.match(name) or by_locale:
                 found.append(f"{library.split('/')[-1]}, {member}: imports {name}")
     return found
 

@@ -9,7 +9,9 @@ find_package(HDF5 REQUIRED COMPONENTS C)          # hdf5
 find_package(PNG REQUIRED)                        # data
 find_package(ZLIB REQUIRED)                       # data
 find_package(tomlplusplus REQUIRED CONFIG)        # recipe
-find_package(CLI11 REQUIRED CONFIG)               # tools/lockstep
-find_package(GTest REQUIRED CONFIG)               # tests
-find_package(rapidcheck REQUIRED CONFIG)          # tests
-include(libtorch)                                 # ops
+if(NOT LOCKSTEP_FUZZ)
+  find_package(CLI11 REQUIRED CONFIG)             # tools/lockstep
+  find_package(GTest REQUIRED CONFIG)             # tests
+  find_package(rapidcheck REQUIRED CONFIG)        # tests
+  include(libtorch)                               # ops
+endif()

@@ -32,7 +32,8 @@ constexpr std::size_t size_of(Type type) {
 }
 
 // A data set. Paths are absolute ("/state/model/conv.weight"); each group above is made when it is
-// first needed. No dimension may be 0; no dimensions at all is a scalar; at most 8.
+// first needed, and what is in it stands together in the list: no group is left and entered again.
+// No dimension may be 0; no dimensions at all is a scalar; at most 8.
 struct DatasetSpec {
   std::string path;
   Type type = Type::kF32;

@@ -1,10 +1,11 @@
 // Reading canonical files, distrustfully.
 //
-// HDF5 is not safe on hostile files. So: verify the raw bytes first (a hash from a trusted place)
-// and hand those very bytes to the Reader; it never opens a path. It then accepts only what
-// hdf5/canonical.h writes: our superblock, hard links, groups and contiguous data sets of three
-// types, no filters, external or virtual storage, user-defined types, unlimited dimensions, sizes
-// that overflow, extents outside the file or over each other. Plug-ins of HDF5 are switched off.
+// libhdf5 is not safe on hostile files, so it never parses one: a small parser of our own finds
+// what the file seems to hold, the file's skeleton is made anew from that (hdf5/canonical.h), and
+// every byte outside the tensors must be the same. So what is accepted is a file that this program
+// could have written, whoever sent it; links, filters, other files' bytes, other types, sizes that
+// overflow or overlap and anything else of HDF5 have no way in. Whether the tensors' bytes are the
+// right ones only a hash from a trusted place can say.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,10 @@ class Reader {
  public:
   // image: the whole file; must outlive the Reader (nothing is copied). name: for messages.
   // failure: code of the Error for a file that is not accepted, kCorrupt for evidence, kData for
-  // data sets. Everything is checked here, at once; HDF5 is closed again when the constructor
-  // returns.
+  // data sets. Everything is checked here, at once.
   Reader(ByteView image, std::string name, Code failure = Code::kCorrupt);
 
-  // In file order (creation order, depth first): the specs that the file was written with, if no
-  // group was left and entered again.
+  // The specs that the file was written with, in order.
   const std::vector<DatasetSpec>& datasets() const { return datasets_; }
   const std::vector<Extent>& extents() const { return extents_; }
   const std::vector<Attribute>& attributes() const { return attributes_; }

@@ -1,0 +1,162 @@
+"""Files by strangers at the command line: HDF5 files with sidecars that fit them, as anybody can make
+(evidence is not signed yet), and what the environment would have HDF5 load."""
+
+import hashlib
+import os
+import struct
+import subprocess
+
+import h5py
+import numpy
+
+from support import Cli, main
+
+LAST = "runs/tiny/checkpoints/step-00000002.h5"
+
+
+def sidecar(data):
+    """Fits any bytes: docs/checkpoint.md."""
+    sha = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
+    leaves = [sha(b"\0", data[at:at + 65536]) for at in range(0, len(data), 65536)]
+
+    def top(nodes):
+        if len(nodes) == 1:
+            return nodes[0]
+        left = 1 << ((len(nodes) - 1).bit_length() - 1)
+        return sha(b"\1", top(nodes[:left]), top(nodes[left:]))
+
+    root = sha(b"\2", struct.pack("<QQ", 65536, len(data)), top(leaves))
+    text = f"lockstep-sha256-tree 1 leaf=65536 length={len(data)} root={root.hex()}\n"
+    text += "".join(leaf.hex() + "\n" for leaf in leaves)
+    return text + "check " + hashlib.sha256(text.encode()).hexdigest() + "\n"
+
+
+def external_links(file):
+    file["recipe"] = h5py.ExternalLink("/etc/passwd", "/")
+    file["state"] = h5py.SoftLink("/elsewhere")
+
+
+def external_storage(file):
+    file.create_dataset("recipe", shape=(16,), dtype="u1", external=[("secret", 0, 16)])
+
+
+def filters(file):
+    file.create_dataset("recipe", data=numpy.zeros(4096, "u1"), chunks=(64,), compression="gzip")
+
+
+def unknown_filter(file):
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((4,))
+    plist.set_filter(32000, h5py.h5z.FLAG_OPTIONAL)
+    h5py.h5d.create(file.id, b"recipe", h5py.h5t.STD_U8LE, h5py.h5s.create_simple((8,)), plist)
+
+
+def virtual(file):
+    layout = h5py.VirtualLayout(shape=(16,), dtype="u1")
+    layout[:] = h5py.VirtualSource("secret", "d", shape=(16,))
+    file.create_virtual_dataset("recipe", layout)
+
+
+def compound(file):
+    file["recipe"] = numpy.zeros(4, [("a", "<f4"), ("b", "<i8")])
+
+
+def huge(file):
+    file.create_dataset("recipe", shape=(2**31, 2**31), dtype="<f4", chunks=(1, 2**20))
+
+
+def references(file):
+    file["a"] = numpy.zeros(3, "u1")
+    file["recipe"] = numpy.array([file["a"].ref], h5py.ref_dtype)
+    file["text"] = "of any length"
+
+
+class Foreign(Cli):
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", "--quiet")
+        self.whole = self.read(LAST)
+
+    def put(self, data):
+        self.write(LAST, data)
+        self.write(LAST + ".sha256", sidecar(data))
+
+    def refused_everywhere(self, what):
+        for command in (["inspect", LAST], ["sample", LAST, "--out", "no.png"]):
+            line = self.refused(5, *command)
+            self.assertIn("step-00000002.h5: ", line, what)
+            self.assertTrue(line.isprintable(), line)
+        result = self.run_it("verify", LAST)
+        self.assertEqual(result.returncode, 5, what)
+        self.assertIn("step-00000002.h5: ", result.stdout)
+        self.assertFalse(os.path.exists(self.path("no.png")))
+
+    def test_a_sidecar_made_again_for_the_whole_file_is_fine(self):
+        self.put(self.whole)
+        self.ok("inspect", LAST)
+
+    def test_hdf5_files_of_other_forms_are_5(self):
+        self.write("secret", b"s" * 4096)
+        for make in (external_links, external_storage, filters, unknown_filter, virtual, compound, huge,
+                     references):
+            for bounds in ("earliest", "v108", "latest") if make == external_links else ("v108",):
+                with h5py.File(self.path("made"), "w", libver=bounds) as file:
+                    make(file)
+                    file.attrs["format"] = numpy.bytes_("lockstep checkpoint 1")
+                self.put(self.read("made"))
+                self.refused_everywhere(f"{make.__name__} {bounds}")
+
+    def test_changed_metadata_is_5_although_the_sidecar_fits(self):
+        for at in (0, 9, 30, 36, 44, 48, 60, 130, 400, 600, 2000):
+            data = bytearray(self.whole)
+            data[at] ^= 0x41
+            self.put(bytes(data))
+            self.assertIn("step-00000002.h5", self.refused(5, "inspect", LAST))
+
+    def test_a_recipe_or_shape_that_is_none_is_5(self):
+        shape = struct.pack("<3q", 8, 8, 1)
+        for old, new in ((b"[run]", b"\x1b\xff\n[["), (shape, struct.pack("<3q", -8, 8, 1)),
+                         (shape, struct.pack("<3q", 2**40, 2**40, 1))):
+            self.assertIn(old, self.whole)
+            self.put(self.whole.replace(old, new))
+            line = self.refused(5, "sample", LAST, "--out", "no.png")
+            self.assertIn("step-00000002.h5: ", line)
+            self.assertTrue(line.isprintable(), line)
+
+    def test_nothing_that_the_environment_names_is_loaded(self):
+        self.write("plugin.c", '#include <stdio.h>\n__attribute__((constructor)) static void f(void)'
+                   '{ FILE* it = fopen("loaded", "w"); if (it) fclose(it); }\n')
+        os.makedirs(self.path("plugins"))
+        subprocess.run(["cc", "-shared", "-fPIC", "plugin.c", "-o", "plugins/libplugin.so"],
+                       cwd=self.folder, check=True)
+        subprocess.run(["python3", "-c", "import ctypes; ctypes.CDLL('plugins/libplugin.so')"],
+                       cwd=self.folder, check=True)
+        os.remove(self.path("loaded"))  # so it would have been seen
+        variables = {"HDF5_PLUGIN_PATH": self.path("plugins"), "HDF5_USE_FILE_LOCKING": "nonsense",
+                     "HDF5_PLUGIN_PRELOAD": self.path("plugins"), "HDF5_DRIVER": "family",
+                     "HDF5_EXTFILE_PREFIX": self.folder, "HDF5_VDS_PREFIX": self.folder}
+        self.ok("train", "tiny.toml", "--quiet", "--run", "again", **variables)
+        self.assertEqual(self.read("again/checkpoints/step-00000002.h5"), self.whole)
+        self.ok("inspect", LAST, **variables)
+        with h5py.File(self.path("made"), "w", libver="v108") as file:
+            unknown_filter(file)
+        self.put(self.read("made"))
+        self.refused(5, "inspect", LAST, **variables)
+        self.assertFalse(os.path.exists(self.path("loaded")))
+
+
+class Recipes(Cli):
+    def test_a_model_larger_than_memory_is_4_in_one_line(self):
+        line = self.refused(4, "train", "tiny.toml", "--dry-run", "--set", "model.channels=[65536, 65536]",
+                            "--set", "model.blocks=64")
+        self.assertIn("out of memory", line)
+
+    def test_a_hundred_megabytes_are_2(self):
+        with open(self.path("large.toml"), "wb") as file:
+            file.truncate(100_000_000)
+        for command in (["train", "large.toml"], ["inspect", "large.toml"]):
+            self.assertIn("large.toml", self.refused(2, *command))
+
+
+if __name__ == "__main__":
+    main()
