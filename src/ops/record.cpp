@@ -8,6 +8,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/elementwise.h"
+#include "lockstep/ops/guard.h"
+#include "ops/passes.h"
 
 namespace lockstep::ops {
 namespace {
@@ -21,10 +23,12 @@ class Recorded final : public torch::autograd::Node {
   std::string name() const override { return name_; }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    check_guard();
+    const BackwardPass pass(module_, name_);
     if (!grads[0].defined()) return torch::autograd::variable_list(num_outputs());
     if (differentiable_ == Differentiable::kOnce && at::GradMode::is_enabled()) {
       throw Error(Code::kBug,
-                  "op '" + name_ +
+                  module_ + ": op '" + name_ +
                       "' is differentiable once, but gradients of its gradients were asked for",
                   "use twice differentiable ops where a gradient penalty reaches");
     }
@@ -37,7 +41,7 @@ class Recorded final : public torch::autograd::Node {
   void release_variables() override { backward_ = nullptr; }
 
  private:
-  std::string name_;
+  const std::string name_, module_ = where().module;
   Differentiable differentiable_;
   Backward backward_;
 };
@@ -47,6 +51,8 @@ class Forked final : public torch::autograd::Node {
  public:
   std::string name() const override { return "fork"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    check_guard();
+    const BackwardPass pass(module_, "fork");
     Tensor total;
     for (Tensor& grad : grads) {
       if (!grad.defined()) continue;
@@ -65,6 +71,9 @@ class Forked final : public torch::autograd::Node {
     }
     return {total};
   }
+
+ private:
+  const std::string module_ = where().module;
 };
 
 bool wants_history(const Tensors& inputs) {
@@ -79,6 +88,8 @@ bool wants_history(const Tensors& inputs) {
 
 Tensor record(const char* name, const Tensors& inputs, Tensor output, Differentiable differentiable,
               Backward backward) {
+  check_guard();
+  note_op(name);
   if (!wants_history(inputs)) return output;
   auto node = std::shared_ptr<Recorded>(new Recorded(name, differentiable, std::move(backward)),
                                         torch::autograd::deleteNode);
@@ -107,6 +118,8 @@ Tensors fork(const Tensor& x, int uses) {
 
 Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& inputs,
                   bool create_graph) {
+  check_guard();
+  const EnginePass pass;
   return torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/create_graph, create_graph,
                                /*allow_unused=*/true);
 }
