@@ -98,7 +98,7 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
     track_running(state.momentum, ops::read(batch.mean), c, state.running_mean);
     track_running(state.momentum, ops::read(unbiased), c, state.running_var);
   }
-  return ops::record(
+  return ops::record_with_parameters(
       "batch_norm", {x_in, gamma_in, beta_in}, y, ops::Differentiable::kOnce,
       [&context, x, gamma, mean = batch.mean, rstd, count = batch.count, rows, c, total](
           const Tensor& dy, const std::vector<bool>&) -> ops::Tensors {

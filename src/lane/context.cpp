@@ -32,11 +32,11 @@ Tensor Context::enter(const Tensor& root) {
   for (Entered& entered : entered_) {
     if (entered.root.is_same(root)) {
       entered.leaves.push_back(leaf);
-      return leaf;
+      return ops::over_border(leaf);
     }
   }
   entered_.push_back({root, {leaf}});
-  return leaf;
+  return ops::over_border(leaf);
 }
 
 }  // namespace lockstep::lane

@@ -28,18 +28,19 @@ Tensor group_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
                                    .activation = activation};
   Tensor y = empty(x.sizes()), mean = empty({n, groups}), rstd = empty({n, groups});
   numerics::group_norm(s, read(x), read(gamma), read(beta), write(y), write(mean), write(rstd));
-  return record("group_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
-                [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-                  const bool affine = needed[1] || needed[2];
-                  Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
-                  Tensor dgamma = affine ? empty({lanes.partials(), c}) : Tensor(),
-                         dbeta = affine ? empty({lanes.partials(), c}) : Tensor();
-                  numerics::group_norm_backward(
-                      s, lanes, read(x), read(gamma), read(beta), read(mean), read(rstd), read(dy),
-                      needed[0] ? write(dx) : nullptr, affine ? write(dgamma) : nullptr,
-                      affine ? write(dbeta) : nullptr);
-                  return {dx, dgamma, dbeta};
-                });
+  return record_with_parameters("group_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
+                                [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
+                                  const bool affine = needed[1] || needed[2];
+                                  Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
+                                  Tensor dgamma = affine ? empty({lanes.partials(), c}) : Tensor(),
+                                         dbeta = affine ? empty({lanes.partials(), c}) : Tensor();
+                                  numerics::group_norm_backward(
+                                      s, lanes, read(x), read(gamma), read(beta), read(mean),
+                                      read(rstd), read(dy), needed[0] ? write(dx) : nullptr,
+                                      affine ? write(dgamma) : nullptr,
+                                      affine ? write(dbeta) : nullptr);
+                                  return {dx, dgamma, dbeta};
+                                });
 }
 
 Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gamma_in,
@@ -49,18 +50,19 @@ Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
   Tensor y = empty(x.sizes()), mean = empty({rows}), rstd = empty({rows});
   numerics::layer_norm(rows, c, eps, read(x), read(gamma), read(beta), write(y), write(mean),
                        write(rstd));
-  return record("layer_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
-                [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-                  const bool affine = needed[1] || needed[2];
-                  Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
-                  Tensor dgamma = affine ? empty({lanes.partials(), c}) : Tensor(),
-                         dbeta = affine ? empty({lanes.partials(), c}) : Tensor();
-                  numerics::layer_norm_backward(
-                      rows, c, lanes, rows / lanes.samples(), read(x), read(gamma), read(mean),
-                      read(rstd), read(dy), needed[0] ? write(dx) : nullptr,
-                      affine ? write(dgamma) : nullptr, affine ? write(dbeta) : nullptr);
-                  return {dx, dgamma, dbeta};
-                });
+  return record_with_parameters(
+      "layer_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
+      [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
+        const bool affine = needed[1] || needed[2];
+        Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
+        Tensor dgamma = affine ? empty({lanes.partials(), c}) : Tensor(),
+               dbeta = affine ? empty({lanes.partials(), c}) : Tensor();
+        numerics::layer_norm_backward(
+            rows, c, lanes, rows / lanes.samples(), read(x), read(gamma), read(mean), read(rstd),
+            read(dy), needed[0] ? write(dx) : nullptr, affine ? write(dgamma) : nullptr,
+            affine ? write(dbeta) : nullptr);
+        return {dx, dgamma, dbeta};
+      });
 }
 
 }  // namespace lockstep::ops

@@ -46,9 +46,33 @@ class Recorded final : public torch::autograd::Node {
   Backward backward_;
 };
 
+// Behind the border, before the leaf: passes the gradient on.
+class Border final : public torch::autograd::Node {
+ public:
+  std::string name() const override { return "border"; }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    check_guard();
+    return std::move(grads);
+  }
+};
+
+[[noreturn]] void refuse_two_sums(const std::string& module, const Tensor& partials) {
+  std::string shape;
+  for (const std::int64_t size : partials.sizes().slice(1))
+    shape += (shape.empty() ? "" : " x ") + std::to_string(size);
+  throw Error(Code::kBug,
+              module + ": two sums over samples meet in the gradient of one use of a parameter (" +
+                  shape +
+                  " elements): added before the exchange, they depend on the number of ranks",
+              "enter it once a use; under a gradient penalty use activations without curvature, "
+              "such as leaky_relu");
+}
+
 // The outputs of a fork share one node, whose apply sees all gradients at once.
 class Forked final : public torch::autograd::Node {
  public:
+  explicit Forked(bool over_border) : over_border_(over_border) {}
+  bool over_border() const { return over_border_; }
   std::string name() const override { return "fork"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
     check_guard();
@@ -60,6 +84,7 @@ class Forked final : public torch::autograd::Node {
         total = std::move(grad);
         continue;
       }
+      if (over_border_) refuse_two_sums(module_, grad);
       const Tensor a = total.contiguous(), b = grad.contiguous();
       Tensor sum = empty(a.sizes());
       numerics::binary(numerics::Binary::kAdd, sum.numel(), read(a), read(b), write(sum));
@@ -74,7 +99,17 @@ class Forked final : public torch::autograd::Node {
 
  private:
   const std::string module_ = where().module;
+  const bool over_border_;
 };
+
+// The parameter as it entered, or a fork of that.
+bool came_over_border(const Tensor& x) {
+  if (!x.defined() || !x.requires_grad()) return false;
+  const torch::autograd::Node* node = x.grad_fn().get();
+  if (dynamic_cast<const Border*>(node) != nullptr) return true;
+  const auto* forked = dynamic_cast<const Forked*>(node);
+  return forked != nullptr && forked->over_border();
+}
 
 bool wants_history(const Tensors& inputs) {
   if (!at::GradMode::is_enabled()) return false;
@@ -88,6 +123,21 @@ bool wants_history(const Tensors& inputs) {
 
 Tensor record(const char* name, const Tensors& inputs, Tensor output, Differentiable differentiable,
               Backward backward) {
+  for (const Tensor& input : inputs) {
+    if (!came_over_border(input)) continue;
+    throw Error(
+        Code::kBug,
+        where().module + ": op '" + name +
+            "' takes a parameter of the lane graph, but its gradient is no sum over samples: "
+            "it would depend on the number of ranks",
+        "compute from parameters alone in prepare(), before they enter");
+  }
+  return record_with_parameters(name, inputs, std::move(output), differentiable,
+                                std::move(backward));
+}
+
+Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor output,
+                              Differentiable differentiable, Backward backward) {
   check_guard();
   note_op(name);
   if (!wants_history(inputs)) return output;
@@ -104,9 +154,17 @@ Tensor record(const char* name, const Tensors& inputs, Tensor output, Differenti
   return output;
 }
 
+Tensor over_border(const Tensor& leaf) {
+  auto node = std::shared_ptr<Border>(new Border(), torch::autograd::deleteNode);
+  node->set_next_edges({torch::autograd::impl::gradient_edge(leaf)});
+  Tensor output = leaf.detach();
+  torch::autograd::set_history(output, node);
+  return output;
+}
+
 Tensors fork(const Tensor& x, int uses) {
   if (!wants_history({x})) return Tensors(static_cast<std::size_t>(uses), x);
-  auto node = std::shared_ptr<Forked>(new Forked(), torch::autograd::deleteNode);
+  auto node = std::shared_ptr<Forked>(new Forked(came_over_border(x)), torch::autograd::deleteNode);
   node->set_next_edges({torch::autograd::impl::gradient_edge(x)});
   Tensors outputs;
   for (int use = 0; use < uses; ++use) {

@@ -107,10 +107,10 @@ Tensor spread_columns(const LaneBlocks& lanes, const Tensor& v_in, at::IntArrayR
     for (std::int64_t row = 0; row < slice.samples * per_sample; ++row)
       to = std::copy_n(slice.data(v), cols, to);
   });
-  return record("spread_columns", {v_in}, x, Differentiable::kTwice,
-                [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
-                  return {lane_column_sums(lanes, g)};
-                });
+  return record_with_parameters("spread_columns", {v_in}, x, Differentiable::kTwice,
+                                [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                                  return {lane_column_sums(lanes, g)};
+                                });
 }
 
 Tensor row_sums(const Tensor& x_in) {

@@ -35,8 +35,8 @@ class Context {
 
   // The tensor as the lane graph sees it: [P, ...root's shape], stride 0 over P. Gradients are
   // recorded for it only if it requires one. Each call is one use. A use's gradient must come out
-  // of one sum over samples: a penalty on gradients makes a forward pass of its own, because sums
-  // of partials that meet before the exchange would depend on the world size.
+  // of one sum over samples (ops::over_border, which refuses anything else): a penalty on gradients
+  // makes a forward pass of its own.
   Tensor enter(const Tensor& root);
 
   // What was entered with gradients, in order of first use.
