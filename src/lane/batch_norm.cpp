@@ -76,8 +76,9 @@ Tensor rstd_of(const Tensor& variance, float eps) {
 
 Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
                   const Tensor& beta_in, BatchNormState& state, bool track) {
-  const Tensor x = x_in.detach().contiguous(), gamma = gamma_in.detach().select(0, 0).contiguous(),
-               beta = beta_in.detach().select(0, 0).contiguous();
+  const Tensor x = ops::bare(x_in).contiguous(),
+               gamma = ops::bare(gamma_in).select(0, 0).contiguous(),
+               beta = ops::bare(beta_in).select(0, 0).contiguous();
   const std::int64_t c = x.size(-1), total = x.numel() / c, rows = total / x.size(0);
   Tensor y = ops::empty(x.sizes());
   if (!context.training()) {

@@ -24,19 +24,21 @@ comm::Group& Context::group() const {
 }
 
 Tensor Context::enter(const Tensor& root) {
-  std::vector<std::int64_t> sizes = root.sizes().vec();
+  LOCKSTEP_ASSERT(root.is_contiguous());
+  std::vector<std::int64_t> sizes = root.sizes().vec(), strides = root.strides().vec();
   sizes.insert(sizes.begin(), lanes_.partials());
-  Tensor leaf = root.detach().unsqueeze(0).expand(sizes);
-  if (!training() || !root.requires_grad() || !at::GradMode::is_enabled()) return leaf;
-  leaf.requires_grad_(true);
+  strides.insert(strides.begin(), 0);
+  const Tensor partials = ops::bare(root).as_strided(sizes, strides);
+  if (!training() || !root.requires_grad() || !at::GradMode::is_enabled()) return partials;
+  const Tensor use = ops::over_border(partials);
   for (Entered& entered : entered_) {
     if (entered.root.is_same(root)) {
-      entered.leaves.push_back(leaf);
-      return ops::over_border(leaf);
+      entered.uses.push_back(use);
+      return use;
     }
   }
-  entered_.push_back({root, {leaf}});
-  return ops::over_border(leaf);
+  entered_.push_back({root, {use}});
+  return use;
 }
 
 }  // namespace lockstep::lane

@@ -10,14 +10,14 @@ namespace {
 // differentiable once, so slices never differ.
 Tensor whole(const Tensor& parameter) {
   LOCKSTEP_ASSERT(parameter.size(0) == 1 || parameter.stride(0) == 0);
-  return parameter.detach().select(0, 0).contiguous();
+  return bare(parameter).select(0, 0).contiguous();
 }
 
 }  // namespace
 
 Tensor group_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gamma_in,
                   const Tensor& beta_in, std::int64_t groups, float eps, Activation activation) {
-  const Tensor x = x_in.detach().contiguous(), gamma = whole(gamma_in), beta = whole(beta_in);
+  const Tensor x = bare(x_in).contiguous(), gamma = whole(gamma_in), beta = whole(beta_in);
   const std::int64_t n = x.size(0), c = x.size(-1);
   LOCKSTEP_ASSERT(n == lanes.samples() && c % groups == 0 && gamma.numel() == c);
   const numerics::GroupNormShape s{.n = n,
@@ -45,7 +45,7 @@ Tensor group_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
 
 Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gamma_in,
                   const Tensor& beta_in, float eps) {
-  const Tensor x = x_in.detach().contiguous(), gamma = whole(gamma_in), beta = whole(beta_in);
+  const Tensor x = bare(x_in).contiguous(), gamma = whole(gamma_in), beta = whole(beta_in);
   const std::int64_t c = x.size(-1), rows = x.numel() / c;
   Tensor y = empty(x.sizes()), mean = empty({rows}), rstd = empty({rows});
   numerics::layer_norm(rows, c, eps, read(x), read(gamma), read(beta), write(y), write(mean),

@@ -46,14 +46,12 @@ class Recorded final : public torch::autograd::Node {
   Backward backward_;
 };
 
-// Behind the border, before the leaf: passes the gradient on.
+// Where a parameter entered: the engine hands over the gradient that arrives here and goes no
+// further.
 class Border final : public torch::autograd::Node {
  public:
   std::string name() const override { return "border"; }
-  torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
-    check_guard();
-    return std::move(grads);
-  }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { return {}; }
 };
 
 [[noreturn]] void refuse_two_sums(const std::string& module, const Tensor& partials) {
@@ -154,12 +152,11 @@ Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor ou
   return output;
 }
 
-Tensor over_border(const Tensor& leaf) {
-  auto node = std::shared_ptr<Border>(new Border(), torch::autograd::deleteNode);
-  node->set_next_edges({torch::autograd::impl::gradient_edge(leaf)});
-  Tensor output = leaf.detach();
-  torch::autograd::set_history(output, node);
-  return output;
+Tensor over_border(const Tensor& partials) {
+  Tensor entered = bare(partials);
+  torch::autograd::set_history(entered,
+                               std::shared_ptr<Border>(new Border(), torch::autograd::deleteNode));
+  return entered;
 }
 
 Tensors fork(const Tensor& x, int uses) {
@@ -168,7 +165,7 @@ Tensors fork(const Tensor& x, int uses) {
   node->set_next_edges({torch::autograd::impl::gradient_edge(x)});
   Tensors outputs;
   for (int use = 0; use < uses; ++use) {
-    outputs.push_back(x.detach());
+    outputs.push_back(bare(x));
     torch::autograd::set_history(outputs.back(), node);
   }
   return outputs;
@@ -180,6 +177,10 @@ Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& i
   const EnginePass pass;
   return torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/create_graph, create_graph,
                                /*allow_unused=*/true);
+}
+
+Tensor bare(const Tensor& x) {
+  return x.variable_data();
 }
 
 const float* read(const Tensor& x) {

@@ -245,6 +245,18 @@ TEST(Guard, NamesTheOperatorWhateverIsThrownLater) {
               HasSubstr("aten::silu"));
 }
 
+TEST(Guard, StopsAtTheNextOpOfOurs) {
+  bool went_on = false;
+  EXPECT_THAT(stopped_step([&](auto&, const Tensor& h) {
+                at::silu(h.detach());
+                const Tensor next = ops::tanh(h);
+                went_on = true;
+                return next;
+              }),
+              HasSubstr("aten::silu"));
+  EXPECT_FALSE(went_on);
+}
+
 // Nothing of ours runs after it: the end of the step looks.
 TEST(Guard, LooksAtTheEnd) {
   EXPECT_THAT(stopped([] { ops::guarded("the end", [] { at::mul(ops::filled({1}, 1), 2); }); }),

@@ -1,7 +1,7 @@
 // What a forward pass knows: its lanes, its group, and the border between the two graphs.
 //
 // The *parameter graph* is computed once a phase, the same on every rank. A tensor of it enters the
-// lane graph here, as a detached leaf with one slice a partial; its gradient comes back as
+// lane graph here, detached, with one slice a partial; its gradient comes back as
 // partials, which lane/exchange.h makes whole.
 #pragma once
 
@@ -15,10 +15,10 @@ namespace lockstep::lane {
 
 using at::Tensor;
 
-// What one tensor of the parameter graph sent over the border, with one leaf a use.
+// What one tensor of the parameter graph sent over the border.
 struct Entered {
-  Tensor root;                 // in the parameter graph: a parameter, or computed from parameters
-  std::vector<Tensor> leaves;  // in the lane graph, [P, ...], in use order
+  Tensor root;               // in the parameter graph: a parameter, or computed from parameters
+  std::vector<Tensor> uses;  // in the lane graph, [P, ...], in use order
 };
 
 class Context {
