@@ -1,6 +1,7 @@
 #include "lockstep/lane/context.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
 
@@ -28,7 +29,7 @@ Tensor Context::enter(const Tensor& root) {
   std::vector<std::int64_t> sizes = root.sizes().vec(), strides = root.strides().vec();
   sizes.insert(sizes.begin(), lanes_.partials());
   strides.insert(strides.begin(), 0);
-  const Tensor partials = ops::bare(root).as_strided(sizes, strides);
+  const Tensor partials = ops::view(root, sizes, strides);
   if (!training() || !root.requires_grad() || !at::GradMode::is_enabled()) return partials;
   const Tensor use = ops::over_border(partials);
   for (Entered& entered : entered_) {

@@ -5,6 +5,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
 namespace {
@@ -73,7 +74,7 @@ std::vector<Tensor> sum_alone(const std::vector<Tensor>& partials) {
   std::vector<Tensor> whole;
   for (const Tensor& partial : partials) {
     LOCKSTEP_ASSERT(partial.size(0) == 1);
-    whole.push_back(partial.view(partial.sizes().slice(1)));
+    whole.push_back(ops::first_part(partial));
   }
   return whole;
 }

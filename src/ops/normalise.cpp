@@ -1,6 +1,7 @@
 // Group and layer normalisation over the fused kernels.
 #include "lockstep/core/error.h"
 #include "lockstep/ops/ops.h"
+#include "lockstep/ops/view.h"
 #include "ops/partials.h"
 
 namespace lockstep::ops {
@@ -10,7 +11,7 @@ namespace {
 // differentiable once, so slices never differ.
 Tensor whole(const Tensor& parameter) {
   LOCKSTEP_ASSERT(parameter.size(0) == 1 || parameter.stride(0) == 0);
-  return bare(parameter).select(0, 0).contiguous();
+  return first_part(parameter).contiguous();
 }
 
 }  // namespace

@@ -1,21 +1,100 @@
 #include "lockstep/ops/record.h"
 
+#include <ATen/EmptyTensor.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/ops/guard.h"
+#include "lockstep/ops/view.h"
 #include "ops/passes.h"
 
 namespace lockstep::ops {
 namespace {
 
+using torch::autograd::Edge;
+using torch::autograd::Node;
+
+// Whether LibTorch's observer was on in this thread when the engine was called.
+thread_local bool observed = true;
+
+// Base of our nodes.
+class Own : public Node {
+ public:
+  // Notes that a walk met this edge; false if it did before, or cannot say.
+  bool meet(std::uint64_t walk, std::uint32_t input, bool& first) {
+    first = walk_ != walk;
+    if (first) met_ = 0;
+    walk_ = walk;
+    if (input >= 64 || (met_ >> input & 1) != 0) return false;
+    met_ |= std::uint64_t{1} << input;
+    return true;
+  }
+
+  // The engine would silently sum a gradient of another shape, or convert one of another type.
+  torch::autograd::variable_list checked(torch::autograd::variable_list gradients) const {
+    for (std::size_t i = 0; i < gradients.size() && i < num_outputs(); ++i) {
+      const Edge& edge = next_edge(i);
+      if (!gradients[i].defined() || !edge.is_valid()) continue;
+      LOCKSTEP_ASSERT(
+          edge.function->input_metadata(edge.input_nr).is_same_shape(gradients[i]) &&
+              gradients[i].scalar_type() == at::kFloat,
+          "the gradient of op '" + name() + "' does not fit its input " + std::to_string(i));
+    }
+    return gradients;
+  }
+
+ private:
+  std::uint64_t walk_ = 0, met_ = 0;
+};
+
+bool has_hooks(Node& node) {
+  return !node.pre_hooks().empty() || !node.post_hooks().empty() ||
+         !node.tensor_pre_hooks().empty() || !node.retains_grad_hooks().empty();
+}
+
+// Whether the engine has nothing to compute behind these outputs: only nodes of ours (or leaves,
+// where gradients end), without hooks, and no two gradients arrive at the same place.
+bool engine_only_carries(const Tensors& outputs) {
+  static std::atomic<std::uint64_t> walks = 0;
+  const std::uint64_t walk = ++walks;
+  std::vector<Own*> open;
+  std::vector<const Node*> leaves;
+  const auto follow = [&](const Edge& edge) {
+    if (!edge.is_valid()) return true;
+    if (has_hooks(*edge.function)) return false;
+    bool first = false;
+    if (auto* own = dynamic_cast<Own*>(edge.function.get())) {
+      if (!own->meet(walk, edge.input_nr, first)) return false;
+      if (first) open.push_back(own);
+      return true;
+    }
+    first = std::find(leaves.begin(), leaves.end(), edge.function.get()) == leaves.end();
+    leaves.push_back(edge.function.get());
+    return first && edge.function->num_outputs() == 0;
+  };
+  for (const Tensor& output : outputs) {
+    if (!follow(torch::autograd::impl::gradient_edge(output))) return false;
+  }
+  while (!open.empty()) {
+    const Own* node = open.back();
+    open.pop_back();
+    for (const Edge& edge : node->next_edges()) {
+      if (!follow(edge)) return false;
+    }
+  }
+  return true;
+}
+
 // One recorded op. The engine calls apply with the gradient of the op's only output.
-class Recorded final : public torch::autograd::Node {
+class Recorded final : public Own {
  public:
   Recorded(const char* name, Differentiable differentiable, Backward backward)
       : name_(name), differentiable_(differentiable), backward_(std::move(backward)) {}
@@ -23,6 +102,7 @@ class Recorded final : public torch::autograd::Node {
   std::string name() const override { return name_; }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    const at::RecordFunctionGuard observer(observed);
     check_guard();
     const BackwardPass pass(module_, name_);
     if (!grads[0].defined()) return torch::autograd::variable_list(num_outputs());
@@ -35,7 +115,7 @@ class Recorded final : public torch::autograd::Node {
     LOCKSTEP_ASSERT(backward_, "op '" + name_ + "' differentiated after its graph was freed");
     std::vector<bool> needed(num_outputs());
     for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = task_should_compute_output(i);
-    return backward_(grads[0].contiguous(), needed);
+    return checked(backward_(grads[0].contiguous(), needed));
   }
 
   void release_variables() override { backward_ = nullptr; }
@@ -48,7 +128,7 @@ class Recorded final : public torch::autograd::Node {
 
 // Where a parameter entered: the engine hands over the gradient that arrives here and goes no
 // further.
-class Border final : public torch::autograd::Node {
+class Border final : public Own {
  public:
   std::string name() const override { return "border"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { return {}; }
@@ -67,12 +147,13 @@ class Border final : public torch::autograd::Node {
 }
 
 // The outputs of a fork share one node, whose apply sees all gradients at once.
-class Forked final : public torch::autograd::Node {
+class Forked final : public Own {
  public:
   explicit Forked(bool over_border) : over_border_(over_border) {}
   bool over_border() const { return over_border_; }
   std::string name() const override { return "fork"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    const at::RecordFunctionGuard observer(observed);
     check_guard();
     const BackwardPass pass(module_, "fork");
     Tensor total;
@@ -92,7 +173,7 @@ class Forked final : public torch::autograd::Node {
                        return {two[0], two[1]};
                      });
     }
-    return {total};
+    return checked({total});
   }
 
  private:
@@ -103,7 +184,7 @@ class Forked final : public torch::autograd::Node {
 // The parameter as it entered, or a fork of that.
 bool came_over_border(const Tensor& x) {
   if (!x.defined() || !x.requires_grad()) return false;
-  const torch::autograd::Node* node = x.grad_fn().get();
+  const Node* node = x.grad_fn().get();
   if (dynamic_cast<const Border*>(node) != nullptr) return true;
   const auto* forked = dynamic_cast<const Forked*>(node);
   return forked != nullptr && forked->over_border();
@@ -174,13 +255,37 @@ Tensors fork(const Tensor& x, int uses) {
 Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& inputs,
                   bool create_graph) {
   check_guard();
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LOCKSTEP_ASSERT(grads[i].sizes() == outputs[i].sizes(), "gradients fit their outputs");
+  // Between our nodes the observer rests where there is nothing to see: the engine makes a name for
+  // each node that it shows.
+  const bool outer = std::exchange(observed, at::isRecordFunctionEnabled());
   const EnginePass pass;
+  const at::RecordFunctionGuard observer(observed && !engine_only_carries(outputs));
+  struct Restore {
+    bool value;
+    ~Restore() { observed = value; }
+  } const restore{outer};
   return torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/create_graph, create_graph,
                                /*allow_unused=*/true);
 }
 
 Tensor bare(const Tensor& x) {
   return x.variable_data();
+}
+
+Tensor view(const Tensor& x, at::IntArrayRef sizes, at::IntArrayRef strides) {
+  std::int64_t last = x.storage_offset();
+  for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
+  LOCKSTEP_ASSERT(last < static_cast<std::int64_t>(x.storage().nbytes() / x.itemsize()));
+  auto seen = x.unsafeGetTensorImpl()->shallow_copy_and_detach(
+      c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true);
+  seen->set_sizes_and_strides(sizes, strides);
+  return Tensor(std::move(seen));
+}
+
+Tensor first_part(const Tensor& x) {
+  return view(x, x.sizes().slice(1), x.strides().slice(1));
 }
 
 const float* read(const Tensor& x) {
@@ -196,7 +301,7 @@ float* write(Tensor& x) {
 }
 
 Tensor empty(at::IntArrayRef sizes) {
-  return at::empty(sizes, at::kFloat);
+  return at::detail::empty_cpu(sizes, at::kFloat);  // at::empty without the dispatcher
 }
 
 Tensor filled(at::IntArrayRef sizes, float value) {

@@ -202,6 +202,15 @@ TEST(Guard, StopsTheEnginesOwnAdditions) {
                    "model/hidden: .*goes through ops::fork.*"));
 }
 
+TEST(Guard, StopsHooks) {
+  EXPECT_THAT(stopped_step([](auto&, const Tensor& h) {
+                const Tensor t = ops::tanh(h);
+                t.register_hook([](const Tensor& grad) { return at::mul(grad, 2); });
+                return t;
+              }),
+              HasSubstr("step 1: aten::mul ran in the autograd engine, after the backward of "));
+}
+
 TEST(Guard, StopsEveryThread) {
   EXPECT_THAT(stopped_step([](auto&, const Tensor& h) {
                 const Tensor x = h.detach();
