@@ -3,6 +3,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/norm.h"
+#include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
 namespace {
@@ -76,8 +77,8 @@ Tensor rstd_of(const Tensor& variance, float eps) {
 
 Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
                   const Tensor& beta_in, BatchNormState& state, bool track) {
-  const Tensor x = x_in.detach().contiguous(), gamma = gamma_in.detach().select(0, 0).contiguous(),
-               beta = beta_in.detach().select(0, 0).contiguous();
+  const Tensor x = ops::bare(x_in).contiguous(), gamma = ops::first_part(gamma_in).contiguous(),
+               beta = ops::first_part(beta_in).contiguous();
   const std::int64_t c = x.size(-1), total = x.numel() / c, rows = total / x.size(0);
   Tensor y = ops::empty(x.sizes());
   if (!context.training()) {
@@ -98,7 +99,7 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
     track_running(state.momentum, ops::read(batch.mean), c, state.running_mean);
     track_running(state.momentum, ops::read(unbiased), c, state.running_var);
   }
-  return ops::record(
+  return ops::record_with_parameters(
       "batch_norm", {x_in, gamma_in, beta_in}, y, ops::Differentiable::kOnce,
       [&context, x, gamma, mean = batch.mean, rstd, count = batch.count, rows, c, total](
           const Tensor& dy, const std::vector<bool>&) -> ops::Tensors {

@@ -1,6 +1,7 @@
 #include "lockstep/lane/context.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
 
@@ -24,19 +25,21 @@ comm::Group& Context::group() const {
 }
 
 Tensor Context::enter(const Tensor& root) {
-  std::vector<std::int64_t> sizes = root.sizes().vec();
+  LOCKSTEP_ASSERT(root.is_contiguous());
+  std::vector<std::int64_t> sizes = root.sizes().vec(), strides = root.strides().vec();
   sizes.insert(sizes.begin(), lanes_.partials());
-  Tensor leaf = root.detach().unsqueeze(0).expand(sizes);
-  if (!training() || !root.requires_grad() || !at::GradMode::is_enabled()) return leaf;
-  leaf.requires_grad_(true);
+  strides.insert(strides.begin(), 0);
+  const Tensor partials = ops::view(root, sizes, strides);
+  if (!training() || !root.requires_grad() || !at::GradMode::is_enabled()) return partials;
+  const Tensor use = ops::over_border(partials);
   for (Entered& entered : entered_) {
     if (entered.root.is_same(root)) {
-      entered.leaves.push_back(leaf);
-      return leaf;
+      entered.uses.push_back(use);
+      return use;
     }
   }
-  entered_.push_back({root, {leaf}});
-  return leaf;
+  entered_.push_back({root, {use}});
+  return use;
 }
 
 }  // namespace lockstep::lane

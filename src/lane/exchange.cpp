@@ -5,6 +5,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
 namespace {
@@ -73,7 +74,7 @@ std::vector<Tensor> sum_alone(const std::vector<Tensor>& partials) {
   std::vector<Tensor> whole;
   for (const Tensor& partial : partials) {
     LOCKSTEP_ASSERT(partial.size(0) == 1);
-    whole.push_back(partial.select(0, 0));
+    whole.push_back(ops::first_part(partial));
   }
   return whole;
 }
@@ -195,14 +196,14 @@ std::vector<Tensor> parameter_gradients(const std::vector<Entered>& entered,
 
 PhaseGradients backward(Context& context, const Tensor& loss, float seed,
                         const std::vector<Tensor>& parameters) {
-  std::vector<Tensor> leaves;
+  std::vector<Tensor> all_uses;
   for (const Entered& entered : context.entered())
-    leaves.insert(leaves.end(), entered.leaves.begin(), entered.leaves.end());
+    all_uses.insert(all_uses.end(), entered.uses.begin(), entered.uses.end());
   const std::vector<Tensor> grads =
-      ops::gradients({loss}, {ops::filled(loss.sizes(), seed)}, leaves, /*create_graph=*/false);
+      ops::gradients({loss}, {ops::filled(loss.sizes(), seed)}, all_uses, /*create_graph=*/false);
 
   // A use that does not reach the loss (a bias under a gradient penalty) has nothing to send.
-  std::vector<Tensor> partials = {loss.detach().contiguous()};
+  std::vector<Tensor> partials = {ops::bare(loss).contiguous()};
   for (const Tensor& grad : grads) {
     if (grad.defined()) partials.push_back(grad.contiguous());
   }
@@ -215,7 +216,7 @@ PhaseGradients backward(Context& context, const Tensor& loss, float seed,
   auto arrived = exchanged.begin() + 1;
   for (const Entered& entered : context.entered()) {
     std::vector<Tensor> uses;
-    for (std::size_t use = 0; use < entered.leaves.size(); ++use) {
+    for (std::size_t use = 0; use < entered.uses.size(); ++use) {
       if ((grad++)->defined()) uses.push_back(*arrived++);
     }
     whole.push_back(sum_of_uses(uses));

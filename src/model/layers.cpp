@@ -25,6 +25,7 @@ Linear::Linear(std::int64_t in, std::int64_t out, Start start)
       bias_(parameter("bias", {out}, first_values(start, in))) {}
 
 Tensor Linear::forward(Context& context, const Tensor& x) {
+  const ops::Scope here = scope();
   return ops::linear(context.lanes(), x, context.enter(weight_), context.enter(bias_));
 }
 
@@ -39,6 +40,7 @@ Conv2d::Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_
       bias_(parameter("bias", {out}, first_values(start, size * size * in))) {}
 
 Tensor Conv2d::forward(Context& context, const Tensor& x) {
+  const ops::Scope here = scope();
   return ops::conv2d(context.lanes(), x, context.enter(weight_), context.enter(bias_), conv_);
 }
 
@@ -53,6 +55,7 @@ GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, ops::Activation
       bias_(parameter("bias", {channels}, {Init::kConstant, 0.0f})) {}
 
 Tensor GroupNorm::forward(Context& context, const Tensor& x) {
+  const ops::Scope here = scope();
   return ops::group_norm(context.lanes(), x, context.enter(weight_), context.enter(bias_), groups_,
                          kEps, activation_);
 }
@@ -65,6 +68,7 @@ BatchNorm::BatchNorm(std::int64_t channels)
 }
 
 Tensor BatchNorm::forward(Context& context, const Tensor& x, bool track) {
+  const ops::Scope here = scope();
   return lane::batch_norm(context, x, context.enter(weight_), context.enter(bias_), state_, track);
 }
 
@@ -81,6 +85,7 @@ void SpectralLinear::prepare(bool trained) {
 }
 
 Tensor SpectralLinear::forward(Context& context, const Tensor& x) {
+  const ops::Scope here = scope();
   LOCKSTEP_ASSERT(normalized_.defined(), "prepare() before forward()");
   return ops::linear(context.lanes(), x, context.enter(normalized_), context.enter(bias_));
 }

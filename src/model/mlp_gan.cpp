@@ -34,6 +34,7 @@ class MlpGenerator : public Generator {
   std::int64_t latent() const override { return latent_; }
 
   Tensor forward(Context& context, const Tensor& z, bool trained) override {
+    const ops::Scope here = scope();
     Tensor h = z;
     for (std::size_t i = 0; i < hidden_.size(); ++i) {
       h = norms_[i]->forward(context, hidden_[i]->forward(context, h), trained);
@@ -75,6 +76,7 @@ class MlpDiscriminator : public Discriminator {
   }
 
   Tensor forward(Context& context, const Tensor& x) override {
+    const ops::Scope here = scope();
     Tensor h = ops::reshape(x, {x.size(0), width_});
     for (const auto& layer : hidden_) h = ops::leaky_relu(layer->forward(context, h), kSlope);
     return ops::reshape(output_->forward(context, h), {x.size(0)});

@@ -57,13 +57,19 @@ Tensor Layer::buffer(const std::string& name, at::IntArrayRef sizes, Init init) 
   return register_buffer(name, ops::empty(sizes));
 }
 
+ops::Scope Layer::scope() const {
+  return ops::Scope(place_.empty() ? ops::where().module : place_);
+}
+
 void Network::prepare(bool trained) {
   for (const NamedTensor& p : parameters_in_order()) {
     Tensor handle = p.tensor;
     handle.set_requires_grad(trained);
   }
   walk("", *this, [&](const std::string&, Layer& layer) {
-    if (&layer != this) layer.prepare(trained);
+    if (&layer == this) return;
+    const ops::Scope here = layer.scope();
+    layer.prepare(trained);
   });
 }
 
@@ -83,8 +89,16 @@ std::vector<NamedTensor> Network::buffers_in_order() const {
   return list;
 }
 
-void Network::initialize(std::int64_t seed, const std::string& role) {
+void Network::name_layers(const std::string& role) {
   walk("", *this, [&](const std::string& path, Layer& layer) {
+    layer.place_ = path.empty() ? role : role + "/" + path;
+  });
+}
+
+void Network::initialize(std::int64_t seed, const std::string& role) {
+  name_layers(role);
+  walk("", *this, [&](const std::string& path, Layer& layer) {
+    const ops::Scope here = layer.scope();
     auto parameters = layer.named_parameters(/*recurse=*/false);
     auto buffers = layer.named_buffers(/*recurse=*/false);
     for (const auto& [name, init] : layer.inits_) {

@@ -29,6 +29,7 @@ class ResidualBlock : public Layer {
 
   // embedding [N, width], its SiLU applied.
   Tensor forward(Context& context, const Tensor& x, const Tensor& embedding) {
+    const ops::Scope here = scope();
     const auto uses = ops::fork(x, 2);
     Tensor h = conv1_->forward(context, norm1_->forward(context, uses[0]));
     h = ops::add_channel_bias(h, time_->forward(context, embedding));
@@ -58,6 +59,7 @@ class Attention : public Layer {
   }
 
   Tensor forward(Context& context, const Tensor& x) {
+    const ops::Scope here = scope();
     const std::int64_t n = x.size(0), tokens = x.size(1) * x.size(2), c = x.size(3);
     const auto uses = ops::fork(x, 2);
     Tensor h = ops::reshape(norm_->forward(context, uses[0]), {n, tokens, c});
@@ -89,6 +91,7 @@ class Stage : public Layer {
     if (attention) attention_ = register_module("attention", std::make_shared<Attention>(out, o));
   }
   Tensor forward(Context& context, const Tensor& x, const Tensor& embedding) {
+    const ops::Scope here = scope();
     const Tensor h = residual_->forward(context, x, embedding);
     return attention_ ? attention_->forward(context, h) : h;
   }
@@ -217,6 +220,7 @@ void UNet::build_up(std::vector<std::int64_t> skips, const std::vector<Size>& si
 }
 
 Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t) {
+  const ops::Scope here = scope();
   Tensor e = time1_->forward(context, time_embedding(t, options_.channels.front()));
   e = ops::silu(time2_->forward(context, ops::silu(e)));
   const auto embeddings = ops::fork(e, time_uses_);

@@ -30,7 +30,7 @@ numerics::Operand weights(const Shape& s, const float* p, std::int64_t i) {
 }  // namespace
 
 Tensor attention(const Tensor& qkv_in, std::int64_t heads) {
-  const Tensor qkv = qkv_in.detach().contiguous();
+  const Tensor qkv = bare(qkv_in).contiguous();
   const Shape s{qkv.size(0), qkv.size(1), qkv.size(2) / 3, heads};
   LOCKSTEP_ASSERT(qkv.dim() == 3 && s.c * 3 == qkv.size(2) && s.c % heads == 0);
   const auto factor = static_cast<float>(1.0 / numerics::host::sqrt(static_cast<double>(s.d())));

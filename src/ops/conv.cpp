@@ -46,7 +46,7 @@ Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, con
     numerics::conv2d(s, read(x) + slice.first_sample * x_size, slice.data(w),
                      b.defined() ? slice.data(b) : nullptr, write(y) + slice.first_sample * y_size);
   });
-  return record(
+  return record_with_parameters(
       "conv2d", {xs[0], ws[0], b}, y, Differentiable::kTwice,
       [=, x_saved = xs[1], w_saved = ws[1]](const Tensor& dy,
                                             const std::vector<bool>& needed) -> Tensors {
@@ -76,16 +76,17 @@ Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy_in, const Tensor& w,
                                 b.defined() ? slice.data(b) : nullptr,
                                 write(dx) + slice.first_sample * x_size);
   });
-  return record("conv2d_input_grad", {dys[0], ws[0], b}, dx, Differentiable::kTwice,
-                [=, dy_saved = dys[1], w_saved = ws[1]](
-                    const Tensor& g, const std::vector<bool>& needed) -> Tensors {
-                  const Tensors gs = fork(g, 3);
-                  return {needed[0] ? forward(lanes, gs[0], w_saved, Tensor(), conv) : Tensor(),
-                          needed[1] ? weight_grad(lanes, gs[1], dy_saved, conv,
-                                                  {w_saved.size(1), w_saved.size(2)})
-                                    : Tensor(),
-                          needed[2] ? lane_column_sums(lanes, gs[2]) : Tensor()};
-                });
+  return record_with_parameters(
+      "conv2d_input_grad", {dys[0], ws[0], b}, dx, Differentiable::kTwice,
+      [=, dy_saved = dys[1], w_saved = ws[1]](const Tensor& g,
+                                              const std::vector<bool>& needed) -> Tensors {
+        const Tensors gs = fork(g, 3);
+        return {needed[0] ? forward(lanes, gs[0], w_saved, Tensor(), conv) : Tensor(),
+                needed[1]
+                    ? weight_grad(lanes, gs[1], dy_saved, conv, {w_saved.size(1), w_saved.size(2)})
+                    : Tensor(),
+                needed[2] ? lane_column_sums(lanes, gs[2]) : Tensor()};
+      });
 }
 
 Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& dy_in, Conv conv,

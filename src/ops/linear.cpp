@@ -44,14 +44,15 @@ Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, con
                    {slice.data(w), out, 1, 0}, b.defined() ? slice.data(b) : nullptr,
                    {write(y) + first * out, out, 0});
   });
-  return record("linear", {xs[0], ws[0], b}, y, Differentiable::kTwice,
-                [lanes, x_saved = xs[1], w_saved = ws[1]](
-                    const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-                  const Tensors dys = fork(dy, 3);
-                  return {needed[0] ? input_grad(lanes, dys[0], w_saved) : Tensor(),
-                          needed[1] ? weight_grad(lanes, x_saved, dys[1]) : Tensor(),
-                          needed[2] ? lane_column_sums(lanes, dys[2]) : Tensor()};
-                });
+  return record_with_parameters("linear", {xs[0], ws[0], b}, y, Differentiable::kTwice,
+                                [lanes, x_saved = xs[1], w_saved = ws[1]](
+                                    const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
+                                  const Tensors dys = fork(dy, 3);
+                                  return {
+                                      needed[0] ? input_grad(lanes, dys[0], w_saved) : Tensor(),
+                                      needed[1] ? weight_grad(lanes, x_saved, dys[1]) : Tensor(),
+                                      needed[2] ? lane_column_sums(lanes, dys[2]) : Tensor()};
+                                });
 }
 
 // dx = dy w^T
@@ -67,13 +68,14 @@ Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy_in, const Tensor& w)
     numerics::gemm(1, count, in, out, {read(dy) + first * out, out, 1, 0},
                    {slice.data(w), 1, out, 0}, nullptr, {write(dx) + first * in, in, 0});
   });
-  return record("linear_input_grad", {dys[0], ws[0]}, dx, Differentiable::kTwice,
-                [lanes, dy_saved = dys[1], w_saved = ws[1]](
-                    const Tensor& g, const std::vector<bool>& needed) -> Tensors {
-                  const Tensors gs = fork(g, 2);
-                  return {needed[0] ? forward(lanes, gs[0], w_saved, Tensor()) : Tensor(),
-                          needed[1] ? weight_grad(lanes, gs[1], dy_saved) : Tensor()};
-                });
+  return record_with_parameters(
+      "linear_input_grad", {dys[0], ws[0]}, dx, Differentiable::kTwice,
+      [lanes, dy_saved = dys[1], w_saved = ws[1]](const Tensor& g,
+                                                  const std::vector<bool>& needed) -> Tensors {
+        const Tensors gs = fork(g, 2);
+        return {needed[0] ? forward(lanes, gs[0], w_saved, Tensor()) : Tensor(),
+                needed[1] ? weight_grad(lanes, gs[1], dy_saved) : Tensor()};
+      });
 }
 
 // dw[p] = sum over the samples of partial p of x^T dy

@@ -5,7 +5,7 @@
 namespace lockstep::ops {
 
 Tensor mean_squared_error(const Tensor& a_in, const Tensor& target_in) {
-  const Tensor a = a_in.detach().contiguous(), target = target_in.detach().contiguous();
+  const Tensor a = bare(a_in).contiguous(), target = bare(target_in).contiguous();
   LOCKSTEP_ASSERT(a.sizes() == target.sizes());
   const std::int64_t rows = a.size(0), cols = a.numel() / rows;
   const float inverse = 1.0F / static_cast<float>(cols);

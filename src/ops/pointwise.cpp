@@ -32,7 +32,7 @@ Tensor widen_channels(const Tensor& x_in, std::int64_t first, std::int64_t total
   std::vector<std::int64_t> sizes = x_in.sizes().vec();
   sizes.back() = total;
   Tensor out = filled(sizes, 0.0F);
-  out.narrow(-1, first, count).copy_(x_in.detach());
+  out.narrow(-1, first, count).copy_(bare(x_in));
   return record("widen_channels", {x_in}, out, Differentiable::kTwice,
                 [first, count](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {narrow_channels(g, first, count)};
@@ -40,7 +40,7 @@ Tensor widen_channels(const Tensor& x_in, std::int64_t first, std::int64_t total
 }
 
 Tensor narrow_channels(const Tensor& x_in, std::int64_t first, std::int64_t count) {
-  Tensor out = x_in.detach().narrow(-1, first, count).contiguous();
+  Tensor out = bare(x_in).narrow(-1, first, count).contiguous();
   return record(
       "narrow_channels", {x_in}, out, Differentiable::kTwice,
       [first, total = x_in.size(-1)](const Tensor& g, const std::vector<bool>&) -> Tensors {
@@ -51,7 +51,7 @@ Tensor narrow_channels(const Tensor& x_in, std::int64_t first, std::int64_t coun
 }  // namespace
 
 Tensor leaky_relu(const Tensor& x_in, float slope) {
-  const Tensor x = x_in.detach().contiguous();
+  const Tensor x = bare(x_in).contiguous();
   Tensor out = empty(x.sizes());
   numerics::leaky_relu(x.numel(), slope, read(x), write(out));
   return record("leaky_relu", {x_in}, out, Differentiable::kTwice,
@@ -79,8 +79,8 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
   const Tensors as = fork(a, 2), bs = fork(b, 2);
-  return record("multiply", {as[0], bs[0]},
-                apply(numerics::Binary::kMultiply, a.detach(), b.detach()), Differentiable::kTwice,
+  return record("multiply", {as[0], bs[0]}, apply(numerics::Binary::kMultiply, bare(a), bare(b)),
+                Differentiable::kTwice,
                 [a_saved = as[1], b_saved = bs[1]](const Tensor& g,
                                                    const std::vector<bool>& needed) -> Tensors {
                   const Tensors gs = fork(g, 2);
@@ -100,7 +100,7 @@ Tensor scale(const Tensor& x_in, float factor) {
 }
 
 Tensor reshape(const Tensor& x_in, at::IntArrayRef sizes) {
-  Tensor out = x_in.detach().contiguous().view(sizes);
+  Tensor out = bare(x_in).contiguous().view(sizes);
   return record("reshape", {x_in}, out, Differentiable::kTwice,
                 [old = x_in.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {ops::reshape(g, old)};
@@ -108,7 +108,7 @@ Tensor reshape(const Tensor& x_in, at::IntArrayRef sizes) {
 }
 
 Tensor concat_channels(const Tensor& a, const Tensor& b) {
-  Tensor out = at::cat({a.detach(), b.detach()}, -1);
+  Tensor out = at::cat({bare(a), bare(b)}, -1);
   const std::int64_t left = a.size(-1), right = b.size(-1);
   return record("concat_channels", {a, b}, out, Differentiable::kTwice,
                 [left, right](const Tensor& g, const std::vector<bool>& needed) -> Tensors {
@@ -119,7 +119,7 @@ Tensor concat_channels(const Tensor& a, const Tensor& b) {
 }
 
 Tensor unary(numerics::Unary op, const Tensor& x_in) {
-  const Tensor x = x_in.detach().contiguous();
+  const Tensor x = bare(x_in).contiguous();
   Tensor out = empty(x.sizes());
   numerics::unary(op, x.numel(), read(x), write(out));
   return record("unary", {x_in}, out, Differentiable::kOnce,
@@ -131,7 +131,7 @@ Tensor unary(numerics::Unary op, const Tensor& x_in) {
 }
 
 Tensor add_channel_bias(const Tensor& x_in, const Tensor& e_in) {
-  const Tensor x = x_in.detach().contiguous(), e = e_in.detach().contiguous();
+  const Tensor x = bare(x_in).contiguous(), e = bare(e_in).contiguous();
   const std::int64_t n = x.size(0), c = x.size(3), spatial = x.size(1) * x.size(2);
   LOCKSTEP_ASSERT(e.dim() == 2 && e.size(0) == n && e.size(1) == c);
   Tensor out = empty(x.sizes());

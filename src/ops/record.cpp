@@ -1,20 +1,101 @@
 #include "lockstep/ops/record.h"
 
+#include <ATen/EmptyTensor.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <algorithm>
+#include <atomic>
 #include <new>
 #include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/elementwise.h"
+#include "lockstep/ops/guard.h"
+#include "lockstep/ops/view.h"
+#include "ops/passes.h"
 
 namespace lockstep::ops {
 namespace {
 
+using torch::autograd::Edge;
+using torch::autograd::Node;
+
+// Whether LibTorch's observer was on in this thread when the engine was called.
+thread_local bool observed = true;
+
+// Base of our nodes.
+class Own : public Node {
+ public:
+  // Notes that a walk met this edge; false if it did before, or cannot say.
+  bool meet(std::uint64_t walk, std::uint32_t input, bool& first) {
+    first = walk_ != walk;
+    if (first) met_ = 0;
+    walk_ = walk;
+    if (input >= 64 || (met_ >> input & 1) != 0) return false;
+    met_ |= std::uint64_t{1} << input;
+    return true;
+  }
+
+  // The engine would silently sum a gradient of another shape, or convert one of another type.
+  torch::autograd::variable_list checked(torch::autograd::variable_list gradients) const {
+    for (std::size_t i = 0; i < gradients.size() && i < num_outputs(); ++i) {
+      const Edge& edge = next_edge(i);
+      if (!gradients[i].defined() || !edge.is_valid()) continue;
+      LOCKSTEP_ASSERT(
+          edge.function->input_metadata(edge.input_nr).is_same_shape(gradients[i]) &&
+              gradients[i].scalar_type() == at::kFloat,
+          "the gradient of op '" + name() + "' does not fit its input " + std::to_string(i));
+    }
+    return gradients;
+  }
+
+ private:
+  std::uint64_t walk_ = 0, met_ = 0;
+};
+
+bool has_hooks(Node& node) {
+  return !node.pre_hooks().empty() || !node.post_hooks().empty() ||
+         !node.tensor_pre_hooks().empty() || !node.retains_grad_hooks().empty();
+}
+
+// Whether the engine has nothing to compute behind these outputs: only nodes of ours (or leaves,
+// where gradients end), without hooks, and no two gradients arrive at the same place.
+bool engine_only_carries(const Tensors& outputs) {
+  static std::atomic<std::uint64_t> walks = 0;
+  const std::uint64_t walk = ++walks;
+  std::vector<Own*> open;
+  std::vector<const Node*> leaves;
+  const auto follow = [&](const Edge& edge) {
+    if (!edge.is_valid()) return true;
+    if (has_hooks(*edge.function)) return false;
+    bool first = false;
+    if (auto* own = dynamic_cast<Own*>(edge.function.get())) {
+      if (!own->meet(walk, edge.input_nr, first)) return false;
+      if (first) open.push_back(own);
+      return true;
+    }
+    first = std::find(leaves.begin(), leaves.end(), edge.function.get()) == leaves.end();
+    leaves.push_back(edge.function.get());
+    return first && edge.function->num_outputs() == 0;
+  };
+  for (const Tensor& output : outputs) {
+    if (!follow(torch::autograd::impl::gradient_edge(output))) return false;
+  }
+  while (!open.empty()) {
+    const Own* node = open.back();
+    open.pop_back();
+    for (const Edge& edge : node->next_edges()) {
+      if (!follow(edge)) return false;
+    }
+  }
+  return true;
+}
+
 // One recorded op. The engine calls apply with the gradient of the op's only output.
-class Recorded final : public torch::autograd::Node {
+class Recorded final : public Own {
  public:
   Recorded(const char* name, Differentiable differentiable, Backward backward)
       : name_(name), differentiable_(differentiable), backward_(std::move(backward)) {}
@@ -22,32 +103,60 @@ class Recorded final : public torch::autograd::Node {
   std::string name() const override { return name_; }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    const at::RecordFunctionGuard observer(observed);
+    check_guard();
+    const BackwardPass pass(module_, name_);
     if (!grads[0].defined()) return torch::autograd::variable_list(num_outputs());
     if (differentiable_ == Differentiable::kOnce && at::GradMode::is_enabled()) {
       throw Error(Code::kBug,
-                  "op '" + name_ +
+                  module_ + ": op '" + name_ +
                       "' is differentiable once, but gradients of its gradients were asked for",
                   "use twice differentiable ops where a gradient penalty reaches");
     }
     LOCKSTEP_ASSERT(backward_, "op '" + name_ + "' differentiated after its graph was freed");
     std::vector<bool> needed(num_outputs());
     for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = task_should_compute_output(i);
-    return backward_(grads[0].contiguous(), needed);
+    return checked(backward_(grads[0].contiguous(), needed));
   }
 
   void release_variables() override { backward_ = nullptr; }
 
  private:
-  std::string name_;
+  const std::string name_, module_ = where().module;
   Differentiable differentiable_;
   Backward backward_;
 };
 
-// The outputs of a fork share one node, whose apply sees all gradients at once.
-class Forked final : public torch::autograd::Node {
+// Where a parameter entered: the engine hands over the gradient that arrives here and goes no
+// further.
+class Border final : public Own {
  public:
+  std::string name() const override { return "border"; }
+  torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { return {}; }
+};
+
+[[noreturn]] void refuse_two_sums(const std::string& module, const Tensor& partials) {
+  std::string shape;
+  for (const std::int64_t size : partials.sizes().slice(1))
+    shape += (shape.empty() ? "" : " x ") + std::to_string(size);
+  throw Error(Code::kBug,
+              module + ": two sums over samples meet in the gradient of one use of a parameter (" +
+                  shape +
+                  " elements): added before the exchange, they depend on the number of ranks",
+              "enter it once a use; under a gradient penalty use activations without curvature, "
+              "such as leaky_relu");
+}
+
+// The outputs of a fork share one node, whose apply sees all gradients at once.
+class Forked final : public Own {
+ public:
+  explicit Forked(bool over_border) : over_border_(over_border) {}
+  bool over_border() const { return over_border_; }
   std::string name() const override { return "fork"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    const at::RecordFunctionGuard observer(observed);
+    check_guard();
+    const BackwardPass pass(module_, "fork");
     Tensor total;
     for (Tensor& grad : grads) {
       if (!grad.defined()) continue;
@@ -55,6 +164,7 @@ class Forked final : public torch::autograd::Node {
         total = std::move(grad);
         continue;
       }
+      if (over_border_) refuse_two_sums(module_, grad);
       const Tensor a = total.contiguous(), b = grad.contiguous();
       Tensor sum = empty(a.sizes());
       numerics::binary(numerics::Binary::kAdd, sum.numel(), read(a), read(b), write(sum));
@@ -64,9 +174,22 @@ class Forked final : public torch::autograd::Node {
                        return {two[0], two[1]};
                      });
     }
-    return {total};
+    return checked({total});
   }
+
+ private:
+  const std::string module_ = where().module;
+  const bool over_border_;
 };
+
+// The parameter as it entered, or a fork of that.
+bool came_over_border(const Tensor& x) {
+  if (!x.defined() || !x.requires_grad()) return false;
+  const Node* node = x.grad_fn().get();
+  if (dynamic_cast<const Border*>(node) != nullptr) return true;
+  const auto* forked = dynamic_cast<const Forked*>(node);
+  return forked != nullptr && forked->over_border();
+}
 
 bool wants_history(const Tensors& inputs) {
   if (!at::GradMode::is_enabled()) return false;
@@ -80,6 +203,23 @@ bool wants_history(const Tensors& inputs) {
 
 Tensor record(const char* name, const Tensors& inputs, Tensor output, Differentiable differentiable,
               Backward backward) {
+  for (const Tensor& input : inputs) {
+    if (!came_over_border(input)) continue;
+    throw Error(
+        Code::kBug,
+        where().module + ": op '" + name +
+            "' takes a parameter of the lane graph, but its gradient is no sum over samples: "
+            "it would depend on the number of ranks",
+        "compute from parameters alone in prepare(), before they enter");
+  }
+  return record_with_parameters(name, inputs, std::move(output), differentiable,
+                                std::move(backward));
+}
+
+Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor output,
+                              Differentiable differentiable, Backward backward) {
+  check_guard();
+  note_op(name);
   if (!wants_history(inputs)) return output;
   auto node = std::shared_ptr<Recorded>(new Recorded(name, differentiable, std::move(backward)),
                                         torch::autograd::deleteNode);
@@ -94,13 +234,20 @@ Tensor record(const char* name, const Tensors& inputs, Tensor output, Differenti
   return output;
 }
 
+Tensor over_border(const Tensor& partials) {
+  Tensor entered = bare(partials);
+  torch::autograd::set_history(entered,
+                               std::shared_ptr<Border>(new Border(), torch::autograd::deleteNode));
+  return entered;
+}
+
 Tensors fork(const Tensor& x, int uses) {
   if (!wants_history({x})) return Tensors(static_cast<std::size_t>(uses), x);
-  auto node = std::shared_ptr<Forked>(new Forked(), torch::autograd::deleteNode);
+  auto node = std::shared_ptr<Forked>(new Forked(came_over_border(x)), torch::autograd::deleteNode);
   node->set_next_edges({torch::autograd::impl::gradient_edge(x)});
   Tensors outputs;
   for (int use = 0; use < uses; ++use) {
-    outputs.push_back(x.detach());
+    outputs.push_back(bare(x));
     torch::autograd::set_history(outputs.back(), node);
   }
   return outputs;
@@ -108,8 +255,38 @@ Tensors fork(const Tensor& x, int uses) {
 
 Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& inputs,
                   bool create_graph) {
+  check_guard();
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    LOCKSTEP_ASSERT(grads[i].sizes() == outputs[i].sizes(), "gradients fit their outputs");
+  // Between our nodes the observer rests where there is nothing to see: the engine makes a name for
+  // each node that it shows.
+  const bool outer = std::exchange(observed, at::isRecordFunctionEnabled());
+  const EnginePass pass;
+  const at::RecordFunctionGuard observer(observed && !engine_only_carries(outputs));
+  struct Restore {
+    bool value;
+    ~Restore() { observed = value; }
+  } const restore{outer};
   return torch::autograd::grad(outputs, inputs, grads, /*retain_graph=*/create_graph, create_graph,
                                /*allow_unused=*/true);
+}
+
+Tensor bare(const Tensor& x) {
+  return x.variable_data();
+}
+
+Tensor view(const Tensor& x, at::IntArrayRef sizes, at::IntArrayRef strides) {
+  std::int64_t last = x.storage_offset();
+  for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
+  LOCKSTEP_ASSERT(last < static_cast<std::int64_t>(x.storage().nbytes() / x.itemsize()));
+  auto seen = x.unsafeGetTensorImpl()->shallow_copy_and_detach(
+      c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true);
+  seen->set_sizes_and_strides(sizes, strides);
+  return Tensor(std::move(seen));
+}
+
+Tensor first_part(const Tensor& x) {
+  return view(x, x.sizes().slice(1), x.strides().slice(1));
 }
 
 const float* read(const Tensor& x) {
@@ -126,7 +303,7 @@ float* write(Tensor& x) {
 
 Tensor empty(at::IntArrayRef sizes) {
   try {
-    return at::empty(sizes, at::kFloat);
+    return at::detail::empty_cpu(sizes, at::kFloat);  // at::empty without the dispatcher
   } catch (const c10::Error&) {  // LibTorch's one type for everything; here only memory can lack
     throw std::bad_alloc();
   }

@@ -5,7 +5,7 @@
 namespace lockstep::ops {
 
 Tensor upsample_nearest(const Tensor& x_in, std::int64_t height, std::int64_t width) {
-  const Tensor x = x_in.detach().contiguous();
+  const Tensor x = bare(x_in).contiguous();
   const std::int64_t n = x.size(0), h = x.size(1), w = x.size(2), c = x.size(3);
   Tensor y = empty({n, height, width, c});
   numerics::upsample_nearest(n, h, w, c, height, width, read(x), write(y));

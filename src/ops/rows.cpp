@@ -65,6 +65,15 @@ Tensor spread_lanes(const LaneBlocks& lanes, const Tensor& v_in) {
                 });
 }
 
+// Each partial's slice of [P, …].
+bool inner_is_contiguous(const Tensor& parameter) {
+  std::int64_t stride = 1;
+  for (std::int64_t d = parameter.dim(); --d > 0; stride *= parameter.size(d)) {
+    if (parameter.size(d) != 1 && parameter.stride(d) != stride) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void for_each_partial(const LaneBlocks& lanes, const Tensors& parameters,
@@ -74,7 +83,7 @@ void for_each_partial(const LaneBlocks& lanes, const Tensors& parameters,
     if (!parameter.defined()) continue;
     LOCKSTEP_ASSERT(parameter.size(0) == lanes.partials(),
                     "a parameter did not enter the lane graph with these lanes");
-    LOCKSTEP_ASSERT(parameter.select(0, 0).is_contiguous());
+    LOCKSTEP_ASSERT(inner_is_contiguous(parameter));
     one = one && (parameter.size(0) == 1 || parameter.stride(0) == 0);
   }
   if (one) return body({0, 0, lanes.samples()});
@@ -107,10 +116,10 @@ Tensor spread_columns(const LaneBlocks& lanes, const Tensor& v_in, at::IntArrayR
     for (std::int64_t row = 0; row < slice.samples * per_sample; ++row)
       to = std::copy_n(slice.data(v), cols, to);
   });
-  return record("spread_columns", {v_in}, x, Differentiable::kTwice,
-                [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
-                  return {lane_column_sums(lanes, g)};
-                });
+  return record_with_parameters("spread_columns", {v_in}, x, Differentiable::kTwice,
+                                [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
+                                  return {lane_column_sums(lanes, g)};
+                                });
 }
 
 Tensor row_sums(const Tensor& x_in) {

@@ -40,7 +40,7 @@ float sigma_of(const Tensor& w, const Tensor& u, const Tensor& v) {
 }  // namespace
 
 void power_iteration(const Tensor& w_in, Tensor& u, Tensor& v) {
-  const Tensor w = w_in.detach();
+  const Tensor w = bare(w_in);
   const Matrix m = matrix_of(w);
   LOCKSTEP_ASSERT(u.numel() == m.rows && v.numel() == m.cols);
   numerics::gemm(1, m.cols, 1, m.rows, {read(w), 1, m.cols, 0}, {read(u), 1, 1, 0}, nullptr,
@@ -52,15 +52,15 @@ void power_iteration(const Tensor& w_in, Tensor& u, Tensor& v) {
 }
 
 Tensor spectral_normalize(const Tensor& w_in, const Tensor& u_in, const Tensor& v_in) {
-  const Tensor w = w_in.detach().contiguous(), u = u_in.detach().clone(), v = v_in.detach().clone();
+  const Tensor w = bare(w_in).contiguous(), u = bare(u_in).clone(), v = bare(v_in).clone();
   const Matrix m = matrix_of(w);
   const float inverse = 1.0F / sigma_of(w, u, v);
   Tensor out = empty(w.sizes());
   numerics::scale(w.numel(), inverse, read(w), write(out));
   // d(w/sigma)^T g = (g - <g, w/sigma> u v^T) / sigma
   return record("spectral_normalize", {w_in}, out, Differentiable::kOnce,
-                [normalised = out.detach(), u, v, m, inverse](const Tensor& g,
-                                                              const std::vector<bool>&) -> Tensors {
+                [normalised = bare(out), u, v, m, inverse](const Tensor& g,
+                                                           const std::vector<bool>&) -> Tensors {
                   float along = 0;
                   numerics::row_dots(1, g.numel(), read(g), read(normalised), &along);
                   Tensor scaled_u = empty({m.rows}), dw = empty(g.sizes());

@@ -43,7 +43,7 @@ class AdamW : public Optimizer {
     const numerics::AdamW s = scalars(options_, t, lr);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
-      at::Tensor p = parameters[i].detach();
+      at::Tensor p = ops::bare(parameters[i]);
       numerics::adamw(s, p.numel(), ops::read(gradients[i]), ops::write(p),
                       ops::write(slots_[0][i]), ops::write(slots_[1][i]));
     }

@@ -24,7 +24,7 @@ class Sgd : public Optimizer {
                           static_cast<float>(options_.weight_decay)};
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
-      at::Tensor p = parameters[i].detach();
+      at::Tensor p = ops::bare(parameters[i]);
       numerics::sgd(s, p.numel(), ops::read(gradients[i]), ops::write(p), ops::write(slots_[0][i]));
     }
   }

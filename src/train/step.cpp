@@ -3,7 +3,9 @@
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
 #include "lockstep/numerics/update.h"
+#include "lockstep/ops/guard.h"
 #include "lockstep/ops/record.h"
+#include "lockstep/ops/where.h"
 #include "train/agree.h"
 
 namespace lockstep::train {
@@ -36,6 +38,7 @@ Trained& trained_of(Training& training, const std::string& role) {
 void run_phase(Training& training, comm::Group& group, const objective::Batch& batch, int phase,
                StepRecord& record) {
   const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
+  const ops::Scope here("objective/" + names.name);
   Trained& own = trained_of(training, names.role);
   for (Trained& one : training.trained) one.network->prepare(/*trained=*/one.role == names.role);
 
@@ -75,9 +78,7 @@ void require_finite(const state::State& state) {
   }
 }
 
-}  // namespace
-
-StepRecord step(Training& training, comm::Group& group, const objective::Batch& batch) {
+StepRecord guarded_step(Training& training, comm::Group& group, const objective::Batch& batch) {
   StepRecord record;
   record.entry.before = checked_start(training);
   for (int phase = 0; phase < static_cast<int>(training.objective->phases().size()); ++phase) {
@@ -98,6 +99,13 @@ StepRecord step(Training& training, comm::Group& group, const objective::Batch& 
   if (every > 0 && training.state.step.value % every == 0)
     record.entry.commit = state::commit(training.state);
   return record;
+}
+
+}  // namespace
+
+StepRecord step(Training& training, comm::Group& group, const objective::Batch& batch) {
+  return ops::guarded("step " + std::to_string(training.state.step.value + 1),
+                      [&] { return guarded_step(training, group, batch); });
 }
 
 }  // namespace lockstep::train

@@ -3,7 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include "lockstep/core/error.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/guard.h"
+#include "lockstep/ops/where.h"
 
 namespace lockstep::train {
 namespace {
@@ -31,8 +32,9 @@ auto in_table(const std::string& table, Make&& make) {
 }
 
 Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
-                     const std::vector<std::int64_t>& sample_shape) {
-  const auto make_network = [&] { return model::make_network(options.model, sample_shape); };
+                     const std::vector<std::int64_t>& sample_shape, const MakeNetwork& make) {
+  const ops::Scope here(options.role);
+  const auto make_network = [&] { return make(options.model, sample_shape); };
   Trained trained{.role = options.role,
                   .network = in_table(options.role, make_network),
                   .parameters = {},
@@ -45,6 +47,7 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
   trained.optimizer = optim::make_optimizer(options.optimizer, trained.parameters);
   if (options.optimizer.ema_decay > 0) {
     trained.average = make_network();
+    trained.average->name_layers(options.role);
     trained.average_parameters = tensors_of(trained.average->parameters_in_order());
     for (const Tensor& parameter : trained.average_parameters) parameter.set_requires_grad(false);
     copy_all(trained.parameters, trained.average_parameters);
@@ -69,10 +72,8 @@ void name_state(const Trained& trained, state::State& state) {
     add("ema", parameters[p].path, trained.average_parameters[p]);
 }
 
-}  // namespace
-
-Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                       int world) {
+Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                   int world, const MakeNetwork& make_network) {
   at::set_num_threads(1);  // ATen only moves data here; its threads would spin beside ours
   Training training{.recipe = recipe,
                     .sample_shape = sample_shape,
@@ -87,11 +88,19 @@ Training make_training(const recipe::Recipe& recipe, const std::vector<std::int6
   });
   for (const std::string& role : training.objective->roles()) {
     training.trained.push_back(
-        make_trained(recipe::network(recipe, role), recipe.run.seed, sample_shape));
+        make_trained(recipe::network(recipe, role), recipe.run.seed, sample_shape, make_network));
     training.networks.push_back({role, training.trained.back().network});
     name_state(training.trained.back(), training.state);
   }
   return training;
+}
+
+}  // namespace
+
+Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                       int world, const MakeNetwork& make_network) {
+  return ops::guarded("initialisation",
+                      [&] { return untrained(recipe, sample_shape, world, make_network); });
 }
 
 objective::Networks sampling_networks(Training& training) {
@@ -107,7 +116,9 @@ objective::Networks sampling_networks(Training& training) {
 
 Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count) {
   const at::NoGradGuard no_grad;
-  return training.objective->sample(sampling_networks(training), first, count);
+  return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
+    return training.objective->sample(sampling_networks(training), first, count);
+  });
 }
 
 }  // namespace lockstep::train

@@ -5,10 +5,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <cstring>
+#include <functional>
 
 #include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/where.h"
 
 namespace lockstep::lane {
 namespace {
@@ -229,6 +231,101 @@ TEST(Backward, LeavesOutAUseThatDoesNotReachTheLoss) {
       EXPECT_EQ(*ops::read(result.gradients[0]), 0.0F);
     });
   }
+}
+
+// |d/dx sum(f(x w))|^2 with a curved f, z -> z^2: w's gradient is a sum over samples by x w, and
+// another by d/dx.
+Tensor curved_penalty(const Plan& plan, Rank rank, const numerics::LaneBlocks& lanes,
+                      const Tensor& w) {
+  Tensor x = ops::empty({lanes.samples(), 4});
+  for (std::int64_t i = 0; i < lanes.samples(); ++i) {
+    const std::int64_t draw = plan.first_lane(rank).value * plan.samples_per_lane() + i;
+    numerics::fill_normal({.key = {98, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 4,
+                          ops::write(x) + 4 * i);
+  }
+  x.requires_grad_(true);
+  const Tensor y = ops::row_squares(ops::linear(lanes, x, w, Tensor()));
+  const Tensor slopes =
+      ops::gradients({y}, {ops::filled(y.sizes(), 1.0F)}, {x}, /*create_graph=*/true)[0];
+  return ops::lane_sums(lanes, ops::row_squares(slopes));
+}
+
+Tensor some_weight() {
+  Tensor w = ops::empty({4, 5});
+  numerics::fill_normal({.key = {97, 6}, .micro = 0}, 0, 20, ops::write(w));
+  w.requires_grad_(true);
+  return w;
+}
+
+// What the border is for: a leaf without it gets the two sums added before the exchange.
+TEST(Border, TwoSumsThatMeetBeforeTheExchangeDependOnTheWorld) {
+  std::vector<Whole> results;
+  for (const int world : {1, 2}) {
+    const Plan plan({.lanes = 4, .samples_per_lane = 3}, world);
+    comm::run_local(world, [&](comm::Group& group) {
+      const numerics::LaneBlocks lanes = plan.blocks(group.rank());
+      Tensor leaf = some_weight().detach().unsqueeze(0).expand({lanes.partials(), 4, 5});
+      leaf.requires_grad_(true);
+      const Tensor loss = curved_penalty(plan, group.rank(), lanes, leaf);
+      const Tensor partials =
+          ops::gradients({loss}, {ops::filled(loss.sizes(), 1.0F)}, {leaf}, false)[0];
+      const Whole whole = floats_of(exchange(plan, group, {partials}));
+      if (group.rank().value == 0) results.push_back(whole);
+    });
+  }
+  EXPECT_FALSE(same_bits(results[0], results[1]));
+}
+
+std::string refused(const std::function<void(Context&, const Plan&, Rank, const Tensor& w)>& body,
+                    int world) {
+  const Plan plan({.lanes = 4, .samples_per_lane = 3}, world);
+  try {
+    comm::run_local(world, [&](comm::Group& group) {
+      Context context(plan, group);
+      const ops::Scope here("critic/hidden");
+      body(context, plan, group.rank(), some_weight());
+    });
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kBug);
+    return error.what();
+  }
+  return "was not refused";
+}
+
+TEST(Border, RefusesTwoSums) {
+  for (const int world : {1, 2, 3}) {
+    const std::string curved = refused(
+        [](Context& context, const Plan& plan, Rank rank, const Tensor& w) {
+          const Tensor loss = curved_penalty(plan, rank, context.lanes(), context.enter(w));
+          backward(context, loss, 1, {w});
+        },
+        world);
+    EXPECT_EQ(curved,
+              "critic/hidden: two sums over samples meet in the gradient of one use of a parameter "
+              "(4 x 5 elements): added before the exchange, they depend on the number of ranks "
+              "(enter it once a use; under a gradient penalty use activations without curvature, "
+              "such as leaky_relu)");
+    const std::string forked = refused(
+        [](Context& context, const Plan&, Rank, const Tensor& w) {
+          const ops::Tensors two = ops::fork(context.enter(w), 2);
+          const Tensor x = ops::filled({context.lanes().samples(), 4}, 0.5F);
+          const Tensor y = ops::add(ops::linear(context.lanes(), x, two[0], Tensor()),
+                                    ops::linear(context.lanes(), x, two[1], Tensor()));
+          backward(context, ops::lane_sums(context.lanes(), ops::row_sums(y)), 1, {w});
+        },
+        world);
+    EXPECT_EQ(forked, curved);
+  }
+}
+
+TEST(Border, RefusesArithmeticOnPartials) {
+  const std::string scaled = refused([](Context& context, const Plan&, Rank,
+                                        const Tensor& w) { ops::scale(context.enter(w), 0.3F); },
+                                     1);
+  EXPECT_EQ(scaled,
+            "critic/hidden: op 'scale' takes a parameter of the lane graph, but its gradient is no "
+            "sum over samples: it would depend on the number of ranks (compute from parameters "
+            "alone in prepare(), before they enter)");
 }
 
 TEST(Backward, RefusesAParameterThatTheLossDoesNotReach) {

@@ -77,6 +77,24 @@ TEST(Record, InputsThatAreNotReachedGetUndefinedGradients) {
   EXPECT_FALSE(grads[1].defined());
 }
 
+// The engine would sum a [2, 3] gradient for a [3] input, by LibTorch.
+TEST(Record, RefusesGradientsThatDoNotFit) {
+  Tensor x = filled({3}, 1.0F);
+  x.requires_grad_(true);
+  for (const Tensor& wrong :
+       {filled({2, 3}, 1.0F), filled({1}, 1.0F), at::empty({3}, at::kDouble)}) {
+    const Tensor y =
+        record("wrong", {x}, filled({3}, 1.0F), Differentiable::kTwice,
+               [&](const Tensor&, const std::vector<bool>&) -> Tensors { return {wrong}; });
+    try {
+      gradients({y}, {filled({3}, 1.0F)}, {x}, false);
+      ADD_FAILURE() << wrong.sizes();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("op 'wrong' does not fit its input 0"));
+    }
+  }
+}
+
 TEST(Read, RefusesWhatKernelsCannotTake) {
   EXPECT_THROW(read(filled({3, 2}, 1.0F).transpose(0, 1)), Error);
   EXPECT_THROW(read(at::empty({2}, at::kDouble)), Error);

@@ -1,7 +1,7 @@
 // What a forward pass knows: its lanes, its group, and the border between the two graphs.
 //
 // The *parameter graph* is computed once a phase, the same on every rank. A tensor of it enters the
-// lane graph here, as a detached leaf with one slice a partial; its gradient comes back as
+// lane graph here, detached, with one slice a partial; its gradient comes back as
 // partials, which lane/exchange.h makes whole.
 #pragma once
 
@@ -15,10 +15,10 @@ namespace lockstep::lane {
 
 using at::Tensor;
 
-// What one tensor of the parameter graph sent over the border, with one leaf a use.
+// What one tensor of the parameter graph sent over the border.
 struct Entered {
-  Tensor root;                 // in the parameter graph: a parameter, or computed from parameters
-  std::vector<Tensor> leaves;  // in the lane graph, [P, ...], in use order
+  Tensor root;               // in the parameter graph: a parameter, or computed from parameters
+  std::vector<Tensor> uses;  // in the lane graph, [P, ...], in use order
 };
 
 class Context {
@@ -35,8 +35,8 @@ class Context {
 
   // The tensor as the lane graph sees it: [P, ...root's shape], stride 0 over P. Gradients are
   // recorded for it only if it requires one. Each call is one use. A use's gradient must come out
-  // of one sum over samples: a penalty on gradients makes a forward pass of its own, because sums
-  // of partials that meet before the exchange would depend on the world size.
+  // of one sum over samples (ops::over_border, which refuses anything else): a penalty on gradients
+  // makes a forward pass of its own.
   Tensor enter(const Tensor& root);
 
   // What was entered with gradients, in order of first use.

@@ -13,6 +13,7 @@
 
 #include "lockstep/lane/context.h"
 #include "lockstep/model/options.h"
+#include "lockstep/ops/where.h"
 
 namespace lockstep::model {
 
@@ -45,9 +46,12 @@ class Layer : public torch::nn::Module {
                    Init init);  // requires gradients
   Tensor buffer(const std::string& name, at::IntArrayRef sizes,
                 Init init);  // state without gradient
+  // Held by each forward pass: messages name the ops in it by the layer's role and path.
+  ops::Scope scope() const;
 
  private:
   friend class Network;
+  std::string place_;  // "model/down0.block1.conv1", given by Network::name_layers
   std::vector<std::pair<std::string, Init>> inits_;
 };
 
@@ -60,7 +64,9 @@ class Network : public Layer {
   // In registration order, depth first: the order of state, evidence and files.
   std::vector<NamedTensor> parameters_in_order() const;
   std::vector<NamedTensor> buffers_in_order() const;
-  // First values of all parameters and buffers. Bits: seed, role, paths, shapes.
+  // Tells every layer its place, role and path, for messages.
+  void name_layers(const std::string& role);
+  // Names the layers; first values of all parameters and buffers. Bits: seed, role, paths, shapes.
   void initialize(std::int64_t seed, const std::string& role);
   // Multiply-adds of a forward pass of one sample, times two.
   virtual double forward_flops() const = 0;

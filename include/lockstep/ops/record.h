@@ -27,11 +27,24 @@ using Backward = std::function<Tensors(const Tensor& grad, const std::vector<boo
 
 // Returns `output` with history. `output` must be fresh (no history, not a view of an input).
 // Without grad mode, or when no input requires a gradient, returns `output` as it is.
+// Error(kBug) if an input came over the border: see there.
 Tensor record(const char* name, const Tensors& inputs, Tensor output, Differentiable differentiable,
               Backward backward);
 
+// The border of the lane graph: `partials` [P, …] are a parameter's copies, one a partial of the
+// rank. Returns them as a tensor that gradients can be asked for.
+//
+// Its gradient [P, …] must be one sum over samples, made whole by the tree over all lanes: anything
+// computed from partials before that, a sum of two of them or a scaling, depends on how many lanes
+// a rank has. So what came over the border goes only to ops that say, by `record_with_parameters`,
+// that their gradient to it is such a sum; and where two such gradients meet (one tensor forked to
+// two layers; curvature under a gradient penalty) the backward pass throws Error(kBug).
+Tensor over_border(const Tensor& partials);
+Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor output,
+                              Differentiable differentiable, Backward backward);
+
 // `uses` equal tensors; backward adds their gradients in use order (1st + 2nd + …), undefined ones
-// left out. Twice differentiable.
+// left out. Twice differentiable. What came over the border may have one defined gradient only.
 Tensors fork(const Tensor& x, int uses);
 
 // d(sum over i of <outputs[i], grads[i]>) / d(inputs). create_graph: gradients can be
@@ -39,6 +52,8 @@ Tensors fork(const Tensor& x, int uses);
 Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& inputs,
                   bool create_graph);
 
+// The same memory without history. Unlike detach() it does not go through the dispatcher.
+Tensor bare(const Tensor& x);
 // float32, contiguous, on the CPU, with this many elements: what kernels take.
 const float* read(const Tensor& x);
 float* write(Tensor& x);

@@ -23,7 +23,8 @@ struct StepRecord {
 //
 // Throws Error(kDiffer) if the state is not what it was after the last step, or if ranks disagree
 // about the new one: names step, tensor, element range and rank. Error(kDiverged) if the new state
-// has a non-finite value: names step and tensor. Collective: yes. Bits: recipe, state, batch; not
+// has a non-finite value: names step and tensor. Error(kBug) if LibTorch did arithmetic: names
+// operator and module (ops/guard.h). Collective: yes. Bits: recipe, state, batch; not
 // the world size.
 StepRecord step(Training& training, comm::Group& group, const objective::Batch& batch);
 

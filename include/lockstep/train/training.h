@@ -2,6 +2,7 @@
 // names all their tensors.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,14 +44,19 @@ struct Training {
   std::optional<state::StateDigest> agreed;
 };
 
-// The state before any training (step 0). Bits: recipe.
+// Where networks come from: model/network.h's table, or a program's own ones.
+using MakeNetwork = std::function<std::shared_ptr<model::Network>(
+    const model::Options& options, const std::vector<std::int64_t>& sample_shape)>;
+
+// The state before any training (step 0). Under the guard (ops/guard.h). Bits: recipe.
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                       int world);
+                       int world, const MakeNetwork& make_network = model::make_network);
 
 // The networks as samples are made from them: averages where they are kept, with today's buffers.
 objective::Networks sampling_networks(Training& training);
 
-// Samples [first, first+count) of the pictures' stream. Bits: state, recipe, first.
+// Samples [first, first+count) of the pictures' stream. Under the guard. Bits: state, recipe,
+// first.
 Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count);
 
 }  // namespace lockstep::train
