@@ -20,6 +20,10 @@ struct Retention {
 // Steps of the checkpoints in `folder`, ascending. Temporary and foreign files are left out.
 std::vector<Step> list(FileSystem& fs, const std::filesystem::path& folder);
 
+// Removes what a killed writer left: temporary files, and sidecars whose file never got its name or
+// was retired. Only for the one writer of the folder.
+void sweep(FileSystem& fs, const std::filesystem::path& folder);
+
 // Which of `present` (ascending) go once the newest is durable: scheduled ones beyond the
 // retention, and unscheduled ones (saved at a signal) as soon as a later checkpoint exists. So what
 // stays after a run does not depend on whether it was interrupted.
