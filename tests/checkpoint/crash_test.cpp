@@ -1,5 +1,6 @@
-// A run's ledger and checkpoints on a disk that stops anywhere: killed at every byte of a save, and
-// cut off from power at every call, with every order in which a disk may have kept things.
+// A run's ledger and checkpoints on a disk that stops anywhere: killed at every byte of a save,
+// without power at every call, with every order in which a disk may have kept things, and after
+// every fsync that failed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -126,6 +127,31 @@ TEST(Crash, WithoutPowerAtAnyCallWhateverTheDiskHadKept) {
     }
   }
   EXPECT_GT(disks, 500);
+}
+
+// A failed fsync is told, and nothing afterwards trusts what only seems to be on the disk.
+TEST(Crash, AFailedSyncIsNotForgottenByTheNextAttempt) {
+  for (std::int64_t n = 1;; ++n) {
+    SimulatedDisk disk;
+    disk.fail_sync(n);
+    std::string said;
+    try {
+      attempt(disk);
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    if (!disk.sync_failed()) {
+      EXPECT_EQ(said, "");
+      EXPECT_GT(n, 12);
+      return;
+    }
+    ASSERT_NE(said.find("Input/output error"), std::string::npos)
+        << n << " was swallowed: " << said;
+    ASSERT_NO_FATAL_FAILURE(attempt(disk)) << n;
+    ASSERT_NO_FATAL_FAILURE(
+        expect_survived(disk.after_power_loss(0, SimulatedDisk::kNone), kLast, true))
+        << "fsync " << n << " had failed";
+  }
 }
 
 }  // namespace

@@ -31,6 +31,10 @@ class SimulatedDisk final : public FileSystem {
   // Work is one for each changing call, and one more for each byte it writes.
   void die_after_work(std::int64_t work) { left_ = work; }
   void die_before_call(std::int64_t number) { last_call_ = number; }
+  // That sync of a file fails, as on Linux: what it should have written is lost, shows
+  // nevertheless, and no later sync writes it or complains.
+  void fail_sync(std::int64_t number) { failing_sync_ = number; }
+  bool sync_failed() const { return syncs_ >= failing_sync_; }
   std::int64_t work_done() const { return done_; }
   bool dead() const { return left_ < 0; }
 
@@ -183,8 +187,9 @@ class SimulatedDisk final : public FileSystem {
     }
     void sync() override {
       disk_.work();
-      inode_->durable = inode_->seen;
-      inode_->pending.clear();
+      const auto pending = std::exchange(inode_->pending, {});
+      if (++disk_.syncs_ == disk_.failing_sync_) fail("sync", "a file", "Input/output error");
+      for (const Write& write : pending) write_to(inode_->durable, write.offset, write.bytes);
     }
 
    private:
@@ -288,6 +293,7 @@ class SimulatedDisk final : public FileSystem {
   std::map<std::string, Entry> names_, durable_names_;
   std::vector<NameChange> pending_;
   std::int64_t left_ = INT64_MAX, done_ = 0, calls_ = 0, last_call_ = -1;
+  std::int64_t syncs_ = 0, failing_sync_ = INT64_MAX;
 };
 
 }  // namespace lockstep::testing
