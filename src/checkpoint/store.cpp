@@ -86,7 +86,13 @@ void Saver::wait() {
 
 void Saver::write(const Meta& meta, const state::State& state) {
   publish(fs_, folder_, meta, state);
-  const std::vector<Step> gone = superseded(retention_, list(fs_, folder_));
+  retire(state.step);
+}
+
+void Saver::retire(Step newest) {
+  std::vector<Step> present = list(fs_, folder_);
+  std::erase_if(present, [&](Step step) { return step > newest; });
+  const std::vector<Step> gone = superseded(retention_, present);
   if (gone.empty()) return;
   // The files first, for good: a sidecar alone is nothing, a file alone is damage.
   for (const Step step : gone) fs_.remove(folder_ / file_name(step));

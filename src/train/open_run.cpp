@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
@@ -23,7 +24,8 @@ stdfs::path RunFolder::sample(Step step) const {
 FolderLock::FolderLock(const RunFolder& folder)
     : fd_(::open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (fd_ < 0)
-    throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string());
+    throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string() + ": " +
+                                        std::generic_category().message(errno));
   // A file system without locks refuses none.
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(fd_);

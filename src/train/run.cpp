@@ -35,6 +35,7 @@ class Attempt {
                {recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                 recipe_.checkpoint.keep_every, end()}) {
     restore_newest(fs_, folder_, ledger_.ledger(), Step(INT64_MAX), training_);
+    saver_.retire(at());
   }
 
   RunResult run() {

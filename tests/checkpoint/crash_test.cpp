@@ -49,6 +49,7 @@ void attempt(
   Step step = present.empty() ? Step(0) : present.back();
   ASSERT_TRUE(step == Step(0) || whole(fs, step));
   ASSERT_LE(static_cast<std::size_t>(step.value), ledger.ledger().entries.size());
+  saver.retire(step);
   while (step < kLast) {
     ++step;
     ASSERT_FALSE(ledger.record(entry(step)));

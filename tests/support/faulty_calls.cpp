@@ -3,6 +3,7 @@
 //
 //   FAULT_SHORT=1                     reads and writes do half of what is asked, every third is
 //                                     interrupted by a signal instead (EINTR)
+//   FAULT_LOG=<file>                  gets a line "<verb> <path>" for each write, fsync and rename
 //   FAULT_CALL=<verb> FAULT_AT=<n>    the n-th such call (from 1) fails with FAULT_ERRNO, a number;
 //   FAULT_ERRNO=<e> FAULT_MARK=<file> <file> is made then. Verbs: open write read fsync rename
 //                                     mkdir unlink ftruncate list
@@ -43,19 +44,43 @@ bool concerned(const char* path) {
          !(*exempt && std::strstr(path, exempt));
 }
 
+// Of an open file; empty if there is none.
+struct Path {
+  explicit Path(int fd) {
+    char link[32] = "/proc/self/fd/", digits[12];
+    int n = 0;
+    for (int rest = fd; rest > 0 || n == 0; rest /= 10)
+      digits[n++] = static_cast<char>('0' + rest % 10);
+    char* end = link + std::strlen(link);
+    while (n > 0) *end++ = digits[--n];
+    *end = 0;
+    const ssize_t length = ::readlink(link, text, sizeof text - 1);
+    text[length < 0 ? 0 : length] = 0;
+  }
+  char text[4096];
+};
+
 bool concerned(int fd) {
-  char link[32] = "/proc/self/fd/", path[4096];
-  char digits[12];
-  int n = 0;
-  for (int rest = fd; rest > 0 || n == 0; rest /= 10)
-    digits[n++] = static_cast<char>('0' + rest % 10);
-  char* end = link + std::strlen(link);
-  while (n > 0) *end++ = digits[--n];
-  *end = 0;
-  const ssize_t length = ::readlink(link, path, sizeof path - 1);
-  if (length < 0) return false;
-  path[length] = 0;
-  return concerned(path);
+  return concerned(Path(fd).text);
+}
+
+void append_to(const char* file, const char* verb, const char* path) {
+  const int fd = next<int(const char*, int, ...)>("open")(
+      file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  char line[4200];
+  char* end = ::stpcpy(::stpcpy(::stpcpy(line, verb), " "), path);
+  *end++ = '\n';
+  if (next<ssize_t(int, const void*, size_t)>("write")(fd, line, std::size_t(end - line)) < 0)
+    errno = 0;
+  ::close(fd);
+}
+
+void note(const char* verb, const char* path) {
+  if (*setting("FAULT_LOG") && concerned(path)) append_to(setting("FAULT_LOG"), verb, path);
+}
+void note(const char* verb, int fd) {
+  if (*setting("FAULT_LOG")) note(verb, Path(fd).text);
 }
 
 std::atomic<int> calls{0};
@@ -65,9 +90,7 @@ template <class Place>
 bool fails(const char* verb, Place place) {
   if (std::strcmp(setting("FAULT_CALL"), verb) != 0 || !concerned(place)) return false;
   if (++calls != number("FAULT_AT")) return false;
-  const int mark = next<int(const char*, int, ...)>("open")(setting("FAULT_MARK"),
-                                                            O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (mark >= 0) ::close(mark);
+  append_to(setting("FAULT_MARK"), verb, "");
   errno = number("FAULT_ERRNO");
   return true;
 }
@@ -78,6 +101,7 @@ std::atomic<int> transfers{0};
 template <class Call>
 ssize_t transfer(const char* verb, int fd, std::size_t n, Call&& call) {
   if (fails(verb, fd)) return -1;
+  if (std::strcmp(verb, "write") == 0) note(verb, fd);
   if (!*setting("FAULT_SHORT") || !concerned(fd)) return call(n);
   if (++transfers % 3 == 0) {
     errno = EINTR;
@@ -120,12 +144,14 @@ ssize_t pread(int fd, void* bytes, size_t n, off_t at) {
   });
 }
 int fsync(int fd) {
+  note("fsync", fd);
   return fails("fsync", fd) ? -1 : next<int(int)>("fsync")(fd);
 }
 int ftruncate(int fd, off_t size) noexcept {
   return fails("ftruncate", fd) ? -1 : next<int(int, off_t)>("ftruncate")(fd, size);
 }
 int rename(const char* from, const char* to) noexcept {
+  note("rename", to);
   return fails("rename", to) ? -1 : next<int(const char*, const char*)>("rename")(from, to);
 }
 int mkdir(const char* path, mode_t mode) noexcept {
