@@ -40,8 +40,8 @@ class Saver {
   // Copies the state, then returns; waits first if the one before is not finished. Throws what that
   // one threw.
   void save(const Meta& meta, const state::State& state);
-  // Removes what is superseded now that `newest` is known to be whole: a killed attempt may not have
-  // come to it. Later ones, which are not known to be whole, neither go nor count.
+  // Removes what is superseded now that `newest` is known to be whole: a killed attempt may not
+  // have come to it. Later ones, which are not known to be whole, neither go nor count.
   void retire(Step newest);
   // Until everything is durable; throws what failed.
   void wait();
