@@ -73,15 +73,18 @@ class Build:
     def __init__(self, source, folder):
         self.source = copy_of(source, folder)
         self.folder = self.source / "build/release"
-        self.call("cmake", "--preset", "release")
+        if wrong := self.call("cmake", "--preset", "release"):
+            sys.exit(wrong)
 
     def call(self, *command):
+        """What went wrong; empty if nothing did."""
         result = subprocess.run(command, cwd=self.source, capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            sys.exit(f"{' '.join(command)}\n{result.stdout[-3000:]}{result.stderr[-3000:]}")
+        if result.returncode == 0:
+            return ""
+        return f"{' '.join(command)}\n{result.stdout[-3000:]}{result.stderr[-3000:]}"
 
     def build(self, target):
-        self.call("ninja", "-C", str(self.folder), "-j2", target, "faulty_calls")
+        return self.call("ninja", "-C", str(self.folder), "-j2", target, "faulty_calls")
 
     def passes(self, mutant):
         test = mutant["test"].format(bin=self.folder / "bin", source=self.source,
@@ -107,7 +110,8 @@ def run(source, mutants):
         whole = set()
         for mutant in sorted(mutants, key=lambda m: m["target"]):
             if mutant["test"] not in whole:
-                build.build(mutant["target"])
+                if wrong := build.build(mutant["target"]):
+                    sys.exit(wrong)
                 passed, why = build.passes(mutant)
                 if not passed:
                     sys.exit(f"without any mutant, {mutant['test']} fails: {why}")
@@ -115,12 +119,15 @@ def run(source, mutants):
             path = build.source / mutant["file"]
             text = path.read_text(encoding="utf-8")
             path.write_text(text.replace(mutant["old"], mutant["new"]), encoding="utf-8")
-            build.build(mutant["target"])
-            passed, why = build.passes(mutant)
+            if wrong := build.build(mutant["target"]):
+                print(wrong, file=sys.stderr)
+                passed, why = True, "it does not build"  # so nothing was shown
+            else:
+                passed, why = build.passes(mutant)
             path.write_text(text, encoding="utf-8")
             if passed:
                 survivors.append(mutant["name"])
-            print(f"| {mutant['row']} | {mutant['name']} | {'SURVIVED' if passed else 'killed'} | "
+            print(f"| {mutant['row']} | {mutant['name']} | {'NOT SHOWN' if passed else 'killed'} | "
                   f"{mutant['target']}: {why} |", flush=True)
     print(f"{len(mutants) - len(survivors)} of {len(mutants)} mutants killed "
           f"in {time.monotonic() - seconds:.0f} s")
