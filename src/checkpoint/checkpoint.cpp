@@ -66,6 +66,17 @@ void check_numbers(const Loaded& loaded, const stdfs::path& file) {
   if (shape.empty()) refuse("it has no /sample_shape");
 }
 
+// The tensors, whose bytes are in the file by now, are what the digest was taken of: the state may
+// have waited in memory since.
+void require_state(const stdfs::path& file, const Meta& meta, const state::State& state) {
+  if (state::digest(state).root == meta.state) return;
+  throw Error(Code::kDiffer,
+              file.string() +
+                  " is not saved: the state's copy in memory changed while it was "
+                  "written",
+              "memory of this machine is not to be trusted; resume elsewhere");
+}
+
 // After a failure: the sidecar may have got its name and the file not.
 void discard_lone_sidecar(FileSystem& fs, const stdfs::path& file) noexcept {
   try {
@@ -111,6 +122,7 @@ void publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta,
     regions.push_back({skeleton.datasets[i].offset, skeleton.datasets[i].bytes, specs[i].path});
   std::vector<hash::Digest> leaves;
   const auto publish_sidecar = [&] {
+    require_state(file, meta, state);
     const Sidecar sidecar = make_sidecar(skeleton.length, std::move(leaves), std::move(regions));
     lockstep::publish(fs, sidecar_path(file), as_bytes(format_sidecar(sidecar)));
   };

@@ -9,6 +9,17 @@ namespace lockstep::checkpoint {
 
 namespace stdfs = std::filesystem;
 
+namespace {
+
+constexpr std::string_view kSidecar = ".sha256";
+
+// "step-00000003.h5" of "step-00000003.h5.sha256"; nothing for other names.
+std::string file_of_sidecar(const std::string& name) {
+  return name.ends_with(kSidecar) ? name.substr(0, name.size() - kSidecar.size()) : std::string();
+}
+
+}  // namespace
+
 std::vector<Step> list(FileSystem& fs, const stdfs::path& folder) {
   std::vector<Step> steps;
   if (!fs.exists(folder)) return steps;
@@ -17,6 +28,15 @@ std::vector<Step> list(FileSystem& fs, const stdfs::path& folder) {
   }
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+void sweep(FileSystem& fs, const stdfs::path& folder) {
+  lockstep::sweep(fs, folder);
+  if (!fs.exists(folder)) return;
+  for (const std::string& name : fs.list(folder)) {
+    const std::string file = file_of_sidecar(name);
+    if (step_of(file) && !fs.exists(folder / file)) fs.remove(folder / name);
+  }
 }
 
 std::vector<Step> superseded(const Retention& retention, const std::vector<Step>& present) {
@@ -38,7 +58,7 @@ std::vector<Step> superseded(const Retention& retention, const std::vector<Step>
 
 Saver::Saver(FileSystem& fs, stdfs::path folder, Retention retention)
     : fs_(fs), folder_(std::move(folder)), retention_(retention) {
-  fs_.create_directories(folder_);
+  make_folder(fs_, folder_);
 }
 
 Saver::~Saver() {
@@ -66,11 +86,19 @@ void Saver::wait() {
 
 void Saver::write(const Meta& meta, const state::State& state) {
   publish(fs_, folder_, meta, state);
-  for (const Step step : superseded(retention_, list(fs_, folder_))) {
-    const stdfs::path file = folder_ / file_name(step);
-    fs_.remove(file);  // the file first: a sidecar alone is nothing, a file alone is damage
-    fs_.remove(file.string() + ".sha256");
-  }
+  retire(state.step);
+}
+
+void Saver::retire(Step newest) {
+  std::vector<Step> present = list(fs_, folder_);
+  std::erase_if(present, [&](Step step) { return step > newest; });
+  const std::vector<Step> gone = superseded(retention_, present);
+  if (gone.empty()) return;
+  // The files first, for good: a sidecar alone is nothing, a file alone is damage.
+  for (const Step step : gone) fs_.remove(folder_ / file_name(step));
+  fs_.sync_directory(folder_);
+  for (const Step step : gone)
+    fs_.remove((folder_ / file_name(step)).string() + std::string(kSidecar));
 }
 
 }  // namespace lockstep::checkpoint

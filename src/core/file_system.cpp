@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,11 +17,14 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
+constexpr std::string_view kTemporary = ".tmp";
+
 [[noreturn]] void fail(const std::string& verb, const stdfs::path& path, int error) {
   std::string hint;
   if (error == ENOSPC || error == EDQUOT) hint = "free some space; what was saved before is intact";
   if (error == EACCES || error == EPERM || error == EROFS)
     hint = "choose a folder you may write to";
+  if (error == EEXIST) hint = "is another process writing there?";
   throw Error(
       Code::kEnvironment,
       "cannot " + verb + " " + path.string() + ": " + std::generic_category().message(error), hint);
@@ -34,15 +38,42 @@ auto retry(Call&& call) {
   return result;
 }
 
+stdfs::path folder_of(const stdfs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : stdfs::path(".");
+}
+
+// Two writers of one file.
+[[noreturn]] void fail_busy(const stdfs::path& path) {
+  throw Error(Code::kEnvironment, "another process is writing " + path.string(),
+              "wait for it, or write elsewhere");
+}
+
+// False if somebody else has the lock. A file system without locks gives none and refuses none.
+bool lock(int fd) {
+  return retry([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0 || errno != EWOULDBLOCK;
+}
+
 class RealFile final : public File {
  public:
   RealFile(stdfs::path path, int flags) : path_(std::move(path)) {
-    fd_ = retry([&] { return ::open(path_.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0666); });
+    fd_ = retry([&] { return ::open(path_.c_str(), flags | kAlways, 0666); });
     if (fd_ < 0) fail((flags & O_CREAT) ? "create" : "open", path_, errno);
   }
   ~RealFile() override { ::close(fd_); }
   RealFile(const RealFile&) = delete;
   RealFile& operator=(const RealFile&) = delete;
+
+  void lock_new() {
+    // A process that found the name before it was locked may have removed it.
+    if (!lock(fd_) || info().st_nlink == 0) fail_busy(path_);
+  }
+  void require_one_name() {
+    const struct stat found = info();
+    if (S_ISREG(found.st_mode) && found.st_nlink > 1)
+      throw Error(Code::kEnvironment,
+                  path_.string() + " has another name, too (hard link), which would change with it",
+                  "replace it by a copy of its own");
+  }
 
   void write_at(std::uint64_t offset, ByteView bytes) override {
     while (!bytes.empty()) {
@@ -77,11 +108,10 @@ class RealFile final : public File {
   }
 
   std::uint64_t size() override {
-    struct stat info {};
-    if (::fstat(fd_, &info) != 0) fail("inspect", path_, errno);
-    if (!S_ISREG(info.st_mode))
+    const struct stat found = info();
+    if (!S_ISREG(found.st_mode))
       throw Error(Code::kEnvironment, path_.string() + " is not a regular file");
-    return static_cast<std::uint64_t>(info.st_size);
+    return static_cast<std::uint64_t>(found.st_size);
   }
 
   void truncate(std::uint64_t size) override {
@@ -95,6 +125,15 @@ class RealFile final : public File {
   }
 
  private:
+  // O_NONBLOCK: a FIFO in a file's place is found to be none, and is not waited for.
+  static constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+  struct stat info() const {
+    struct stat found {};
+    if (::fstat(fd_, &found) != 0) fail("inspect", path_, errno);
+    return found;
+  }
+
   stdfs::path path_;
   int fd_ = -1;
 };
@@ -102,19 +141,47 @@ class RealFile final : public File {
 class RealFileSystem final : public FileSystem {
  public:
   std::unique_ptr<File> create_new(const stdfs::path& path) override {
-    return std::make_unique<RealFile>(path, O_RDWR | O_CREAT | O_EXCL);
+    auto file = std::make_unique<RealFile>(path, O_RDWR | O_CREAT | O_EXCL);
+    file->lock_new();
+    return file;
   }
   std::unique_ptr<File> open_read(const stdfs::path& path) override {
     return std::make_unique<RealFile>(path, O_RDONLY);
   }
   std::unique_ptr<File> open_append(const stdfs::path& path) override {
-    return std::make_unique<RealFile>(path, O_RDWR | O_CREAT | O_APPEND);
+    auto file = std::make_unique<RealFile>(path, O_RDWR | O_CREAT | O_APPEND);
+    file->require_one_name();
+    return file;
   }
   void rename(const stdfs::path& from, const stdfs::path& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) fail("rename to", to, errno);
   }
   void remove(const stdfs::path& path) override {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail("remove", path, errno);
+  }
+  bool remove_abandoned(const stdfs::path& path) override {
+    while (true) {
+      const int fd = retry(
+          [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+      if (fd < 0 && errno == ENOENT) return true;
+      if (fd < 0 && errno == ELOOP) {  // a planted link, which no writer of ours made
+        remove(path);
+        return true;
+      }
+      if (fd < 0) fail("open", path, errno);
+      struct stat opened {
+      }, named{};
+      const bool mine = lock(fd);
+      // It may have been published since, and the name may be another writer's by now.
+      const bool same = ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+                        opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+      int error = 0;
+      if (mine && same && ::unlink(path.c_str()) != 0) error = errno;
+      ::close(fd);
+      if (error != 0 && error != ENOENT) fail("remove", path, error);
+      if (!mine) return false;
+      if (same) return true;
+    }
   }
   void sync_directory(const stdfs::path& path) override {
     const int fd = retry([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
@@ -130,10 +197,17 @@ class RealFileSystem final : public FileSystem {
     if (errno != ENOENT && errno != ENOTDIR) fail("inspect", path, errno);
     return false;
   }
-  void create_directories(const stdfs::path& path) override {
-    std::error_code error;
-    stdfs::create_directories(path, error);
-    if (error) fail("create", path, error.value());
+  bool create_directory(const stdfs::path& path) override {
+    if (::mkdir(path.c_str(), 0777) == 0) return true;
+    const int error = errno;
+    struct stat info {};
+    if (error != EEXIST || ::lstat(path.c_str(), &info) != 0) fail("create", path, error);
+    if (S_ISLNK(info.st_mode))
+      throw Error(Code::kEnvironment,
+                  path.string() + " is a symbolic link: what is written there would land elsewhere",
+                  "put a folder in its place");
+    if (!S_ISDIR(info.st_mode)) fail("create", path, error);
+    return false;
   }
   std::vector<std::string> list(const stdfs::path& path) override {
     DIR* directory = ::opendir(path.c_str());
@@ -156,6 +230,16 @@ FileSystem& real_file_system() {
   return instance;
 }
 
+void make_folder(FileSystem& fs, const stdfs::path& path) {
+  if (fs.create_directory(path)) fs.sync_directory(folder_of(path));
+}
+
+void make_folders(FileSystem& fs, const stdfs::path& path) {
+  if (path.empty() || fs.exists(path)) return;
+  make_folders(fs, path.parent_path());
+  make_folder(fs, path);
+}
+
 Bytes read_file(FileSystem& fs, const stdfs::path& path) {
   const auto file = fs.open_read(path);
   Bytes bytes(file->size());
@@ -168,9 +252,20 @@ std::string read_text(FileSystem& fs, const stdfs::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+bool is_temporary(const std::string& name) {
+  return name.ends_with(kTemporary);
+}
+
+void sweep(FileSystem& fs, const stdfs::path& folder) {
+  if (!fs.exists(folder)) return;
+  for (const std::string& name : fs.list(folder)) {
+    if (is_temporary(name)) fs.remove_abandoned(folder / name);
+  }
+}
+
 void discard(FileSystem& fs, const stdfs::path& path) noexcept {
   try {
-    fs.remove(path);
+    fs.remove_abandoned(path);
   } catch (const Error&) {
     // the failure that is under way is the one to tell
   }
@@ -182,8 +277,8 @@ void publish(FileSystem& fs, const stdfs::path& path, ByteView bytes) {
 
 void publish(FileSystem& fs, const stdfs::path& path, const std::function<void(File&)>& write,
              const std::function<void()>& before_rename) {
-  const stdfs::path temporary = path.string() + ".tmp";
-  fs.remove(temporary);  // left by a killed writer
+  const stdfs::path temporary = path.string() + std::string(kTemporary);
+  if (!fs.remove_abandoned(temporary)) fail_busy(path);  // else: left by a killed writer
   try {
     const auto file = fs.create_new(temporary);
     write(*file);
@@ -194,7 +289,7 @@ void publish(FileSystem& fs, const stdfs::path& path, const std::function<void(F
     discard(fs, temporary);
     throw;
   }
-  fs.sync_directory(path.has_parent_path() ? path.parent_path() : stdfs::path("."));
+  fs.sync_directory(folder_of(path));
 }
 
 }  // namespace lockstep

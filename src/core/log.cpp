@@ -1,15 +1,33 @@
 #include "lockstep/core/log.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <mutex>
 
-#include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
 
 namespace lockstep::log {
 namespace {
+
+// Through the seam: spdlog's own would follow a link planted at the log's name.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(const std::filesystem::path& path)
+      : file_(real_file_system().open_append(path)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    file_->append(std::as_bytes(std::span(line.data(), line.size())));
+  }
+  void flush_() override {}
+
+  std::unique_ptr<File> file_;
+};
 
 // The terminal shows the bare line, the file adds the time.
 struct Sinks {
@@ -47,15 +65,9 @@ void set_quiet(bool quiet) {
 
 void open_file(const std::filesystem::path& path) {
   close_file();
-  try {
-    sinks().file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string(), false);
-  } catch (const spdlog::spdlog_ex& failure) {
-    throw Error(Code::kEnvironment, std::string("cannot open the log: ") + failure.what(),
-                "is the run folder writable?");
-  }
+  sinks().file = std::make_shared<FileSink>(path);
   sinks().file->set_pattern("%Y-%m-%dT%H:%M:%S%z %v");
   sinks().logger.sinks().push_back(sinks().file);
-  sinks().logger.flush_on(spdlog::level::info);
 }
 
 void close_file() {

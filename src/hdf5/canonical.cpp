@@ -1,6 +1,7 @@
 #include "lockstep/hdf5/canonical.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -189,6 +190,26 @@ std::vector<Part> parts_in_order(const Skeleton& skeleton, std::span<const ByteV
   return parts;
 }
 
+// Between our memory and the kernel's a bit can flip, and a file system can be wrong.
+void compare(File& file, const std::vector<Part>& parts, const std::filesystem::path& path) {
+  Bytes read(kWriteBytes);
+  for (const Part& part : parts) {
+    for (std::uint64_t at = 0; at < part.bytes.size(); at += kWriteBytes) {
+      const ByteView wanted =
+          part.bytes.subspan(at, std::min<std::size_t>(kWriteBytes, part.bytes.size() - at));
+      const MutableByteView found = MutableByteView(read).first(wanted.size());
+      if (file.read_at(part.offset + at, found) == wanted.size() &&
+          std::memcmp(found.data(), wanted.data(), wanted.size()) == 0)
+        continue;
+      throw Error(Code::kEnvironment,
+                  path.string() + ", bytes " + std::to_string(part.offset + at) + " to " +
+                      std::to_string(part.offset + at + wanted.size()) +
+                      ": what was written does not read back the same",
+                  "memory or disk of this machine is not to be trusted");
+    }
+  }
+}
+
 // Gathers what it is given into large writes.
 class BlockWriter {
  public:
@@ -274,6 +295,7 @@ void publish(FileSystem& fs, const std::filesystem::path& path, const Skeleton& 
     BlockWriter writer(file, sink);
     for (const Part& part : parts) writer.add(part.bytes);
     writer.flush();
+    compare(file, parts, path);
   };
   lockstep::publish(fs, path, write, before_rename);
 }

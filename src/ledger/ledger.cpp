@@ -27,10 +27,6 @@ Entry next_entry(std::string_view line, std::int64_t expected, const hash::Diges
   return parse_entry(line, previous);
 }
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-}
-
 // Length of the part that consists of whole lines.
 std::size_t whole_lines(std::string_view text) {
   const std::size_t end = text.rfind('\n');
@@ -112,22 +108,29 @@ std::optional<Difference> first_difference(const Ledger& a, const Ledger& b) {
 }
 
 Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header)
-    : path_(std::move(path)) {
+    : fs_(fs), path_(std::move(path)) {
   if (!fs.exists(path_)) {
     ledger_.header = header;
     publish(fs, path_, as_bytes(format_header(ledger_.header)));
     file_ = fs.open_append(path_);
     return;
   }
-  const std::string text = read_text(fs, path_);
-  ledger_ = parse(text, path_.string(), TornTail::kDrop);
+  text_ = read_text(fs, path_);
+  ledger_ = parse(text_, path_.string(), TornTail::kDrop);
   check_same_run(ledger_.header, header, path_.string());
-  file_ = fs.open_append(path_);
-  if (const std::size_t whole = whole_lines(text); whole < text.size()) {
-    file_->truncate(whole);
-    file_->sync();
-    fs.sync_directory(folder_of(path_));
+  if (const std::size_t whole = whole_lines(text_); whole < text_.size()) {
+    text_.resize(whole);
+    renew();
   }
+}
+
+// What was read may never have reached the disk: after a failed fsync the kernel shows pages that
+// it will not write any more, and says so only once. So it goes to a new file before the next line.
+void Writer::renew() {
+  publish(fs_, path_, as_bytes(text_));
+  file_ = fs_.open_append(path_);
+  text_.clear();
+  text_.shrink_to_fit();
 }
 
 std::optional<Difference> Writer::record(Entry entry) {
@@ -140,6 +143,7 @@ std::optional<Difference> Writer::record(Entry entry) {
     if (auto what = difference(written, entry)) return Difference{entry.step, *what};
     return std::nullopt;
   }
+  if (!file_) renew();
   const std::string line = format_entry(entry, ledger_.chain());
   file_->append(as_bytes(line));
   ledger_.entries.push_back(std::move(entry));
@@ -147,6 +151,7 @@ std::optional<Difference> Writer::record(Entry entry) {
 }
 
 void Writer::sync() {
+  if (!file_) return renew();
   file_->sync();
 }
 

@@ -6,7 +6,7 @@
 namespace lockstep::train {
 
 void write_environment(FileSystem& fs, const RunFolder& folder, Rank rank) {
-  fs.create_directories(folder.environment());
+  make_folder(fs, folder.environment());
   const std::string suffix = "-rank-" + std::to_string(rank.value) + ".json";
   std::int64_t attempt = 1;
   const auto path = [&] {

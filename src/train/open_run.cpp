@@ -2,6 +2,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <system_error>
+
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
@@ -21,8 +24,10 @@ stdfs::path RunFolder::sample(Step step) const {
 FolderLock::FolderLock(const RunFolder& folder)
     : fd_(::open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (fd_ < 0)
-    throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string());
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string() + ": " +
+                                        std::generic_category().message(errno));
+  // A file system without locks refuses none.
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(fd_);
     throw Error(Code::kUsage, "another process is writing to " + folder.root.string(),
                 "wait for it, or give another folder with --run");
@@ -31,6 +36,14 @@ FolderLock::FolderLock(const RunFolder& folder)
 
 FolderLock::~FolderLock() {
   ::close(fd_);
+}
+
+void sweep(FileSystem& fs, const RunFolder& folder) {
+  for (const stdfs::path& file : {folder.recipe(), folder.ledger()})
+    fs.remove_abandoned(file.string() + ".tmp");
+  checkpoint::sweep(fs, folder.checkpoints());
+  sweep(fs, folder.samples());
+  sweep(fs, folder.environment());
 }
 
 recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder) {
@@ -59,15 +72,14 @@ void require_data_of_run(FileSystem& fs, const RunFolder& folder, const data::Da
 
 void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe,
                   const data::Dataset& dataset) {
-  fs.create_directories(folder.root);
   const std::string text = recipe::run_text(recipe);
   if (fs.exists(folder.recipe())) {
-    const hash::Digest mine = recipe::id(recipe), theirs = recipe::id(read_recipe(fs, folder));
+    const std::string mine = recipe::canonical_bits(recipe),
+                      theirs = recipe::canonical_bits(read_recipe(fs, folder));
     if (mine != theirs) {
       throw Error(Code::kUsage,
-                  folder.root.string() + " is a run of another recipe (" +
-                      theirs.hex().substr(0, 12) + ", this one is " + mine.hex().substr(0, 12) +
-                      ")",
+                  folder.root.string() +
+                      " is a run of another recipe: " + recipe::first_difference(mine, theirs),
                   "give another folder with --run");
     }
     if (fs.exists(folder.ledger())) require_data_of_run(fs, folder, dataset);
@@ -99,6 +111,47 @@ checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger)
           .recipe_text = recipe::canonical_bits(training.recipe)};
 }
 
+namespace {
+
+// The checkpoint is this run's, of the step in its name, and the ledger reaches that far.
+void require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded& loaded,
+                    const RunFolder& folder, const ledger::Ledger& ledger,
+                    const recipe::Recipe& recipe) {
+  const checkpoint::Meta& meta = loaded.meta();
+  const char* hint = "remove it from this run's folder";
+  if (meta.recipe != ledger.header.recipe)
+    throw Error(Code::kUsage,
+                file.string() + " is a checkpoint of another recipe: " +
+                    recipe::first_difference(recipe::canonical_bits(recipe), meta.recipe_text),
+                hint);
+  if (meta.data != ledger.header.data)
+    throw Error(Code::kData,
+                file.string() + " is a checkpoint of a run on other data: its hash is " +
+                    meta.data.hex().substr(0, 12) + ", the ledger says " +
+                    ledger.header.data.hex().substr(0, 12),
+                hint);
+  if (loaded.state().step != step)
+    throw Error(Code::kCorrupt,
+                file.string() + " is the checkpoint of step " +
+                    std::to_string(loaded.state().step.value) + ", under another step's name",
+                hint);
+  const auto n = static_cast<std::size_t>(step.value);
+  if (n > ledger.entries.size()) {
+    throw Error(Code::kCorrupt,
+                folder.ledger().string() + " ends at step " +
+                    std::to_string(ledger.entries.size()) + ", but there is a checkpoint of step " +
+                    std::to_string(n),
+                "the ledger was cut; restore it from a copy");
+  }
+  const hash::Digest& chain = n == 0 ? ledger.header.chain : ledger.entries[n - 1].chain;
+  if (meta.chain != chain)
+    throw Error(Code::kCorrupt, file.string() +
+                                    " does not belong to this ledger: the chains at step " +
+                                    std::to_string(n) + " differ");
+}
+
+}  // namespace
+
 void restore_newest(FileSystem& fs, const RunFolder& folder, const ledger::Ledger& ledger,
                     Step limit, Training& training) {
   const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
@@ -113,22 +166,7 @@ void restore_newest(FileSystem& fs, const RunFolder& folder, const ledger::Ledge
       log::warn(std::string(failure.what()) + "; trying the one before");
       continue;
     }
-    const auto n = static_cast<std::size_t>(step->value);
-    if (loaded->meta().recipe != ledger.header.recipe)
-      throw Error(Code::kUsage, file.string() + " is a checkpoint of another recipe",
-                  "remove it from this run's folder");
-    if (n > ledger.entries.size()) {
-      throw Error(Code::kCorrupt,
-                  folder.ledger().string() + " ends at step " +
-                      std::to_string(ledger.entries.size()) +
-                      ", but there is a checkpoint of step " + std::to_string(n),
-                  "the ledger was cut; restore it from a copy");
-    }
-    const hash::Digest& chain = n == 0 ? ledger.header.chain : ledger.entries[n - 1].chain;
-    if (loaded->meta().chain != chain)
-      throw Error(Code::kCorrupt, file.string() +
-                                      " does not belong to this ledger: the chains at step " +
-                                      std::to_string(n) + " differ");
+    require_of_run(file, *step, *loaded, folder, ledger, training.recipe);
     loaded->restore(training.state);
     training.agreed = state::digest(training.state);
     if (training.agreed->root != loaded->meta().state)

@@ -35,6 +35,7 @@ class Attempt {
                {recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                 recipe_.checkpoint.keep_every, end()}) {
     restore_newest(fs_, folder_, ledger_.ledger(), Step(INT64_MAX), training_);
+    saver_.retire(at());
   }
 
   RunResult run() {
@@ -94,7 +95,7 @@ class Attempt {
 
   void write_sample() {
     if (recipe_.samples.count == 0) return;
-    fs_.create_directories(folder_.samples());
+    make_folder(fs_, folder_.samples());
     publish(fs_, folder_.sample(at()),
             picture(training_, training_.agreed->root, 0, recipe_.samples.count,
                     recipe_.samples.columns));
@@ -128,8 +129,9 @@ RunResult run(const RunOptions& options) {
     numerics::set_threads(options.threads);
     // First: a recipe that does not fit its data or itself leaves no folder behind.
     Training training = make_training(options.recipe, dataset->sample_shape(), group.size());
-    fs.create_directories(folder.root);
+    make_folders(fs, folder.root);
     const FolderLock lock(folder);
+    sweep(fs, folder);
     adopt_recipe(fs, folder, options.recipe, *dataset);
     log::open_file(folder.log());
     write_environment(fs, folder, group.rank());

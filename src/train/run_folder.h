@@ -39,6 +39,9 @@ class FolderLock {
   int fd_;
 };
 
+// Removes what a killed attempt left: temporary files, lone sidecars. Under the lock.
+void sweep(FileSystem& fs, const RunFolder& folder);
+
 // The recipe of an existing run, every byte checked. Error(kUsage) if the folder is not a run.
 recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder);
 

@@ -100,9 +100,20 @@ class Verifier {
     if (!fs_.exists(folder.checkpoints())) return;
     for (const std::string& name : fs_.list(folder.checkpoints())) {
       const stdfs::path path = folder.checkpoints() / name;
-      // A sidecar alone is what a kill between two renames leaves; the next attempt overwrites it.
-      if (checkpoint::step_of(name)) checkpoint_file(path, &ledger);
+      const bool sidecar = name.ends_with(".sha256") &&
+                           checkpoint::step_of(name.substr(0, name.size() - 7)).has_value();
+      if (checkpoint::step_of(name)) {
+        checkpoint_file(path, &ledger);
+      } else if (!sidecar) {  // one alone is what a kill between two renames leaves
+        foreign(path);
+      }
     }
+  }
+
+  // Folders of evidence hold nothing else; temporary files are what a kill leaves.
+  void foreign(const stdfs::path& path) {
+    if (is_temporary(path.filename().string())) return;
+    corrupt(path.string() + ": it is not a file of this run, nothing vouches for it");
   }
 
   void against_ledger(const stdfs::path& file, const checkpoint::Loaded& loaded,
@@ -134,7 +145,10 @@ class Verifier {
     if (!fs_.exists(folder.samples())) return;
     for (const std::string& name : fs_.list(folder.samples())) {
       const stdfs::path path = folder.samples() / name;
-      if (path.extension() != ".png") continue;
+      if (path.extension() != ".png") {
+        foreign(path);
+        continue;
+      }
       const Bytes png = read_file(fs_, path);
       if (const auto fault = data::check_png(png)) {
         corrupt(path.string() + ": " + fault->chunk + " at byte " + std::to_string(fault->offset) +

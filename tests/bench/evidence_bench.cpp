@@ -49,7 +49,7 @@ void measure(const std::string& recipe_path, comm::Group& group) {
                               .data = {},
                               .semantics = 0,
                               .chain = {},
-                              .state = {},
+                              .state = training.agreed->root,
                               .sample_shape = {28, 28, 1},
                               .recipe_text = "none"};
   const auto share = [&](const char* what, double seconds) {

@@ -115,6 +115,32 @@ TEST(Saver, WritesInTheBackgroundAndRetires) {
   EXPECT_EQ(real().list(path).size(), 4u);  // no sidecar of a retired one stays
 }
 
+TEST(Saver, RetiresWhatAKilledOneDidNotComeToAndNothingForAnUnverifiedFile) {
+  const TemporaryFolder folder;
+  for (const std::int64_t step : {10, 20, 30, 40}) {
+    const state::State state = some_state(Step(step));
+    publish(real(), folder.path(), some_meta(state), state);
+  }
+  Saver saver(real(), folder.path(), kTwo);
+  saver.retire(Step(30));
+  EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(20), Step(30), Step(40)));
+}
+
+TEST(Sweep, RemovesWhatAKilledSaverLeft) {
+  const TemporaryFolder folder;
+  const state::State state = some_state(Step(10));
+  publish(real(), folder.path(), some_meta(state), state);
+  const std::vector<std::string> whole = real().list(folder.path());
+  for (const char* name : {"step-00000020.h5.tmp", "step-00000020.h5.sha256.tmp",
+                           "step-00000020.h5.sha256", "step-00000009.h5.sha256"})
+    real().create_new(folder.path() / name)->append(as_bytes("half"));
+  checkpoint::sweep(real(), folder.path());
+  EXPECT_EQ(real().list(folder.path()), whole);
+  real().create_new(folder.path() / "notes.sha256");
+  checkpoint::sweep(real(), folder.path());
+  EXPECT_TRUE(real().exists(folder.path() / "notes.sha256"));
+}
+
 TEST(Saver, CopiesTheStateBeforeItReturns) {
   const TemporaryFolder folder;
   Saver saver(real(), folder.path(), kTwo);
@@ -204,9 +230,10 @@ TEST(Publish, MakesFileAndSidecarDurableBeforeTheFileGetsItsName) {
   FaultyFileSystem fs(real(), FaultyFileSystem::kNever);
   const state::State state = some_state(Step(7));
   publish(fs, folder.path(), some_meta(state), state);
-  std::vector<std::string> order;  // without the writes
+  std::vector<std::string> order;  // without the contents
   for (const std::string& call : fs.calls())
-    if (!call.starts_with("write") && !call.starts_with("remove")) order.push_back(call);
+    if (!call.starts_with("write") && !call.starts_with("remove") && !call.starts_with("read"))
+      order.push_back(call);
   const std::string file = file_name(Step(7)), sidecar = file + ".sha256",
                     sync_folder = "sync " + folder.path().filename().string();
   EXPECT_THAT(order, ElementsAre("create " + file + ".tmp", "sync " + file + ".tmp",

@@ -95,7 +95,7 @@ class Folders(Cli):
         self.ok("train", "tiny.toml", "--quiet")
         before = self.contents("runs")
         line = self.refused(2, "train", "tiny.toml", "--quiet", "--set", "run.seed=9")
-        self.assertIn("runs/tiny is a run of another recipe", line)
+        self.assertIn("runs/tiny is a run of another recipe: run.seed is 9, there 1", line)
         self.assertEqual(self.contents("runs"), before)
 
     def test_a_checkpoint_of_another_recipe_is_2_and_named(self):
@@ -105,7 +105,30 @@ class Folders(Cli):
         for name in ("step-00000003.h5", "step-00000003.h5.sha256"):
             shutil.copy(self.path("other/checkpoints", name), self.path("runs/tiny/checkpoints"))
         line = self.refused(2, "train", "tiny.toml", "--quiet", "--set", "run.steps=4")
-        self.assertIn("step-00000003.h5 is a checkpoint of another recipe", line)
+        self.assertIn("step-00000003.h5 is a checkpoint of another recipe: run.seed is 1, there 9",
+                      line)
+
+    def test_a_checkpoint_on_other_data_is_3_and_named(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        images = bytearray(self.read("images"))
+        images[-1] ^= 1
+        self.write("others", bytes(images))
+        self.ok("train", "tiny.toml", "--quiet", "--set", "data.path=others", "--set", "run.steps=3",
+                "--run", "other")
+        for name in ("step-00000003.h5", "step-00000003.h5.sha256"):
+            shutil.copy(self.path("other/checkpoints", name), self.path("runs/tiny/checkpoints"))
+        before = self.contents("runs/tiny/checkpoints")
+        line = self.refused(3, "train", "tiny.toml", "--quiet", "--set", "run.steps=4")
+        self.assertIn("step-00000003.h5 is a checkpoint of a run on other data", line)
+        self.assertEqual(self.contents("runs/tiny/checkpoints"), before)
+
+    def test_a_checkpoint_under_another_steps_name_is_5_and_named(self):
+        self.ok("train", "tiny.toml", *EVERY_STEP, "--run", "run")
+        for end in ("", ".sha256"):
+            shutil.copy(self.path(f"run/checkpoints/step-00000007.h5{end}"),
+                        self.path(f"run/checkpoints/step-00000008.h5{end}"))
+        line = self.refused(5, "train", "tiny.toml", *EVERY_STEP, "--run", "run")
+        self.assertIn("step-00000008.h5 is the checkpoint of step 7, under another step's name", line)
 
     def test_a_damaged_checkpoint_is_passed_over_and_made_again(self):
         self.ok("train", "tiny.toml", *EVERY_STEP, "--run", "run")

@@ -83,6 +83,20 @@ TEST(Publish, SyncsBeforeTheFileGetsItsNameAndTheFolderAfter) {
                           "rename file.tmp", "sync " + folder.path().filename().string()));
 }
 
+TEST(Publish, NeverSyncsAFileAgainWhoseSyncFailed) {
+  const TemporaryFolder folder;
+  const stdfs::path path = folder.path() / "file";
+  FaultyFileSystem fs(real(), 4, FaultyFileSystem::After::kRecovers, EIO);
+  EXPECT_THAT(message_of([&] { publish(fs, path, as_bytes("text")); }),
+              HasSubstr("cannot sync " + path.string() + ".tmp: Input/output error"));
+  publish(fs, path, as_bytes("text"));
+  EXPECT_THAT(
+      fs.calls(),
+      ElementsAre("remove file.tmp", "create file.tmp", "write file.tmp", "sync file.tmp",
+                  "remove file.tmp", "remove file.tmp", "create file.tmp", "write file.tmp",
+                  "sync file.tmp", "rename file.tmp", "sync " + folder.path().filename().string()));
+}
+
 TEST(Publish, TellsTheFirstReasonWhenCleaningUpFailsToo) {
   const TemporaryFolder folder;
   // Calls: remove, create, append; the write and the removal after it both fail.

@@ -4,13 +4,19 @@ Usage: matrix_test.py PROGRAM RECIPE CASE, where CASE is
   again          twice in a row, in two folders
   threads-N      with N threads
   isa-NAME       with LOCKSTEP_ISA=NAME; exit code 77 where the CPU lacks it
-  surroundings   another locale, time zone, umask and working folder, no HOME
+  surroundings   another locale, time zone, umask, number of threads and working folder, no HOME,
+                 memory disturbed by MALLOC_PERTURB_
+  clock          ten years early, ten years late, and jumping back while it runs (faketime)
 """
 
+import json
 import os
 import platform
+import shutil
+import subprocess
 import sys
 import tempfile
+import time
 
 import golden
 
@@ -44,12 +50,42 @@ def with_isa(program, name, run, isa):
 
 def elsewhere(program, name, run):
     environment = {k: v for k, v in program.environment.items() if k != "HOME"}
-    environment.update(LC_ALL="tr_TR.UTF-8", LANG="de_DE.UTF-8", TZ="Pacific/Apia", COLUMNS="20")
+    environment.update(LC_ALL="tr_TR.UTF-8", LANG="de_DE.UTF-8", TZ="Pacific/Apia", COLUMNS="20",
+                       MALLOC_PERTURB_="165", MALLOC_ARENA_MAX="1")
     working = os.path.join(os.path.dirname(run), "a folder")
     os.mkdir(working)
-    program.ok("train", golden.recipe(name), "--run", "../run", cwd=working,
+    program.ok("train", golden.recipe(name), "--run", "../run", "--threads", 3, cwd=working,
                environment=environment, umask=0o077)
     golden.require(name, run)
+
+
+def faketime_library():
+    """What the command preloads; a clock that jumps needs its settings, which the command lacks."""
+    if not shutil.which("faketime"):
+        print("NOT PROVED here: other clocks (no faketime)")
+        sys.exit(golden.SKIPPED)
+    return subprocess.run(["faketime", "2020-01-01 00:00:00", "printenv", "LD_PRELOAD"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
+def clock(program, name, run):
+    """Stopped half-way under one clock and continued under another, years before."""
+    preload, half = faketime_library(), golden.steps_of(name) // 2
+    year_of = {"-10y": -10, "+10y": 10}
+    for first, second in (("+10y", "-10y"), ("-10y", "+10y i0.001")):
+        folder = run + first
+        program.environment.update(LD_PRELOAD=preload, FAKETIME=first, DONT_FAKE_MONOTONIC="1")
+        golden.train(program, name, folder, "--set", "samples.count=0", steps=half)
+        shown = os.path.join(folder, "metrics.jsonl")
+        with open(shown, encoding="ascii") as file:  # the control: the program sees that clock
+            seen = json.loads(file.readline())["time"]
+        years = (seen - time.time()) / (365.25 * 86400)
+        assert abs(years - year_of[first]) < 1, f"faketime did not work: {years} years"
+        shutil.rmtree(os.path.join(folder, "samples"), ignore_errors=True)
+        # The monotonic clock jumps and crawls, too.
+        program.environment.update(FAKETIME=second)
+        del program.environment["DONT_FAKE_MONOTONIC"]
+        golden.train(program, name, folder)
 
 
 def main():
@@ -64,6 +100,8 @@ def main():
             golden.train(program, name, run, "--threads", value)
         elif kind == "isa":
             with_isa(program, name, run, value)
+        elif case == "clock":
+            clock(program, name, run)
         elif case == "surroundings":
             elsewhere(program, name, run)
         else:

@@ -4,6 +4,7 @@ Usage: negative_test.py BROKEN_PROGRAM CASE, where CASE is
   fma-order    one dot product is added in another order
   thread-sum   one sum depends on the number of threads
   restore      one tensor is not restored from a checkpoint
+  uninitialised  the optimisers' moments are memory that nobody wrote to, filled with NaNs
 """
 
 import os
@@ -53,7 +54,17 @@ def restore(program, folder):
         must_differ(f"{name}, resume", golden.require_ledger, name, run, every + 3)
 
 
-CASES = {"fma-order": fma_order, "thread-sum": thread_sum, "restore": restore}
+def uninitialised(program, folder):
+    """NaNs reach the state: the program must see them, at the first step."""
+    for name in golden.NAMES:
+        run = os.path.join(folder, name)
+        code, _, err = program.run("train", golden.recipe(name), "--run", run, "--quiet")
+        assert code == 7 and "step 1: training diverged: non-finite value" in err, f"{code}\n{err}"
+        print(f"{name}: caught, as it must be: {err.strip()}")
+
+
+CASES = {"fma-order": fma_order, "thread-sum": thread_sum, "restore": restore,
+         "uninitialised": uninitialised}
 
 
 def main():

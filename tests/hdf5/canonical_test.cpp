@@ -55,12 +55,13 @@ class FullDisk final : public FileSystem {
     real_.rename(from, to);
   }
   void remove(const stdfs::path& path) override { real_.remove(path); }
+  bool remove_abandoned(const stdfs::path& path) override { return real_.remove_abandoned(path); }
   void sync_directory(const stdfs::path& path) override {
     count();
     real_.sync_directory(path);
   }
   bool exists(const stdfs::path& path) override { return real_.exists(path); }
-  void create_directories(const stdfs::path& path) override { real_.create_directories(path); }
+  bool create_directory(const stdfs::path& path) override { return real_.create_directory(path); }
   std::vector<std::string> list(const stdfs::path& path) override { return real_.list(path); }
 
  private:

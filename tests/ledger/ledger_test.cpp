@@ -42,6 +42,19 @@ RC_GTEST_PROP(Ledger, RefusesAnyChangedByteAndNamesItsLine, ()) {
   RC_ASSERT(message.substr(0, place(line).size()) == place(line));
 }
 
+TEST(Ledger, RefusesEveryFlippedBitAndNamesItsLine) {
+  const std::string text = joined(some_lines(4));
+  std::size_t line = 1;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = text;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
+      EXPECT_THAT(refusal(changed), StartsWith(place(line))) << "bit " << bit << " of byte " << at;
+    }
+    line += text[at] == '\n';
+  }
+}
+
 TEST(Ledger, RefusesADroppedLineAndNamesIt) {
   for (std::size_t i = 1; i < 6; ++i) {  // the last line can be cut off unnoticed
     auto lines = some_lines(6);

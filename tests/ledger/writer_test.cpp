@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ledger/some_ledger.h"
@@ -55,6 +56,30 @@ TEST_F(LedgerWriter, ContinuesAfterBeingCutAnywhereInTheLastLine) {
     EXPECT_FALSE(writer.record(some_entry(3)));
     EXPECT_EQ(read_text(fs_, path_), joined(lines));
   }
+}
+
+TEST_F(LedgerWriter, PublishesOldLinesAnewBeforeItWritesOrSyncsAndNotBefore) {
+  write(joined(some_lines(2)));
+  const auto inode = [&] {
+    struct stat info {};
+    EXPECT_EQ(::stat(path_.c_str(), &info), 0);
+    return info.st_ino;
+  };
+  const auto held = fs_.open_read(path_);  // so that its number is not given away again
+  const auto old = inode();
+  {
+    Writer writer = open();
+    EXPECT_FALSE(writer.record(some_entry(2)));
+    EXPECT_EQ(inode(), old) << "a finished run was written to";
+    writer.sync();
+    EXPECT_NE(inode(), old);
+  }
+  const auto again = fs_.open_read(path_);
+  const auto synced = inode();
+  Writer writer = open();
+  EXPECT_FALSE(writer.record(some_entry(3)));
+  EXPECT_NE(inode(), synced);
+  EXPECT_EQ(read_text(fs_, path_), joined(some_lines(3)));
 }
 
 TEST_F(LedgerWriter, ChecksRecomputedStepsAndWritesNothingForThem) {

@@ -107,6 +107,16 @@ RC_GTEST_PROP(RunText, NoticesTruncation, ()) {
   RC_ASSERT_THROWS_AS(parse_run_text(text.substr(0, length), "recipe.toml"), Error);
 }
 
+TEST(FirstDifference, NamesTheKeyAndBothValues) {
+  const auto difference = [](const char* a, const char* b) {
+    return first_difference(canonical_bits(parse(a, "a")), canonical_bits(parse(b, "b")));
+  };
+  EXPECT_EQ(difference("[run]\nseed = 9\n", "[run]\nseed = 1\n"), "run.seed is 9, there 1");
+  EXPECT_EQ(difference("[model.optimizer]\nlr = 0.5\n", ""),
+            "model.optimizer.lr is 0.5, there 0.001");
+  EXPECT_EQ(first_difference("[a]\nx = 1\n", "[a]\nx = 1\ny = 2\n"), "a.y is absent, there 2");
+}
+
 TEST(Canonical, IsWrittenLikeThis) {
   const std::string text = canonical(parse("[model.optimizer]\nlr = 2e-4\n", "a"));
   EXPECT_EQ(text.rfind("[run]\nname = \"run\"\nseed = 1\nsteps = 1000\n\n"

@@ -1,12 +1,14 @@
-// A file system whose N-th call fails as on a full disk. A loop over N = 1, 2, … until nothing
-// failed visits every state that a failure can leave.
+// A file system whose N-th call fails, as on a full disk or with another reason. A loop over N = 1,
+// 2, … until nothing failed visits every state that a failure can leave.
 //
 // A failing append writes half of its bytes first. Calls are those of the file system and of its
 // files, counted together from 1, and kept as "verb name" for tests of their order.
 #pragma once
 
+#include <cerrno>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,8 +24,9 @@ class FaultyFileSystem final : public FileSystem {
 
   static constexpr int kNever = 1 << 30;
 
-  FaultyFileSystem(FileSystem& inner, int fail_at, After after = After::kRecovers)
-      : inner_(inner), fail_at_(fail_at), after_(after) {}
+  FaultyFileSystem(FileSystem& inner, int fail_at, After after = After::kRecovers,
+                   int error = ENOSPC)
+      : inner_(inner), fail_at_(fail_at), after_(after), error_(error) {}
 
   bool failed() const { return static_cast<int>(calls_.size()) >= fail_at_; }
   const std::vector<std::string>& calls() const { return calls_; }
@@ -52,6 +55,13 @@ class FaultyFileSystem final : public FileSystem {
     }
     inner_.remove(path);
   }
+  bool remove_abandoned(const std::filesystem::path& path) override {
+    if (fails("remove", path)) {
+      removal_failed_ = true;
+      fail("remove", path);
+    }
+    return inner_.remove_abandoned(path);
+  }
   void sync_directory(const std::filesystem::path& path) override {
     call("sync", path);
     inner_.sync_directory(path);
@@ -60,9 +70,9 @@ class FaultyFileSystem final : public FileSystem {
     call("inspect", path);
     return inner_.exists(path);
   }
-  void create_directories(const std::filesystem::path& path) override {
+  bool create_directory(const std::filesystem::path& path) override {
     call("create", path);
-    inner_.create_directories(path);
+    return inner_.create_directory(path);
   }
   std::vector<std::string> list(const std::filesystem::path& path) override {
     call("list", path);
@@ -81,7 +91,7 @@ class FaultyFileSystem final : public FileSystem {
     void append(ByteView bytes) override {
       if (fs_.fails("write", path_)) {
         inner_->append(bytes.first(bytes.size() / 2));
-        fail("write", path_);
+        fs_.fail("write", path_);
       }
       inner_->append(bytes);
     }
@@ -119,14 +129,15 @@ class FaultyFileSystem final : public FileSystem {
   void call(const char* verb, const std::filesystem::path& path) {
     if (fails(verb, path)) fail(verb, path);
   }
-  [[noreturn]] static void fail(const std::string& verb, const std::filesystem::path& path) {
-    throw Error(Code::kEnvironment,
-                "cannot " + verb + " " + path.string() + ": No space left on device");
+  [[noreturn]] void fail(const std::string& verb, const std::filesystem::path& path) const {
+    throw Error(Code::kEnvironment, "cannot " + verb + " " + path.string() + ": " +
+                                        std::generic_category().message(error_));
   }
 
   FileSystem& inner_;
   const int fail_at_;
   const After after_;
+  const int error_;
   std::vector<std::string> calls_;
   bool removal_failed_ = false;
 };

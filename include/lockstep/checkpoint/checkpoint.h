@@ -35,7 +35,9 @@ std::string file_name(Step step);
 std::optional<Step> step_of(const std::string& file_name);
 
 // Publishes <folder>/step-NNNNNNNN.h5 and .sha256, sidecar first, each durable before it has its
-// name: a .h5 that is there is complete. Throws Error(kEnvironment); the folder is then as before.
+// name: a .h5 that is there is complete, and is the state whose digest meta names. Throws
+// Error(kEnvironment), or Error(kDiffer) if `state` is not meta's any more; the folder is then as
+// before.
 void publish(FileSystem& fs, const std::filesystem::path& folder, const Meta& meta,
              const state::State& state);
 

@@ -20,6 +20,10 @@ struct Retention {
 // Steps of the checkpoints in `folder`, ascending. Temporary and foreign files are left out.
 std::vector<Step> list(FileSystem& fs, const std::filesystem::path& folder);
 
+// Removes what a killed writer left: temporary files, and sidecars whose file never got its name or
+// was retired. Only for the one writer of the folder.
+void sweep(FileSystem& fs, const std::filesystem::path& folder);
+
 // Which of `present` (ascending) go once the newest is durable: scheduled ones beyond the
 // retention, and unscheduled ones (saved at a signal) as soon as a later checkpoint exists. So what
 // stays after a run does not depend on whether it was interrupted.
@@ -36,6 +40,9 @@ class Saver {
   // Copies the state, then returns; waits first if the one before is not finished. Throws what that
   // one threw.
   void save(const Meta& meta, const state::State& state);
+  // Removes what is superseded now that `newest` is known to be whole: a killed attempt may not
+  // have come to it. Later ones, which are not known to be whole, neither go nor count.
+  void retire(Step newest);
   // Until everything is durable; throws what failed.
   void wait();
 

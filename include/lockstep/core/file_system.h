@@ -34,15 +34,24 @@ class File {
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
-  virtual std::unique_ptr<File> create_new(
-      const std::filesystem::path& path) = 0;  // O_EXCL, O_NOFOLLOW
-  virtual std::unique_ptr<File> open_read(const std::filesystem::path& path) = 0;    // O_NOFOLLOW
-  virtual std::unique_ptr<File> open_append(const std::filesystem::path& path) = 0;  // creates
+  // No `path` is opened through a symbolic link in its last part, and none waits for a FIFO.
+  //
+  // create_new: the file must not exist (O_EXCL); it is locked against remove_abandoned, of other
+  // processes too, until it is closed.
+  virtual std::unique_ptr<File> create_new(const std::filesystem::path& path) = 0;
+  virtual std::unique_ptr<File> open_read(const std::filesystem::path& path) = 0;
+  // Created if absent. A file with a second name (hard link) is refused: that one would change,
+  // too.
+  virtual std::unique_ptr<File> open_append(const std::filesystem::path& path) = 0;
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   virtual void remove(const std::filesystem::path& path) = 0;  // absent is fine
+  // Removes it unless whoever made it with create_new has it open still: then false.
+  virtual bool remove_abandoned(const std::filesystem::path& path) = 0;
   virtual void sync_directory(const std::filesystem::path& path) = 0;
   virtual bool exists(const std::filesystem::path& path) = 0;
-  virtual void create_directories(const std::filesystem::path& path) = 0;
+  // One level; false if it is there already. A symbolic link in its place is refused: what is
+  // written there would land elsewhere.
+  virtual bool create_directory(const std::filesystem::path& path) = 0;
   virtual std::vector<std::string> list(
       const std::filesystem::path& path) = 0;  // names sorted by byte
 };
@@ -50,8 +59,14 @@ class FileSystem {
 // The real one.
 FileSystem& real_file_system();
 
+// A durable folder: its name is synced, too. make_folders makes those above as well, and leaves
+// what is there as it is.
+void make_folder(FileSystem& fs, const std::filesystem::path& path);
+void make_folders(FileSystem& fs, const std::filesystem::path& path);
+
 // Whole files. `publish` is the only way a finished file gets its name: temporary file beside it,
-// write, fsync, rename, fsync of the directory. Leaves the old file (or none) on any failure.
+// write, fsync, rename, fsync of the directory. Leaves the old file (or none) on any failure. Of
+// two writers at the same time one gets an Error.
 Bytes read_file(FileSystem& fs, const std::filesystem::path& path);
 std::string read_text(FileSystem& fs, const std::filesystem::path& path);
 void publish(FileSystem& fs, const std::filesystem::path& path, ByteView bytes);
@@ -61,7 +76,12 @@ void publish(FileSystem& fs, const std::filesystem::path& path,
              const std::function<void(File&)>& write,
              const std::function<void()>& before_rename = {});
 
-// Removes if it can: for cleaning up after a failure, whose reason must not be hidden by a second.
+// The temporary file is <path>.tmp; `sweep` removes those that killed writers left in a folder.
+bool is_temporary(const std::string& name);
+void sweep(FileSystem& fs, const std::filesystem::path& folder);
+
+// Removes a temporary file if it can: for cleaning up after a failure, whose reason must not be
+// hidden by a second.
 void discard(FileSystem& fs, const std::filesystem::path& path) noexcept;
 
 }  // namespace lockstep

@@ -47,7 +47,8 @@ class Writer {
  public:
   // Creates the ledger (header line, published and durable), or opens an existing one: reads and
   // checks all of it (Error(kCorrupt)), drops a torn last line from the file, and refuses another
-  // header: Error(kUsage) for another recipe or semantics, Error(kData) for other data.
+  // header: Error(kUsage) for another recipe or semantics, Error(kData) for other data. The lines
+  // of earlier attempts are published anew before the first new one, or at the first `sync`.
   Writer(FileSystem& fs, std::filesystem::path path, const Header& header);
 
   // What stands in the ledger: on opening, the steps that an earlier attempt already did.
@@ -63,7 +64,11 @@ class Writer {
   void sync();
 
  private:
+  void renew();
+
+  FileSystem& fs_;
   std::filesystem::path path_;
+  std::string text_;  // of an existing ledger, until it is renewed
   Ledger ledger_;
   std::unique_ptr<File> file_;
 };

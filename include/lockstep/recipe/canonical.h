@@ -14,6 +14,9 @@ namespace lockstep::recipe {
 std::string canonical(const Recipe& recipe);
 std::string canonical_bits(const Recipe& recipe);  // only the fields that change bits
 
+// "run.seed is 9, there 1": the first key that differs between two texts of canonical_bits.
+std::string first_difference(const std::string& here, const std::string& there);
+
 // SHA-256 of "lockstep recipe 0\nsemantics <n>\n" and canonical_bits.
 hash::Digest id(const Recipe& recipe);
 
