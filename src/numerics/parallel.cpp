@@ -24,10 +24,11 @@ thread_local std::unique_ptr<Workers> workers;
 void check_floating_point_mode() {
   const FloatingPointMode mode = floating_point_mode();
   if (!mode.flushes && !mode.rounds_oddly) return;
-  throw Error(Code::kEnvironment,
-              std::string("a library changed this thread's floating-point mode: ") +
-                  (mode.flushes ? "subnormal numbers are flushed to zero" : "not rounding to nearest"),
-              "find the library that does so (fast-math start-up code, say) and leave it out");
+  throw Error(
+      Code::kEnvironment,
+      std::string("a library changed this thread's floating-point mode: ") +
+          (mode.flushes ? "subnormal numbers are flushed to zero" : "not rounding to nearest"),
+      "find the library that does so (fast-math start-up code, say) and leave it out");
 }
 
 }  // namespace

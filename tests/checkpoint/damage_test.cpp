@@ -145,9 +145,9 @@ TEST(Load, RefusesNumbersThatNoRunHas) {
   const auto said_of = [](const std::vector<std::int64_t>& sample_shape, std::int64_t samples) {
     const TemporaryFolder folder;
     state::State state = some_state(kStep);
+    state.samples = samples;
     Meta meta = some_meta(state);
     meta.sample_shape = sample_shape;
-    state.samples = samples;
     publish(fs(), folder.path(), meta, state);
     return said(read_file(fs(), folder.path() / file_name(kStep)), [&] {
       static Bytes sidecar;

@@ -28,8 +28,8 @@ def listed(root):
     found = []
     for path in sources(root, "src", "tests", "tools"):
         name, lists = path.relative_to(root), path.parent / "CMakeLists.txt"
-        if path.suffix == ".cpp":
-            text = lists.read_text() if lists.exists() else ""
+        if path.suffix == ".cpp":  # or in what that includes
+            text = "".join(p.read_text() for p in (lists, lists.parent / "sources.cmake") if p.exists())
             if not re.search(rf"(?<![\w/]){re.escape(path.name)}(?!\w)", text):
                 found.append(f"{name}: not listed in {lists.relative_to(root)}")
     for lists in [p for top in ("src", "tests", "tools") for p in sorted(Path(root, top).rglob("CMakeLists.txt"))]:
