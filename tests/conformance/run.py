@@ -2,7 +2,7 @@
 
 run.py JSON PROGRAM [ARGUMENT]...         on this machine
 run.py JSON --cross MACHINE BUILD_FOLDER  built for another architecture, under qemu-user
-run.py JSON --avx512 BUILD_FOLDER         on an emulated CPU with AVX-512, under Bochs
+run.py JSON --avx512 PROGRAM              on an emulated CPU with AVX-512, under Bochs
 """
 
 import json
@@ -53,12 +53,12 @@ def run_elsewhere(machine, folder):
     return run([emulator, build_for(machine, folder)])
 
 
-def run_avx512(folder):
+def run_avx512(program):
     if lacks := bochs.missing(SOURCE):
         not_proved(f"conformance with AVX-512 under emulation: no {', '.join(lacks)} here")
-    program = build_for("x86_64", folder)
     with tempfile.TemporaryDirectory(prefix="lockstep-bochs-") as machine:
-        return bochs.run(SOURCE, {"conformance": program}, "/conformance --isa avx512", machine)
+        return bochs.run(SOURCE, {"conformance": program, **bochs.libraries(program)}, "/conformance --isa avx512",
+                         machine)
 
 
 def different_cases(expected, printed):

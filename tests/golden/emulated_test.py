@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -15,17 +14,9 @@ from support import bochs  # noqa: E402
 DATA = "usr/share/datasets/fashion-mnist"
 
 
-def libraries(program):
-    """The program's libraries, by their names on the other machine."""
-    listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    loader = re.search(r"^\s*(/\S*ld-linux\S*)", listed, re.MULTILINE)[1]
-    found = re.findall(r"(\S+) => (/\S+)", listed)
-    return {loader.lstrip("/"): loader, **{f"lib/{name}": path for name, path in found}}
-
-
 def files(program, name):
     data = {f"{DATA}/{entry}": f"/{DATA}/{entry}" for entry in os.listdir(f"/{DATA}")}
-    return {"lockstep": program, "recipe.toml": golden.recipe(name), **libraries(program), **data}
+    return {"lockstep": program, "recipe.toml": golden.recipe(name), **bochs.libraries(program), **data}
 
 
 def expected(name):
@@ -39,7 +30,7 @@ def main():
     if lacks := bochs.missing(golden.SOURCE):
         print(f"NOT PROVED: golden {name} with AVX-512 under emulation: no {', '.join(lacks)} here")
         sys.exit(golden.SKIPPED)
-    train = ("export LD_LIBRARY_PATH=/lib LOCKSTEP_ISA=avx512; /lockstep train /recipe.toml --run /tmp/run --quiet"
+    train = ("export LOCKSTEP_ISA=avx512; /lockstep train /recipe.toml --run /tmp/run --quiet"
              " && cd /tmp/run && /busybox find checkpoints samples ledger.jsonl -type f"
              " | /busybox sort | /busybox xargs /busybox sha256sum")
     with tempfile.TemporaryDirectory(prefix="lockstep-bochs-") as machine:

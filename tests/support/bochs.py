@@ -6,6 +6,7 @@ port.
 """
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -24,6 +25,7 @@ INIT = """#!/busybox sh
 /busybox mount -t devtmpfs none /dev
 /busybox mount -t proc none /proc
 /busybox stty -F /dev/ttyS0 raw
+export LD_LIBRARY_PATH=/lib
 {command} > /dev/ttyS0 2>&1
 echo "exit $?" > /dev/ttyS0
 /busybox poweroff -f
@@ -57,10 +59,19 @@ def kernel_of(source):
     return os.path.join(source, ".deps", "kernel", "vmlinuz")
 
 
+def libraries(program):
+    """The program's libraries, by their names on the other machine."""
+    listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    loader = re.search(r"^\s*(/\S*ld-linux\S*)", listed, re.MULTILINE)[1]
+    found = re.findall(r"(\S+) => (/\S+)", listed)
+    return {loader.lstrip("/"): loader, **{f"lib/{name}": path for name, path in found}}
+
+
 def run(source, files, command, folder, megabytes=512, timeout=3600):
     """Copies `files` (name on the machine -> path here) to its root folder and runs `command` there.
 
-    Returns the exit status and everything printed. `folder` holds the machine's parts, the log among them.
+    Returns the exit status and everything printed. Programs find their libraries in /lib. `folder` holds the
+    machine's parts, the log among them.
     """
     root, boot = os.path.join(folder, "root"), os.path.join(folder, "disk", "boot")
     os.makedirs(os.path.join(boot, "grub"))
