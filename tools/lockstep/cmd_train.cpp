@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "dry_run.h"
+#include "lockstep/comm/local.h"
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
@@ -43,8 +44,11 @@ Code run(const Options& options) {
   log::set_quiet(options.quiet);
   train::catch_stop_signals();
   const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
-  const train::RunResult result =
-      train::run({.recipe = recipe, .folder = folder, .threads = threads_to_use(options.threads)});
+  train::RunResult result;
+  comm::run_local(1, [&](comm::Group& group) {
+    result = train::run(
+        {.recipe = recipe, .folder = folder, .threads = threads_to_use(options.threads)}, group);
+  });
   report(options, folder, result);
   return result.preempted ? Code::kPreempted : Code::kOk;
 }
