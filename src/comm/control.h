@@ -66,7 +66,6 @@ class Control {
   std::vector<std::optional<Bytes>> offered_;  // rank 0: of the exchange that is going on
   std::optional<std::vector<Bytes>> exchanged_;
   bool closing_ = false;
-  bool running_ = true;  // false: thread has ended
 
   std::jthread thread_;
 };
