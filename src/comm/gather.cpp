@@ -13,7 +13,6 @@ namespace lockstep::comm {
 namespace {
 
 constexpr std::size_t kMostVisitors = 256;  // unproved ones at a time, beyond the ranks
-constexpr double kLinger = 1;  // seconds in which ranks that come later still hear the reason
 
 struct Visitor {
   Peer peer;
@@ -43,7 +42,7 @@ class Gate {
   }
 
   Joined run() {
-    while (arrived_ < world_ && monotonic_seconds() < until_) serve();
+    while (arrived_ + told_ < world_ && monotonic_seconds() < until_) serve();
     if (reason_.empty() && arrived_ < world_) reason_ = who_is_missing();
     if (reason_.empty()) check_credentials();
     if (!reason_.empty()) {
@@ -159,6 +158,7 @@ class Gate {
     }
     if (!reason_.empty()) {
       tell(visitor.peer);
+      ++told_;
       return false;
     }
     joined_.peers[r] = std::move(visitor.peer);
@@ -171,7 +171,8 @@ class Gate {
   void stop(const std::string& reason) {
     if (!reason_.empty()) return;
     reason_ = reason;
-    until_ = std::min(until_, monotonic_seconds() + kLinger);
+    // Ranks that come a little later hear it, too.
+    until_ = std::min(until_, monotonic_seconds() + options_.handshake);
   }
 
   bool drop(const Visitor& visitor, const std::string& why) {
@@ -227,8 +228,8 @@ class Gate {
   std::list<Visitor> visitors_;
   Joined joined_;
   std::vector<std::vector<Credential>> credentials_;
-  std::size_t arrived_ = 1;
-  std::string reason_;  // to stop; empty: none yet
+  std::size_t arrived_ = 1, told_ = 0;  // ranks that fit, and that heard why the run stops
+  std::string reason_;                  // to stop; empty: none yet
   int dropped_ = 0;
   std::string last_dropped_;
 };

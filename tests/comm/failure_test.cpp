@@ -39,7 +39,7 @@ TEST_P(Struck, RankIsNamedByTheOthers) {
     EXPECT_THAT(ended.err, AllOf(HasSubstr("rank " + std::to_string(victim) + " on " + host()),
                                  HasSubstr(signal == SIGSTOP ? "no sign of life" : "was lost")));
   }
-  EXPECT_LT(monotonic_seconds() - struck, signal == SIGSTOP ? 8 : 4);
+  EXPECT_LT(monotonic_seconds() - struck, 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Blows, Struck,
@@ -52,24 +52,27 @@ INSTANTIATE_TEST_SUITE_P(Blows, Struck,
 
 // It lives and answers, but its main thread does not come.
 TEST(Failure, ARankThatDoesNotComeToAVerbIsNamed) {
-  Ranks ranks("stuck", 3, {"deadline=3", "odd=1"});
+  Ranks ranks("stuck", 3, {"deadline=5", "odd=1"});
   for (const int r : {0, 2}) {
     const Ended ended = ranks[r].wait();
     EXPECT_EQ(ended.code, 6);
-    EXPECT_THAT(ended.err, AllOf(HasSubstr("barrier"), HasSubstr("did not finish in 3.0 s"),
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("barrier"), HasSubstr("did not finish in 5.0 s"),
                                  HasSubstr("rank 1 on " + host() + " did not come")));
   }
 }
 
 TEST(Failure, TheFirstReasonReachesAllRanks) {
   for (const char* odd : {"odd=0", "odd=2"}) {
-    const auto ended = Ranks("abort", 3, {odd}).wait();
+    Ranks ranks("abort", 3, {odd, "deadline=60"});
+    ranks[odd[4] - '0'].wait_for_output("ready");
+    const double aborted = monotonic_seconds();
+    const auto ended = ranks.wait();
+    EXPECT_LT(monotonic_seconds() - aborted, 10);  // far below the deadline
     for (const Ended& rank : ended) {
       EXPECT_EQ(rank.code, 6);
       EXPECT_THAT(rank.err, AllOf(HasSubstr(std::string("rank ") + odd[4] + " on " + host() +
                                             ": the disk is full"),
                                   testing::Not(HasSubstr("later"))));
-      EXPECT_LT(rank.seconds, 10);
     }
   }
 }
@@ -94,6 +97,13 @@ TEST(Failure, ARankOutOfStepIsNamed) {
     EXPECT_EQ(rank.code, 6);
     EXPECT_THAT(rank.err, AllOf(HasSubstr("out of step"), HasSubstr("barrier"),
                                 HasSubstr("all_gather with 9 bytes")));
+  }
+}
+
+TEST(Failure, AnImpostorOnTheTransportsConnectionsIsNamed) {
+  for (const Ended& rank : Ranks("verbs", 3, {}, {{}, {"impostor=1"}, {}}).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, HasSubstr("does not know the run's secret"));
   }
 }
 

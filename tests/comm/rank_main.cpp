@@ -78,7 +78,10 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
     group.barrier();
   } else if (scenario == "abort") {
     group.barrier();
-    if (odd) group.abort("the disk is full");
+    if (odd) {
+      std::cout << "ready\n" << std::flush;
+      group.abort("the disk is full");
+    }
     if (odd) group.abort("a later reason");
     for (;;) group.barrier();
   } else if (scenario == "throw") {
@@ -115,8 +118,13 @@ int run(int count, char** arguments) {
   options.handshake = parse_double(settings["handshake"]).value_or(5);
   options.interface = settings["interface"];
   const std::string secret = settings["secret"];
-  options.mac = [secret](ByteView message) {
-    Mac mac;
+  options.run_id = settings["run"];
+  // An impostor passes the rendezvous and fails on the transport's connections.
+  const bool impostor = settings.contains("impostor");
+  options.mac = [secret, impostor](ByteView message) {
+    Mac mac{};
+    const std::string_view text(reinterpret_cast<const char*>(message.data()), message.size());
+    if (impostor && text.find("pair") != text.npos) return mac;
     HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
          reinterpret_cast<const unsigned char*>(message.data()), message.size(),
          reinterpret_cast<unsigned char*>(mac.data()), nullptr);
