@@ -16,6 +16,7 @@ namespace lockstep::train {
 RunResult run(const RunOptions& options, comm::Group& group) {
   numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
+  require_same(group, Code::kData, "the hash of the data", dataset->hash().hex());
   // First: a recipe that does not fit its data or itself leaves no folder behind.
   Training training = make_training(options.recipe, dataset->sample_shape(), group.size());
   std::optional<RunWriter> writer;

@@ -3,12 +3,12 @@
 
 #include "command.h"
 #include "dry_run.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
+#include "ranks.h"
 
 namespace lockstep::cli {
 namespace {
@@ -17,7 +17,7 @@ struct Options {
   std::string recipe;
   std::vector<std::string> set;
   std::string run;
-  int threads = 0;
+  int threads = 0, ranks = 1;
   bool dry_run = false, quiet = false, json = false;
 };
 
@@ -42,14 +42,18 @@ Code run(const Options& options) {
     return Code::kOk;
   }
   log::set_quiet(options.quiet);
+  if (options.ranks > 1) return launch(options.ranks, process_environment());
   train::catch_stop_signals();
   const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
-  train::RunResult result;
-  comm::run_local(1, [&](comm::Group& group) {
-    result = train::run(
-        {.recipe = recipe, .folder = folder, .threads = threads_to_use(options.threads)}, group);
-  });
-  report(options, folder, result);
+  const comm::Identity identity = comm::discover(process_environment());
+  if (identity.world > 1) log::info(identity.sentence);
+  const auto group = join(identity, recipe, process_environment());
+  const train::RunResult result =
+      train::run({.recipe = recipe,
+                  .folder = folder,
+                  .threads = threads_to_use(options.threads, identity.local_size)},
+                 *group);
+  if (group->rank() == Rank(0)) report(options, folder, result);
   return result.preempted ? Code::kPreempted : Code::kOk;
 }
 
@@ -63,6 +67,9 @@ Run add_train(CLI::App& app) {
                  "override one key: --set model.optimizer.lr=1e-3; may be given again")
       ->allow_extra_args(false);
   app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]");
+  app.add_option("--ranks", options->ranks,
+                 "start this many processes here, at most one a lane; never changes a bit")
+      ->check(CLI::Range(1, 4096));
   add_threads(app, options->threads);
   app.add_flag("--dry-run", options->dry_run,
                "print the resolved recipe, its id, size and cost, and train nothing");
