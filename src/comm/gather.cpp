@@ -151,7 +151,9 @@ class Gate {
       stop("the sizes of the world differ: " + who + " is one of " +
            std::to_string(visitor.hello.world) + ", rank 0 on " + joined_.hosts[0] + " one of " +
            std::to_string(world_) + " (start all ranks with the same number)");
-    } else if (r == 0 || r >= world_ || joined_.peers[r].socket.open()) {
+    } else if (r >= world_) {
+      stop(who + " is beyond a world of " + std::to_string(world_) + " (ranks count from 0)");
+    } else if (r == 0 || joined_.peers[r].socket.open()) {
       stop("two processes say they are rank " + std::to_string(r) + ": one on " + joined_.hosts[r] +
            ", one on " + host + " at " + visitor.from + " (each rank once; is another run using " +
            where_ + "?)");

@@ -108,6 +108,7 @@ Ranks::Ranks(const std::string& scenario, int world, const std::vector<std::stri
       arguments.insert(arguments.end(), more[index].begin(), more[index].end());
     processes_.emplace_back(program, arguments, r == 0 ? listening.socket : -1);
   }
+  port_ = listening.port;
   close(listening.socket);
 }
 

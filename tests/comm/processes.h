@@ -42,8 +42,10 @@ class Ranks {
                  const std::string& program = "comm_rank");
   Process& operator[](int rank) { return processes_[static_cast<std::size_t>(rank)]; }
   std::vector<Ended> wait();
+  int port() const { return port_; }
 
  private:
+  int port_;
   std::vector<Process> processes_;
 };
 
