@@ -23,6 +23,8 @@ class Process {
   Process(Process&& other) noexcept;
 
   void signal(int number) const;
+  // How many of its threads hold a signal back.
+  int threads_blocking(int number) const;
   void wait_for_output(const std::string& text);  // on standard output
   Ended wait();
 
