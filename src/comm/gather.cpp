@@ -198,11 +198,21 @@ class Gate {
       if (!joined_.peers[r].socket.open())
         missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(r);
     return missing + " of " + std::to_string(world_) + " did not come to rank 0 on " +
-           joined_.hosts[0] + " at " + where_ + " within " + fixed(options_.deadline, 1) + " s" +
+           joined_.hosts[0] + " at " + where_ + listens() + " within " +
+           fixed(options_.deadline, 1) + " s" +
            (dropped_ ? "; " + std::to_string(dropped_) + " connection(s) dropped, the last of " +
                            last_dropped_
                      : "") +
            " (see their logs: not started, another address, a firewall?)";
+  }
+
+  // A host's own name is often a loopback address in its /etc/hosts: others then find nobody.
+  std::string listens() const {
+    const std::string address = local_address(listener_);
+    if (where_.starts_with(address + ":")) return "";
+    const bool loopback = address.starts_with("127.") || address == "::1";
+    return " (which is " + address + " here" +
+           (loopback ? ", a loopback address that no other host reaches)" : ")");
   }
 
   void check_credentials() {

@@ -68,7 +68,7 @@ TEST(Failure, NoThreadThatWritesDiesOfSigpipe) {
   ranks[0].wait_for_output("ready");
   const double until = monotonic_seconds() + 20;
   while (ranks[0].threads_blocking(SIGPIPE) < 2 && monotonic_seconds() < until) usleep(10000);
-  EXPECT_EQ(ranks[0].threads_blocking(SIGPIPE), 2);
+  EXPECT_GE(ranks[0].threads_blocking(SIGPIPE), 2);  // a sanitizer has one of its own
 }
 
 TEST(Failure, TheFirstReasonReachesAllRanks) {

@@ -125,6 +125,20 @@ TEST(Rendezvous, NoAnswer) {
   EXPECT_THAT(ended.err, AllOf(HasSubstr("no answer"), HasSubstr("firewall")));
 }
 
+TEST(Rendezvous, AMasterThatOnlyItsOwnHostReaches) {
+  const Listening listening = listen_on("127.0.0.1", 0);
+  const std::string inherit = "listen=" + std::to_string(listening.socket);
+  const Ended ended =
+      Process("comm_rank",
+              rank_of(0, 2, listening.port, {"deadline=0.5", "host=localhost", inherit}),
+              listening.socket)
+          .wait();
+  close(listening.socket);
+  EXPECT_EQ(ended.code, 6);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("rank 1 of 2 did not come"),
+                               HasSubstr("which is 127.0.0.1 here, a loopback address")));
+}
+
 TEST(Rendezvous, AWrongInterface) {
   const Ended ended =
       Process("comm_rank", rank_of(0, 2, 0, {"deadline=1", "interface=lockstep7"})).wait();
