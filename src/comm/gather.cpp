@@ -151,7 +151,9 @@ class Gate {
       stop("the sizes of the world differ: " + who + " is one of " +
            std::to_string(visitor.hello.world) + ", rank 0 on " + joined_.hosts[0] + " one of " +
            std::to_string(world_) + " (start all ranks with the same number)");
-    } else if (r == 0 || r >= world_ || joined_.peers[r].socket.open()) {
+    } else if (r >= world_) {
+      stop(who + " is beyond a world of " + std::to_string(world_) + " (ranks count from 0)");
+    } else if (r == 0 || joined_.peers[r].socket.open()) {
       stop("two processes say they are rank " + std::to_string(r) + ": one on " + joined_.hosts[r] +
            ", one on " + host + " at " + visitor.from + " (each rank once; is another run using " +
            where_ + "?)");
@@ -196,11 +198,21 @@ class Gate {
       if (!joined_.peers[r].socket.open())
         missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(r);
     return missing + " of " + std::to_string(world_) + " did not come to rank 0 on " +
-           joined_.hosts[0] + " at " + where_ + " within " + fixed(options_.deadline, 1) + " s" +
+           joined_.hosts[0] + " at " + where_ + listens() + " within " +
+           fixed(options_.deadline, 1) + " s" +
            (dropped_ ? "; " + std::to_string(dropped_) + " connection(s) dropped, the last of " +
                            last_dropped_
                      : "") +
            " (see their logs: not started, another address, a firewall?)";
+  }
+
+  // A host's own name is often a loopback address in its /etc/hosts: others then find nobody.
+  std::string listens() const {
+    const std::string address = local_address(listener_);
+    if (where_.starts_with(address + ":")) return "";
+    const bool loopback = address.starts_with("127.") || address == "::1";
+    return " (which is " + address + " here" +
+           (loopback ? ", a loopback address that no other host reaches)" : ")");
   }
 
   void check_credentials() {

@@ -61,6 +61,16 @@ TEST(Failure, ARankThatDoesNotComeToAVerbIsNamed) {
   }
 }
 
+// Gloo writes with writev, and a peer that is gone would end this process: both threads that write
+// hold the signal back.
+TEST(Failure, NoThreadThatWritesDiesOfSigpipe) {
+  Ranks ranks("stuck", 2, {"deadline=60", "odd=1"});
+  ranks[0].wait_for_output("ready");
+  const double until = monotonic_seconds() + 20;
+  while (ranks[0].threads_blocking(SIGPIPE) < 2 && monotonic_seconds() < until) usleep(10000);
+  EXPECT_GE(ranks[0].threads_blocking(SIGPIPE), 2);  // a sanitizer has one of its own
+}
+
 TEST(Failure, TheFirstReasonReachesAllRanks) {
   for (const char* odd : {"odd=0", "odd=2"}) {
     Ranks ranks("abort", 3, {odd, "deadline=60"});

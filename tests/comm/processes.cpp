@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "lockstep/comm/connect.h"
@@ -73,6 +75,22 @@ void Process::signal(int number) const {
   kill(pid_, number);
 }
 
+int Process::threads_blocking(int number) const {
+  int count = 0;
+  std::error_code ignored;  // threads end while we look
+  const auto tasks = "/proc/" + std::to_string(pid_) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks, ignored)) {
+    std::ifstream file(task.path() / "status");
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with("SigBlk:")) {
+        std::uint64_t mask = 0;
+        std::from_chars(line.data() + 8, line.data() + line.size(), mask, 16);
+        count += static_cast<int>(mask >> (number - 1) & 1);
+      }
+  }
+  return count;
+}
+
 void Process::wait_for_output(const std::string& wanted) {
   while (text_.find(wanted) == std::string::npos) {
     std::array<char, 256> chunk;
@@ -108,6 +126,7 @@ Ranks::Ranks(const std::string& scenario, int world, const std::vector<std::stri
       arguments.insert(arguments.end(), more[index].begin(), more[index].end());
     processes_.emplace_back(program, arguments, r == 0 ? listening.socket : -1);
   }
+  port_ = listening.port;
   close(listening.socket);
 }
 

@@ -23,6 +23,8 @@ class Process {
   Process(Process&& other) noexcept;
 
   void signal(int number) const;
+  // How many of its threads hold a signal back.
+  int threads_blocking(int number) const;
   void wait_for_output(const std::string& text);  // on standard output
   Ended wait();
 
@@ -42,8 +44,10 @@ class Ranks {
                  const std::string& program = "comm_rank");
   Process& operator[](int rank) { return processes_[static_cast<std::size_t>(rank)]; }
   std::vector<Ended> wait();
+  int port() const { return port_; }
 
  private:
+  int port_;
   std::vector<Process> processes_;
 };
 

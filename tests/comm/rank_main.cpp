@@ -74,6 +74,7 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
                        std::vector<MutableByteView>(in.begin(), in.end()));
   } else if (scenario == "stuck") {
     group.barrier();
+    std::cout << "ready\n" << std::flush;
     if (odd) pause();
     group.barrier();
   } else if (scenario == "abort") {

@@ -33,18 +33,36 @@ int free_port() {  // nobody listens there
   return listening.port;
 }
 
-int stranger(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+sockaddr_in address(int port) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<std::uint16_t>(port));
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return to;
+}
+
+int stranger(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to = address(port);
   EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
   return fd;
 }
 
 void say(int fd, ByteView bytes) {
   EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+}
+
+// A hello as wire.h says, with a nonce of zeros.
+Bytes hello_of(std::uint32_t protocol, std::uint64_t rank, std::uint64_t world) {
+  Bytes hello;
+  put_u32_le(hello, 60);
+  hello.push_back(std::byte{'h'});
+  for (const std::byte b : as_bytes("LOCKSTEP")) hello.push_back(b);
+  put_u32_le(hello, protocol);
+  put_u64_le(hello, rank);
+  put_u64_le(hello, world);
+  hello.resize(65);
+  return hello;
 }
 
 void expect_all(const std::vector<Ended>& ended, const std::vector<std::string>& words) {
@@ -107,6 +125,20 @@ TEST(Rendezvous, NoAnswer) {
   EXPECT_THAT(ended.err, AllOf(HasSubstr("no answer"), HasSubstr("firewall")));
 }
 
+TEST(Rendezvous, AMasterThatOnlyItsOwnHostReaches) {
+  const Listening listening = listen_on("127.0.0.1", 0);
+  const std::string inherit = "listen=" + std::to_string(listening.socket);
+  const Ended ended =
+      Process("comm_rank",
+              rank_of(0, 2, listening.port, {"deadline=0.5", "host=localhost", inherit}),
+              listening.socket)
+          .wait();
+  close(listening.socket);
+  EXPECT_EQ(ended.code, 6);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("rank 1 of 2 did not come"),
+                               HasSubstr("which is 127.0.0.1 here, a loopback address")));
+}
+
 TEST(Rendezvous, AWrongInterface) {
   const Ended ended =
       Process("comm_rank", rank_of(0, 2, 0, {"deadline=1", "interface=lockstep7"})).wait();
@@ -117,32 +149,64 @@ TEST(Rendezvous, AWrongInterface) {
 TEST(Rendezvous, MissingRanksAreNamed) {
   const Listening listening = listen_on("127.0.0.1", 0);
   const std::string inherit = "listen=" + std::to_string(listening.socket);
-  Process zero("comm_rank", rank_of(0, 4, listening.port, {"deadline=2", inherit}),
+  Process zero("comm_rank", rank_of(0, 4, listening.port, {"deadline=6", inherit}),
                listening.socket);
-  Process two("comm_rank", rank_of(2, 4, listening.port, {"deadline=2"}));
+  Process two("comm_rank", rank_of(2, 4, listening.port, {"deadline=6"}));
   close(listening.socket);
   expect_all({zero.wait(), two.wait()}, {"rank 1, rank 3 of 4 did not come"});
 }
 
 TEST(Rendezvous, AWrongSecret) {
-  const auto ended = Ranks("verbs", 2, {"deadline=2"}, {{}, {"secret=other"}}).wait();
+  const auto ended = Ranks("verbs", 2, {"deadline=6"}, {{}, {"secret=other"}}).wait();
   expect_all({ended[0]}, {"rank 1 of 2 did not come", "1 connection(s) dropped", "rank 1"});
   expect_all({ended[1]}, {"rank 1", "does not know this run's secret", "LOCKSTEP_SECRET_FILE"});
 }
 
+TEST(Rendezvous, AnotherRunsRank) {
+  const auto ended = Ranks("verbs", 2, {"deadline=6"}, {{"run=one"}, {"run=two"}}).wait();
+  expect_all({ended[1]}, {"does not know this run's secret", "run id"});
+}
+
+TEST(Rendezvous, AnotherProtocolIsToldSo) {
+  const Listening listening = listen_on("127.0.0.1", 0);
+  Process zero("comm_rank",
+               rank_of(0, 2, listening.port, {"listen=" + std::to_string(listening.socket)}),
+               listening.socket);
+  close(listening.socket);
+  const int fd = stranger(listening.port);
+  say(fd, hello_of(2, 1, 2));
+  std::string answer;
+  char buffer[256];
+  for (ssize_t n; (n = recv(fd, buffer, sizeof buffer, 0)) > 0;)
+    answer.append(buffer, static_cast<std::size_t>(n));
+  close(fd);
+  EXPECT_THAT(answer, HasSubstr("speaks protocol 1, this rank 2"));
+}
+
+// The port is closed as soon as all ranks are there.
+TEST(Rendezvous, NobodyCanKnockLater) {
+  Ranks ranks("barriers", 2);
+  ranks[0].wait_for_output("ready");
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to = address(ranks.port());
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), -1);
+  EXPECT_EQ(errno, ECONNREFUSED);
+  close(fd);
+}
+
 TEST(Rendezvous, WorldsThatDiffer) {
-  const auto ended = Ranks("verbs", 3, {"deadline=5"}, {{}, {"world=4"}, {}}).wait();
+  const auto ended = Ranks("verbs", 3, {"deadline=20"}, {{}, {"world=4"}, {}}).wait();
   expect_all(ended, {"sizes of the world differ", "rank 1", "one of 4", "one of 3"});
 }
 
 TEST(Rendezvous, TwoOfOneRank) {
-  const auto ended = Ranks("verbs", 3, {"deadline=5"}, {{}, {}, {"rank=1"}}).wait();
+  const auto ended = Ranks("verbs", 3, {"deadline=20"}, {{}, {}, {"rank=1"}}).wait();
   expect_all(ended, {"two processes say they are rank 1"});
 }
 
 TEST(Rendezvous, ARankBeyondTheWorld) {
-  const auto ended = Ranks("verbs", 2, {"deadline=5"}, {{}, {"rank=9223372036854775807"}}).wait();
-  expect_all(ended, {"rank 9223372036854775807"});
+  const auto ended = Ranks("verbs", 2, {"deadline=20"}, {{}, {"rank=9223372036854775807"}}).wait();
+  expect_all(ended, {"rank 9223372036854775807", "beyond a world of 2"});
 }
 
 TEST(Rendezvous, CredentialsThatDifferStopAllRanks) {
@@ -175,15 +239,8 @@ TEST(Rendezvous, StrangersAreDropped) {
   put_u32_le(huge, 0xffffffff);  // a length of 4 GiB
   huge.push_back(std::byte{'h'});
   say(strangers[1], huge);
-  say(strangers[2], Bytes(3));  // says three bytes, then nothing
-  Bytes hello;                  // well formed, of no world of ours, and cannot prove it
-  put_u32_le(hello, 60);
-  hello.push_back(std::byte{'h'});
-  for (const std::byte b : as_bytes("LOCKSTEP")) hello.push_back(b);
-  put_u32_le(hello, 1);
-  put_u64_le(hello, 1);
-  put_u64_le(hello, 1ull << 63);
-  hello.resize(65);
+  say(strangers[2], Bytes(3));               // says three bytes, then nothing
+  Bytes hello = hello_of(1, 1, 1ull << 63);  // well formed, but cannot prove it
   put_u32_le(hello, 32);
   hello.push_back(std::byte{'p'});
   hello.resize(hello.size() + 32);

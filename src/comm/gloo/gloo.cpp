@@ -5,6 +5,8 @@
 #include <gloo/transport/pair.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <exception>
@@ -19,6 +21,31 @@ namespace {
 
 using Buffer = gloo::transport::UnboundBuffer;
 
+// Gloo writes to sockets so that a peer that is gone raises SIGPIPE. Held back while this lives, in
+// this thread and those made meanwhile; the process's own handling stays as it is.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+
 class Gloo final : public Transport {
  public:
   explicit Gloo(const TransportOptions& options)
@@ -29,6 +56,7 @@ class Gloo final : public Transport {
       where.hostname = options.address;
     else
       where.iface = options.interface;
+    const WithoutSigpipe held;  // for Gloo's thread, which begins here
     device_ = gloo::transport::tcp::CreateDevice(where);
     context_ = device_->createContext(options.rank, options.world);
     // Gloo waits five times as long for a connection as for anything else.
@@ -48,6 +76,7 @@ class Gloo final : public Transport {
   }
 
   std::string connect(const std::vector<std::string>& addresses) noexcept override {
+    const WithoutSigpipe held;
     for (std::size_t r = 0; r < world_; ++r) {
       if (r == rank_) continue;
       try {
@@ -63,6 +92,7 @@ class Gloo final : public Transport {
                    std::span<const MutableByteView> from,
                    std::chrono::milliseconds timeout) noexcept override {
     const double until = monotonic_seconds() + 1e-3 * static_cast<double>(timeout.count());
+    const WithoutSigpipe held;
     std::string problem;
     std::size_t at = rank_;
     try {
