@@ -85,16 +85,19 @@ class Ranks {
  private:
   void start(int rank, int count, int secret, const comm::Listening& listening) {
     std::vector<std::string> arguments = own_arguments();
-    std::vector<std::string> variables = {
-        "RANK=" + std::to_string(rank),
-        "WORLD_SIZE=" + std::to_string(count),
-        "LOCAL_RANK=" + std::to_string(rank),
-        "LOCAL_WORLD_SIZE=" + std::to_string(count),
-        std::string("MASTER_ADDR=") + kHost,
-        "MASTER_PORT=" + std::to_string(listening.port),
-        "LOCKSTEP_PARENT=" + std::to_string(::getpid()),
-        "LOCKSTEP_SECRET_FILE=/proc/self/fd/" + std::to_string(kSecret)};
-    if (rank == 0) variables.push_back("LOCKSTEP_LISTENING_SOCKET=" + std::to_string(kListening));
+    std::vector<std::string> variables;
+    const auto set = [&](std::string name, const std::string& value) {
+      variables.push_back(name.append("=").append(value));
+    };
+    set("RANK", std::to_string(rank));
+    set("WORLD_SIZE", std::to_string(count));
+    set("LOCAL_RANK", std::to_string(rank));
+    set("LOCAL_WORLD_SIZE", std::to_string(count));
+    set("MASTER_ADDR", kHost);
+    set("MASTER_PORT", std::to_string(listening.port));
+    set("LOCKSTEP_PARENT", std::to_string(::getpid()));
+    set("LOCKSTEP_SECRET_FILE", std::string("/proc/self/fd/").append(std::to_string(kSecret)));
+    if (rank == 0) set("LOCKSTEP_LISTENING_SOCKET", std::to_string(kListening));
     for (char** variable = environ; *variable != nullptr; ++variable)
       variables.emplace_back(*variable);
 
