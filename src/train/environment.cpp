@@ -1,19 +1,20 @@
 #include "train/environment.h"
 
 #include "lockstep/core/text.h"
-#include "lockstep/fingerprint/fingerprint.h"
 
 namespace lockstep::train {
 
-void write_environment(FileSystem& fs, const RunFolder& folder, Rank rank) {
+void write_environments(FileSystem& fs, const RunFolder& folder,
+                        const std::vector<std::string>& fingerprints) {
   make_folder(fs, folder.environment());
-  const std::string suffix = "-rank-" + std::to_string(rank.value) + ".json";
-  std::int64_t attempt = 1;
-  const auto path = [&] {
-    return folder.environment() / ("attempt-" + pad_number(attempt, 3) + suffix);
+  const auto path = [&](std::int64_t attempt, std::size_t rank) {
+    return folder.environment() /
+           ("attempt-" + pad_number(attempt, 3) + "-rank-" + std::to_string(rank) + ".json");
   };
-  while (fs.exists(path())) ++attempt;
-  publish(fs, path(), as_bytes(fingerprint::to_json(fingerprint::take()) + "\n"));
+  std::int64_t attempt = 1;
+  while (fs.exists(path(attempt, 0))) ++attempt;
+  for (std::size_t rank = fingerprints.size(); rank-- > 0;)  // rank 0 last: it closes the attempt
+    publish(fs, path(attempt, rank), as_bytes(fingerprints[rank] + "\n"));
 }
 
 }  // namespace lockstep::train

@@ -19,6 +19,7 @@ OWNERS = {
     r"CLI/": {"tools"},
     r"png\.h$|zlib\.h$": {"data"},
     r"hwy/": {"numerics"},
+    r"gloo/": {"comm"},
     r"spdlog/|fmt/": {"core"},
     r"(torch|ATen|c10)/": "ops",
 }

@@ -16,6 +16,7 @@
 #include "lockstep/train/run.h"
 #include "lockstep/train/step.h"
 #include "support/temporary_folder.h"
+#include "train/some_run.h"
 
 namespace lockstep::train {
 namespace {
@@ -300,10 +301,10 @@ TEST(Guard, AFlushToZeroIsStoppedByTheNextKernel) {
 void train(const std::string& recipe) {
   const lockstep::testing::TemporaryFolder folder;
   log::set_quiet(true);
-  run({.recipe = recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + recipe,
-                              {"run.steps=2", "samples.count=4"}),
-       .folder = folder.path() / "run",
-       .threads = 1});
+  testing::run_by(1, {.recipe = recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + recipe,
+                                             {"run.steps=2", "samples.count=4"}),
+                      .folder = folder.path() / "run",
+                      .threads = 1});
 }
 
 TEST(Guard, FindsTheGoldenRecipesClean) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/comm/local.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/run.h"
 #include "support/temporary_folder.h"
@@ -18,12 +19,24 @@ inline recipe::Recipe small_gan(const std::vector<std::string>& more = {}) {
       "run.steps=6",        "checkpoint.every=3",     "samples.every=3",        "samples.count=16",
       "generator.hidden=8", "discriminator.hidden=8", "evidence.commit_every=2"};
   overrides.insert(overrides.end(), more.begin(), more.end());
-  return recipe::load(std::string(LOCKSTEP_SOURCE_DIR) + "/recipes/golden/toy-gan.toml", overrides);
+  return recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/toy-gan.toml", overrides);
+}
+
+// run() by `world` ranks that are threads.
+inline RunResult run_by(int world, const RunOptions& options) {
+  RunResult result;
+  comm::run_local(world, [&](comm::Group& group) {
+    const RunResult mine = run(options, group);
+    if (group.rank() == Rank(0)) result = mine;
+  });
+  return result;
 }
 
 // Six steps: checkpoints and pictures at 3 and 6, commits at 2, 4 and 6.
 inline void make_run(const std::filesystem::path& folder, std::int64_t seed) {
-  run({.recipe = small_gan({"run.seed=" + std::to_string(seed)}), .folder = folder, .threads = 1});
+  run_by(
+      1,
+      {.recipe = small_gan({"run.seed=" + std::to_string(seed)}), .folder = folder, .threads = 1});
 }
 
 inline std::string read_bytes(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
+#include "ranks.h"
 
 namespace lockstep::cli {
 namespace {
@@ -16,7 +17,7 @@ struct Options {
   std::string recipe;
   std::vector<std::string> set;
   std::string run;
-  int threads = 0;
+  int threads = 0, ranks = 1;
   bool dry_run = false, quiet = false, json = false;
 };
 
@@ -34,6 +35,27 @@ void report(const Options& options, const std::string& folder, const train::RunR
   }
 }
 
+// This process's part of the run.
+Code run_rank(const Options& options, const recipe::Recipe& recipe) {
+  train::catch_stop_signals();
+  const comm::Identity identity = comm::discover(process_environment());
+  if (identity.world > 1) log::info(identity.sentence);
+  const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
+  try {
+    const auto group = join(identity, recipe, process_environment());
+    const train::RunResult result =
+        train::run({.recipe = recipe,
+                    .folder = folder,
+                    .threads = threads_to_use(options.threads, identity.local_size)},
+                   *group);
+    if (group->rank() == Rank(0)) report(options, folder, result);
+    return result.preempted ? Code::kPreempted : Code::kOk;
+  } catch (const Error& error) {
+    if (identity.world == 1) throw;
+    throw error.within("rank " + std::to_string(identity.rank.value));
+  }
+}
+
 Code run(const Options& options) {
   const recipe::Recipe recipe = recipe::load(options.recipe, options.set);
   if (options.dry_run) {
@@ -41,12 +63,13 @@ Code run(const Options& options) {
     return Code::kOk;
   }
   log::set_quiet(options.quiet);
-  train::catch_stop_signals();
-  const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
-  const train::RunResult result =
-      train::run({.recipe = recipe, .folder = folder, .threads = threads_to_use(options.threads)});
-  report(options, folder, result);
-  return result.preempted ? Code::kPreempted : Code::kOk;
+  if (options.ranks == 1) return run_rank(options, recipe);
+  if (options.ranks > recipe.batch.lanes)
+    throw Error(Code::kUsage,
+                "--ranks " + std::to_string(options.ranks) + ": the recipe has " +
+                    std::to_string(recipe.batch.lanes) + " lanes",
+                "a rank holds at least one; use fewer ranks");
+  return launch(options.ranks, process_environment());
 }
 
 }  // namespace
@@ -59,6 +82,9 @@ Run add_train(CLI::App& app) {
                  "override one key: --set model.optimizer.lr=1e-3; may be given again")
       ->allow_extra_args(false);
   app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]");
+  app.add_option("--ranks", options->ranks,
+                 "start this many processes here, at most one a lane; never changes a bit")
+      ->check(CLI::Range(1, 4096));
   add_threads(app, options->threads);
   app.add_flag("--dry-run", options->dry_run,
                "print the resolved recipe, its id, size and cost, and train nothing");
@@ -74,7 +100,7 @@ Run add_train(CLI::App& app) {
   app.footer(
       "Example: lockstep train recipes/fashion-mnist-ddpm.toml --set run.steps=500\n"
       "Exit codes: 0 done, 1 a recomputed step differs, 2 recipe, 3 data, 4 environment, 5 "
-      "evidence, 7 diverged, 75 stopped and saved");
+      "evidence, 6 other ranks, 7 diverged, 75 stopped and saved");
   return [options] { return run(*options); };
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "lockstep/comm/identity.h"
 #include "lockstep/core/error.h"
 
 namespace lockstep::cli {
@@ -21,8 +22,10 @@ Run add_inspect(CLI::App& app);
 Run add_pack(CLI::App& app);
 Run add_fingerprint(CLI::App& app);
 
-// --threads, 0 for one a core; the number to use.
+// --threads, 0 for one a core; the number to use where `ranks` of them share the machine.
 void add_threads(CLI::App& app, int& threads);
-int threads_to_use(int asked);
+int threads_to_use(int asked, int ranks = 1);
+
+comm::Environment process_environment();
 
 }  // namespace lockstep::cli

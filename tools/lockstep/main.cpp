@@ -66,9 +66,17 @@ void add_threads(CLI::App& app, int& threads) {
       ->check(CLI::Range(0, 4096));
 }
 
-int threads_to_use(int asked) {
+int threads_to_use(int asked, int ranks) {
   if (asked > 0) return asked;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+}
+
+comm::Environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
 }
 
 }  // namespace lockstep::cli

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "lockstep/comm/group.h"
 #include "lockstep/core/ids.h"
 #include "lockstep/recipe/recipe.h"
 
@@ -12,20 +13,25 @@ namespace lockstep::train {
 struct RunOptions {
   recipe::Recipe recipe;
   std::filesystem::path folder;  // created, or continued if it is a run of the same recipe
-  int threads = 1;               // of this process; never affects bits
+  int threads = 1;               // of this rank; never affects bits
 };
 
 struct RunResult {
   Step first;              // where this attempt began (0 or a checkpoint's step)
   Step last;               // completed steps
-  bool preempted = false;  // a signal asked to stop; everything is saved
-  std::string chain;       // head of the ledger, hexadecimal
+  bool preempted = false;  // a signal asked some rank to stop; everything is saved
+  std::string chain;       // head of the ledger, hexadecimal; rank 0 alone has it
 };
 
-// Trains until recipe.run.steps, or until `stop_requested` (signals.h). Errors: kUsage (the folder
-// holds another recipe, or another process writes there), kData (data set unusable or not the
-// run's), kCorrupt (evidence in the folder does not hold), kEnvironment (disk full: what was saved
-// stays), kDiffer (a recomputed step is not what the ledger says), kDiverged.
-RunResult run(const RunOptions& options);
+// Trains until recipe.run.steps, or until a signal asked any rank to stop (`stop_requested`,
+// signals.h): all end behind the same step. Rank 0 alone reads and writes the folder; the others
+// need the data only, and may stand on machines that do not have the folder.
+//
+// Errors: kUsage (the folder holds another recipe, or another process writes there), kData (data
+// set unusable or not the run's), kCorrupt (evidence in the folder does not hold), kEnvironment
+// (disk full: what was saved stays), kDiffer (a recomputed step is not what the ledger says, ranks
+// disagree), kDiverged, kNetwork (another rank gave up: its reason). Collective: yes. Bits: of all
+// files: recipe and data; not the world size.
+RunResult run(const RunOptions& options, comm::Group& group);
 
 }  // namespace lockstep::train

@@ -1,0 +1,193 @@
+#include "connected.h"
+
+#include <cstring>
+#include <exception>
+
+#include "lockstep/core/clock.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+
+namespace lockstep::comm {
+namespace {
+
+constexpr double kReasonWithin = 2;  // seconds until the cause of a broken connection is known
+
+// What goes in front of a rank's bytes in a verb: its number, kind and how many bytes follow.
+using Header = std::array<std::byte, 17>;
+
+Header header_of(std::uint64_t number, char kind, std::size_t size) {
+  Bytes out;
+  put_u64_le(out, number);
+  put_u64_le(out, size);
+  out.push_back(static_cast<std::byte>(kind));
+  Header header;
+  std::memcpy(header.data(), out.data(), header.size());
+  return header;
+}
+
+std::string name_of(char kind) {
+  switch (kind) {
+    case 'a':
+      return "all_to_all";
+    case 'g':
+      return "all_gather";
+    case 'b':
+      return "broadcast";
+    default:
+      return "barrier";
+  }
+}
+
+std::string describe(ByteView header) {
+  const std::uint64_t size = get_u64_le(header.subspan(8));
+  return name_of(static_cast<char>(header[16])) + " with " + std::to_string(size) +
+         " bytes as verb " + std::to_string(get_u64_le(header));
+}
+
+}  // namespace
+
+ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& session,
+                               std::unique_ptr<Control> control,
+                               std::unique_ptr<Transport> transport)
+    : rank_(static_cast<std::size_t>(rank.value)),
+      deadline_(options.deadline),
+      exceptions_(std::uncaught_exceptions()),
+      transport_(std::move(transport)),
+      control_(std::move(control)) {
+  control_->on_stop([this] { transport_->interrupt(); });
+  std::vector<std::string> mine = transport_->addresses();
+  Bytes blob;
+  for (const std::string& address : mine) put_text(blob, address);
+  std::vector<std::string> theirs;
+  for (const Bytes& of_rank : control_->exchange(blob)) {
+    Cursor cursor(of_rank);
+    std::string to_me;
+    for (std::size_t r = 0; r <= rank_; ++r) to_me = cursor.text(kMostText);
+    theirs.push_back(to_me);
+  }
+  if (const std::string problem = transport_->connect(theirs); !problem.empty()) {
+    if (control_->reason(kReasonWithin)) control_->throw_reason();
+    give_up(problem);
+  }
+  prove(options, session);
+}
+
+ConnectedGroup::~ConnectedGroup() {
+  if (std::uncaught_exceptions() > exceptions_) control_->abort("it ended with an error");
+  control_->on_stop({});
+}
+
+// Rank a's proof to b covers who speaks to whom, the session and b's nonce: none can be played
+// back elsewhere.
+void ConnectedGroup::prove(const Options& options, const Nonce& session) {
+  const std::size_t world = control_->world();
+  const double until = monotonic_seconds() + deadline_;
+  const auto proof_of = [&](std::size_t from, std::size_t to, const Nonce& nonce) {
+    return proof(options, "pair", session, nonce, from, to);
+  };
+  std::vector<Nonce> asked(world), questions(world);
+  std::vector<Mac> answers(world), proofs(world);
+  for (Nonce& nonce : asked) nonce = fresh_nonce(options);
+  const std::uint64_t number = control_->begin();
+  move(2 * number, To(asked.begin(), asked.end()), From(questions.begin(), questions.end()), until,
+       "the connections' proofs");
+  for (std::size_t r = 0; r < world; ++r) answers[r] = proof_of(rank_, r, questions[r]);
+  move(2 * number + 1, To(answers.begin(), answers.end()), From(proofs.begin(), proofs.end()),
+       until, "the connections' proofs");
+  for (std::size_t r = 0; r < world; ++r)
+    if (r != rank_ && !same(proofs[r], proof_of(r, rank_, asked[r])))
+      give_up("who answers as " + control_->name(r) + " does not know the run's secret");
+}
+
+void ConnectedGroup::give_up(const std::string& reason) {
+  control_->abort(reason);
+  control_->throw_reason();
+}
+
+void ConnectedGroup::move(std::uint64_t number, std::span<const ByteView> to,
+                          std::span<const MutableByteView> from, double until,
+                          const std::string& what) {
+  const std::chrono::milliseconds left(poll_milliseconds(until));
+  const std::string problem = transport_->move(number, to, from, left);
+  if (problem.empty()) return;
+  if (monotonic_seconds() < until) {
+    // Who was lost is known to the control plane a moment later.
+    if (control_->reason(kReasonWithin)) control_->throw_reason();
+    give_up(what + " failed: " + problem);
+  }
+  const std::string late = control_->laggards(number / 2);
+  give_up(what + " did not finish in " + fixed(deadline_, 1) + " s" +
+          (late.empty() ? ": " + problem : ": " + late + " did not come to it"));
+}
+
+void ConnectedGroup::verb(char kind, std::span<const ByteView> to,
+                          std::span<const MutableByteView> from, const std::vector<bool>& sends,
+                          const std::vector<bool>& receives) {
+  const std::size_t world = control_->world();
+  LOCKSTEP_ASSERT(to.size() == world && from.size() == world);
+  const double until = monotonic_seconds() + deadline_;
+  const std::uint64_t number = control_->begin();
+  const std::string what = name_of(kind) + " (verb " + std::to_string(number) + ")";
+  std::vector<Header> mine(world), theirs(world);
+  To headers_out(world);
+  From headers_in(world);
+  for (std::size_t r = 0; r < world; ++r) {
+    mine[r] = header_of(number, kind, to[r].size());
+    if (sends[r]) headers_out[r] = mine[r];
+    if (receives[r]) headers_in[r] = theirs[r];
+  }
+  move(2 * number, headers_out, headers_in, until, what);
+  bool bytes_follow = false;
+  for (std::size_t r = 0; r < world; ++r) {
+    bytes_follow |= r != rank_ && !(to[r].empty() && from[r].empty());
+    if (r == rank_ || !receives[r]) continue;
+    const Header expected = header_of(number, kind, from[r].size());
+    if (!same(theirs[r], expected))
+      give_up("out of step: it expected " + describe(expected) + ", but " + control_->name(r) +
+              " came with " + describe(theirs[r]));
+  }
+  if (bytes_follow) move(2 * number + 1, to, from, until, what);
+}
+
+void ConnectedGroup::all_to_all(std::span<const ByteView> to,
+                                std::span<const MutableByteView> from) {
+  const std::vector<bool> all(control_->world(), true);
+  verb('a', to, from, all, all);
+  LOCKSTEP_ASSERT(to[rank_].size() == from[rank_].size());
+  if (!to[rank_].empty()) std::memmove(from[rank_].data(), to[rank_].data(), to[rank_].size());
+}
+
+void ConnectedGroup::all_gather(ByteView mine, std::span<const MutableByteView> from) {
+  const std::vector<bool> all(control_->world(), true);
+  verb('g', To(control_->world(), mine), from, all, all);
+  LOCKSTEP_ASSERT(mine.size() == from[rank_].size());
+  if (!mine.empty()) std::memmove(from[rank_].data(), mine.data(), mine.size());
+}
+
+void ConnectedGroup::broadcast(Rank root, MutableByteView buffer) {
+  const std::size_t world = control_->world();
+  const auto source = static_cast<std::size_t>(root.value);
+  LOCKSTEP_ASSERT(source < world);
+  To to(world);
+  From from(world);
+  std::vector<bool> sends(world, rank_ == source), receives(world);
+  if (rank_ == source) {
+    to.assign(world, buffer);
+  } else {
+    from[source] = buffer;
+    receives[source] = true;
+  }
+  verb('b', to, from, sends, receives);
+}
+
+void ConnectedGroup::barrier() {
+  const std::size_t world = control_->world();
+  const std::vector<bool> all(world, true);
+  verb('|', To(world), From(world), all, all);
+}
+
+void ConnectedGroup::abort(const std::string& reason) {
+  control_->abort(reason);
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,49 @@
+// A Group over a control plane and a transport.
+#pragma once
+
+#include <memory>
+
+#include "control.h"
+#include "lockstep/comm/group.h"
+#include "transport.h"
+
+namespace lockstep::comm {
+
+class ConnectedGroup final : public Group {
+ public:
+  // Proves to every rank over the transport's own connections that this is the rank it says, and
+  // has them prove the same. Collective.
+  ConnectedGroup(Rank rank, const Options& options, const Nonce& session,
+                 std::unique_ptr<Control> control, std::unique_ptr<Transport> transport);
+  ~ConnectedGroup() override;
+
+  Rank rank() const override { return Rank(static_cast<std::int64_t>(rank_)); }
+  int size() const override { return static_cast<int>(control_->world()); }
+
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override;
+  void all_gather(ByteView mine, std::span<const MutableByteView> from) override;
+  void broadcast(Rank root, MutableByteView buffer) override;
+  void barrier() override;
+  void abort(const std::string& reason) override;
+
+ private:
+  using To = std::vector<ByteView>;
+  using From = std::vector<MutableByteView>;
+
+  // One verb: headers first, so that a rank that is out of step is named and no byte of it is
+  // taken; then the bytes. sends[r], receives[r]: whether there is a message at all.
+  void verb(char kind, std::span<const ByteView> to, std::span<const MutableByteView> from,
+            const std::vector<bool>& sends, const std::vector<bool>& receives);
+  void move(std::uint64_t number, std::span<const ByteView> to,
+            std::span<const MutableByteView> from, double until, const std::string& what);
+  void prove(const Options& options, const Nonce& session);
+  [[noreturn]] void give_up(const std::string& reason);
+
+  const std::size_t rank_;
+  const double deadline_;
+  const int exceptions_;  // in flight when the group was made
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Control> control_;  // its thread interrupts the transport: it ends first
+};
+
+}  // namespace lockstep::comm

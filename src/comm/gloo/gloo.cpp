@@ -1,0 +1,173 @@
+// The plug-in for Gloo: unbound buffers over TCP, and none of its algorithms.
+#include <gloo/context.h>
+#include <gloo/transport/address.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/pair.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <mutex>
+
+#include "comm/transport.h"
+#include "lockstep/core/clock.h"
+
+namespace lockstep::comm {
+namespace {
+
+using Buffer = gloo::transport::UnboundBuffer;
+
+// Gloo writes to sockets so that a peer that is gone raises SIGPIPE. Held back while this lives, in
+// this thread and those made meanwhile; the process's own handling stays as it is.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+
+class Gloo final : public Transport {
+ public:
+  explicit Gloo(const TransportOptions& options)
+      : rank_(static_cast<std::size_t>(options.rank)),
+        world_(static_cast<std::size_t>(options.world)) {
+    gloo::transport::tcp::attr where;
+    if (options.interface.empty())
+      where.hostname = options.address;
+    else
+      where.iface = options.interface;
+    const WithoutSigpipe held;  // for Gloo's thread, which begins here
+    device_ = gloo::transport::tcp::CreateDevice(where);
+    context_ = device_->createContext(options.rank, options.world);
+    // Gloo waits five times as long for a connection as for anything else.
+    context_->setTimeout(options.connect_timeout / 5);
+    for (int r = 0; r < options.world; ++r)
+      if (r != options.rank) context_->createPair(r)->setLocalRank(0);
+  }
+
+  std::vector<std::string> addresses() noexcept override {
+    std::vector<std::string> texts(world_);
+    for (std::size_t r = 0; r < world_; ++r) {
+      if (r == rank_) continue;
+      const std::vector<char> bytes = pair(r).address().bytes();
+      texts[r].assign(bytes.begin(), bytes.end());
+    }
+    return texts;
+  }
+
+  std::string connect(const std::vector<std::string>& addresses) noexcept override {
+    const WithoutSigpipe held;
+    for (std::size_t r = 0; r < world_; ++r) {
+      if (r == rank_) continue;
+      try {
+        pair(r).connect({addresses[r].begin(), addresses[r].end()});
+      } catch (const std::exception& error) {
+        return "no Gloo connection with rank " + std::to_string(r) + ": " + error.what();
+      }
+    }
+    return "";
+  }
+
+  std::string move(std::uint64_t number, std::span<const ByteView> to,
+                   std::span<const MutableByteView> from,
+                   std::chrono::milliseconds timeout) noexcept override {
+    const double until = monotonic_seconds() + 1e-3 * static_cast<double>(timeout.count());
+    const WithoutSigpipe held;
+    std::string problem;
+    std::size_t at = rank_;
+    try {
+      {
+        std::scoped_lock lock(mutex_);
+        if (interrupted_) return "interrupted";
+        receiving_.resize(world_);
+        sending_.resize(world_);
+        for (at = 0; at < world_; ++at) {  // receives first: a sender then need not ask
+          if (at == rank_ || from[at].empty()) continue;
+          receiving_[at] = context_->createUnboundBuffer(from[at].data(), from[at].size());
+          receiving_[at]->recv(static_cast<int>(at), number);
+        }
+        for (at = 0; at < world_; ++at) {
+          if (at == rank_ || to[at].empty()) continue;
+          sending_[at] =
+              context_->createUnboundBuffer(const_cast<std::byte*>(to[at].data()), to[at].size());
+          sending_[at]->send(static_cast<int>(at), number);
+        }
+      }
+      for (at = 0; at < world_ && problem.empty(); ++at)
+        if (receiving_[at] && !receiving_[at]->waitRecv(nullptr, left(until)))
+          problem = "interrupted";
+      for (at = 0; at < world_ && problem.empty(); ++at)
+        if (sending_[at] && !sending_[at]->waitSend(nullptr, left(until))) problem = "interrupted";
+    } catch (const std::exception& error) {
+      problem = "Gloo, rank " + std::to_string(at) + ": " + error.what();
+    }
+    std::scoped_lock lock(mutex_);
+    receiving_.clear();
+    sending_.clear();
+    return problem;
+  }
+
+  void interrupt() noexcept override {
+    std::scoped_lock lock(mutex_);
+    interrupted_ = true;
+    for (const auto& buffer : receiving_)
+      if (buffer) buffer->abortWaitRecv();
+    for (const auto& buffer : sending_)
+      if (buffer) buffer->abortWaitSend();
+    for (std::size_t r = 0; r < world_; ++r)
+      if (r != rank_) pair(r).close();
+  }
+
+ private:
+  gloo::transport::Pair& pair(std::size_t r) { return *context_->getPair(static_cast<int>(r)); }
+
+  static std::chrono::milliseconds left(double until) {
+    const double rest = std::max(1.0, (until - monotonic_seconds()) * 1e3);
+    return std::chrono::milliseconds(static_cast<std::int64_t>(rest));
+  }
+
+  const std::size_t rank_, world_;
+  std::shared_ptr<gloo::transport::Device> device_;
+  std::shared_ptr<gloo::transport::Context> context_;
+
+  std::mutex mutex_;  // all below
+  bool interrupted_ = false;
+  std::vector<std::unique_ptr<Buffer>> receiving_, sending_;  // of the move that is going on
+};
+
+}  // namespace
+}  // namespace lockstep::comm
+
+extern "C" __attribute__((visibility("default"))) lockstep::comm::Transport*
+lockstep_open_transport(const lockstep::comm::TransportOptions& options, std::string& problem) {
+  if (options.version != lockstep::comm::kTransportVersion) {
+    problem = "it is of another build of lockstep";
+    return nullptr;
+  }
+  try {
+    return new lockstep::comm::Gloo(options);
+  } catch (const std::exception& error) {
+    problem = error.what();
+    return nullptr;
+  }
+}

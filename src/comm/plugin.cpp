@@ -1,0 +1,47 @@
+#include "plugin.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::comm {
+namespace {
+
+std::filesystem::path find_plugin(const std::string& name) {
+  const std::string file = "liblockstep_" + name + ".so";
+  std::error_code ignored;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const auto& path : {folder / file, folder.parent_path() / "lib" / file})
+    if (std::filesystem::exists(path, ignored)) return path;
+  throw Error(Code::kEnvironment,
+              "the transport '" + name + "' needs " + file + ", which is neither in " +
+                  folder.string() + " nor in " + (folder.parent_path() / "lib").string(),
+              "install it there, or choose another transport");
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> open_transport(const std::string& name,
+                                          const TransportOptions& options) {
+  const std::filesystem::path path = find_plugin(name);
+  int mode = RTLD_NOW | RTLD_LOCAL;
+  // Deep: the plug-in's own Gloo, and not the one that LibTorch has put in the global scope. The
+  // sanitizers' runtime refuses it.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  mode |= RTLD_DEEPBIND;
+#endif
+  void* library = dlopen(path.c_str(), mode);  // never closed: its threads may still end
+  if (!library)
+    throw Error(Code::kEnvironment, "cannot load the transport '" + name + "': " + dlerror());
+  const auto open = reinterpret_cast<OpenTransport>(dlsym(library, kOpenTransport));
+  if (!open) throw Error(Code::kEnvironment, path.string() + " is not a transport of lockstep");
+  std::string problem;
+  std::unique_ptr<Transport> transport(open(options, problem));
+  if (!transport)
+    throw Error(Code::kNetwork, "the transport '" + name + "' cannot start: " + problem);
+  return transport;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,37 @@
+// How the ranks of a run find each other and make sure that they belong together (messages:
+// wire.h).
+#pragma once
+
+#include <vector>
+
+#include "socket.h"
+#include "wire.h"
+
+namespace lockstep::comm {
+
+// A proved control connection. On rank 0 one to every rank but itself, elsewhere one to rank 0.
+struct Peer {
+  Socket socket;
+  FrameReader reader;
+};
+
+struct Joined {
+  std::vector<Peer> peers;         // by rank; those without a connection are closed
+  std::vector<std::string> hosts;  // names, by rank
+  Nonce session;                   // of this rendezvous, the same on all ranks
+  std::string own_address;         // under which others reach this host: "10.0.0.7"
+};
+
+// Collective. Throws Error(kNetwork); a reason that rank 0 finds reaches all ranks it can.
+Joined gather(const Identity& identity, const Options& options);  // rank 0
+Joined join(const Identity& identity, const Options& options);    // the others
+
+// What differs between the ranks' credentials, one line a field; `refused`: one that must not.
+struct Differences {
+  std::string lines;
+  bool refused = false;
+};
+Differences compare(const std::vector<std::vector<Credential>>& of_ranks,
+                    const std::vector<std::string>& hosts);
+
+}  // namespace lockstep::comm

@@ -1,0 +1,314 @@
+#include "socket.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "lockstep/comm/connect.h"
+#include "lockstep/core/clock.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "port_owner.h"
+
+namespace lockstep::comm {
+namespace {
+
+constexpr std::size_t kCompactAt = 64 * 1024;
+constexpr double kOneTry = 5;  // seconds an address has to answer before the next is tried
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+std::vector<Address> resolve(const std::string& host, int port, std::string& problem) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  std::vector<Address> found;
+  if (failed) {
+    problem = gai_strerror(failed);
+    return found;
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+    Address& address = found.emplace_back();
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.length = entry->ai_addrlen;
+  }
+  return found;
+}
+
+std::vector<Address> addresses_of(const std::string& interface, int port) {
+  ifaddrs* list = nullptr;
+  std::vector<Address> found;
+  std::string names;
+  if (getifaddrs(&list) == 0) {
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+    for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
+      if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET) continue;
+      names += std::string(names.empty() ? "" : ", ") + entry->ifa_name;
+      if (interface != entry->ifa_name) continue;
+      sockaddr_in v4;
+      std::memcpy(&v4, entry->ifa_addr, sizeof v4);
+      v4.sin_port = htons(static_cast<std::uint16_t>(port));
+      Address& address = found.emplace_back();
+      std::memcpy(&address.storage, &v4, sizeof v4);
+      address.length = sizeof v4;
+    }
+  }
+  if (found.empty())
+    throw Error(Code::kNetwork,
+                "this host (" + own_host_name() + ") has no network interface " + interface +
+                    " with an IPv4 address",
+                "it has " + names);
+  return found;
+}
+
+std::string numeric(const sockaddr_storage& storage, socklen_t length, bool with_port) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&storage), length, host.data(), host.size(),
+                  port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV))
+    return "unknown";
+  return with_port ? std::string(host.data()) + ":" + port.data() : host.data();
+}
+
+// 0 or errno. The socket does not block afterwards.
+int connect_by(int fd, const Address& address, double until) {
+  if (::connect(fd, address.get(), address.length) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd wait{fd, POLLOUT, 0};
+  int ready;
+  do {
+    ready = poll(&wait, 1, poll_milliseconds(until));
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+Error cannot_dial(const std::string& where, int error, const std::string& name_problem, int tries,
+                  double waited) {
+  const std::string after = " (" + std::to_string(tries) + " tries in " + fixed(waited, 1) + " s)";
+  if (!name_problem.empty())
+    return Error(Code::kNetwork, where + ": the name is not resolved: " + name_problem + after,
+                 "check MASTER_ADDR and this host's DNS");
+  switch (error) {
+    case ECONNREFUSED:
+      return Error(Code::kNetwork, where + ": refused, nobody listens there" + after,
+                   "is rank 0 running there? check MASTER_ADDR and MASTER_PORT, see rank 0's log");
+    case ETIMEDOUT:
+      return Error(Code::kNetwork, where + ": no answer" + after,
+                   "a firewall drops the packets, or the host is down: open the port between the "
+                   "hosts");
+    default:
+      return Error(Code::kNetwork, where + ": " + errno_text(error) + after,
+                   "check MASTER_ADDR and the network interface");
+  }
+}
+
+void prepare(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+}  // namespace
+
+Socket::~Socket() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string errno_text(int error) {
+  return std::generic_category().message(error);
+}
+
+int poll_milliseconds(double until) {
+  const double left = std::clamp((until - monotonic_seconds()) * 1000, 0.0, 1e8);
+  return left > 0 ? static_cast<int>(left) + 1 : 0;
+}
+
+std::string own_host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+Socket listen_at(const std::string& host, int port, const std::string& interface) {
+  std::string problem;
+  const std::string where = host + ":" + std::to_string(port);
+  const std::vector<Address> addresses =
+      interface.empty() ? resolve(host, port, problem) : addresses_of(interface, port);
+  if (addresses.empty())
+    throw Error(Code::kNetwork, "rank 0 cannot listen on " + where + ": " + problem,
+                "check MASTER_ADDR");
+  int error = 0;
+  for (const Address& address : addresses) {
+    Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int on = 1;
+    setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(socket.fd(), address.get(), address.length) == 0 && listen(socket.fd(), 1024) == 0)
+      return socket;
+    error = errno;
+    if (error == EADDRINUSE) break;
+  }
+  if (error == EADDRINUSE) {
+    const std::string owner = port_owner(port);
+    throw Error(Code::kNetwork,
+                "rank 0 on " + own_host_name() + " cannot listen on " + where +
+                    ": the port is in use" + (owner.empty() ? "" : " by " + owner),
+                "end that, or set MASTER_PORT (LOCKSTEP_PORT under torchrun) to a free port");
+  }
+  if (error == EADDRNOTAVAIL)
+    throw Error(Code::kNetwork,
+                "rank 0 cannot listen on " + where + ": not an address of this host (" +
+                    own_host_name() + ")",
+                "MASTER_ADDR must name the host of rank 0");
+  throw Error(Code::kNetwork, "rank 0 cannot listen on " + where + ": " + errno_text(error));
+}
+
+Socket dial(const std::string& host, int port, double until) {
+  const double started = monotonic_seconds();
+  const std::string where = host + ":" + std::to_string(port);
+  for (int tries = 1;; ++tries) {
+    std::string name_problem;
+    int error = 0;
+    for (const Address& address : resolve(host, port, name_problem)) {
+      Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      const double answer_by = std::min(until, monotonic_seconds() + kOneTry);
+      error = connect_by(socket.fd(), address, answer_by);
+      if (error == 0) {
+        prepare(socket.fd());
+        return socket;
+      }
+    }
+    const double now = monotonic_seconds();
+    if (now >= until) throw cannot_dial(where, error, name_problem, tries, now - started);
+    poll(nullptr, 0, poll_milliseconds(std::min(until, now + std::min(1.0, 0.02 * tries))));
+  }
+}
+
+Socket accept_from(const Socket& listener) {
+  pollfd wait{listener.fd(), POLLIN, 0};  // it may be a launcher's, and block
+  if (poll(&wait, 1, 0) <= 0) return Socket();
+  Socket socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket) prepare(socket.fd());
+  return socket;
+}
+
+std::string local_address(const Socket& socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&storage), &length);
+  return numeric(storage, length, false);
+}
+
+std::string remote_address(const Socket& socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&storage), &length);
+  return numeric(storage, length, true);
+}
+
+int local_port(const Socket& socket) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof storage;
+  getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&storage), &length);
+  return ntohs(storage.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(storage).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(storage).sin_port);
+}
+
+bool send_frame(const Socket& socket, char type, ByteView payload, double until) {
+  Bytes frame;
+  put_u32_le(frame, static_cast<std::uint32_t>(payload.size()));
+  frame.push_back(static_cast<std::byte>(type));
+  frame.insert(frame.end(), payload.begin(), payload.end());
+  for (std::size_t sent = 0; sent < frame.size();) {
+    const ssize_t n =
+        send(socket.fd(), frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) {
+      sent += static_cast<std::size_t>(n);
+    } else if (errno == EAGAIN) {
+      pollfd wait{socket.fd(), POLLOUT, 0};
+      if (poll(&wait, 1, poll_milliseconds(until)) == 0) return false;
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool FrameReader::fill(const Socket& socket) {
+  std::array<std::byte, 4096> chunk;
+  for (;;) {
+    const ssize_t n = recv(socket.fd(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (n > 0) {
+      pending_.insert(pending_.end(), chunk.begin(), chunk.begin() + n);
+      // Back to the caller, who may find the claimed length too large.
+      if (static_cast<std::size_t>(n) == chunk.size()) return true;
+    } else if (n < 0 && errno == EINTR) {
+      continue;
+    } else {
+      return n < 0 && errno == EAGAIN;
+    }
+  }
+}
+
+std::optional<Frame> FrameReader::next(std::size_t most) {
+  if (used_ == pending_.size() || used_ > kCompactAt) {
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(used_));
+    used_ = 0;
+  }
+  const ByteView rest = ByteView(pending_).subspan(used_);
+  if (rest.size() < 5) return std::nullopt;
+  const std::size_t length = get_u32_le(rest);
+  if (length > most)
+    throw Error(Code::kNetwork, "a message claims " + std::to_string(length) +
+                                    " bytes, more than " + std::to_string(most));
+  if (rest.size() - 5 < length) return std::nullopt;
+  const ByteView payload = rest.subspan(5, length);
+  Frame frame{static_cast<char>(rest[4]), Bytes(payload.begin(), payload.end())};
+  used_ += 5 + length;
+  return frame;
+}
+
+std::optional<Frame> read_frame(const Socket& socket, FrameReader& reader, std::size_t most,
+                                double until) {
+  for (;;) {
+    if (auto frame = reader.next(most)) return frame;
+    pollfd wait{socket.fd(), POLLIN, 0};
+    const int ready = poll(&wait, 1, poll_milliseconds(until));
+    if (ready == 0) throw Error(Code::kNetwork, "no answer in time");
+    if (ready > 0 && !reader.fill(socket)) return reader.next(most);
+  }
+}
+
+Listening listen_on(const std::string& host, int port) {
+  Socket socket = listen_at(host, port, "");
+  const Listening made{dup(socket.fd()), local_port(socket)};  // a duplicate outlives exec
+  return made;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,46 @@
+// What a plug-in of comm is: something that moves bytes between ranks, in its own shared library
+// and symbol scope (LibTorch exports a Gloo of its own). No exception crosses this border: "" is
+// success, anything else says what went wrong.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+
+#include "lockstep/core/bytes.h"
+
+namespace lockstep::comm {
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // What the others must know to connect, one text a rank (empty for this one).
+  virtual std::vector<std::string> addresses() noexcept = 0;
+  // addresses[r]: what rank r said for this one. Collective; returns when all are connected.
+  virtual std::string connect(const std::vector<std::string>& addresses) noexcept = 0;
+
+  // Sends to[r] to every rank r and receives from[r]; empty ones and this rank's are left out.
+  // Collective among those; both sides of a message give the same size and number. Numbers rise.
+  virtual std::string move(std::uint64_t number, std::span<const ByteView> to,
+                           std::span<const MutableByteView> from,
+                           std::chrono::milliseconds timeout) noexcept = 0;
+
+  // From any thread: whatever waits, returns; nothing works afterwards.
+  virtual void interrupt() noexcept = 0;
+};
+
+struct TransportOptions {
+  int version;  // of this header: kTransportVersion
+  int rank, world;
+  std::string address;    // of this host, as others reach it
+  std::string interface;  // overrides address
+  std::chrono::milliseconds connect_timeout;
+};
+inline constexpr int kTransportVersion = 1;
+
+// The one symbol of a plug-in. Null: `problem` says why.
+using OpenTransport = Transport* (*)(const TransportOptions& options, std::string& problem);
+inline constexpr const char* kOpenTransport = "lockstep_open_transport";
+
+}  // namespace lockstep::comm

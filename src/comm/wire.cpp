@@ -1,0 +1,77 @@
+#include "wire.h"
+
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::comm {
+namespace {
+constexpr std::string_view kMagic = "LOCKSTEP";
+}
+
+ByteView Cursor::bytes(std::uint64_t count) {
+  if (count > rest_.size()) throw Error(Code::kNetwork, "a message is shorter than it says");
+  const ByteView taken = rest_.first(static_cast<std::size_t>(count));
+  rest_ = rest_.subspan(taken.size());
+  return taken;
+}
+
+std::string Cursor::text(std::size_t most) {
+  const std::uint64_t length = u64();
+  if (length > most) throw Error(Code::kNetwork, "a message holds a text that is too long");
+  const ByteView view = bytes(length);
+  return {reinterpret_cast<const char*>(view.data()), view.size()};
+}
+
+Bytes to_bytes(const Hello& hello) {
+  Bytes out(as_bytes(kMagic).begin(), as_bytes(kMagic).end());
+  put_u32_le(out, hello.protocol);
+  put_u64_le(out, hello.rank);
+  put_u64_le(out, hello.world);
+  out.insert(out.end(), hello.nonce.begin(), hello.nonce.end());
+  return out;
+}
+
+Hello read_hello(ByteView payload) {
+  Cursor cursor(payload);
+  if (!same(cursor.bytes(kMagic.size()), as_bytes(kMagic)))
+    throw Error(Code::kNetwork, "it does not speak Lockstep's protocol");
+  Hello hello;
+  hello.protocol = cursor.u32();
+  hello.rank = cursor.u64();
+  hello.world = cursor.u64();
+  std::ranges::copy(cursor.bytes(kNonceBytes), hello.nonce.begin());
+  return hello;
+}
+
+Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,
+          std::uint64_t rank, std::uint64_t world) {
+  Bytes message;
+  put_text(message, "lockstep proof 1");
+  put_text(message, role);
+  put_text(message, options.run_id);
+  put_u64_le(message, rank);
+  put_u64_le(message, world);
+  message.insert(message.end(), visitor.begin(), visitor.end());
+  message.insert(message.end(), host.begin(), host.end());
+  return options.mac(message);
+}
+
+bool same(ByteView a, ByteView b) {
+  if (a.size() != b.size()) return false;
+  std::byte difference{0};
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
+  return difference == std::byte{0};
+}
+
+Nonce fresh_nonce(const Options& options) {
+  Nonce nonce;
+  options.random(nonce);
+  return nonce;
+}
+
+std::string cut(const std::string& text) {
+  return text.substr(0, kMostText);
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,78 @@
+#include "train/run_writer.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
+#include "lockstep/train/sample.h"
+#include "train/environment.h"
+
+namespace lockstep::train {
+
+RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training)
+    : recipe_(options.recipe), folder_{options.folder}, training_(training) {
+  make_folders(fs_, folder_.root);
+  lock_ = std::make_unique<FolderLock>(folder_);
+  sweep(fs_, folder_);
+  adopt_recipe(fs_, folder_, recipe_, dataset);
+  log::open_file(folder_.log());
+  ledger_ = std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset));
+  const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
+                                        recipe_.checkpoint.keep_every, end()};
+  saver_ = std::make_unique<checkpoint::Saver>(fs_, folder_.checkpoints(), retention);
+  restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), training_);
+  saver_->retire(at());
+}
+
+void RunWriter::announce() const {
+  const auto known = static_cast<std::int64_t>(ledger_->ledger().entries.size());
+  if (at() >= end()) return log::info("all " + std::to_string(end().value) + " steps are done");
+  if (at().value > 0 || known > 0) {
+    log::info("continuing at step " + std::to_string(at().value) +
+              (known > at().value
+                   ? "; steps up to " + std::to_string(known) + " are recomputed and compared"
+                   : ""));
+  }
+}
+
+void RunWriter::environments(const std::vector<std::string>& fingerprints) {
+  write_environments(fs_, folder_, fingerprints);
+}
+
+void RunWriter::note(const StepRecord& record) {
+  if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, Step(at().value - 1), end());
+  if (const auto difference = ledger_->record(record.entry)) {
+    throw Error(Code::kDiffer,
+                "step " + std::to_string(difference->step.value) + ": recomputed, its " +
+                    difference->what + " is not what " + folder_.ledger().string() + " says",
+                "the machine, the program or the data changed since; `lockstep verify` checks what "
+                "is saved");
+  }
+  metrics_->record(record);
+  const bool last = at() == end();
+  if (last || due(recipe_.samples.every)) write_sample();
+  saved_ = last || due(recipe_.checkpoint.every);
+  if (saved_) save();
+}
+
+void RunWriter::finish() {
+  if (!metrics_) return;  // no step was done
+  if (!saved_) save();
+  saver_->wait();
+  ledger_->sync();
+}
+
+void RunWriter::write_sample() {
+  if (recipe_.samples.count == 0) return;
+  make_folder(fs_, folder_.samples());
+  publish(fs_, folder_.sample(at()),
+          picture(training_, training_.agreed->root, 0, recipe_.samples.count,
+                  recipe_.samples.columns));
+  log::info("wrote " + folder_.sample(at()).string());
+}
+
+// The ledger is durable before any checkpoint that refers to it.
+void RunWriter::save() {
+  ledger_->sync();
+  saver_->save(meta_of(training_, ledger_->ledger()), training_.state);
+}
+
+}  // namespace lockstep::train

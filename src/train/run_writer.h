@@ -1,0 +1,49 @@
+// What rank 0 does for all: everything that is read from and written to the run folder while a run
+// goes on. The other ranks have none of it: they need no folder in common.
+#pragma once
+
+#include <memory>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/train/run.h"
+#include "lockstep/train/step.h"
+#include "train/metrics.h"
+#include "train/run_folder.h"
+
+namespace lockstep::train {
+
+class RunWriter {
+ public:
+  // Makes or continues the folder, whose lock it holds from here on, and restores `training` from
+  // its newest checkpoint. Errors: those of `run`.
+  RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training);
+
+  void announce() const;
+  void environments(const std::vector<std::string>& fingerprints);
+  // The step's line and metrics; pictures and a checkpoint when they are due. A step that an
+  // earlier attempt did already must come out the same: Error(kDiffer).
+  void note(const StepRecord& record);
+  // All that is not yet saved; returns when it is durable.
+  void finish();
+
+  const hash::Digest& chain() const { return ledger_->ledger().chain(); }
+
+ private:
+  Step at() const { return training_.state.step; }
+  Step end() const { return Step(recipe_.run.steps); }
+  bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
+  void write_sample();
+  void save();
+
+  FileSystem& fs_ = real_file_system();
+  const recipe::Recipe recipe_;
+  const RunFolder folder_;
+  Training& training_;
+  std::unique_ptr<FolderLock> lock_;
+  std::unique_ptr<ledger::Writer> ledger_;
+  std::unique_ptr<checkpoint::Saver> saver_;
+  std::unique_ptr<Metrics> metrics_;  // once there is a step
+  bool saved_ = true;                 // nothing happened since the last checkpoint
+};
+
+}  // namespace lockstep::train

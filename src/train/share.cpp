@@ -1,0 +1,80 @@
+#include "train/share.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lockstep/ops/record.h"
+#include "train/agree.h"
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr std::uint64_t kMaxText = 1 << 24;  // before memory is taken for it
+
+template <class T>
+std::vector<std::vector<T>> gather(comm::Group& group, const std::vector<T>& mine,
+                                   const std::vector<std::size_t>& sizes) {
+  std::vector<std::vector<T>> all;
+  std::vector<MutableByteView> from;
+  for (const std::size_t size : sizes) all.emplace_back(size);
+  for (std::vector<T>& theirs : all) from.push_back(std::as_writable_bytes(std::span(theirs)));
+  group.all_gather(std::as_bytes(std::span(mine)), from);
+  return all;
+}
+
+}  // namespace
+
+void share_state(comm::Group& group, Training& training) {
+  if (group.size() > 1) {
+    std::array<std::int64_t, 2> cursor = {training.state.step.value, training.state.samples};
+    group.broadcast(Rank(0), std::as_writable_bytes(std::span(cursor)));
+    if (cursor[0] > 0) {  // at step 0 everybody has made the same
+      training.state.step = Step(cursor[0]);
+      training.state.samples = cursor[1];
+      for (state::Named& named : training.state.tensors) {
+        group.broadcast(Rank(0), std::as_writable_bytes(
+                                     std::span(ops::write(named.tensor),
+                                               static_cast<std::size_t>(named.tensor.numel()))));
+      }
+    }
+  }
+  training.agreed = state::digest(training.state);
+  agree(group, training.state, *training.agreed);
+}
+
+bool anyone(comm::Group& group, bool mine) {
+  if (group.size() == 1) return mine;
+  const std::vector<std::size_t> ones(static_cast<std::size_t>(group.size()), 1);
+  const auto all = gather<std::uint8_t>(group, {static_cast<std::uint8_t>(mine)}, ones);
+  return std::any_of(all.begin(), all.end(), [](const auto& theirs) { return theirs[0] != 0; });
+}
+
+std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine) {
+  const std::vector<std::size_t> ones(static_cast<std::size_t>(group.size()), 1);
+  std::vector<std::size_t> sizes;
+  for (const auto& size : gather<std::uint64_t>(group, {mine.size()}, ones)) {
+    if (size[0] > kMaxText)
+      throw Error(Code::kNetwork,
+                  "a rank announces a text of " + std::to_string(size[0]) + " bytes",
+                  "all ranks must run the same program");
+    sizes.push_back(size[0]);
+  }
+  std::vector<std::string> texts;
+  for (const auto& text : gather<char>(group, {mine.begin(), mine.end()}, sizes))
+    texts.emplace_back(text.begin(), text.end());
+  return texts;
+}
+
+void require_same(comm::Group& group, Code code, const std::string& what, const std::string& mine) {
+  const std::vector<std::string> all = gather_texts(group, mine);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw Error(code,
+                what + " differs: rank " + std::to_string(rank) + " has " +
+                    all[rank].substr(0, 12) + ", rank 0 has " + all[0].substr(0, 12),
+                "give every rank the same");
+  }
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,26 @@
+// What ranks tell each other outside of steps. Collective: all of these.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/core/error.h"
+#include "lockstep/train/training.h"
+
+namespace lockstep::train {
+
+// Rank 0's state, cursor and tensors, becomes everybody's; then all have agreed on it. Only rank 0
+// needs to have read a checkpoint. Bits: rank 0's state.
+void share_state(comm::Group& group, Training& training);
+
+// Whether any rank says yes: all get the same answer.
+bool anyone(comm::Group& group, bool mine);
+
+// Throws Error(code) on all ranks, "what: rank 2 has …, rank 0 has …", if texts differ.
+void require_same(comm::Group& group, Code code, const std::string& what, const std::string& mine);
+
+// Every rank's text, by rank.
+std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine);
+
+}  // namespace lockstep::train

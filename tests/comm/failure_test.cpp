@@ -1,0 +1,128 @@
+// Ranks that die, hang, give up or fall out of step: the others stop soon, with exit code 6, and
+// say which rank it was.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "lockstep/core/clock.h"
+#include "processes.h"
+
+namespace lockstep::comm {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string host() {
+  char name[256]{};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+struct Blow {
+  const char* scenario;
+  int world, rank, signal;
+};
+class Struck : public testing::TestWithParam<Blow> {};
+
+TEST_P(Struck, RankIsNamedByTheOthers) {
+  const auto [scenario, world, victim, signal] = GetParam();
+  Ranks ranks(scenario, world, {"deadline=8"});
+  for (int r = 0; r < world; ++r) ranks[r].wait_for_output("ready");
+  ranks[victim].signal(signal);
+  const double struck = monotonic_seconds();
+  for (int r = 0; r < world; ++r) {
+    if (r == victim) continue;
+    const Ended ended = ranks[r].wait();
+    EXPECT_EQ(ended.code, 6) << ended.err;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("rank " + std::to_string(victim) + " on " + host()),
+                                 HasSubstr(signal == SIGSTOP ? "no sign of life" : "was lost")));
+  }
+  EXPECT_LT(monotonic_seconds() - struck, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Blows, Struck,
+                         testing::Values(Blow{"barriers", 3, 2, SIGKILL},
+                                         Blow{"barriers", 3, 0, SIGKILL},
+                                         Blow{"large", 4, 1, SIGKILL}, Blow{"large", 3, 0, SIGKILL},
+                                         Blow{"barriers", 2, 1, SIGSTOP},
+                                         Blow{"large", 3, 1, SIGSTOP},
+                                         Blow{"large", 3, 0, SIGSTOP}));
+
+// It lives and answers, but its main thread does not come.
+TEST(Failure, ARankThatDoesNotComeToAVerbIsNamed) {
+  Ranks ranks("stuck", 3, {"deadline=5", "odd=1"});
+  for (const int r : {0, 2}) {
+    const Ended ended = ranks[r].wait();
+    EXPECT_EQ(ended.code, 6);
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("barrier"), HasSubstr("did not finish in 5.0 s"),
+                                 HasSubstr("rank 1 on " + host() + " did not come")));
+  }
+}
+
+// Gloo writes with writev, and a peer that is gone would end this process: both threads that write
+// hold the signal back.
+TEST(Failure, NoThreadThatWritesDiesOfSigpipe) {
+  Ranks ranks("stuck", 2, {"deadline=60", "odd=1"});
+  ranks[0].wait_for_output("ready");
+  const double until = monotonic_seconds() + 20;
+  while (ranks[0].threads_blocking(SIGPIPE) < 2 && monotonic_seconds() < until) usleep(10000);
+  EXPECT_GE(ranks[0].threads_blocking(SIGPIPE), 2);  // a sanitizer has one of its own
+}
+
+TEST(Failure, TheFirstReasonReachesAllRanks) {
+  for (const char* odd : {"odd=0", "odd=2"}) {
+    Ranks ranks("abort", 3, {odd, "deadline=60"});
+    ranks[odd[4] - '0'].wait_for_output("ready");
+    const double aborted = monotonic_seconds();
+    const auto ended = ranks.wait();
+    EXPECT_LT(monotonic_seconds() - aborted, 10);  // far below the deadline
+    for (const Ended& rank : ended) {
+      EXPECT_EQ(rank.code, 6);
+      EXPECT_THAT(rank.err, AllOf(HasSubstr(std::string("rank ") + odd[4] + " on " + host() +
+                                            ": the disk is full"),
+                                  testing::Not(HasSubstr("later"))));
+    }
+  }
+}
+
+TEST(Failure, AGroupThatAnErrorEndsStopsTheOthers) {
+  const auto ended = Ranks("throw", 3, {"odd=1"}).wait();
+  EXPECT_EQ(ended[1].code, 7);
+  for (const int r : {0, 2}) {
+    EXPECT_EQ(ended[static_cast<std::size_t>(r)].code, 6);
+    EXPECT_THAT(ended[static_cast<std::size_t>(r)].err,
+                HasSubstr("rank 1 on " + host() + ": it ended with an error"));
+  }
+}
+
+TEST(Failure, ARankOutOfStepIsNamed) {
+  for (const Ended& rank : Ranks("size", 3).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, AllOf(HasSubstr("out of step"), HasSubstr("3000 bytes"),
+                                HasSubstr("4000 bytes"), HasSubstr("rank 1 on " + host())));
+  }
+  for (const Ended& rank : Ranks("verb", 3).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, AllOf(HasSubstr("out of step"), HasSubstr("barrier"),
+                                HasSubstr("all_gather with 9 bytes")));
+  }
+}
+
+TEST(Failure, AnImpostorOnTheTransportsConnectionsIsNamed) {
+  for (const Ended& rank : Ranks("verbs", 3, {}, {{}, {"impostor=1"}, {}}).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, HasSubstr("does not know the run's secret"));
+  }
+}
+
+TEST(Failure, AMissingPlugInIsNamed) {
+  for (const Ended& rank : Ranks("verbs", 2, {"transport=pigeon"}).wait()) {
+    EXPECT_NE(rank.code, 0);
+    EXPECT_THAT(rank.err, HasSubstr("liblockstep_pigeon.so"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::comm

@@ -1,0 +1,93 @@
+#include "ranks.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/hash/hmac.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/semantics.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr std::uint64_t kShortestSecret = 32, kLongestSecret = 4096;
+
+Bytes read_secret(const comm::Environment& environment) {
+  const auto path = environment("LOCKSTEP_SECRET_FILE");
+  if (!path)
+    throw Error(Code::kUsage, "several ranks need a secret, and LOCKSTEP_SECRET_FILE is not set",
+                "make one (head -c 32 /dev/urandom > secret), readable by you alone, and let the "
+                "variable name it on every rank");
+  // By its path, not by core's file system, which refuses links: --ranks hands over /proc/self/fd.
+  const int fd = ::open(path->c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  Bytes secret(kLongestSecret + 1);
+  const ssize_t n =
+      fd < 0 || ::fstat(fd, &status) != 0 ? -1 : ::read(fd, secret.data(), secret.size());
+  if (fd >= 0) ::close(fd);
+  if (n < 0)
+    throw Error(Code::kUsage, "LOCKSTEP_SECRET_FILE: cannot read " + *path,
+                "it must be there on every rank's machine");
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    throw Error(Code::kUsage, *path + ": others may read the secret", "chmod 600 " + *path);
+  if (static_cast<std::uint64_t>(n) < kShortestSecret ||
+      static_cast<std::uint64_t>(n) > kLongestSecret)
+    throw Error(Code::kUsage, *path + ": a secret has 32 to 4096 bytes, not " + std::to_string(n),
+                "head -c 32 /dev/urandom > " + *path);
+  secret.resize(static_cast<std::size_t>(n));
+  return secret;
+}
+
+std::string fact(const fingerprint::Fingerprint& facts, const std::string& name) {
+  for (const auto& [key, value] : facts) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+std::vector<comm::Credential> credentials(const recipe::Recipe& recipe) {
+  std::vector<comm::Credential> list = {
+      {"recipe", recipe::id(recipe).hex(), false},
+      {"semantics", std::to_string(recipe::kSemantics), false},
+      {"numeric self-test", fingerprint::self_test().hex(), false}};
+  // In portable numerics a different machine is no error; it is worth knowing.
+  const fingerprint::Fingerprint facts = fingerprint::take();
+  for (const char* name : {"cpu", "glibc", "libtorch"})
+    list.push_back({name, fact(facts, name), true});
+  return list;
+}
+
+int inherited(const comm::Environment& environment, const char* name) {
+  const auto text = environment(name);
+  return text ? static_cast<int>(parse_int(*text).value_or(-1)) : -1;
+}
+
+}  // namespace
+
+std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
+                                  const comm::Environment& environment) {
+  if (inherited(environment, "LOCKSTEP_PARENT") > 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no rank outlives the command that started it
+    if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
+  }
+  comm::Options options;
+  if (identity.world > 1) {
+    options.credentials = credentials(recipe);
+    options.mac = [secret = read_secret(environment)](ByteView message) {
+      return hash::hmac_sha256(secret, message).bytes;
+    };
+    options.random = hash::random_bytes;
+    options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
+    options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
+  }
+  return comm::connect(identity, options);
+}
+
+}  // namespace lockstep::cli
