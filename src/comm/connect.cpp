@@ -24,15 +24,15 @@ class Alone final : public Group {
   }
   void broadcast(Rank, MutableByteView) override { check(); }
   void barrier() override { check(); }
-  void abort(const std::string& reason) override {
-    if (reason_.empty()) reason_ = "the group was stopped: " + reason;
+  void abort(const Error& reason) override {
+    if (!reason_) reason_ = reason.within("the group was stopped");
   }
 
  private:
   void check() const {
-    if (!reason_.empty()) throw Error(Code::kNetwork, reason_);
+    if (reason_) throw *reason_;
   }
-  std::string reason_;
+  std::optional<Error> reason_;
 };
 
 }  // namespace
@@ -54,7 +54,7 @@ std::unique_ptr<Group> connect(const Identity& identity, const Options& options)
   try {
     transport = open_transport(options.transport, how);
   } catch (const Error& error) {
-    control->abort(error.what());
+    control->abort(error);
     throw;
   }
   return std::make_unique<ConnectedGroup>(identity.rank, options, session, std::move(control),

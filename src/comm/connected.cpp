@@ -1,5 +1,7 @@
 #include "connected.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 
@@ -12,17 +14,23 @@ namespace {
 
 constexpr double kReasonWithin = 2;  // seconds until the cause of a broken connection is known
 
-// What goes in front of a rank's bytes in a verb: its number, kind and how many bytes follow.
-using Header = std::array<std::byte, 17>;
+constexpr std::size_t kHeader = 17;
 
-Header header_of(std::uint64_t number, char kind, std::size_t size) {
+// What opens a verb between two ranks, of one size whatever follows: number, kind and how many
+// bytes the sender gives, then as many of those as fit. Small verbs are one message.
+using Opening = std::array<std::byte, 4096>;
+constexpr std::size_t kInline = sizeof(Opening) - kHeader;
+
+Bytes header_of(std::uint64_t number, char kind, std::size_t size) {
   Bytes out;
   put_u64_le(out, number);
   put_u64_le(out, size);
   out.push_back(static_cast<std::byte>(kind));
-  Header header;
-  std::memcpy(header.data(), out.data(), header.size());
-  return header;
+  return out;
+}
+
+std::size_t inlined(std::size_t size) {
+  return std::min(size, kInline);
 }
 
 std::string name_of(char kind) {
@@ -73,7 +81,8 @@ ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& s
 }
 
 ConnectedGroup::~ConnectedGroup() {
-  if (std::uncaught_exceptions() > exceptions_) control_->abort("it ended with an error");
+  if (std::uncaught_exceptions() > exceptions_)
+    control_->abort({Code::kNetwork, "it ended with an error"});
   control_->on_stop({});
 }
 
@@ -100,7 +109,7 @@ void ConnectedGroup::prove(const Options& options, const Nonce& session) {
 }
 
 void ConnectedGroup::give_up(const std::string& reason) {
-  control_->abort(reason);
+  control_->abort({Code::kNetwork, reason});
   control_->throw_reason();
 }
 
@@ -128,25 +137,32 @@ void ConnectedGroup::verb(char kind, std::span<const ByteView> to,
   const double until = monotonic_seconds() + deadline_;
   const std::uint64_t number = control_->begin();
   const std::string what = name_of(kind) + " (verb " + std::to_string(number) + ")";
-  std::vector<Header> mine(world), theirs(world);
-  To headers_out(world);
-  From headers_in(world);
+  std::vector<Opening> mine(world), theirs(world);
+  To opening, rest_out(world);
+  From awaited, rest_in(world);
   for (std::size_t r = 0; r < world; ++r) {
-    mine[r] = header_of(number, kind, to[r].size());
-    if (sends[r]) headers_out[r] = mine[r];
-    if (receives[r]) headers_in[r] = theirs[r];
+    opening.push_back(sends[r] ? ByteView(mine[r]) : ByteView());
+    awaited.push_back(receives[r] ? MutableByteView(theirs[r]) : MutableByteView());
+    std::ranges::copy(header_of(number, kind, to[r].size()), mine[r].begin());
+    if (r == rank_) continue;
+    std::ranges::copy(to[r].first(inlined(to[r].size())), mine[r].begin() + kHeader);
+    rest_out[r] = to[r].subspan(inlined(to[r].size()));
+    rest_in[r] = from[r].subspan(inlined(from[r].size()));
   }
-  move(2 * number, headers_out, headers_in, until, what);
-  bool bytes_follow = false;
+  move(2 * number, opening, awaited, until, what);
+  bool more = false;
   for (std::size_t r = 0; r < world; ++r) {
-    bytes_follow |= r != rank_ && !(to[r].empty() && from[r].empty());
+    more |= !rest_out[r].empty() || !rest_in[r].empty();
     if (r == rank_ || !receives[r]) continue;
-    const Header expected = header_of(number, kind, from[r].size());
-    if (!same(theirs[r], expected))
+    const Bytes expected = header_of(number, kind, from[r].size());
+    const ByteView came = ByteView(theirs[r]).first(kHeader);
+    if (!same(came, expected))
       give_up("out of step: it expected " + describe(expected) + ", but " + control_->name(r) +
-              " came with " + describe(theirs[r]));
+              " came with " + describe(came));
+    std::ranges::copy(ByteView(theirs[r]).subspan(kHeader, inlined(from[r].size())),
+                      from[r].begin());
   }
-  if (bytes_follow) move(2 * number + 1, to, from, until, what);
+  if (more) move(2 * number + 1, rest_out, rest_in, until, what);
 }
 
 void ConnectedGroup::all_to_all(std::span<const ByteView> to,
@@ -186,7 +202,7 @@ void ConnectedGroup::barrier() {
   verb('|', To(world), From(world), all, all);
 }
 
-void ConnectedGroup::abort(const std::string& reason) {
+void ConnectedGroup::abort(const Error& reason) {
   control_->abort(reason);
 }
 

@@ -24,14 +24,14 @@ class ConnectedGroup final : public Group {
   void all_gather(ByteView mine, std::span<const MutableByteView> from) override;
   void broadcast(Rank root, MutableByteView buffer) override;
   void barrier() override;
-  void abort(const std::string& reason) override;
+  void abort(const Error& reason) override;
 
  private:
   using To = std::vector<ByteView>;
   using From = std::vector<MutableByteView>;
 
-  // One verb: headers first, so that a rank that is out of step is named and no byte of it is
-  // taken; then the bytes. sends[r], receives[r]: whether there is a message at all.
+  // One verb: openings first, so that a rank that is out of step is named and no byte of it is
+  // taken; then the rest. sends[r], receives[r]: whether there is a message at all.
   void verb(char kind, std::span<const ByteView> to, std::span<const MutableByteView> from,
             const std::vector<bool>& sends, const std::vector<bool>& receives);
   void move(std::uint64_t number, std::span<const ByteView> to,

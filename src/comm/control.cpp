@@ -11,12 +11,25 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "reason.h"
 
 namespace lockstep::comm {
 namespace {
 
 constexpr double kSendWithin = 1;  // seconds; a peer that does not take 100 bytes by then is lost
 constexpr double kCloseWithin = 1;
+
+Bytes to_bytes(const Error& reason) {
+  Bytes out;
+  put_u32_le(out, static_cast<std::uint32_t>(reason.code()));
+  put_text(out, reason.message());
+  return out;
+}
+
+Error read_reason(Cursor cursor) {
+  const Code code = code_for_others(static_cast<Code>(cursor.u32()));
+  return {code, cursor.text(kMostText)};
+}
 
 std::chrono::duration<double> seconds(double count) {
   return std::chrono::duration<double>(count);
@@ -66,7 +79,9 @@ std::vector<Bytes> Control::exchange(ByteView mine) {
     return all;
   }
   lock.unlock();
-  if (!done) abort("an exchange of addresses did not finish in " + fixed(deadline_, 1) + " s");
+  if (!done)
+    abort({Code::kNetwork,
+           "an exchange of addresses did not finish in " + fixed(deadline_, 1) + " s"});
   throw_reason();
 }
 
@@ -91,27 +106,27 @@ void Control::contribute(std::size_t r, Bytes blob) {
 
 std::uint64_t Control::begin() {
   std::scoped_lock lock(mutex_);
-  if (reason_) throw Error(Code::kNetwork, "the group was stopped: " + *reason_);
+  if (reason_) throw reason_->within("the group was stopped");
   return ++begun_[rank_];
 }
 
-std::optional<std::string> Control::reason(double wait) {
+std::optional<Error> Control::reason(double wait) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, seconds(wait), [&] { return reason_.has_value(); });
   return reason_;
 }
 
 void Control::throw_reason() {
-  throw Error(Code::kNetwork, "the group was stopped: " + reason().value_or("no reason is known"));
+  throw reason()
+      .value_or(Error(Code::kNetwork, "no reason is known"))
+      .within("the group was stopped");
 }
 
-void Control::abort(const std::string& why) {
+void Control::abort(const Error& why) {
   if (reason()) return;
-  const std::string full = name(rank_) + ": " + why;
+  const Error full(code_for_others(why.code()), cut(name(rank_) + ": " + why.what()));
   if (rank_ != 0) {
-    Bytes text;
-    put_text(text, cut(full));
-    send(0, kAbort, text);
+    send(0, kAbort, to_bytes(full));
     if (reason(kSendWithin)) return;  // rank 0 decides which reason was the first
   }
   stop(full);
@@ -134,19 +149,17 @@ void Control::on_stop(std::function<void()> interrupt) {
   interrupt_();
 }
 
-void Control::stop(const std::string& reason) {
+void Control::stop(const Error& reason) {
   std::function<void()> interrupt;
   {
     std::scoped_lock lock(mutex_);
     if (reason_) return;
-    reason_ = cut(reason);
+    reason_ = reason;
     interrupt = interrupt_;
     changed_.notify_all();
   }
   if (rank_ == 0) {
-    Bytes text;
-    put_text(text, cut(reason));
-    for (std::size_t r = 1; r < world(); ++r) send(r, kStopped, text);
+    for (std::size_t r = 1; r < world(); ++r) send(r, kStopped, to_bytes(reason));
   }
   if (interrupt) interrupt();
 }
@@ -162,7 +175,7 @@ void Control::lost(std::size_t r, const std::string& how) {
     std::scoped_lock lock(sending_);
     peers_[r].socket = Socket();
   }
-  if (!left_[r]) stop(name(r) + " was lost: " + how);
+  if (!left_[r]) stop({Code::kNetwork, cut(name(r) + " was lost: " + how)});
 }
 
 void Control::ping() {
@@ -253,7 +266,7 @@ void Control::handle(std::size_t r, const Frame& frame) {
     }
     case kAbort:
     case kStopped:
-      stop(cursor.text(kMostText));
+      stop(read_reason(cursor));
       break;
     case kGoodbye:
       left_[r] = true;

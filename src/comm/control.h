@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "lockstep/core/error.h"
 #include "rendezvous.h"
 
 namespace lockstep::comm {
@@ -24,10 +25,10 @@ class Control {
   // This rank begins its next verb; the number of it, from 1. Throws if the group was stopped.
   std::uint64_t begin();
   // Why the group was stopped, if it was. Waits up to `seconds` for a reason.
-  std::optional<std::string> reason(double seconds = 0);
+  std::optional<Error> reason(double seconds = 0);
   [[noreturn]] void throw_reason();
   // This rank gives up; returns when the first reason is known here.
-  void abort(const std::string& reason);
+  void abort(const Error& reason);
   // Ranks that have not begun verb `number`: "rank 2 on b, rank 3 on b"; "" if all have.
   std::string laggards(std::uint64_t number);
   // Called once, by the thread, when the group is stopped; at once if it is already.
@@ -42,7 +43,7 @@ class Control {
   void hear(std::size_t r);
   void handle(std::size_t r, const Frame& frame);
   void ping();
-  void stop(const std::string& reason);  // the first reason wins; rank 0 spreads it
+  void stop(const Error& reason);  // the first reason wins; rank 0 spreads it
   void lost(std::size_t r, const std::string& how);
   void contribute(std::size_t r, Bytes blob);
   void send(std::size_t r, char type, ByteView payload);
@@ -60,7 +61,7 @@ class Control {
 
   std::mutex mutex_;  // all below
   std::condition_variable changed_;
-  std::optional<std::string> reason_;
+  std::optional<Error> reason_;
   std::function<void()> interrupt_;
   std::vector<std::uint64_t> begun_;           // verbs, by rank
   std::vector<std::optional<Bytes>> offered_;  // rank 0: of the exchange that is going on

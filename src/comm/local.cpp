@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/core/error.h"
+#include "reason.h"
 
 namespace lockstep::comm {
 namespace {
@@ -38,17 +39,22 @@ class Room {
     if (round_ == round) check(lock);
   }
 
-  void abort(const std::string& reason) {
+  // The first one wins; whose it was is what run_local throws.
+  void abort(int rank, const Error& reason) {
     std::scoped_lock lock(mutex_);
-    if (!reason_) reason_ = reason;
+    if (reason_) return;
+    reason_.emplace(code_for_others(reason.code()), reason.what());
+    first_ = rank;
     changed_.notify_all();
   }
+
+  int first() const { return first_; }
 
   std::vector<Posted> posted;
 
  private:
   void check(std::unique_lock<std::mutex>&) const {
-    if (reason_) throw Error(Code::kNetwork, "the group was stopped: " + *reason_);
+    if (reason_) throw reason_->within("the group was stopped");
   }
 
   std::mutex mutex_;
@@ -56,7 +62,8 @@ class Room {
   const int world_;
   int here_ = 0;
   std::int64_t round_ = 0;
-  std::optional<std::string> reason_;
+  std::optional<Error> reason_;
+  int first_ = -1;
 };
 
 class LocalGroup final : public Group {
@@ -93,7 +100,7 @@ class LocalGroup final : public Group {
   }
 
   void barrier() override { room_.meet(); }
-  void abort(const std::string& reason) override { room_.abort(reason); }
+  void abort(const Error& reason) override { room_.abort(static_cast<int>(rank_.value), reason); }
 
  private:
   Posted& mine() { return room_.posted[static_cast<std::size_t>(rank_.value)]; }
@@ -126,18 +133,16 @@ class LocalGroup final : public Group {
 void run_local(int world, const std::function<void(Group&)>& body) {
   LOCKSTEP_ASSERT(world >= 1);
   Room room(world);
-  std::mutex mutex;
-  std::exception_ptr first;
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(world));
   const auto run_rank = [&](int r) {
     LocalGroup group(room, Rank(r), world);
     try {
       body(group);
     } catch (const std::exception& failure) {
-      {
-        std::scoped_lock lock(mutex);
-        if (!first) first = std::current_exception();
-      }
-      room.abort("rank " + std::to_string(r) + ": " + failure.what());
+      failures[static_cast<std::size_t>(r)] = std::current_exception();
+      const auto* known = dynamic_cast<const Error*>(&failure);
+      room.abort(r, {known ? known->code() : Code::kNetwork,
+                     "rank " + std::to_string(r) + ": " + failure.what()});
     }
   };
   if (world == 1) {
@@ -146,7 +151,8 @@ void run_local(int world, const std::function<void(Group&)>& body) {
     std::vector<std::jthread> ranks;
     for (int r = 0; r < world; ++r) ranks.emplace_back(run_rank, r);
   }
-  if (first) std::rethrow_exception(first);
+  if (room.first() >= 0 && failures[static_cast<std::size_t>(room.first())])
+    std::rethrow_exception(failures[static_cast<std::size_t>(room.first())]);
 }
 
 }  // namespace lockstep::comm

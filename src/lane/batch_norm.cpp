@@ -8,22 +8,6 @@
 namespace lockstep::lane {
 namespace {
 
-// Statistics of single lanes, [lanes of this rank][width] here, become [all lanes][width]
-// everywhere.
-std::vector<float> gather_lanes(Context& context, const std::vector<float>& mine,
-                                std::int64_t width) {
-  const Plan& plan = context.plan();
-  std::vector<float> all(static_cast<std::size_t>(plan.lanes() * width));
-  std::vector<MutableByteView> from;
-  for (int r = 0; r < plan.world(); ++r) {
-    const auto first = static_cast<std::size_t>(plan.first_lane(Rank(r)).value * width);
-    const auto count = static_cast<std::size_t>(plan.lane_count(Rank(r)) * width);
-    from.push_back(std::as_writable_bytes(std::span(all).subspan(first, count)));
-  }
-  context.group().all_gather(std::as_bytes(std::span(mine)), from);
-  return all;
-}
-
 struct Statistics {
   Tensor mean, variance;  // [C], biased variance
   float count = 0;
@@ -39,7 +23,7 @@ Statistics batch_statistics(Context& context, const Tensor& x, std::int64_t rows
     std::copy_n(mean.data() + lane * c, c, local.data() + 2 * lane * c);
     std::copy_n(m2.data() + lane * c, c, local.data() + (2 * lane + 1) * c);
   }
-  const std::vector<float> all = gather_lanes(context, local, 2 * c);
+  const std::vector<float> all = context.gather_lanes(local, 2 * c);
   const auto count = static_cast<float>(context.lanes().samples_per_lane * rows);
   Statistics result{ops::empty({c}), ops::empty({c}), 0};
   for (std::int64_t j = 0; j < c; ++j) {
@@ -91,7 +75,7 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
   const Tensor rstd = rstd_of(batch.variance, state.eps);
   numerics::batch_norm_apply(total, c, ops::read(x), ops::read(batch.mean), ops::read(rstd),
                              ops::read(gamma), ops::read(beta), ops::write(y));
-  if (track) {
+  if (track && !context.is_shadow()) {
     LOCKSTEP_ASSERT(batch.count > 1, "batch normalisation needs more than one value a channel");
     Tensor unbiased = ops::empty({c});
     numerics::scale(c, batch.count / (batch.count - 1), ops::read(batch.variance),
@@ -129,7 +113,7 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
           numerics::tree_sum(beta_rows.data(), in_subtree, c, ops::write(dbeta) + p * c);
           numerics::tree_sum(gamma_rows.data(), in_subtree, c, ops::write(dgamma) + p * c);
         }
-        const std::vector<float> all = gather_lanes(context, local, 2 * c);
+        const std::vector<float> all = context.gather_lanes(local, 2 * c);
         std::vector<const float*> lane_rows;
         for (std::int64_t l = 0; l < context.plan().lanes(); ++l)
           lane_rows.push_back(all.data() + 2 * l * c);

@@ -1,9 +1,25 @@
 #include "lockstep/lane/context.h"
 
+#include <algorithm>
+
+#include "lane/parcel.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/inject.h"
 #include "lockstep/ops/view.h"
+#include "lockstep/ops/where.h"
 
 namespace lockstep::lane {
+
+namespace {
+
+std::string name_of(const Tensor& root) {
+  std::string shape;
+  for (const std::int64_t size : root.sizes())
+    shape += (shape.empty() ? "" : " x ") + std::to_string(size);
+  return ops::where().module + " [" + shape + "]";
+}
+
+}  // namespace
 
 Context::Context(const Plan& plan, comm::Group& group)
     : plan_(&plan), group_(&group), lanes_(plan.blocks(group.rank())) {}
@@ -12,6 +28,49 @@ Context Context::evaluation(std::int64_t samples) {
   Context context;
   context.lanes_ = {.samples_per_lane = samples, .lanes = {1}};
   return context;
+}
+
+Context Context::shadow(Lane lane) const {
+  LOCKSTEP_ASSERT(group_ && !plan().isolated().empty());
+  Context context;
+  context.plan_ = plan_;
+  context.lanes_ = {.samples_per_lane = plan_->samples_per_lane(), .lanes = {1}};
+  context.shadow_ = {this, lane};
+  return context;
+}
+
+std::vector<float> Context::gather_lanes(const std::vector<float>& mine, std::int64_t width) {
+  if (shadow_) {
+    const std::vector<Gathered>& known = shadow_->original->gathered_;
+    LOCKSTEP_ASSERT(gathered_.size() < known.size());
+    const Gathered& same = known[gathered_.size()];
+    LOCKSTEP_ASSERT(same.width == width && mine.size() == static_cast<std::size_t>(width));
+    gathered_.push_back({same.name, width, mine});
+    return same.lanes;
+  }
+  std::vector<float> all;
+  std::vector<Parcel> parcels;
+  std::vector<MutableByteView> from;
+  for (int r = 0; r < plan().world(); ++r)
+    parcels.emplace_back(std::vector{plan().lane_count(Rank(r)) * width});
+  for (Parcel& parcel : parcels) from.push_back(parcel.bytes());
+  Parcel own({static_cast<std::int64_t>(mine.size())});
+  std::ranges::copy(mine, own.floats());
+  own.seal();
+  group().all_gather(own.bytes(), from);
+  for (std::size_t r = 0; r < parcels.size(); ++r) {
+    LOCKSTEP_STRIKE(kStatistics, group(), parcels[r].floats(), parcels[r].count());
+    if (parcels[r].damage())
+      refuse_arrived("batch statistics of " + ops::where().module, r, group());
+    all.insert(all.end(), parcels[r].floats(), parcels[r].floats() + parcels[r].count());
+  }
+  if (!plan().isolated().empty()) gathered_.push_back({ops::where().module, width, all});
+  return all;
+}
+
+Lane Context::lane() const {
+  LOCKSTEP_ASSERT(shadow_);
+  return shadow_->lane;
 }
 
 const Plan& Context::plan() const {
@@ -31,15 +90,15 @@ Tensor Context::enter(const Tensor& root) {
   strides.insert(strides.begin(), 0);
   const Tensor partials = ops::view(root, sizes, strides);
   if (!training() || !root.requires_grad() || !at::GradMode::is_enabled()) return partials;
-  const Tensor use = ops::over_border(partials);
-  for (Entered& entered : entered_) {
-    if (entered.root.is_same(root)) {
-      entered.uses.push_back(use);
-      return use;
-    }
-  }
-  entered_.push_back({root, {use}});
-  return use;
+  const auto known = std::ranges::find_if(
+      entered_, [&](const Entered& entered) { return entered.root.is_same(root); });
+  const auto number = static_cast<std::size_t>(known - entered_.begin());
+  if (known == entered_.end()) entered_.push_back({root, name_of(root)});
+  const auto hear = [listener = on_partials_, use = uses_.size()](const Tensor& gradient) {
+    if (*listener) (*listener)(use, gradient);
+  };
+  uses_.push_back({number, ops::over_border(partials, hear)});
+  return uses_.back().tensor;
 }
 
 }  // namespace lockstep::lane

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/reduce.h"
 
 namespace lockstep::lane {
 
@@ -24,14 +25,49 @@ std::int64_t Plan::lane_count(Rank rank) const {
   return first_lane(rank + 1) - first_lane(rank);
 }
 
+Plan Plan::isolating(std::vector<Lane> lanes) const {
+  Plan plan = *this;
+  std::sort(lanes.begin(), lanes.end());
+  plan.isolated_ = std::move(lanes);
+  return plan;
+}
+
+Rank Plan::owner(Lane lane) const {
+  Rank rank(0);
+  while (first_lane(rank + 1) <= lane) rank = rank + 1;
+  return rank;
+}
+
 std::vector<numerics::Subtree> Plan::subtrees(Rank rank) const {
-  return numerics::maximal_subtrees(lanes(), first_lane(rank).value, lane_count(rank));
+  std::vector<numerics::Subtree> all;
+  std::int64_t first = first_lane(rank).value;
+  const auto up_to = [&](std::int64_t last) {
+    if (first >= last) return;
+    const auto some = numerics::maximal_subtrees(lanes(), first, last - first);
+    all.insert(all.end(), some.begin(), some.end());
+  };
+  for (const Lane lane : isolated_) {
+    if (owner(lane) != rank) continue;
+    up_to(lane.value);
+    all.push_back({lane.value, 1});
+    first = lane.value + 1;
+  }
+  up_to(first_lane(rank + 1).value);
+  return all;
 }
 
 numerics::LaneBlocks Plan::blocks(Rank rank) const {
   numerics::LaneBlocks blocks{.samples_per_lane = samples_per_lane(), .lanes = {}};
   for (const numerics::Subtree& subtree : subtrees(rank)) blocks.lanes.push_back(subtree.count);
   return blocks;
+}
+
+Slice slice_of(std::int64_t index, std::int64_t size, Rank rank, int world) {
+  constexpr std::int64_t kTile = numerics::kTileFloats;
+  const std::int64_t tiles = (size + kTile - 1) / kTile;
+  const std::int64_t part = (rank.value + index) % world;
+  return {std::min(size, tiles * part / world * kTile),
+          std::min(size, tiles * (part + 1) / world * kTile)};
 }
 
 }  // namespace lockstep::lane

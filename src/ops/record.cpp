@@ -39,8 +39,9 @@ class Own : public Node {
     return true;
   }
 
-  // The engine would silently sum a gradient of another shape, or convert one of another type.
-  torch::autograd::variable_list checked(torch::autograd::variable_list gradients) const {
+  // What apply returns. The engine would silently sum a gradient of another shape, or convert one
+  // of another type.
+  torch::autograd::variable_list handed_on(torch::autograd::variable_list gradients) const {
     for (std::size_t i = 0; i < gradients.size() && i < num_outputs(); ++i) {
       const Edge& edge = next_edge(i);
       if (!gradients[i].defined() || !edge.is_valid()) continue;
@@ -48,9 +49,12 @@ class Own : public Node {
           edge.function->input_metadata(edge.input_nr).is_same_shape(gradients[i]) &&
               gradients[i].scalar_type() == at::kFloat,
           "the gradient of op '" + name() + "' does not fit its input " + std::to_string(i));
+      if (auto* own = dynamic_cast<Own*>(edge.function.get())) own->hear(gradients[i]);
     }
     return gradients;
   }
+  // A gradient that is on its way to this node.
+  virtual void hear(const Tensor&) {}
 
  private:
   std::uint64_t walk_ = 0, met_ = 0;
@@ -116,7 +120,7 @@ class Recorded final : public Own {
     LOCKSTEP_ASSERT(backward_, "op '" + name_ + "' differentiated after its graph was freed");
     std::vector<bool> needed(num_outputs());
     for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = task_should_compute_output(i);
-    return checked(backward_(grads[0].contiguous(), needed));
+    return handed_on(backward_(grads[0].contiguous(), needed));
   }
 
   void release_variables() override { backward_ = nullptr; }
@@ -131,8 +135,16 @@ class Recorded final : public Own {
 // further.
 class Border final : public Own {
  public:
+  explicit Border(std::function<void(const Tensor&)> on_gradient)
+      : on_gradient_(std::move(on_gradient)) {}
   std::string name() const override { return "border"; }
+  void hear(const Tensor& gradient) override {
+    if (on_gradient_) on_gradient_(gradient);
+  }
   torch::autograd::variable_list apply(torch::autograd::variable_list&&) override { return {}; }
+
+ private:
+  const std::function<void(const Tensor&)> on_gradient_;
 };
 
 [[noreturn]] void refuse_two_sums(const std::string& module, const Tensor& partials) {
@@ -174,7 +186,7 @@ class Forked final : public Own {
                        return {two[0], two[1]};
                      });
     }
-    return checked({total});
+    return handed_on({total});
   }
 
  private:
@@ -234,10 +246,10 @@ Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor ou
   return output;
 }
 
-Tensor over_border(const Tensor& partials) {
+Tensor over_border(const Tensor& partials, std::function<void(const Tensor&)> on_gradient) {
   Tensor entered = bare(partials);
-  torch::autograd::set_history(entered,
-                               std::shared_ptr<Border>(new Border(), torch::autograd::deleteNode));
+  torch::autograd::set_history(entered, std::shared_ptr<Border>(new Border(std::move(on_gradient)),
+                                                                torch::autograd::deleteNode));
   return entered;
 }
 

@@ -47,6 +47,8 @@ void describe(Fields& f, Checkpoint& o) {
 void describe(Fields& f, Evidence& o) {
   f.field("commit_every", o.commit_every, 0, kMaxSteps, Effect::kBits,
           "steps between SHA-256 commitments to the whole state in the ledger; 0: none");
+  f.field("witness_rate", o.witness_rate, 0, 1, Effect::kNone,
+          "share of lanes, drawn anew each step, that another rank computes a second time");
 }
 
 void describe(Fields& f, Recipe& r) {
@@ -68,7 +70,7 @@ void describe(Fields& f, Recipe& r) {
   }
   section("samples", "pictures made on the way", r.samples);
   section("checkpoint", "saved states", r.checkpoint);
-  section("evidence", "what the ledger says", r.evidence);
+  section("evidence", "what the ledger says, and what is computed twice", r.evidence);
 }
 
 const NetworkOptions& network(const Recipe& recipe, const std::string& role) {

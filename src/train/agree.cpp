@@ -1,27 +1,23 @@
 #include "train/agree.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+
+#include "lockstep/comm/gather.h"
 #include "lockstep/core/error.h"
+#include "lockstep/ops/record.h"
 
 namespace lockstep::train {
 namespace {
 
+// The rank whose value most ranks hold; the lowest one where nobody has a majority.
 template <class T>
-std::vector<std::vector<T>> gather(comm::Group& group, const std::vector<T>& mine) {
-  std::vector<std::vector<T>> all(static_cast<std::size_t>(group.size()),
-                                  std::vector<T>(mine.size()));
-  std::vector<MutableByteView> from;
-  for (std::vector<T>& theirs : all) from.push_back(std::as_writable_bytes(std::span(theirs)));
-  group.all_gather(std::as_bytes(std::span(mine)), from);
-  return all;
-}
-
-// The value that most ranks hold; the lowest rank's where nobody has a majority.
-template <class T>
-std::size_t majority_rank(const std::vector<std::vector<T>>& all, const auto& same) {
-  std::size_t best = 0, best_votes = 0;
+std::size_t majority_rank(const std::vector<T>& all) {
+  std::size_t best = 0;
+  std::ptrdiff_t best_votes = 0;
   for (std::size_t r = 0; r < all.size(); ++r) {
-    std::size_t votes = 0;
-    for (const std::vector<T>& other : all) votes += same(all[r], other);
+    const std::ptrdiff_t votes = std::count(all.begin(), all.end(), all[r]);
     if (votes > best_votes) {
       best = r;
       best_votes = votes;
@@ -30,41 +26,83 @@ std::size_t majority_rank(const std::vector<std::vector<T>>& all, const auto& sa
   return best;
 }
 
+std::string in_full(float value) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.9g (0x%08x)", static_cast<double>(value),
+                std::bit_cast<std::uint32_t>(value));
+  return text;
+}
+
+// What two ranks hold of one tile, element by element.
+std::string values_of(const std::vector<float>& odd, const std::vector<float>& usual,
+                      std::int64_t first) {
+  std::size_t at = 0, differing = 0;
+  for (std::size_t i = odd.size(); i-- > 0;) {
+    if (std::bit_cast<std::uint32_t>(odd[i]) == std::bit_cast<std::uint32_t>(usual[i])) continue;
+    at = i;
+    ++differing;
+  }
+  return std::to_string(differing) + " differ, the first is element " +
+         std::to_string(first + static_cast<std::int64_t>(at)) + ": " + in_full(odd[at]) +
+         " instead of " + in_full(usual[at]);
+}
+
+struct Said {
+  hash::Digest root;
+  std::uint8_t finite;
+};
+
+[[noreturn]] void name_odd(comm::Group& group, const state::State& state,
+                           const state::StateDigest& digest, std::size_t odd, std::size_t usual);
+
 }  // namespace
 
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest) {
-  if (group.size() == 1) return;
-  const auto roots = gather(group, std::vector<hash::Digest>{digest.root});
-  const auto same = [](const auto& a, const auto& b) { return a == b; };
-  const std::size_t usual = majority_rank(roots, same);
-  std::size_t odd = roots.size();
-  for (std::size_t r = 0; r < roots.size() && odd == roots.size(); ++r) {
-    if (roots[r] != roots[usual]) odd = r;
-  }
-  if (odd == roots.size()) return;
+  const auto non_finite = state::first_non_finite(state);
+  const auto said = comm::gather(group, std::vector{Said{digest.root, !non_finite}});
+  std::vector<hash::Digest> roots;
+  for (const auto& of_rank : said) roots.push_back(of_rank[0].root);
+  if (non_finite && std::ranges::none_of(said, [](const auto& one) { return one[0].finite; }))
+    throw Error(Code::kDiverged, "training diverged: non-finite value in " + *non_finite,
+                "the last checkpoint is intact; lower the learning rate or clip gradients");
+  const std::size_t usual = majority_rank(roots);
+  const auto differs = [&](const auto& root) { return root != roots[usual]; };
+  const auto odd =
+      static_cast<std::size_t>(std::find_if(roots.begin(), roots.end(), differs) - roots.begin());
+  if (odd < roots.size()) name_odd(group, state, digest, odd, usual);
+}
 
-  // Walk down: tensors, then tiles of the first that differs. All ranks walk the same way.
-  const auto tensors = gather(group, digest.tensors);
+namespace {
+
+// Walks down: tensors, tiles of the first that differs, elements. All ranks walk the same way.
+void name_odd(comm::Group& group, const state::State& state, const state::StateDigest& digest,
+              std::size_t odd, std::size_t usual) {
+  const std::string who = "rank " + std::to_string(odd) + " holds another state than rank " +
+                          std::to_string(usual) + ": ";
+  const char* hint = group.size() == 2
+                         ? "two ranks cannot outvote each other; replay tells which is right"
+                         : "that rank's machine computes wrongly";
+  const auto tensors = comm::gather(group, digest.tensors);
   state::StateDigest theirs = digest, reference = digest;
   theirs.tensors = tensors[odd];
   reference.tensors = tensors[usual];
   for (std::size_t i = 0; i < digest.tensors.size(); ++i) {
     if (tensors[odd][i] == tensors[usual][i]) continue;
-    const auto leaves = gather(group, digest.leaves[i]);
+    const auto leaves = comm::gather(group, digest.leaves[i]);
     theirs.leaves[i] = leaves[odd];
     reference.leaves[i] = leaves[usual];
-    break;
+    const auto difference = state::first_difference(state, theirs, reference);
+    const float* floats = ops::read(state.tensors[i].tensor);
+    const auto tiles = comm::gather(
+        group, std::vector<float>(floats + difference->first, floats + difference->last));
+    throw Error(Code::kDiffer,
+                who + difference->tensor + ", elements " + std::to_string(difference->first) +
+                    " to " + std::to_string(difference->last - 1) + ", of which " +
+                    values_of(tiles[odd], tiles[usual], difference->first),
+                hint);
   }
-  const auto difference = state::first_difference(state, theirs, reference);
-  throw Error(
-      Code::kDiffer,
-      "step " + std::to_string(state.step.value) + ": rank " + std::to_string(odd) +
-          " holds another state than rank " + std::to_string(usual) + ": " +
-          (difference ? difference->tensor + ", elements " + std::to_string(difference->first) +
-                            " to " + std::to_string(difference->last - 1)
-                      : std::string("the cursor")),
-      group.size() == 2 ? "two ranks cannot outvote each other; replay tells which is right"
-                        : "that rank's machine computes wrongly");
+  throw Error(Code::kDiffer, who + "the cursor", hint);
 }
 
+}  // namespace
 }  // namespace lockstep::train

@@ -6,8 +6,9 @@
 
 namespace lockstep::train {
 
-// Throws Error(kDiffer) naming step, tensor, elements and the odd rank unless all ranks hold the
-// same digest. Collective: yes.
+// The new state is everybody's. Throws Error(kDiffer) naming tensor, elements, both values and the
+// odd rank unless all ranks hold the same digest; Error(kDiverged) naming the tensor if all have a
+// value that is not finite (one rank alone with such a value is odd). Collective: yes.
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest);
 
 }  // namespace lockstep::train

@@ -8,10 +8,6 @@
 namespace lockstep::train {
 namespace {
 
-std::int64_t samples_of(const lane::Plan& plan, Rank rank) {
-  return plan.lane_count(rank) * plan.samples_per_lane();
-}
-
 data::Order order_of(const data::Dataset& dataset, const recipe::Recipe& recipe) {
   return {data::stream(static_cast<std::uint64_t>(recipe.run.seed), "data/order"), dataset.size()};
 }
@@ -20,15 +16,20 @@ data::Order order_of(const data::Dataset& dataset, const recipe::Recipe& recipe)
 
 Batches::Batches(const data::Dataset& dataset, const recipe::Recipe& recipe, const lane::Plan& plan,
                  Rank rank)
-    : sizes_(dataset.sample_shape()),
-      offset_(plan.first_lane(rank).value * plan.samples_per_lane()),
-      prefetch_(dataset, order_of(dataset, recipe), samples_of(plan, rank), plan.batch()) {
-  sizes_.insert(sizes_.begin(), samples_of(plan, rank));
-}
+    : dataset_(dataset),
+      order_(order_of(dataset, recipe)),
+      stride_(plan.batch()),
+      offset_(plan.first_draw(rank)),
+      count_(plan.sample_count(rank)),
+      prefetch_(dataset, order_, count_, stride_) {}
 
-objective::Batch Batches::at(std::int64_t samples) {
-  const data::Batch batch = prefetch_.take(Draw(samples + offset_));
-  Tensor values = ops::empty(sizes_);
+objective::Batch Batches::operator()(Draw first, std::int64_t count) {
+  const bool usual = count == count_ && first.value % stride_ == offset_;
+  const data::Batch batch =
+      usual ? prefetch_.take(first) : data::assemble(dataset_, order_, first, count);
+  std::vector<std::int64_t> sizes = dataset_.sample_shape();
+  sizes.insert(sizes.begin(), count);
+  Tensor values = ops::empty(sizes);
   std::copy(batch.values.begin(), batch.values.end(), ops::write(values));
   return {values, batch.first};
 }

@@ -1,4 +1,4 @@
-// The rank's part of each global batch, as the objective takes it.
+// Samples as the objective takes them, read ahead for this rank's part of each global batch.
 #pragma once
 
 #include "lockstep/data/prefetch.h"
@@ -13,13 +13,14 @@ class Batches {
   // `dataset` must outlive this.
   Batches(const data::Dataset& dataset, const recipe::Recipe& recipe, const lane::Plan& plan,
           Rank rank);
-  // The batch of draws [samples, samples + plan.batch()): this rank's lanes of it. Bits: data,
-  // seed, samples.
-  objective::Batch at(std::int64_t samples);
+  // Draws [first, first + count). Bits: data, seed, first, count.
+  objective::Batch operator()(Draw first, std::int64_t count);
 
  private:
-  std::vector<std::int64_t> sizes_;  // [N, ...sample shape]
-  std::int64_t offset_;              // of the rank's first sample in the batch
+  const data::Dataset& dataset_;
+  data::Order order_;
+  std::int64_t stride_, offset_,
+      count_;  // of what is read ahead: offset_ + n stride_, count_ draws
   data::Prefetch prefetch_;
 };
 

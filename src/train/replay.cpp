@@ -45,7 +45,7 @@ ReplayResult replay_window(const ReplayOptions& options, const RunFolder& folder
       .started = training.state.step, .from = options.from, .to = to, .differs = {}, .what = {}};
   Batches batches(*dataset, recipe, training.plan, group.rank());
   while (training.state.step < to) {
-    const StepRecord record = step(training, group, batches.at(training.state.samples));
+    const StepRecord record = step(training, group, std::ref(batches));
     const ledger::Entry& said =
         ledger.entries[static_cast<std::size_t>(record.entry.step.value) - 1];
     if (const auto difference = ledger::difference(said, record.entry)) {

@@ -1,7 +1,9 @@
 #include "lockstep/train/run.h"
 
+#include <functional>
 #include <optional>
 
+#include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/numerics/parallel.h"
@@ -13,7 +15,9 @@
 
 namespace lockstep::train {
 
-RunResult run(const RunOptions& options, comm::Group& group) {
+namespace {
+
+RunResult train_all(const RunOptions& options, comm::Group& group) {
   numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   require_same(group, Code::kData, "the hash of the data", dataset->hash().hex());
@@ -34,7 +38,7 @@ RunResult run(const RunOptions& options, comm::Group& group) {
   while (training.state.step < end) {
     result.preempted = anyone(group, stop_requested());
     if (result.preempted) break;
-    const StepRecord record = step(training, group, batches.at(training.state.samples));
+    const StepRecord record = step(training, group, std::ref(batches));
     if (writer) writer->note(record);
   }
   if (writer) {
@@ -45,6 +49,19 @@ RunResult run(const RunOptions& options, comm::Group& group) {
   result.last = training.state.step;
   log::close_file();
   return result;
+}
+
+}  // namespace
+
+RunResult run(const RunOptions& options, comm::Group& group) {
+  std::optional<comm::Queue> queue;
+  if (group.size() > 1) queue.emplace(group);
+  try {
+    return train_all(options, queue ? *queue : group);
+  } catch (const Error& error) {
+    group.abort(error);  // the others hear why
+    throw;
+  }
 }
 
 }  // namespace lockstep::train

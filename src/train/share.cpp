@@ -3,25 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "lockstep/comm/gather.h"
 #include "lockstep/ops/record.h"
 #include "train/agree.h"
 
 namespace lockstep::train {
-
 namespace {
 
 constexpr std::uint64_t kMaxText = 1 << 24;  // before memory is taken for it
-
-template <class T>
-std::vector<std::vector<T>> gather(comm::Group& group, const std::vector<T>& mine,
-                                   const std::vector<std::size_t>& sizes) {
-  std::vector<std::vector<T>> all;
-  std::vector<MutableByteView> from;
-  for (const std::size_t size : sizes) all.emplace_back(size);
-  for (std::vector<T>& theirs : all) from.push_back(std::as_writable_bytes(std::span(theirs)));
-  group.all_gather(std::as_bytes(std::span(mine)), from);
-  return all;
-}
 
 }  // namespace
 
@@ -39,21 +28,19 @@ void share_state(comm::Group& group, Training& training) {
       }
     }
   }
-  training.agreed = state::digest(training.state);
+  if (!training.agreed) training.agreed = state::digest(training.state);  // set by restoring
   agree(group, training.state, *training.agreed);
 }
 
 bool anyone(comm::Group& group, bool mine) {
   if (group.size() == 1) return mine;
-  const std::vector<std::size_t> ones(static_cast<std::size_t>(group.size()), 1);
-  const auto all = gather<std::uint8_t>(group, {static_cast<std::uint8_t>(mine)}, ones);
+  const auto all = comm::gather<std::uint8_t>(group, {static_cast<std::uint8_t>(mine)});
   return std::any_of(all.begin(), all.end(), [](const auto& theirs) { return theirs[0] != 0; });
 }
 
 std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine) {
-  const std::vector<std::size_t> ones(static_cast<std::size_t>(group.size()), 1);
   std::vector<std::size_t> sizes;
-  for (const auto& size : gather<std::uint64_t>(group, {mine.size()}, ones)) {
+  for (const auto& size : comm::gather<std::uint64_t>(group, {mine.size()})) {
     if (size[0] > kMaxText)
       throw Error(Code::kNetwork,
                   "a rank announces a text of " + std::to_string(size[0]) + " bytes",
@@ -61,7 +48,7 @@ std::vector<std::string> gather_texts(comm::Group& group, const std::string& min
     sizes.push_back(size[0]);
   }
   std::vector<std::string> texts;
-  for (const auto& text : gather<char>(group, {mine.begin(), mine.end()}, sizes))
+  for (const auto& text : comm::gather<char>(group, {mine.begin(), mine.end()}, sizes))
     texts.emplace_back(text.begin(), text.end());
   return texts;
 }

@@ -1,12 +1,14 @@
 #include "lockstep/train/step.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/inject.h"
 #include "lockstep/lane/exchange.h"
 #include "lockstep/numerics/update.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
 #include "train/agree.h"
+#include "train/witness.h"
 
 namespace lockstep::train {
 namespace {
@@ -18,8 +20,7 @@ hash::Digest checked_start(const Training& training) {
     const auto difference = state::first_difference(training.state, now, *training.agreed);
     throw Error(
         Code::kDiffer,
-        "step " + std::to_string(training.state.step.value + 1) +
-            ": the state changed since the last step: " +
+        "the state changed since the last step: " +
             (difference ? difference->tensor + ", elements " + std::to_string(difference->first) +
                               " to " + std::to_string(difference->last - 1)
                         : std::string("the cursor")),
@@ -35,17 +36,34 @@ Trained& trained_of(Training& training, const std::string& role) {
   throw Error(Code::kBug, "no network for role " + role);
 }
 
-void run_phase(Training& training, comm::Group& group, const objective::Batch& batch, int phase,
-               StepRecord& record) {
+// One step's part of a run: which lanes are watched, and this rank's samples.
+struct Round {
+  comm::Group& group;
+  const Feed& feed;
+  std::vector<Watch> watched;
+  lane::Plan plan;
+  objective::Batch batch;
+
+  Round(const Training& training, comm::Group& group_in, const Feed& feed_in)
+      : group(group_in),
+        feed(feed_in),
+        watched(watched_lanes(training)),
+        plan(isolating(training.plan, watched)),
+        batch(feed(Draw(training.state.samples + plan.first_draw(group.rank())),
+                   plan.sample_count(group.rank()))) {}
+};
+
+void run_phase(Training& training, const Round& round, int phase, StepRecord& record) {
   const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
   const ops::Scope here("objective/" + names.name);
   Trained& own = trained_of(training, names.role);
   for (Trained& one : training.trained) one.network->prepare(/*trained=*/one.role == names.role);
 
-  lane::Context context(training.plan, group);
-  const Tensor loss = training.objective->loss(phase, context, training.networks, batch);
+  lane::Context context(round.plan, round.group);
+  const Tensor loss = training.objective->loss(phase, context, training.networks, round.batch);
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
   const lane::PhaseGradients whole = lane::backward(context, loss, inverse_batch, own.parameters);
+  witness({training, context, phase, inverse_batch, round.feed}, round.watched, whole);
 
   const float norm =
       optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), whole.gradients);
@@ -69,26 +87,19 @@ void update_averages(Training& training) {
   }
 }
 
-void require_finite(const state::State& state) {
-  if (const auto tensor = state::first_non_finite(state)) {
-    throw Error(Code::kDiverged,
-                "step " + std::to_string(state.step.value) +
-                    ": training diverged: non-finite value in " + *tensor,
-                "the last checkpoint is intact; lower the learning rate or clip gradients");
-  }
-}
-
-StepRecord guarded_step(Training& training, comm::Group& group, const objective::Batch& batch) {
+StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed) {
   StepRecord record;
   record.entry.before = checked_start(training);
+  const Round round(training, group, feed);
   for (int phase = 0; phase < static_cast<int>(training.objective->phases().size()); ++phase) {
-    run_phase(training, group, batch, phase, record);
+    run_phase(training, round, phase, record);
   }
   update_averages(training);
   ++training.state.step;
   training.state.samples += training.plan.batch();
 
-  require_finite(training.state);
+  for ([[maybe_unused]] const state::Named& named : training.state.tensors)
+    LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
   training.agreed = state::digest(training.state);
   agree(group, training.state, *training.agreed);
 
@@ -103,9 +114,16 @@ StepRecord guarded_step(Training& training, comm::Group& group, const objective:
 
 }  // namespace
 
-StepRecord step(Training& training, comm::Group& group, const objective::Batch& batch) {
-  return ops::guarded("step " + std::to_string(training.state.step.value + 1),
-                      [&] { return guarded_step(training, group, batch); });
+StepRecord step(Training& training, comm::Group& group, const Feed& feed) {
+  const std::string number = "step " + std::to_string(training.state.step.value + 1);
+  return ops::guarded(number, [&] {
+    try {
+      return guarded_step(training, group, feed);
+    } catch (const Error& error) {
+      if (error.code() == Code::kBug) throw;  // the guard's say it themselves
+      throw error.within(number);
+    }
+  });
 }
 
 }  // namespace lockstep::train

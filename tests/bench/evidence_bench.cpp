@@ -37,8 +37,7 @@ void measure(const std::string& recipe_path, comm::Group& group) {
   const auto dataset = data::open(recipe.data);
   train::Training training = train::make_training(recipe, dataset->sample_shape(), 1);
   train::Batches batches(*dataset, recipe, training.plan, group.rank());
-  const double step =
-      median_seconds([&] { train::step(training, group, batches.at(training.state.samples)); });
+  const double step = median_seconds([&] { train::step(training, group, std::ref(batches)); });
 
   const auto folder =
       std::filesystem::temp_directory_path() /

@@ -43,15 +43,17 @@ double seconds_to_name_a_place() {
 }
 
 void measure(const std::string& path, int pairs, comm::Group& group) {
-  const recipe::Recipe recipe = recipe::load(path);
+  const recipe::Recipe recipe = recipe::load(path, {"evidence.witness_rate=0"});
   const auto dataset = data::open(recipe.data);
   train::Training training = train::make_training(recipe, dataset->sample_shape(), 1);
   train::Batches batches(*dataset, recipe, training.plan, group.rank());
   const auto step = [&](bool observed) {
-    const objective::Batch batch = batches.at(training.state.samples);
+    const auto& plan = training.plan;
+    const objective::Batch batch =
+        batches(Draw(training.state.samples), plan.sample_count(group.rank()));
     const at::RecordFunctionGuard observer(observed);
     const double start = cpu_seconds();
-    train::step(training, group, batch);
+    train::step(training, group, [&](Draw, std::int64_t) { return batch; });
     return cpu_seconds() - start;
   };
   step(true);

@@ -89,8 +89,8 @@ TEST(Local, AbortReleasesAllRanksWithTheFirstReason) {
   const auto body = [&](Group& group) {
     if (group.rank() == Rank(2)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      group.abort("disk of rank 2 is full");
-      group.abort("a later reason");
+      group.abort({Code::kEnvironment, "disk of rank 2 is full"});
+      group.abort({Code::kEnvironment, "a later reason"});
     }
     for (int verb = 0; verb < 3; ++verb) {  // pending and later verbs
       try {

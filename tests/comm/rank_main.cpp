@@ -46,7 +46,9 @@ void out_of_step(Group& group, const std::string& how) {
   const auto world = static_cast<std::size_t>(group.size());
   if (how == "size") {
     std::vector<Bytes> in(world, Bytes(4000));
+    if (odd) in[1].resize(3000);
     group.all_gather(Bytes(odd ? 3000 : 4000), std::vector<MutableByteView>(in.begin(), in.end()));
+    group.barrier();  // where the odd one hears of it
   } else if (odd) {
     group.barrier();
   } else {
@@ -81,9 +83,9 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
     group.barrier();
     if (odd) {
       std::cout << "ready\n" << std::flush;
-      group.abort("the disk is full");
+      group.abort({Code::kEnvironment, "the disk is full"});
     }
-    if (odd) group.abort("a later reason");
+    if (odd) group.abort({Code::kEnvironment, "a later reason"});
     for (;;) group.barrier();
   } else if (scenario == "throw") {
     group.barrier();

@@ -57,7 +57,7 @@ Result run(int world, const Tensor& x, const Tensor& dy, bool track) {
     Result& result = ranks[static_cast<std::size_t>(group.rank().value)];
     append(result.y, y);
     append(result.dx, grads[0]);
-    for (const Tensor& whole : exchange(plan, group, {grads[1], grads[2]}))
+    for (const Tensor& whole : exchange(plan, group, {{"gamma", grads[1]}, {"beta", grads[2]}}))
       append(result.shared, whole);
     append(result.shared, state.running_mean);
     append(result.shared, state.running_var);

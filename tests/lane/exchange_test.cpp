@@ -64,17 +64,17 @@ std::vector<Whole> exchanged(std::int64_t lanes, int world,
   std::vector<Whole> results(static_cast<std::size_t>(world));
   comm::run_local(world, [&](comm::Group& group) {
     const auto subtrees = plan.subtrees(group.rank());
-    std::vector<Tensor> partials;
+    std::vector<Contribution> mine;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      partials.push_back(ops::empty({static_cast<std::int64_t>(subtrees.size()), sizes[i]}));
+      Tensor partials = ops::empty({static_cast<std::int64_t>(subtrees.size()), sizes[i]});
       for (std::size_t p = 0; p < subtrees.size(); ++p) {
         const Floats sum = tree_of_lanes(static_cast<std::uint32_t>(i), subtrees[p], sizes[i]);
         std::copy(sum.begin(), sum.end(),
-                  ops::write(partials[i]) + static_cast<std::int64_t>(p) * sizes[i]);
+                  ops::write(partials) + static_cast<std::int64_t>(p) * sizes[i]);
       }
+      mine.push_back({"tensor " + std::to_string(i), partials});
     }
-    results[static_cast<std::size_t>(group.rank().value)] =
-        floats_of(exchange(plan, group, partials));
+    results[static_cast<std::size_t>(group.rank().value)] = floats_of(exchange(plan, group, mine));
   });
   return results;
 }
@@ -106,7 +106,7 @@ TEST(Exchange, KeepsNegativeZero) {
     const Plan plan({.lanes = 5, .samples_per_lane = 1}, world);
     comm::run_local(world, [&](comm::Group& group) {
       const auto p = static_cast<std::int64_t>(plan.subtrees(group.rank()).size());
-      const Tensor sum = exchange(plan, group, {ops::filled({p, 3}, -0.0F)})[0];
+      const Tensor sum = exchange(plan, group, {{"x", ops::filled({p, 3}, -0.0F)}})[0];
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::signbit(ops::read(sum)[i]));
     });
   }
@@ -269,7 +269,7 @@ TEST(Border, TwoSumsThatMeetBeforeTheExchangeDependOnTheWorld) {
       const Tensor loss = curved_penalty(plan, group.rank(), lanes, leaf);
       const Tensor partials =
           ops::gradients({loss}, {ops::filled(loss.sizes(), 1.0F)}, {leaf}, false)[0];
-      const Whole whole = floats_of(exchange(plan, group, {partials}));
+      const Whole whole = floats_of(exchange(plan, group, {{"leaf", partials}}));
       if (group.rank().value == 0) results.push_back(whole);
     });
   }

@@ -83,9 +83,9 @@ Training training_of(const Trick& trick, int world = 1) {
 }
 
 void one_step(Training& training, comm::Group& group) {
-  const std::int64_t samples =
-      training.plan.lane_count(group.rank()) * training.plan.samples_per_lane();
-  step(training, group, {ops::filled({samples, 4, 4, 1}, 0.5F), Draw(0)});
+  step(training, group, [](Draw first, std::int64_t count) {
+    return objective::Batch{ops::filled({count, 4, 4, 1}, 0.5F), first};
+  });
 }
 
 // The error that body throws, as text; it must be a bug's.

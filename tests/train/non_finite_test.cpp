@@ -20,18 +20,21 @@ const std::string kRecipe = std::string(LOCKSTEP_SOURCE_DIR) + "/recipes/golden/
 
 // What each rank says when one sample of one rank's third batch is poisoned.
 std::vector<std::string> said_by(int world, int poisoned, float poison) {
-  const recipe::Recipe recipe =
-      recipe::load(kRecipe, {"generator.hidden=8", "discriminator.hidden=8"});
+  const recipe::Recipe recipe = recipe::load(
+      kRecipe, {"generator.hidden=8", "discriminator.hidden=8", "evidence.witness_rate=0"});
   const auto dataset = data::open(recipe.data);
   std::vector<std::string> said(static_cast<std::size_t>(world));
   comm::run_local(world, [&](comm::Group& group) {
     Training training = make_training(recipe, dataset->sample_shape(), world);
     Batches batches(*dataset, recipe, training.plan, group.rank());
     for (int n = 1; n <= 3; ++n) {
-      objective::Batch batch = batches.at(training.state.samples);
-      if (n == 3 && group.rank().value == poisoned) ops::write(batch.values)[1] = poison;
+      const auto feed = [&](Draw first, std::int64_t count) {
+        objective::Batch batch = batches(first, count);
+        if (n == 3 && group.rank().value == poisoned) ops::write(batch.values)[1] = poison;
+        return batch;
+      };
       try {
-        step(training, group, batch);
+        step(training, group, feed);
         EXPECT_LT(n, 3) << "rank " << group.rank().value << " went on";
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), Code::kDiverged) << error.what();

@@ -36,7 +36,7 @@ class Golden {
       Training training = make_training(recipe_, dataset_->sample_shape(), world);
       Batches batches(*dataset_, recipe_, training.plan, group.rank());
       for (std::size_t i = 0; i < steps; ++i) {
-        const StepRecord record = step(training, group, batches.at(training.state.samples));
+        const StepRecord record = step(training, group, std::ref(batches));
         EXPECT_EQ(ledger::difference(ledger_.entries.at(i), record.entry), std::nullopt)
             << "step " << i + 1 << ", rank " << group.rank().value << " of " << world;
       }

@@ -1,16 +1,18 @@
 // A group of ranks that moves bytes. There is no verb that adds: who sums decides bits, and that is
 // us (lane/exchange.h). A group of one is a normal group.
 //
-// Collective: every verb; all ranks call the same verbs in the same order with matching sizes. A
-// peer that is gone or out of step is Error(kNetwork) naming the rank; after `abort` every pending
-// and later verb of every rank throws the first reason given. Bits: never. Buffers arrive as they
-// were sent.
+// Collective: every verb; all ranks call the same verbs in the same order with matching sizes, from
+// one thread at a time. A peer that is gone or out of step is Error(kNetwork) naming the rank;
+// after `abort` every pending and later verb of every rank throws the first reason given. Bits:
+// never. Buffers arrive as they were sent.
 #pragma once
 
+#include <functional>
+#include <future>
 #include <span>
-#include <string>
 
 #include "lockstep/core/bytes.h"
+#include "lockstep/core/error.h"
 #include "lockstep/core/ids.h"
 
 namespace lockstep::comm {
@@ -22,14 +24,21 @@ class Group {
   virtual int size() const = 0;
 
   // to[r] goes to rank r, which receives it in from[this rank]. Sizes are known to both sides (the
-  // plan); spans may be empty. size() spans each.
+  // plan); spans may be empty (all but two: send and receive). size() spans each.
   virtual void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) = 0;
   // from[r] becomes rank r's `mine`.
   virtual void all_gather(ByteView mine, std::span<const MutableByteView> from) = 0;
   virtual void broadcast(Rank root, MutableByteView buffer) = 0;
   virtual void barrier() = 0;
-  // Not collective: this rank cannot go on. The first reason wins and reaches every rank.
-  virtual void abort(const std::string& reason) = 0;
+  // Not collective: this rank cannot go on. The first reason wins and reaches every rank: as the
+  // same code if it is a verdict on the run (kDiffer, kDiverged), else as kNetwork.
+  virtual void abort(const Error& reason) = 0;
+
+  // Carries out `job`, which calls verbs of the group it is given, in its turn among the verbs and
+  // jobs of this rank; the future has its end. Here before it returns, in a Queue (queue.h)
+  // meanwhile. A job owns what it uses.
+  using Job = std::function<void(Group&)>;
+  virtual std::future<void> start(Job job);
 };
 
 }  // namespace lockstep::comm

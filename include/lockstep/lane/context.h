@@ -5,6 +5,10 @@
 // partials, which lane/exchange.h makes whole.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "lockstep/comm/group.h"
@@ -15,10 +19,14 @@ namespace lockstep::lane {
 
 using at::Tensor;
 
-// What one tensor of the parameter graph sent over the border.
+// A tensor of the parameter graph that went over the border.
 struct Entered {
-  Tensor root;               // in the parameter graph: a parameter, or computed from parameters
-  std::vector<Tensor> uses;  // in the lane graph, [P, ...], in use order
+  Tensor root;       // a parameter, or computed from parameters
+  std::string name;  // for messages: who entered it first, and its shape
+};
+struct Use {
+  std::size_t entered;  // which of them
+  Tensor tensor;        // in the lane graph, [P, ...]
 };
 
 class Context {
@@ -28,10 +36,28 @@ class Context {
   // Sampling and evaluation: `samples` in one lane, one rank, no gradients, running statistics.
   static Context evaluation(std::int64_t samples);
 
+  // The phase again for one lane, contributing nothing: a witness. What ranks gathered is read
+  // again, in the same order. Only where the plan isolates lanes; `this` and the shadow stay where
+  // they are. Collective: no.
+  Context shadow(Lane lane) const;
+
   const numerics::LaneBlocks& lanes() const { return lanes_; }
-  bool training() const { return group_ != nullptr; }
+  bool training() const { return plan_ != nullptr; }
+  Lane lane() const;  // a shadow's
+  bool is_shadow() const { return shadow_.has_value(); }
   const Plan& plan() const;    // training only
-  comm::Group& group() const;  // training only
+  comm::Group& group() const;  // training only, and no shadow's
+
+  // Of every lane [width], from those of this rank's lanes. A tile that does not arrive as it was
+  // sent is Error(kDiffer). Collective: yes, but for a shadow.
+  std::vector<float> gather_lanes(const std::vector<float>& mine, std::int64_t width);
+  // What was gathered, where the plan isolates lanes; a shadow's: what its own lane gave.
+  struct Gathered {
+    std::string name;  // of the module, for messages
+    std::int64_t width = 0;
+    std::vector<float> lanes;  // [lanes][width]; a shadow's [1][width]
+  };
+  const std::vector<Gathered>& gathered() const { return gathered_; }
 
   // The tensor as the lane graph sees it: [P, ...root's shape], stride 0 over P. Gradients are
   // recorded for it only if it requires one. Each call is one use. A use's gradient must come out
@@ -39,15 +65,27 @@ class Context {
   // makes a forward pass of its own.
   Tensor enter(const Tensor& root);
 
-  // What was entered with gradients, in order of first use.
+  // What was entered with gradients, in order of first use; and all uses, in order.
   const std::vector<Entered>& entered() const { return entered_; }
+  const std::vector<Use>& uses() const { return uses_; }
+  // While gradients are computed: called with a use's number and its partials once they are known.
+  using OnPartials = std::function<void(std::size_t use, const Tensor& partials)>;
+  void on_partials(OnPartials listener) { *on_partials_ = std::move(listener); }
 
  private:
   Context() = default;
   const Plan* plan_ = nullptr;
   comm::Group* group_ = nullptr;
   numerics::LaneBlocks lanes_;
+  std::vector<Gathered> gathered_;
+  struct Shadow {
+    const Context* original;
+    Lane lane;
+  };
+  std::optional<Shadow> shadow_;
   std::vector<Entered> entered_;
+  std::vector<Use> uses_;
+  std::shared_ptr<OnPartials> on_partials_ = std::make_shared<OnPartials>();
 };
 
 }  // namespace lockstep::lane

@@ -1,29 +1,75 @@
 // The exchange: partials of every rank become whole tensors, the same on all ranks.
 //
 // All-to-all (each rank receives its slice of everything, cut at tiles), the tree over lanes
-// locally, all-gather. The network only moves bytes.
+// locally, all-gather. The network only moves bytes, and every tile travels with its sender's leaf
+// hash (hash/leaf.h): what arrives otherwise is never summed.
 #pragma once
 
+#include <future>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "lockstep/lane/context.h"
+#include "lockstep/lane/evidence.h"
 
 namespace lockstep::lane {
 
-// partials[i] is [P, ...]: returns [...], the tree over all lanes.
+// What a rank has of one tensor: [P, ...], and what messages call it.
+struct Contribution {
+  std::string name;
+  Tensor partials;
+};
+
+// Returns [...] for each, the tree over all lanes. Throws Error(kDiffer), naming tensor, elements
+// and both ranks, if something did not arrive as it was sent.
 // Collective: yes. Bits: partials and plan.lanes(), never the world size.
 std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
-                             const std::vector<Tensor>& partials);
+                             const std::vector<Contribution>& contributions);
 
-// Backward of a phase's loss ([P] partial sums; the loss is their tree sum) and the exchange, then
-// the backward pass of the parameter graph: d(loss)/d(parameters[i]), whole. `seed` is the gradient
-// of the final loss with respect to the sum (1/batch for a mean over samples). Every parameter must
-// be reached. Collective: yes.
+// Contributions that become known one after the other, in any order, leave in buckets while the
+// rank computes on (comm::Group::start). Which tensors share a bucket and the order of buckets
+// follow from the list alone.
+class Outbox {
+ public:
+  struct Expected {
+    std::string name;
+    std::int64_t floats = 0;  // of the whole tensor
+  };
+  // `plan` and `group` must outlive this.
+  Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected);
+  // Number `i` of the list; at most once each.
+  void put(std::size_t i, const Tensor& partials);
+  // Sends what is left and waits: whole tensors, undefined where nothing was put. Collective: yes,
+  // all ranks having put the same.
+  std::vector<Tensor> finish();
+
+ private:
+  struct Bucket;
+  void send(Bucket& bucket);
+
+  const Plan& plan_;
+  comm::Group& group_;
+  std::vector<Expected> expected_;
+  std::vector<Tensor> put_;
+  std::vector<std::shared_ptr<Bucket>> buckets_;
+  std::vector<std::size_t> bucket_of_;   // by number in the list
+  std::size_t sent_ = 0;                 // buckets
+  std::vector<std::future<void>> ends_;  // of their jobs
+};
+
+// Backward of a phase's loss ([P] partial sums; the loss is their tree sum) and the exchange
+// meanwhile, then the backward pass of the parameter graph: d(loss)/d(parameters[i]), whole. `seed`
+// is the gradient of the final loss with respect to the sum (1/batch for a mean over samples).
+// Every parameter must be reached. Collective: yes.
 struct PhaseGradients {
-  float loss_sum = 0;             // tree over all lanes of the [P] partial sums
-  std::vector<Tensor> gradients;  // one a parameter
+  float loss_sum = 0;                  // tree over all lanes of the [P] partial sums
+  std::vector<Tensor> gradients;       // one a parameter
+  std::vector<LaneEvidence> of_lanes;  // of this rank's isolated lanes
 };
 PhaseGradients backward(Context& context, const Tensor& loss, float seed,
                         const std::vector<Tensor>& parameters);
+// The same backward pass for a shadow: what its lane contributes, and nothing leaves.
+LaneEvidence backward_of_shadow(Context& shadow, const Tensor& loss, float seed);
 
 }  // namespace lockstep::lane

@@ -28,10 +28,20 @@ class Plan {
   std::int64_t batch() const { return lanes() * samples_per_lane(); }
   int world() const { return world_; }
 
+  // The same plan where these lanes stand alone: each is a subtree, and a partial, of its own. The
+  // tree, and so the sums, stay what they are.
+  Plan isolating(std::vector<Lane> lanes) const;
+  const std::vector<Lane>& isolated() const { return isolated_; }
+
   // The rank's contiguous block: lane counts differ by at most one, the larger blocks first.
   Lane first_lane(Rank rank) const;
   std::int64_t lane_count(Rank rank) const;
-  // The maximal subtrees of the block: what the rank's partials stand for, in order.
+  Rank owner(Lane lane) const;
+  // Its samples: which draws of the global batch, counted from 0.
+  std::int64_t first_draw(Rank rank) const { return first_lane(rank).value * samples_per_lane(); }
+  std::int64_t sample_count(Rank rank) const { return lane_count(rank) * samples_per_lane(); }
+  // The maximal subtrees of the block (around isolated lanes): what the rank's partials stand for,
+  // in order.
   std::vector<numerics::Subtree> subtrees(Rank rank) const;
   // The same as kernels want it.
   numerics::LaneBlocks blocks(Rank rank) const;
@@ -39,6 +49,17 @@ class Plan {
  private:
   Options options_;
   int world_;
+  std::vector<Lane> isolated_;  // rising
 };
+
+// Elements [first, last) of one tensor.
+struct Slice {
+  std::int64_t first = 0, last = 0;
+  std::int64_t size() const { return last - first; }
+};
+
+// What `rank` sums of tensor number `index` with `size` floats: cut at tiles, about equal parts,
+// turned by `index` so that small tensors fall to different ranks.
+Slice slice_of(std::int64_t index, std::int64_t size, Rank rank, int world);
 
 }  // namespace lockstep::lane

@@ -49,6 +49,7 @@ struct Checkpoint {
 struct Evidence {
   std::int64_t commit_every = 100;  // steps between SHA-256 commitments in the ledger; 0: none.
                                     // Changes the ledger's bytes, so it counts as bits.
+  double witness_rate = 0.01;       // share of lanes that another rank computes a second time
 };
 
 struct Recipe {

@@ -2,6 +2,7 @@
 // optimiser, average, digest, compare.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,14 +19,19 @@ struct StepRecord {
   std::vector<std::pair<std::string, double>> learning_rates;  // per phase
 };
 
-// Changes training.state from step n to n+1 and says what it became. `batch` is this rank's part of
-// the draws [samples, samples + plan.batch()). Writes no file, reads no clock, no environment.
+// Where samples come from: `count` draws from `first` on, the same whoever asks.
+using Feed = std::function<objective::Batch(Draw first, std::int64_t count)>;
+
+// Changes training.state from step n to n+1 and says what it became, by the draws [samples, samples
+// + plan.batch()), of which this rank takes its lanes'. Writes no file, reads no clock, no
+// environment.
 //
-// Throws Error(kDiffer) if the state is not what it was after the last step, or if ranks disagree
-// about the new one: names step, tensor, element range and rank. Error(kDiverged) if the new state
+// Throws Error(kDiffer) if the state is not what it was after the last step, if a witness computes
+// other bits for a lane than its owner, or if ranks disagree about the new state: names step,
+// tensor, element range and rank. Error(kDiverged) if the new state
 // has a non-finite value: names step and tensor. Error(kBug) if LibTorch did arithmetic: names
-// operator and module (ops/guard.h). Collective: yes. Bits: recipe, state, batch; not
+// operator and module (ops/guard.h). Collective: yes. Bits: recipe, state, samples; not
 // the world size.
-StepRecord step(Training& training, comm::Group& group, const objective::Batch& batch);
+StepRecord step(Training& training, comm::Group& group, const Feed& feed);
 
 }  // namespace lockstep::train

@@ -1,0 +1,31 @@
+// all_gather for vectors of plain values.
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include "lockstep/comm/group.h"
+
+namespace lockstep::comm {
+
+// Every rank's values, by rank; rank r has sizes[r] of them. Collective: yes.
+template <class T>
+std::vector<std::vector<T>> gather(Group& group, const std::vector<T>& mine,
+                                   const std::vector<std::size_t>& sizes) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<std::vector<T>> all;
+  std::vector<MutableByteView> from;
+  for (const std::size_t size : sizes) all.emplace_back(size);
+  for (std::vector<T>& theirs : all) from.push_back(std::as_writable_bytes(std::span(theirs)));
+  group.all_gather(std::as_bytes(std::span(mine)), from);
+  return all;
+}
+
+// The same where every rank has as many.
+template <class T>
+std::vector<std::vector<T>> gather(Group& group, const std::vector<T>& mine) {
+  return gather(group, mine,
+                std::vector<std::size_t>(static_cast<std::size_t>(group.size()), mine.size()));
+}
+
+}  // namespace lockstep::comm

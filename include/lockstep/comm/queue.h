@@ -1,0 +1,42 @@
+// A rank's verbs in one line, and a thread that carries them out while the rank computes.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "lockstep/comm/group.h"
+
+namespace lockstep::comm {
+
+// Passes verbs on to `group`, which must outlive it. A verb waits for the jobs before it, then runs
+// in the caller's thread. What was not begun when the queue is destroyed is dropped; a job that is
+// under way is waited for (abort the group first, if others will not come).
+class Queue final : public Group {
+ public:
+  explicit Queue(Group& group);
+  ~Queue() override;
+
+  Rank rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override;
+  void all_gather(ByteView mine, std::span<const MutableByteView> from) override;
+  void broadcast(Rank root, MutableByteView buffer) override;
+  void barrier() override;
+  void abort(const Error& reason) override { group_.abort(reason); }
+  std::future<void> start(Job job) override;
+
+ private:
+  void work();
+  void wait_for_turn();
+
+  Group& group_;
+  std::mutex mutex_;  // all below
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<void(Group&)>> line_;  // the first one may be under way
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep::comm

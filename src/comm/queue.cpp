@@ -1,0 +1,66 @@
+#include "lockstep/comm/queue.h"
+
+namespace lockstep::comm {
+
+Queue::Queue(Group& group) : group_(group), thread_([this] { work(); }) {}
+
+Queue::~Queue() {
+  {
+    std::scoped_lock lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Queue::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return closing_ || !line_.empty(); });
+    if (closing_) return;
+    std::packaged_task<void(Group&)>& task = line_.front();  // stays in line while it runs
+    lock.unlock();
+    task(group_);
+    lock.lock();
+    line_.pop_front();
+    changed_.notify_all();
+  }
+}
+
+std::future<void> Queue::start(Job job) {
+  std::packaged_task<void(Group&)> task(std::move(job));
+  std::future<void> end = task.get_future();
+  {
+    std::scoped_lock lock(mutex_);
+    line_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+  return end;
+}
+
+void Queue::wait_for_turn() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return line_.empty(); });
+}
+
+void Queue::all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) {
+  wait_for_turn();
+  group_.all_to_all(to, from);
+}
+
+void Queue::all_gather(ByteView mine, std::span<const MutableByteView> from) {
+  wait_for_turn();
+  group_.all_gather(mine, from);
+}
+
+void Queue::broadcast(Rank root, MutableByteView buffer) {
+  wait_for_turn();
+  group_.broadcast(root, buffer);
+}
+
+void Queue::barrier() {
+  wait_for_turn();
+  group_.barrier();
+}
+
+}  // namespace lockstep::comm
