@@ -20,7 +20,7 @@ nlohmann::ordered_json object_of(const std::vector<std::pair<std::string, T>>& p
 
 // Shortest text with about four digits that count.
 std::string brief(double value) {
-  return value != 0 && value < 1e-3 ? to_text(static_cast<float>(value)) : fixed(value, 4);
+  return value != 0 && value < 1e-3 && value > -1e-3 ? to_text(static_cast<float>(value)) : fixed(value, 4);
 }
 
 }  // namespace

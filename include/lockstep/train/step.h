@@ -16,6 +16,7 @@ struct StepRecord {
   ledger::Entry entry;                                        // what the ledger says; chain not set
   std::vector<std::pair<std::string, float>> gradient_norms;  // per phase, before clipping
   std::vector<std::pair<std::string, double>> learning_rates;  // per phase
+  objective::Judged judged;  // of this rank's samples, by the discriminator's phase
 };
 
 // Changes training.state from step n to n+1 and says what it became. `batch` is this rank's part of
