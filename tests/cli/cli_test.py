@@ -101,7 +101,7 @@ class DryRun(Cli):
         self.assertNotEqual(recipe_id("run.seed=7"), plain)
 
     def test_golden_recipes_resolve(self):
-        for name in ("ddpm", "toy-gan"):
+        for name in ("ddpm", "toy-gan", "dcgan", "sngan"):
             path = os.path.join(SOURCE, "recipes/golden", name + ".toml")
             self.ok("train", path, "--dry-run", "--set", f"run.name={name}")
 
