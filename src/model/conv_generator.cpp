@@ -14,21 +14,6 @@ namespace lockstep::model {
 
 namespace {
 
-// What stands behind a projection or convolution whose own bias it makes needless.
-class NormRelu : public Layer {
- public:
-  explicit NormRelu(std::int64_t channels) {
-    norm_ = register_module("norm", std::make_shared<BatchNorm>(channels));
-  }
-  Tensor forward(Context& context, const Tensor& x, bool trained) {
-    const ops::Scope here = scope();
-    return ops::leaky_relu(norm_->forward(context, x, trained), 0.0f);
-  }
-
- private:
-  std::shared_ptr<BatchNorm> norm_;
-};
-
 class ConvGenerator : public Generator {
  public:
   // sides: finest first; widths[i]: channels at sides[i], the picture's own at sides[0] where the
@@ -41,7 +26,7 @@ class ConvGenerator : public Generator {
         "project", std::make_shared<Linear>(o.latent, coarsest.positions() * widths_.back(),
                                             Start::kDcgan, Bias::kNo));
     flops_ = project_->flops();
-    norms_.push_back(register_module("project_norm", std::make_shared<NormRelu>(widths_.back())));
+    norms_.push_back(register_module("project_norm", std::make_shared<BatchNorm>(widths_.back())));
     for (std::size_t i = widths_.size() - 1; i-- > 0;) {
       const bool last = i == 0 && !final_conv;
       const std::string number = std::to_string(i);
@@ -51,7 +36,7 @@ class ConvGenerator : public Generator {
                                                            last ? Bias::kYes : Bias::kNo)));
       flops_ += ups_.back()->flops() * static_cast<double>(sides_[i + 1].positions());
       if (last) break;
-      norms_.push_back(register_module("norm" + number, std::make_shared<NormRelu>(widths_[i])));
+      norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(widths_[i])));
     }
     if (!final_conv) return;
     output_ = register_module(
@@ -67,21 +52,25 @@ class ConvGenerator : public Generator {
     const Side coarsest = sides_.back();
     Tensor h = ops::reshape(project_->forward(context, z),
                             {z.size(0), coarsest.h, coarsest.w, widths_.back()});
-    h = norms_[0]->forward(context, h, trained);
+    h = normed(context, 0, h, trained);
     for (std::size_t i = 0; i < ups_.size(); ++i) {
       const Side to = sides_[sides_.size() - 2 - i];
       h = ups_[i]->forward(context, h, to.h, to.w);
-      if (i + 1 < norms_.size()) h = norms_[i + 1]->forward(context, h, trained);
+      if (i + 1 < norms_.size()) h = normed(context, i + 1, h, trained);
     }
     return ops::tanh(output_ ? output_->forward(context, h) : h);
   }
 
  private:
+  Tensor normed(Context& context, std::size_t i, const Tensor& h, bool trained) {
+    return ops::leaky_relu(norms_[i]->forward(context, h, trained), 0.0f);
+  }
+
   std::int64_t latent_;
   std::vector<Side> sides_;
   std::vector<std::int64_t> widths_;
   std::shared_ptr<Linear> project_;
-  std::vector<std::shared_ptr<NormRelu>> norms_;       // coarsest first
+  std::vector<std::shared_ptr<BatchNorm>> norms_;      // coarsest first
   std::vector<std::shared_ptr<ConvTranspose2d>> ups_;  // coarsest first
   std::shared_ptr<Conv2d> output_;
   double flops_ = 0;
