@@ -50,6 +50,15 @@ bool anyone(comm::Group& group, bool mine) {
   return std::any_of(all.begin(), all.end(), [](const auto& theirs) { return theirs[0] != 0; });
 }
 
+std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine) {
+  const std::vector<std::size_t> sizes(static_cast<std::size_t>(group.size()), mine.size());
+  std::vector<std::int64_t> result(mine.size());
+  for (const auto& theirs : gather<std::int64_t>(group, mine, sizes)) {
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += theirs[i];
+  }
+  return result;
+}
+
 std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine) {
   const std::vector<std::size_t> ones(static_cast<std::size_t>(group.size()), 1);
   std::vector<std::size_t> sizes;

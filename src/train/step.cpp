@@ -47,7 +47,8 @@ void run_phase(Training& training, comm::Group& group, const objective::Batch& b
   record.judged.right += loss.judged.right;
   record.judged.all += loss.judged.all;
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
-  const lane::PhaseGradients whole = lane::backward(context, loss.sums, inverse_batch, own.parameters);
+  const lane::PhaseGradients whole =
+      lane::backward(context, loss.sums, inverse_batch, own.parameters);
 
   const float norm =
       optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), whole.gradients);
