@@ -138,7 +138,7 @@ std::string help_markdown() {
   text += section("[batch]", describe_fresh<lane::Options>);
   text += section("[data]", describe_fresh<data::Options>);
   text += section("[objective]", describe_fresh<objective::Options>);
-  text += section("[model] (objective ddpm), [generator] and [discriminator] (gan)",
+  text += section("[model] (objective ddpm), [generator] and [discriminator] (gan, hinge-gan)",
                   describe_fresh<model::Options>);
   text +=
       section("[model.optimizer] and so on, one for each network", describe_fresh<optim::Options>);
