@@ -13,20 +13,42 @@ float inverse_sqrt(std::int64_t n) {
   return static_cast<float>(1.0 / numerics::host::sqrt(static_cast<double>(n)));
 }
 
-Init first_values(Start start, std::int64_t fan_in) {
-  if (start == Start::kZero) return {Init::kConstant, 0.0f};
+constexpr float kDcganDeviation = 0.02f;
+
+Init first_weights(Start start, std::int64_t fan_in) {
+  switch (start) {
+    case Start::kZero:
+      return {Init::kConstant, 0.0f};
+    case Start::kDcgan:
+      return {Init::kNormal, kDcganDeviation};
+    case Start::kDefault:
+      break;
+  }
   return {Init::kUniform, inverse_sqrt(fan_in)};
+}
+
+Init first_biases(Start start, std::int64_t fan_in) {
+  return start == Start::kDcgan ? Init{Init::kConstant, 0.0f} : first_weights(start, fan_in);
+}
+
+ops::Conv conv_of(std::int64_t size, std::int64_t stride) {
+  return {stride, (size - 1) / 2};
+}
+
+Tensor enter_if_any(Context& context, const Tensor& bias) {
+  return bias.defined() ? context.enter(bias) : Tensor();
 }
 
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, Start start)
-    : weight_(parameter("weight", {in, out}, first_values(start, in))),
-      bias_(parameter("bias", {out}, first_values(start, in))) {}
+Linear::Linear(std::int64_t in, std::int64_t out, Start start, Bias bias)
+    : weight_(parameter("weight", {in, out}, first_weights(start, in))) {
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, in));
+}
 
 Tensor Linear::forward(Context& context, const Tensor& x) {
   const ops::Scope here = scope();
-  return ops::linear(context.lanes(), x, context.enter(weight_), context.enter(bias_));
+  return ops::linear(context.lanes(), x, context.enter(weight_), enter_if_any(context, bias_));
 }
 
 double Linear::flops() const {
@@ -34,17 +56,37 @@ double Linear::flops() const {
 }
 
 Conv2d::Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
-               Start start)
-    : conv_{stride, size / 2},
-      weight_(parameter("weight", {size, size, in, out}, first_values(start, size * size * in))),
-      bias_(parameter("bias", {out}, first_values(start, size * size * in))) {}
+               Start start, Bias bias)
+    : conv_(conv_of(size, stride)),
+      weight_(parameter("weight", {size, size, in, out}, first_weights(start, size * size * in))) {
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, size * size * in));
+}
 
 Tensor Conv2d::forward(Context& context, const Tensor& x) {
   const ops::Scope here = scope();
-  return ops::conv2d(context.lanes(), x, context.enter(weight_), context.enter(bias_), conv_);
+  return ops::conv2d(context.lanes(), x, context.enter(weight_), enter_if_any(context, bias_),
+                     conv_);
 }
 
 double Conv2d::flops() const {
+  return 2.0 * static_cast<double>(weight_.numel());
+}
+
+ConvTranspose2d::ConvTranspose2d(std::int64_t in, std::int64_t out, std::int64_t size,
+                                 std::int64_t stride, Start start, Bias bias)
+    : conv_(conv_of(size, stride)),
+      weight_(parameter("weight", {size, size, out, in}, first_weights(start, size * size * in))) {
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, size * size * in));
+}
+
+Tensor ConvTranspose2d::forward(Context& context, const Tensor& x, std::int64_t height,
+                                std::int64_t width) {
+  const ops::Scope here = scope();
+  return ops::conv2d_transpose(context.lanes(), x, context.enter(weight_),
+                               enter_if_any(context, bias_), conv_, height, width);
+}
+
+double ConvTranspose2d::flops() const {
   return 2.0 * static_cast<double>(weight_.numel());
 }
 
@@ -73,25 +115,44 @@ Tensor BatchNorm::forward(Context& context, const Tensor& x, bool track) {
 }
 
 // u and v start as in Miyato et al., scaled to a norm of about one; the first iteration normalises.
-SpectralLinear::SpectralLinear(std::int64_t in, std::int64_t out)
-    : weight_(parameter("weight", {in, out}, first_values(Start::kDefault, in))),
-      bias_(parameter("bias", {out}, first_values(Start::kDefault, in))),
-      u_(buffer("u", {in}, {Init::kNormal, inverse_sqrt(in)})),
-      v_(buffer("v", {out}, {Init::kNormal, inverse_sqrt(out)})) {}
+SpectralLayer::SpectralLayer(at::IntArrayRef weight_sizes) {
+  const std::int64_t out = weight_sizes.back(), in = c10::multiply_integers(weight_sizes) / out;
+  weight_ = parameter("weight", weight_sizes, first_weights(Start::kDefault, in));
+  bias_ = parameter("bias", {out}, first_biases(Start::kDefault, in));
+  u_ = buffer("u", {in}, {Init::kNormal, inverse_sqrt(in)});
+  v_ = buffer("v", {out}, {Init::kNormal, inverse_sqrt(out)});
+}
 
-void SpectralLinear::prepare(bool trained) {
+void SpectralLayer::prepare(bool trained) {
   if (trained) ops::power_iteration(weight_.detach(), u_, v_);
   normalized_ = ops::spectral_normalize(weight_, u_, v_);
 }
 
-Tensor SpectralLinear::forward(Context& context, const Tensor& x) {
-  const ops::Scope here = scope();
+Tensor SpectralLayer::enter_weight(Context& context) const {
   LOCKSTEP_ASSERT(normalized_.defined(), "prepare() before forward()");
-  return ops::linear(context.lanes(), x, context.enter(normalized_), context.enter(bias_));
+  return context.enter(normalized_);
 }
 
-double SpectralLinear::flops() const {
+double SpectralLayer::flops() const {
   return 2.0 * static_cast<double>(weight_.numel());
+}
+
+SpectralLinear::SpectralLinear(std::int64_t in, std::int64_t out) : SpectralLayer({in, out}) {}
+
+Tensor SpectralLinear::forward(Context& context, const Tensor& x) {
+  const ops::Scope here = scope();
+  const Tensor weight = enter_weight(context);
+  return ops::linear(context.lanes(), x, weight, enter_bias(context));
+}
+
+SpectralConv2d::SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t size,
+                               std::int64_t stride)
+    : SpectralLayer({size, size, in, out}), conv_(conv_of(size, stride)) {}
+
+Tensor SpectralConv2d::forward(Context& context, const Tensor& x) {
+  const ops::Scope here = scope();
+  const Tensor weight = enter_weight(context);
+  return ops::conv2d(context.lanes(), x, weight, enter_bias(context), conv_);
 }
 
 }  // namespace lockstep::model

@@ -75,7 +75,9 @@ class MlpDiscriminator : public Discriminator {
     output_ = register_module("output", std::make_shared<SpectralLinear>(width, 1));
   }
 
-  Tensor forward(Context& context, const Tensor& x) override {
+  bool allows_gradient_penalty() const override { return true; }
+
+  Tensor forward(Context& context, const Tensor& x, bool /*trained*/) override {
     const ops::Scope here = scope();
     Tensor h = ops::reshape(x, {x.size(0), width_});
     for (const auto& layer : hidden_) h = ops::leaky_relu(layer->forward(context, h), kSlope);

@@ -116,8 +116,12 @@ std::shared_ptr<Network> make_network(const Options& options,
   if (options.kind == "unet") return make_unet(options, sample_shape);
   if (options.kind == "mlp-generator") return make_mlp_generator(options, sample_shape);
   if (options.kind == "mlp-discriminator") return make_mlp_discriminator(options, sample_shape);
+  if (options.kind == "dcgan-generator") return make_dcgan_generator(options, sample_shape);
+  if (options.kind == "dcgan-discriminator") return make_dcgan_discriminator(options, sample_shape);
+  if (options.kind == "sngan-generator") return make_sngan_generator(options, sample_shape);
+  if (options.kind == "sngan-discriminator") return make_sngan_discriminator(options, sample_shape);
   throw Error(Code::kUsage, "kind: there is no network '" + options.kind + "'",
-              "use unet, mlp-generator or mlp-discriminator");
+              "docs/recipes.md lists the kinds");
 }
 
 }  // namespace lockstep::model

@@ -6,9 +6,14 @@ namespace {
 
 constexpr std::int64_t kWidest = 65536;
 
-void describe_unet(Fields& f, Options& o) {
+// The U-Net's and the convolutional GANs'.
+void describe_channels(Fields& f, Options& o) {
   f.field("channels", o.channels, 1, kWidest, Effect::kBits,
-          "channels of each resolution level, finest first; multiples of groups");
+          "channels of each resolution level, finest first; unet: multiples of groups");
+}
+
+void describe_unet(Fields& f, Options& o) {
+  describe_channels(f, o);
   f.field("blocks", o.blocks, 1, 64, Effect::kBits,
           "residual blocks a level on the way down; one more on the way up");
   f.field("attention_levels", o.attention_levels, 0, 63, Effect::kBits,
@@ -26,11 +31,15 @@ void describe_mlp(Fields& f, Options& o) {
 }  // namespace
 
 void describe(Fields& f, Options& o) {
-  f.choice("kind", o.kind, {"unet", "mlp-generator", "mlp-discriminator"}, Effect::kBits,
-           "architecture of the network");
-  if (o.kind == "unet") describe_unet(f, o);
-  if (o.kind == "mlp-generator" || o.kind == "mlp-discriminator") describe_mlp(f, o);
-  if (o.kind == "mlp-generator") {
+  f.choice("kind", o.kind,
+           {"unet", "mlp-generator", "mlp-discriminator", "dcgan-generator", "dcgan-discriminator",
+            "sngan-generator", "sngan-discriminator"},
+           Effect::kBits, "architecture of the network");
+  const auto is = [&o](const char* beginning) { return o.kind.rfind(beginning, 0) == 0; };
+  if (is("unet")) describe_unet(f, o);
+  if (is("mlp-")) describe_mlp(f, o);
+  if (is("dcgan-") || is("sngan-")) describe_channels(f, o);
+  if (o.kind.ends_with("-generator")) {
     f.field("latent", o.latent, 1, kWidest, Effect::kBits, "width of the latent input");
   }
 }

@@ -15,6 +15,10 @@ struct Mix {
   float signal, noise;
 };
 
+model::Denoiser& denoiser_of(const Networks& networks) {
+  return network_as<model::Denoiser>(networks, "model", "a denoiser, such as unet");
+}
+
 class Ddpm : public Objective {
  public:
   Ddpm(const Options& options, std::int64_t seed, const std::vector<std::int64_t>& shape)
@@ -40,8 +44,9 @@ class Ddpm : public Objective {
   std::vector<Phase> phases() const override { return {{"denoise", "model"}}; }
   std::string sampled_role() const override { return "model"; }
 
-  Tensor loss(int phase, lane::Context& context, const Networks& networks,
-              const Batch& batch) const override;
+  void check(const Networks& networks) const override { denoiser_of(networks); }
+  Loss loss(int phase, lane::Context& context, const Networks& networks,
+            const Batch& batch) const override;
   Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const override;
 
  private:
@@ -54,10 +59,10 @@ class Ddpm : public Objective {
   numerics::Stream timestep_, noise_, sample_start_, sample_noise_;
 };
 
-Tensor Ddpm::loss(int phase, lane::Context& context, const Networks& networks,
-                  const Batch& batch) const {
+Loss Ddpm::loss(int phase, lane::Context& context, const Networks& networks,
+                const Batch& batch) const {
   LOCKSTEP_ASSERT(phase == 0);
-  auto& network = network_as<model::Denoiser>(networks, "model", "a denoiser, such as unet");
+  auto& network = denoiser_of(networks);
   const std::int64_t n = batch.values.size(0), each = batch.values.numel() / n;
   const Tensor noise = normals(noise_, batch.first.value, n, shape_);
   Tensor t = ops::empty({n}), noisy = ops::empty(noise.sizes());
@@ -75,12 +80,12 @@ Tensor Ddpm::loss(int phase, lane::Context& context, const Networks& networks,
       numerics::combine(each, mix.signal, e + at, -mix.noise, x + at, ops::write(target) + at);
   }
   const Tensor output = network.forward(context, noisy, t);
-  return ops::lane_sums(context.lanes(), ops::mean_squared_error(output, target));
+  return {ops::lane_sums(context.lanes(), ops::mean_squared_error(output, target)), {}};
 }
 
 Tensor Ddpm::sample(const Networks& networks, std::int64_t first, std::int64_t count) const {
   const at::NoGradGuard no_gradients;
-  auto& network = network_as<model::Denoiser>(networks, "model", "a denoiser, such as unet");
+  auto& network = denoiser_of(networks);
   network.prepare(false);
   return in_pieces(first, count, shape_, [&](std::int64_t from, std::int64_t n) {
     return sample_piece(network, from, n);

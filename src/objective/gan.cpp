@@ -1,7 +1,9 @@
-// GAN with the non-saturating logistic loss (Goodfellow et al. 2014) and R1 (Mescheder et al.
-// 2018):
-//   discriminator: softplus(-D(real)) + softplus(D(fake)) + r1/2 |dD/dx (real)|^2
-//   generator:     softplus(-D(fake))
+// GANs, with R1 (Mescheder et al. 2018): r1/2 |dD/dx (real)|^2 for the discriminator. The losses:
+//   gan (non-saturating logistic, Goodfellow et al. 2014)
+//     discriminator: softplus(-D(real)) + softplus(D(fake))    generator: softplus(-D(fake))
+//   hinge-gan (Lim & Ye 2017; Miyato et al. 2018)
+//     discriminator: relu(1 - D(real)) + relu(1 + D(fake))     generator: -D(fake)
+// The real and the fake batch are two forward passes: batch norm never mixes them.
 #include "lockstep/data/stream.h"
 #include "objective/kinds.h"
 
@@ -14,7 +16,8 @@ constexpr int kDiscriminator = 0, kGenerator = 1;  // phases, in the order of a 
 class Gan : public Objective {
  public:
   Gan(const Options& options, std::int64_t seed, const std::vector<std::int64_t>& shape)
-      : r1_(static_cast<float>(options.r1)),
+      : hinge_(options.kind == "hinge-gan"),
+        r1_(static_cast<float>(options.r1)),
         shape_(shape),
         latent_(data::stream(static_cast<std::uint64_t>(seed), "gan/latent")),
         sample_latent_(data::stream(static_cast<std::uint64_t>(seed), "gan/sample-latent")) {}
@@ -25,13 +28,16 @@ class Gan : public Objective {
   }
   std::string sampled_role() const override { return "generator"; }
 
-  Tensor loss(int phase, lane::Context& context, const Networks& networks,
-              const Batch& batch) const override;
+  void check(const Networks& networks) const override;
+  Loss loss(int phase, lane::Context& context, const Networks& networks,
+            const Batch& batch) const override;
   Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const override;
 
  private:
-  Tensor discriminator_loss(lane::Context& context, model::Generator& generator,
-                            model::Discriminator& discriminator, const Batch& batch) const;
+  Loss discriminator_loss(lane::Context& context, model::Generator& generator,
+                          model::Discriminator& discriminator, const Batch& batch) const;
+  // Small where the discriminator gives logits of this sign (1: real, -1: fake).
+  Tensor discriminator_term(const Tensor& logits, float sign) const;
 
   // Every phase draws latents of its own.
   Tensor latents(const model::Generator& generator, int phase, const Batch& batch) const {
@@ -40,6 +46,7 @@ class Gan : public Objective {
     return normals(stream, batch.first.value, batch.values.size(0), {generator.latent()});
   }
 
+  bool hinge_;
   float r1_;
   std::vector<std::int64_t> shape_;
   numerics::Stream latent_, sample_latent_;
@@ -49,19 +56,41 @@ model::Generator& generator_of(const Networks& networks) {
   return network_as<model::Generator>(networks, "generator", "a generator, such as mlp-generator");
 }
 
-Tensor Gan::loss(int phase, lane::Context& context, const Networks& networks,
-                 const Batch& batch) const {
+model::Discriminator& discriminator_of(const Networks& networks) {
+  return network_as<model::Discriminator>(networks, "discriminator",
+                                          "a discriminator, such as mlp-discriminator");
+}
+
+// Logits with this sign, those that are right.
+std::int64_t count_of_sign(const Tensor& logits, float sign) {
+  const float* values = ops::read(logits);
+  return std::count_if(values, values + logits.numel(),
+                       [sign](float logit) { return sign * logit > 0.0f; });
+}
+
+void Gan::check(const Networks& networks) const {
+  generator_of(networks);
+  const auto& discriminator = discriminator_of(networks);
+  if (r1_ > 0.0f && !discriminator.allows_gradient_penalty()) {
+    throw Error(Code::kUsage,
+                "r1: the discriminator has batch norm, which is differentiable once and mixes "
+                "samples: no gradient penalty",
+                "set r1 = 0.0, or use a discriminator with spectral norm");
+  }
+}
+
+Loss Gan::loss(int phase, lane::Context& context, const Networks& networks,
+               const Batch& batch) const {
   auto& generator = generator_of(networks);
-  auto& discriminator = network_as<model::Discriminator>(
-      networks, "discriminator", "a discriminator, such as mlp-discriminator");
+  auto& discriminator = discriminator_of(networks);
   if (phase == kDiscriminator) {
     return discriminator_loss(context, generator, discriminator, batch);
   }
   LOCKSTEP_ASSERT(phase == kGenerator, std::to_string(phase));
   const Tensor fake =
       generator.forward(context, latents(generator, phase, batch), /*trained=*/true);
-  const Tensor logits = discriminator.forward(context, fake);
-  return ops::lane_sums(context.lanes(), ops::softplus(ops::scale(logits, -1.0f)));
+  const Tensor wrong = ops::scale(discriminator.forward(context, fake, /*trained=*/false), -1.0f);
+  return {ops::lane_sums(context.lanes(), hinge_ ? wrong : ops::softplus(wrong)), {}};
 }
 
 // |dD/dx|^2 of each sample. A forward pass of its own: see lane::Context::enter.
@@ -69,27 +98,35 @@ Tensor squared_slope(lane::Context& context, model::Discriminator& discriminator
                      const Tensor& samples) {
   Tensor x = samples.detach();
   x.set_requires_grad(true);
-  const Tensor logits = discriminator.forward(context, x);
+  const Tensor logits = discriminator.forward(context, x, /*trained=*/false);
   // A sample's logit depends on that sample alone, so the gradient of their sum is each one's.
   const Tensor ones = ops::filled(logits.sizes(), 1.0f);
   return ops::row_squares(ops::gradients({logits}, {ones}, {x}, /*create_graph=*/true).front());
 }
 
-Tensor Gan::discriminator_loss(lane::Context& context, model::Generator& generator,
-                               model::Discriminator& discriminator, const Batch& batch) const {
+Tensor Gan::discriminator_term(const Tensor& logits, float sign) const {
+  const Tensor wrong = ops::scale(logits, -sign);
+  if (!hinge_) return ops::softplus(wrong);
+  return ops::leaky_relu(ops::add(wrong, ops::filled(wrong.sizes(), 1.0f)), 0.0f);
+}
+
+Loss Gan::discriminator_loss(lane::Context& context, model::Generator& generator,
+                             model::Discriminator& discriminator, const Batch& batch) const {
   Tensor fake;
   {
     const at::NoGradGuard frozen;
     fake = generator.forward(context, latents(generator, kDiscriminator, batch), false);
   }
-  const Tensor real_logits = discriminator.forward(context, batch.values);
-  Tensor loss = ops::add(ops::softplus(ops::scale(real_logits, -1.0f)),
-                         ops::softplus(discriminator.forward(context, fake)));
+  const Tensor on_real = discriminator.forward(context, batch.values, /*trained=*/true),
+               on_fake = discriminator.forward(context, fake, /*trained=*/true);
+  Tensor loss = ops::add(discriminator_term(on_real, 1.0f), discriminator_term(on_fake, -1.0f));
   if (r1_ > 0.0f) {
     loss =
         ops::add(loss, ops::scale(squared_slope(context, discriminator, batch.values), 0.5f * r1_));
   }
-  return ops::lane_sums(context.lanes(), loss);
+  return {ops::lane_sums(context.lanes(), loss),
+          {.right = count_of_sign(on_real, 1.0f) + count_of_sign(on_fake, -1.0f),
+           .all = on_real.numel() + on_fake.numel()}};
 }
 
 Tensor Gan::sample(const Networks& networks, std::int64_t first, std::int64_t count) const {

@@ -34,9 +34,10 @@ Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t 
 std::unique_ptr<Objective> make_objective(const Options& options, std::int64_t seed,
                                           const std::vector<std::int64_t>& sample_shape) {
   if (options.kind == "ddpm") return make_ddpm(options, seed, sample_shape);
-  if (options.kind == "gan") return make_gan(options, seed, sample_shape);
+  if (options.kind == "gan" || options.kind == "hinge-gan")
+    return make_gan(options, seed, sample_shape);
   throw Error(Code::kUsage, "kind: there is no objective '" + options.kind + "'",
-              "use ddpm or gan");
+              "use ddpm, gan or hinge-gan");
 }
 
 }  // namespace lockstep::objective

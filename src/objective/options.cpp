@@ -21,9 +21,10 @@ void describe_ddpm(Fields& f, Options& o) {
 }  // namespace
 
 void describe(Fields& f, Options& o) {
-  f.choice("kind", o.kind, {"ddpm", "gan"}, Effect::kBits, "what is trained");
+  f.choice("kind", o.kind, {"ddpm", "gan", "hinge-gan"}, Effect::kBits,
+           "what is minimised: gan is non-saturating");
   if (o.kind == "ddpm") describe_ddpm(f, o);
-  if (o.kind == "gan") {
+  if (o.kind == "gan" || o.kind == "hinge-gan") {
     f.field("r1", o.r1, 0.0, 1e6, Effect::kBits,
             "weight gamma of the penalty gamma/2 |dD/dx|^2 on real samples; 0: none");
   }

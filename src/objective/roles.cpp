@@ -3,7 +3,7 @@
 namespace lockstep::objective {
 
 std::vector<std::string> roles(const Options& options) {
-  if (options.kind == "gan") return {"generator", "discriminator"};
+  if (options.kind == "gan" || options.kind == "hinge-gan") return {"generator", "discriminator"};
   return {"model"};
 }
 

@@ -129,20 +129,23 @@ std::string help_markdown() {
   std::string text =
       "# Recipes\n\n"
       "All keys of a recipe, with their defaults. A key in (brackets of a kind) exists only where "
-      "the table's `kind` is that. What changes bits is part of the recipe id.\n\n"
+      "the table's `kind` is that. What changes bits is part of the recipe id. [monitor] can end a "
+      "run "
+      "early; it cannot change what is computed until then.\n\n"
       "`extends = \"other.toml\"`, at the top of a file, takes every key that is not given from "
       "another recipe.\n";
   text += section("[run]", describe_fresh<Run>);
   text += section("[batch]", describe_fresh<lane::Options>);
   text += section("[data]", describe_fresh<data::Options>);
   text += section("[objective]", describe_fresh<objective::Options>);
-  text += section("[model] (objective ddpm), [generator] and [discriminator] (gan)",
+  text += section("[model] (objective ddpm), [generator] and [discriminator] (gan, hinge-gan)",
                   describe_fresh<model::Options>);
   text +=
       section("[model.optimizer] and so on, one for each network", describe_fresh<optim::Options>);
   text += section("[samples]", describe_fresh<Samples>);
   text += section("[checkpoint]", describe_fresh<Checkpoint>);
   text += section("[evidence]", describe_fresh<Evidence>);
+  text += section("[monitor]", describe_fresh<monitor::Options>);
   return text;
 }
 

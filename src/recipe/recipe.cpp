@@ -71,6 +71,7 @@ void describe(Fields& f, Recipe& r) {
   section("samples", "pictures made on the way", r.samples);
   section("checkpoint", "saved states", r.checkpoint);
   section("evidence", "what the ledger says, and what is computed twice", r.evidence);
+  section("monitor", "when a run warns, or ends early", r.monitor);
 }
 
 const NetworkOptions& network(const Recipe& recipe, const std::string& role) {

@@ -20,7 +20,8 @@ nlohmann::ordered_json object_of(const std::vector<std::pair<std::string, T>>& p
 
 // Shortest text with about four digits that count.
 std::string brief(double value) {
-  return value != 0 && value < 1e-3 ? to_text(static_cast<float>(value)) : fixed(value, 4);
+  return value != 0 && value < 1e-3 && value > -1e-3 ? to_text(static_cast<float>(value))
+                                                     : fixed(value, 4);
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ Metrics::Metrics(FileSystem& fs, const RunFolder& folder, Step first, Step last)
   if (end != std::byte{'\n'}) file_->append(as_bytes("\n"));  // a killed attempt's last line
 }
 
-void Metrics::record(const StepRecord& record) {
+void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   const double now = monotonic_seconds();
   nlohmann::ordered_json line;
   line["step"] = record.entry.step.value;
@@ -45,6 +46,7 @@ void Metrics::record(const StepRecord& record) {
   line["loss"] = object_of(record.entry.losses);
   line["gradient_norm"] = object_of(record.gradient_norms);
   line["learning_rate"] = object_of(record.learning_rates);
+  if (!report.values.empty()) line["monitor"] = object_of(report.values);
   line["seconds"] = now - last_step_;
   line["time"] = unix_seconds();
   file_->append(as_bytes(line.dump() + "\n"));

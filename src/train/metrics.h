@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "lockstep/core/file_system.h"
+#include "lockstep/monitor/monitor.h"
 #include "lockstep/train/step.h"
 #include "train/run_folder.h"
 
@@ -13,8 +14,8 @@ class Metrics {
  public:
   // first: step the attempt began at; last: where the run ends.
   Metrics(FileSystem& fs, const RunFolder& folder, Step first, Step last);
-  // Appends a line, and logs progress with an ETA now and then.
-  void record(const StepRecord& record);
+  // Appends a line, with what the monitors measured, and logs progress with an ETA now and then.
+  void record(const StepRecord& record, const monitor::Report& report);
 
  private:
   void show(const StepRecord& record, double now);

@@ -12,6 +12,7 @@
 #include "train/batches.h"
 #include "train/run_writer.h"
 #include "train/share.h"
+#include "train/watch.h"
 
 namespace lockstep::train {
 
@@ -35,11 +36,18 @@ RunResult train_all(const RunOptions& options, comm::Group& group) {
   const Step end(options.recipe.run.steps), first = training.state.step;
   RunResult result{.first = first, .last = {}, .preempted = false, .chain = {}};
   Batches batches(*dataset, options.recipe, training.plan, group.rank());
+  Watch watch(options.recipe.monitor);
   while (training.state.step < end) {
     result.preempted = anyone(group, stop_requested());
     if (result.preempted) break;
     const StepRecord record = step(training, group, std::ref(batches));
-    if (writer) writer->note(record);
+    const monitor::Report report = watch.after(record, training, group);
+    if (writer) writer->note(record, report);
+    if (report.verdict == monitor::Verdict::kStop) {
+      if (writer) writer->abandon();
+      group.barrier();  // nobody leaves before all is saved
+      stop(report);
+    }
   }
   if (writer) {
     writer->finish();

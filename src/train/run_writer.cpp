@@ -37,7 +37,7 @@ void RunWriter::environments(const std::vector<std::string>& fingerprints) {
   write_environments(fs_, folder_, fingerprints);
 }
 
-void RunWriter::note(const StepRecord& record) {
+void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
   if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, Step(at().value - 1), end());
   if (const auto difference = ledger_->record(record.entry)) {
     throw Error(Code::kDiffer,
@@ -46,7 +46,9 @@ void RunWriter::note(const StepRecord& record) {
                 "the machine, the program or the data changed since; `lockstep verify` checks what "
                 "is saved");
   }
-  metrics_->record(record);
+  metrics_->record(record, report);
+  if (report.verdict == monitor::Verdict::kStop) return;
+  for (const std::string& line : report.lines) log::warn(line);
   const bool last = at() == end();
   if (last || due(recipe_.samples.every)) write_sample();
   saved_ = last || due(recipe_.checkpoint.every);
@@ -56,6 +58,11 @@ void RunWriter::note(const StepRecord& record) {
 void RunWriter::finish() {
   if (!metrics_) return;  // no step was done
   if (!saved_) save();
+  saver_->wait();
+  ledger_->sync();
+}
+
+void RunWriter::abandon() {
   saver_->wait();
   ledger_->sync();
 }

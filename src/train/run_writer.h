@@ -22,9 +22,11 @@ class RunWriter {
   void environments(const std::vector<std::string>& fingerprints);
   // The step's line and metrics; pictures and a checkpoint when they are due. A step that an
   // earlier attempt did already must come out the same: Error(kDiffer).
-  void note(const StepRecord& record);
+  void note(const StepRecord& record, const monitor::Report& report);
   // All that is not yet saved; returns when it is durable.
   void finish();
+  // The same without a checkpoint of now: a monitor stopped the run, which goes on from before.
+  void abandon();
 
   const hash::Digest& chain() const { return ledger_->ledger().chain(); }
 

@@ -38,6 +38,14 @@ bool anyone(comm::Group& group, bool mine) {
   return std::any_of(all.begin(), all.end(), [](const auto& theirs) { return theirs[0] != 0; });
 }
 
+std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine) {
+  std::vector<std::int64_t> result(mine.size());
+  for (const auto& theirs : comm::gather(group, mine)) {
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += theirs[i];
+  }
+  return result;
+}
+
 std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine) {
   std::vector<std::size_t> sizes;
   for (const auto& size : comm::gather<std::uint64_t>(group, {mine.size()})) {

@@ -17,6 +17,9 @@ void share_state(comm::Group& group, Training& training);
 // Whether any rank says yes: all get the same answer.
 bool anyone(comm::Group& group, bool mine);
 
+// Sums over ranks, element by element, of whole numbers: all ranks give as many.
+std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine);
+
 // Throws Error(code) on all ranks, "what: rank 2 has …, rank 0 has …", if texts differ.
 void require_same(comm::Group& group, Code code, const std::string& what, const std::string& mine);
 

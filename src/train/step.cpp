@@ -36,19 +36,19 @@ Trained& trained_of(Training& training, const std::string& role) {
   throw Error(Code::kBug, "no network for role " + role);
 }
 
-// One step's part of a run: which lanes are watched, and this rank's samples.
+// One step's part of a run: which lanes are witnessed, and this rank's samples.
 struct Round {
   comm::Group& group;
   const Feed& feed;
-  std::vector<Watch> watched;
+  std::vector<Witnessed> witnessed;
   lane::Plan plan;
   objective::Batch batch;
 
   Round(const Training& training, comm::Group& group_in, const Feed& feed_in)
       : group(group_in),
         feed(feed_in),
-        watched(watched_lanes(training)),
-        plan(isolating(training.plan, watched)),
+        witnessed(witnessed_lanes(training)),
+        plan(isolating(training.plan, witnessed)),
         batch(feed(Draw(training.state.samples + plan.first_draw(group.rank())),
                    plan.sample_count(group.rank()))) {}
 };
@@ -60,10 +60,14 @@ void run_phase(Training& training, const Round& round, int phase, StepRecord& re
   for (Trained& one : training.trained) one.network->prepare(/*trained=*/one.role == names.role);
 
   lane::Context context(round.plan, round.group);
-  const Tensor loss = training.objective->loss(phase, context, training.networks, round.batch);
+  const objective::Loss loss =
+      training.objective->loss(phase, context, training.networks, round.batch);
+  record.judged.right += loss.judged.right;
+  record.judged.all += loss.judged.all;
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
-  const lane::PhaseGradients whole = lane::backward(context, loss, inverse_batch, own.parameters);
-  witness({training, context, phase, inverse_batch, round.feed}, round.watched, whole);
+  const lane::PhaseGradients whole =
+      lane::backward(context, loss.sums, inverse_batch, own.parameters);
+  witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, whole);
 
   const float norm =
       optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), whole.gradients);

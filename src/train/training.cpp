@@ -92,6 +92,7 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
     training.networks.push_back({role, training.trained.back().network});
     name_state(training.trained.back(), training.state);
   }
+  in_table("objective", [&] { training.objective->check(training.networks); });
   return training;
 }
 

@@ -11,14 +11,14 @@
 
 namespace lockstep::train {
 
-struct Watch {
+struct Witnessed {
   Lane lane;
   Rank owner, witness;
 };
 
 // Of the step that follows training.state. Bits: seed, rate, step; who watches: world size too.
-std::vector<Watch> watched_lanes(const Training& training);
-lane::Plan isolating(const lane::Plan& plan, const std::vector<Watch>& watched);
+std::vector<Witnessed> witnessed_lanes(const Training& training);
+lane::Plan isolating(const lane::Plan& plan, const std::vector<Witnessed>& witnessed);
 
 // What a phase was computed from, to compute a lane of it again.
 struct PhaseAgain {
@@ -33,7 +33,7 @@ struct PhaseAgain {
 // names phase, lane, gradient, elements, and who is odd: every rank computes the lane once more,
 // and the majority decides. Nothing is compared where the loss is not finite: that is no machine's
 // fault. Collective: yes. Changes nothing.
-void witness(const PhaseAgain& again, const std::vector<Watch>& watched,
+void witness(const PhaseAgain& again, const std::vector<Witnessed>& witnessed,
              const lane::PhaseGradients& whole);
 
 }  // namespace lockstep::train

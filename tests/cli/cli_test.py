@@ -1,5 +1,6 @@
 """The command line as its users meet it: exit codes, one clear line an error, JSON that parses."""
 
+import glob
 import hashlib
 import json
 import os
@@ -100,10 +101,11 @@ class DryRun(Cli):
         self.assertEqual(recipe_id("run.steps=7", "run.name=other", "checkpoint.every=3"), plain)
         self.assertNotEqual(recipe_id("run.seed=7"), plain)
 
-    def test_golden_recipes_resolve(self):
-        for name in ("ddpm", "toy-gan"):
-            path = os.path.join(SOURCE, "recipes/golden", name + ".toml")
-            self.ok("train", path, "--dry-run", "--set", f"run.name={name}")
+    def test_our_recipes_resolve(self):
+        paths = glob.glob(os.path.join(SOURCE, "recipes", "**", "*.toml"), recursive=True)
+        self.assertGreaterEqual(len(paths), 8)
+        for path in paths:
+            self.ok("train", path, "--dry-run")
 
 
 class Data(Cli):

@@ -47,6 +47,19 @@ class Ranks(Cli):
             self.assertEqual(self.evidence(f"by{ranks}"), expected)
         self.assertEqual(len([n for n in self.contents("by3") if n.startswith("environment/")]), 3)
 
+    def test_a_monitor_stops_all_of_them_at_the_same_step_with_7(self):
+        result = self.run_it(*TRAIN, "--run", "run", "--ranks", "3", "--set", "monitor.loss_limit=1e-3",
+                             "--set", "monitor.loss_steps=15")
+        self.assertEqual(result.returncode, 7, result.stderr)
+        said = sorted(line for line in result.stderr.splitlines() if "divergence: the loss of the generator" in line
+                      and line.startswith("lockstep: "))
+        self.assertEqual([line[:len("lockstep: rank 0: step 15")] for line in said],
+                         [f"lockstep: rank {rank}: step 15" for rank in range(3)])
+        self.assertEqual(self.read("run/ledger.jsonl").count(b"\n"), 1 + 15)
+        self.assertEqual(sorted(os.listdir(self.path("run/checkpoints"))),
+                         ["step-00000010.h5", "step-00000010.h5.sha256"])
+        self.ok("verify", "run")
+
     def test_a_killed_rank_stops_all_by_name_and_others_take_the_run_up(self):
         expected = self.alone()
         for victim, ranks, at in ((1, 3, 5), (0, 2, 15), (1, 2, 25)):

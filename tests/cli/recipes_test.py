@@ -71,6 +71,14 @@ class Recipes(Cli):
         self.assertEqual(self.contents(), before)
 
 
+    def test_a_penalty_that_batch_norm_does_not_allow_is_refused_and_leaves_nothing_behind(self):
+        before = self.contents()
+        line = self.refused(2, "train", os.path.join(SOURCE, "recipes/golden/dcgan.toml"), "--run", "run",
+                            "--set", "objective.r1=0.5")
+        self.assertTrue(line.startswith("[objective]: r1: the discriminator has batch norm"), line)
+        self.assertEqual(self.contents(), before)
+
+
 class Data(Cli):
     def refused_images(self, content, what):
         self.write("bad", content)

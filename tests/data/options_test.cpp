@@ -56,6 +56,10 @@ TEST(Options, OnlyThePathCannotChangeBits) {
                                          {"mixture.stddev", Effect::kBits},
                                          {"mixture.count", Effect::kBits},
                                          {"mixture.seed", Effect::kBits}}));
+  EXPECT_EQ(effects("shapes"), (Effects{{"kind", Effect::kBits},
+                                        {"shapes.side", Effect::kBits},
+                                        {"shapes.count", Effect::kBits},
+                                        {"shapes.seed", Effect::kBits}}));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST(MlpNetworks, FitSamplesOfAnyShape) {
   d->prepare(true);
   const Tensor fake = g->forward(context, normals({2, 3}, 1), false);
   EXPECT_EQ(fake.sizes(), at::IntArrayRef({2, 4, 4, 3}));
-  EXPECT_EQ(d->forward(context, fake).sizes(), at::IntArrayRef({2}));
+  EXPECT_EQ(d->forward(context, fake, true).sizes(), at::IntArrayRef({2}));
 }
 
 }  // namespace

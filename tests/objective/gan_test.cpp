@@ -20,6 +20,23 @@ Case gan(double r1) {
   return c;
 }
 
+// Two levels on pictures with an odd side.
+Case convolutional(const std::string& family, const std::string& kind) {
+  Case c = gan(0);
+  c.options.kind = kind;
+  for (std::size_t i = 0; i < 2; ++i) {
+    c.networks[i].kind = family + (i == 0 ? "-generator" : "-discriminator");
+    c.networks[i].channels = {4, 6};
+    c.networks[i].latent = 5;
+  }
+  c.shape = {9, 8, 2};
+  return c;
+}
+
+std::vector<Case> convolutionals() {
+  return {convolutional("dcgan", "gan"), convolutional("sngan", "hinge-gan")};
+}
+
 // Leaky ReLU has kinks: a small step crosses few, and each costs in proportion to the step.
 constexpr double kStep = 2e-3, kKinks = 0.01;
 
@@ -42,6 +59,32 @@ TEST(Gan, LossGradientsAndStatisticsHaveTheSameBitsOnAnyNumberOfRanks) {
   }
 }
 
+TEST(ConvolutionalGan, GradientsAgreeWithFiniteDifferences) {
+  for (const Case& c : convolutionals()) {
+    for (const int phase : {kDiscriminator, kGenerator})
+      expect_gradients_agree_with_differences(c, phase, kStep / 4, 5 * kKinks);
+  }
+}
+
+// Not by differences: at each of a picture's many kinks the penalty jumps.
+TEST(ConvolutionalGan, R1ReachesThroughSpectralConvolutionsWithTheSameBitsOnAnyNumberOfRanks) {
+  Case c = convolutional("sngan", "hinge-gan");
+  const auto none = run_phase(c, kDiscriminator, 1);
+  c.options.r1 = 20;
+  const auto some = run_phase(c, kDiscriminator, 1);
+  EXPECT_GT(some.loss_sum, none.loss_sum);
+  for (std::size_t i = 0; i < some.gradients.size(); i += 2)  // weights; biases have no part in it
+    EXPECT_FALSE(same_bits(some.gradients[i], none.gradients[i])) << i;
+  expect_same_bits_on_any_number_of_ranks(c, kDiscriminator);
+}
+
+TEST(ConvolutionalGan, LossGradientsAndStatisticsHaveTheSameBitsOnAnyNumberOfRanks) {
+  for (const Case& c : convolutionals()) {
+    for (const int phase : {kDiscriminator, kGenerator})
+      expect_same_bits_on_any_number_of_ranks(c, phase);
+  }
+}
+
 TEST(Gan, R1AddsHalfGammaTimesTheSquaredSlopeOnRealSamples) {
   const float none = run_phase(gan(0), kDiscriminator, 1).loss_sum;
   const float one = run_phase(gan(1), kDiscriminator, 1).loss_sum;
@@ -50,22 +93,26 @@ TEST(Gan, R1AddsHalfGammaTimesTheSquaredSlopeOnRealSamples) {
   EXPECT_NEAR((two - none) / (one - none), 2.0F, 1e-3F);  // linear in gamma, up to rounding
 }
 
-TEST(Gan, StatisticsOfTheGeneratorMoveInItsOwnPhaseOnly) {
+void expect_statistics_to_move_in_their_own_phase_only(const Case& c) {
   std::vector<Tensor> discriminator, generator;
-  run_phase(gan(1), kDiscriminator, 1, &discriminator);
-  run_phase(gan(1), kGenerator, 1, &generator);
-  const Case c = gan(1);
+  run_phase(c, kDiscriminator, 1, &discriminator);
+  run_phase(c, kGenerator, 1, &generator);
   std::vector<Tensor> first;
   for (const Role& role : c.make_networks()) {
     for (const auto& b : role.network->buffers_in_order()) first.push_back(b.tensor);
   }
-  // Buffers: the generator's running statistics, then the discriminator's singular vectors.
+  // Buffers: the generator's running statistics, then the discriminator's, or its singular vectors.
   const std::size_t own = c.make_networks()[0].network->buffers_in_order().size();
   ASSERT_GT(own, 0U);
   for (std::size_t i = 0; i < first.size(); ++i) {
     EXPECT_EQ(same_bits(first[i], discriminator[i]), i < own) << i;
     EXPECT_EQ(same_bits(first[i], generator[i]), i >= own) << i;
   }
+}
+
+TEST(Gan, StatisticsOfANetworkMoveInItsOwnPhaseOnly) {
+  expect_statistics_to_move_in_their_own_phase_only(gan(1));
+  for (const Case& c : convolutionals()) expect_statistics_to_move_in_their_own_phase_only(c);
 }
 
 TEST(Gan, ASampleDoesNotDependOnHowManyAreMade) {

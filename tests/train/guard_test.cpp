@@ -310,6 +310,8 @@ void train(const std::string& recipe) {
 TEST(Guard, FindsTheGoldenRecipesClean) {
   train("ddpm.toml");
   train("toy-gan.toml");
+  train("dcgan.toml");
+  train("sngan.toml");
 }
 
 }  // namespace

@@ -54,6 +54,16 @@ TEST(Ranks, AGanWithBatchNormTrainsToTheSameBitsByAnyNumberOfThem) {
   for (int world = 1; world <= 6; ++world) golden.expect_same(world, 10);
 }
 
+TEST(Ranks, AConvolutionalGanWithBatchNormInBothNetworksTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("dcgan");
+  for (const int world : {1, 2, 3, 5, 8}) golden.expect_same(world, 3);
+}
+
+TEST(Ranks, AConvolutionalGanWithSpectralNormTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("sngan");
+  for (const int world : {1, 2, 3, 5, 8}) golden.expect_same(world, 3);
+}
+
 TEST(Ranks, AUNetTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("ddpm");
   for (int world = 1; world <= 4; ++world) golden.expect_same(world, 3);

@@ -86,7 +86,8 @@ int main(int argc, char** argv) {
   try {
     return lockstep::cli::run(argc, argv);
   } catch (const lockstep::Error& error) {
-    std::cerr << "lockstep: " << error.what() << "\n";
+    // One write: ranks share this stream, and their lines must not run into each other.
+    std::cerr << "lockstep: " + std::string(error.what()) + "\n";
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
     std::cerr << "lockstep: out of memory (lower batch.samples_per_lane or the model's size)\n";

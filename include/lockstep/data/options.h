@@ -17,8 +17,15 @@ struct MixtureOptions {
   std::int64_t seed = 0;         // of the points, so that the data does not change with run.seed
 };
 
+// Toy pictures: coloured discs, squares and stripes. See shapes.h.
+struct ShapesOptions {
+  std::int64_t side = 32;
+  std::int64_t count = 1 << 16;  // pictures in an epoch; computed when read, so any number is free
+  std::int64_t seed = 0;         // of the pictures, so that the data does not change with run.seed
+};
+
 struct Options {
-  std::string kind = "images";  // "images" or "mixture"
+  std::string kind = "images";  // "images", "mixture" or "shapes"
 
   // images: an IDX file (plain or .gz), a file made by `lockstep pack` (told apart by content), or
   // a directory with train-images-idx3-ubyte[.gz]. The default is Debian's dataset-fashion-mnist.
@@ -26,6 +33,7 @@ struct Options {
   std::string path = "/usr/share/datasets/fashion-mnist";
 
   MixtureOptions mixture;
+  ShapesOptions shapes;
 };
 
 // Lists only what belongs to the kind: a recipe of images has no [data.mixture] and the reverse.

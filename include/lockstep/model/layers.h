@@ -11,13 +11,17 @@
 namespace lockstep::model {
 
 // First values of a layer's weights. kZero: the last layer of a residual branch, so that a block
-// starts as the identity, and of a network's output (as in the code of Ho et al. 2020).
-enum class Start { kDefault, kZero };
+// starts as the identity, and of a network's output (as in the code of Ho et al. 2020). kDcgan:
+// weights from N(0, 0.02), biases zero (Radford et al. 2016).
+enum class Start { kDefault, kZero, kDcgan };
+
+// Whether a layer adds a bias. Before batch normalisation it would be taken away again.
+enum class Bias { kYes, kNo };
 
 // y = x w + b over the last dimension; a 1x1 convolution is this too. weight [in, out], bias [out].
 class Linear : public Layer {
  public:
-  Linear(std::int64_t in, std::int64_t out, Start start = Start::kDefault);
+  Linear(std::int64_t in, std::int64_t out, Start start = Start::kDefault, Bias bias = Bias::kYes);
   Tensor forward(Context& context, const Tensor& x);
   double flops() const;  // a row
 
@@ -25,13 +29,29 @@ class Linear : public Layer {
   Tensor weight_, bias_;
 };
 
-// Square kernel, padding size/2. weight [size, size, in, out], bias [out].
+// Square kernel, padding (size-1)/2: sides of n become (n-2)/2+1 by size 4 and stride 2. weight
+// [size, size, in, out], bias [out].
 class Conv2d : public Layer {
  public:
   Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1,
-         Start start = Start::kDefault);
+         Start start = Start::kDefault, Bias bias = Bias::kYes);
   Tensor forward(Context& context, const Tensor& x);
   double flops() const;  // an output position
+
+ private:
+  ops::Conv conv_;
+  Tensor weight_, bias_;
+};
+
+// The transpose of the Conv2d from `out` to `in` channels with this size and stride ("fractionally
+// strided", "deconvolution"). weight [size, size, out, in], bias [out].
+class ConvTranspose2d : public Layer {
+ public:
+  ConvTranspose2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
+                  Start start = Start::kDefault, Bias bias = Bias::kYes);
+  // -> [N, height, width, out], whose Conv2d has x's sides.
+  Tensor forward(Context& context, const Tensor& x, std::int64_t height, std::int64_t width);
+  double flops() const;  // a position of the input
 
  private:
   ops::Conv conv_;
@@ -63,18 +83,39 @@ class BatchNorm : public Layer {
   lane::BatchNormState state_;
 };
 
-// Linear with weight / sigma, sigma its largest singular value (Miyato et al. 2018). One power
-// iteration a trained phase, in `prepare`. Buffers u [in], v [out]: the singular vectors so far.
-class SpectralLinear : public Layer {
+// Weight / sigma instead of the weight, sigma its largest singular value as a matrix [all but the
+// last dimension, last dimension] (Miyato et al. 2018). One power iteration a trained phase, in
+// `prepare`. Buffers u, v: the singular vectors so far, as long as the matrix has rows and columns.
+class SpectralLayer : public Layer {
  public:
-  SpectralLinear(std::int64_t in, std::int64_t out);
   void prepare(bool trained) override;
-  Tensor forward(Context& context, const Tensor& x);
-  double flops() const;  // a row
+  double flops() const;  // a row, an output position
+
+ protected:
+  // Weights and biases start as those of a layer whose outputs are sums over all but the last
+  // dimension.
+  explicit SpectralLayer(at::IntArrayRef weight_sizes);
+  Tensor enter_weight(Context& context) const;  // normalised
+  Tensor enter_bias(Context& context) const { return context.enter(bias_); }
 
  private:
   Tensor weight_, bias_, u_, v_;
   Tensor normalized_;  // of the parameter graph, made in prepare
+};
+
+class SpectralLinear : public SpectralLayer {
+ public:
+  SpectralLinear(std::int64_t in, std::int64_t out);
+  Tensor forward(Context& context, const Tensor& x);
+};
+
+class SpectralConv2d : public SpectralLayer {
+ public:
+  SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1);
+  Tensor forward(Context& context, const Tensor& x);
+
+ private:
+  ops::Conv conv_;
 };
 
 }  // namespace lockstep::model

@@ -87,11 +87,15 @@ class Generator : public Network {
   virtual Tensor forward(Context& context, const Tensor& z, bool trained) = 0;
 };
 
-// x [N, ...sample shape] -> logits [N]
+// x [N, ...sample shape] -> logits [N]. Batch norm takes its statistics over one call's samples: a
+// real and a fake batch are two calls. `trained`: its own phase, running statistics move.
 class Discriminator : public Network {
  public:
   using Network::Network;
-  virtual Tensor forward(Context& context, const Tensor& x) = 0;
+  virtual Tensor forward(Context& context, const Tensor& x, bool trained) = 0;
+  // Whether the gradient of a sample's logit with respect to that sample can be differentiated
+  // again: batch norm is differentiable once, and mixes samples.
+  virtual bool allows_gradient_penalty() const = 0;
 };
 
 // The explicit table: one line a kind. `sample_shape`: [H, W, C] or [D]. Values are not

@@ -11,10 +11,13 @@
 namespace lockstep::model {
 
 struct Options {
-  std::string kind = "unet";  // unet, mlp-generator, mlp-discriminator
+  std::string kind = "unet";  // a line of the table in network.cpp
+
+  // unet, dcgan-*, sngan-*: per resolution level, finest first. Each level of unet and sngan-* has
+  // half the sides of the one before; dcgan-*'s first has half the picture's.
+  std::vector<std::int64_t> channels = {32, 64, 64};
 
   // unet
-  std::vector<std::int64_t> channels = {32, 64, 64};  // per resolution level, finest first
   std::int64_t blocks = 2;  // residual blocks a level on the way down (one more up)
   std::vector<std::int64_t> attention_levels = {2};  // levels with attention, counted from 0
   std::int64_t heads = 4;
@@ -24,7 +27,9 @@ struct Options {
   // mlp-*
   std::int64_t hidden = 64;
   std::int64_t layers = 2;  // hidden layers
-  std::int64_t latent = 2;  // mlp-generator: width of its input
+
+  // *-generator
+  std::int64_t latent = 2;  // width of its input
 };
 void describe(Fields& fields, Options& options);
 

@@ -33,16 +33,31 @@ struct Phase {
   std::string role;  // whose parameters it trains
 };
 
+// How many of the rank's samples a discriminator judged, and how many of them rightly. Whole
+// numbers: they add up over ranks in any order.
+struct Judged {
+  std::int64_t right = 0, all = 0;
+};
+
+struct Loss {
+  // [P] partial sums over the rank's samples of the loss a sample: the loss is their sum over lanes
+  // in the tree, times 1/batch.
+  Tensor sums;
+  Judged judged;  // by the way; only where the phase trains a discriminator
+};
+
 class Objective {
  public:
   virtual ~Objective() = default;
   virtual std::vector<std::string> roles() const = 0;  // networks it needs, in order
   virtual std::vector<Phase> phases() const = 0;       // in the order of a step
-  // Partial sums [P] over the rank's samples of the phase's loss a sample: the loss is their sum
-  // over lanes in the tree, times 1/batch. `prepare` of all networks has run. Collective: yes
-  // (batch norm). Bits: parameters, batch values, draws, seed, lanes.
-  virtual Tensor loss(int phase, lane::Context& context, const Networks& networks,
-                      const Batch& batch) const = 0;
+  // Throws Error(kUsage) for networks that it cannot train: another sort, or, with a gradient
+  // penalty, a discriminator that does not allow one.
+  virtual void check(const Networks& networks) const = 0;
+  // Of the rank's samples. `prepare` of all networks has run. Collective: yes (batch norm). Bits:
+  // parameters, batch values, draws, seed, lanes.
+  virtual Loss loss(int phase, lane::Context& context, const Networks& networks,
+                    const Batch& batch) const = 0;
   // Samples [count, ...sample shape], number `first` and following of the stream of pictures: a
   // picture is a function of seed, its number and the weights, not of count. No gradients.
   virtual Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const = 0;

@@ -12,6 +12,7 @@
 #include "lockstep/data/options.h"
 #include "lockstep/lane/plan.h"
 #include "lockstep/model/options.h"
+#include "lockstep/monitor/options.h"
 #include "lockstep/objective/options.h"
 #include "lockstep/optim/options.h"
 
@@ -61,6 +62,7 @@ struct Recipe {
   Samples samples;
   Checkpoint checkpoint;
   Evidence evidence;
+  monitor::Options monitor;
 };
 
 void describe(Fields& fields, Run& run);

@@ -30,8 +30,9 @@ struct RunResult {
 // Errors: kUsage (the folder holds another recipe, or another process writes there), kData (data
 // set unusable or not the run's), kCorrupt (evidence in the folder does not hold), kEnvironment
 // (disk full: what was saved stays), kDiffer (a recomputed step is not what the ledger says, ranks
-// disagree), kDiverged, kNetwork (another rank gave up: its reason). Collective: yes. Bits: of all
-// files: recipe and data; not the world size.
+// disagree), kDiverged (a non-finite value, or a monitor: all ranks at the same step), kNetwork
+// (another rank gave up: its reason). Collective: yes. Bits: of all files: recipe and data; not the
+// world size.
 RunResult run(const RunOptions& options, comm::Group& group);
 
 }  // namespace lockstep::train

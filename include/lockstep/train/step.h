@@ -17,6 +17,7 @@ struct StepRecord {
   ledger::Entry entry;                                        // what the ledger says; chain not set
   std::vector<std::pair<std::string, float>> gradient_norms;  // per phase, before clipping
   std::vector<std::pair<std::string, double>> learning_rates;  // per phase
+  objective::Judged judged;  // of this rank's samples, by the discriminator's phase
 };
 
 // Where samples come from: `count` draws from `first` on, the same whoever asks.

@@ -1,0 +1,42 @@
+// Toy pictures in colour: a disc, a square or stripes on a ground, all of one colour each. For
+// networks of images where no data set of colour pictures is at hand.
+//
+//   sample i: words w0 … w9 = fill_bits at position i, stream(seed, "data/shapes"); below(w, n) =
+//   (w * n) >> 32, all divisions of whole numbers, s = side:
+//     ground of channel c: wc >> 24; shape: (ground + 96 + below(w(3+c), 65)) mod 256
+//     kind: below(w6, 3)
+//     0 disc, 1 square: r = s/6 + below(w7, s/6 + 1), centre (r + below(w8, s-2r), r + below(w9,
+//       s-2r)); pixels with dx^2 + dy^2 <= r^2, or |dx|, |dy| <= r
+//     2 stripes: width d = s/8 + below(w7, s/8 + 1), t = one of x, y, x+y, x-y+s by below(w8, 4);
+//       pixels where (t + below(w9, 2d)) / d is odd
+//   Channels differ by 96 to 160, so every shape is seen. Bytes become floats as those of images.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/data/dataset.h"
+#include "lockstep/numerics/philox.h"
+
+namespace lockstep::data {
+
+class Shapes : public Dataset {
+ public:
+  explicit Shapes(const ShapesOptions& options);
+
+  std::int64_t size() const override { return options_.count; }
+  const std::vector<std::int64_t>& sample_shape() const override { return sample_shape_; }
+  const hash::Digest& hash() const override { return hash_; }  // of the parameters, as text
+  void read(Sample sample, float* out) const override;
+
+  // The picture, [side][side][3]. Bits: options, sample.
+  std::vector<std::uint8_t> pixels(Sample sample) const;
+
+ private:
+  ShapesOptions options_;
+  std::vector<std::int64_t> sample_shape_;
+  numerics::Stream stream_;
+  hash::Digest hash_;
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,51 @@
+// Monitors look at what training does and return a verdict; `train` acts on it. They change
+// nothing, and see only what is the same on every rank, so all ranks come to the same verdict.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/core/ids.h"
+#include "lockstep/monitor/options.h"
+
+namespace lockstep::monitor {
+
+// What a step left, as every rank has it.
+struct Seen {
+  Step step;
+  std::span<const std::pair<std::string, float>> losses;  // by phase
+  // On a look (`due`), otherwise empty: samples, one after the other, and how many of the step's
+  // samples the discriminator judged, and how many rightly (0 of 0 without one).
+  std::span<const float> samples;
+  std::int64_t right = 0, judged = 0;
+};
+
+enum class Verdict { kFine, kWarn, kStop };
+
+struct Report {
+  Verdict verdict = Verdict::kFine;  // the gravest
+  std::vector<std::string> lines;    // one a monitor that is not fine: monitor, value, limit, step
+  std::vector<std::pair<std::string, float>> values;  // measured on a look, for metrics
+};
+
+class Monitor {
+ public:
+  explicit Monitor(const Options& options) : options_(options) {}
+  // Whether `step` is looked at: samples and counts are wanted.
+  bool due(Step step) const;
+  // Once after each step. Bits: what was seen, and the losses of the steps before.
+  Report see(const Seen& seen);
+
+ private:
+  Options options_;
+  std::int64_t diverging_ = 0;  // steps in a row
+};
+
+// Mean over all pairs of the root mean square of the differences of two samples' values. All
+// binary32 and in order of the pairs (0,1), (0,2), … Bits: samples. count >= 2 samples of the same
+// length.
+float pairwise_distance(std::span<const float> samples, std::int64_t count);
+
+}  // namespace lockstep::monitor

@@ -1,0 +1,24 @@
+// What a recipe says about its monitors: the table [monitor]. None of it changes a bit of a run; it
+// says when a run warns, or ends early.
+#pragma once
+
+#include <cstdint>
+
+#include "lockstep/core/fields.h"
+
+namespace lockstep::monitor {
+
+struct Options {
+  // Collapse and the discriminator, every so many steps.
+  std::int64_t every = 0;     // steps; 0: never
+  std::int64_t samples = 16;  // that are compared, the first of the pictures' stream
+  double warn_distance = 0.01, stop_distance = 0.0;  // below; 0: never
+  double warn_accuracy = 1.0, stop_accuracy = 1.0;   // above; 1: never
+
+  // Divergence, every step.
+  double loss_limit = 0.0;      // above, whatever the sign, or not finite; 0: none
+  std::int64_t loss_steps = 1;  // in a row, that stop the run
+};
+void describe(Fields& fields, Options& options);
+
+}  // namespace lockstep::monitor

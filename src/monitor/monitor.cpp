@@ -1,0 +1,98 @@
+#include "lockstep/monitor/monitor.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/reduce.h"
+
+namespace lockstep::monitor {
+namespace {
+
+void judge(Report& report, Verdict verdict, const std::string& line) {
+  report.lines.push_back(line);
+  if (verdict > report.verdict) report.verdict = verdict;
+}
+
+std::string at(Step step, const char* monitor) {
+  return "step " + std::to_string(step.value) + ": " + monitor + ": ";
+}
+
+// A value that should not be below (side 1) or above (side -1) its limits.
+void judge_limits(Report& report, const std::string& place, const std::string& what, float value,
+                  const std::string& name, double warn, double stop, int side) {
+  const auto beyond = [&](double limit) { return side * (value - limit) < 0; };
+  const Verdict verdict = beyond(stop)   ? Verdict::kStop
+                          : beyond(warn) ? Verdict::kWarn
+                                         : Verdict::kFine;
+  if (verdict == Verdict::kFine) return;
+  const bool stops = verdict == Verdict::kStop;
+  judge(report, verdict,
+        place + what + " is " + to_text(value) + (side > 0 ? ", below " : ", above ") +
+            (stops ? "stop_" : "warn_") + name + " = " + to_text(stops ? stop : warn));
+}
+
+}  // namespace
+
+float pairwise_distance(std::span<const float> samples, std::int64_t count) {
+  LOCKSTEP_ASSERT(count >= 2 && samples.size() % static_cast<std::size_t>(count) == 0,
+                  std::to_string(count));
+  const std::int64_t values = static_cast<std::int64_t>(samples.size()) / count;
+  std::vector<float> distances;
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t j = i + 1; j < count; ++j) {
+      float square = 0;
+      numerics::row_squared_distances(1, values, samples.data() + i * values,
+                                      samples.data() + j * values, &square);
+      distances.push_back(square / static_cast<float>(values));
+    }
+  }
+  const auto pairs = static_cast<std::int64_t>(distances.size());
+  numerics::unary(numerics::Unary::kSqrt, pairs, distances.data(), distances.data());
+  float sum = 0;
+  numerics::row_sums(1, pairs, distances.data(), &sum);
+  return sum / static_cast<float>(pairs);
+}
+
+bool Monitor::due(Step step) const {
+  return options_.every > 0 && step.value % options_.every == 0;
+}
+
+Report Monitor::see(const Seen& seen) {
+  Report report;
+  if (!seen.samples.empty()) {
+    const float distance = pairwise_distance(seen.samples, options_.samples);
+    report.values.emplace_back("sample_distance", distance);
+    judge_limits(report, at(seen.step, "collapse"), "the mean distance of samples", distance,
+                 "distance", options_.warn_distance, options_.stop_distance, 1);
+  }
+  if (seen.judged > 0) {
+    const float accuracy = static_cast<float>(seen.right) / static_cast<float>(seen.judged);
+    report.values.emplace_back("discriminator_accuracy", accuracy);
+    judge_limits(report, at(seen.step, "discriminator"), "its accuracy", accuracy, "accuracy",
+                 options_.warn_accuracy, options_.stop_accuracy, -1);
+  }
+  bool diverging = false;
+  for (const auto& [phase, loss] : seen.losses) {
+    const double size = loss < 0 ? -double{loss} : double{loss};
+    const bool finite = numerics::all_finite(1, &loss);
+    const bool large = options_.loss_limit > 0 && !(size <= options_.loss_limit);
+    if (finite && !large) continue;
+    const std::string line = at(seen.step, "divergence") + "the loss of the " + phase + " is " +
+                             (finite ? to_text(loss) : "not finite");
+    if (options_.loss_limit == 0) {
+      judge(report, Verdict::kWarn, line);
+      continue;
+    }
+    if (!diverging) ++diverging_;
+    diverging = true;
+    const std::string beyond = ", beyond loss_limit = " + to_text(options_.loss_limit) + " for " +
+                               std::to_string(diverging_) + " of " +
+                               std::to_string(options_.loss_steps) + " steps";
+    judge(report, diverging_ >= options_.loss_steps ? Verdict::kStop : Verdict::kWarn,
+          line + beyond);
+  }
+  if (!diverging) diverging_ = 0;
+  return report;
+}
+
+}  // namespace lockstep::monitor

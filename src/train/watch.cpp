@@ -1,0 +1,27 @@
+#include "train/watch.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/ops/record.h"
+#include "train/share.h"
+
+namespace lockstep::train {
+
+monitor::Report Watch::after(const StepRecord& record, Training& training, comm::Group& group) {
+  monitor::Seen seen{.step = record.entry.step, .losses = record.entry.losses, .samples = {}};
+  if (!monitor_.due(seen.step)) return monitor_.see(seen);
+  const Tensor samples = draw_samples(training, 0, options_.samples);
+  seen.samples = {ops::read(samples), static_cast<std::size_t>(samples.numel())};
+  const auto judged = sums(group, {record.judged.right, record.judged.all});
+  seen.right = judged[0];
+  seen.judged = judged[1];
+  return monitor_.see(seen);
+}
+
+void stop(const monitor::Report& report) {
+  std::string lines;
+  for (const std::string& line : report.lines) lines += (lines.empty() ? "" : "; ") + line;
+  throw Error(Code::kDiverged, lines,
+              "what was saved before is intact; change the recipe, or its [monitor] to go on");
+}
+
+}  // namespace lockstep::train

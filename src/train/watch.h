@@ -1,0 +1,24 @@
+// What the monitors are shown of each step, the same on every rank.
+#pragma once
+
+#include "lockstep/monitor/monitor.h"
+#include "lockstep/train/step.h"
+
+namespace lockstep::train {
+
+class Watch {
+ public:
+  explicit Watch(const monitor::Options& options) : options_(options), monitor_(options) {}
+  // After the step of this record. A look draws samples, on every rank the same, and adds up what
+  // the discriminator said. Changes no bit of the state. Collective: yes.
+  monitor::Report after(const StepRecord& record, Training& training, comm::Group& group);
+
+ private:
+  monitor::Options options_;
+  monitor::Monitor monitor_;
+};
+
+// Ends a run that a monitor stopped: Error(kDiverged) with the monitor's line.
+[[noreturn]] void stop(const monitor::Report& report);
+
+}  // namespace lockstep::train

@@ -1,0 +1,117 @@
+#include "lockstep/monitor/monitor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::monitor {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+TEST(PairwiseDistance, IsTheMeanOverPairsOfRootMeanSquareDifferences) {
+  const std::vector<float> samples = {0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 8, 0};
+  // (0,1): 3. (0,2): sqrt(64/4) = 4. (1,2): sqrt((9 + 9 + 25 + 9)/4) = sqrt(13).
+  EXPECT_NEAR(pairwise_distance(samples, 3), (3 + 4 + 3.605551F) / 3, 1e-6F);
+  EXPECT_EQ(pairwise_distance(std::span(samples).first(8), 2), 3.0F);
+}
+
+TEST(PairwiseDistance, IsZeroForAConstantAndForNothingElse) {
+  std::vector<float> samples(60, 0.7F);
+  EXPECT_EQ(pairwise_distance(samples, 5), 0.0F);
+  samples[59] += 1e-3F;
+  EXPECT_GT(pairwise_distance(samples, 5), 0.0F);
+  EXPECT_THROW(pairwise_distance(samples, 7), Error);
+  EXPECT_THROW(pairwise_distance(samples, 1), Error);
+}
+
+TEST(Monitor, LooksEverySoManyStepsAndNeverUnlessAsked) {
+  EXPECT_FALSE(Monitor(Options{}).due(Step(500)));
+  Options options;
+  options.every = 5;
+  EXPECT_FALSE(Monitor(options).due(Step(4)));
+  EXPECT_TRUE(Monitor(options).due(Step(10)));
+}
+
+Report looked_at(const Options& options, const std::vector<float>& samples, std::int64_t right,
+                 std::int64_t judged) {
+  return Monitor(options).see(
+      {.step = Step(7), .losses = {}, .samples = samples, .right = right, .judged = judged});
+}
+
+TEST(Monitor, CollapseWarnsAndStopsBelowItsLimits) {
+  Options options;
+  options.samples = 2;
+  options.warn_distance = 0.5;
+  options.stop_distance = 0.25;
+  const auto at_distance = [&](float distance) { return looked_at(options, {0, distance}, 0, 0); };
+  EXPECT_EQ(at_distance(0.5F).verdict, Verdict::kFine);
+  EXPECT_THAT(at_distance(0.5F).values, ElementsAre(std::pair("sample_distance", 0.5F)));
+  EXPECT_EQ(at_distance(0.375F).verdict, Verdict::kWarn);
+  EXPECT_THAT(at_distance(0.375F).lines,
+              ElementsAre("step 7: collapse: the mean distance of samples is 0.375, below "
+                          "warn_distance = 0.5"));
+  EXPECT_EQ(at_distance(0.25F).verdict, Verdict::kWarn);
+  EXPECT_EQ(at_distance(0.0F).verdict, Verdict::kStop);
+  EXPECT_THAT(at_distance(0.0F).lines,
+              ElementsAre("step 7: collapse: the mean distance of samples is 0, below "
+                          "stop_distance = 0.25"));
+  options.warn_distance = options.stop_distance = 0;
+  EXPECT_EQ(at_distance(0.0F).verdict, Verdict::kFine);
+}
+
+TEST(Monitor, TheDiscriminatorsAccuracyWarnsAndStopsAboveItsLimits) {
+  Options options;
+  options.warn_accuracy = 0.75;
+  options.stop_accuracy = 0.9;
+  const auto of_eight = [&](std::int64_t right) { return looked_at(options, {}, right, 8); };
+  EXPECT_EQ(of_eight(6).verdict, Verdict::kFine);
+  EXPECT_THAT(of_eight(6).values, ElementsAre(std::pair("discriminator_accuracy", 0.75F)));
+  EXPECT_EQ(of_eight(7).verdict, Verdict::kWarn);
+  EXPECT_EQ(of_eight(8).verdict, Verdict::kStop);
+  EXPECT_THAT(of_eight(8).lines,
+              ElementsAre("step 7: discriminator: its accuracy is 1, above stop_accuracy = 0.9"));
+  EXPECT_TRUE(looked_at(options, {}, 0, 0).values.empty());
+  EXPECT_EQ(looked_at({}, {}, 8, 8).verdict, Verdict::kFine);  // 1: never
+}
+
+Report after_losses(const Options& options, const std::vector<float>& losses) {
+  Monitor monitor(options);
+  Report report;
+  std::int64_t step = 0;
+  for (const float loss : losses) {
+    const std::vector<std::pair<std::string, float>> named = {{"generator", 0.5F},
+                                                              {"discriminator", loss}};
+    EXPECT_NE(report.verdict, Verdict::kStop);
+    report = monitor.see({.step = Step(++step), .losses = named, .samples = {}});
+  }
+  return report;
+}
+
+TEST(Monitor, DivergenceStopsAfterSoManyStepsInARow) {
+  Options options;
+  options.loss_limit = 2;
+  options.loss_steps = 3;
+  EXPECT_EQ(after_losses(options, {2, -2}).verdict, Verdict::kFine);
+  EXPECT_EQ(after_losses(options, {3, 3}).verdict, Verdict::kWarn);
+  const Report stopped = after_losses(options, {1, 3, -3, kInfinity});
+  EXPECT_EQ(stopped.verdict, Verdict::kStop);
+  EXPECT_THAT(stopped.lines,
+              ElementsAre("step 4: divergence: the loss of the discriminator is not finite, beyond "
+                          "loss_limit = 2 for 3 of 3 steps"));
+  EXPECT_EQ(after_losses(options, {3, 3, 1, 3, 3}).verdict, Verdict::kWarn);
+}
+
+TEST(Monitor, WithoutALimitALossThatIsNotFiniteWarns) {
+  EXPECT_EQ(after_losses({}, {1e30F}).verdict, Verdict::kFine);
+  for (const float loss : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_EQ(after_losses({}, {loss}).verdict, Verdict::kWarn);
+}
+
+}  // namespace
+}  // namespace lockstep::monitor

@@ -1,0 +1,142 @@
+// Losses and counts of GANs on networks whose logits are known.
+#include <gmock/gmock.h>
+
+#include "lockstep/core/error.h"
+#include "lockstep/model/layers.h"
+#include "objective/rig.h"
+
+namespace lockstep::objective {
+namespace {
+
+using namespace testing;  // NOLINT
+
+constexpr int kDiscriminator = 0, kGenerator = 1;
+constexpr float kFake = -0.25F;  // the logit of every fake
+
+// Every sample is kFake.
+class Constant : public model::Generator {
+ public:
+  Constant() { linear_ = register_module("linear", std::make_shared<model::Linear>(2, 1)); }
+  std::int64_t latent() const override { return 2; }
+  Tensor forward(lane::Context& context, const Tensor& z, bool) override {
+    return linear_->forward(context, z);
+  }
+  double forward_flops() const override { return 4; }
+
+ private:
+  std::shared_ptr<model::Linear> linear_;
+};
+
+// The logit is the sample.
+class Identity : public model::Discriminator {
+ public:
+  explicit Identity(bool penalty) : penalty_(penalty) {
+    linear_ = register_module("linear", std::make_shared<model::Linear>(1, 1));
+  }
+  Tensor forward(lane::Context& context, const Tensor& x, bool) override {
+    return ops::reshape(linear_->forward(context, x), {x.size(0)});
+  }
+  bool allows_gradient_penalty() const override { return penalty_; }
+  double forward_flops() const override { return 2; }
+
+ private:
+  bool penalty_;
+  std::shared_ptr<model::Linear> linear_;
+};
+
+Networks known(bool penalty = true) {
+  Networks networks = {{"generator", std::make_shared<Constant>()},
+                       {"discriminator", std::make_shared<Identity>(penalty)}};
+  const auto fill = [](const Role& role, std::size_t i, float value) {
+    Tensor p = role.network->parameters_in_order()[i].tensor.detach();
+    p.copy_(ops::filled(p.sizes(), value));
+  };
+  for (const Role& role : networks) role.network->name_layers(role.name);
+  fill(networks[0], 0, 0.0F);
+  fill(networks[0], 1, kFake);
+  fill(networks[1], 0, 1.0F);
+  fill(networks[1], 1, 0.0F);
+  return networks;
+}
+
+std::unique_ptr<Objective> objective_of(const std::string& kind, double r1 = 0) {
+  Options options;
+  options.kind = kind;
+  options.r1 = r1;
+  return make_objective(options, 1, {1});
+}
+
+// The logits of four real samples in two lanes: right, right by a wide margin, wrong, on the edge.
+const std::vector<float> kReal = {0.5F, 3.0F, -1.0F, 0.0F};
+
+// Loss of all samples and counts, added up over the ranks.
+std::pair<float, Judged> loss_of(const std::string& kind, int phase, int world) {
+  float sum = 0;
+  std::vector<Judged> judged(static_cast<std::size_t>(world));
+  comm::run_local(world, [&](comm::Group& group) {
+    const auto objective = objective_of(kind);
+    const Networks networks = known();
+    prepare(*objective, networks, phase);
+    const lane::Plan plan({.lanes = 2, .samples_per_lane = 2}, world);
+    Tensor values = ops::empty({plan.lane_count(group.rank()) * 2, 1});
+    const std::int64_t first = plan.first_lane(group.rank()).value * 2;
+    std::copy_n(kReal.begin() + first, values.numel(), ops::write(values));
+    lane::Context context(plan, group);
+    const Loss loss = objective->loss(phase, context, networks, {values, Draw(first)});
+    const auto& own =
+        network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
+    const float whole = lane::backward(context, loss.sums, 1.0F, parameters_of(own)).loss_sum;
+    judged[static_cast<std::size_t>(group.rank().value)] = loss.judged;
+    if (group.rank() == Rank(0)) sum = whole;
+  });
+  Judged all;
+  for (const Judged& one : judged) {
+    all.right += one.right;
+    all.all += one.all;
+  }
+  return {sum, all};
+}
+
+TEST(HingeGan, LossesAreThoseOfThePaper) {
+  for (int world = 1; world <= 2; ++world) {
+    // relu(1 - real): 0.5, 0, 2, 1; relu(1 + fake): 0.75 four times. Exact in binary32.
+    EXPECT_EQ(loss_of("hinge-gan", kDiscriminator, world).first, 3.5F + 4 * 0.75F);
+    EXPECT_EQ(loss_of("hinge-gan", kGenerator, world).first, -4 * kFake);
+  }
+}
+
+TEST(Gan, LossesAreThoseOfThePaper) {
+  const auto softplus = [](double x) { return std::log(1 + std::exp(x)); };
+  double discriminator = 4 * softplus(kFake);
+  for (const float logit : kReal) discriminator += softplus(-logit);
+  EXPECT_NEAR(loss_of("gan", kDiscriminator, 1).first, discriminator, 1e-5);
+  EXPECT_NEAR(loss_of("gan", kGenerator, 1).first, 4 * softplus(-kFake), 1e-5);
+}
+
+TEST(Gan, CountsWhatTheDiscriminatorJudgesRightly) {
+  for (const char* kind : {"gan", "hinge-gan"}) {
+    for (int world = 1; world <= 2; ++world) {
+      const Judged judged = loss_of(kind, kDiscriminator, world).second;
+      EXPECT_EQ(judged.all, 8);
+      EXPECT_EQ(judged.right, 2 + 4);  // a logit of zero is no answer
+      EXPECT_EQ(loss_of(kind, kGenerator, world).second.all, 0);
+    }
+  }
+}
+
+TEST(Gan, RefusesAPenaltyThatTheDiscriminatorDoesNotAllow) {
+  objective_of("gan", 1.0)->check(known(true));
+  objective_of("gan", 0.0)->check(known(false));
+  for (const char* kind : {"gan", "hinge-gan"}) {
+    try {
+      objective_of(kind, 1.0)->check(known(false));
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kUsage);
+      EXPECT_THAT(e.what(), ::testing::StartsWith("r1: the discriminator has batch norm"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::objective

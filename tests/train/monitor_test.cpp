@@ -1,0 +1,121 @@
+// Monitors in whole runs: the same values and verdicts by every number of ranks, and never a bit
+// of the run changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
+#include "train/some_run.h"
+
+namespace lockstep::train {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using testing::read_bytes;
+using testing::run_by;
+using testing::small_gan;
+
+struct Outcome {
+  std::vector<std::string> said;      // by each rank that was stopped
+  std::vector<std::string> measured;  // the monitors' values, a line a look
+  std::string ledger;
+  std::vector<std::string> checkpoints;
+};
+
+Outcome outcome(int world, const std::vector<std::string>& overrides) {
+  log::set_quiet(true);
+  const lockstep::testing::TemporaryFolder folder;
+  const std::filesystem::path run_folder = folder.path() / "run";
+  Outcome result;
+  std::mutex mutex;
+  comm::run_local(world, [&](comm::Group& group) {
+    try {
+      run({.recipe = small_gan(overrides), .folder = run_folder, .threads = 1}, group);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kDiverged) << error.what();
+      const std::lock_guard lock(mutex);
+      result.said.emplace_back(error.what());
+    }
+  });
+  result.ledger = read_bytes(run_folder / "ledger.jsonl");
+  std::istringstream metrics(read_bytes(run_folder / "metrics.jsonl"));
+  for (std::string line; std::getline(metrics, line);) {
+    const auto parsed = nlohmann::json::parse(line);
+    if (parsed.contains("monitor")) result.measured.push_back(parsed["monitor"].dump());
+  }
+  for (const auto& file : std::filesystem::directory_iterator(run_folder / "checkpoints"))
+    result.checkpoints.push_back(file.path().filename());
+  std::sort(result.checkpoints.begin(), result.checkpoints.end());
+  return result;
+}
+
+std::int64_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST(Monitors, MeasureTheSameOnAnyNumberOfRanksAndChangeNoBit) {
+  const Outcome unwatched = outcome(1, {});
+  const std::vector<std::string> watching = {"monitor.every=2", "monitor.stop_distance=0.01",
+                                             "monitor.loss_limit=100"};
+  const Outcome one = outcome(1, watching);
+  EXPECT_EQ(one.ledger, unwatched.ledger);
+  EXPECT_TRUE(unwatched.measured.empty());
+  EXPECT_EQ(one.measured.size(), 3U);  // a healthy run of six steps
+  EXPECT_TRUE(one.said.empty());
+  EXPECT_THAT(one.measured, Each(HasSubstr("sample_distance")));
+  EXPECT_THAT(one.measured, Each(HasSubstr("discriminator_accuracy")));
+  for (const int world : {2, 3}) {
+    const Outcome many = outcome(world, watching);
+    EXPECT_EQ(many.measured, one.measured) << world << " ranks";
+    EXPECT_EQ(many.ledger, one.ledger);
+  }
+}
+
+// Decay takes every weight of the generator to zero in each step: all its samples are one.
+const std::vector<std::string> kCollapsing = {"monitor.every=2", "monitor.stop_distance=0.01",
+                                              "generator.optimizer.weight_decay=1000",
+                                              "generator.optimizer.ema_decay=0.0"};
+
+TEST(Monitors, AGeneratorThatCollapsedStopsAllRanksAtTheSameStep) {
+  for (const int world : {1, 2, 3}) {
+    const Outcome stopped = outcome(world, kCollapsing);
+    EXPECT_EQ(stopped.said.size(), static_cast<std::size_t>(world));
+    EXPECT_THAT(stopped.said,
+                Each(HasSubstr("step 2: collapse: the mean distance of samples is ")));
+    EXPECT_THAT(stopped.said, Each(HasSubstr(", below stop_distance = 0.01 (")));
+    EXPECT_EQ(lines_of(stopped.ledger), 1 + 2);
+    EXPECT_TRUE(stopped.checkpoints.empty());
+  }
+}
+
+TEST(Monitors, WhatCollapsedGoesOnWithAnotherLimit) {
+  log::set_quiet(true);
+  const lockstep::testing::TemporaryFolder folder;
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), kCollapsing.begin(), kCollapsing.end());
+    return run_by(1, {.recipe = small_gan(more), .folder = folder.path() / "run", .threads = 1});
+  };
+  EXPECT_THROW(train({}), Error);
+  EXPECT_THROW(train({}), Error);  // again at the same step: its line is compared
+  EXPECT_EQ(train({"monitor.stop_distance=0.0"}).last, Step(6));
+}
+
+TEST(Monitors, ADivergingLossStopsAllRanksAndTheLastCheckpointStays) {
+  for (const int world : {1, 3}) {
+    const Outcome stopped = outcome(world, {"monitor.loss_limit=0.01", "monitor.loss_steps=5"});
+    EXPECT_EQ(stopped.said.size(), static_cast<std::size_t>(world));
+    EXPECT_THAT(stopped.said, Each(HasSubstr("step 5: divergence: the loss of the discriminator")));
+    EXPECT_THAT(stopped.said, Each(HasSubstr("beyond loss_limit = 0.01 for 5 of 5 steps")));
+    EXPECT_EQ(lines_of(stopped.ledger), 1 + 5);
+    EXPECT_THAT(stopped.checkpoints,
+                ::testing::ElementsAre("step-00000003.h5", "step-00000003.h5.sha256"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::train
