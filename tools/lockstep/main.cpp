@@ -51,8 +51,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::cerr << "lockstep: " << error.what() << " (lockstep --help shows how)\n";
-    return static_cast<int>(Code::kUsage);
+    throw Error(Code::kUsage, error.what(), "lockstep --help shows how");
   }
   const char* isa = std::getenv("LOCKSTEP_ISA");
   numerics::select_isa(isa ? std::optional<std::string_view>(isa) : std::nullopt);

@@ -62,7 +62,7 @@ std::vector<comm::Credential> credentials(const recipe::Recipe& recipe) {
   list.push_back({"run.steps", std::to_string(recipe.run.steps), false});
   // In portable numerics a different machine is no error; it is worth knowing.
   const fingerprint::Fingerprint facts = fingerprint::take();
-  for (const char* name : {"cpu", "glibc", "libtorch"})
+  for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
     list.push_back({name, fact(facts, name), true});
   return list;
 }
