@@ -63,11 +63,12 @@ class Restarts(Toy):
         self.ok("verify", "run")
 
     def test_one_rank_alone_is_taken_up_too(self):
-        process = self.train(1, 2)
+        steps = ["--set", "run.steps=3000", "--set", "checkpoint.every=1000"]
+        process = self.train(1, 2, *steps)
         self.wait_for_step(15)
         os.kill(self.wait_for_ranks()[0], signal.SIGKILL)
         self.assertIn("restart 1 of 2, with 1 rank from the last checkpoint", self.ended(process, 0))
-        self.assertEqual(self.evidence("run"), self.alone())
+        self.assertEqual(self.evidence("run"), self.alone(*steps))
 
     def test_what_would_fail_again_is_not_repeated(self):
         self.ok(*TRAIN, "--set", "run.steps=1", "--run", "run")
@@ -110,7 +111,7 @@ class Restarts(Toy):
             runs += 1
             process = self.train(chance.randint(2, 6), 1000, run=f"run{runs}")
             in_this_run = 0
-            while process.poll() is None and in_this_run < 5 and killed < KILLS:
+            while process.poll() is None and in_this_run < 5 and killed + in_this_run < KILLS:
                 time.sleep(chance.uniform(0, 1.5))
                 ranks = sorted(self.rank_processes("RANK").values())
                 if not ranks or process.poll() is not None:

@@ -71,13 +71,12 @@ class Toy(Cli):
         """{rank: process id} of the ranks that run in this test's folder, whoever started them."""
         found = {}
         for name in os.listdir("/proc"):
-            if not name.isdigit() or read_proc(name, "comm") != b"lockstep\n":
-                continue
-            variables = self.variables_of(name)
             try:
-                here = os.path.samefile(f"/proc/{name}/cwd", self.folder)
+                here = name.isdigit() and os.path.samefile(f"/proc/{name}/exe", PROGRAM) and os.path.samefile(
+                    f"/proc/{name}/cwd", self.folder)
             except OSError:
                 continue
+            variables = self.variables_of(name) if here else {}
             if here and rank_variable in variables and read_proc(name, "stat").split(b") ")[-1][:1] != b"Z":
                 found[int(variables[rank_variable])] = int(name)
         return found
