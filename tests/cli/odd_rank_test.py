@@ -1,6 +1,7 @@
 """One rank is not like the others: another recipe, data set, instruction set or clock, or slow. Refused by name, or the
 same bytes."""
 
+import glob
 import os
 import shutil
 import signal
@@ -69,6 +70,25 @@ class OddRank(Toy):
         for number, clock in enumerate(("-10y", "+10y")):
             self.pair([*TRAIN, "--run", f"run{number}"], LD_PRELOAD=preload, FAKETIME=clock, DONT_FAKE_MONOTONIC="1")
             self.assertEqual(self.evidence(f"run{number}"), expected)
+
+    def test_another_transport_is_refused(self):
+        for err in self.pair([*TRAIN, "--run", "run"], code=6, LOCKSTEP_TRANSPORT="nccl"):
+            self.assertRegex(err, r"transport: rank 0 on \S+ has 'gloo', rank 1 on \S+ has 'nccl'")
+        self.assertIn("there are gloo and nccl", self.refused(2, *TRAIN, RANK="0", WORLD_SIZE="2",
+                                                              MASTER_ADDR="127.0.0.1", LOCKSTEP_TRANSPORT="mpi",
+                                                              LOCKSTEP_SECRET_FILE=self.secret()))
+
+    def test_nccl_needs_a_gpu_for_every_rank(self):
+        gpus = len(glob.glob("/dev/nvidia[0-9]*"))
+        process = self.start(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_TRANSPORT="nccl", LOCKSTEP_DEADLINE="20")
+        out, err = process.communicate(timeout=300)
+        if gpus < 2:  # NCCL takes no device twice
+            self.assertEqual(process.returncode, 6 if gpus else 4, out + err)
+            if gpus == 0:
+                self.assertRegex(err, r"lockstep: rank \d: the transport 'nccl' cannot run here: no CUDA device: .* \(every")
+            self.skipTest(f"NOT PROVED: bytes over NCCL ({gpus} GPUs)")
+        self.assertEqual((process.returncode, err), (0, ""), out)
+        self.assertEqual(self.evidence("run"), self.alone())
 
     def test_a_slow_rank_is_waited_for(self):
         expected = self.alone()

@@ -72,6 +72,13 @@ int inherited(const comm::Environment& environment, const char* name) {
   return text ? static_cast<int>(parse_int(*text).value_or(-1)) : -1;
 }
 
+std::string transport(const comm::Environment& environment) {
+  const std::string name = environment("LOCKSTEP_TRANSPORT").value_or("gloo");
+  if (name != "gloo" && name != "nccl")
+    throw Error(Code::kUsage, "LOCKSTEP_TRANSPORT=" + name + ": there are gloo and nccl");
+  return name;
+}
+
 }  // namespace
 
 double deadline(const comm::Environment& environment) {
@@ -100,6 +107,8 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
     options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
     options.deadline = deadline(environment);
+    options.transport = transport(environment);
+    options.credentials.push_back({"transport", options.transport, false});
   }
   return comm::connect(identity, options);
 }
