@@ -51,10 +51,10 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
   const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
   try {
     const auto group = join(identity, recipe, process_environment());
-    const train::RunResult result = train_with(
-        *group, {.recipe = recipe,
-                 .folder = folder,
-                 .threads = threads_to_use(options.threads, identity.local_size)});
+    const train::RunResult result =
+        train_with(*group, {.recipe = recipe,
+                            .folder = folder,
+                            .threads = threads_to_use(options.threads, identity.local_size)});
     if (group->rank() == Rank(0)) report(options, folder, result);
     return result.preempted ? Code::kPreempted : Code::kOk;
   } catch (const Error& error) {

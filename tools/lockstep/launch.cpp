@@ -212,10 +212,10 @@ class Ranks {
 Code launch(const Launch& how, const comm::Environment& environment) {
   const comm::Identity identity = comm::discover(environment);
   if (identity.world > 1)
-    throw Error(Code::kUsage,
-                "--ranks and --max-restarts start ranks themselves, but this is " +
-                    identity.sentence,
-                "leave them to the launcher, or unset its variables");
+    throw Error(
+        Code::kUsage,
+        "--ranks and --max-restarts start ranks themselves, but this is " + identity.sentence,
+        "leave them to the launcher, or unset its variables");
   Signals signals;
   int ranks = how.ranks;
   for (int restarts = 0;; ++restarts) {

@@ -86,8 +86,8 @@ double deadline(const comm::Environment& environment) {
   if (!text) return comm::Options().deadline;
   const auto seconds = parse_int(*text);
   if (!seconds || *seconds < 1 || *seconds > 86400)
-    throw Error(Code::kUsage, "LOCKSTEP_DEADLINE=" + *text +
-                                  " is not a whole number of seconds from 1 to 86400");
+    throw Error(Code::kUsage,
+                "LOCKSTEP_DEADLINE=" + *text + " is not a whole number of seconds from 1 to 86400");
   return static_cast<double>(*seconds);
 }
 

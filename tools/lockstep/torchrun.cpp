@@ -16,8 +16,9 @@ void tell_torchrun(const std::string& message, const comm::Environment& environm
   const nlohmann::ordered_json content = {
       {"message",
        {{"message", message}, {"extraInfo", {{"py_callstack", message}, {"timestamp", time}}}}}};
-  std::ofstream(*path)
-      << content.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  std::ofstream(*path) << content.dump(-1, ' ', false,
+                                       nlohmann::ordered_json::error_handler_t::replace)
+                       << "\n";
 } catch (...) {  // nobody is left to tell
 }
 
