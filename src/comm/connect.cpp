@@ -48,7 +48,8 @@ std::unique_ptr<Group> connect(const Identity& identity, const Options& options)
       identity.world,
       joined.own_address,
       options.interface,
-      std::chrono::milliseconds(static_cast<std::int64_t>(options.deadline * 1000))};
+      std::chrono::milliseconds(static_cast<std::int64_t>(options.deadline * 1000)),
+      identity.local_rank};
   auto control = std::make_unique<Control>(identity.rank, std::move(joined), options.deadline);
   std::unique_ptr<Transport> transport;
   try {

@@ -103,6 +103,15 @@ std::optional<Names> of_srun(const Variables& variables) {
                "SLURM_LOCALID", ""};
 }
 
+// srun says how many tasks each node has, "4,2(x3)": known for this one where all have as many.
+void count_local_tasks(const Variables& variables, Identity& srun) {
+  const std::string each = variables.text("SLURM_STEP_TASKS_PER_NODE").value_or("");
+  if (each.find(',') != std::string::npos) return;
+  const auto tasks = parse_int(each.substr(0, each.find('(')));
+  if (tasks && *tasks > srun.local_rank && *tasks <= srun.world)
+    srun.local_size = static_cast<int>(*tasks);
+}
+
 // Kubeflow Trainer's variables are torchrun's options; without torchrun they name one rank a node.
 std::optional<Identity> of_pet(const Variables& variables) {
   if (!variables.has("PET_NODE_RANK") && !variables.has("PET_NNODES")) return std::nullopt;
@@ -170,7 +179,8 @@ Identity discover(const Environment& environment) {
   const Variables variables(environment);
   const auto plain = said_by(variables, kPlain);
   const auto srun_names = of_srun(variables);
-  const auto srun = srun_names ? said_by(variables, *srun_names) : std::nullopt;
+  auto srun = srun_names ? said_by(variables, *srun_names) : std::nullopt;
+  if (srun) count_local_tasks(variables, *srun);
   std::optional<Identity> chosen = plain;
   if (plain && variables.has("TORCHELASTIC_RUN_ID")) {
     chosen->launcher = "torchrun";

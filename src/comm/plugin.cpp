@@ -38,6 +38,11 @@ std::unique_ptr<Transport> open_transport(const std::string& name,
   const auto open = reinterpret_cast<OpenTransport>(dlsym(library, kOpenTransport));
   if (!open) throw Error(Code::kEnvironment, path.string() + " is not a transport of lockstep");
   std::string problem;
+  if (const auto needs = reinterpret_cast<TransportNeeds>(dlsym(library, kTransportNeeds)))
+    needs(problem);
+  if (!problem.empty())
+    throw Error(Code::kEnvironment, "the transport '" + name + "' cannot run here: " + problem,
+                "every rank needs it; or use LOCKSTEP_TRANSPORT=gloo");
   std::unique_ptr<Transport> transport(open(options, problem));
   if (!transport)
     throw Error(Code::kNetwork, "the transport '" + name + "' cannot start: " + problem);

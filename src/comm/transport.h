@@ -36,10 +36,16 @@ struct TransportOptions {
   std::string address;    // of this host, as others reach it
   std::string interface;  // overrides address
   std::chrono::milliseconds connect_timeout;
+  int local_rank;  // among the ranks of this host: which device
 };
-inline constexpr int kTransportVersion = 1;
+inline constexpr int kTransportVersion = 2;
 
-// The one symbol of a plug-in. Null: `problem` says why.
+// A symbol that a plug-in may have: what this machine lacks to run it; `problem` stays empty if
+// nothing.
+using TransportNeeds = void (*)(std::string& problem);
+inline constexpr const char* kTransportNeeds = "lockstep_transport_needs";
+
+// The symbol that it must have. Null: `problem` says why.
 using OpenTransport = Transport* (*)(const TransportOptions& options, std::string& problem);
 inline constexpr const char* kOpenTransport = "lockstep_open_transport";
 

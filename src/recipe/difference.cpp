@@ -1,14 +1,10 @@
 // Which key makes one recipe another.
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "lockstep/recipe/canonical.h"
 
 namespace lockstep::recipe {
-namespace {
 
-// "run.seed", "9" for every line of a canonical text.
 std::vector<std::pair<std::string, std::string>> keys_of(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> keys;
   std::string table;
@@ -25,8 +21,6 @@ std::vector<std::pair<std::string, std::string>> keys_of(const std::string& text
   }
   return keys;
 }
-
-}  // namespace
 
 std::string first_difference(const std::string& here, const std::string& there) {
   const auto mine = keys_of(here), theirs = keys_of(there);

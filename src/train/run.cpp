@@ -69,6 +69,9 @@ RunResult run(const RunOptions& options, comm::Group& group) {
   } catch (const Error& error) {
     group.abort(error);  // the others hear why
     throw;
+  } catch (const std::exception& error) {
+    group.abort({Code::kBug, error.what()});
+    throw;
   }
 }
 

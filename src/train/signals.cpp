@@ -20,6 +20,11 @@ void catch_stop_signals() {
   action.sa_handler = on_signal;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
+  // Whoever started this process may have held them back until now.
+  sigset_t caught;
+  sigemptyset(&caught);
+  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&caught, signal);
+  sigprocmask(SIG_UNBLOCK, &caught, nullptr);
 }
 
 bool stop_requested() {

@@ -3,35 +3,12 @@ launchers' variables, secrets and their mistakes."""
 
 import os
 import signal
-import subprocess
-import time
 
-from support import PROGRAM, SOURCE, Cli, main
-
-STEPS = 40
-TRAIN = ["train", os.path.join(SOURCE, "recipes/golden/toy-gan.toml"), "--quiet", "--set", f"run.steps={STEPS}",
-         "--set", "checkpoint.every=10", "--set", "generator.hidden=16", "--set", "discriminator.hidden=16"]
+from support import main
+from toy import TRAIN, Toy
 
 
-class Ranks(Cli):
-    def start(self, *arguments, **environment):
-        process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **environment})
-        self.addCleanup(process.kill)
-        return process
-
-    def alone(self):
-        self.ok(*TRAIN, "--run", "alone")
-        return self.evidence("alone")
-
-    def wait_for_step(self, step):
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            if os.path.exists(self.path("run/ledger.jsonl")) and self.read("run/ledger.jsonl").count(b"\n") > step:
-                return
-            time.sleep(0.005)
-        self.fail("no step in time")
-
+class Ranks(Toy):
     def ranks_of(self, process, count):
         """Process ids, by rank."""
         with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:

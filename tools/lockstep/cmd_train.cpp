@@ -17,7 +17,7 @@ struct Options {
   std::string recipe;
   std::vector<std::string> set;
   std::string run;
-  int threads = 0, ranks = 1;
+  int threads = 0, ranks = 1, max_restarts = 0;
   bool dry_run = false, quiet = false, json = false;
 };
 
@@ -63,13 +63,13 @@ Code run(const Options& options) {
     return Code::kOk;
   }
   log::set_quiet(options.quiet);
-  if (options.ranks == 1) return run_rank(options, recipe);
+  if (options.ranks == 1 && options.max_restarts == 0) return run_rank(options, recipe);
   if (options.ranks > recipe.batch.lanes)
     throw Error(Code::kUsage,
                 "--ranks " + std::to_string(options.ranks) + ": the recipe has " +
                     std::to_string(recipe.batch.lanes) + " lanes",
                 "a rank holds at least one; use fewer ranks");
-  return launch(options.ranks, process_environment());
+  return launch({options.ranks, options.max_restarts}, process_environment());
 }
 
 }  // namespace
@@ -85,6 +85,10 @@ Run add_train(CLI::App& app) {
   app.add_option("--ranks", options->ranks,
                  "start this many processes here, at most one a lane; never changes a bit")
       ->check(CLI::Range(1, 4096));
+  app.add_option("--max-restarts", options->max_restarts,
+                 "when ranks are killed or the network fails: go on from the last checkpoint with "
+                 "the ranks that remain, at most this many times")
+      ->check(CLI::Range(0, 1000000));
   add_threads(app, options->threads);
   app.add_flag("--dry-run", options->dry_run,
                "print the resolved recipe, its id, size and cost, and train nothing");

@@ -5,14 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
+#include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
 #include "lockstep/hash/hmac.h"
 #include "ranks.h"
 
@@ -28,14 +31,14 @@ constexpr const char* kHost = "127.0.0.1";
   throw Error(Code::kEnvironment, what + ": " + std::generic_category().message(error));
 }
 
-// This process's arguments without --ranks.
+// This process's arguments without those that are for the launcher.
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> kept;
   for (std::string argument; std::getline(file, argument, '\0');) {
-    if (argument == "--ranks") {
+    if (argument == "--ranks" || argument == "--max-restarts") {
       std::getline(file, argument, '\0');  // its number
-    } else if (!argument.starts_with("--ranks=")) {
+    } else if (!argument.starts_with("--ranks=") && !argument.starts_with("--max-restarts=")) {
       kept.push_back(argument);
     }
   }
@@ -60,29 +63,68 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-class Ranks {
+// SIGCHLD, SIGTERM and SIGINT, held back from the launcher's first moment to its last and taken one
+// by one. A rank starts with them held back, too, until it can stop in good order.
+class Signals {
  public:
-  Ranks(int count, int secret, const comm::Listening& listening) {
+  Signals() {
     sigemptyset(&awaited_);
     for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&awaited_, signal);
-    sigprocmask(SIG_BLOCK, &awaited_, &outer_);
-    for (int rank = 0; rank < count; ++rank) start(rank, count, secret, listening);
+    sigprocmask(SIG_BLOCK, &awaited_, nullptr);
   }
-
-  Code wait() {
-    while (running_ > 0) {
-      const int signal = sigwaitinfo(&awaited_, nullptr);
-      if (signal == SIGTERM || signal == SIGINT) {
-        for (const pid_t pid : pids_) {
-          if (pid > 0) ::kill(pid, SIGTERM);
-        }
-      }
-      reap();
-    }
-    return first_;
+  // The next one, or 0 if none comes in `seconds`.
+  int next(double seconds) {
+    const auto whole = static_cast<time_t>(seconds);
+    const timespec wait{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
+    const int signal = sigtimedwait(&awaited_, nullptr, &wait);
+    if (signal == SIGTERM || signal == SIGINT) stop_ = true;
+    return std::max(signal, 0);
   }
+  bool stop_requested() const { return stop_; }
 
  private:
+  sigset_t awaited_{};
+  bool stop_ = false;
+};
+
+// One attempt: all ranks from their start to their end.
+class Ranks {
+ public:
+  explicit Ranks(int count) {
+    const int secret = make_secret();
+    const comm::Listening listening = comm::listen_on(kHost, 0);
+    for (int rank = 0; rank < count; ++rank) start(rank, count, secret, listening);
+    ::close(secret);
+    ::close(listening.socket);
+  }
+
+  // grace: seconds that the others get once one has failed; who is left then is killed.
+  void wait(Signals& signals, double grace) {
+    double until = kForever;  // on the clock of monotonic_seconds
+    while (running_ > 0) {
+      const bool failed = first_ != Code::kOk && first_ != Code::kPreempted;
+      if (failed && !ending_) {
+        ending_ = true;
+        until = monotonic_seconds() + grace;
+      }
+      if (monotonic_seconds() >= until) {
+        until = kForever;
+        kill_those_left(grace);
+      }
+      const int signal = signals.next(std::clamp(until - monotonic_seconds(), 0.01, 3600.0));
+      if (signal == SIGTERM || signal == SIGINT) send(SIGTERM);
+      reap();
+    }
+  }
+
+  Code code() const { return first_; }  // of the rank that failed first, or kOk
+  // Ranks that died; if none did by itself, those that did not end when the others did.
+  int lost() const { return died_ > 0 ? died_ : hung_; }
+  const std::string& cause() const { return cause_; }
+
+ private:
+  static constexpr double kForever = 1e18;
+
   void start(int rank, int count, int secret, const comm::Listening& listening) {
     std::vector<std::string> arguments = own_arguments();
     std::vector<std::string> variables;
@@ -108,8 +150,7 @@ class Ranks {
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     // A group of its own: the terminal's Ctrl-C comes here alone, and is passed on once.
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setsigmask(&attributes, &outer_);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     pid_t pid = 0;
     const int error = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes,
                                   pointers(arguments).data(), pointers(variables).data());
@@ -120,16 +161,39 @@ class Ranks {
     ++running_;
   }
 
+  void send(int signal) const {
+    for (const pid_t pid : pids_) {
+      if (pid > 0) ::kill(pid, signal);
+    }
+  }
+
+  void kill_those_left(double grace) {
+    for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
+      if (pids_[rank] == 0) continue;
+      ++hung_;
+      note("rank " + std::to_string(rank) + " did not end within " + fixed(grace, 1) +
+           " s of the first that failed and was killed");
+      ::kill(pids_[rank], SIGKILL);
+    }
+  }
+
+  void note(const std::string& what) {
+    cause_ += (cause_.empty() ? "" : ", ") + what;
+    log::warn(what);
+  }
+
   void reap() {
-    for (int rank = 0; rank < static_cast<int>(pids_.size()); ++rank) {
+    for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
       int status = 0;
-      pid_t& pid = pids_[static_cast<std::size_t>(rank)];
+      pid_t& pid = pids_[rank];
       if (pid == 0 || ::waitpid(pid, &status, WNOHANG) != pid) continue;
       pid = 0;
       --running_;
-      if (WIFSIGNALED(status))
-        log::warn("rank " + std::to_string(rank) + " was killed by signal " +
-                  std::to_string(WTERMSIG(status)));
+      if (WIFSIGNALED(status) && hung_ == 0) {
+        ++died_;
+        note("rank " + std::to_string(rank) + " was killed by signal " +
+             std::to_string(WTERMSIG(status)));
+      }
       const Code code = WIFEXITED(status) ? static_cast<Code>(WEXITSTATUS(status)) : Code::kNetwork;
       // Who tells of another rank's failure (kNetwork) is not its cause.
       if (first_ == Code::kOk || (first_ == Code::kNetwork && code != Code::kOk)) first_ = code;
@@ -137,24 +201,38 @@ class Ranks {
   }
 
   std::vector<pid_t> pids_;  // 0: has ended
-  int running_ = 0;
+  int running_ = 0, died_ = 0, hung_ = 0;
+  bool ending_ = false;
   Code first_ = Code::kOk;
-  sigset_t awaited_{}, outer_{};
+  std::string cause_;
 };
 
 }  // namespace
 
-Code launch(int ranks, const comm::Environment& environment) {
+Code launch(const Launch& how, const comm::Environment& environment) {
   const comm::Identity identity = comm::discover(environment);
   if (identity.world > 1)
-    throw Error(Code::kUsage, "--ranks starts ranks itself, but this is " + identity.sentence,
-                "leave --ranks to the launcher, or unset its variables");
-  const int secret = make_secret();
-  const comm::Listening listening = comm::listen_on(kHost, 0);
-  Ranks all(ranks, secret, listening);
-  ::close(secret);
-  ::close(listening.socket);
-  return all.wait();
+    throw Error(
+        Code::kUsage,
+        "--ranks and --max-restarts start ranks themselves, but this is " + identity.sentence,
+        "leave them to the launcher, or unset its variables");
+  Signals signals;
+  int ranks = how.ranks;
+  for (int restarts = 0;; ++restarts) {
+    Ranks attempt(ranks);
+    attempt.wait(signals, deadline(environment) / 2);
+    while (signals.next(0) != 0) {  // those that came last
+    }
+    // Another cause (recipe, data, disk, divergence, bits) would be there again.
+    if (attempt.code() != Code::kNetwork || restarts == how.max_restarts ||
+        signals.stop_requested())
+      return attempt.code();
+    ranks = std::max(1, ranks - attempt.lost());
+    log::warn("restart " + std::to_string(restarts + 1) + " of " +
+              std::to_string(how.max_restarts) + ", with " + std::to_string(ranks) +
+              (ranks == 1 ? " rank" : " ranks") + " from the last checkpoint: " +
+              (attempt.cause().empty() ? "the network failed" : attempt.cause()));
+  }
 }
 
 }  // namespace lockstep::cli

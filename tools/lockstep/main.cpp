@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "lockstep/numerics/isa.h"
+#include "torchrun.h"
 
 namespace lockstep::cli {
 namespace {
@@ -50,8 +51,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    std::cerr << "lockstep: " << error.what() << " (lockstep --help shows how)\n";
-    return static_cast<int>(Code::kUsage);
+    throw Error(Code::kUsage, error.what(), "lockstep --help shows how");
   }
   const char* isa = std::getenv("LOCKSTEP_ISA");
   numerics::select_isa(isa ? std::optional<std::string_view>(isa) : std::nullopt);
@@ -82,19 +82,22 @@ comm::Environment process_environment() {
 }  // namespace lockstep::cli
 
 int main(int argc, char** argv) {
+  using lockstep::Code;
   lockstep::cli::keep_freed_memory();
+  const auto failed = [](Code code, const std::string& line) {
+    std::cerr << "lockstep: " << line << "\n";
+    lockstep::cli::tell_torchrun("lockstep: " + line, lockstep::cli::process_environment());
+    return static_cast<int>(code);
+  };
   try {
     return lockstep::cli::run(argc, argv);
   } catch (const lockstep::Error& error) {
-    // One write: ranks share this stream, and their lines must not run into each other.
-    std::cerr << "lockstep: " + std::string(error.what()) + "\n";
-    return static_cast<int>(error.code());
+    return failed(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    std::cerr << "lockstep: out of memory (lower batch.samples_per_lane or the model's size)\n";
-    return static_cast<int>(lockstep::Code::kEnvironment);
+    return failed(Code::kEnvironment,
+                  "out of memory (lower batch.samples_per_lane or the model's size)");
   } catch (const std::exception& error) {
-    std::cerr << "lockstep: unexpected: " << error.what()
-              << " (this is a bug in lockstep, please report it)\n";
-    return static_cast<int>(lockstep::Code::kBug);
+    return failed(Code::kBug, std::string("unexpected: ") + error.what() +
+                                  " (this is a bug in lockstep, please report it)");
   }
 }

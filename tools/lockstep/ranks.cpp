@@ -52,14 +52,17 @@ std::string fact(const fingerprint::Fingerprint& facts, const std::string& name)
   return {};
 }
 
+// Key by key, so that a difference names the key.
 std::vector<comm::Credential> credentials(const recipe::Recipe& recipe) {
   std::vector<comm::Credential> list = {
-      {"recipe", recipe::id(recipe).hex(), false},
       {"semantics", std::to_string(recipe::kSemantics), false},
       {"numeric self-test", fingerprint::self_test().hex(), false}};
+  for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(recipe)))
+    list.push_back({key, value, false});
+  list.push_back({"run.steps", std::to_string(recipe.run.steps), false});
   // In portable numerics a different machine is no error; it is worth knowing.
   const fingerprint::Fingerprint facts = fingerprint::take();
-  for (const char* name : {"cpu", "glibc", "libtorch"})
+  for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
     list.push_back({name, fact(facts, name), true});
   return list;
 }
@@ -69,7 +72,24 @@ int inherited(const comm::Environment& environment, const char* name) {
   return text ? static_cast<int>(parse_int(*text).value_or(-1)) : -1;
 }
 
+std::string transport(const comm::Environment& environment) {
+  const std::string name = environment("LOCKSTEP_TRANSPORT").value_or("gloo");
+  if (name != "gloo" && name != "nccl")
+    throw Error(Code::kUsage, "LOCKSTEP_TRANSPORT=" + name + ": there are gloo and nccl");
+  return name;
+}
+
 }  // namespace
+
+double deadline(const comm::Environment& environment) {
+  const auto text = environment("LOCKSTEP_DEADLINE");
+  if (!text) return comm::Options().deadline;
+  const auto seconds = parse_int(*text);
+  if (!seconds || *seconds < 1 || *seconds > 86400)
+    throw Error(Code::kUsage,
+                "LOCKSTEP_DEADLINE=" + *text + " is not a whole number of seconds from 1 to 86400");
+  return static_cast<double>(*seconds);
+}
 
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
                                   const comm::Environment& environment) {
@@ -86,6 +106,9 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     options.random = hash::random_bytes;
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
     options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
+    options.deadline = deadline(environment);
+    options.transport = transport(environment);
+    options.credentials.push_back({"transport", options.transport, false});
   }
   return comm::connect(identity, options);
 }

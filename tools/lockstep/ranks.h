@@ -10,10 +10,20 @@
 
 namespace lockstep::cli {
 
+struct Launch {
+  int ranks;
+  int max_restarts;
+};
+
 // Starts this very command as `ranks` processes with a secret of their own, waits for them, passes
-// SIGTERM and SIGINT on. Returns the code of the rank that failed first, or kOk. A rank that a
-// signal killed counts as kNetwork.
-Code launch(int ranks, const comm::Environment& environment);
+// SIGTERM and SIGINT on. Where signals killed ranks or the network failed, it starts the ranks that
+// remain again, at most max_restarts times. Returns the last attempt's code: that of the rank that
+// failed first, or kOk. A rank that a signal killed counts as kNetwork.
+Code launch(const Launch& how, const comm::Environment& environment);
+
+// Seconds after which a rank that does not answer is given up: LOCKSTEP_DEADLINE, or 60. Throws
+// Error(kUsage).
+double deadline(const comm::Environment& environment);
 
 // This process's group: of one rank, unless a launcher's variables say otherwise. With several,
 // LOCKSTEP_SECRET_FILE names the file with the run's secret (32 to 4096 bytes, the same on all

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lockstep/hash/sha256.h"
 #include "lockstep/recipe/recipe.h"
@@ -13,6 +15,9 @@ namespace lockstep::recipe {
 
 std::string canonical(const Recipe& recipe);
 std::string canonical_bits(const Recipe& recipe);  // only the fields that change bits
+
+// Every line of a canonical text as ("run.seed", "9"), in order.
+std::vector<std::pair<std::string, std::string>> keys_of(const std::string& text);
 
 // "run.seed is 9, there 1": the first key that differs between two texts of canonical_bits.
 std::string first_difference(const std::string& here, const std::string& there);

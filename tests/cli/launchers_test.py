@@ -1,0 +1,176 @@
+"""Real launchers: torchrun, Open MPI's mpirun and Slurm's srun start ranks on this machine. The same bytes as one
+process, a killed rank is named and ends the job, and what each launcher does beyond that.
+
+usage: launchers_test.py PROGRAM SOURCE CLASS   (by a Python with numpy, for torchrun)
+"""
+
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+from support import PROGRAM, SOURCE, main
+from toy import STEPS, TOY, Toy
+
+sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
+from slurm import Slurm, Unavailable, free_port  # noqa: E402
+
+TORCHRUN = os.path.join(SOURCE, ".deps/torchrun")
+
+
+class Launched:
+    """What holds for every launcher."""
+
+    def train(self, ranks, *arguments, run="run", before=(), launcher=(), **environment):
+        port = environment.pop("LOCKSTEP_PORT", str(free_port()))
+        return self.launch(self.command(ranks, *launcher), *before, PROGRAM, *TOY, "--run", run, *arguments,
+                           LOCKSTEP_SECRET_FILE=self.secret(), **({"LOCKSTEP_PORT": port} if port else {}),
+                           **self.environment, **environment)
+
+    def test_any_number_of_ranks_gives_the_same_bytes_and_says_who_it_is(self):
+        expected = self.alone()
+        for ranks in (2, 4):
+            process = self.train(ranks, run=f"by{ranks}")
+            out, err = process.communicate(timeout=300)
+            self.assertEqual(process.returncode, 0, out + err)
+            self.assertEqual(self.evidence(f"by{ranks}"), expected)
+            for rank in range(ranks):
+                self.assertEqual((out + err).count(f"rank {rank} of {ranks} from {self.name} ({self.rank}, "), 1, err)
+            self.assertEqual(len(re.findall(rf"by{ranks}: {STEPS} steps, ledger", out + err)), 1)
+
+    def test_a_killed_rank_ends_the_job_and_is_named(self):
+        process = self.train(3, "--set", "run.steps=100000")
+        self.wait_for_step(12)
+        self.kill_rank(self.rank, 1)
+        out, err = process.communicate(timeout=300)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(out + err, r"lockstep: rank [02]: the group was stopped: rank 1 on \S+ was lost")
+        steps = ["--set", f"run.steps={self.lines() // 10 * 10 + 20}"]
+        self.ok(*TOY, "--quiet", *steps, "--run", "run", "--ranks", "2")
+        self.assertEqual(self.evidence("run"), self.alone(*steps))
+
+    def test_an_error_of_one_rank_reaches_all(self):
+        self.ok(*TOY, "--quiet", "--set", "run.steps=1", "--run", "run")
+        process = self.train(2, "--set", "run.seed=5")
+        out, err = process.communicate(timeout=300)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("lockstep: rank 0: run is a run of another recipe: run.seed is 5, there 11", out + err)
+        self.assertRegex(out + err, r"lockstep: rank 1: the group was stopped: rank 0 on \S+: run is a run of another")
+
+
+class Torchrun(Launched, Toy):
+    name, rank = "torchrun", "RANK"
+    # Not from this folder or Python's own: what lies there is not for it.
+    environment = {"PYTHONPATH": TORCHRUN, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+
+    def command(self, ranks, *options):
+        if not any(option.startswith(("--standalone", "--master-port")) for option in options):
+            options = (f"--master-port={free_port()}", *options)
+        # What follows -- is the program's: torchrun would take --run for an option of its own.
+        return [sys.executable, "-m", "torch.distributed.run", "--no-python", f"--nproc-per-node={ranks}",
+                *options, "--"]
+
+    def test_its_summary_shows_our_message(self):
+        self.ok(*TOY, "--quiet", "--set", "run.steps=1", "--run", "run")
+        _, err = self.train(2, "--set", "run.seed=5").communicate(timeout=300)
+        causes = err[err.index("Failures:"):]
+        self.assertRegex(causes,
+                         r"traceback : lockstep: rank 0: run is a run of another recipe: run.seed is 5, there 11")
+        self.assertRegex(causes, r"traceback : lockstep: rank 1: the group was stopped: rank 0 on")
+
+    def test_its_restarts_take_the_run_up(self):
+        steps = ["--set", "run.steps=400", "--set", "checkpoint.every=100"]
+        expected = self.alone(*steps)
+        process = self.train(3, *steps, "--quiet", launcher=["--max-restarts=2"])
+        for victim, at in ((2, 120), (0, 250)):
+            self.wait_for_step(at)
+            before = set(self.rank_processes("RANK").values())
+            self.kill_rank("RANK", victim)
+            self.wait_for_restart(before)
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, out + err)
+        self.assertIn("was lost", err)
+        self.assertEqual(self.evidence("run"), expected)
+
+    def wait_for_restart(self, before):
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            now = self.rank_processes("RANK").values()
+            if len(now) == 3 and not before & set(now):
+                return
+            time.sleep(0.01)
+        self.fail("no restart in time")
+
+    def test_the_agents_store_keeps_its_port(self):
+        for options in (["--standalone"], []):
+            process = self.train(2, "--set", "run.steps=100000", launcher=options, LOCKSTEP_PORT="")
+            self.wait_for_step(2)
+            ranks = self.rank_processes("RANK")
+            variables = self.variables_of(ranks[0])
+            self.assertEqual(variables["TORCHELASTIC_USE_AGENT_STORE"], "True")
+            self.assertIn(process.pid, listeners(int(variables["MASTER_PORT"])))
+            self.assertNotIn(ranks[0], listeners(int(variables["MASTER_PORT"])))
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=120)
+            os.rename(self.path("run"), self.path("run" + str(len(options))))
+
+    def test_without_that_variable_rank_0_would_meet_the_agent(self):
+        process = self.train(2, before=["env", "-u", "TORCHELASTIC_USE_AGENT_STORE"], LOCKSTEP_PORT="",
+                             LOCKSTEP_DEADLINE="5")
+        out, err = process.communicate(timeout=300)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(out + err, rf"the port is in use by process {process.pid} ")
+
+
+def listeners(port):
+    """Process ids that listen on a TCP port of this machine, seen as root or for one's own."""
+    inodes, found = set(), set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table, encoding="ascii") as file:
+            for line in file.read().splitlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and int(words[1].split(":")[1], 16) == port:
+                    inodes.add(f"socket:[{words[9]}]")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                if os.readlink(f"/proc/{pid}/fd/{fd}") in inodes:
+                    found.add(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+class Mpirun(Launched, Toy):
+    name, rank = "Open MPI", "OMPI_COMM_WORLD_RANK"
+    # Loopback only, and root, as in containers.
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                   "OMPI_MCA_oob_tcp_if_include": "lo"}
+
+    def command(self, ranks, *options):
+        return ["mpirun", "--oversubscribe", "-n", str(ranks), *options]
+
+
+class Srun(Launched, Toy):
+    name, rank = "srun", "SLURM_PROCID"
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="lockstep-slurm-")
+        cls.addClassCleanup(folder.cleanup)
+        try:
+            cls.slurm = Slurm(folder.name)
+        except Unavailable as why:
+            raise unittest.SkipTest(f"NOT PROVED: ranks under srun: {why}") from why
+        cls.addClassCleanup(cls.slurm.stop)
+        cls.environment = {"SLURM_CONF": cls.slurm.path("slurm.conf")}
+
+    def command(self, ranks, *options):
+        return ["srun", "-n", str(ranks), "--overcommit", *options]
+
+
+if __name__ == "__main__":
+    main()
