@@ -85,7 +85,8 @@ int main(int argc, char** argv) {
   using lockstep::Code;
   lockstep::cli::keep_freed_memory();
   const auto failed = [](Code code, const std::string& line) {
-    std::cerr << "lockstep: " << line << "\n";
+    // One write: ranks share this stream, and their lines must not run into each other.
+    std::cerr << "lockstep: " + line + "\n";
     lockstep::cli::tell_torchrun("lockstep: " + line, lockstep::cli::process_environment());
     return static_cast<int>(code);
   };
