@@ -44,6 +44,26 @@ Hello read_hello(ByteView payload) {
   return hello;
 }
 
+void put_credentials(Bytes& out, const std::vector<Credential>& credentials) {
+  put_u32_le(out, static_cast<std::uint32_t>(credentials.size()));
+  for (const Credential& credential : credentials) {
+    put_text(out, credential.name);
+    put_text(out, credential.value);
+    put_u32_le(out, credential.report_only);
+  }
+}
+
+std::vector<Credential> read_credentials(Cursor& cursor) {
+  std::vector<Credential> credentials;
+  for (std::uint32_t left = cursor.u32(); left > 0; --left) {
+    Credential& credential = credentials.emplace_back();
+    credential.name = cursor.text(kMostName);
+    credential.value = cursor.text(kMostText);
+    credential.report_only = cursor.u32() != 0;
+  }
+  return credentials;
+}
+
 Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,
           std::uint64_t rank, std::uint64_t world) {
   Bytes message;

@@ -22,6 +22,7 @@ inline constexpr char kPing = '.', kExchange = 'x', kAbort = 'a', kStopped = 's'
 
 inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kMostHello = 8 + 4 + 8 + 8 + kNonceBytes;
+inline constexpr std::size_t kMostName = 256;        // of a host, of a credential
 inline constexpr std::size_t kMostText = 16 * 1024;  // a reason, a credential's value
 inline constexpr std::size_t kMostJoin = 64 * 1024;
 inline constexpr std::size_t kMostBlob = 1024 * 1024;  // of one rank, in an exchange
@@ -49,6 +50,9 @@ struct Hello {
 };
 Bytes to_bytes(const Hello& hello);
 Hello read_hello(ByteView payload);  // throws Error(kNetwork) if it is none of ours
+
+void put_credentials(Bytes& out, const std::vector<Credential>& credentials);
+std::vector<Credential> read_credentials(Cursor& cursor);
 
 // The proof of one side (`role`) of one connection, over both nonces and who is meant.
 Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,

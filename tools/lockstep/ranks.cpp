@@ -69,6 +69,16 @@ int inherited(const comm::Environment& environment, const char* name) {
   return text ? static_cast<int>(parse_int(*text).value_or(-1)) : -1;
 }
 
+std::optional<double> deadline(const comm::Environment& environment) {
+  const auto text = environment("LOCKSTEP_DEADLINE");
+  if (!text) return std::nullopt;
+  const auto seconds = parse_double(*text);
+  if (!seconds || !(*seconds >= 1 && *seconds <= 86400))
+    throw Error(Code::kUsage, "LOCKSTEP_DEADLINE=" + *text + " is no number of seconds",
+                "1 to 86400");
+  return seconds;
+}
+
 }  // namespace
 
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
@@ -86,6 +96,7 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     options.random = hash::random_bytes;
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
     options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
+    options.deadline = deadline(environment).value_or(options.deadline);
   }
   return comm::connect(identity, options);
 }
