@@ -96,7 +96,7 @@ void ConnectedGroup::prove(const Options& options, const Nonce& session) {
   const std::size_t world = control_->world();
   const double until = monotonic_seconds() + deadline_;
   const auto proof_of = [&](std::size_t from, std::size_t to, const Nonce& nonce) {
-    return proof(options, "pair", session, nonce, from, to);
+    return proof(options, "transport", session, nonce, from, to);
   };
   std::vector<Nonce> asked(world), questions(world);
   std::vector<Mac> answers(world), proofs(world);

@@ -95,6 +95,7 @@ std::vector<Socket> pair_up(Rank rank, const Options& options, const Nonce& sess
   std::vector<Socket> sockets;
   for (Pairs::Link& link : pairs->meet(control, addresses)) {
     if (!link.problem.empty()) give_up(link.problem);
+    if (link.socket) lose_after(link.socket, options.deadline / 2);
     sockets.push_back(std::move(link.socket));
   }
   control.exchange({});

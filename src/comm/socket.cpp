@@ -217,6 +217,11 @@ Socket dial(const std::string& host, int port, const Wait& wait, Patience patien
   }
 }
 
+void lose_after(const Socket& socket, double seconds) {
+  const auto milliseconds = static_cast<unsigned>(seconds * 1000);
+  setsockopt(socket.fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+}
+
 Socket accept_from(const Socket& listener) {
   pollfd wait{listener.fd(), POLLIN, 0};  // it may be a launcher's, and block
   if (poll(&wait, 1, 0) <= 0) return Socket();

@@ -44,6 +44,10 @@ enum class Patience { kNobodyYet, kNow };
 Socket listen_at(const std::string& host, int port, const std::string& interface);
 Socket dial(const std::string& host, int port, const Wait& wait, Patience patience);
 
+// An error of the connection when bytes go unacknowledged for that long: the one that is cut fails,
+// before those who wait for its ranks run into their deadlines.
+void lose_after(const Socket& socket, double seconds);
+
 Socket accept_from(const Socket& listener);  // without waiting; none is there: closed
 
 std::string own_host_name();
