@@ -1,6 +1,7 @@
 #include "pairs.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "door.h"
 #include "lockstep/core/clock.h"
@@ -10,8 +11,9 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr double kAsks = 0.1;   // seconds between two looks whether to stop
-constexpr double kCallers = 2;  // seconds longer than its caller a rank waits: who calls knows more
+constexpr double kAsks = 0.1;  // seconds between two looks whether to stop
+// Of the deadline: who calls knows best why it failed, so it says so first; then who is called.
+constexpr double kCallers = 0.75, kCalled = 0.85;
 
 }  // namespace
 
@@ -31,7 +33,7 @@ std::string Pairs::meeting(std::size_t host) const {
          std::string(reinterpret_cast<const char*>(session_.data()), session_.size());
 }
 
-Pairs::Link Pairs::call(std::size_t r, Control& control, const std::string& address,
+Pairs::Link Pairs::call(std::size_t r, const Control& control, const std::string& address,
                         const Wait& wait) {
   const std::size_t colon = address.rfind(':');
   const auto port = parse_int(address.substr(std::min(colon, address.size() - 1) + 1));
@@ -53,21 +55,25 @@ Pairs::Link Pairs::call(std::size_t r, Control& control, const std::string& addr
 
 std::vector<Pairs::Link> Pairs::meet(Control& control, const std::vector<std::string>& addresses) {
   const std::size_t world = control.world();
-  const double started = monotonic_seconds(), until = started + options_.deadline;
+  const double started = monotonic_seconds(), deadline = options_.deadline;
   const auto stopped = [&] { return control.reason().has_value(); };
   std::vector<Link> links(world);
-  for (std::size_t r = 0; r < rank_; ++r)
-    links[r] = call(r, control, addresses[r], {until, stopped});
   const std::string here = address();
+  std::vector<std::jthread> calls;  // joined when this returns: a slow pair keeps no other waiting
+  for (std::size_t r = 0; r < rank_; ++r)
+    calls.emplace_back([&, r] {
+      links[r] = call(r, control, addresses[r], {started + kCallers * deadline, stopped});
+    });
   Door door(std::move(listener_), options_, world, meeting(rank_), control.name(rank_));
   std::size_t missing = world - rank_ - 1;
-  while (missing > 0 && monotonic_seconds() < until + kCallers && !stopped())
+  while (missing > 0 && monotonic_seconds() < started + kCalled * deadline && !stopped())
     for (Proved& visitor : door.serve(monotonic_seconds() + kAsks)) {
       const std::uint64_t r = visitor.hello.rank;
       if (r <= rank_ || r >= world || links[r].socket) continue;
       links[r].socket = std::move(visitor.peer.socket);
       --missing;
     }
+  calls.clear();
   for (std::size_t r = rank_ + 1; r < world; ++r)
     if (!links[r].socket)
       links[r].problem = control.name(r) + " did not come to " + control.name(rank_) + " at " +
@@ -76,25 +82,32 @@ std::vector<Pairs::Link> Pairs::meet(Control& control, const std::vector<std::st
   return links;
 }
 
+Pairs meeting_of(Rank rank, const Options& options, const Nonce& session,
+                 const std::string& own_address, Control& control) {
+  try {
+    return {rank, options, session, own_address};
+  } catch (const Error& error) {
+    control.abort(error.what());
+    control.throw_reason();
+  }
+}
+
+std::vector<std::string> exchange_text(Control& control, const std::string& mine) {
+  std::vector<std::string> all;
+  for (const Bytes& of_rank : control.exchange(as_bytes(mine)))
+    all.emplace_back(reinterpret_cast<const char*>(of_rank.data()), of_rank.size());
+  return all;
+}
+
 std::vector<Socket> pair_up(Rank rank, const Options& options, const Nonce& session,
                             const std::string& own_address, Control& control) {
-  const auto give_up = [&](const std::string& problem) {
-    control.abort(problem);
-    control.throw_reason();
-  };
-  std::optional<Pairs> pairs;
-  try {
-    pairs.emplace(rank, options, session, own_address);
-  } catch (const Error& error) {
-    give_up(error.what());
-  }
-  const std::string here = pairs->address();
-  std::vector<std::string> addresses;
-  for (const Bytes& of_rank : control.exchange(as_bytes(here)))
-    addresses.emplace_back(reinterpret_cast<const char*>(of_rank.data()), of_rank.size());
+  Pairs pairs = meeting_of(rank, options, session, own_address, control);
   std::vector<Socket> sockets;
-  for (Pairs::Link& link : pairs->meet(control, addresses)) {
-    if (!link.problem.empty()) give_up(link.problem);
+  for (Pairs::Link& link : pairs.meet(control, exchange_text(control, pairs.address()))) {
+    if (!link.problem.empty()) {
+      control.abort(link.problem);
+      control.throw_reason();
+    }
     if (link.socket) lose_after(link.socket, options.deadline / 2);
     sockets.push_back(std::move(link.socket));
   }

@@ -26,7 +26,7 @@ class Pairs {
   std::vector<Link> meet(Control& control, const std::vector<std::string>& addresses);
 
  private:
-  Link call(std::size_t r, Control& control, const std::string& address, const Wait& wait);
+  Link call(std::size_t r, const Control& control, const std::string& address, const Wait& wait);
   std::string meeting(std::size_t host) const;  // of the visitors of rank `host`
 
   const std::size_t rank_;
@@ -34,6 +34,12 @@ class Pairs {
   const Nonce session_;
   Socket listener_;
 };
+
+// Pairs that listens; if it cannot, the group is stopped and told why.
+Pairs meeting_of(Rank rank, const Options& options, const Nonce& session,
+                 const std::string& own_address, Control& control);
+// What every rank said, by rank. Collective.
+std::vector<std::string> exchange_text(Control& control, const std::string& mine);
 
 // The sockets of such a meeting, by rank, when all ranks have theirs. Collective. The first pair
 // that cannot talk stops the group.

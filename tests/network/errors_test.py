@@ -102,7 +102,8 @@ class Strangers(Cluster):
         """The port where it listens, beside rank 0's own, while the ranks meet."""
         until = time.monotonic() + 30
         while time.monotonic() < until:
-            ports = {int(line.split()[3].rsplit(":", 1)[1]) for line in host.run("ss", "-Htln").splitlines()} - {PORT}
+            places = [line.split()[3].split(":") for line in host.run("ss", "-Htln4").splitlines()]
+            ports = {int(port) for at, port in places if at == host.address} - {PORT}
             if ports:
                 return ports.pop()
         self.fail("no port for data")

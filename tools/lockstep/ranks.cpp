@@ -52,9 +52,9 @@ std::string fact(const fingerprint::Fingerprint& facts, const std::string& name)
   return {};
 }
 
-std::vector<comm::Credential> credentials(const recipe::Recipe& recipe) {
+std::vector<comm::Credential> credentials(const recipe::Recipe* recipe) {
   std::vector<comm::Credential> list = {
-      {"recipe", recipe::id(recipe).hex(), false},
+      {"recipe", recipe ? recipe::id(*recipe).hex() : "none", false},
       {"semantics", std::to_string(recipe::kSemantics), false},
       {"numeric self-test", fingerprint::self_test().hex(), false}};
   // In portable numerics a different machine is no error; it is worth knowing.
@@ -87,7 +87,14 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no rank outlives the command that started it
     if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
   }
+  return comm::connect(identity, meeting_options(identity, &recipe, environment));
+}
+
+comm::Options meeting_options(const comm::Identity& identity, const recipe::Recipe* recipe,
+                              const comm::Environment& environment) {
   comm::Options options;
+  options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
+  options.deadline = deadline(environment).value_or(options.deadline);
   if (identity.world > 1) {
     options.credentials = credentials(recipe);
     options.mac = [secret = read_secret(environment)](ByteView message) {
@@ -95,10 +102,8 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     };
     options.random = hash::random_bytes;
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
-    options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
-    options.deadline = deadline(environment).value_or(options.deadline);
   }
-  return comm::connect(identity, options);
+  return options;
 }
 
 }  // namespace lockstep::cli
