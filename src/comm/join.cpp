@@ -6,9 +6,7 @@ namespace lockstep::comm {
 namespace {
 
 Bytes join_message(const Options& options) {
-  Bytes out;
-  put_text(out, own_host_name().substr(0, kMostName));
-  put_credentials(out, options.credentials);
+  const Bytes out = to_bytes(Join{own_host_name().substr(0, kMostName), options.credentials});
   LOCKSTEP_ASSERT(out.size() <= kMostJoin, "the credentials are too long");
   return out;
 }

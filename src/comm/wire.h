@@ -38,6 +38,7 @@ class Cursor {
   std::uint64_t u64() { return get_u64_le(bytes(8)); }
   std::string text(std::size_t most);  // as put_text wrote it
   bool done() const { return rest_.empty(); }
+  void end() const;  // throws Error(kNetwork) if there is more
 
  private:
   ByteView rest_;
@@ -51,8 +52,13 @@ struct Hello {
 Bytes to_bytes(const Hello& hello);
 Hello read_hello(ByteView payload);  // throws Error(kNetwork) if it is none of ours
 
-void put_credentials(Bytes& out, const std::vector<Credential>& credentials);
-std::vector<Credential> read_credentials(Cursor& cursor);
+// What a rank that has proved itself says: its host's name and credentials.
+struct Join {
+  std::string host;
+  std::vector<Credential> credentials;
+};
+Bytes to_bytes(const Join& join);
+Join read_join(ByteView payload);  // throws Error(kNetwork)
 
 // The proof of one side (`role`) of one connection, over both nonces and who is meant.
 Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,
