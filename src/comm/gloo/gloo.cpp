@@ -1,4 +1,5 @@
 // The plug-in for Gloo: unbound buffers over TCP, and none of its algorithms.
+#include <gloo/common/memory.h>  // ours where the package lacks it
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
