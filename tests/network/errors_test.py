@@ -75,10 +75,10 @@ class Firewalls(Cluster):
 
     def test_between_two_others(self):
         network = self.network(3)
-        for how, words, within in (("drop", "no answer", 25), ("reject", "a firewall rejects it", 6)):
+        for how, words, deadline, within in (("drop", "no answer", 8, 25), ("reject", "a firewall rejects it", 40, 20)):
             with self.subTest(how):
                 network[1].firewall(f"ip saddr {networks.address(2)} tcp flags & (syn | ack) == syn {how}")
-                for process in self.start_all(network, 3, deadline=8):
+                for process in self.start_all(network, 3, deadline=deadline):
                     self.say(process, 6, within, "rank 2 on host2: it cannot reach rank 1 on host1: 10.77.0.2:", words,
                              "firewall")
 
