@@ -61,13 +61,13 @@ class Pairs(Cluster):
 
     def test_that_cannot_talk_are_named_all_of_them(self):
         network = self.network(4)
-        network[1].firewall(f"ip saddr {networks.address(2)} tcp flags & (syn | ack) == syn drop")
-        network[0].firewall(f"ip saddr {networks.address(3)} tcp dport != {PORT} tcp flags & (syn | ack) == syn reject")
+        network[0].firewall(f"ip saddr {networks.address(2)} tcp dport != {PORT} tcp flags & (syn | ack) == syn drop")
+        network[1].firewall(f"ip saddr {networks.address(3)} tcp flags & (syn | ack) == syn reject")
         checks = self.doctors(network, 4, 6, deadline=6)
         failed = {name for name, check in checks.items() if not check["ok"]}
-        self.assertEqual(failed, {"2 - 1", "3 - 0"})
-        self.assertRegex(checks["2 - 1"]["detail"], "rank 2 on host2 and rank 1 on host1: .*10.77.0.2:.*no answer.*firewall")
-        self.assertRegex(checks["3 - 0"]["detail"], "rank 3 on host3 and rank 0 on host0: .*10.77.0.1:.*firewall rejects")
+        self.assertEqual(failed, {"2 - 0", "3 - 1"})
+        self.assertRegex(checks["2 - 0"]["detail"], "rank 2 on host2 and rank 0 on host0: .*10.77.0.1:.*no answer.*firewall")
+        self.assertRegex(checks["3 - 1"]["detail"], "rank 3 on host3 and rank 1 on host1: .*10.77.0.2:.*firewall rejects")
 
     def test_whose_rendezvous_fails(self):
         network = self.network(2)
