@@ -58,8 +58,8 @@ std::unique_ptr<Group> connect(const Identity& identity, const Options& options)
     control->abort(error);
     throw;
   }
-  return std::make_unique<ConnectedGroup>(identity.rank, options, session, std::move(control),
-                                          std::move(transport));
+  return std::make_unique<ConnectedGroup>(identity.rank, options, session, how.address,
+                                          std::move(control), std::move(transport));
 }
 
 }  // namespace lockstep::comm

@@ -8,6 +8,7 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "pairs.h"
 
 namespace lockstep::comm {
 namespace {
@@ -55,7 +56,7 @@ std::string describe(ByteView header) {
 }  // namespace
 
 ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& session,
-                               std::unique_ptr<Control> control,
+                               const std::string& own_address, std::unique_ptr<Control> control,
                                std::unique_ptr<Transport> transport)
     : rank_(static_cast<std::size_t>(rank.value)),
       deadline_(options.deadline),
@@ -63,9 +64,25 @@ ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& s
       transport_(std::move(transport)),
       control_(std::move(control)) {
   control_->on_stop([this] { transport_->interrupt(); });
-  std::vector<std::string> mine = transport_->addresses();
+  std::string problem;
+  if (transport_->takes_sockets()) {
+    const auto sockets = pair_up(rank, options, session, own_address, *control_);
+    std::vector<int> descriptors;
+    for (const Socket& socket : sockets) descriptors.push_back(socket.fd());
+    problem = transport_->take(descriptors);
+  } else {
+    problem = transport_->connect(exchange_addresses());
+  }
+  if (!problem.empty()) {
+    if (control_->reason(kReasonWithin)) control_->throw_reason();
+    give_up(problem);
+  }
+  prove(options, session);
+}
+
+std::vector<std::string> ConnectedGroup::exchange_addresses() {
   Bytes blob;
-  for (const std::string& address : mine) put_text(blob, address);
+  for (const std::string& address : transport_->addresses()) put_text(blob, address);
   std::vector<std::string> theirs;
   for (const Bytes& of_rank : control_->exchange(blob)) {
     Cursor cursor(of_rank);
@@ -73,11 +90,7 @@ ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& s
     for (std::size_t r = 0; r <= rank_; ++r) to_me = cursor.text(kMostText);
     theirs.push_back(to_me);
   }
-  if (const std::string problem = transport_->connect(theirs); !problem.empty()) {
-    if (control_->reason(kReasonWithin)) control_->throw_reason();
-    give_up(problem);
-  }
-  prove(options, session);
+  return theirs;
 }
 
 ConnectedGroup::~ConnectedGroup() {
@@ -92,7 +105,7 @@ void ConnectedGroup::prove(const Options& options, const Nonce& session) {
   const std::size_t world = control_->world();
   const double until = monotonic_seconds() + deadline_;
   const auto proof_of = [&](std::size_t from, std::size_t to, const Nonce& nonce) {
-    return proof(options, "pair", session, nonce, from, to);
+    return proof(options, "transport", session, nonce, from, to);
   };
   std::vector<Nonce> asked(world), questions(world);
   std::vector<Mac> answers(world), proofs(world);

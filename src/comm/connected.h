@@ -12,9 +12,10 @@ namespace lockstep::comm {
 class ConnectedGroup final : public Group {
  public:
   // Proves to every rank over the transport's own connections that this is the rank it says, and
-  // has them prove the same. Collective.
+  // has them prove the same. own_address: under which the others reach this host. Collective.
   ConnectedGroup(Rank rank, const Options& options, const Nonce& session,
-                 std::unique_ptr<Control> control, std::unique_ptr<Transport> transport);
+                 const std::string& own_address, std::unique_ptr<Control> control,
+                 std::unique_ptr<Transport> transport);
   ~ConnectedGroup() override;
 
   Rank rank() const override { return Rank(static_cast<std::int64_t>(rank_)); }
@@ -36,6 +37,7 @@ class ConnectedGroup final : public Group {
             const std::vector<bool>& sends, const std::vector<bool>& receives);
   void move(std::uint64_t number, std::span<const ByteView> to,
             std::span<const MutableByteView> from, double until, const std::string& what);
+  std::vector<std::string> exchange_addresses();
   void prove(const Options& options, const Nonce& session);
   [[noreturn]] void give_up(const std::string& reason);
 

@@ -4,19 +4,13 @@
 
 #include <vector>
 
-#include "socket.h"
-#include "wire.h"
+#include "door.h"
 
 namespace lockstep::comm {
 
-// A proved control connection. On rank 0 one to every rank but itself, elsewhere one to rank 0.
-struct Peer {
-  Socket socket;
-  FrameReader reader;
-};
-
 struct Joined {
-  std::vector<Peer> peers;         // by rank; those without a connection are closed
+  // Control connections by rank: on rank 0 one to every rank but itself, elsewhere one to rank 0.
+  std::vector<Peer> peers;
   std::vector<std::string> hosts;  // names, by rank
   Nonce session;                   // of this rendezvous, the same on all ranks
   std::string own_address;         // under which others reach this host: "10.0.0.7"

@@ -20,40 +20,22 @@
 #include "lockstep/comm/connect.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "port_owner.h"
+#include "resolve.h"
 
 namespace lockstep::comm {
 namespace {
 
 constexpr std::size_t kCompactAt = 64 * 1024;
-constexpr double kOneTry = 5;  // seconds an address has to answer before the next is tried
+constexpr double kNameWithin = 20;  // seconds to find the address to listen on
+constexpr double kOneTry = 5;       // seconds an address has to answer before the next is tried
+constexpr double kSaysAfter = 3;    // seconds of trying in vain, then a line in the log
+constexpr double kAsks = 0.1;       // seconds between two looks whether to stop
 
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  int family() const { return storage.ss_family; }
-};
-
-std::vector<Address> resolve(const std::string& host, int port, std::string& problem) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
-  std::vector<Address> found;
-  if (failed) {
-    problem = gai_strerror(failed);
-    return found;
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
-    Address& address = found.emplace_back();
-    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
-    address.length = entry->ai_addrlen;
-  }
-  return found;
+bool over(const Wait& wait) {
+  return monotonic_seconds() >= wait.until || (wait.stopped && wait.stopped());
 }
 
 std::vector<Address> addresses_of(const std::string& interface, int port) {
@@ -91,39 +73,51 @@ std::string numeric(const sockaddr_storage& storage, socklen_t length, bool with
   return with_port ? std::string(host.data()) + ":" + port.data() : host.data();
 }
 
+// poll(2) of one descriptor. 0: it was not ready in time.
+int wait_for(int fd, short events, const Wait& wait) {
+  pollfd one{fd, events, 0};
+  for (;;) {
+    const double slice =
+        wait.stopped ? std::min(wait.until, monotonic_seconds() + kAsks) : wait.until;
+    const int ready = poll(&one, 1, poll_milliseconds(slice));
+    if (ready > 0) return ready;
+    if (over(wait)) return 0;
+  }
+}
+
 // 0 or errno. The socket does not block afterwards.
-int connect_by(int fd, const Address& address, double until) {
+int connect_by(int fd, const Address& address, const Wait& wait) {
   if (::connect(fd, address.get(), address.length) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
-  pollfd wait{fd, POLLOUT, 0};
-  int ready;
-  do {
-    ready = poll(&wait, 1, poll_milliseconds(until));
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) return ETIMEDOUT;
+  if (wait_for(fd, POLLOUT, wait) == 0) return ETIMEDOUT;
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
   return error;
 }
 
-Error cannot_dial(const std::string& where, int error, const std::string& name_problem, int tries,
-                  double waited) {
-  const std::string after = " (" + std::to_string(tries) + " tries in " + fixed(waited, 1) + " s)";
-  if (!name_problem.empty())
-    return Error(Code::kNetwork, where + ": the name is not resolved: " + name_problem + after,
-                 "check MASTER_ADDR and this host's DNS");
+std::string symptom(int error, const Resolved& name) {
+  if (!name.problem.empty()) return "the name is not resolved: " + name.problem;
   switch (error) {
     case ECONNREFUSED:
-      return Error(Code::kNetwork, where + ": refused, nobody listens there" + after,
-                   "is rank 0 running there? check MASTER_ADDR and MASTER_PORT, see rank 0's log");
+      return "refused, nobody listens there or a firewall rejects it";
     case ETIMEDOUT:
-      return Error(Code::kNetwork, where + ": no answer" + after,
-                   "a firewall drops the packets, or the host is down: open the port between the "
-                   "hosts");
+      return "no answer";
     default:
-      return Error(Code::kNetwork, where + ": " + errno_text(error) + after,
-                   "check MASTER_ADDR and the network interface");
+      return errno_text(error);
+  }
+}
+
+std::string cure(int error, const Resolved& name) {
+  if (!name.problem.empty()) return "check MASTER_ADDR and this host's DNS";
+  switch (error) {
+    case ECONNREFUSED:
+      return "is that rank running there? check MASTER_ADDR, MASTER_PORT and LOCKSTEP_INTERFACE, "
+             "see its log";
+    case ETIMEDOUT:
+      return "a firewall drops the packets, or the host is down: open the ports between the hosts";
+    default:
+      return "check MASTER_ADDR, LOCKSTEP_INTERFACE, the routes and the firewall";
   }
 }
 
@@ -156,15 +150,18 @@ std::string own_host_name() {
 }
 
 Socket listen_at(const std::string& host, int port, const std::string& interface) {
-  std::string problem;
   const std::string where = host + ":" + std::to_string(port);
-  const std::vector<Address> addresses =
-      interface.empty() ? resolve(host, port, problem) : addresses_of(interface, port);
-  if (addresses.empty())
-    throw Error(Code::kNetwork, "rank 0 cannot listen on " + where + ": " + problem,
-                "check MASTER_ADDR");
+  Resolved name;
+  if (interface.empty())
+    name = resolve(host, port, monotonic_seconds() + kNameWithin);
+  else
+    name.addresses = addresses_of(interface, port);
+  if (name.addresses.empty())
+    throw Error(Code::kNetwork,
+                "cannot listen on " + where + ": the name is not resolved: " + name.problem,
+                "check MASTER_ADDR and this host's DNS");
   int error = 0;
-  for (const Address& address : addresses) {
+  for (const Address& address : name.addresses) {
     Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int on = 1;
     setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -176,37 +173,53 @@ Socket listen_at(const std::string& host, int port, const std::string& interface
   if (error == EADDRINUSE) {
     const std::string owner = port_owner(port);
     throw Error(Code::kNetwork,
-                "rank 0 on " + own_host_name() + " cannot listen on " + where +
-                    ": the port is in use" + (owner.empty() ? "" : " by " + owner),
+                own_host_name() + " cannot listen on " + where + ": the port is in use" +
+                    (owner.empty() ? "" : " by " + owner),
                 "end that, or set MASTER_PORT (LOCKSTEP_PORT under torchrun) to a free port");
   }
   if (error == EADDRNOTAVAIL)
-    throw Error(Code::kNetwork,
-                "rank 0 cannot listen on " + where + ": not an address of this host (" +
-                    own_host_name() + ")",
-                "MASTER_ADDR must name the host of rank 0");
-  throw Error(Code::kNetwork, "rank 0 cannot listen on " + where + ": " + errno_text(error));
+    throw Error(
+        Code::kNetwork,
+        "cannot listen on " + where + ": not an address of this host (" + own_host_name() + ")",
+        "MASTER_ADDR must name the host of rank 0");
+  throw Error(Code::kNetwork, "cannot listen on " + where + ": " + errno_text(error));
 }
 
-Socket dial(const std::string& host, int port, double until) {
+Socket dial(const std::string& host, int port, const Wait& wait, Patience patience) {
   const double started = monotonic_seconds();
   const std::string where = host + ":" + std::to_string(port);
+  bool said = false;
   for (int tries = 1;; ++tries) {
-    std::string name_problem;
+    const Resolved name = resolve(host, port, wait.until);
     int error = 0;
-    for (const Address& address : resolve(host, port, name_problem)) {
+    for (const Address& address : name.addresses) {
       Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-      const double answer_by = std::min(until, monotonic_seconds() + kOneTry);
-      error = connect_by(socket.fd(), address, answer_by);
+      error = connect_by(socket.fd(), address,
+                         {std::min(wait.until, monotonic_seconds() + kOneTry), wait.stopped});
       if (error == 0) {
         prepare(socket.fd());
         return socket;
       }
     }
-    const double now = monotonic_seconds();
-    if (now >= until) throw cannot_dial(where, error, name_problem, tries, now - started);
-    poll(nullptr, 0, poll_milliseconds(std::min(until, now + std::min(1.0, 0.02 * tries))));
+    const double now = monotonic_seconds(), pause = std::min(1.0, 0.02 * tries);
+    const std::string what = where + name.text(host) + ": " + symptom(error, name);
+    if (over(wait) || now + pause >= wait.until ||
+        !(error == ETIMEDOUT || patience == Patience::kNobodyYet))
+      throw Error(
+          Code::kNetwork,
+          what + " (" + std::to_string(tries) + " tries in " + fixed(now - started, 1) + " s)",
+          cure(error, name));
+    if (!said && now > started + kSaysAfter) {
+      log::warn("still trying " + what + ", for another " + fixed(wait.until - now, 0) + " s");
+      said = true;
+    }
+    poll(nullptr, 0, poll_milliseconds(now + pause));
   }
+}
+
+void lose_after(const Socket& socket, double seconds) {
+  const auto milliseconds = static_cast<unsigned>(seconds * 1000);
+  setsockopt(socket.fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }
 
 Socket accept_from(const Socket& listener) {
@@ -295,13 +308,11 @@ std::optional<Frame> FrameReader::next(std::size_t most) {
 }
 
 std::optional<Frame> read_frame(const Socket& socket, FrameReader& reader, std::size_t most,
-                                double until) {
+                                const Wait& wait) {
   for (;;) {
     if (auto frame = reader.next(most)) return frame;
-    pollfd wait{socket.fd(), POLLIN, 0};
-    const int ready = poll(&wait, 1, poll_milliseconds(until));
-    if (ready == 0) throw Error(Code::kNetwork, "no answer in time");
-    if (ready > 0 && !reader.fill(socket)) return reader.next(most);
+    if (wait_for(socket.fd(), POLLIN, wait) == 0) throw Error(Code::kNetwork, "no answer in time");
+    if (!reader.fill(socket)) return reader.next(most);
   }
 }
 

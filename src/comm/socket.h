@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,10 +29,24 @@ class Socket {
   int fd_;
 };
 
-// Throw Error(kNetwork) that says what is wrong and what to do. `until` is monotonic_seconds().
-// `interface`, if any, replaces the address that `host` resolves to.
+// How long to wait: until that time (monotonic_seconds()), or until `stopped`, which is asked now
+// and then.
+struct Wait {
+  double until;
+  std::function<bool()> stopped = {};
+};
+
+// Whether a refusal means that nobody listens yet (try again), or that nobody will.
+enum class Patience { kNobodyYet, kNow };
+
+// Throw Error(kNetwork) that says what is wrong and what to do. `interface`, if any, replaces the
+// address that `host` resolves to.
 Socket listen_at(const std::string& host, int port, const std::string& interface);
-Socket dial(const std::string& host, int port, double until);  // tries again until then
+Socket dial(const std::string& host, int port, const Wait& wait, Patience patience);
+
+// An error of the connection when bytes go unacknowledged for that long: the one that is cut fails,
+// before those who wait for its ranks run into their deadlines.
+void lose_after(const Socket& socket, double seconds);
 
 Socket accept_from(const Socket& listener);  // without waiting; none is there: closed
 
@@ -64,8 +79,8 @@ class FrameReader {
   std::size_t used_ = 0;
 };
 
-// Waits for one frame. Nothing if the stream ended; throws Error(kNetwork) at the deadline.
+// Waits for one frame. Nothing if the stream ended; throws Error(kNetwork) when it waited in vain.
 std::optional<Frame> read_frame(const Socket& socket, FrameReader& reader, std::size_t most,
-                                double until);
+                                const Wait& wait);
 
 }  // namespace lockstep::comm

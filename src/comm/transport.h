@@ -6,6 +6,7 @@
 #include <chrono>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/core/bytes.h"
 
@@ -15,10 +16,18 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // What the others must know to connect, one text a rank (empty for this one).
-  virtual std::vector<std::string> addresses() noexcept = 0;
+  // There are two ways to connect. A transport over TCP takes connections that are there already
+  // and whose other ends have proved who they are: sockets[r] leads to rank r (-1 for this one) and
+  // is closed by the caller. Collective.
+  virtual bool takes_sockets() const noexcept { return false; }
+  virtual std::string take(const std::vector<int>& /*sockets*/) noexcept { return "it does not"; }
+
+  // Any other says what the others must know to connect, one text a rank (empty for this one);
   // addresses[r]: what rank r said for this one. Collective; returns when all are connected.
-  virtual std::string connect(const std::vector<std::string>& addresses) noexcept = 0;
+  virtual std::vector<std::string> addresses() noexcept { return {}; }
+  virtual std::string connect(const std::vector<std::string>& /*addresses*/) noexcept {
+    return "it does not";
+  }
 
   // Sends to[r] to every rank r and receives from[r]; empty ones and this rank's are left out.
   // Collective among those; both sides of a message give the same size and number. Numbers rise.

@@ -23,6 +23,12 @@ std::string Cursor::text(std::size_t most) {
   return {reinterpret_cast<const char*>(view.data()), view.size()};
 }
 
+void Cursor::end() const {
+  if (!done())
+    throw Error(Code::kNetwork,
+                "a message has " + std::to_string(rest_.size()) + " bytes too many");
+}
+
 Bytes to_bytes(const Hello& hello) {
   Bytes out(as_bytes(kMagic).begin(), as_bytes(kMagic).end());
   put_u32_le(out, hello.protocol);
@@ -41,7 +47,37 @@ Hello read_hello(ByteView payload) {
   hello.rank = cursor.u64();
   hello.world = cursor.u64();
   std::ranges::copy(cursor.bytes(kNonceBytes), hello.nonce.begin());
+  cursor.end();
   return hello;
+}
+
+Bytes to_bytes(const Join& join) {
+  Bytes out;
+  put_text(out, join.host);
+  put_u32_le(out, static_cast<std::uint32_t>(join.credentials.size()));
+  for (const Credential& credential : join.credentials) {
+    put_text(out, credential.name);
+    put_text(out, credential.value);
+    put_u32_le(out, credential.report_only);
+  }
+  return out;
+}
+
+Join read_join(ByteView payload) {
+  Cursor cursor(payload);
+  Join join{cursor.text(kMostName), {}};
+  for (std::uint32_t left = cursor.u32(); left > 0; --left) {  // grows as bytes are there
+    Credential& credential = join.credentials.emplace_back();
+    credential.name = cursor.text(kMostName);
+    credential.value = cursor.text(kMostText);
+    const std::uint32_t report_only = cursor.u32();
+    if (report_only > 1)
+      throw Error(Code::kNetwork,
+                  "a message holds a truth value of " + std::to_string(report_only));
+    credential.report_only = report_only == 1;
+  }
+  cursor.end();
+  return join;
 }
 
 Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,

@@ -22,6 +22,7 @@ inline constexpr char kPing = '.', kExchange = 'x', kAbort = 'a', kStopped = 's'
 
 inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kMostHello = 8 + 4 + 8 + 8 + kNonceBytes;
+inline constexpr std::size_t kMostName = 256;        // of a host, of a credential
 inline constexpr std::size_t kMostText = 16 * 1024;  // a reason, a credential's value
 inline constexpr std::size_t kMostJoin = 64 * 1024;
 inline constexpr std::size_t kMostBlob = 1024 * 1024;  // of one rank, in an exchange
@@ -37,6 +38,7 @@ class Cursor {
   std::uint64_t u64() { return get_u64_le(bytes(8)); }
   std::string text(std::size_t most);  // as put_text wrote it
   bool done() const { return rest_.empty(); }
+  void end() const;  // throws Error(kNetwork) if there is more
 
  private:
   ByteView rest_;
@@ -49,6 +51,14 @@ struct Hello {
 };
 Bytes to_bytes(const Hello& hello);
 Hello read_hello(ByteView payload);  // throws Error(kNetwork) if it is none of ours
+
+// What a rank that has proved itself says: its host's name and credentials.
+struct Join {
+  std::string host;
+  std::vector<Credential> credentials;
+};
+Bytes to_bytes(const Join& join);
+Join read_join(ByteView payload);  // throws Error(kNetwork)
 
 // The proof of one side (`role`) of one connection, over both nonces and who is meant.
 Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,

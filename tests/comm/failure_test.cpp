@@ -110,11 +110,12 @@ TEST(Failure, ARankOutOfStepIsNamed) {
   }
 }
 
-TEST(Failure, AnImpostorOnTheTransportsConnectionsIsNamed) {
-  for (const Ended& rank : Ranks("verbs", 3, {}, {{}, {"impostor=1"}, {}}).wait()) {
-    EXPECT_EQ(rank.code, 6);
-    EXPECT_THAT(rank.err, HasSubstr("does not know the run's secret"));
-  }
+TEST(Failure, AnImpostorOnTheConnectionsForDataIsNamed) {
+  for (const char* impostor : {"impostor=pair with", "impostor=transport"})
+    for (const Ended& rank : Ranks("verbs", 3, {}, {{}, {impostor}, {}}).wait()) {
+      EXPECT_EQ(rank.code, 6);
+      EXPECT_THAT(rank.err, AllOf(HasSubstr("run's secret"), HasSubstr("rank 1 on " + host())));
+    }
 }
 
 TEST(Failure, AMissingPlugInIsNamed) {

@@ -122,12 +122,13 @@ int run(int count, char** arguments) {
   options.interface = settings["interface"];
   const std::string secret = settings["secret"];
   options.run_id = settings["run"];
-  // An impostor passes the rendezvous and fails on the transport's connections.
-  const bool impostor = settings.contains("impostor");
+  // An impostor passes the rendezvous and fails where it meets the others: "pair with" as the data
+  // connections are made, "transport" on the transport's own.
+  const std::string impostor = settings["impostor"];
   options.mac = [secret, impostor](ByteView message) {
     Mac mac{};
     const std::string_view text(reinterpret_cast<const char*>(message.data()), message.size());
-    if (impostor && text.find("pair") != text.npos) return mac;
+    if (!impostor.empty() && text.find(impostor) != text.npos) return mac;
     HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
          reinterpret_cast<const unsigned char*>(message.data()), message.size(),
          reinterpret_cast<unsigned char*>(mac.data()), nullptr);

@@ -21,6 +21,7 @@ Run add_replay(CLI::App& app);
 Run add_inspect(CLI::App& app);
 Run add_pack(CLI::App& app);
 Run add_fingerprint(CLI::App& app);
+Run add_doctor(CLI::App& app);
 
 // --threads, 0 for one a core; the number to use where `ranks` of them share the machine.
 void add_threads(CLI::App& app, int& threads);

@@ -27,6 +27,8 @@ constexpr Command kCommands[] = {
     {"inspect", "show what a recipe, ledger, checkpoint, data file or run holds", add_inspect},
     {"pack", "write a data set as one HDF5 file with a content hash", add_pack},
     {"fingerprint", "show what this machine is, with a numeric self-test", add_fingerprint},
+    {"doctor", "check machine and network before a job, by one process or by all ranks",
+     add_doctor},
 };
 
 // Large tensors come and go every step: keep their pages instead of giving them back each time.

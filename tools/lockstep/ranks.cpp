@@ -52,14 +52,16 @@ std::string fact(const fingerprint::Fingerprint& facts, const std::string& name)
   return {};
 }
 
-// Key by key, so that a difference names the key.
-std::vector<comm::Credential> credentials(const recipe::Recipe& recipe) {
+// The recipe key by key, so that a difference names the key.
+std::vector<comm::Credential> credentials(const recipe::Recipe* recipe) {
   std::vector<comm::Credential> list = {
       {"semantics", std::to_string(recipe::kSemantics), false},
       {"numeric self-test", fingerprint::self_test().hex(), false}};
-  for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(recipe)))
-    list.push_back({key, value, false});
-  list.push_back({"run.steps", std::to_string(recipe.run.steps), false});
+  if (recipe) {
+    for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(*recipe)))
+      list.push_back({key, value, false});
+    list.push_back({"run.steps", std::to_string(recipe->run.steps), false});
+  }
   // In portable numerics a different machine is no error; it is worth knowing.
   const fingerprint::Fingerprint facts = fingerprint::take();
   for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
@@ -84,11 +86,11 @@ std::string transport(const comm::Environment& environment) {
 double deadline(const comm::Environment& environment) {
   const auto text = environment("LOCKSTEP_DEADLINE");
   if (!text) return comm::Options().deadline;
-  const auto seconds = parse_int(*text);
-  if (!seconds || *seconds < 1 || *seconds > 86400)
+  const auto seconds = parse_double(*text);
+  if (!seconds || !(*seconds >= 1 && *seconds <= 86400))
     throw Error(Code::kUsage,
-                "LOCKSTEP_DEADLINE=" + *text + " is not a whole number of seconds from 1 to 86400");
-  return static_cast<double>(*seconds);
+                "LOCKSTEP_DEADLINE=" + *text + " is not a number of seconds from 1 to 86400");
+  return *seconds;
 }
 
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
@@ -97,7 +99,14 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no rank outlives the command that started it
     if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
   }
+  return comm::connect(identity, meeting_options(identity, &recipe, environment));
+}
+
+comm::Options meeting_options(const comm::Identity& identity, const recipe::Recipe* recipe,
+                              const comm::Environment& environment) {
   comm::Options options;
+  options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
+  options.deadline = deadline(environment);
   if (identity.world > 1) {
     options.credentials = credentials(recipe);
     options.mac = [secret = read_secret(environment)](ByteView message) {
@@ -105,12 +114,10 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     };
     options.random = hash::random_bytes;
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
-    options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
-    options.deadline = deadline(environment);
     options.transport = transport(environment);
     options.credentials.push_back({"transport", options.transport, false});
   }
-  return comm::connect(identity, options);
+  return options;
 }
 
 }  // namespace lockstep::cli

@@ -32,4 +32,9 @@ double deadline(const comm::Environment& environment);
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
                                   const comm::Environment& environment);
 
+// How this process meets the others: secret, deadline, interface and what all must have in common
+// (of a recipe, too, if there is one). Throws Error(kUsage).
+comm::Options meeting_options(const comm::Identity& identity, const recipe::Recipe* recipe,
+                              const comm::Environment& environment);
+
 }  // namespace lockstep::cli

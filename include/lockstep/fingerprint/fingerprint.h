@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,5 +24,9 @@ std::string to_json(const Fingerprint& fingerprint);
 // One hash over a small battery of portable kernels (products, convolutions, functions, random
 // numbers): the same on every machine, or the machine computes wrongly. About 50 ms.
 hash::Digest self_test();
+// What it must be: changes only with the arithmetic itself, in a commit that raises
+// recipe::kSemantics.
+inline constexpr std::string_view kSelfTest =
+    "e98c3c3e21a0dbf5345b21249468dc68138205c9f0ead7a5051ea5a803574b57";
 
 }  // namespace lockstep::fingerprint

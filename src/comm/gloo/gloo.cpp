@@ -1,17 +1,20 @@
 // The plug-in for Gloo: unbound buffers over TCP, and none of its algorithms.
-#include <gloo/context.h>
-#include <gloo/transport/address.h>
-#include <gloo/transport/context.h>
-#include <gloo/transport/pair.h>
+#include <gloo/common/memory.h>  // ours where the package lacks it
+#include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
+#include <gloo/transport/tcp/pair.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
@@ -46,44 +49,82 @@ class WithoutSigpipe {
   bool was_pending_;
 };
 
+namespace tcp = gloo::transport::tcp;
+
+// Gloo's own way to connect believes whoever comes first. A pair of ours takes over a connection
+// whose other end has proved who it is. Gloo cannot make a pair that does not listen: ours listens
+// on the loopback device, and no longer than its constructor runs.
+class Pair final : public tcp::Pair {
+ public:
+  Pair(tcp::Context* context, tcp::Device* device, int rank, std::chrono::milliseconds timeout)
+      : tcp::Pair(context, device, rank, timeout) {
+    std::scoped_lock lock(m_);
+    if (state_ != LISTENING) throw std::runtime_error("another process of this host connected");
+    device_->unregisterDescriptor(fd_, this);
+    ::close(fd_);
+    fd_ = -1;
+  }
+  void take(int socket) {
+    std::scoped_lock lock(m_);
+    fd_ = ::dup(socket);
+    handleConnected();
+  }
+  // What comes may be damaged on the way: Gloo's thread must not end the process for it.
+  void handleEvents(int events) override {
+    try {
+      tcp::Pair::handleEvents(events);
+    } catch (const std::exception& error) {
+      std::scoped_lock lock(m_);
+      if (state_ != CLOSED) signalException(error.what());
+    }
+  }
+};
+
+class Context final : public tcp::Context {
+ public:
+  using tcp::Context::Context;
+  std::unique_ptr<gloo::transport::Pair>& createPair(int r) override {
+    pairs_[static_cast<std::size_t>(r)] =
+        std::make_unique<Pair>(this, device_.get(), r, getTimeout());
+    return pairs_[static_cast<std::size_t>(r)];
+  }
+};
+
+std::shared_ptr<tcp::Device> loopback() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  tcp::attr where;
+  where.ai_family = AF_INET;
+  where.ai_socktype = SOCK_STREAM;
+  where.ai_protocol = 0;
+  std::memset(&where.ai_addr, 0, sizeof where.ai_addr);
+  std::memcpy(&where.ai_addr, &address, sizeof address);
+  where.ai_addrlen = sizeof address;
+  return std::make_shared<tcp::Device>(where);
+}
+
 class Gloo final : public Transport {
  public:
   explicit Gloo(const TransportOptions& options)
       : rank_(static_cast<std::size_t>(options.rank)),
         world_(static_cast<std::size_t>(options.world)) {
-    gloo::transport::tcp::attr where;
-    if (options.interface.empty())
-      where.hostname = options.address;
-    else
-      where.iface = options.interface;
     const WithoutSigpipe held;  // for Gloo's thread, which begins here
-    device_ = gloo::transport::tcp::CreateDevice(where);
-    context_ = device_->createContext(options.rank, options.world);
-    // Gloo waits five times as long for a connection as for anything else.
-    context_->setTimeout(options.connect_timeout / 5);
+    context_ = std::make_shared<Context>(loopback(), options.rank, options.world);
+    context_->setTimeout(options.connect_timeout);
     for (int r = 0; r < options.world; ++r)
       if (r != options.rank) context_->createPair(r)->setLocalRank(0);
   }
 
-  std::vector<std::string> addresses() noexcept override {
-    std::vector<std::string> texts(world_);
-    for (std::size_t r = 0; r < world_; ++r) {
-      if (r == rank_) continue;
-      const std::vector<char> bytes = pair(r).address().bytes();
-      texts[r].assign(bytes.begin(), bytes.end());
-    }
-    return texts;
-  }
+  bool takes_sockets() const noexcept override { return true; }
 
-  std::string connect(const std::vector<std::string>& addresses) noexcept override {
+  std::string take(const std::vector<int>& sockets) noexcept override {
     const WithoutSigpipe held;
-    for (std::size_t r = 0; r < world_; ++r) {
-      if (r == rank_) continue;
-      try {
-        pair(r).connect({addresses[r].begin(), addresses[r].end()});
-      } catch (const std::exception& error) {
-        return "no Gloo connection with rank " + std::to_string(r) + ": " + error.what();
-      }
+    try {
+      for (std::size_t r = 0; r < world_; ++r)
+        if (r != rank_) pair(r).take(sockets[r]);
+    } catch (const std::exception& error) {
+      return std::string("Gloo does not take over the connections: ") + error.what();
     }
     return "";
   }
@@ -139,7 +180,7 @@ class Gloo final : public Transport {
   }
 
  private:
-  gloo::transport::Pair& pair(std::size_t r) { return *context_->getPair(static_cast<int>(r)); }
+  Pair& pair(std::size_t r) { return static_cast<Pair&>(*context_->getPair(static_cast<int>(r))); }
 
   static std::chrono::milliseconds left(double until) {
     const double rest = std::max(1.0, (until - monotonic_seconds()) * 1e3);
@@ -147,8 +188,7 @@ class Gloo final : public Transport {
   }
 
   const std::size_t rank_, world_;
-  std::shared_ptr<gloo::transport::Device> device_;
-  std::shared_ptr<gloo::transport::Context> context_;
+  std::shared_ptr<Context> context_;
 
   std::mutex mutex_;  // all below
   bool interrupted_ = false;

@@ -1,0 +1,24 @@
+// Debian 12's libgloo-dev forgot this header, which its own tcp/pair.h includes. What Gloo's
+// classes need to have their size, as in Gloo's commit 5b14351; the library holds the rest.
+#pragma once
+
+#include <memory>
+
+namespace gloo {
+
+template <typename T>
+class NonOwningPtr final {
+  std::shared_ptr<T> ptr_;
+};
+
+template <typename T>
+class WeakNonOwningPtr final {
+  std::weak_ptr<T> ptr_;
+};
+
+template <typename T>
+class ShareableNonOwningPtr final {
+  std::shared_ptr<T> ptr_;
+};
+
+}  // namespace gloo

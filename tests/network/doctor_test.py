@@ -1,0 +1,88 @@
+"""lockstep doctor: what it finds on a machine, and which pairs of ranks cannot talk."""
+
+import json
+import os
+import socket
+
+from cluster import PORT, Cluster, main, networks
+from support import Cli
+
+
+class Machine(Cli):
+    def test_that_is_well(self):
+        checks = {check["check"]: check for check in json.loads(self.ok("doctor", "--run", "run", "--json"))}
+        self.assertEqual(set(checks), {"arithmetic", "memory", "open files", "clock", "run folder"})
+        self.assertTrue(all(check["ok"] for check in checks.values()), checks)
+        self.assertIn("locks work", checks["run folder"]["detail"])
+        self.assertFalse(os.path.exists(self.path("run")))  # it leaves nothing
+        self.assertFalse([name for name in os.listdir(self.folder) if "doctor" in name])
+
+    def test_whose_port_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            result = self.run_it("doctor", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        self.assertEqual(result.returncode, 6, result.stdout)
+        self.assertRegex(result.stdout, rf"FAIL +rank 0 +.*127.0.0.1:{port}: the port is in use by process {os.getpid()} ")
+
+    def test_whose_folder_cannot_be_written(self):
+        result = self.run_it("doctor", "--run", "/proc/self/run")
+        self.assertEqual(result.returncode, 4, result.stdout)
+        self.assertRegex(result.stdout, "FAIL +run folder +.*/proc")
+
+    def test_that_allows_few_files(self):
+        import resource
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        result = self.run_it("doctor")
+        self.assertEqual(result.returncode, 4, result.stdout)
+        self.assertRegex(result.stdout, "FAIL +open files +only 128 .*ulimit -n")
+
+
+class Pairs(Cluster):
+    def doctors(self, network, world, code, *arguments, **options):
+        processes = self.start_all(network, world, "doctor", "--json", *arguments, **options)
+        out, err = processes[0].communicate(timeout=100)
+        self.assertEqual(processes[0].returncode, code, out + err)
+        for process in processes[1:]:
+            self.ended(process, code, 100)
+        return {check["check"]: check for check in json.loads(out)}
+
+    def test_that_all_talk(self):
+        network = self.network(3)
+        # 20 ms from host 1 to host 2
+        network.rule = lambda packet: [0.02] if (packet.source, packet.target) == (1, 2) else [0]
+        checks = self.doctors(network, 3, 0)
+        self.assertTrue(all(check["ok"] for check in checks.values()), checks)
+        self.assertIn("3 ranks", checks["rendezvous"]["detail"])
+        trips = {pair: int(checks[pair]["detail"].split(" us")[0].split()[-1]) for pair in ("1 - 0", "2 - 0", "2 - 1")}
+        self.assertGreater(trips["2 - 1"], 20000)
+        self.assertLess(max(trips["1 - 0"], trips["2 - 0"]), 20000)
+
+    def test_that_cannot_talk_are_named_all_of_them(self):
+        network = self.network(4)
+        network[0].firewall(f"ip saddr {networks.address(2)} tcp dport != {PORT} tcp flags & (syn | ack) == syn drop")
+        network[1].firewall(f"ip saddr {networks.address(3)} tcp flags & (syn | ack) == syn reject")
+        checks = self.doctors(network, 4, 6, deadline=6)
+        failed = {name for name, check in checks.items() if not check["ok"]}
+        self.assertEqual(failed, {"2 - 0", "3 - 1"})
+        self.assertRegex(checks["2 - 0"]["detail"], "rank 2 on host2 and rank 0 on host0: .*10.77.0.1:.*no answer.*firewall")
+        self.assertRegex(checks["3 - 1"]["detail"], "rank 3 on host3 and rank 1 on host1: .*10.77.0.2:.*firewall rejects")
+
+    def test_whose_rendezvous_fails(self):
+        network = self.network(2)
+        network[0].firewall(f"tcp dport {PORT} drop")
+        checks = self.doctors(network, 2, 6, deadline=4)
+        self.assertIn("rank 1 of 2 did not come", checks["rendezvous"]["detail"])
+
+    def test_that_disagree(self):
+        network = self.network(2)
+        zero = self.start(network[0], 0, 2, "doctor", "tiny.toml")
+        one = self.start(network[1], 1, 2, "doctor")
+        out, _ = zero.communicate(timeout=60)
+        self.assertEqual(zero.returncode, 6)
+        self.assertRegex(out, "FAIL +rendezvous +.*the ranks do not belong together: recipe: ")
+        self.ended(one, 6, 60)
+
+
+main()

@@ -1,0 +1,199 @@
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "lockstep/comm/survey.h"
+#include "lockstep/core/clock.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
+#include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/numerics/isa.h"
+#include "lockstep/recipe/load.h"
+#include "ranks.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr double kLeastMemory = 256 << 20, kLeastDisk = 256 << 20;  // bytes
+constexpr std::uint64_t kLeastFiles = 256;
+
+struct Options {
+  std::string recipe, run;
+  bool json = false;
+};
+
+struct Check {
+  std::string name, detail;
+  Code code = Code::kOk;
+};
+
+// What a check found out, or what it threw.
+class Checks {
+ public:
+  template <class Body>
+  void add(const std::string& name, Body&& body) {
+    try {
+      list.push_back({name, body()});
+    } catch (const Error& error) {
+      list.push_back({name, error.what(), error.code()});
+    }
+  }
+  std::vector<Check> list;
+};
+
+std::string arithmetic() {
+  const std::string found = fingerprint::self_test().hex();  // checks rounding and subnormals, too
+  if (found != fingerprint::kSelfTest)
+    throw Error(
+        Code::kEnvironment,
+        "the numeric self-test gave " + found + ", not " + std::string(fingerprint::kSelfTest),
+        "this machine computes wrongly: do not train on it");
+  return "self-test passed, kernels for " + std::string(numerics::name(numerics::selected_isa()));
+}
+
+std::string memory() {
+  std::ifstream file("/proc/meminfo");
+  double available = 0;
+  for (std::string name, unit; file >> name >> available && name != "MemAvailable:";)
+    std::getline(file, unit);
+  available *= 1024;
+  if (available < kLeastMemory)
+    throw Error(Code::kEnvironment, "only " + human_bytes(available) + " of memory are free");
+  return human_bytes(available) + " free";
+}
+
+std::string open_files(int world) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const std::uint64_t needed = kLeastFiles + 4 * static_cast<std::uint64_t>(world);
+  if (limit.rlim_cur < needed)
+    throw Error(Code::kEnvironment,
+                "only " + std::to_string(limit.rlim_cur) + " open files are allowed",
+                "ulimit -n " + std::to_string(needed));
+  return std::to_string(limit.rlim_cur) + " allowed";
+}
+
+// Space, a file that is written, synced and locked; in the folder, or above it while there is none.
+std::string run_folder(const std::string& name) {
+  stdfs::path folder = stdfs::absolute(name);
+  while (!stdfs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  FileSystem& fs = real_file_system();
+  const stdfs::path probe = folder / "doctor.tmp";
+  const double start = monotonic_seconds();
+  auto file = fs.create_new(probe);
+  file->append(Bytes(4096));
+  file->sync();
+  fs.sync_directory(folder);
+  const double took = monotonic_seconds() - start;
+  const bool locks = !fs.remove_abandoned(probe);
+  file.reset();  // and with it the lock
+  discard(fs, probe);
+  if (!locks)
+    throw Error(Code::kEnvironment, folder.string() + ": its file system has no locks",
+                "two commands could write to one run at the same time: use another one");
+  const auto free = static_cast<double>(stdfs::space(folder).available);
+  if (free < kLeastDisk)
+    throw Error(Code::kEnvironment, folder.string() + ": only " + human_bytes(free) + " are free");
+  return folder.string() + ": " + human_bytes(free) + " free, written and synced in " +
+         fixed(took * 1e3, 1) + " ms, locks work";
+}
+
+std::string address(const comm::Identity& identity, const comm::Options& options) {
+  const comm::Place place = comm::look_up(identity.host, identity.port, options);
+  return place.host + " is " + place.addresses +
+         (place.here ? ": this host, port " + std::to_string(identity.port) + " is free" : "");
+}
+
+// Where rank 0 would be, for a process that no launcher started.
+comm::Identity with_master(comm::Identity identity, const comm::Environment& environment) {
+  identity.host = environment("MASTER_ADDR").value_or("");
+  identity.port =
+      static_cast<int>(parse_int(environment("MASTER_PORT").value_or("29500")).value_or(0));
+  return identity;
+}
+
+void check_links(const comm::Identity& identity, const comm::Options& options, Checks& checks) {
+  comm::Survey survey;
+  checks.add("rendezvous", [&] {
+    survey = comm::survey(identity, options);
+    return std::to_string(identity.world) + " ranks, secret and credentials agree";
+  });
+  const auto name = [&](int rank) {
+    return "rank " + std::to_string(rank) + " on " + survey.hosts[static_cast<std::size_t>(rank)];
+  };
+  for (const comm::Link& link : survey.links)
+    checks.add(std::to_string(link.from) + " - " + std::to_string(link.to), [&] {
+      if (!link.problem.empty())
+        throw Error(Code::kNetwork,
+                    name(link.from) + " and " + name(link.to) + ": " + link.problem);
+      return name(link.from) + ", " + name(link.to) + ": " + fixed(link.round_trip * 1e6, 0) +
+             " us, " + human_bytes(link.bytes_per_second) + "/s";
+    });
+}
+
+void print(const Checks& checks, bool json) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const Check& check : checks.list) {
+    const bool fine = check.code == Code::kOk;
+    if (json)
+      out.push_back({{"check", check.name}, {"ok", fine}, {"detail", check.detail}});
+    else
+      std::cout << (fine ? "ok    " : "FAIL  ") << check.name
+                << std::string(check.name.size() < 12 ? 12 - check.name.size() : 1, ' ')
+                << check.detail << "\n";
+  }
+  if (json) std::cout << out.dump() << "\n";
+}
+
+Code run(const Options& options) {
+  const comm::Environment environment = process_environment();
+  comm::Identity identity = comm::discover(environment);
+  const bool one = identity.world == 1;
+  if (one) identity = with_master(identity, environment);
+  std::optional<recipe::Recipe> recipe;
+  if (!options.recipe.empty()) recipe = recipe::load(options.recipe, {});
+  const comm::Options meeting = meeting_options(identity, recipe ? &*recipe : nullptr, environment);
+
+  Checks checks;
+  checks.add("arithmetic", arithmetic);
+  checks.add("memory", memory);
+  checks.add("open files", [&] { return open_files(identity.world); });
+  checks.add("clock", utc_timestamp);
+  if (!options.run.empty() && identity.rank == Rank(0))
+    checks.add("run folder", [&] { return run_folder(options.run); });
+  if (!identity.host.empty() && meeting.listening_socket < 0)
+    checks.add("rank 0", [&] { return address(identity, meeting); });
+  if (!one) check_links(identity, meeting, checks);
+
+  if (identity.rank == Rank(0)) print(checks, options.json);
+  for (const Check& check : checks.list)
+    if (check.code != Code::kOk) {
+      if (identity.rank != Rank(0))
+        log::error(identity.sentence + ": " + check.name + ": " + check.detail);
+      return check.code;
+    }
+  return Code::kOk;
+}
+
+}  // namespace
+
+Run add_doctor(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("recipe", options->recipe, "a recipe that all ranks must have in common");
+  app.add_option("--run", options->run, "the run's folder, whose file system is tried");
+  app.add_flag("--json", options->json, "report as JSON");
+  app.footer(
+      "Example: LOCKSTEP_DEADLINE=10 srun lockstep doctor recipes/fashion-mnist-ddpm.toml\n"
+      "Under a launcher all ranks meet and every pair is tried. Exit code: 0, or of the first "
+      "check that failed.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli
