@@ -87,7 +87,7 @@ Pairs meeting_of(Rank rank, const Options& options, const Nonce& session,
   try {
     return {rank, options, session, own_address};
   } catch (const Error& error) {
-    control.abort(error.what());
+    control.abort(error);
     control.throw_reason();
   }
 }
@@ -105,7 +105,7 @@ std::vector<Socket> pair_up(Rank rank, const Options& options, const Nonce& sess
   std::vector<Socket> sockets;
   for (Pairs::Link& link : pairs.meet(control, exchange_text(control, pairs.address()))) {
     if (!link.problem.empty()) {
-      control.abort(link.problem);
+      control.abort({Code::kNetwork, link.problem});
       control.throw_reason();
     }
     if (link.socket) lose_after(link.socket, options.deadline / 2);

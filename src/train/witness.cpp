@@ -23,7 +23,8 @@ LaneEvidence computed_again(const PhaseAgain& again, Lane lane) {
 }
 
 const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane lane) {
-  return *std::ranges::find_if(of_lanes, [&](const auto& evidence) { return evidence.lane == lane; });
+  return *std::ranges::find_if(of_lanes,
+                               [&](const auto& evidence) { return evidence.lane == lane; });
 }
 
 // Owner and witness differ. All ranks compute the lane once more, then say the same.
