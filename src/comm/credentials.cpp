@@ -5,6 +5,8 @@
 namespace lockstep::comm {
 namespace {
 
+constexpr int kNamed = 4;  // differences that a line has room for
+
 const Credential* find(const std::vector<Credential>& list, const std::string& name) {
   for (const Credential& credential : list)
     if (credential.name == name) return &credential;
@@ -21,6 +23,7 @@ Differences compare(const std::vector<std::vector<Credential>>& of_ranks,
       if (!find(fields, credential.name)) fields.push_back(credential);
 
   Differences found;
+  int count = 0;
   for (const Credential& field : fields) {
     std::map<std::string, std::string> ranks;  // by value
     for (std::size_t r = 0; r < of_ranks.size(); ++r) {
@@ -33,6 +36,7 @@ Differences compare(const std::vector<std::vector<Credential>>& of_ranks,
       if (const Credential* mine = find(list, field.name)) report_only &= mine->report_only;
     if (ranks.size() == 1) continue;
     found.refused |= !report_only;
+    if (++count > kNamed) continue;
     found.lines += (found.lines.empty() ? "" : "; ") + field.name + ": ";
     std::string separator;
     for (const auto& [value, who] : ranks) {
@@ -40,6 +44,7 @@ Differences compare(const std::vector<std::vector<Credential>>& of_ranks,
       separator = ", ";
     }
   }
+  if (count > kNamed) found.lines += "; and " + std::to_string(count - kNamed) + " more";
   return found;
 }
 

@@ -12,14 +12,18 @@
 namespace lockstep::log {
 namespace {
 
-// Through the seam: spdlog's own would follow a link planted at the log's name.
+// Through the seam: spdlog's own would follow a link planted at the log's name. Always in the
+// logger's list, which other threads read at any time; the file comes and goes behind the lock.
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit FileSink(const std::filesystem::path& path)
-      : file_(real_file_system().open_append(path)) {}
+  void put(std::unique_ptr<File> file) {
+    const std::lock_guard lock(mutex_);
+    file_ = std::move(file);
+  }
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
+    if (!file_) return;
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     file_->append(std::as_bytes(std::span(line.data(), line.size())));
@@ -32,11 +36,12 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
 // The terminal shows the bare line, the file adds the time.
 struct Sinks {
   std::shared_ptr<spdlog::sinks::sink> terminal = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  std::shared_ptr<spdlog::sinks::sink> file;
-  spdlog::logger logger{"lockstep", terminal};
+  std::shared_ptr<FileSink> file = std::make_shared<FileSink>();
+  spdlog::logger logger{"lockstep", {terminal, file}};
 
   Sinks() {
     terminal->set_pattern("%v");
+    file->set_pattern("%Y-%m-%dT%H:%M:%S%z %v");
     // A log that cannot be written (a full disk) must not hide what else the disk fails for.
     logger.set_error_handler([](const std::string&) {});
   }
@@ -64,16 +69,11 @@ void set_quiet(bool quiet) {
 }
 
 void open_file(const std::filesystem::path& path) {
-  close_file();
-  sinks().file = std::make_shared<FileSink>(path);
-  sinks().file->set_pattern("%Y-%m-%dT%H:%M:%S%z %v");
-  sinks().logger.sinks().push_back(sinks().file);
+  sinks().file->put(real_file_system().open_append(path));
 }
 
 void close_file() {
-  if (!sinks().file) return;
-  sinks().logger.sinks().pop_back();
-  sinks().file.reset();
+  sinks().file->put(nullptr);
 }
 
 }  // namespace lockstep::log

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 
 #include "lockstep/comm/gather.h"
+#include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::train {
@@ -26,11 +27,12 @@ std::size_t majority_rank(const std::vector<T>& all) {
   return best;
 }
 
+// With its bits: NaNs and zeros differ where numbers do not.
 std::string in_full(float value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.9g (0x%08x)", static_cast<double>(value),
-                std::bit_cast<std::uint32_t>(value));
-  return text;
+  Bytes bits;
+  for (int shift = 24; shift >= 0; shift -= 8)
+    bits.push_back(static_cast<std::byte>(std::bit_cast<std::uint32_t>(value) >> shift));
+  return to_text(value) + " (0x" + to_hex(bits) + ")";
 }
 
 // What two ranks hold of one tile, element by element.

@@ -18,7 +18,8 @@ namespace lockstep::train {
 
 namespace {
 
-RunResult train_all(const RunOptions& options, comm::Group& group) {
+// `last`: what the monitors said of the last step; the same on all ranks.
+RunResult train_all(const RunOptions& options, comm::Group& group, monitor::Report& last) {
   numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   require_same(group, Code::kData, "the hash of the data", dataset->hash().hex());
@@ -41,21 +42,16 @@ RunResult train_all(const RunOptions& options, comm::Group& group) {
     result.preempted = anyone(group, stop_requested());
     if (result.preempted) break;
     const StepRecord record = step(training, group, std::ref(batches));
-    const monitor::Report report = watch.after(record, training, group);
-    if (writer) writer->note(record, report);
-    if (report.verdict == monitor::Verdict::kStop) {
-      if (writer) writer->abandon();
-      group.barrier();  // nobody leaves before all is saved
-      stop(report);
-    }
+    last = watch.after(record, training, group);
+    if (writer) writer->note(record, last);
+    if (last.verdict == monitor::Verdict::kStop) break;
   }
   if (writer) {
-    writer->finish();
+    last.verdict == monitor::Verdict::kStop ? writer->abandon() : writer->finish();
     result.chain = writer->chain().hex();
   }
   group.barrier();  // nobody leaves before all is saved
   result.last = training.state.step;
-  log::close_file();
   return result;
 }
 
@@ -64,8 +60,10 @@ RunResult train_all(const RunOptions& options, comm::Group& group) {
 RunResult run(const RunOptions& options, comm::Group& group) {
   std::optional<comm::Queue> queue;
   if (group.size() > 1) queue.emplace(group);
+  monitor::Report last;
+  RunResult result;
   try {
-    return train_all(options, queue ? *queue : group);
+    result = train_all(options, queue ? *queue : group, last);
   } catch (const Error& error) {
     group.abort(error);  // the others hear why
     throw;
@@ -73,6 +71,10 @@ RunResult run(const RunOptions& options, comm::Group& group) {
     group.abort({Code::kBug, error.what()});
     throw;
   }
+  // Every rank says this by itself: nobody needs to be told.
+  if (last.verdict == monitor::Verdict::kStop) stop(last);
+  if (group.rank() == Rank(0)) log::close_file();
+  return result;
 }
 
 }  // namespace lockstep::train

@@ -56,7 +56,8 @@ std::string fact(const fingerprint::Fingerprint& facts, const std::string& name)
 std::vector<comm::Credential> credentials(const recipe::Recipe* recipe) {
   std::vector<comm::Credential> list = {
       {"semantics", std::to_string(recipe::kSemantics), false},
-      {"numeric self-test", fingerprint::self_test().hex(), false}};
+      {"numeric self-test", fingerprint::self_test().hex(), false},
+      {"recipe", recipe ? "given" : "not given", false}};
   if (recipe) {
     for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(*recipe)))
       list.push_back({key, value, false});

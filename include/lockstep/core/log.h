@@ -1,6 +1,6 @@
 // The log for people: one line an event on stderr, and in the run's log.txt while one is open.
 // Standard output belongs to a command's result. Library code says what it does here and prints
-// nowhere.
+// nowhere. Any thread may call.
 #pragma once
 
 #include <filesystem>
