@@ -50,7 +50,7 @@ Ending train(const recipe::Recipe& recipe, int world, const Between& between = {
   try {
     comm::run_local(world, [&](comm::Group& inner) {
       comm::Queue group(inner);
-      Training training = make_training(recipe, dataset->sample_shape(), world);
+      Training training = make_training(recipe, dataset->sample_shape(), {.world = world});
       Batches batches(*dataset, recipe, training.plan, group.rank());
       const auto r = static_cast<std::size_t>(group.rank().value);
       try {
@@ -74,7 +74,8 @@ Ending train(const recipe::Recipe& recipe, int world, const Between& between = {
 std::vector<std::string> names_of_state() {
   const recipe::Recipe recipe = recipe_with(0);
   std::vector<std::string> names;
-  for (const auto& named : make_training(recipe, {2}, 1).state.tensors) names.push_back(named.name);
+  for (const auto& named : make_training(recipe, {2}, {.world = 1}).state.tensors)
+    names.push_back(named.name);
   return names;
 }
 
