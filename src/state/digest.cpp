@@ -11,6 +11,7 @@ namespace lockstep::state {
 namespace {
 
 ByteView bytes_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
   return std::as_bytes(std::span(ops::read(tensor), static_cast<std::size_t>(tensor.numel())));
 }
 

@@ -36,8 +36,24 @@ Tiles tiles_of(std::int64_t index, std::int64_t floats, std::size_t rank, int wo
 
 }  // namespace
 
-state::StateDigest digest(comm::Group& group, const state::State& state) {
-  state::Leaves leaves = state::leaves(state);
+void note_slots(const state::State& state, const std::string& role, Noted& noted) {
+  state::State slots;
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    const state::Named& named = state.tensors[i];
+    if (!named.part || !named.name.starts_with(role + "/")) continue;
+    slots.tensors.push_back(named);
+    numbers.push_back(i);
+  }
+  state::Leaves leaves = state::leaves(slots);
+  for (std::size_t i = 0; i < numbers.size(); ++i) noted[numbers[i]] = std::move(leaves[i]);
+}
+
+state::StateDigest digest(comm::Group& group, const state::State& state, const Noted& noted) {
+  state::State rest = state;
+  for (const auto& [i, hashes] : noted) rest.tensors[i].tensor = at::Tensor();
+  state::Leaves leaves = state::leaves(rest);
+  for (const auto& [i, hashes] : noted) leaves[i] = hashes;
   if (divided(state)) {
     std::vector<hash::Leaf> mine;
     std::vector<std::size_t> counts(static_cast<std::size_t>(group.size()));

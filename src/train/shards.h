@@ -2,16 +2,26 @@
 // each rank holds and updates its slices. What is said of the state stays what it is undivided.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {
 
-// The digest of the whole state: ranks tell each other the leaf hashes of their slices.
-// Collective: yes.
-state::StateDigest digest(comm::Group& group, const state::State& state);
+// Leaf hashes by number of the tensor; nothing where none were taken.
+using Noted = std::map<std::size_t, std::vector<hash::Leaf>>;
+
+// Takes the leaf hashes of this rank's slices of a network's slots, as soon as they are updated: a
+// slice has one holder, so what changes in it later in the step is only seen against older hashes.
+void note_slots(const state::State& state, const std::string& role, Noted& noted);
+
+// The digest of the whole state, with the hashes of slices that are noted: ranks tell each other
+// those of theirs. Collective: yes.
+state::StateDigest digest(comm::Group& group, const state::State& state, const Noted& noted = {});
 
 // The same from this rank's slices alone, the others' taken from `known`. Collective: no.
 state::StateDigest digest(const state::State& state, const state::StateDigest& known);

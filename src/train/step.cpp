@@ -45,7 +45,8 @@ struct Round {
                    plan.sample_count(group.rank()))) {}
 };
 
-void run_phase(Training& training, const Round& round, int phase, StepRecord& record) {
+void run_phase(Training& training, const Round& round, int phase, Noted& noted,
+               StepRecord& record) {
   const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
   const ops::Scope here("objective/" + names.name);
   Trained& own = trained_of(training, names.role);
@@ -70,7 +71,10 @@ void run_phase(Training& training, const Round& round, int phase, StepRecord& re
   const std::int64_t t = training.state.step.value + 1;
   const double lr = optim::learning_rate(own.options, t);
   own.optimizer->update(t, lr, own.updated, sums.gradients);
-  if (training.sharded) share_updates(round.group, own);
+  if (training.sharded) {
+    note_slots(training.state, own.role, noted);
+    share_updates(round.group, own);
+  }
 
   record.entry.losses.emplace_back(names.name, sums.loss_sum * inverse_batch);
   record.gradient_norms.emplace_back(names.name, norm);
@@ -92,8 +96,9 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   StepRecord record;
   record.entry.before = checked_start(training, group);
   const Round round(training, group, feed);
+  Noted noted;
   for (int phase = 0; phase < static_cast<int>(training.objective->phases().size()); ++phase) {
-    run_phase(training, round, phase, record);
+    run_phase(training, round, phase, noted, record);
   }
   update_averages(training);
   ++training.state.step;
@@ -101,7 +106,7 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
   for ([[maybe_unused]] const state::Named& named : training.state.tensors)
     LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
-  training.agreed = digest(group, training.state);
+  training.agreed = digest(group, training.state, noted);
   agree(group, training.state, *training.agreed);
 
   record.entry.step = training.state.step;

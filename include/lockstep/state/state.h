@@ -50,8 +50,8 @@ struct StateDigest {
 };
 StateDigest digest(const State& state);  // of one that is held whole
 
-// The same in two steps: leaf hashes of the tiles that are held here, the others' left zero; and,
-// once all are known, the tree.
+// The same in two steps: leaf hashes of the tiles that are held here, the others' left zero (all of
+// them where `tensor` is undefined, which needs a `part`); and, once all are known, the tree.
 using Leaves = std::vector<std::vector<hash::Leaf>>;
 Leaves leaves(const State& state);
 StateDigest digest(const State& state, Leaves leaves);
