@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
@@ -49,6 +50,8 @@ class WithoutSigpipe {
   bool was_pending_;
 };
 
+constexpr std::chrono::microseconds kLockIsHeld(10);
+
 namespace tcp = gloo::transport::tcp;
 
 // Gloo's own way to connect believes whoever comes first. A pair of ours takes over a connection
@@ -71,6 +74,13 @@ class Pair final : public tcp::Pair {
   }
   // What comes may be damaged on the way: Gloo's thread must not end the process for it.
   void handleEvents(int events) override {
+    // Gloo would come back at once, and again, until who holds the lock lets go of it: perhaps a
+    // thread that waits for this one's core.
+    if (!m_.try_lock()) {
+      std::this_thread::sleep_for(kLockIsHeld);
+      return;
+    }
+    m_.unlock();
     try {
       tcp::Pair::handleEvents(events);
     } catch (const std::exception& error) {
