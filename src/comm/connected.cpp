@@ -190,7 +190,8 @@ void ConnectedGroup::all_gather(ByteView mine, std::span<const MutableByteView> 
   const std::vector<bool> all(control_->world(), true);
   verb('g', To(control_->world(), mine), from, all, all);
   LOCKSTEP_ASSERT(mine.size() == from[rank_].size());
-  if (!mine.empty()) std::memmove(from[rank_].data(), mine.data(), mine.size());
+  if (from[rank_].data() != mine.data())  // it may be in its place
+    std::ranges::copy(mine, from[rank_].begin());
 }
 
 void ConnectedGroup::broadcast(Rank root, MutableByteView buffer) {

@@ -28,6 +28,11 @@ std::vector<Tensor> sum_alone(const Plan& plan, const std::vector<Contribution>&
   return whole;
 }
 
+const float* row_of(const Contribution& contribution, std::int64_t row) {
+  const Tensor& partials = contribution.partials;
+  return ops::read(partials) + row * (partials.numel() / partials.size(0));
+}
+
 // Who sums what of the tensors that are exchanged together.
 class Shares {
  public:
@@ -76,15 +81,11 @@ Parcel packed(const Shares& shares, const std::vector<Contribution>& contributio
   const std::int64_t rows = contributions.front().partials.size(0);
   const std::vector<Slice> slices = shares.of(to);
   Parcel parcel = shares.parcel(to, static_cast<std::size_t>(rows));
-  float* at = parcel.floats();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      const Tensor& partials = contributions[i].partials;
-      at = std::copy_n(ops::read(partials) + row * (partials.numel() / rows) + slices[i].first,
-                       slices[i].size(), at);
-    }
-  }
-  parcel.seal();
+  std::vector<const float*> pieces;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::size_t i = 0; i < slices.size(); ++i)
+      pieces.push_back(row_of(contributions[i], row) + slices[i].first);
+  parcel.fill(pieces);
   return parcel;
 }
 
@@ -99,30 +100,43 @@ std::vector<MutableByteView> views(std::vector<Parcel>& parcels) {
   return bytes;
 }
 
-// This rank's slices: everybody's partials of them, and the tree over all lanes.
+// This rank's slices: everybody's partials of them, and the tree over all lanes. Its own partials
+// go nowhere.
 Parcel summed(const Plan& plan, comm::Group& group, const Shares& shares,
               const std::vector<Contribution>& contributions) {
   std::vector<Parcel> outgoing, incoming;
   std::vector<numerics::Subtree> nodes;
   for (int r = 0; r < group.size(); ++r) {
     const auto subtrees = plan.subtrees(Rank(r));
-    outgoing.push_back(packed(shares, contributions, Rank(r)));
-    incoming.push_back(shares.parcel(group.rank(), subtrees.size()));
     nodes.insert(nodes.end(), subtrees.begin(), subtrees.end());
+    const bool own = Rank(r) == group.rank();
+    outgoing.push_back(own ? Parcel({}) : packed(shares, contributions, Rank(r)));
+    incoming.push_back(own ? Parcel({}) : shares.parcel(group.rank(), subtrees.size()));
   }
   group.all_to_all(views(std::as_const(outgoing)), views(incoming));
-
-  Parcel sum = shares.parcel(group.rank(), 1);
-  std::int64_t width = 0;
-  for (const Slice& slice : shares.of(group.rank())) width += slice.size();
-  std::vector<const float*> rows;
   for (std::size_t r = 0; r < incoming.size(); ++r) {
+    if (Rank(static_cast<std::int64_t>(r)) == group.rank()) continue;
     LOCKSTEP_STRIKE(kArrived, group, incoming[r].floats(), incoming[r].count());
     shares.require_intact(incoming[r], group.rank(), r, group);
-    for (std::size_t row = 0; row < plan.subtrees(Rank(static_cast<std::int64_t>(r))).size(); ++row)
-      rows.push_back(incoming[r].floats() + static_cast<std::int64_t>(row) * width);
   }
-  if (width > 0) numerics::tree_sum_nodes(plan.lanes(), nodes, rows.data(), width, sum.floats());
+
+  Parcel sum = shares.parcel(group.rank(), 1);
+  float* out = sum.floats();
+  const std::vector<Slice> slices = shares.of(group.rank());
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (slices[i].size() == 0) continue;
+    const std::int64_t before = out - sum.floats();
+    std::vector<const float*> rows;
+    for (std::size_t r = 0; r < incoming.size(); ++r) {
+      const Rank sender(static_cast<std::int64_t>(r));
+      const auto partials = static_cast<std::int64_t>(plan.subtrees(sender).size());
+      for (std::int64_t row = 0; row < partials; ++row)
+        rows.push_back(sender == group.rank() ? row_of(contributions[i], row) + slices[i].first
+                                              : incoming[r].floats() + row * sum.count() + before);
+    }
+    numerics::tree_sum_nodes(plan.lanes(), nodes, rows.data(), slices[i].size(), out);
+    out += slices[i].size();
+  }
   sum.seal();
   return sum;
 }
@@ -134,19 +148,22 @@ std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
   if (contributions.empty()) return {};
   if (group.size() == 1) return sum_alone(plan, contributions);
   const Shares shares(contributions, group.size());
-  const Parcel mine = summed(plan, group, shares, contributions);
-
   std::vector<Parcel> slices;
-  for (int r = 0; r < group.size(); ++r) slices.push_back(shares.parcel(Rank(r), 1));
+  for (int r = 0; r < group.size(); ++r)
+    slices.push_back(Rank(r) == group.rank() ? summed(plan, group, shares, contributions)
+                                             : shares.parcel(Rank(r), 1));
+  const Parcel& mine = slices[static_cast<std::size_t>(group.rank().value)];
   group.all_gather(mine.bytes(), views(slices));
 
   std::vector<Tensor> whole;
   for (const auto& [name, partials] : contributions)
     whole.push_back(ops::empty(partials.sizes().slice(1)));
   for (std::size_t r = 0; r < slices.size(); ++r) {
-    LOCKSTEP_STRIKE(kGathered, group, slices[r].floats(), slices[r].count());
     const Rank owner(static_cast<std::int64_t>(r));
-    shares.require_intact(slices[r], owner, r, group);
+    if (owner != group.rank()) {
+      LOCKSTEP_STRIKE(kGathered, group, slices[r].floats(), slices[r].count());
+      shares.require_intact(slices[r], owner, r, group);
+    }
     const float* at = slices[r].floats();
     const std::vector<Slice> of_tensors = shares.of(owner);
     for (std::size_t i = 0; i < whole.size(); ++i) {

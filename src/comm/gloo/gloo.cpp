@@ -15,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
-#include <thread>
 
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
@@ -50,7 +49,7 @@ class WithoutSigpipe {
   bool was_pending_;
 };
 
-constexpr std::chrono::microseconds kLockIsHeld(10);
+constexpr std::chrono::nanoseconds kLockIsHeld = std::chrono::milliseconds(1);
 
 namespace tcp = gloo::transport::tcp;
 
@@ -75,11 +74,13 @@ class Pair final : public tcp::Pair {
   // What comes may be damaged on the way: Gloo's thread must not end the process for it.
   void handleEvents(int events) override {
     // Gloo would come back at once, and again, until who holds the lock lets go of it: perhaps a
-    // thread that waits for this one's core.
-    if (!m_.try_lock()) {
-      std::this_thread::sleep_for(kLockIsHeld);
-      return;
-    }
+    // thread that waits for this one's core. Who closes a pair holds it until Gloo's thread moves
+    // on.
+    timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += kLockIsHeld.count();
+    if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
+    if (pthread_mutex_clocklock(m_.native_handle(), CLOCK_MONOTONIC, &until) != 0) return;
     m_.unlock();
     try {
       tcp::Pair::handleEvents(events);
