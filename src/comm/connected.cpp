@@ -53,6 +53,41 @@ std::string describe(ByteView header) {
          " bytes as verb " + std::to_string(get_u64_le(header));
 }
 
+// What a verb has begun; all of it is finished when the verb is left, even by an error.
+class Moves {
+ public:
+  Moves(Transport& transport, double until) : transport_(transport), until_(until) {}
+  ~Moves() {
+    while (begun_ > 0) finish();
+  }
+  Moves(const Moves&) = delete;
+  Moves& operator=(const Moves&) = delete;
+
+  // What it says of a problem, `finish` repeats.
+  void begin(std::uint64_t number, std::span<const ByteView> to,
+             std::span<const MutableByteView> from) {
+    ++begun_;
+    const std::string problem = transport_.begin(number, to, from);
+    if (problem_.empty()) problem_ = problem;
+  }
+
+  // "", or the first problem of all.
+  std::string finish() {
+    --begun_;
+    const bool failed = !problem_.empty();
+    const std::chrono::milliseconds left(failed ? 1 : poll_milliseconds(until_));
+    const std::string problem = transport_.finish(left);
+    if (!failed) problem_ = problem;
+    return problem_;
+  }
+
+ private:
+  Transport& transport_;
+  const double until_;
+  int begun_ = 0;
+  std::string problem_;
+};
+
 }  // namespace
 
 ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& session,
@@ -126,20 +161,25 @@ void ConnectedGroup::give_up(const std::string& reason) {
   control_->throw_reason();
 }
 
-void ConnectedGroup::move(std::uint64_t number, std::span<const ByteView> to,
-                          std::span<const MutableByteView> from, double until,
-                          const std::string& what) {
-  const std::chrono::milliseconds left(poll_milliseconds(until));
-  const std::string problem = transport_->move(number, to, from, left);
+void ConnectedGroup::require(const std::string& problem, std::uint64_t number, double until,
+                             const std::string& what) {
   if (problem.empty()) return;
   if (monotonic_seconds() < until) {
     // Who was lost is known to the control plane a moment later.
     if (control_->reason(kReasonWithin)) control_->throw_reason();
     give_up(what + " failed: " + problem);
   }
-  const std::string late = control_->laggards(number / 2);
+  const std::string late = control_->laggards(number);
   give_up(what + " did not finish in " + fixed(deadline_, 1) + " s" +
           (late.empty() ? ": " + problem : ": " + late + " did not come to it"));
+}
+
+void ConnectedGroup::move(std::uint64_t number, std::span<const ByteView> to,
+                          std::span<const MutableByteView> from, double until,
+                          const std::string& what) {
+  Moves moves(*transport_, until);
+  moves.begin(number, to, from);
+  require(moves.finish(), number / 2, until, what);
 }
 
 void ConnectedGroup::verb(char kind, std::span<const ByteView> to,
@@ -162,20 +202,25 @@ void ConnectedGroup::verb(char kind, std::span<const ByteView> to,
     rest_out[r] = to[r].subspan(inlined(to[r].size()));
     rest_in[r] = from[r].subspan(inlined(from[r].size()));
   }
-  move(2 * number, opening, awaited, until, what);
-  bool more = false;
+  Moves moves(*transport_, until);  // ends before the buffers
+  moves.begin(2 * number, opening, awaited);
+  moves.begin(2 * number + 1, rest_out, rest_in);
+  const std::string problem = moves.finish();
   for (std::size_t r = 0; r < world; ++r) {
-    more |= !rest_out[r].empty() || !rest_in[r].empty();
     if (r == rank_ || !receives[r]) continue;
     const Bytes expected = header_of(number, kind, from[r].size());
     const ByteView came = ByteView(theirs[r]).first(kHeader);
-    if (!same(came, expected))
+    // A message that does not fit may have broken the connection behind its opening.
+    if (!same(came, expected) && (problem.empty() || get_u64_le(came) != 0))
       give_up("out of step: it expected " + describe(expected) + ", but " + control_->name(r) +
               " came with " + describe(came));
-    std::ranges::copy(ByteView(theirs[r]).subspan(kHeader, inlined(from[r].size())),
-                      from[r].begin());
   }
-  if (more) move(2 * number + 1, rest_out, rest_in, until, what);
+  require(problem, number, until, what);
+  for (std::size_t r = 0; r < world; ++r)
+    if (r != rank_ && receives[r])
+      std::ranges::copy(ByteView(theirs[r]).subspan(kHeader, inlined(from[r].size())),
+                        from[r].begin());
+  require(moves.finish(), number, until, what);
 }
 
 void ConnectedGroup::all_to_all(std::span<const ByteView> to,
@@ -190,7 +235,8 @@ void ConnectedGroup::all_gather(ByteView mine, std::span<const MutableByteView> 
   const std::vector<bool> all(control_->world(), true);
   verb('g', To(control_->world(), mine), from, all, all);
   LOCKSTEP_ASSERT(mine.size() == from[rank_].size());
-  if (!mine.empty()) std::memmove(from[rank_].data(), mine.data(), mine.size());
+  if (from[rank_].data() != mine.data())  // it may be in its place
+    std::ranges::copy(mine, from[rank_].begin());
 }
 
 void ConnectedGroup::broadcast(Rank root, MutableByteView buffer) {

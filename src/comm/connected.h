@@ -31,10 +31,14 @@ class ConnectedGroup final : public Group {
   using To = std::vector<ByteView>;
   using From = std::vector<MutableByteView>;
 
-  // One verb: openings first, so that a rank that is out of step is named and no byte of it is
-  // taken; then the rest. sends[r], receives[r]: whether there is a message at all.
+  // One verb: an opening, and what does not fit into it right behind, on its way while the opening
+  // is awaited. A rank that is out of step is named, and no byte of it is taken. sends[r],
+  // receives[r]: whether there is a message at all.
   void verb(char kind, std::span<const ByteView> to, std::span<const MutableByteView> from,
             const std::vector<bool>& sends, const std::vector<bool>& receives);
+  // Gives up if there is a problem.
+  void require(const std::string& problem, std::uint64_t number, double until,
+               const std::string& what);
   void move(std::uint64_t number, std::span<const ByteView> to,
             std::span<const MutableByteView> from, double until, const std::string& what);
   std::vector<std::string> exchange_addresses();

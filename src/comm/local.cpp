@@ -112,7 +112,7 @@ class LocalGroup final : public Group {
                                          std::to_string(into.size()) + " bytes from rank " +
                                          std::to_string(sender) + ", which sent " +
                                          std::to_string(view.size()));
-    } else if (!into.empty()) {
+    } else if (into.data() != view.data()) {
       std::memcpy(into.data(), view.data(), into.size());
     }
   }

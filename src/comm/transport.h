@@ -29,11 +29,14 @@ class Transport {
     return "it does not";
   }
 
-  // Sends to[r] to every rank r and receives from[r]; empty ones and this rank's are left out.
-  // Collective among those; both sides of a message give the same size and number. Numbers rise.
-  virtual std::string move(std::uint64_t number, std::span<const ByteView> to,
-                           std::span<const MutableByteView> from,
-                           std::chrono::milliseconds timeout) noexcept = 0;
+  // Begins to send to[r] to every rank r and to receive from[r]; empty ones and this rank's are
+  // left out. Collective among those; both sides of a message give the same size and number.
+  // Numbers rise.
+  virtual std::string begin(std::uint64_t number, std::span<const ByteView> to,
+                            std::span<const MutableByteView> from) noexcept = 0;
+  // Waits for what began first and has not been waited for: that one's buffers are the caller's
+  // again, however it ended.
+  virtual std::string finish(std::chrono::milliseconds timeout) noexcept = 0;
 
   // From any thread: whatever waits, returns; nothing works afterwards.
   virtual void interrupt() noexcept = 0;
@@ -47,7 +50,7 @@ struct TransportOptions {
   std::chrono::milliseconds connect_timeout;
   int local_rank;  // among the ranks of this host: which device
 };
-inline constexpr int kTransportVersion = 2;
+inline constexpr int kTransportVersion = 3;
 
 // A symbol that a plug-in may have: what this machine lacks to run it; `problem` stays empty if
 // nothing.

@@ -29,47 +29,61 @@ std::vector<Tensor> sum_alone(const Plan& plan, const std::vector<Contribution>&
   return whole;
 }
 
+const float* row_of(const Contribution& contribution, std::int64_t row) {
+  const Tensor& partials = contribution.partials;
+  return ops::read(partials) + row * (partials.numel() / partials.size(0));
+}
+
 // This rank's partials of another rank's slices.
 Parcel packed(const Shares& shares, const std::vector<Contribution>& contributions, Rank to) {
   const std::int64_t rows = contributions.front().partials.size(0);
   const std::vector<Slice> slices = shares.of(to);
   Parcel parcel = shares.parcel(to, static_cast<std::size_t>(rows));
-  float* at = parcel.floats();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      const Tensor& partials = contributions[i].partials;
-      at = std::copy_n(ops::read(partials) + row * (partials.numel() / rows) + slices[i].first,
-                       slices[i].size(), at);
-    }
-  }
-  parcel.seal();
+  std::vector<const float*> pieces;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::size_t i = 0; i < slices.size(); ++i)
+      pieces.push_back(row_of(contributions[i], row) + slices[i].first);
+  parcel.fill(pieces);
   return parcel;
 }
 
-// This rank's slices: everybody's partials of them, and the tree over all lanes.
+// This rank's slices: everybody's partials of them, and the tree over all lanes. Its own partials
+// go nowhere.
 Parcel summed(const Plan& plan, comm::Group& group, const Shares& shares,
               const std::vector<Contribution>& contributions) {
   std::vector<Parcel> outgoing, incoming;
   std::vector<numerics::Subtree> nodes;
   for (int r = 0; r < group.size(); ++r) {
     const auto subtrees = plan.subtrees(Rank(r));
-    outgoing.push_back(packed(shares, contributions, Rank(r)));
-    incoming.push_back(shares.parcel(group.rank(), subtrees.size()));
     nodes.insert(nodes.end(), subtrees.begin(), subtrees.end());
+    const bool own = Rank(r) == group.rank();
+    outgoing.push_back(own ? Parcel({}) : packed(shares, contributions, Rank(r)));
+    incoming.push_back(own ? Parcel({}) : shares.parcel(group.rank(), subtrees.size()));
   }
   group.all_to_all(views(std::as_const(outgoing)), views(incoming));
-
-  Parcel sum = shares.parcel(group.rank(), 1);
-  std::int64_t width = 0;
-  for (const Slice& slice : shares.of(group.rank())) width += slice.size();
-  std::vector<const float*> rows;
   for (std::size_t r = 0; r < incoming.size(); ++r) {
+    if (Rank(static_cast<std::int64_t>(r)) == group.rank()) continue;
     LOCKSTEP_STRIKE(kArrived, group, incoming[r].floats(), incoming[r].count());
     shares.require_intact(incoming[r], group.rank(), r, group);
-    for (std::size_t row = 0; row < plan.subtrees(Rank(static_cast<std::int64_t>(r))).size(); ++row)
-      rows.push_back(incoming[r].floats() + static_cast<std::int64_t>(row) * width);
   }
-  if (width > 0) numerics::tree_sum_nodes(plan.lanes(), nodes, rows.data(), width, sum.floats());
+
+  Parcel sum = shares.parcel(group.rank(), 1);
+  float* out = sum.floats();
+  const std::vector<Slice> slices = shares.of(group.rank());
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (slices[i].size() == 0) continue;
+    const std::int64_t before = out - sum.floats();
+    std::vector<const float*> rows;
+    for (std::size_t r = 0; r < incoming.size(); ++r) {
+      const Rank sender(static_cast<std::int64_t>(r));
+      const auto partials = static_cast<std::int64_t>(plan.subtrees(sender).size());
+      for (std::int64_t row = 0; row < partials; ++row)
+        rows.push_back(sender == group.rank() ? row_of(contributions[i], row) + slices[i].first
+                                              : incoming[r].floats() + row * sum.count() + before);
+    }
+    numerics::tree_sum_nodes(plan.lanes(), nodes, rows.data(), slices[i].size(), out);
+    out += slices[i].size();
+  }
   sum.seal();
   return sum;
 }
@@ -94,12 +108,12 @@ std::vector<Tensor> exchange_alike(const Plan& plan, comm::Group& group,
   for (const Contribution& one : contributions)
     pieces.push_back({one.name, one.index, one.partials.numel() / one.partials.size(0)});
   const Shares shares(std::move(pieces), group.size());
-  const Parcel mine = summed(plan, group, shares, contributions);
+  Parcel mine = summed(plan, group, shares, contributions);
   if (contributions.front().sliced) return taken_apart(mine, shares.of(group.rank()));
   std::vector<Tensor> whole;
   for (const Contribution& one : contributions)
     whole.push_back(ops::empty(one.partials.sizes().slice(1)));
-  all_gather(shares, mine, group, whole);
+  all_gather(shares, std::move(mine), group, whole);
   return whole;
 }
 

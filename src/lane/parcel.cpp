@@ -25,7 +25,8 @@ Parcel::Parcel(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {
     floats_ += size;
     leaves += (size + kTile - 1) / kTile;
   }
-  data_.resize(static_cast<std::size_t>(floats_ + leaves * kLeafFloats));
+  size_ = static_cast<std::size_t>(floats_ + leaves * kLeafFloats);
+  data_ = std::make_unique_for_overwrite<float[]>(size_);
 }
 
 template <class Body>
@@ -42,8 +43,18 @@ void Parcel::tiles(Body&& body) const {
 
 void Parcel::seal() {
   tiles([&](std::size_t, std::int64_t, std::int64_t count, std::int64_t at, std::int64_t place) {
-    const hash::Leaf leaf = leaf_of(data_.data() + at, count);
-    std::memcpy(data_.data() + place, &leaf, sizeof leaf);
+    const hash::Leaf leaf = leaf_of(floats() + at, count);
+    std::memcpy(floats() + place, &leaf, sizeof leaf);
+    return true;
+  });
+}
+
+void Parcel::fill(const std::vector<const float*>& pieces) {
+  tiles([&](std::size_t piece, std::int64_t first, std::int64_t count, std::int64_t at,
+            std::int64_t place) {
+    std::copy_n(pieces[piece] + first, count, floats() + at);
+    const hash::Leaf leaf = leaf_of(floats() + at, count);
+    std::memcpy(floats() + place, &leaf, sizeof leaf);
     return true;
   });
 }
@@ -52,8 +63,8 @@ std::optional<Parcel::Damage> Parcel::damage() const {
   std::optional<Damage> found;
   tiles([&](std::size_t piece, std::int64_t first, std::int64_t count, std::int64_t at,
             std::int64_t place) {
-    const hash::Leaf leaf = leaf_of(data_.data() + at, count);
-    if (std::memcmp(data_.data() + place, &leaf, sizeof leaf) != 0)
+    const hash::Leaf leaf = leaf_of(floats() + at, count);
+    if (std::memcmp(floats() + place, &leaf, sizeof leaf) != 0)
       found = Damage{piece, first, first + count};
     return !found;
   });

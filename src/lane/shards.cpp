@@ -17,11 +17,9 @@ Shares shares_of(const std::vector<Shard>& shards, int world) {
 
 Parcel packed(const std::vector<Shard>& shards, const Shares& shares, Rank rank) {
   Parcel parcel = shares.parcel(rank, 1);
-  float* at = parcel.floats();
-  for (const Shard& shard : shards)
-    at = std::copy_n(ops::read(shard.slice), shard.slice.numel(), at);
-  LOCKSTEP_ASSERT(at == parcel.floats() + parcel.count());
-  parcel.seal();
+  std::vector<const float*> slices;
+  for (const Shard& shard : shards) slices.push_back(ops::read(shard.slice));
+  parcel.fill(slices);
   return parcel;
 }
 

@@ -39,8 +39,10 @@ void Shares::require_intact(const Parcel& parcel, Rank owner, std::size_t sender
 
 void Shares::unpack(Parcel& parcel, Rank owner, const comm::Group& group,
                     const std::vector<Tensor>& wholes) const {
-  LOCKSTEP_STRIKE(kGathered, group, parcel.floats(), parcel.count());
-  require_intact(parcel, owner, static_cast<std::size_t>(owner.value), group);
+  if (owner != group.rank()) {
+    LOCKSTEP_STRIKE(kGathered, group, parcel.floats(), parcel.count());
+    require_intact(parcel, owner, static_cast<std::size_t>(owner.value), group);
+  }
   const float* at = parcel.floats();
   const std::vector<Slice> slices = of(owner);
   for (std::size_t i = 0; i < wholes.size(); ++i) {
@@ -61,10 +63,12 @@ std::vector<MutableByteView> views(std::vector<Parcel>& parcels) {
   return bytes;
 }
 
-void all_gather(const Shares& shares, const Parcel& mine, comm::Group& group,
+void all_gather(const Shares& shares, Parcel mine, comm::Group& group,
                 const std::vector<Tensor>& wholes) {
   std::vector<Parcel> slices = shares.parcels();
-  group.all_gather(mine.bytes(), views(slices));
+  Parcel& own = slices[static_cast<std::size_t>(group.rank().value)];
+  own = std::move(mine);
+  group.all_gather(own.bytes(), views(slices));
   for (std::size_t r = 0; r < slices.size(); ++r)
     shares.unpack(slices[r], Rank(static_cast<std::int64_t>(r)), group, wholes);
 }

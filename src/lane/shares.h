@@ -28,7 +28,8 @@ class Shares {
   // Throws unless `parcel`, rows of rank `owner`'s slices that `sender` sent, is as it was sent.
   void require_intact(const Parcel& parcel, Rank owner, std::size_t sender,
                       const comm::Group& group) const;
-  // Puts the slices of `owner`, as they arrived from it, into `wholes`, one a piece.
+  // Puts the slices of `owner`, as they arrived from it (this rank's own did not travel), into
+  // `wholes`, one a piece.
   void unpack(Parcel& parcel, Rank owner, const comm::Group& group,
               const std::vector<Tensor>& wholes) const;
 
@@ -41,7 +42,7 @@ std::vector<ByteView> views(const std::vector<Parcel>& parcels);
 std::vector<MutableByteView> views(std::vector<Parcel>& parcels);
 
 // All ranks' slices, of which `mine`, sealed, has this rank's, into `wholes`. Collective: yes.
-void all_gather(const Shares& shares, const Parcel& mine, comm::Group& group,
+void all_gather(const Shares& shares, Parcel mine, comm::Group& group,
                 const std::vector<Tensor>& wholes);
 
 }  // namespace lockstep::lane

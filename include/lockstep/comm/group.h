@@ -26,7 +26,7 @@ class Group {
   // to[r] goes to rank r, which receives it in from[this rank]. Sizes are known to both sides (the
   // plan); spans may be empty (all but two: send and receive). size() spans each.
   virtual void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) = 0;
-  // from[r] becomes rank r's `mine`.
+  // from[r] becomes rank r's `mine`, which may be where from[this rank] is.
   virtual void all_gather(ByteView mine, std::span<const MutableByteView> from) = 0;
   virtual void broadcast(Rank root, MutableByteView buffer) = 0;
   virtual void barrier() = 0;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -49,6 +50,8 @@ class WithoutSigpipe {
   bool was_pending_;
 };
 
+constexpr std::chrono::nanoseconds kLockIsHeld = std::chrono::milliseconds(1);
+
 namespace tcp = gloo::transport::tcp;
 
 // Gloo's own way to connect believes whoever comes first. A pair of ours takes over a connection
@@ -71,6 +74,15 @@ class Pair final : public tcp::Pair {
   }
   // What comes may be damaged on the way: Gloo's thread must not end the process for it.
   void handleEvents(int events) override {
+    // Gloo would come back at once, and again, until who holds the lock lets go of it: perhaps a
+    // thread that waits for this one's core. Who closes a pair holds it until Gloo's thread moves
+    // on.
+    timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += kLockIsHeld.count();
+    if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
+    if (pthread_mutex_clocklock(m_.native_handle(), CLOCK_MONOTONIC, &until) != 0) return;
+    m_.unlock();
     try {
       tcp::Pair::handleEvents(events);
     } catch (const std::exception& error) {
@@ -129,58 +141,73 @@ class Gloo final : public Transport {
     return "";
   }
 
-  std::string move(std::uint64_t number, std::span<const ByteView> to,
-                   std::span<const MutableByteView> from,
-                   std::chrono::milliseconds timeout) noexcept override {
+  std::string begin(std::uint64_t number, std::span<const ByteView> to,
+                    std::span<const MutableByteView> from) noexcept override {
+    const WithoutSigpipe held;
+    std::scoped_lock lock(mutex_);
+    Move& move = moves_.emplace_back();
+    if (interrupted_) return "interrupted";
+    move.receiving.resize(world_);
+    move.sending.resize(world_);
+    std::size_t at = 0;
+    try {
+      for (; at < world_; ++at) {  // receives first: a sender then need not ask
+        if (at == rank_ || from[at].empty()) continue;
+        move.receiving[at] = context_->createUnboundBuffer(from[at].data(), from[at].size());
+        move.receiving[at]->recv(static_cast<int>(at), number);
+      }
+      for (at = 0; at < world_; ++at) {
+        if (at == rank_ || to[at].empty()) continue;
+        move.sending[at] =
+            context_->createUnboundBuffer(const_cast<std::byte*>(to[at].data()), to[at].size());
+        move.sending[at]->send(static_cast<int>(at), number);
+      }
+    } catch (const std::exception& error) {
+      return of_rank(at, error);
+    }
+    return "";
+  }
+
+  std::string finish(std::chrono::milliseconds timeout) noexcept override {
     const double until = monotonic_seconds() + 1e-3 * static_cast<double>(timeout.count());
     const WithoutSigpipe held;
+    const Move& move = moves_.front();  // only `interrupt` comes from another thread
     std::string problem;
-    std::size_t at = rank_;
+    std::size_t at = 0;
     try {
-      {
-        std::scoped_lock lock(mutex_);
-        if (interrupted_) return "interrupted";
-        receiving_.resize(world_);
-        sending_.resize(world_);
-        for (at = 0; at < world_; ++at) {  // receives first: a sender then need not ask
-          if (at == rank_ || from[at].empty()) continue;
-          receiving_[at] = context_->createUnboundBuffer(from[at].data(), from[at].size());
-          receiving_[at]->recv(static_cast<int>(at), number);
-        }
-        for (at = 0; at < world_; ++at) {
-          if (at == rank_ || to[at].empty()) continue;
-          sending_[at] =
-              context_->createUnboundBuffer(const_cast<std::byte*>(to[at].data()), to[at].size());
-          sending_[at]->send(static_cast<int>(at), number);
-        }
-      }
-      for (at = 0; at < world_ && problem.empty(); ++at)
-        if (receiving_[at] && !receiving_[at]->waitRecv(nullptr, left(until)))
+      for (at = 0; at < move.receiving.size() && problem.empty(); ++at)
+        if (move.receiving[at] && !move.receiving[at]->waitRecv(nullptr, left(until)))
           problem = "interrupted";
-      for (at = 0; at < world_ && problem.empty(); ++at)
-        if (sending_[at] && !sending_[at]->waitSend(nullptr, left(until))) problem = "interrupted";
+      for (at = 0; at < move.sending.size() && problem.empty(); ++at)
+        if (move.sending[at] && !move.sending[at]->waitSend(nullptr, left(until)))
+          problem = "interrupted";
     } catch (const std::exception& error) {
-      problem = "Gloo, rank " + std::to_string(at) + ": " + error.what();
+      problem = of_rank(at, error);
     }
     std::scoped_lock lock(mutex_);
-    receiving_.clear();
-    sending_.clear();
+    moves_.pop_front();
     return problem;
   }
 
   void interrupt() noexcept override {
     std::scoped_lock lock(mutex_);
     interrupted_ = true;
-    for (const auto& buffer : receiving_)
-      if (buffer) buffer->abortWaitRecv();
-    for (const auto& buffer : sending_)
-      if (buffer) buffer->abortWaitSend();
+    for (const Move& move : moves_) {
+      for (const auto& buffer : move.receiving)
+        if (buffer) buffer->abortWaitRecv();
+      for (const auto& buffer : move.sending)
+        if (buffer) buffer->abortWaitSend();
+    }
     for (std::size_t r = 0; r < world_; ++r)
       if (r != rank_) pair(r).close();
   }
 
  private:
   Pair& pair(std::size_t r) { return static_cast<Pair&>(*context_->getPair(static_cast<int>(r))); }
+
+  static std::string of_rank(std::size_t rank, const std::exception& error) {
+    return "Gloo, rank " + std::to_string(rank) + ": " + error.what();
+  }
 
   static std::chrono::milliseconds left(double until) {
     const double rest = std::max(1.0, (until - monotonic_seconds()) * 1e3);
@@ -192,7 +219,10 @@ class Gloo final : public Transport {
 
   std::mutex mutex_;  // all below
   bool interrupted_ = false;
-  std::vector<std::unique_ptr<Buffer>> receiving_, sending_;  // of the move that is going on
+  struct Move {
+    std::vector<std::unique_ptr<Buffer>> receiving, sending;  // by rank
+  };
+  std::deque<Move> moves_;  // begun, not finished
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <stdexcept>
 #include <thread>
@@ -81,11 +82,19 @@ class Nccl final : public Transport {
     });
   }
 
-  // NCCL has no tags: messages between two ranks arrive in the order of the moves.
-  std::string move(std::uint64_t /*number*/, std::span<const ByteView> to,
-                   std::span<const MutableByteView> from,
-                   std::chrono::milliseconds timeout) noexcept override {
+  // NCCL has no tags: messages between two ranks arrive in the order of the moves. One begins when
+  // it is waited for, so a rank that is out of step is found before more is sent.
+  std::string begin(std::uint64_t /*number*/, std::span<const ByteView> to,
+                    std::span<const MutableByteView> from) noexcept override {
+    moves_.push_back({{to.begin(), to.end()}, {from.begin(), from.end()}});
+    return "";
+  }
+
+  std::string finish(std::chrono::milliseconds timeout) noexcept override {
+    const Move now = std::move(moves_.front());
+    moves_.pop_front();
     return attempt(timeout, [&] {
+      const auto& [to, from] = now;
       std::size_t bytes = 0;
       for (std::size_t r = 0; r < world_; ++r)
         if (r != rank_) bytes += padded(to[r].size()) + padded(from[r].size());
@@ -198,8 +207,14 @@ class Nccl final : public Transport {
       ncclCommDestroy(communicator_);
   }
 
+  struct Move {
+    std::vector<ByteView> to;
+    std::vector<MutableByteView> from;
+  };
+
   const std::size_t rank_, world_;
   const std::chrono::milliseconds connect_timeout_;
+  std::deque<Move> moves_;  // begun, not finished
   ncclUniqueId id_{};
   ncclComm_t communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;
