@@ -33,9 +33,11 @@ stdfs::path sidecar_path(const stdfs::path& file) {
 
 // "model/param/w [3, 4]", for people.
 std::string described(const state::Named& named) {
-  std::string text = named.name + " [";
-  for (std::int64_t i = 0; i < named.tensor.dim(); ++i)
-    text += (i ? ", " : "") + std::to_string(named.tensor.size(i));
+  std::string text = named.name + " [", separator;
+  for (const std::int64_t size : named.shape()) {
+    text += separator + std::to_string(size);
+    separator = ", ";
+  }
   return text + "]";
 }
 
@@ -189,7 +191,7 @@ void Loaded::restore(state::State& into) const {
   for (std::size_t i = 0; i < std::max(into.tensors.size(), state_.tensors.size()); ++i) {
     const bool here = i < into.tensors.size(), there = i < state_.tensors.size();
     if (!here || !there || into.tensors[i].name != state_.tensors[i].name ||
-        into.tensors[i].tensor.sizes() != state_.tensors[i].tensor.sizes()) {
+        into.tensors[i].shape() != state_.tensors[i].shape()) {
       throw Error(Code::kCorrupt,
                   "the checkpoint does not hold this recipe's state: expected " +
                       (here ? described(into.tensors[i]) : "no more tensors") + ", found " +
@@ -197,12 +199,13 @@ void Loaded::restore(state::State& into) const {
                   "was it made by another version?");
     }
   }
-  const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < into.tensors.size(); ++i) {
 #ifdef LOCKSTEP_BREAK_RESTORE  // negative control: one field of the state is not restored
     if (i + 1 == into.tensors.size()) continue;
 #endif
-    into.tensors[i].tensor.copy_(state_.tensors[i].tensor);
+    at::Tensor& held = into.tensors[i].tensor;
+    std::copy_n(ops::read(state_.tensors[i].tensor) + into.tensors[i].first(), held.numel(),
+                held.mutable_data_ptr<float>());
   }
   into.step = state_.step;
   into.samples = state_.samples;

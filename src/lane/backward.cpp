@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
@@ -22,18 +23,25 @@ Tensor sum_of_uses(const std::vector<Tensor>& grads) {
   return total;
 }
 
+// Which parameter an entered tensor is, if it is one itself.
+std::optional<std::size_t> parameter_number(const Tensor& root,
+                                            const std::vector<Tensor>& parameters) {
+  const auto leaf =
+      std::ranges::find_if(parameters, [&](const Tensor& p) { return p.is_same(root); });
+  if (leaf == parameters.end()) return std::nullopt;
+  return static_cast<std::size_t>(leaf - parameters.begin());
+}
+
 // The parameter graph's backward pass: from gradients of the entered tensors to those of the
-// parameters.
+// parameters. Those of parameters that entered themselves pass as they are.
 std::vector<Tensor> parameter_gradients(const std::vector<Entered>& entered,
                                         const std::vector<Tensor>& whole,
                                         const std::vector<Tensor>& parameters) {
   std::vector<Tensor> result(parameters.size());
   std::vector<Tensor> roots, root_grads;
   for (std::size_t i = 0; i < entered.size(); ++i) {
-    const auto leaf = std::find_if(parameters.begin(), parameters.end(),
-                                   [&](const Tensor& p) { return p.is_same(entered[i].root); });
-    if (leaf != parameters.end()) {
-      result[static_cast<std::size_t>(leaf - parameters.begin())] = whole[i];
+    if (const auto number = parameter_number(entered[i].root, parameters)) {
+      result[*number] = whole[i];
     } else {
       roots.push_back(entered[i].root);
       root_grads.push_back(whole[i]);
@@ -62,11 +70,44 @@ std::vector<Outbox::Expected> expected_by(const Context& context) {
   std::vector<Outbox::Expected> list;
   for (const Use& use : context.uses()) {
     const Entered& entered = context.entered()[use.entered];
-    list.push_back({"gradient of " + entered.name, entered.root.numel()});
+    list.push_back({"gradient of " + entered.name, entered.root.numel(),
+                    static_cast<std::int64_t>(list.size())});
   }
-  list.push_back({"the loss", 1});
+  list.push_back({"the loss", 1, static_cast<std::int64_t>(list.size())});
   std::reverse(list.begin(), list.end());
   return list;
+}
+
+// All uses of a parameter that entered itself stay in the same slices: the optimiser's.
+std::vector<Outbox::Expected> sliced_where_possible(std::vector<Outbox::Expected> list,
+                                                    const Context& context,
+                                                    const std::vector<Tensor>& parameters) {
+  const std::vector<Use>& uses = context.uses();
+  for (std::size_t use = 0; use < uses.size(); ++use) {
+    const Tensor& root = context.entered()[uses[use].entered].root;
+    const auto number = parameter_number(root, parameters);
+    if (!number) continue;
+    list[uses.size() - use].index = static_cast<std::int64_t>(*number);
+    list[uses.size() - use].sliced = true;
+  }
+  return list;
+}
+
+// The slices of gradients that are still whole.
+void cut(std::vector<Tensor>& gradients, const std::vector<Entered>& entered,
+         const std::vector<Tensor>& parameters, const comm::Group& group) {
+  std::vector<bool> done(parameters.size());
+  for (const Entered& one : entered) {
+    if (const auto number = parameter_number(one.root, parameters)) done[*number] = true;
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (done[i]) continue;
+    const Slice slice =
+        slice_of(static_cast<std::int64_t>(i), gradients[i].numel(), group.rank(), group.size());
+    Tensor part = ops::empty({slice.size()});
+    std::copy_n(ops::read(gradients[i]) + slice.first, slice.size(), ops::write(part));
+    gradients[i] = part;
+  }
 }
 
 // Calls known(number, partials) for all that reaches the loss, as soon as it is known.
@@ -134,8 +175,11 @@ std::vector<Collector> collectors(const Context& context) {
 }  // namespace
 
 PhaseGradients backward(Context& context, const Tensor& loss, float seed,
-                        const std::vector<Tensor>& parameters) {
-  Outbox outbox(context.plan(), context.group(), expected_by(context));
+                        const std::vector<Tensor>& parameters, Gradients form) {
+  std::vector<Outbox::Expected> expected = expected_by(context);
+  if (form == Gradients::kSlices)
+    expected = sliced_where_possible(std::move(expected), context, parameters);
+  Outbox outbox(context.plan(), context.group(), std::move(expected));
   std::vector<Collector> lanes = collectors(context);
   run_backward(context, loss, seed, [&](std::size_t number, const Tensor& partials) {
     LOCKSTEP_STRIKE(kGradient, context.group(), partials.mutable_data_ptr<float>(),
@@ -157,6 +201,8 @@ PhaseGradients backward(Context& context, const Tensor& loss, float seed,
   PhaseGradients result{.loss_sum = *ops::read(exchanged.front()),
                         .gradients = parameter_gradients(context.entered(), whole, parameters),
                         .of_lanes = {}};
+  if (form == Gradients::kSlices)
+    cut(result.gradients, context.entered(), parameters, context.group());
   for (Collector& lane : lanes) result.of_lanes.push_back(lane.finish(context));
   return result;
 }

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "lane/parcel.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/inject.h"
+#include "lockstep/lane/shards.h"
 #include "lockstep/ops/view.h"
 #include "lockstep/ops/where.h"
 
@@ -48,22 +47,10 @@ std::vector<float> Context::gather_lanes(const std::vector<float>& mine, std::in
     gathered_.push_back({same.name, width, mine});
     return same.lanes;
   }
-  std::vector<float> all;
-  std::vector<Parcel> parcels;
-  std::vector<MutableByteView> from;
-  for (int r = 0; r < plan().world(); ++r)
-    parcels.emplace_back(std::vector{plan().lane_count(Rank(r)) * width});
-  for (Parcel& parcel : parcels) from.push_back(parcel.bytes());
-  Parcel own({static_cast<std::int64_t>(mine.size())});
-  std::ranges::copy(mine, own.floats());
-  own.seal();
-  group().all_gather(own.bytes(), from);
-  for (std::size_t r = 0; r < parcels.size(); ++r) {
-    LOCKSTEP_STRIKE(kStatistics, group(), parcels[r].floats(), parcels[r].count());
-    if (parcels[r].damage())
-      refuse_arrived("batch statistics of " + ops::where().module, r, group());
-    all.insert(all.end(), parcels[r].floats(), parcels[r].floats() + parcels[r].count());
-  }
+  std::vector<std::int64_t> counts;
+  for (int r = 0; r < plan().world(); ++r) counts.push_back(plan().lane_count(Rank(r)) * width);
+  std::vector<float> all =
+      gather_sealed(group(), "batch statistics of " + ops::where().module, mine, counts);
   if (!plan().isolated().empty()) gathered_.push_back({ops::where().module, width, all});
   return all;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lane/parcel.h"
+#include "lane/shares.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 #include "lockstep/numerics/reduce.h"
@@ -15,7 +15,8 @@ namespace {
 std::vector<Tensor> sum_alone(const Plan& plan, const std::vector<Contribution>& contributions) {
   const std::vector<numerics::Subtree> nodes = plan.subtrees(Rank(0));
   std::vector<Tensor> whole;
-  for (const auto& [name, partials] : contributions) {
+  for (const Contribution& one : contributions) {
+    const Tensor& partials = one.partials;
     whole.push_back(ops::first_part(partials));
     if (nodes.size() == 1) continue;
     whole.back() = ops::empty(partials.sizes().slice(1));
@@ -33,49 +34,6 @@ const float* row_of(const Contribution& contribution, std::int64_t row) {
   return ops::read(partials) + row * (partials.numel() / partials.size(0));
 }
 
-// Who sums what of the tensors that are exchanged together.
-class Shares {
- public:
-  Shares(const std::vector<Contribution>& contributions, int world)
-      : contributions_(contributions), world_(world) {}
-
-  // The slices that fall to a rank, one a tensor.
-  std::vector<Slice> of(Rank rank) const {
-    std::vector<Slice> slices;
-    for (std::size_t i = 0; i < contributions_.size(); ++i) {
-      const Tensor& partials = contributions_[i].partials;
-      slices.push_back(slice_of(static_cast<std::int64_t>(i), partials.numel() / partials.size(0),
-                                rank, world_));
-    }
-    return slices;
-  }
-
-  // A parcel of `rows` times the slices of a rank.
-  Parcel parcel(Rank rank, std::size_t rows) const {
-    std::vector<std::int64_t> sizes;
-    for (std::size_t row = 0; row < rows; ++row)
-      for (const Slice& slice : of(rank)) sizes.push_back(slice.size());
-    return Parcel(std::move(sizes));
-  }
-
-  // Throws unless `parcel`, rows of rank `owner`'s slices that `sender` sent, is as it was sent.
-  void require_intact(const Parcel& parcel, Rank owner, std::size_t sender,
-                      const comm::Group& group) const {
-    const auto damage = parcel.damage();
-    if (!damage) return;
-    const std::size_t tensor = damage->piece % contributions_.size();
-    const std::int64_t first = of(owner)[tensor].first;
-    refuse_arrived("gradient of " + contributions_[tensor].name + ", elements " +
-                       std::to_string(first + damage->first) + " to " +
-                       std::to_string(first + damage->last - 1),
-                   sender, group);
-  }
-
- private:
-  const std::vector<Contribution>& contributions_;
-  int world_;
-};
-
 // This rank's partials of another rank's slices.
 Parcel packed(const Shares& shares, const std::vector<Contribution>& contributions, Rank to) {
   const std::int64_t rows = contributions.front().partials.size(0);
@@ -87,17 +45,6 @@ Parcel packed(const Shares& shares, const std::vector<Contribution>& contributio
       pieces.push_back(row_of(contributions[i], row) + slices[i].first);
   parcel.fill(pieces);
   return parcel;
-}
-
-std::vector<ByteView> views(const std::vector<Parcel>& parcels) {
-  std::vector<ByteView> bytes;
-  for (const Parcel& parcel : parcels) bytes.push_back(parcel.bytes());
-  return bytes;
-}
-std::vector<MutableByteView> views(std::vector<Parcel>& parcels) {
-  std::vector<MutableByteView> bytes;
-  for (Parcel& parcel : parcels) bytes.push_back(parcel.bytes());
-  return bytes;
 }
 
 // This rank's slices: everybody's partials of them, and the tree over all lanes. Its own partials
@@ -141,37 +88,53 @@ Parcel summed(const Plan& plan, comm::Group& group, const Shares& shares,
   return sum;
 }
 
+// The sums of this rank's slices, flat, in place of whole tensors.
+std::vector<Tensor> taken_apart(const Parcel& sum, const std::vector<Slice>& slices) {
+  std::vector<Tensor> tensors;
+  const float* at = sum.floats();
+  for (const Slice& slice : slices) {
+    tensors.push_back(ops::empty({slice.size()}));
+    std::copy_n(at, slice.size(), ops::write(tensors.back()));
+    at += slice.size();
+  }
+  return tensors;
+}
+
+// Tensors that all stay in slices, or all become whole.
+std::vector<Tensor> exchange_alike(const Plan& plan, comm::Group& group,
+                                   const std::vector<Contribution>& contributions) {
+  if (contributions.empty()) return {};
+  std::vector<Shares::Piece> pieces;
+  for (const Contribution& one : contributions)
+    pieces.push_back({one.name, one.index, one.partials.numel() / one.partials.size(0)});
+  const Shares shares(std::move(pieces), group.size());
+  Parcel mine = summed(plan, group, shares, contributions);
+  if (contributions.front().sliced) return taken_apart(mine, shares.of(group.rank()));
+  std::vector<Tensor> whole;
+  for (const Contribution& one : contributions)
+    whole.push_back(ops::empty(one.partials.sizes().slice(1)));
+  all_gather(shares, std::move(mine), group, whole);
+  return whole;
+}
+
 }  // namespace
 
 std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
                              const std::vector<Contribution>& contributions) {
-  if (contributions.empty()) return {};
   if (group.size() == 1) return sum_alone(plan, contributions);
-  const Shares shares(contributions, group.size());
-  std::vector<Parcel> slices;
-  for (int r = 0; r < group.size(); ++r)
-    slices.push_back(Rank(r) == group.rank() ? summed(plan, group, shares, contributions)
-                                             : shares.parcel(Rank(r), 1));
-  const Parcel& mine = slices[static_cast<std::size_t>(group.rank().value)];
-  group.all_gather(mine.bytes(), views(slices));
-
-  std::vector<Tensor> whole;
-  for (const auto& [name, partials] : contributions)
-    whole.push_back(ops::empty(partials.sizes().slice(1)));
-  for (std::size_t r = 0; r < slices.size(); ++r) {
-    const Rank owner(static_cast<std::int64_t>(r));
-    if (owner != group.rank()) {
-      LOCKSTEP_STRIKE(kGathered, group, slices[r].floats(), slices[r].count());
-      shares.require_intact(slices[r], owner, r, group);
+  std::vector<Tensor> result(contributions.size());
+  for (const bool sliced : {false, true}) {
+    std::vector<Contribution> alike;
+    std::vector<std::size_t> where;
+    for (std::size_t i = 0; i < contributions.size(); ++i) {
+      if (contributions[i].sliced != sliced) continue;
+      alike.push_back(contributions[i]);
+      where.push_back(i);
     }
-    const float* at = slices[r].floats();
-    const std::vector<Slice> of_tensors = shares.of(owner);
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      std::copy_n(at, of_tensors[i].size(), ops::write(whole[i]) + of_tensors[i].first);
-      at += of_tensors[i].size();
-    }
+    const std::vector<Tensor> sums = exchange_alike(plan, group, alike);
+    for (std::size_t i = 0; i < where.size(); ++i) result[where[i]] = sums[i];
   }
-  return whole;
+  return result;
 }
 
 }  // namespace lockstep::lane

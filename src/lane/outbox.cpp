@@ -47,7 +47,9 @@ void Outbox::send(Bucket& bucket) {
   for (std::size_t i = bucket.first; i < bucket.last; ++i) {
     if (!put_[i].defined()) continue;
     bucket.numbers.push_back(i);
-    bucket.content.push_back({expected_[i].name, put_[i].contiguous()});
+    const Expected& expected = expected_[i];
+    bucket.content.push_back(
+        {expected.name, put_[i].contiguous(), expected.index, expected.sliced});
   }
   ends_.push_back(group_.start([plan = plan_, shared = buckets_[sent_]](comm::Group& group) {
     shared->whole = exchange(plan, group, shared->content);

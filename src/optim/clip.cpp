@@ -6,20 +6,23 @@
 
 namespace lockstep::optim {
 
-float clip_by_global_norm(float clip, const std::vector<at::Tensor>& gradients) {
+std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients) {
   constexpr std::int64_t kTile = numerics::kTileFloats;
-  std::int64_t tiles = 0;
-  for (const at::Tensor& g : gradients) tiles += (g.numel() + kTile - 1) / kTile;
-  if (tiles == 0) return 0.0f;
-
-  std::vector<float> squares(static_cast<std::size_t>(tiles));
-  float* out = squares.data();
+  std::vector<float> squares;
   for (const at::Tensor& g : gradients) {
-    numerics::tile_squares(g.numel(), ops::read(g), out);
-    out += (g.numel() + kTile - 1) / kTile;
+    const std::size_t before = squares.size();
+    squares.resize(before + static_cast<std::size_t>((g.numel() + kTile - 1) / kTile));
+    numerics::tile_squares(g.numel(), ops::read(g), squares.data() + before);
   }
+  return squares;
+}
+
+float clip_by_global_norm(float clip, const std::vector<float>& squares,
+                          const std::vector<at::Tensor>& gradients) {
+  if (squares.empty()) return 0.0f;
   const float sum = numerics::tree_fold(
-      0, tiles, [&](std::int64_t i) { return squares[static_cast<std::size_t>(i)]; },
+      0, static_cast<std::int64_t>(squares.size()),
+      [&](std::int64_t i) { return squares[static_cast<std::size_t>(i)]; },
       [](float a, float b) { return a + b; });
   // The double root of a float, rounded to float, is the correctly rounded float root.
   const auto norm = static_cast<float>(numerics::host::sqrt(static_cast<double>(sum)));

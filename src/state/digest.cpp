@@ -11,6 +11,7 @@ namespace lockstep::state {
 namespace {
 
 ByteView bytes_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
   return std::as_bytes(std::span(ops::read(tensor), static_cast<std::size_t>(tensor.numel())));
 }
 
@@ -18,9 +19,9 @@ ByteView bytes_of(const at::Tensor& tensor) {
 Bytes heading(const Named& named) {
   Bytes bytes;
   put_text(bytes, named.name);
-  put_u64_le(bytes, static_cast<std::uint64_t>(named.tensor.dim()));
-  for (const std::int64_t size : named.tensor.sizes())
-    put_u64_le(bytes, static_cast<std::uint64_t>(size));
+  const std::vector<std::int64_t> shape = named.shape();
+  put_u64_le(bytes, shape.size());
+  for (const std::int64_t size : shape) put_u64_le(bytes, static_cast<std::uint64_t>(size));
   return bytes;
 }
 
@@ -55,36 +56,55 @@ std::int64_t State::bytes() const {
   return total;
 }
 
-StateDigest digest(const State& state) {
-  StateDigest result;
+std::pair<std::size_t, std::size_t> held_tiles(const Named& named) {
+  const auto first = static_cast<std::size_t>(named.first()) * sizeof(float) / hash::kTileBytes;
+  return {first, first + hash::leaf_count(bytes_of(named.tensor).size())};
+}
+
+Leaves leaves(const State& state) {
+  Leaves result;
   // Tiles of all tensors in one line, so that threads share small tensors too.
   std::vector<std::pair<std::size_t, std::size_t>> tiles;  // tensor, tile
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    result.leaves.emplace_back(hash::leaf_count(bytes_of(state.tensors[i].tensor).size()));
-    for (std::size_t tile = 0; tile < result.leaves[i].size(); ++tile) tiles.emplace_back(i, tile);
+    const auto floats = static_cast<std::size_t>(c10::multiply_integers(state.tensors[i].shape()));
+    result.emplace_back(hash::leaf_count(floats * sizeof(float)));
+    const auto [first, last] = held_tiles(state.tensors[i]);
+    for (std::size_t tile = first; tile < last; ++tile) tiles.emplace_back(i, tile);
   }
   numerics::parallel_for(
       static_cast<std::int64_t>(tiles.size()), 16, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin; at < end; ++at) {
           const auto [i, tile] = tiles[static_cast<std::size_t>(at)];
-          const ByteView all = bytes_of(state.tensors[i].tensor);
-          const std::size_t first = tile * hash::kTileBytes;
-          result.leaves[i][tile] =
-              hash::leaf_hash(all.subspan(first, std::min(hash::kTileBytes, all.size() - first)));
+          const ByteView held = bytes_of(state.tensors[i].tensor);
+          const std::size_t first = (tile - held_tiles(state.tensors[i]).first) * hash::kTileBytes;
+          result[i][tile] =
+              hash::leaf_hash(held.subspan(first, std::min(hash::kTileBytes, held.size() - first)));
         }
       });
+  return result;
+}
+
+StateDigest digest(const State& state, Leaves leaves) {
+  StateDigest result;
   Bytes root = cursor_bytes("lockstep state 0", state);
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    result.tensors.push_back(tensor_digest(state.tensors[i], result.leaves[i]));
+    result.tensors.push_back(tensor_digest(state.tensors[i], leaves[i]));
     append(root, result.tensors.back());
   }
   result.root = hash::sha256(root);
+  result.leaves = std::move(leaves);
   return result;
+}
+
+StateDigest digest(const State& state) {
+  for (const Named& named : state.tensors) LOCKSTEP_ASSERT(!named.part, named.name);
+  return digest(state, leaves(state));
 }
 
 hash::Digest commit(const State& state) {
   Bytes root = cursor_bytes("lockstep commit 0", state);
   for (const Named& named : state.tensors) {
+    LOCKSTEP_ASSERT(!named.part, named.name);
     const Bytes head = heading(named);
     append(root, hash::sha256(head));
     append(root, hash::tree_digest(bytes_of(named.tensor)));
@@ -102,14 +122,15 @@ std::optional<Difference> first_difference(const State& names, const StateDigest
     const auto floats = static_cast<std::int64_t>(hash::kTileBytes / sizeof(float));
     const std::int64_t first = tile * floats;
     return Difference{names.tensors[i].name, first,
-                      std::min(first + floats, names.tensors[i].tensor.numel())};
+                      std::min(first + floats, c10::multiply_integers(names.tensors[i].shape()))};
   }
   return std::nullopt;
 }
 
-std::optional<std::string> first_non_finite(const State& state) {
-  for (const Named& named : state.tensors) {
-    if (!numerics::all_finite(named.tensor.numel(), ops::read(named.tensor))) return named.name;
+std::optional<std::size_t> first_non_finite(const State& state) {
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    const at::Tensor& held = state.tensors[i].tensor;
+    if (!numerics::all_finite(held.numel(), ops::read(held))) return i;
   }
   return std::nullopt;
 }

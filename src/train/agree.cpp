@@ -51,8 +51,9 @@ std::string values_of(const std::vector<float>& odd, const std::vector<float>& u
 
 struct Said {
   hash::Digest root;
-  std::uint8_t finite;
+  std::size_t non_finite;  // the first such tensor
 };
+constexpr std::size_t kAllFinite = SIZE_MAX;
 
 [[noreturn]] void name_odd(comm::Group& group, const state::State& state,
                            const state::StateDigest& digest, std::size_t odd, std::size_t usual);
@@ -60,18 +61,27 @@ struct Said {
 }  // namespace
 
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest) {
-  const auto non_finite = state::first_non_finite(state);
-  const auto said = comm::gather(group, std::vector{Said{digest.root, !non_finite}});
+  const auto said = comm::gather(
+      group, std::vector{Said{digest.root, state::first_non_finite(state).value_or(kAllFinite)}});
   std::vector<hash::Digest> roots;
-  for (const auto& of_rank : said) roots.push_back(of_rank[0].root);
-  if (non_finite && std::ranges::none_of(said, [](const auto& one) { return one[0].finite; }))
-    throw Error(Code::kDiverged, "training diverged: non-finite value in " + *non_finite,
+  std::size_t first = kAllFinite, finite_ranks = 0;
+  for (const auto& of_rank : said) {
+    roots.push_back(of_rank[0].root);
+    first = std::min(first, of_rank[0].non_finite);
+    finite_ranks += of_rank[0].non_finite == kAllFinite;
+  }
+  const bool same = std::ranges::count(roots, roots[0]) == std::ssize(roots);
+  // One rank alone with such a value in what all have is odd; in its slices it is alone by nature.
+  if (first != kAllFinite && (same || finite_ranks == 0))
+    throw Error(Code::kDiverged,
+                "training diverged: non-finite value in " + state.tensors.at(first).name,
                 "the last checkpoint is intact; lower the learning rate or clip gradients");
+  if (same) return;
   const std::size_t usual = majority_rank(roots);
   const auto differs = [&](const auto& root) { return root != roots[usual]; };
   const auto odd =
       static_cast<std::size_t>(std::find_if(roots.begin(), roots.end(), differs) - roots.begin());
-  if (odd < roots.size()) name_odd(group, state, digest, odd, usual);
+  name_odd(group, state, digest, odd, usual);
 }
 
 namespace {
@@ -94,17 +104,33 @@ void name_odd(comm::Group& group, const state::State& state, const state::StateD
     theirs.leaves[i] = leaves[odd];
     reference.leaves[i] = leaves[usual];
     const auto difference = state::first_difference(state, theirs, reference);
+    const std::string where = who + difference->tensor + ", elements " +
+                              std::to_string(difference->first) + " to " +
+                              std::to_string(difference->last - 1);
+    // Slices have one holder: what differs is what somebody heard of its leaf hashes.
+    if (state.tensors[i].part) throw Error(Code::kDiffer, where, hint);
     const float* floats = ops::read(state.tensors[i].tensor);
     const auto tiles = comm::gather(
         group, std::vector<float>(floats + difference->first, floats + difference->last));
     throw Error(Code::kDiffer,
-                who + difference->tensor + ", elements " + std::to_string(difference->first) +
-                    " to " + std::to_string(difference->last - 1) + ", of which " +
-                    values_of(tiles[odd], tiles[usual], difference->first),
+                where + ", of which " + values_of(tiles[odd], tiles[usual], difference->first),
                 hint);
   }
   throw Error(Code::kDiffer, who + "the cursor", hint);
 }
 
 }  // namespace
+
+void require_unchanged(const Training& training, const state::StateDigest& now) {
+  if (training.agreed->root == now.root) return;
+  const auto difference = state::first_difference(training.state, now, *training.agreed);
+  throw Error(
+      Code::kDiffer,
+      "the state changed since the last step: " +
+          (difference ? difference->tensor + ", elements " + std::to_string(difference->first) +
+                            " to " + std::to_string(difference->last - 1)
+                      : std::string("the cursor")),
+      "memory of this machine is not to be trusted; resume elsewhere");
+}
+
 }  // namespace lockstep::train

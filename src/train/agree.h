@@ -2,13 +2,17 @@
 #pragma once
 
 #include "lockstep/comm/group.h"
-#include "lockstep/state/state.h"
+#include "lockstep/train/training.h"
 
 namespace lockstep::train {
 
 // The new state is everybody's. Throws Error(kDiffer) naming tensor, elements, both values and the
-// odd rank unless all ranks hold the same digest; Error(kDiverged) naming the tensor if all have a
-// value that is not finite (one rank alone with such a value is odd). Collective: yes.
+// odd rank unless all ranks hold the same digest; Error(kDiverged) naming the tensor if the state
+// that they agree on, or everybody's, has a value that is not finite. Collective: yes.
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest);
+
+// Throws Error(kDiffer), naming tensor and elements, if the state is not `training.agreed` any
+// more.
+void require_unchanged(const Training& training, const state::StateDigest& now);
 
 }  // namespace lockstep::train

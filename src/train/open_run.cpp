@@ -12,6 +12,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
 #include "train/run_folder.h"
+#include "train/shards.h"
 
 namespace lockstep::train {
 
@@ -152,8 +153,9 @@ void require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded
 
 }  // namespace
 
-void restore_newest(FileSystem& fs, const RunFolder& folder, const ledger::Ledger& ledger,
-                    Step limit, Training& training) {
+std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
+                                                 const ledger::Ledger& ledger, Step limit,
+                                                 Training& training) {
   const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     if (*step > limit) continue;
@@ -168,12 +170,13 @@ void restore_newest(FileSystem& fs, const RunFolder& folder, const ledger::Ledge
     }
     require_of_run(file, *step, *loaded, folder, ledger, training.recipe);
     loaded->restore(training.state);
-    training.agreed = state::digest(training.state);
+    training.agreed = digest(training.state, state::digest(loaded->state()));
     if (training.agreed->root != loaded->meta().state)
       throw Error(Code::kDiffer,
                   file.string() + ": the restored state is not the one that was saved");
-    return;
+    return loaded;
   }
+  return std::nullopt;
 }
 
 }  // namespace lockstep::train

@@ -39,7 +39,7 @@ ReplayResult replay_window(const ReplayOptions& options, const RunFolder& folder
   const Step to = options.to.value_or(Step(static_cast<std::int64_t>(ledger.entries.size())));
   check_window(options, ledger, to);
 
-  Training training = make_training(recipe, dataset->sample_shape(), group.size());
+  Training training = make_training(recipe, dataset->sample_shape(), {.world = group.size()});
   restore_newest(fs, folder, ledger, Step(options.from.value - 1), training);
   ReplayResult result{
       .started = training.state.step, .from = options.from, .to = to, .differs = {}, .what = {}};

@@ -11,6 +11,7 @@
 #include "lockstep/train/step.h"
 #include "train/batches.h"
 #include "train/run_writer.h"
+#include "train/shards.h"
 #include "train/share.h"
 #include "train/watch.h"
 
@@ -18,16 +19,24 @@ namespace lockstep::train {
 
 namespace {
 
+bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
+  const std::int64_t every = recipe.checkpoint.every;
+  return step.value == recipe.run.steps || (every > 0 && step.value % every == 0);
+}
+
 // `last`: what the monitors said of the last step; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, monitor::Report& last) {
   numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   require_same(group, Code::kData, "the hash of the data", dataset->hash().hex());
   // First: a recipe that does not fit its data or itself leaves no folder behind.
-  Training training = make_training(options.recipe, dataset->sample_shape(), group.size());
+  Ranks ranks{.world = group.size()};
+  if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
+  Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
   std::optional<RunWriter> writer;
   if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
-  share_state(group, training);
+  share_state(group, writer ? writer->restored() : nullptr, training);
+  if (writer) writer->forget_restored();
   const auto fingerprints = gather_texts(group, fingerprint::to_json(fingerprint::take()));
   if (writer) {
     writer->environments(fingerprints);
@@ -38,6 +47,12 @@ RunResult train_all(const RunOptions& options, comm::Group& group, monitor::Repo
   RunResult result{.first = first, .last = {}, .preempted = false, .chain = {}};
   Batches batches(*dataset, options.recipe, training.plan, group.rank());
   Watch watch(options.recipe.monitor);
+  Step saved = first;
+  const auto save = [&] {
+    if (const auto whole = whole_state(group, training.state); whole && writer)
+      writer->save(*whole);
+    saved = training.state.step;
+  };
   while (training.state.step < end) {
     result.preempted = anyone(group, stop_requested());
     if (result.preempted) break;
@@ -45,9 +60,12 @@ RunResult train_all(const RunOptions& options, comm::Group& group, monitor::Repo
     last = watch.after(record, training, group);
     if (writer) writer->note(record, last);
     if (last.verdict == monitor::Verdict::kStop) break;
+    if (checkpoint_due(options.recipe, training.state.step)) save();
   }
+  // Where a monitor stopped it the run goes on from before, with another recipe.
+  if (last.verdict != monitor::Verdict::kStop && saved != training.state.step) save();
   if (writer) {
-    last.verdict == monitor::Verdict::kStop ? writer->abandon() : writer->finish();
+    writer->finish();
     result.chain = writer->chain().hex();
   }
   group.barrier();  // nobody leaves before all is saved

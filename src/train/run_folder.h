@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "lockstep/checkpoint/checkpoint.h"
 #include "lockstep/core/file_system.h"
@@ -58,9 +59,11 @@ ledger::Header header_of(const recipe::Recipe& recipe, const data::Dataset& data
 checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger);
 
 // Restores the newest checkpoint at or before `limit` that is whole and fits the ledger; step 0
-// stays if there is none. A damaged checkpoint is reported and passed over. Error(kCorrupt) if an
-// intact one does not fit the ledger (the ledger was cut or is another run's).
-void restore_newest(FileSystem& fs, const RunFolder& folder, const ledger::Ledger& ledger,
-                    Step limit, Training& training);
+// stays if there is none. Returns what was restored from. A damaged checkpoint is reported and
+// passed over. Error(kCorrupt) if an intact one does not fit the ledger (the ledger was cut or is
+// another run's).
+std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
+                                                 const ledger::Ledger& ledger, Step limit,
+                                                 Training& training);
 
 }  // namespace lockstep::train

@@ -18,7 +18,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                                         recipe_.checkpoint.keep_every, end()};
   saver_ = std::make_unique<checkpoint::Saver>(fs_, folder_.checkpoints(), retention);
-  restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), training_);
+  loaded_ = restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), training_);
   saver_->retire(at());
 }
 
@@ -49,20 +49,10 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
   metrics_->record(record, report);
   if (report.verdict == monitor::Verdict::kStop) return;
   for (const std::string& line : report.lines) log::warn(line);
-  const bool last = at() == end();
-  if (last || due(recipe_.samples.every)) write_sample();
-  saved_ = last || due(recipe_.checkpoint.every);
-  if (saved_) save();
+  if (at() == end() || due(recipe_.samples.every)) write_sample();
 }
 
 void RunWriter::finish() {
-  if (!metrics_) return;  // no step was done
-  if (!saved_) save();
-  saver_->wait();
-  ledger_->sync();
-}
-
-void RunWriter::abandon() {
   saver_->wait();
   ledger_->sync();
 }
@@ -77,9 +67,9 @@ void RunWriter::write_sample() {
 }
 
 // The ledger is durable before any checkpoint that refers to it.
-void RunWriter::save() {
+void RunWriter::save(const state::State& whole) {
   ledger_->sync();
-  saver_->save(meta_of(training_, ledger_->ledger()), training_.state);
+  saver_->save(meta_of(training_, ledger_->ledger()), whole);
 }
 
 }  // namespace lockstep::train

@@ -20,14 +20,17 @@ class RunWriter {
 
   void announce() const;
   void environments(const std::vector<std::string>& fingerprints);
-  // The step's line and metrics; pictures and a checkpoint when they are due. A step that an
-  // earlier attempt did already must come out the same: Error(kDiffer).
-  void note(const StepRecord& record, const monitor::Report& report);
-  // All that is not yet saved; returns when it is durable.
-  void finish();
-  // The same without a checkpoint of now: a monitor stopped the run, which goes on from before.
-  void abandon();
+  // What the state was restored from, for the other ranks; then it is forgotten.
+  const state::State* restored() const { return loaded_ ? &loaded_->state() : nullptr; }
+  void forget_restored() { loaded_.reset(); }
 
+  // The step's line and metrics; a picture when it is due. A step that an earlier attempt did
+  // already must come out the same: Error(kDiffer).
+  void note(const StepRecord& record, const monitor::Report& report);
+  // A checkpoint of now, written in the background.
+  void save(const state::State& whole);
+  // Returns when all is durable.
+  void finish();
   const hash::Digest& chain() const { return ledger_->ledger().chain(); }
 
  private:
@@ -35,7 +38,6 @@ class RunWriter {
   Step end() const { return Step(recipe_.run.steps); }
   bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
   void write_sample();
-  void save();
 
   FileSystem& fs_ = real_file_system();
   const recipe::Recipe recipe_;
@@ -45,7 +47,7 @@ class RunWriter {
   std::unique_ptr<ledger::Writer> ledger_;
   std::unique_ptr<checkpoint::Saver> saver_;
   std::unique_ptr<Metrics> metrics_;  // once there is a step
-  bool saved_ = true;                 // nothing happened since the last checkpoint
+  std::optional<checkpoint::Loaded> loaded_;
 };
 
 }  // namespace lockstep::train

@@ -31,7 +31,7 @@ SampleResult sample(const SampleOptions& options) {
   const checkpoint::Loaded loaded = checkpoint::load(fs, file);
   const recipe::Recipe recipe =
       recipe::parse_bits(loaded.meta().recipe_text, file.string() + ": /recipe");
-  Training training = make_training(recipe, loaded.meta().sample_shape, 1);
+  Training training = make_training(recipe, loaded.meta().sample_shape, {.world = 1});
   loaded.restore(training.state);
   const Bytes png =
       picture(training, loaded.meta().state, options.first, options.count, options.columns);

@@ -6,6 +6,7 @@
 #include "lockstep/comm/gather.h"
 #include "lockstep/ops/record.h"
 #include "train/agree.h"
+#include "train/shards.h"
 
 namespace lockstep::train {
 namespace {
@@ -14,21 +15,18 @@ constexpr std::uint64_t kMaxText = 1 << 24;  // before memory is taken for it
 
 }  // namespace
 
-void share_state(comm::Group& group, Training& training) {
+void share_state(comm::Group& group, const state::State* whole, Training& training) {
   if (group.size() > 1) {
     std::array<std::int64_t, 2> cursor = {training.state.step.value, training.state.samples};
     group.broadcast(Rank(0), std::as_writable_bytes(std::span(cursor)));
-    if (cursor[0] > 0) {  // at step 0 everybody has made the same
-      training.state.step = Step(cursor[0]);
-      training.state.samples = cursor[1];
-      for (state::Named& named : training.state.tensors) {
-        group.broadcast(Rank(0), std::as_writable_bytes(
-                                     std::span(ops::write(named.tensor),
-                                               static_cast<std::size_t>(named.tensor.numel()))));
-      }
-    }
+    training.state.step = Step(cursor[0]);
+    training.state.samples = cursor[1];
+    // At step 0 everybody has made the same.
+    if (training.state.step > Step(0)) scatter(group, whole, training.state);
   }
-  if (!training.agreed) training.agreed = state::digest(training.state);  // set by restoring
+  const state::StateDigest now = digest(group, training.state);
+  if (training.agreed) require_unchanged(training, now);  // since it was restored
+  training.agreed = now;
   agree(group, training.state, *training.agreed);
 }
 

@@ -10,9 +10,9 @@
 
 namespace lockstep::train {
 
-// Rank 0's state, cursor and tensors, becomes everybody's; then all have agreed on it. Only rank 0
-// needs to have read a checkpoint. Bits: rank 0's state.
-void share_state(comm::Group& group, Training& training);
+// What rank 0 restored (`whole`; nothing elsewhere, and at step 0) becomes everybody's state; then
+// all have agreed on it. Only rank 0 needs to have read a checkpoint. Bits: rank 0's state.
+void share_state(comm::Group& group, const state::State* whole, Training& training);
 
 // Whether any rank says yes: all get the same answer.
 bool anyone(comm::Group& group, bool mine);

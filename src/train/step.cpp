@@ -8,25 +8,17 @@
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
 #include "train/agree.h"
+#include "train/shards.h"
 #include "train/witness.h"
 
 namespace lockstep::train {
 namespace {
 
 // The state must be what the last step left: a bit that changed in between names its tensor.
-hash::Digest checked_start(const Training& training) {
-  const state::StateDigest now = state::digest(training.state);
-  if (training.agreed && training.agreed->root != now.root) {
-    const auto difference = state::first_difference(training.state, now, *training.agreed);
-    throw Error(
-        Code::kDiffer,
-        "the state changed since the last step: " +
-            (difference ? difference->tensor + ", elements " + std::to_string(difference->first) +
-                              " to " + std::to_string(difference->last - 1)
-                        : std::string("the cursor")),
-        "memory of this machine is not to be trusted; resume elsewhere");
-  }
-  return now.root;
+hash::Digest checked_start(const Training& training, comm::Group& group) {
+  if (!training.agreed) return digest(group, training.state).root;
+  require_unchanged(training, digest(training.state, *training.agreed));
+  return training.agreed->root;
 }
 
 Trained& trained_of(Training& training, const std::string& role) {
@@ -53,7 +45,8 @@ struct Round {
                    plan.sample_count(group.rank()))) {}
 };
 
-void run_phase(Training& training, const Round& round, int phase, StepRecord& record) {
+void run_phase(Training& training, const Round& round, int phase, Noted& noted,
+               StepRecord& record) {
   const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
   const ops::Scope here("objective/" + names.name);
   Trained& own = trained_of(training, names.role);
@@ -65,17 +58,25 @@ void run_phase(Training& training, const Round& round, int phase, StepRecord& re
   record.judged.right += loss.judged.right;
   record.judged.all += loss.judged.all;
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
-  const lane::PhaseGradients whole =
-      lane::backward(context, loss.sums, inverse_batch, own.parameters);
-  witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, whole);
+  const lane::PhaseGradients sums =
+      lane::backward(context, loss.sums, inverse_batch, own.parameters,
+                     training.sharded ? lane::Gradients::kSlices : lane::Gradients::kWhole);
+  witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
-  const float norm =
-      optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), whole.gradients);
+  const std::vector<float> squares = training.sharded
+                                         ? all_squares(round.group, own.parameters, sums.gradients)
+                                         : optim::tile_squares(sums.gradients);
+  const float norm = optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), squares,
+                                                sums.gradients);
   const std::int64_t t = training.state.step.value + 1;
   const double lr = optim::learning_rate(own.options, t);
-  own.optimizer->update(t, lr, own.parameters, whole.gradients);
+  own.optimizer->update(t, lr, own.updated, sums.gradients);
+  if (training.sharded) {
+    note_slots(training.state, own.role, noted);
+    share_updates(round.group, own);
+  }
 
-  record.entry.losses.emplace_back(names.name, whole.loss_sum * inverse_batch);
+  record.entry.losses.emplace_back(names.name, sums.loss_sum * inverse_batch);
   record.gradient_norms.emplace_back(names.name, norm);
   record.learning_rates.emplace_back(names.name, lr);
 }
@@ -93,10 +94,11 @@ void update_averages(Training& training) {
 
 StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed) {
   StepRecord record;
-  record.entry.before = checked_start(training);
+  record.entry.before = checked_start(training, group);
   const Round round(training, group, feed);
+  Noted noted;
   for (int phase = 0; phase < static_cast<int>(training.objective->phases().size()); ++phase) {
-    run_phase(training, round, phase, record);
+    run_phase(training, round, phase, noted, record);
   }
   update_averages(training);
   ++training.state.step;
@@ -104,15 +106,17 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
   for ([[maybe_unused]] const state::Named& named : training.state.tensors)
     LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
-  training.agreed = state::digest(training.state);
+  training.agreed = digest(group, training.state, noted);
   agree(group, training.state, *training.agreed);
 
   record.entry.step = training.state.step;
   record.entry.samples = training.state.samples;
   record.entry.state = training.agreed->root;
   const std::int64_t every = training.recipe.evidence.commit_every;
-  if (every > 0 && training.state.step.value % every == 0)
-    record.entry.commit = state::commit(training.state);
+  if (every > 0 && training.state.step.value % every == 0) {
+    if (const auto whole = whole_state(group, training.state))
+      record.entry.commit = state::commit(*whole);
+  }
   return record;
 }
 

@@ -4,6 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/guard.h"
+#include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
 
 namespace lockstep::train {
@@ -31,20 +32,41 @@ auto in_table(const std::string& table, Make&& make) {
   }
 }
 
+bool sharded(const Ranks& ranks) {
+  return ranks.keeps && ranks.world > 1;
+}
+
+lane::Slice slice_of(std::size_t parameter, const Tensor& whole, const Ranks& ranks) {
+  return lane::slice_of(static_cast<std::int64_t>(parameter), whole.numel(), *ranks.keeps,
+                        ranks.world);
+}
+
+std::vector<Tensor> slices(const std::vector<Tensor>& parameters, const Ranks& ranks) {
+  std::vector<Tensor> flat;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const lane::Slice slice = slice_of(i, parameters[i], ranks);
+    flat.push_back(ops::bare(parameters[i]).view(-1).narrow(0, slice.first, slice.size()));
+  }
+  return flat;
+}
+
 Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
-                     const std::vector<std::int64_t>& sample_shape, const MakeNetwork& make) {
+                     const std::vector<std::int64_t>& sample_shape, const Ranks& ranks,
+                     const MakeNetwork& make) {
   const ops::Scope here(options.role);
   const auto make_network = [&] { return make(options.model, sample_shape); };
   Trained trained{.role = options.role,
                   .network = in_table(options.role, make_network),
                   .parameters = {},
+                  .updated = {},
                   .options = options.optimizer,
                   .optimizer = nullptr,
                   .average = nullptr,
                   .average_parameters = {}};
   trained.network->initialize(seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());
-  trained.optimizer = optim::make_optimizer(options.optimizer, trained.parameters);
+  trained.updated = sharded(ranks) ? slices(trained.parameters, ranks) : trained.parameters;
+  trained.optimizer = optim::make_optimizer(options.optimizer, trained.updated);
   if (options.optimizer.ema_decay > 0) {
     trained.average = make_network();
     trained.average->name_layers(options.role);
@@ -55,7 +77,7 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
   return trained;
 }
 
-void name_state(const Trained& trained, state::State& state) {
+void name_state(const Trained& trained, const Ranks& ranks, state::State& state) {
   const auto parameters = trained.network->parameters_in_order();
   const auto add = [&](const std::string& kind, const std::string& path, const Tensor& tensor) {
     state.tensors.push_back({trained.role + "/" + kind + "/" + path, tensor.detach()});
@@ -65,32 +87,39 @@ void name_state(const Trained& trained, state::State& state) {
     add("buffer", path, tensor);
   const auto slots = trained.optimizer->slot_names();
   for (std::size_t s = 0; s < slots.size(); ++s) {
-    for (std::size_t p = 0; p < parameters.size(); ++p)
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
       add(slots[s], parameters[p].path, trained.optimizer->slots()[s][p]);
+      if (!sharded(ranks)) continue;
+      const Tensor& whole = parameters[p].tensor;
+      state.tensors.back().part = {.shape = whole.sizes().vec(),
+                                   .first = slice_of(p, whole, ranks).first,
+                                   .index = static_cast<std::int64_t>(p)};
+    }
   }
   for (std::size_t p = 0; p < trained.average_parameters.size(); ++p)
     add("ema", parameters[p].path, trained.average_parameters[p]);
 }
 
 Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                   int world, const MakeNetwork& make_network) {
+                   const Ranks& ranks, const MakeNetwork& make_network) {
   at::set_num_threads(1);  // ATen only moves data here; its threads would spin beside ours
   Training training{.recipe = recipe,
                     .sample_shape = sample_shape,
-                    .plan = lane::Plan(recipe.batch, world),
+                    .plan = lane::Plan(recipe.batch, ranks.world),
                     .objective = nullptr,
                     .trained = {},
                     .networks = {},
+                    .sharded = sharded(ranks),
                     .state = {},
                     .agreed = {}};
   training.objective = in_table("objective", [&] {
     return objective::make_objective(recipe.objective, recipe.run.seed, sample_shape);
   });
   for (const std::string& role : training.objective->roles()) {
-    training.trained.push_back(
-        make_trained(recipe::network(recipe, role), recipe.run.seed, sample_shape, make_network));
+    training.trained.push_back(make_trained(recipe::network(recipe, role), recipe.run.seed,
+                                            sample_shape, ranks, make_network));
     training.networks.push_back({role, training.trained.back().network});
-    name_state(training.trained.back(), training.state);
+    name_state(training.trained.back(), ranks, training.state);
   }
   in_table("objective", [&] { training.objective->check(training.networks); });
   return training;
@@ -99,9 +128,9 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
 }  // namespace
 
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                       int world, const MakeNetwork& make_network) {
+                       const Ranks& ranks, const MakeNetwork& make_network) {
   return ops::guarded("initialisation",
-                      [&] { return untrained(recipe, sample_shape, world, make_network); });
+                      [&] { return untrained(recipe, sample_shape, ranks, make_network); });
 }
 
 objective::Networks sampling_networks(Training& training) {

@@ -35,7 +35,7 @@ double median_seconds(const std::function<void()>& body) {
 void measure(const std::string& recipe_path, comm::Group& group) {
   const recipe::Recipe recipe = recipe::load(recipe_path);
   const auto dataset = data::open(recipe.data);
-  train::Training training = train::make_training(recipe, dataset->sample_shape(), 1);
+  train::Training training = train::make_training(recipe, dataset->sample_shape(), {.world = 1});
   train::Batches batches(*dataset, recipe, training.plan, group.rank());
   const double step = median_seconds([&] { train::step(training, group, std::ref(batches)); });
 

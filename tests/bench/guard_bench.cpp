@@ -45,7 +45,7 @@ double seconds_to_name_a_place() {
 void measure(const std::string& path, int pairs, comm::Group& group) {
   const recipe::Recipe recipe = recipe::load(path, {"evidence.witness_rate=0"});
   const auto dataset = data::open(recipe.data);
-  train::Training training = train::make_training(recipe, dataset->sample_shape(), 1);
+  train::Training training = train::make_training(recipe, dataset->sample_shape(), {.world = 1});
   train::Batches batches(*dataset, recipe, training.plan, group.rank());
   const auto step = [&](bool observed) {
     const auto& plan = training.plan;

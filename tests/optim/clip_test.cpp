@@ -19,31 +19,31 @@ float value(const at::Tensor& x, std::int64_t i) {
 
 TEST(Clip, ScalesToTheGlobalNormOfAllTensors) {
   const std::vector<at::Tensor> g = {of({3.0F}), of({0.0F, 4.0F})};
-  EXPECT_EQ(clip_by_global_norm(2.5F, g), 5.0F);
+  EXPECT_EQ(clip_by_global_norm(2.5F, tile_squares(g), g), 5.0F);
   EXPECT_EQ(value(g[0], 0), 1.5F);
   EXPECT_EQ(value(g[1], 1), 2.0F);
 }
 
 TEST(Clip, LeavesGradientsWithinTheNormAlone) {
   const std::vector<at::Tensor> g = {of({3.0F, 4.0F})};
-  EXPECT_EQ(clip_by_global_norm(5.0F, g), 5.0F);
+  EXPECT_EQ(clip_by_global_norm(5.0F, tile_squares(g), g), 5.0F);
   EXPECT_EQ(value(g[0], 0), 3.0F);
 }
 
 TEST(Clip, OnlyMeasuresWhenOff) {
   const std::vector<at::Tensor> g = {of({3.0F, 4.0F})};
-  EXPECT_EQ(clip_by_global_norm(0.0F, g), 5.0F);
+  EXPECT_EQ(clip_by_global_norm(0.0F, tile_squares(g), g), 5.0F);
   EXPECT_EQ(value(g[0], 1), 4.0F);
 }
 
 TEST(Clip, NeverHidesANormThatIsNotFinite) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<at::Tensor> huge = {of({3e30F, 1.0F})};
-  EXPECT_EQ(clip_by_global_norm(1.0F, huge), infinity);
+  EXPECT_EQ(clip_by_global_norm(1.0F, tile_squares(huge), huge), infinity);
   EXPECT_EQ(value(huge[0], 0), 3e30F);
   EXPECT_EQ(value(huge[0], 1), 1.0F);
   const std::vector<at::Tensor> broken = {of({std::numeric_limits<float>::quiet_NaN(), 1.0F})};
-  const float norm = clip_by_global_norm(1.0F, broken);
+  const float norm = clip_by_global_norm(1.0F, tile_squares(broken), broken);
   EXPECT_NE(norm, norm);
   EXPECT_EQ(value(broken[0], 1), 1.0F);
 }
@@ -51,7 +51,8 @@ TEST(Clip, NeverHidesANormThatIsNotFinite) {
 TEST(Clip, CountsEveryTile) {
   const std::vector<at::Tensor> g = {of(std::vector<float>(10000, 1.0F)),
                                      of(std::vector<float>(6384, 1.0F))};
-  EXPECT_EQ(clip_by_global_norm(0.0F, g), 128.0F);  // whole numbers: exact in any order
+  EXPECT_EQ(clip_by_global_norm(0.0F, tile_squares(g), g),
+            128.0F);  // whole numbers: exact in any order
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ const std::vector<std::int64_t> kShape = {4, 4, 1};
 Training training_of(const std::function<std::shared_ptr<model::Network>()>& make, int world = 1) {
   const recipe::Recipe recipe =
       recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/ddpm.toml", {"objective.timesteps=20"});
-  return make_training(recipe, kShape, world,
+  return make_training(recipe, kShape, {.world = world},
                        [&](const model::Options&, const auto&) { return make(); });
 }
 Training training_of(const Trick& trick, int world = 1) {

@@ -25,7 +25,7 @@ std::vector<std::string> said_by(int world, int poisoned, float poison) {
   const auto dataset = data::open(recipe.data);
   std::vector<std::string> said(static_cast<std::size_t>(world));
   comm::run_local(world, [&](comm::Group& group) {
-    Training training = make_training(recipe, dataset->sample_shape(), world);
+    Training training = make_training(recipe, dataset->sample_shape(), {.world = world});
     Batches batches(*dataset, recipe, training.plan, group.rank());
     for (int n = 1; n <= 3; ++n) {
       const auto feed = [&](Draw first, std::int64_t count) {

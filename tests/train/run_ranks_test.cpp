@@ -49,6 +49,24 @@ TEST(RunByRanks, GoesOnWithAnotherNumberOfThem) {
   EXPECT_EQ(evidence(folder.path() / "run"), evidence(alone.path()));
 }
 
+TEST(RunByRanks, DividesTheOptimisersSlotsWithoutAnyoneSeeingItInTheFiles) {
+  const testing::SomeRun alone;
+  const lockstep::testing::TemporaryFolder folder;
+  int steps = 0;
+  for (const auto& [world, shard] : {std::pair(3, Shard::kOptimizer),
+                                     {2, Shard::kOptimizer},
+                                     {4, Shard::kNone},
+                                     {1, Shard::kOptimizer}}) {
+    RunOptions some = options(folder.path() / "run", ++steps);
+    some.shard = shard;
+    EXPECT_EQ(run_by(world, some).first, Step(steps - 1));
+  }
+  RunOptions rest = options(folder.path() / "run", 6);
+  rest.shard = Shard::kOptimizer;
+  EXPECT_EQ(run_by(5, rest).last, Step(6));
+  EXPECT_EQ(evidence(folder.path() / "run"), evidence(alone.path()));
+}
+
 TEST(RunByRanks, WritesWhatEveryRankIs) {
   const lockstep::testing::TemporaryFolder folder;
   run_by(3, options(folder.path() / "run", 1));

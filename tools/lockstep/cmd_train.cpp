@@ -18,6 +18,7 @@ struct Options {
   std::vector<std::string> set;
   std::string run;
   int threads = 0, ranks = 1, max_restarts = 0;
+  std::string shard = "none";
   bool dry_run = false, quiet = false, json = false;
 };
 
@@ -42,12 +43,13 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
   if (identity.world > 1) log::info(identity.sentence);
   const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
   try {
-    const auto group = join(identity, recipe, process_environment());
-    const train::RunResult result =
-        train::run({.recipe = recipe,
-                    .folder = folder,
-                    .threads = threads_to_use(options.threads, identity.local_size)},
-                   *group);
+    const auto group = join(identity, recipe, options.shard, process_environment());
+    const train::RunResult result = train::run(
+        {.recipe = recipe,
+         .folder = folder,
+         .threads = threads_to_use(options.threads, identity.local_size),
+         .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone},
+        *group);
     if (group->rank() == Rank(0)) report(options, folder, result);
     return result.preempted ? Code::kPreempted : Code::kOk;
   } catch (const Error& error) {
@@ -89,6 +91,10 @@ Run add_train(CLI::App& app) {
                  "when ranks are killed or the network fails: go on from the last checkpoint with "
                  "the ranks that remain, at most this many times")
       ->check(CLI::Range(0, 1000000));
+  app.add_option("--shard", options->shard,
+                 "what ranks divide among them: none, or optimizer: each keeps 1/ranks of the "
+                 "optimisers' slots [none]")
+      ->check(CLI::IsMember({"none", "optimizer"}));
   add_threads(app, options->threads);
   app.add_flag("--dry-run", options->dry_run,
                "print the resolved recipe, its id, size and cost, and train nothing");

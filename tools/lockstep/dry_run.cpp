@@ -21,7 +21,7 @@ struct Size {
 // percent.
 Size size_of(const recipe::Recipe& recipe) {
   const train::Training training =
-      train::make_training(recipe, data::open(recipe.data)->sample_shape(), 1);
+      train::make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
   Size size{.parameters = 0, .state_bytes = training.state.bytes(), .step_flops = 0};
   for (const train::Trained& one : training.trained) {
     for (const at::Tensor& parameter : one.parameters) size.parameters += parameter.numel();

@@ -95,12 +95,14 @@ double deadline(const comm::Environment& environment) {
 }
 
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
-                                  const comm::Environment& environment) {
+                                  const std::string& shard, const comm::Environment& environment) {
   if (inherited(environment, "LOCKSTEP_PARENT") > 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no rank outlives the command that started it
     if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
   }
-  return comm::connect(identity, meeting_options(identity, &recipe, environment));
+  comm::Options options = meeting_options(identity, &recipe, environment);
+  options.credentials.push_back({"--shard", shard, false});
+  return comm::connect(identity, options);
 }
 
 comm::Options meeting_options(const comm::Identity& identity, const recipe::Recipe* recipe,

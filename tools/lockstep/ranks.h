@@ -30,7 +30,7 @@ double deadline(const comm::Environment& environment);
 // ranks). Throws Error(kUsage) for variables or a secret that will not do, and what
 // comm::connect throws. Collective: yes.
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
-                                  const comm::Environment& environment);
+                                  const std::string& shard, const comm::Environment& environment);
 
 // How this process meets the others: secret, deadline, interface and what all must have in common
 // (of a recipe, too, if there is one). Throws Error(kUsage).

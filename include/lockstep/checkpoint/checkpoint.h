@@ -47,8 +47,8 @@ class Loaded {
   const Meta& meta() const { return meta_; }
   // Tensors are views of the file's bytes; step and samples are set.
   const state::State& state() const { return state_; }
-  // Copies into `into`, whose names and shapes must be the file's: Error(kCorrupt) naming the first
-  // that is missing, extra or of another shape. Sets the cursor.
+  // Copies what `into` holds, whose names and shapes must be the file's: Error(kCorrupt) naming the
+  // first that is missing, extra or of another shape. Sets the cursor.
   void restore(state::State& into) const;
 
  private:

@@ -19,9 +19,12 @@ namespace lockstep::lane {
 struct Contribution {
   std::string name;
   Tensor partials;
+  std::int64_t index = 0;  // which rank sums what: slice_of's
+  bool sliced = false;     // every rank keeps the slice that it summed
 };
 
-// Returns [...] for each, the tree over all lanes. Throws Error(kDiffer), naming tensor, elements
+// Returns [...] for each, the tree over all lanes; flat and only the rank's slice where it is to
+// stay sliced. Throws Error(kDiffer), naming tensor, elements
 // and both ranks, if something did not arrive as it was sent.
 // Collective: yes. Bits: partials and plan.lanes(), never the world size.
 std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
@@ -35,13 +38,15 @@ class Outbox {
   struct Expected {
     std::string name;
     std::int64_t floats = 0;  // of the whole tensor
+    std::int64_t index = 0;   // as in Contribution
+    bool sliced = false;
   };
   // `plan` and `group` must outlive this.
   Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected);
   // Number `i` of the list; at most once each.
   void put(std::size_t i, const Tensor& partials);
-  // Sends what is left and waits: whole tensors, undefined where nothing was put. Collective: yes,
-  // all ranks having put the same.
+  // Sends what is left and waits: what `exchange` returns, undefined where nothing was put.
+  // Collective: yes, all ranks having put the same.
   std::vector<Tensor> finish();
 
  private:
@@ -61,14 +66,16 @@ class Outbox {
 // Backward of a phase's loss ([P] partial sums; the loss is their tree sum) and the exchange
 // meanwhile, then the backward pass of the parameter graph: d(loss)/d(parameters[i]), whole. `seed`
 // is the gradient of the final loss with respect to the sum (1/batch for a mean over samples).
-// Every parameter must be reached. Collective: yes.
+// Every parameter must be reached. kSlices: of the gradient of parameter i only this rank's slice
+// (slice_of(i, …)), flat; more than one rank. Collective: yes. Bits: not of kWhole or kSlices.
+enum class Gradients { kWhole, kSlices };
 struct PhaseGradients {
   float loss_sum = 0;                  // tree over all lanes of the [P] partial sums
   std::vector<Tensor> gradients;       // one a parameter
   std::vector<LaneEvidence> of_lanes;  // of this rank's isolated lanes
 };
 PhaseGradients backward(Context& context, const Tensor& loss, float seed,
-                        const std::vector<Tensor>& parameters);
+                        const std::vector<Tensor>& parameters, Gradients form = Gradients::kWhole);
 // The same backward pass for a shadow: what its lane contributes, and nothing leaves.
 LaneEvidence backward_of_shadow(Context& shadow, const Tensor& loss, float seed);
 

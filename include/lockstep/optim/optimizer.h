@@ -29,9 +29,14 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(const Options& options,
                                           const std::vector<at::Tensor>& parameters);
 
-// Global norm of all gradients: the tree over the tiles of all tensors in order, then sqrt. Scales
-// them in place by clip/norm (rounded once) when norm > clip and clip > 0; a norm that is not
-// finite scales nothing (the caller stops on it). Returns the norm. Bits: values and shapes.
-float clip_by_global_norm(float clip, const std::vector<at::Tensor>& gradients);
+// Sum of squares of every tile of every gradient, in order. Bits: values and shapes.
+std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients);
+
+// Global norm: the tree over `squares`, those of all tiles of all gradients in order, then sqrt.
+// Scales `gradients` (all, or a rank's slices of them) in place by clip/norm (rounded once) when
+// norm > clip and clip > 0; a norm that is not finite scales nothing (the caller stops on it).
+// Returns the norm. Bits: values.
+float clip_by_global_norm(float clip, const std::vector<float>& squares,
+                          const std::vector<at::Tensor>& gradients);
 
 }  // namespace lockstep::optim

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/core/ids.h"
@@ -18,6 +19,17 @@ struct Named {
   std::string name;   // "<role>/param/<path>", "<role>/buffer/<path>", "<role>/<slot>/<path>",
                       // "<role>/ema/<path>"
   at::Tensor tensor;  // float32, contiguous; shared with the module or optimiser that owns it
+  // Where this rank holds only a slice of the tensor, whole tiles of it, and `tensor` is that, flat
+  // (train/shards.h).
+  struct Part {
+    std::vector<std::int64_t> shape;  // of the whole
+    std::int64_t first = 0;           // element of the whole at which `tensor` begins
+    std::int64_t index = 0;           // which slices fall to which rank: lane::slice_of's
+  };
+  std::optional<Part> part = {};
+
+  std::vector<std::int64_t> shape() const { return part ? part->shape : tensor.sizes().vec(); }
+  std::int64_t first() const { return part ? part->first : 0; }
 };
 
 struct State {
@@ -25,7 +37,7 @@ struct State {
   Step step;                   // completed updates
   std::int64_t samples = 0;    // completed draws of the global stream: the data cursor
 
-  std::int64_t bytes() const;
+  std::int64_t bytes() const;  // held here
 };
 
 // Merkle tree of the state: root = SHA-256("lockstep state 0", step, samples, digests of the
@@ -36,9 +48,17 @@ struct StateDigest {
   std::vector<hash::Digest> tensors;
   std::vector<std::vector<hash::Leaf>> leaves;
 };
-StateDigest digest(const State& state);
+StateDigest digest(const State& state);  // of one that is held whole
 
-// SHA-256 tree over the state's bytes: what signatures and claims rest on.
+// The same in two steps: leaf hashes of the tiles that are held here, the others' left zero (all of
+// them where `tensor` is undefined, which needs a `part`); and, once all are known, the tree.
+using Leaves = std::vector<std::vector<hash::Leaf>>;
+Leaves leaves(const State& state);
+StateDigest digest(const State& state, Leaves leaves);
+// The tiles of tensor `named` that are held here: [first, last).
+std::pair<std::size_t, std::size_t> held_tiles(const Named& named);
+
+// SHA-256 tree over the bytes of a state that is held whole: what signatures and claims rest on.
 hash::Digest commit(const State& state);
 
 // The first place where two digests part: tensor, and elements [first, last) of its first differing
@@ -51,7 +71,7 @@ struct Difference {
 std::optional<Difference> first_difference(const State& names, const StateDigest& a,
                                            const StateDigest& b);
 
-// The first tensor with a NaN or infinity: its name.
-std::optional<std::string> first_non_finite(const State& state);
+// The first tensor with a NaN or infinity in what is held here: its number.
+std::optional<std::size_t> first_non_finite(const State& state);
 
 }  // namespace lockstep::state

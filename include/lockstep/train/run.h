@@ -10,10 +10,18 @@
 
 namespace lockstep::train {
 
+// What ranks divide among them. Never affects bits.
+enum class Shard {
+  kNone,       // nothing: each keeps and updates all
+  kOptimizer,  // the optimisers' slots: 1/ranks of their memory each; a slot has one holder, so
+               // that only the checks in front of the next step see a bit that changes in it
+};
+
 struct RunOptions {
   recipe::Recipe recipe;
   std::filesystem::path folder;  // created, or continued if it is a run of the same recipe
   int threads = 1;               // of this rank; never affects bits
+  Shard shard = Shard::kNone;    // the same on all ranks
 };
 
 struct RunResult {

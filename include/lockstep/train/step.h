@@ -14,8 +14,9 @@
 namespace lockstep::train {
 
 struct StepRecord {
-  ledger::Entry entry;                                        // what the ledger says; chain not set
-  std::vector<std::pair<std::string, float>> gradient_norms;  // per phase, before clipping
+  // What the ledger says; chain not set; with divided slots only rank 0 has the commit.
+  ledger::Entry entry;
+  std::vector<std::pair<std::string, float>> gradient_norms;   // per phase, before clipping
   std::vector<std::pair<std::string, double>> learning_rates;  // per phase
   objective::Judged judged;  // of this rank's samples, by the discriminator's phase
 };

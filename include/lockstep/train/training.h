@@ -24,10 +24,19 @@ struct Trained {
   std::string role;
   std::shared_ptr<model::Network> network;
   std::vector<Tensor> parameters;  // in order
+  std::vector<Tensor> updated;     // by this rank's optimiser: all of them, or its slices, flat
   optim::Options options;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::shared_ptr<model::Network> average;  // moving average of the weights, or null
   std::vector<Tensor> average_parameters;
+};
+
+// How many ranks train. Never affects bits.
+struct Ranks {
+  int world = 1;
+  // --shard optimizer: the optimisers keep slots for the slices of this rank alone, and update
+  // those (train/shards.h). Nothing: every rank keeps and updates all. The same for a world of one.
+  std::optional<Rank> keeps = {};
 };
 
 struct Training {
@@ -37,6 +46,7 @@ struct Training {
   std::unique_ptr<objective::Objective> objective;
   std::vector<Trained> trained;  // one a role, in the objective's order
   objective::Networks networks;  // the same networks, for the objective
+  bool sharded = false;          // Ranks::keeps
   // Order: per role parameters, buffers, optimiser slots, average.
   state::State state;
   // What the state was after the last step, as all ranks agreed: the next step starts from nothing
@@ -50,7 +60,7 @@ using MakeNetwork = std::function<std::shared_ptr<model::Network>(
 
 // The state before any training (step 0). Under the guard (ops/guard.h). Bits: recipe.
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                       int world, const MakeNetwork& make_network = model::make_network);
+                       const Ranks& ranks, const MakeNetwork& make_network = model::make_network);
 
 // The networks as samples are made from them: averages where they are kept, with today's buffers.
 objective::Networks sampling_networks(Training& training);

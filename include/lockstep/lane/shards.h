@@ -1,0 +1,35 @@
+// Tensors of which every rank has its own slice (`slice_of`), as in ZeRO (Rajbhandari et al. 2020):
+// put together, or fetched by one rank. Like the exchange, every tile travels with its sender's
+// leaf hash; one that does not arrive as it was sent is Error(kDiffer), naming tensor, elements and
+// both ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/lane/context.h"
+
+namespace lockstep::lane {
+
+struct Shard {
+  std::string name;         // for messages
+  std::int64_t index = 0;   // slice_of's
+  std::int64_t floats = 0;  // of the whole
+  Tensor slice;             // this rank's, flat
+  Tensor whole;             // where all slices go
+};
+
+// Fills every `whole` on all ranks. Collective: yes. Bits: slices.
+void all_gather(comm::Group& group, const std::vector<Shard>& shards);
+
+// Fills every `whole` on rank `root` (undefined elsewhere). Collective:
+// yes. Bits: slices.
+void gather(comm::Group& group, Rank root, const std::vector<Shard>& shards);
+
+// Floats of which rank r has counts[r], one behind the other by rank. `what` names them in
+// messages. Collective: yes. Bits: mine.
+std::vector<float> gather_sealed(comm::Group& group, const std::string& what,
+                                 const std::vector<float>& mine,
+                                 const std::vector<std::int64_t>& counts);
+
+}  // namespace lockstep::lane

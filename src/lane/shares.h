@@ -1,0 +1,47 @@
+// Which rank has which slices of the tensors that travel together, and the sealed messages of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lane/parcel.h"
+#include "lockstep/lane/context.h"
+
+namespace lockstep::lane {
+
+class Shares {
+ public:
+  struct Piece {
+    std::string what;         // for messages: "gradient of generator/output [64 x 2]"
+    std::int64_t index = 0;   // slice_of's
+    std::int64_t floats = 0;  // of the whole
+  };
+  Shares(std::vector<Piece> pieces, int world) : pieces_(std::move(pieces)), world_(world) {}
+
+  std::size_t size() const { return pieces_.size(); }
+  // The slices that fall to a rank, one a piece.
+  std::vector<Slice> of(Rank rank) const;
+  // For `rows` times the slices of a rank.
+  Parcel parcel(Rank rank, std::size_t rows) const;
+  // One for each rank's slices.
+  std::vector<Parcel> parcels() const;
+  // Throws unless `parcel`, rows of rank `owner`'s slices that `sender` sent, is as it was sent.
+  void require_intact(const Parcel& parcel, Rank owner, std::size_t sender,
+                      const comm::Group& group) const;
+  // Puts the slices of `owner`, as they arrived from it, into `wholes`, one a piece.
+  void unpack(Parcel& parcel, Rank owner, const comm::Group& group,
+              const std::vector<Tensor>& wholes) const;
+
+ private:
+  std::vector<Piece> pieces_;
+  int world_;
+};
+
+std::vector<ByteView> views(const std::vector<Parcel>& parcels);
+std::vector<MutableByteView> views(std::vector<Parcel>& parcels);
+
+// All ranks' slices, of which `mine`, sealed, has this rank's, into `wholes`. Collective: yes.
+void all_gather(const Shares& shares, Parcel mine, comm::Group& group,
+                const std::vector<Tensor>& wholes);
+
+}  // namespace lockstep::lane
