@@ -70,11 +70,12 @@ std::vector<Outbox::Expected> expected_by(const Context& context) {
   std::vector<Outbox::Expected> list;
   for (const Use& use : context.uses()) {
     const Entered& entered = context.entered()[use.entered];
-    list.push_back({"gradient of " + entered.name, entered.root.numel(),
-                    static_cast<std::int64_t>(list.size())});
+    list.push_back({"gradient of " + entered.name, entered.root.numel()});
   }
-  list.push_back({"the loss", 1, static_cast<std::int64_t>(list.size())});
+  list.push_back({"the loss", 1});
   std::reverse(list.begin(), list.end());
+  Turns turns;
+  for (Outbox::Expected& one : list) one.turn = turns.next(one.floats);
   return list;
 }
 
@@ -82,12 +83,15 @@ std::vector<Outbox::Expected> expected_by(const Context& context) {
 std::vector<Outbox::Expected> sliced_where_possible(std::vector<Outbox::Expected> list,
                                                     const Context& context,
                                                     const std::vector<Tensor>& parameters) {
+  std::vector<std::int64_t> turn_of;
+  Turns turns;
+  for (const Tensor& parameter : parameters) turn_of.push_back(turns.next(parameter.numel()));
   const std::vector<Use>& uses = context.uses();
   for (std::size_t use = 0; use < uses.size(); ++use) {
     const Tensor& root = context.entered()[uses[use].entered].root;
     const auto number = parameter_number(root, parameters);
     if (!number) continue;
-    list[uses.size() - use].index = static_cast<std::int64_t>(*number);
+    list[uses.size() - use].turn = turn_of[*number];
     list[uses.size() - use].sliced = true;
   }
   return list;
@@ -100,10 +104,11 @@ void cut(std::vector<Tensor>& gradients, const std::vector<Entered>& entered,
   for (const Entered& one : entered) {
     if (const auto number = parameter_number(one.root, parameters)) done[*number] = true;
   }
+  Turns turns;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::int64_t turn = turns.next(parameters[i].numel());
     if (done[i]) continue;
-    const Slice slice =
-        slice_of(static_cast<std::int64_t>(i), gradients[i].numel(), group.rank(), group.size());
+    const Slice slice = slice_of(turn, parameters[i].numel(), group.rank(), group.size());
     Tensor part = ops::empty({slice.size()});
     std::copy_n(ops::read(gradients[i]) + slice.first, slice.size(), ops::write(part));
     gradients[i] = part;

@@ -106,7 +106,7 @@ std::vector<Tensor> exchange_alike(const Plan& plan, comm::Group& group,
   if (contributions.empty()) return {};
   std::vector<Shares::Piece> pieces;
   for (const Contribution& one : contributions)
-    pieces.push_back({one.name, one.index, one.partials.numel() / one.partials.size(0)});
+    pieces.push_back({one.name, one.turn, one.partials.numel() / one.partials.size(0)});
   const Shares shares(std::move(pieces), group.size());
   Parcel mine = summed(plan, group, shares, contributions);
   if (contributions.front().sliced) return taken_apart(mine, shares.of(group.rank()));

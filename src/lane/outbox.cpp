@@ -48,8 +48,7 @@ void Outbox::send(Bucket& bucket) {
     if (!put_[i].defined()) continue;
     bucket.numbers.push_back(i);
     const Expected& expected = expected_[i];
-    bucket.content.push_back(
-        {expected.name, put_[i].contiguous(), expected.index, expected.sliced});
+    bucket.content.push_back({expected.name, put_[i].contiguous(), expected.turn, expected.sliced});
   }
   ends_.push_back(group_.start([plan = plan_, shared = buckets_[sent_]](comm::Group& group) {
     shared->whole = exchange(plan, group, shared->content);

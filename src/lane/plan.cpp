@@ -62,12 +62,28 @@ numerics::LaneBlocks Plan::blocks(Rank rank) const {
   return blocks;
 }
 
-Slice slice_of(std::int64_t index, std::int64_t size, Rank rank, int world) {
-  constexpr std::int64_t kTile = numerics::kTileFloats;
-  const std::int64_t tiles = (size + kTile - 1) / kTile;
-  const std::int64_t part = (rank.value + index) % world;
-  return {std::min(size, tiles * part / world * kTile),
-          std::min(size, tiles * (part + 1) / world * kTile)};
+namespace {
+
+constexpr std::int64_t kTile = numerics::kTileFloats;
+
+std::int64_t tiles_in(std::int64_t floats) {
+  return (floats + kTile - 1) / kTile;
+}
+
+}  // namespace
+
+Slice slice_of(std::int64_t turn, std::int64_t size, Rank rank, int world) {
+  const std::int64_t each = tiles_in(size) / world, larger = tiles_in(size) % world;
+  // Parts in order, the larger ones first; part 0 falls to rank turn % world.
+  const std::int64_t part = (rank.value + world - turn % world) % world;
+  const auto begin = [&](std::int64_t p) { return p * each + std::min(p, larger); };
+  return {std::min(size, begin(part) * kTile), std::min(size, begin(part + 1) * kTile)};
+}
+
+std::int64_t Turns::next(std::int64_t size) {
+  const std::int64_t turn = tiles_;
+  tiles_ += tiles_in(size);
+  return turn;
 }
 
 }  // namespace lockstep::lane

@@ -11,15 +11,20 @@ namespace {
 
 Shares shares_of(const std::vector<Shard>& shards, int world) {
   std::vector<Shares::Piece> pieces;
-  for (const Shard& shard : shards) pieces.push_back({shard.name, shard.index, shard.floats});
+  for (const Shard& shard : shards) pieces.push_back({shard.name, shard.turn, shard.floats});
   return Shares(std::move(pieces), world);
 }
 
 Parcel packed(const std::vector<Shard>& shards, const Shares& shares, Rank rank) {
   Parcel parcel = shares.parcel(rank, 1);
-  std::vector<const float*> slices;
-  for (const Shard& shard : shards) slices.push_back(ops::read(shard.slice));
-  parcel.fill(slices);
+  std::vector<const float*> pieces;
+  std::int64_t floats = 0;
+  for (const Shard& shard : shards) {
+    pieces.push_back(ops::read(shard.slice));
+    floats += shard.slice.numel();
+  }
+  LOCKSTEP_ASSERT(floats == parcel.count());
+  parcel.fill(pieces);
   return parcel;
 }
 

@@ -9,7 +9,7 @@ namespace lockstep::lane {
 std::vector<Slice> Shares::of(Rank rank) const {
   std::vector<Slice> slices;
   for (const Piece& piece : pieces_)
-    slices.push_back(slice_of(piece.index, piece.floats, rank, world_));
+    slices.push_back(slice_of(piece.turn, piece.floats, rank, world_));
   return slices;
 }
 

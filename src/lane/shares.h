@@ -13,7 +13,7 @@ class Shares {
  public:
   struct Piece {
     std::string what;         // for messages: "gradient of generator/output [64 x 2]"
-    std::int64_t index = 0;   // slice_of's
+    std::int64_t turn = 0;    // slice_of's
     std::int64_t floats = 0;  // of the whole
   };
   Shares(std::vector<Piece> pieces, int world) : pieces_(std::move(pieces)), world_(world) {}

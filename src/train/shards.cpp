@@ -27,9 +27,9 @@ std::int64_t tiles_of(std::int64_t floats) {
 struct Tiles {
   std::size_t first, last;
 };
-Tiles tiles_of(std::int64_t index, std::int64_t floats, std::size_t rank, int world) {
+Tiles tiles_of(std::int64_t turn, std::int64_t floats, std::size_t rank, int world) {
   const lane::Slice slice =
-      lane::slice_of(index, floats, Rank(static_cast<std::int64_t>(rank)), world);
+      lane::slice_of(turn, floats, Rank(static_cast<std::int64_t>(rank)), world);
   const auto first = static_cast<std::size_t>(tiles_of(slice.first));
   return {first, first + static_cast<std::size_t>(tiles_of(slice.size()))};
 }
@@ -62,7 +62,7 @@ state::StateDigest digest(comm::Group& group, const state::State& state, const N
         const state::Named& named = state.tensors[i];
         if (!named.part) continue;
         for (std::size_t r = 0; r < counts.size(); ++r)
-          body(r, leaves[i], tiles_of(named.part->index, floats_of(named), r, group.size()));
+          body(r, leaves[i], tiles_of(named.part->turn, floats_of(named), r, group.size()));
       }
     };
     each([&](std::size_t rank, const auto& of_tensor, Tiles tiles) {
@@ -100,7 +100,7 @@ std::optional<state::State> whole_state(comm::Group& group, const state::State& 
     if (!named.part) continue;
     const at::Tensor slice = named.tensor;
     named.tensor = group.rank() == Rank(0) ? ops::empty(named.part->shape) : at::Tensor();
-    shards.push_back({named.name, named.part->index, floats_of(named), slice, named.tensor});
+    shards.push_back({named.name, named.part->turn, floats_of(named), slice, named.tensor});
     named.part.reset();
   }
   lane::gather(group, Rank(0), shards);
@@ -131,10 +131,11 @@ std::vector<float> all_squares(comm::Group& group, const std::vector<at::Tensor>
   std::vector<std::int64_t> counts(world);
   std::vector<std::vector<Tiles>> owned(parameters.size());  // by rank
   std::size_t tiles = 0;
+  lane::Turns turns;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::int64_t turn = turns.next(parameters[i].numel());
     for (std::size_t r = 0; r < world; ++r) {
-      owned[i].push_back(
-          tiles_of(static_cast<std::int64_t>(i), parameters[i].numel(), r, group.size()));
+      owned[i].push_back(tiles_of(turn, parameters[i].numel(), r, group.size()));
       counts[r] += static_cast<std::int64_t>(owned[i][r].last - owned[i][r].first);
     }
     tiles += static_cast<std::size_t>(tiles_of(parameters[i].numel()));
@@ -160,7 +161,7 @@ void share_updates(comm::Group& group, const Trained& trained) {
   std::vector<lane::Shard> shards;
   const auto named = trained.network->parameters_in_order();
   for (std::size_t i = 0; i < named.size(); ++i)
-    shards.push_back({trained.role + "/param/" + named[i].path, static_cast<std::int64_t>(i),
+    shards.push_back({trained.role + "/param/" + named[i].path, trained.parts[i].turn,
                       named[i].tensor.numel(), trained.updated[i], ops::bare(named[i].tensor)});
   lane::all_gather(group, shards);
 }

@@ -36,18 +36,15 @@ bool sharded(const Ranks& ranks) {
   return ranks.keeps && ranks.world > 1;
 }
 
-lane::Slice slice_of(std::size_t parameter, const Tensor& whole, const Ranks& ranks) {
-  return lane::slice_of(static_cast<std::int64_t>(parameter), whole.numel(), *ranks.keeps,
-                        ranks.world);
-}
-
-std::vector<Tensor> slices(const std::vector<Tensor>& parameters, const Ranks& ranks) {
-  std::vector<Tensor> flat;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const lane::Slice slice = slice_of(i, parameters[i], ranks);
-    flat.push_back(ops::bare(parameters[i]).view(-1).narrow(0, slice.first, slice.size()));
+// This rank's optimiser keeps and updates its slices of the parameters.
+void divide(Trained& trained, const Ranks& ranks) {
+  lane::Turns turns;
+  for (const Tensor& whole : trained.parameters) {
+    const std::int64_t turn = turns.next(whole.numel());
+    const lane::Slice slice = lane::slice_of(turn, whole.numel(), *ranks.keeps, ranks.world);
+    trained.parts.push_back({.shape = whole.sizes().vec(), .first = slice.first, .turn = turn});
+    trained.updated.push_back(ops::bare(whole).view(-1).narrow(0, slice.first, slice.size()));
   }
-  return flat;
 }
 
 Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
@@ -59,13 +56,18 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
                   .network = in_table(options.role, make_network),
                   .parameters = {},
                   .updated = {},
+                  .parts = {},
                   .options = options.optimizer,
                   .optimizer = nullptr,
                   .average = nullptr,
                   .average_parameters = {}};
   trained.network->initialize(seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());
-  trained.updated = sharded(ranks) ? slices(trained.parameters, ranks) : trained.parameters;
+  if (sharded(ranks)) {
+    divide(trained, ranks);
+  } else {
+    trained.updated = trained.parameters;
+  }
   trained.optimizer = optim::make_optimizer(options.optimizer, trained.updated);
   if (options.optimizer.ema_decay > 0) {
     trained.average = make_network();
@@ -77,7 +79,7 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
   return trained;
 }
 
-void name_state(const Trained& trained, const Ranks& ranks, state::State& state) {
+void name_state(const Trained& trained, state::State& state) {
   const auto parameters = trained.network->parameters_in_order();
   const auto add = [&](const std::string& kind, const std::string& path, const Tensor& tensor) {
     state.tensors.push_back({trained.role + "/" + kind + "/" + path, tensor.detach()});
@@ -89,11 +91,7 @@ void name_state(const Trained& trained, const Ranks& ranks, state::State& state)
   for (std::size_t s = 0; s < slots.size(); ++s) {
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       add(slots[s], parameters[p].path, trained.optimizer->slots()[s][p]);
-      if (!sharded(ranks)) continue;
-      const Tensor& whole = parameters[p].tensor;
-      state.tensors.back().part = {.shape = whole.sizes().vec(),
-                                   .first = slice_of(p, whole, ranks).first,
-                                   .index = static_cast<std::int64_t>(p)};
+      if (!trained.parts.empty()) state.tensors.back().part = trained.parts[p];
     }
   }
   for (std::size_t p = 0; p < trained.average_parameters.size(); ++p)
@@ -119,7 +117,7 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
     training.trained.push_back(make_trained(recipe::network(recipe, role), recipe.run.seed,
                                             sample_shape, ranks, make_network));
     training.networks.push_back({role, training.trained.back().network});
-    name_state(training.trained.back(), ranks, training.state);
+    name_state(training.trained.back(), training.state);
   }
   in_table("objective", [&] { training.objective->check(training.networks); });
   return training;

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,6 +49,13 @@ double bytes_sent() {
   return sum;
 }
 
+// Of all threads of this process.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 struct Spread {
   double low, median, high;  // 10 %, 50 %, 90 %
 };
@@ -73,9 +81,10 @@ class Bench {
     const auto rank = static_cast<std::uint32_t>(group.rank().value);
     for (const train::Trained& network : training.trained) {
       Gradients& of_network = networks_.emplace_back();
+      lane::Turns turns;
       for (std::size_t i = network.parameters.size(); i-- > 0;) {
         const std::int64_t floats = network.parameters[i].numel();
-        of_network.list.push_back({std::to_string(i), floats, static_cast<std::int64_t>(i)});
+        of_network.list.push_back({std::to_string(i), floats, turns.next(floats)});
         Tensor partials = ops::empty({rows, floats});
         numerics::fill_normal({.key = {static_cast<std::uint32_t>(i), rank}, .micro = 0}, 0,
                               partials.numel(), ops::write(partials));
@@ -119,16 +128,22 @@ class Bench {
     LOCKSTEP_ASSERT(at == reduced_.size());
   }
 
-  // Seconds of `body` on the slowest rank, all having begun together.
-  double slowest(const std::function<void()>& body) {
+  // Of `body`, all ranks having begun together: seconds of the slowest rank, and of the CPU, a
+  // rank.
+  struct Cost {
+    double seconds = 0, cpu = 0;
+  };
+  Cost cost(const std::function<void()>& body) {
     group_.barrier();
-    const double start = monotonic_seconds();
+    const double cpu = cpu_seconds(), start = monotonic_seconds();
     body();
-    const double mine = monotonic_seconds() - start;
-    double most = 0;
-    for (const auto& theirs : comm::gather(group_, std::vector{mine}))
-      most = std::max(most, theirs[0]);
-    return most;
+    const Cost mine{monotonic_seconds() - start, cpu_seconds() - cpu};
+    Cost all;
+    for (const auto& theirs : comm::gather(group_, std::vector{mine})) {
+      all.seconds = std::max(all.seconds, theirs[0].seconds);
+      all.cpu += theirs[0].cpu / group_.size();
+    }
+    return all;
   }
 
   // Bytes that each rank sends for `body`.
@@ -185,13 +200,20 @@ void measure(const std::string& recipe_path, comm::Group& group, GlooRing& ring,
   bench.require_same_sums();
 
   const std::vector<double> our_bytes = bench.bytes(ours), ring_bytes = bench.bytes(gloo);
-  std::vector<double> our_times, ring_times, speeds;
+  std::vector<double> our_times, ring_times, speeds, our_cpu, ring_cpu;
+  const auto take_ours = [&] {
+    const Bench::Cost cost = bench.cost(ours);
+    our_times.push_back(cost.seconds);
+    our_cpu.push_back(cost.cpu);
+  };
   for (int round = 0; round < rounds; ++round) {
     bench.prepare_ring();
     const bool first = round % 2 == 0;
-    if (first) our_times.push_back(bench.slowest(ours));
-    ring_times.push_back(bench.slowest(gloo));
-    if (!first) our_times.push_back(bench.slowest(ours));
+    if (first) take_ours();
+    const Bench::Cost cost = bench.cost(gloo);
+    ring_times.push_back(cost.seconds);
+    ring_cpu.push_back(cost.cpu);
+    if (!first) take_ours();
     speeds.push_back(ring_times.back() / our_times.back());
   }
 
@@ -199,9 +221,10 @@ void measure(const std::string& recipe_path, comm::Group& group, GlooRing& ring,
   constexpr int kVerbs = 100;
   std::vector<double> barriers, gathers, queued, ring_barriers;
   const auto small = [&](std::vector<double>& times, const std::function<void()>& verb) {
-    times.push_back(bench.slowest([&] {
+    const Bench::Cost cost = bench.cost([&] {
       for (int i = 0; i < kVerbs; ++i) verb();
-    }) / kVerbs);
+    });
+    times.push_back(cost.seconds / kVerbs);
   };
   const std::vector<std::byte> digest(32);
   for (int round = 0; round < rounds / 4 + 1; ++round) {
@@ -225,6 +248,8 @@ void measure(const std::string& recipe_path, comm::Group& group, GlooRing& ring,
   const Spread s = spread(speeds);
   std::printf("%-28s median %8.3f    (%.3f to %.3f)\n", "speed, of the ring's", s.median, s.low,
               s.high);
+  print_times("CPU of an exchange, a rank", our_cpu);
+  print_times("CPU of Gloo's ring, a rank", ring_cpu);
   print_times("barrier", barriers);
   print_times("Gloo's barrier", ring_barriers);
   print_times("gather of 32 bytes", gathers);

@@ -41,13 +41,15 @@ void bench(Group& group) {
             << " GB/s each way\n";
 }
 
-void out_of_step(Group& group, const std::string& how) {
+// "size": all_gather of `usual` bytes, but the odd rank has `unusual`.
+void out_of_step(Group& group, const std::string& how, std::size_t usual, std::size_t unusual) {
   const bool odd = group.rank() == Rank(1);
   const auto world = static_cast<std::size_t>(group.size());
   if (how == "size") {
-    std::vector<Bytes> in(world, Bytes(4000));
-    if (odd) in[1].resize(3000);
-    group.all_gather(Bytes(odd ? 3000 : 4000), std::vector<MutableByteView>(in.begin(), in.end()));
+    std::vector<Bytes> in(world, Bytes(usual));
+    if (odd) in[1].resize(unusual);
+    group.all_gather(in[static_cast<std::size_t>(group.rank().value)],
+                     std::vector<MutableByteView>(in.begin(), in.end()));
     group.barrier();  // where the odd one hears of it
   } else if (odd) {
     group.barrier();
@@ -92,7 +94,10 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
     if (odd) throw Error(Code::kDiverged, "the loss is NaN");
     for (;;) group.barrier();
   } else {
-    out_of_step(group, scenario);
+    const auto bytes = [&](const char* name) {
+      return static_cast<std::size_t>(parse_int(settings[name]).value_or(0));
+    };
+    out_of_step(group, scenario, bytes("usual"), bytes("unusual"));
   }
 }
 

@@ -32,6 +32,33 @@ Tensor cut(const Tensor& whole, Slice slice) {
   return part;
 }
 
+RC_GTEST_PROP(Turns, LeaveNoRankMoreThanOneTileAheadOfAnother, ()) {
+  const auto sizes =
+      *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 50000));
+  const auto world = *rc::gen::inRange(1, 9);
+  Turns turns;
+  std::vector<std::int64_t> tiles(static_cast<std::size_t>(world));
+  for (const std::int64_t size : sizes) {
+    const std::int64_t turn = turns.next(size);
+    std::vector<Slice> slices;
+    for (int r = 0; r < world; ++r) {
+      slices.push_back(slice_of(turn, size, Rank(r), world));
+      tiles[static_cast<std::size_t>(r)] += (slices.back().size() + 4095) / 4096;
+      RC_ASSERT(slices.back().first % 4096 == 0 || slices.back().first == size);
+    }
+    // Together they are the tensor.
+    std::ranges::sort(slices, {}, [](const Slice& s) { return std::pair(s.first, s.last); });
+    std::int64_t end = 0;
+    for (const Slice& slice : slices) {
+      RC_ASSERT(slice.first == end);
+      end = slice.last;
+    }
+    RC_ASSERT(end == size);
+  }
+  const auto [least, most] = std::ranges::minmax(tiles);
+  RC_ASSERT(most - least <= 1);
+}
+
 // Around one, two and more tiles of 4096.
 std::vector<std::int64_t> some_sizes() {
   return *rc::gen::nonEmpty(rc::gen::resize(

@@ -19,8 +19,8 @@ namespace lockstep::lane {
 struct Contribution {
   std::string name;
   Tensor partials;
-  std::int64_t index = 0;  // which rank sums what: slice_of's
-  bool sliced = false;     // every rank keeps the slice that it summed
+  std::int64_t turn = 0;  // which rank sums what: slice_of's
+  bool sliced = false;    // every rank keeps the slice that it summed
 };
 
 // Returns [...] for each, the tree over all lanes; flat and only the rank's slice where it is to
@@ -38,7 +38,7 @@ class Outbox {
   struct Expected {
     std::string name;
     std::int64_t floats = 0;  // of the whole tensor
-    std::int64_t index = 0;   // as in Contribution
+    std::int64_t turn = 0;    // as in Contribution
     bool sliced = false;
   };
   // `plan` and `group` must outlive this.
@@ -67,7 +67,8 @@ class Outbox {
 // meanwhile, then the backward pass of the parameter graph: d(loss)/d(parameters[i]), whole. `seed`
 // is the gradient of the final loss with respect to the sum (1/batch for a mean over samples).
 // Every parameter must be reached. kSlices: of the gradient of parameter i only this rank's slice
-// (slice_of(i, …)), flat; more than one rank. Collective: yes. Bits: not of kWhole or kSlices.
+// (slice_of, turns in the order of the parameters), flat; more than one rank. Collective: yes.
+// Bits: not of kWhole or kSlices.
 enum class Gradients { kWhole, kSlices };
 struct PhaseGradients {
   float loss_sum = 0;                  // tree over all lanes of the [P] partial sums

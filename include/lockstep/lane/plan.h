@@ -58,8 +58,19 @@ struct Slice {
   std::int64_t size() const { return last - first; }
 };
 
-// What `rank` sums of tensor number `index` with `size` floats: cut at tiles, about equal parts,
-// turned by `index` so that small tensors fall to different ranks.
-Slice slice_of(std::int64_t index, std::int64_t size, Rank rank, int world);
+// What falls to `rank` of a tensor of `size` floats: whole tiles, as many for each rank or one
+// more. `turn` says whose turn it is to have one more.
+Slice slice_of(std::int64_t turn, std::int64_t size, Rank rank, int world);
+
+// Turns of tensors that are divided together, one after the other: what is left of each division
+// goes on where the one before ended, so that no rank has more than one tile more than another of
+// all of them.
+class Turns {
+ public:
+  std::int64_t next(std::int64_t size);  // of a tensor of this many floats
+
+ private:
+  std::int64_t tiles_ = 0;  // of those before
+};
 
 }  // namespace lockstep::lane

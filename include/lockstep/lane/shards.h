@@ -13,7 +13,7 @@ namespace lockstep::lane {
 
 struct Shard {
   std::string name;         // for messages
-  std::int64_t index = 0;   // slice_of's
+  std::int64_t turn = 0;    // slice_of's
   std::int64_t floats = 0;  // of the whole
   Tensor slice;             // this rank's, flat
   Tensor whole;             // where all slices go

@@ -24,7 +24,7 @@ struct Named {
   struct Part {
     std::vector<std::int64_t> shape;  // of the whole
     std::int64_t first = 0;           // element of the whole at which `tensor` begins
-    std::int64_t index = 0;           // which slices fall to which rank: lane::slice_of's
+    std::int64_t turn = 0;            // which slices fall to which rank: lane::slice_of's
   };
   std::optional<Part> part = {};
 

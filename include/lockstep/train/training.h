@@ -25,6 +25,7 @@ struct Trained {
   std::shared_ptr<model::Network> network;
   std::vector<Tensor> parameters;  // in order
   std::vector<Tensor> updated;     // by this rank's optimiser: all of them, or its slices, flat
+  std::vector<state::Named::Part> parts;  // which slices; empty: all of them
   optim::Options options;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::shared_ptr<model::Network> average;  // moving average of the weights, or null

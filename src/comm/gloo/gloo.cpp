@@ -50,7 +50,7 @@ class WithoutSigpipe {
   bool was_pending_;
 };
 
-constexpr std::chrono::nanoseconds kLockIsHeld = std::chrono::milliseconds(1);
+constexpr double kLockIsHeld = 1e-3;  // seconds
 
 namespace tcp = gloo::transport::tcp;
 
@@ -77,11 +77,10 @@ class Pair final : public tcp::Pair {
     // Gloo would come back at once, and again, until who holds the lock lets go of it: perhaps a
     // thread that waits for this one's core. Who closes a pair holds it until Gloo's thread moves
     // on.
-    timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += kLockIsHeld.count();
-    if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
-    if (pthread_mutex_clocklock(m_.native_handle(), CLOCK_MONOTONIC, &until) != 0) return;
+    const double until = monotonic_seconds() + kLockIsHeld;
+    const auto whole = static_cast<time_t>(until);
+    const timespec end{whole, static_cast<long>(1e9 * (until - static_cast<double>(whole)))};
+    if (pthread_mutex_clocklock(m_.native_handle(), CLOCK_MONOTONIC, &end) != 0) return;
     m_.unlock();
     try {
       tcp::Pair::handleEvents(events);
