@@ -63,7 +63,8 @@ class Ranks:
     """One way to start ranks."""
 
     def __init__(self, program, by_threads, way, folder):
-        self.program, self.by_threads, self.way, self.folder = golden.Program(program), by_threads, way, folder
+        self.program, self.by_threads = golden.Program(program), os.path.abspath(by_threads)
+        self.way, self.folder = way, folder
         self.launcher = None
         if way in LAUNCHERS:
             os.mkdir(os.path.join(folder, "launcher"))
