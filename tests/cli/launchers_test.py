@@ -16,19 +16,29 @@ from support import PROGRAM, SOURCE, main
 from toy import STEPS, TOY, Toy
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
-from slurm import Slurm, Unavailable, free_port  # noqa: E402
-
-TORCHRUN = os.path.join(SOURCE, ".deps/torchrun")
+import launchers  # noqa: E402
+from slurm import Unavailable, free_port  # noqa: E402
 
 
 class Launched:
     """What holds for every launcher."""
 
-    def train(self, ranks, *arguments, run="run", before=(), launcher=(), **environment):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="lockstep-launcher-")
+        cls.addClassCleanup(folder.cleanup)
+        try:
+            cls.launcher = cls.kind(folder.name)
+        except Unavailable as why:
+            raise unittest.SkipTest(f"NOT PROVED: ranks under {cls.kind.name}: {why}") from why
+        cls.addClassCleanup(cls.launcher.stop)
+        cls.name, cls.rank = cls.launcher.name, cls.launcher.rank
+
+    def train(self, ranks, *arguments, run="run", before=(), options=(), **environment):
         port = environment.pop("LOCKSTEP_PORT", str(free_port()))
-        return self.launch(self.command(ranks, *launcher), *before, PROGRAM, *TOY, "--run", run, *arguments,
+        return self.launch(self.launcher.command(ranks, *options), *before, PROGRAM, *TOY, "--run", run, *arguments,
                            LOCKSTEP_SECRET_FILE=self.secret(), **({"LOCKSTEP_PORT": port} if port else {}),
-                           **self.environment, **environment)
+                           **self.launcher.environment, **environment)
 
     def test_any_number_of_ranks_gives_the_same_bytes_and_says_who_it_is(self):
         expected = self.alone()
@@ -62,16 +72,7 @@ class Launched:
 
 
 class Torchrun(Launched, Toy):
-    name, rank = "torchrun", "RANK"
-    # Not from this folder or Python's own: what lies there is not for it.
-    environment = {"PYTHONPATH": TORCHRUN, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
-
-    def command(self, ranks, *options):
-        if not any(option.startswith(("--standalone", "--master-port")) for option in options):
-            options = (f"--master-port={free_port()}", *options)
-        # What follows -- is the program's: torchrun would take --run for an option of its own.
-        return [sys.executable, "-m", "torch.distributed.run", "--no-python", f"--nproc-per-node={ranks}",
-                *options, "--"]
+    kind = launchers.Torchrun
 
     def test_its_summary_shows_our_message(self):
         self.ok(*TOY, "--quiet", "--set", "run.steps=1", "--run", "run")
@@ -84,7 +85,7 @@ class Torchrun(Launched, Toy):
     def test_its_restarts_take_the_run_up(self):
         steps = ["--set", "run.steps=400", "--set", "checkpoint.every=100"]
         expected = self.alone(*steps)
-        process = self.train(3, *steps, "--quiet", launcher=["--max-restarts=2"])
+        process = self.train(3, *steps, "--quiet", options=["--max-restarts=2"])
         for victim, at in ((2, 120), (0, 250)):
             self.wait_for_step(at)
             before = set(self.rank_processes("RANK").values())
@@ -106,7 +107,7 @@ class Torchrun(Launched, Toy):
 
     def test_the_agents_store_keeps_its_port(self):
         for options in (["--standalone"], []):
-            process = self.train(2, "--set", "run.steps=100000", launcher=options, LOCKSTEP_PORT="")
+            process = self.train(2, "--set", "run.steps=100000", options=options, LOCKSTEP_PORT="")
             self.wait_for_step(2)
             ranks = self.rank_processes("RANK")
             variables = self.variables_of(ranks[0])
@@ -145,31 +146,11 @@ def listeners(port):
 
 
 class Mpirun(Launched, Toy):
-    name, rank = "Open MPI", "OMPI_COMM_WORLD_RANK"
-    # Loopback only, and root, as in containers.
-    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                   "OMPI_MCA_oob_tcp_if_include": "lo"}
-
-    def command(self, ranks, *options):
-        return ["mpirun", "--oversubscribe", "-n", str(ranks), *options]
+    kind = launchers.Mpirun
 
 
 class Srun(Launched, Toy):
-    name, rank = "srun", "SLURM_PROCID"
-
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="lockstep-slurm-")
-        cls.addClassCleanup(folder.cleanup)
-        try:
-            cls.slurm = Slurm(folder.name)
-        except Unavailable as why:
-            raise unittest.SkipTest(f"NOT PROVED: ranks under srun: {why}") from why
-        cls.addClassCleanup(cls.slurm.stop)
-        cls.environment = {"SLURM_CONF": cls.slurm.path("slurm.conf")}
-
-    def command(self, ranks, *options):
-        return ["srun", "-n", str(ranks), "--overcommit", *options]
+    kind = launchers.Srun
 
 
 if __name__ == "__main__":
