@@ -4,9 +4,10 @@
 namespace lockstep::lane {
 namespace {
 
-// A bucket is closed when it holds this much: large enough that a message's latency does not
-// matter, small enough that the first leaves early.
-constexpr std::int64_t kBucketFloats = 1 << 18;  // 1 MiB
+// A bucket is closed when it holds this much: the first leaves early, the others are so large that
+// waiting for messages does not matter.
+constexpr std::int64_t kFirstBucketFloats = 1 << 18;  // 1 MiB
+constexpr std::int64_t kBucketFloats = 1 << 20;
 
 }  // namespace
 
@@ -23,7 +24,7 @@ Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expec
     : plan_(plan), group_(group), expected_(std::move(expected)), put_(expected_.size()) {
   std::int64_t floats = kBucketFloats;  // of the last bucket
   for (std::size_t i = 0; i < expected_.size(); ++i) {
-    if (floats >= kBucketFloats) {
+    if (floats >= (buckets_.size() == 1 ? kFirstBucketFloats : kBucketFloats)) {
       buckets_.push_back(std::make_shared<Bucket>());
       buckets_.back()->first = i;
       floats = 0;
