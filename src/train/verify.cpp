@@ -18,7 +18,7 @@ namespace stdfs = std::filesystem;
 // Collects findings; what a check throws as an Error about evidence is one.
 class Verifier {
  public:
-  explicit Verifier(FileSystem& fs) : fs_(fs) {}
+  Verifier(FileSystem& fs, const std::optional<hash::Digest>& kept) : fs_(fs), kept_(kept) {}
 
   void run_folder(const RunFolder& folder) {
     std::optional<hash::Digest> recipe;
@@ -39,6 +39,7 @@ class Verifier {
     result.chain = ledger->chain().hex();
     if (recipe && *recipe != ledger->header.recipe)
       differ(folder.ledger().string() + ": it is the ledger of another recipe than recipe.toml");
+    reaches(folder, *ledger);
     states_continue(folder, *ledger);
     checkpoints(folder, *ledger);
     pictures(folder, *ledger);
@@ -62,7 +63,9 @@ class Verifier {
     });
     if (checkpoint::step_of(file.filename().string()) != state.step)
       differ(file.string() + ": its name is not its step, " + std::to_string(state.step.value));
-    if (ledger) against_ledger(file, *loaded, *ledger);
+    if (ledger) return against_ledger(file, *loaded, *ledger);
+    if (kept_ && *kept_ != meta.chain)
+      corrupt(file.string() + ": its chain is not " + kept_->hex().substr(0, 12));
   }
 
   VerifyResult result;
@@ -86,6 +89,16 @@ class Verifier {
   }
   void differ(const std::string& what) { result.findings.push_back({Code::kDiffer, what}); }
   void corrupt(const std::string& what) { result.findings.push_back({Code::kCorrupt, what}); }
+
+  // The chain of a step names all steps before it: who has it has them.
+  void reaches(const RunFolder& folder, const ledger::Ledger& ledger) {
+    if (!kept_ || *kept_ == ledger.header.chain) return;
+    for (const ledger::Entry& entry : ledger.entries) {
+      if (entry.chain == *kept_) return;
+    }
+    corrupt(folder.ledger().string() + ": no line has the chain " + kept_->hex().substr(0, 12) +
+            ": it was put back to before that line, or is of another run");
+  }
 
   // Every step started from what the one before left.
   void states_continue(const RunFolder& folder, const ledger::Ledger& ledger) {
@@ -183,7 +196,17 @@ class Verifier {
   }
 
   FileSystem& fs_;
+  std::optional<hash::Digest> kept_;
 };
+
+hash::Digest chain_of(const std::string& text) {
+  try {
+    return hash::Digest::from_hex(text);
+  } catch (const Error&) {
+    throw Error(Code::kUsage, "--chain " + text + ": a chain is 64 hexadecimal digits",
+                "as `lockstep train` and `lockstep inspect` print it");
+  }
+}
 
 }  // namespace
 
@@ -195,8 +218,8 @@ Code VerifyResult::code() const {
   return damaged ? Code::kCorrupt : Code::kDiffer;
 }
 
-VerifyResult verify(const stdfs::path& path) {
-  Verifier verifier(real_file_system());
+VerifyResult verify(const stdfs::path& path, const std::optional<std::string>& chain) {
+  Verifier verifier(real_file_system(), chain ? std::optional(chain_of(*chain)) : std::nullopt);
   if (stdfs::is_directory(path)) {
     const RunFolder folder{path};
     if (!stdfs::exists(folder.ledger()) && !stdfs::exists(folder.recipe())) {

@@ -142,5 +142,27 @@ class Verify(Cli):
                 self.refused(2, "inspect", path)
 
 
+class PutBack(Cli):
+    """Older evidence that is whole: only what was kept elsewhere tells."""
+
+    def train(self, steps):
+        return json.loads(self.ok("train", "tiny.toml", "--quiet", "--json", "--set", f"run.steps={steps}"))["chain"]
+
+    def test_a_run_put_back_is_found_by_a_chain_that_was_kept(self):
+        old = self.train(1)
+        shutil.copytree(self.path("runs/tiny"), self.path("old"))
+        new = self.train(2)
+        for chain in (old, new):
+            self.ok("verify", "runs/tiny", "--chain", chain)
+        self.ok("verify", "old", "--chain", old)
+        self.ok("verify", "old")
+        result = self.run_it("verify", "old", "--chain", new)
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn(f"no line has the chain {new[:12]}: it was put back", result.stdout)
+        self.ok("verify", LAST, "--chain", new)
+        self.assertEqual(self.run_it("verify", LAST, "--chain", old).returncode, 5)
+        self.assertIn("64 hexadecimal digits", self.refused(2, "verify", "old", "--chain", "abc"))
+
+
 if __name__ == "__main__":
     main()

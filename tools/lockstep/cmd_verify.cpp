@@ -1,5 +1,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "command.h"
 #include "lockstep/train/verify.h"
@@ -9,6 +10,7 @@ namespace {
 
 struct Options {
   std::string path;
+  std::optional<std::string> chain;
   bool json = false;
 };
 
@@ -28,7 +30,7 @@ void print_json(const train::VerifyResult& result) {
 }
 
 Code run(const Options& options) {
-  const train::VerifyResult result = train::verify(options.path);
+  const train::VerifyResult result = train::verify(options.path, options.chain);
   if (options.json) {
     print_json(result);
     return result.code();
@@ -52,6 +54,9 @@ Run add_verify(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
       ->required();
+  app.add_option("--chain", options->chain,
+                 "a head of this run's ledger that you kept elsewhere: finds evidence that was put "
+                 "back to before it");
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(
       "Example: lockstep verify runs/fashion-mnist-ddpm\n"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct VerifyResult {
 };
 
 // path: a run folder or a checkpoint (.h5). Throws Error(kUsage) if it is neither.
-VerifyResult verify(const std::filesystem::path& path);
+// chain: a head of this run's ledger that was kept elsewhere. Evidence that was put back to before
+// it, or that comes from another run, is damaged; of a checkpoint it must be the chain. Throws
+// Error(kUsage) if it is not 64 hexadecimal digits.
+VerifyResult verify(const std::filesystem::path& path,
+                    const std::optional<std::string>& chain = std::nullopt);
 
 }  // namespace lockstep::train
