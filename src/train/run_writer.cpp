@@ -53,6 +53,7 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
 }
 
 void RunWriter::finish() {
+  if (!metrics_) return;  // no step was done: nothing is touched
   saver_->wait();
   ledger_->sync();
 }
