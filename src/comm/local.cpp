@@ -25,18 +25,20 @@ class Room {
  public:
   explicit Room(int world) : posted(static_cast<std::size_t>(world)), world_(world) {}
 
+  // Throws once somebody has aborted.
   void meet() {
     std::unique_lock lock(mutex_);
     check(lock);
-    const std::int64_t round = round_;
-    if (++here_ == world_) {
-      here_ = 0;
-      ++round_;
-      changed_.notify_all();
-      return;
-    }
+    const std::int64_t round = arrive();
     changed_.wait(lock, [&] { return round_ != round || reason_; });
     if (round_ == round) check(lock);
+  }
+
+  // The second meeting of a verb: whoever was at the first one comes, aborted or not.
+  void part() {
+    std::unique_lock lock(mutex_);
+    const std::int64_t round = arrive();
+    changed_.wait(lock, [&] { return round_ != round; });
   }
 
   // The first one wins; whose it was is what run_local throws.
@@ -53,6 +55,17 @@ class Room {
   std::vector<Posted> posted;
 
  private:
+  // The round that ends when all have arrived; it may be over by now.
+  std::int64_t arrive() {
+    const std::int64_t round = round_;
+    if (++here_ == world_) {
+      here_ = 0;
+      ++round_;
+      changed_.notify_all();
+    }
+    return round;
+  }
+
   void check(std::unique_lock<std::mutex>&) const {
     if (reason_) throw reason_->within("the group was stopped");
   }
@@ -119,7 +132,7 @@ class LocalGroup final : public Group {
 
   // A misfit is thrown only when nobody reads this rank's buffers any more: they go away with it.
   void leave(const std::optional<Error>& misfit) {
-    room_.meet();
+    room_.part();
     if (misfit) throw *misfit;
   }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -159,6 +160,34 @@ TEST(Local, MismatchedBroadcastIsAnError) {
                            group.broadcast(Rank(0), buffer);
                          }),
                Error);
+}
+
+// Rank 0 has nothing to receive and would be gone long before rank 1 has copied.
+TEST(Local, BuffersStayWhileOthersReadThemThoughSomebodyAborts) {
+  constexpr std::size_t kBytes = 256 << 20;
+  for (int round = 0; round < 3; ++round) {
+    Bytes received(kBytes);
+    try {
+      run_local(2, [&](Group& group) {
+        if (group.rank() == Rank(1)) {
+          std::vector<MutableByteView> from = {received, {}};
+          return group.all_to_all(std::vector<ByteView>(2), from);
+        }
+        Bytes sent(kBytes, std::byte(1));
+        std::jthread other([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          group.abort({Code::kDiffer, "stop"});
+        });
+        try {
+          group.all_to_all(std::vector<ByteView>{{}, sent}, std::vector<MutableByteView>(2));
+        } catch (const Error&) {  // before or behind the verb: never in the middle
+        }
+        std::fill(sent.begin(), sent.end(), std::byte(2));
+      });
+    } catch (const Error&) {
+    }
+    EXPECT_EQ(std::count(received.begin(), received.end(), std::byte(2)), 0);
+  }
 }
 
 }  // namespace
