@@ -1,5 +1,7 @@
 #include "lockstep/comm/queue.h"
 
+#include "lockstep/core/clock.h"
+
 namespace lockstep::comm {
 
 Queue::Queue(Group& group) : group_(group), thread_([this] { work(); }) {}
@@ -20,8 +22,11 @@ void Queue::work() {
     if (closing_) return;
     std::packaged_task<void(Group&)>& task = line_.front();  // stays in line while it runs
     lock.unlock();
+    const double began = monotonic_seconds();
     task(group_);
+    const double took = monotonic_seconds() - began;
     lock.lock();
+    seconds_ += took;
     line_.pop_front();
     changed_.notify_all();
   }
@@ -38,29 +43,37 @@ std::future<void> Queue::start(Job job) {
   return end;
 }
 
-void Queue::wait_for_turn() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return line_.empty(); });
+void Queue::in_turn(const std::function<void()>& verb) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return line_.empty(); });
+  }
+  const double began = monotonic_seconds();
+  verb();
+  const double took = monotonic_seconds() - began;
+  std::scoped_lock lock(mutex_);
+  seconds_ += took;
+}
+
+double Queue::seconds() const {
+  std::scoped_lock lock(mutex_);
+  return seconds_;
 }
 
 void Queue::all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) {
-  wait_for_turn();
-  group_.all_to_all(to, from);
+  in_turn([&] { group_.all_to_all(to, from); });
 }
 
 void Queue::all_gather(ByteView mine, std::span<const MutableByteView> from) {
-  wait_for_turn();
-  group_.all_gather(mine, from);
+  in_turn([&] { group_.all_gather(mine, from); });
 }
 
 void Queue::broadcast(Rank root, MutableByteView buffer) {
-  wait_for_turn();
-  group_.broadcast(root, buffer);
+  in_turn([&] { group_.broadcast(root, buffer); });
 }
 
 void Queue::barrier() {
-  wait_for_turn();
-  group_.barrier();
+  in_turn([&] { group_.barrier(); });
 }
 
 }  // namespace lockstep::comm

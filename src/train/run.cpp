@@ -10,6 +10,7 @@
 #include "lockstep/train/signals.h"
 #include "lockstep/train/step.h"
 #include "train/batches.h"
+#include "train/pace.h"
 #include "train/run_writer.h"
 #include "train/shards.h"
 #include "train/share.h"
@@ -25,7 +26,8 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
 }
 
 // `last`: what the monitors said of the last step; the same on all ranks.
-RunResult train_all(const RunOptions& options, comm::Group& group, monitor::Report& last) {
+RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
+                    monitor::Report& last) {
   numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   require_same(group, Code::kData, "the hash of the data", dataset->hash().hex());
@@ -53,10 +55,11 @@ RunResult train_all(const RunOptions& options, comm::Group& group, monitor::Repo
       writer->save(*whole);
     saved = training.state.step;
   };
+  Pace pace(training.plan, queue);
   while (training.state.step < end) {
-    result.preempted = anyone(group, stop_requested());
+    result.preempted = pace.anyone_stops(group, stop_requested());
     if (result.preempted) break;
-    const StepRecord record = step(training, group, std::ref(batches));
+    const StepRecord record = pace.timed([&] { return step(training, group, std::ref(batches)); });
     last = watch.after(record, training, group);
     if (writer) writer->note(record, last);
     if (last.verdict == monitor::Verdict::kStop) break;
@@ -81,7 +84,7 @@ RunResult run(const RunOptions& options, comm::Group& group) {
   monitor::Report last;
   RunResult result;
   try {
-    result = train_all(options, queue ? *queue : group, last);
+    result = train_all(options, queue ? *queue : group, queue ? &*queue : nullptr, last);
   } catch (const Error& error) {
     group.abort(error);  // the others hear why
     throw;

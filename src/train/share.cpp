@@ -30,12 +30,6 @@ void share_state(comm::Group& group, const state::State* whole, Training& traini
   agree(group, training.state, *training.agreed);
 }
 
-bool anyone(comm::Group& group, bool mine) {
-  if (group.size() == 1) return mine;
-  const auto all = comm::gather<std::uint8_t>(group, {static_cast<std::uint8_t>(mine)});
-  return std::any_of(all.begin(), all.end(), [](const auto& theirs) { return theirs[0] != 0; });
-}
-
 std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine) {
   std::vector<std::int64_t> result(mine.size());
   for (const auto& theirs : comm::gather(group, mine)) {

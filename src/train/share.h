@@ -14,9 +14,6 @@ namespace lockstep::train {
 // all have agreed on it. Only rank 0 needs to have read a checkpoint. Bits: rank 0's state.
 void share_state(comm::Group& group, const state::State* whole, Training& training);
 
-// Whether any rank says yes: all get the same answer.
-bool anyone(comm::Group& group, bool mine);
-
 // Sums over ranks, element by element, of whole numbers: all ranks give as many.
 std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine);
 

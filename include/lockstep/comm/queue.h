@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -27,15 +28,19 @@ class Queue final : public Group {
   void abort(const Error& reason) override { group_.abort(reason); }
   std::future<void> start(Job job) override;
 
+  // Seconds that verbs and jobs took so far: for the most part waiting for other ranks.
+  double seconds() const;
+
  private:
   void work();
-  void wait_for_turn();
+  void in_turn(const std::function<void()>& verb);
 
   Group& group_;
-  std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // all below
   std::condition_variable changed_;
   std::deque<std::packaged_task<void(Group&)>> line_;  // the first one may be under way
   bool closing_ = false;
+  double seconds_ = 0;
   std::thread thread_;
 };
 
