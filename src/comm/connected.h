@@ -3,8 +3,7 @@
 
 #include <memory>
 
-#include "control.h"
-#include "lockstep/comm/group.h"
+#include "line.h"
 #include "transport.h"
 
 namespace lockstep::comm {
@@ -25,31 +24,24 @@ class ConnectedGroup final : public Group {
   void all_gather(ByteView mine, std::span<const MutableByteView> from) override;
   void broadcast(Rank root, MutableByteView buffer) override;
   void barrier() override;
+  std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
+                                         std::span<const MutableByteView> from) override;
+  std::unique_ptr<Verb> begin_all_gather(ByteView mine,
+                                         std::span<const MutableByteView> from) override;
   void abort(const Error& reason) override;
 
  private:
   using To = std::vector<ByteView>;
   using From = std::vector<MutableByteView>;
 
-  // One verb: an opening, and what does not fit into it right behind, on its way while the opening
-  // is awaited. A rank that is out of step is named, and no byte of it is taken. sends[r],
-  // receives[r]: whether there is a message at all.
-  void verb(char kind, std::span<const ByteView> to, std::span<const MutableByteView> from,
-            const std::vector<bool>& sends, const std::vector<bool>& receives);
-  // Gives up if there is a problem.
-  void require(const std::string& problem, std::uint64_t number, double until,
-               const std::string& what);
-  void move(std::uint64_t number, std::span<const ByteView> to,
-            std::span<const MutableByteView> from, double until, const std::string& what);
   std::vector<std::string> exchange_addresses();
   void prove(const Options& options, const Nonce& session);
-  [[noreturn]] void give_up(const std::string& reason);
 
   const std::size_t rank_;
-  const double deadline_;
   const int exceptions_;  // in flight when the group was made
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Control> control_;  // its thread interrupts the transport: it ends first
+  Line line_;
 };
 
 }  // namespace lockstep::comm

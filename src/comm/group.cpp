@@ -1,6 +1,34 @@
 #include "lockstep/comm/group.h"
 
+#include <vector>
+
 namespace lockstep::comm {
+namespace {
+
+class Deferred final : public Verb {
+ public:
+  explicit Deferred(std::function<void()> verb) : verb_(std::move(verb)) {}
+  void finish() override { verb_(); }
+
+ private:
+  std::function<void()> verb_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> Group::begin_all_to_all(std::span<const ByteView> to,
+                                              std::span<const MutableByteView> from) {
+  return std::make_unique<Deferred>(
+      [this, to = std::vector(to.begin(), to.end()), from = std::vector(from.begin(), from.end())] {
+        all_to_all(to, from);
+      });
+}
+
+std::unique_ptr<Verb> Group::begin_all_gather(ByteView mine,
+                                              std::span<const MutableByteView> from) {
+  return std::make_unique<Deferred>(
+      [this, mine, from = std::vector(from.begin(), from.end())] { all_gather(mine, from); });
+}
 
 std::future<void> Group::start(Job job) {
   std::packaged_task<void(Group&)> task(std::move(job));

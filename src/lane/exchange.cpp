@@ -47,47 +47,6 @@ Parcel packed(const Shares& shares, const std::vector<Contribution>& contributio
   return parcel;
 }
 
-// This rank's slices: everybody's partials of them, and the tree over all lanes. Its own partials
-// go nowhere.
-Parcel summed(const Plan& plan, comm::Group& group, const Shares& shares,
-              const std::vector<Contribution>& contributions) {
-  std::vector<Parcel> outgoing, incoming;
-  std::vector<numerics::Subtree> nodes;
-  for (int r = 0; r < group.size(); ++r) {
-    const auto subtrees = plan.subtrees(Rank(r));
-    nodes.insert(nodes.end(), subtrees.begin(), subtrees.end());
-    const bool own = Rank(r) == group.rank();
-    outgoing.push_back(own ? Parcel({}) : packed(shares, contributions, Rank(r)));
-    incoming.push_back(own ? Parcel({}) : shares.parcel(group.rank(), subtrees.size()));
-  }
-  group.all_to_all(views(std::as_const(outgoing)), views(incoming));
-  for (std::size_t r = 0; r < incoming.size(); ++r) {
-    if (Rank(static_cast<std::int64_t>(r)) == group.rank()) continue;
-    LOCKSTEP_STRIKE(kArrived, group, incoming[r].floats(), incoming[r].count());
-    shares.require_intact(incoming[r], group.rank(), r, group);
-  }
-
-  Parcel sum = shares.parcel(group.rank(), 1);
-  float* out = sum.floats();
-  const std::vector<Slice> slices = shares.of(group.rank());
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    if (slices[i].size() == 0) continue;
-    const std::int64_t before = out - sum.floats();
-    std::vector<const float*> rows;
-    for (std::size_t r = 0; r < incoming.size(); ++r) {
-      const Rank sender(static_cast<std::int64_t>(r));
-      const auto partials = static_cast<std::int64_t>(plan.subtrees(sender).size());
-      for (std::int64_t row = 0; row < partials; ++row)
-        rows.push_back(sender == group.rank() ? row_of(contributions[i], row) + slices[i].first
-                                              : incoming[r].floats() + row * sum.count() + before);
-    }
-    numerics::tree_sum_nodes(plan.lanes(), nodes, rows.data(), slices[i].size(), out);
-    out += slices[i].size();
-  }
-  sum.seal();
-  return sum;
-}
-
 // The sums of this rank's slices, flat, in place of whole tensors.
 std::vector<Tensor> taken_apart(const Parcel& sum, const std::vector<Slice>& slices) {
   std::vector<Tensor> tensors;
@@ -100,29 +59,107 @@ std::vector<Tensor> taken_apart(const Parcel& sum, const std::vector<Slice>& sli
   return tensors;
 }
 
-// Tensors that all stay in slices, or all become whole.
-std::vector<Tensor> exchange_alike(const Plan& plan, comm::Group& group,
-                                   const std::vector<Contribution>& contributions) {
-  if (contributions.empty()) return {};
-  std::vector<Shares::Piece> pieces;
-  for (const Contribution& one : contributions)
-    pieces.push_back({one.name, one.turn, one.partials.numel() / one.partials.size(0)});
-  const Shares shares(std::move(pieces), group.size());
-  Parcel mine = summed(plan, group, shares, contributions);
-  if (contributions.front().sliced) return taken_apart(mine, shares.of(group.rank()));
-  std::vector<Tensor> whole;
-  for (const Contribution& one : contributions)
-    whole.push_back(ops::empty(one.partials.sizes().slice(1)));
-  all_gather(shares, std::move(mine), group, whole);
-  return whole;
-}
-
 }  // namespace
 
-std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
-                             const std::vector<Contribution>& contributions) {
-  if (group.size() == 1) return sum_alone(plan, contributions);
-  std::vector<Tensor> result(contributions.size());
+// Tensors that all stay in slices, or all become whole.
+class Exchange::Alike {
+ public:
+  Alike(const Plan& plan, comm::Group& group, std::vector<Contribution> contributions)
+      : plan_(plan),
+        group_(group),
+        contributions_(std::move(contributions)),
+        shares_(pieces_of(contributions_), group.size()),
+        own_(shares_.of(group.rank())) {
+    // Its own partials go nowhere.
+    for (int r = 0; r < group.size(); ++r) {
+      const auto subtrees = plan.subtrees(Rank(r));
+      nodes_.insert(nodes_.end(), subtrees.begin(), subtrees.end());
+      rows_.push_back(static_cast<std::int64_t>(subtrees.size()));
+      const bool own = Rank(r) == group.rank();
+      outgoing_.push_back(own ? Parcel({}) : packed(shares_, contributions_, Rank(r)));
+      incoming_.push_back(own ? Parcel({}) : shares_.parcel(group.rank(), subtrees.size()));
+    }
+    verb_ = group.begin_all_to_all(views(std::as_const(outgoing_)), views(incoming_));
+  }
+
+  void sum() {
+    verb_->finish();
+    outgoing_.clear();
+    for (std::size_t r = 0; r < incoming_.size(); ++r)
+      if (Rank(static_cast<std::int64_t>(r)) != group_.rank())
+        LOCKSTEP_STRIKE(kArrived, group_, incoming_[r].floats(), incoming_[r].count());
+    Parcel sum = shares_.parcel(group_.rank(), 1);
+    std::vector<const float*> rows;
+    sum.tiles([&](std::size_t piece, std::int64_t first, std::int64_t count) {
+      take_rows(piece, first, rows);
+      numerics::tree_sum_nodes(plan_.lanes(), nodes_, rows.data(), count, sum.piece(piece) + first);
+      sum.seal(piece, first);
+    });
+    incoming_.clear();
+    if (contributions_.front().sliced) {
+      result_ = taken_apart(sum, own_);
+    } else {
+      gathered_ = shares_.parcels();
+      Parcel& own = gathered_[static_cast<std::size_t>(group_.rank().value)];
+      own = std::move(sum);
+      verb_ = group_.begin_all_gather(own.bytes(), views(gathered_));
+    }
+  }
+
+  std::vector<Tensor> finish() {
+    if (contributions_.front().sliced) return std::move(result_);
+    verb_->finish();
+    for (const Contribution& one : contributions_)
+      result_.push_back(ops::empty(one.partials.sizes().slice(1)));
+    shares_.unpack(gathered_, group_, result_);
+    return std::move(result_);
+  }
+
+ private:
+  static std::vector<Shares::Piece> pieces_of(const std::vector<Contribution>& contributions) {
+    std::vector<Shares::Piece> pieces;
+    for (const Contribution& one : contributions)
+      pieces.push_back({one.name, one.turn, one.partials.numel() / one.partials.size(0)});
+    return pieces;
+  }
+
+  // Everybody's partials of one tile of this rank's slices; what arrived is checked.
+  void take_rows(std::size_t piece, std::int64_t first, std::vector<const float*>& rows) const {
+    rows.clear();
+    for (std::size_t r = 0; r < incoming_.size(); ++r) {
+      const Rank sender(static_cast<std::int64_t>(r));
+      for (std::int64_t row = 0; row < rows_[r]; ++row) {
+        if (sender == group_.rank()) {
+          rows.push_back(row_of(contributions_[piece], row) + own_[piece].first + first);
+          continue;
+        }
+        const std::size_t sent = static_cast<std::size_t>(row) * own_.size() + piece;
+        shares_.require_intact(incoming_[r], sent, first, group_.rank(), r, group_);
+        rows.push_back(incoming_[r].piece(sent) + first);
+      }
+    }
+  }
+
+  const Plan plan_;
+  comm::Group& group_;
+  const std::vector<Contribution> contributions_;
+  const Shares shares_;
+  const std::vector<Slice> own_;
+  std::vector<numerics::Subtree> nodes_;     // of all ranks' partials
+  std::vector<std::int64_t> rows_;           // partials, by rank
+  std::vector<Parcel> outgoing_, incoming_;  // by rank
+  std::vector<Parcel> gathered_;             // by rank
+  std::vector<Tensor> result_;
+  std::unique_ptr<comm::Verb> verb_;  // ends before the parcels
+};
+
+Exchange::Exchange(const Plan& plan, comm::Group& group,
+                   const std::vector<Contribution>& contributions)
+    : count_(contributions.size()) {
+  if (group.size() == 1) {
+    result_ = sum_alone(plan, contributions);
+    return;
+  }
   for (const bool sliced : {false, true}) {
     std::vector<Contribution> alike;
     std::vector<std::size_t> where;
@@ -131,10 +168,32 @@ std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
       alike.push_back(contributions[i]);
       where.push_back(i);
     }
-    const std::vector<Tensor> sums = exchange_alike(plan, group, alike);
-    for (std::size_t i = 0; i < where.size(); ++i) result[where[i]] = sums[i];
+    if (alike.empty()) continue;
+    alike_.push_back(std::make_unique<Alike>(plan, group, std::move(alike)));
+    where_.push_back(std::move(where));
   }
-  return result;
+}
+
+Exchange::~Exchange() = default;
+
+void Exchange::sum() {
+  for (const auto& alike : alike_) alike->sum();
+}
+
+std::vector<Tensor> Exchange::finish() {
+  result_.resize(count_);
+  for (std::size_t a = 0; a < alike_.size(); ++a) {
+    const std::vector<Tensor> sums = alike_[a]->finish();
+    for (std::size_t i = 0; i < sums.size(); ++i) result_[where_[a][i]] = sums[i];
+  }
+  return std::move(result_);
+}
+
+std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
+                             const std::vector<Contribution>& contributions) {
+  Exchange whole(plan, group, contributions);
+  whole.sum();
+  return whole.finish();
 }
 
 }  // namespace lockstep::lane

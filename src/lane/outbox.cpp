@@ -1,3 +1,6 @@
+#include <deque>
+#include <optional>
+
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
 
@@ -11,60 +14,86 @@ constexpr std::int64_t kBucketFloats = 1 << 20;
 
 }  // namespace
 
-// Shared with the job that exchanges it.
-struct Outbox::Bucket {
-  std::size_t first = 0, last = 0;    // numbers in the list
-  std::size_t missing = 0;            // not put yet
-  std::vector<std::size_t> numbers;   // of what is sent
-  std::vector<Contribution> content;  // the same
-  std::vector<Tensor> whole;          // the job's result
+// Shared with the jobs that exchange them.
+struct Outbox::Buckets {
+  struct Bucket {
+    std::size_t first = 0, last = 0;    // numbers in the list
+    std::size_t missing = 0;            // not put yet
+    std::vector<std::size_t> numbers;   // of what is sent
+    std::vector<Contribution> content;  // the same
+    std::optional<Exchange> exchange;
+    std::vector<Tensor> whole;  // its result
+  };
+
+  // Job `i`: bucket i leaves, while the one before it arrives and is summed, and the sums of the
+  // one before that arrive.
+  void advance(comm::Group& group, std::size_t i) {
+    if (failed) return;  // the job that did says why
+    failed = true;
+    if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
+    if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
+    if (i >= 2) all[i - 2].whole = all[i - 2].exchange->finish();
+    failed = false;
+  }
+
+  const Plan plan;
+  std::deque<Bucket> all;
+  bool failed = false;
 };
 
 Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected)
-    : plan_(plan), group_(group), expected_(std::move(expected)), put_(expected_.size()) {
+    : group_(group),
+      expected_(std::move(expected)),
+      put_(expected_.size()),
+      buckets_(new Buckets{plan, {}}) {
   std::int64_t floats = kBucketFloats;  // of the last bucket
+  auto& buckets = buckets_->all;
   for (std::size_t i = 0; i < expected_.size(); ++i) {
-    if (floats >= (buckets_.size() == 1 ? kFirstBucketFloats : kBucketFloats)) {
-      buckets_.push_back(std::make_shared<Bucket>());
-      buckets_.back()->first = i;
+    if (floats >= (buckets.size() == 1 ? kFirstBucketFloats : kBucketFloats)) {
+      buckets.emplace_back().first = i;
       floats = 0;
     }
-    Bucket& bucket = *buckets_.back();
+    Buckets::Bucket& bucket = buckets.back();
     bucket.last = i + 1;
     ++bucket.missing;
     floats += expected_[i].floats;
-    bucket_of_.push_back(buckets_.size() - 1);
+    bucket_of_.push_back(buckets.size() - 1);
   }
 }
 
 void Outbox::put(std::size_t i, const Tensor& partials) {
   LOCKSTEP_ASSERT(!put_[i].defined(), expected_[i].name);
   put_[i] = partials;
-  --buckets_[bucket_of_[i]]->missing;
-  while (sent_ < buckets_.size() && buckets_[sent_]->missing == 0) send(*buckets_[sent_]);
+  auto& buckets = buckets_->all;
+  --buckets[bucket_of_[i]].missing;
+  while (ends_.size() < buckets.size() && buckets[ends_.size()].missing == 0) send();
 }
 
-void Outbox::send(Bucket& bucket) {
+void Outbox::send() {
+  Buckets::Bucket& bucket = buckets_->all[ends_.size()];
   for (std::size_t i = bucket.first; i < bucket.last; ++i) {
     if (!put_[i].defined()) continue;
     bucket.numbers.push_back(i);
     const Expected& expected = expected_[i];
     bucket.content.push_back({expected.name, put_[i].contiguous(), expected.turn, expected.sliced});
   }
-  ends_.push_back(group_.start([plan = plan_, shared = buckets_[sent_]](comm::Group& group) {
-    shared->whole = exchange(plan, group, shared->content);
-  }));
-  ++sent_;
+  start();
+}
+
+void Outbox::start() {
+  ends_.push_back(group_.start(
+      [buckets = buckets_, i = ends_.size()](comm::Group& group) { buckets->advance(group, i); }));
 }
 
 std::vector<Tensor> Outbox::finish() {
-  while (sent_ < buckets_.size()) send(*buckets_[sent_]);
-  std::vector<Tensor> whole(expected_.size());
+  const auto& buckets = buckets_->all;
+  while (ends_.size() < buckets.size()) send();
+  for (int rest = 0; rest < 2 && !buckets.empty(); ++rest) start();
   for (std::future<void>& end : ends_) end.get();
-  for (const auto& bucket : buckets_) {
-    for (std::size_t i = 0; i < bucket->numbers.size(); ++i)
-      whole[bucket->numbers[i]] = bucket->whole[i];
-  }
+  std::vector<Tensor> whole(expected_.size());
+  for (const Buckets::Bucket& bucket : buckets)
+    for (std::size_t i = 0; i < bucket.numbers.size(); ++i)
+      whole[bucket.numbers[i]] = bucket.whole[i];
   return whole;
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "lockstep/hash/leaf.h"
-#include "lockstep/numerics/reduce.h"
 
 namespace lockstep::lane {
 namespace {
@@ -13,62 +12,55 @@ constexpr std::int64_t kTile = numerics::kTileFloats;
 constexpr std::int64_t kLeafFloats = sizeof(hash::Leaf) / sizeof(float);
 static_assert(kTile * sizeof(float) == hash::kTileBytes);
 
-hash::Leaf leaf_of(const float* floats, std::int64_t count) {
-  return hash::leaf_hash(std::as_bytes(std::span(floats, static_cast<std::size_t>(count))));
-}
-
 }  // namespace
 
-Parcel::Parcel(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {
-  std::int64_t leaves = 0;
-  for (const std::int64_t size : sizes_) {
+Parcel::Parcel(const std::vector<std::int64_t>& sizes) {
+  for (const std::int64_t size : sizes) {
+    places_.push_back({size, floats_, 0});
     floats_ += size;
-    leaves += (size + kTile - 1) / kTile;
   }
-  size_ = static_cast<std::size_t>(floats_ + leaves * kLeafFloats);
+  std::int64_t end = floats_;
+  for (Place& place : places_) {
+    place.leaves = end;
+    end += (place.size + kTile - 1) / kTile * kLeafFloats;
+  }
+  size_ = static_cast<std::size_t>(end);
   data_ = std::make_unique_for_overwrite<float[]>(size_);
 }
 
-template <class Body>
-void Parcel::tiles(Body&& body) const {
-  std::int64_t at = 0, leaf = floats_;
-  for (std::size_t piece = 0; piece < sizes_.size(); ++piece) {
-    for (std::int64_t first = 0; first < sizes_[piece]; first += kTile, leaf += kLeafFloats) {
-      const std::int64_t count = std::min(kTile, sizes_[piece] - first);
-      if (!body(piece, first, count, at + first, leaf)) return;
-    }
-    at += sizes_[piece];
-  }
+ByteView Parcel::tile(const Place& place, std::int64_t first) const {
+  const auto count = static_cast<std::size_t>(std::min(kTile, place.size - first));
+  return std::as_bytes(std::span(data_.get() + place.floats + first, count));
+}
+
+void Parcel::seal(std::size_t piece, std::int64_t first) {
+  const Place& place = places_[piece];
+  const hash::Leaf leaf = hash::leaf_hash(tile(place, first));
+  std::memcpy(data_.get() + place.leaves + first / kTile * kLeafFloats, &leaf, sizeof leaf);
+}
+
+bool Parcel::intact(std::size_t piece, std::int64_t first) const {
+  const Place& place = places_[piece];
+  const hash::Leaf leaf = hash::leaf_hash(tile(place, first));
+  const float* const sealed = data_.get() + place.leaves + first / kTile * kLeafFloats;
+  return std::memcmp(sealed, &leaf, sizeof leaf) == 0;
 }
 
 void Parcel::seal() {
-  tiles([&](std::size_t, std::int64_t, std::int64_t count, std::int64_t at, std::int64_t place) {
-    const hash::Leaf leaf = leaf_of(floats() + at, count);
-    std::memcpy(floats() + place, &leaf, sizeof leaf);
-    return true;
-  });
+  tiles([&](std::size_t i, std::int64_t first, std::int64_t) { seal(i, first); });
 }
 
 void Parcel::fill(const std::vector<const float*>& pieces) {
-  tiles([&](std::size_t piece, std::int64_t first, std::int64_t count, std::int64_t at,
-            std::int64_t place) {
-    std::copy_n(pieces[piece] + first, count, floats() + at);
-    const hash::Leaf leaf = leaf_of(floats() + at, count);
-    std::memcpy(floats() + place, &leaf, sizeof leaf);
-    return true;
+  tiles([&](std::size_t i, std::int64_t first, std::int64_t count) {
+    std::copy_n(pieces[i] + first, count, piece(i) + first);
+    seal(i, first);
   });
 }
 
-std::optional<Parcel::Damage> Parcel::damage() const {
-  std::optional<Damage> found;
-  tiles([&](std::size_t piece, std::int64_t first, std::int64_t count, std::int64_t at,
-            std::int64_t place) {
-    const hash::Leaf leaf = leaf_of(floats() + at, count);
-    if (std::memcmp(floats() + place, &leaf, sizeof leaf) != 0)
-      found = Damage{piece, first, first + count};
-    return !found;
-  });
-  return found;
+bool Parcel::intact() const {
+  bool all = true;
+  tiles([&](std::size_t i, std::int64_t first, std::int64_t) { all = all && intact(i, first); });
+  return all;
 }
 
 void refuse_arrived(const std::string& what, std::size_t sender, const comm::Group& group) {

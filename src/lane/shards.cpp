@@ -38,7 +38,11 @@ std::vector<Tensor> wholes_of(const std::vector<Shard>& shards) {
 
 void all_gather(comm::Group& group, const std::vector<Shard>& shards) {
   const Shares shares = shares_of(shards, group.size());
-  all_gather(shares, packed(shards, shares, group.rank()), group, wholes_of(shards));
+  std::vector<Parcel> slices = shares.parcels();
+  Parcel& own = slices[static_cast<std::size_t>(group.rank().value)];
+  own = packed(shards, shares, group.rank());
+  group.all_gather(own.bytes(), views(slices));
+  shares.unpack(slices, group, wholes_of(shards));
 }
 
 void gather(comm::Group& group, Rank root, const std::vector<Shard>& shards) {
@@ -51,8 +55,7 @@ void gather(comm::Group& group, Rank root, const std::vector<Shard>& shards) {
   std::vector<MutableByteView> from = views(slices);
   from.resize(to.size());
   group.all_to_all(to, from);
-  for (std::size_t r = 0; r < slices.size(); ++r)
-    shares.unpack(slices[r], Rank(static_cast<std::int64_t>(r)), group, wholes_of(shards));
+  shares.unpack(slices, group, wholes_of(shards));
 }
 
 std::vector<float> gather_sealed(comm::Group& group, const std::string& what,
@@ -67,7 +70,7 @@ std::vector<float> gather_sealed(comm::Group& group, const std::string& what,
   std::vector<float> all;
   for (std::size_t r = 0; r < parcels.size(); ++r) {
     LOCKSTEP_STRIKE(kStatistics, group, parcels[r].floats(), parcels[r].count());
-    if (parcels[r].damage()) refuse_arrived(what, r, group);
+    if (!parcels[r].intact()) refuse_arrived(what, r, group);
     all.insert(all.end(), parcels[r].floats(), parcels[r].floats() + parcels[r].count());
   }
   return all;

@@ -26,29 +26,37 @@ std::vector<Parcel> Shares::parcels() const {
   return all;
 }
 
-void Shares::require_intact(const Parcel& parcel, Rank owner, std::size_t sender,
-                            const comm::Group& group) const {
-  const auto damage = parcel.damage();
-  if (!damage) return;
-  const std::size_t piece = damage->piece % pieces_.size();
-  const std::int64_t first = of(owner)[piece].first;
-  refuse_arrived(pieces_[piece].what + ", elements " + std::to_string(first + damage->first) +
-                     " to " + std::to_string(first + damage->last - 1),
-                 sender, group);
+void Shares::require_intact(const Parcel& parcel, std::size_t piece, std::int64_t first, Rank owner,
+                            std::size_t sender, const comm::Group& group) const {
+  if (parcel.intact(piece, first)) return;
+  const std::size_t i = piece % pieces_.size();
+  const Slice slice = of(owner)[i];
+  const std::int64_t begin = slice.first + first,
+                     end = std::min(begin + numerics::kTileFloats, slice.last);
+  refuse_arrived(
+      pieces_[i].what + ", elements " + std::to_string(begin) + " to " + std::to_string(end - 1),
+      sender, group);
 }
 
 void Shares::unpack(Parcel& parcel, Rank owner, const comm::Group& group,
                     const std::vector<Tensor>& wholes) const {
-  if (owner != group.rank()) {
-    LOCKSTEP_STRIKE(kGathered, group, parcel.floats(), parcel.count());
-    require_intact(parcel, owner, static_cast<std::size_t>(owner.value), group);
-  }
-  const float* at = parcel.floats();
+  const bool travelled = owner != group.rank();
+  if (travelled) LOCKSTEP_STRIKE(kGathered, group, parcel.floats(), parcel.count());
   const std::vector<Slice> slices = of(owner);
-  for (std::size_t i = 0; i < wholes.size(); ++i) {
-    std::copy_n(at, slices[i].size(), wholes[i].mutable_data_ptr<float>() + slices[i].first);
-    at += slices[i].size();
-  }
+  std::vector<float*> to;
+  for (std::size_t i = 0; i < wholes.size(); ++i)
+    to.push_back(wholes[i].mutable_data_ptr<float>() + slices[i].first);
+  parcel.tiles([&](std::size_t i, std::int64_t first, std::int64_t count) {
+    if (travelled)
+      require_intact(parcel, i, first, owner, static_cast<std::size_t>(owner.value), group);
+    std::copy_n(parcel.piece(i) + first, count, to[i] + first);
+  });
+}
+
+void Shares::unpack(std::vector<Parcel>& parcels, const comm::Group& group,
+                    const std::vector<Tensor>& wholes) const {
+  for (std::size_t r = 0; r < parcels.size(); ++r)
+    unpack(parcels[r], Rank(static_cast<std::int64_t>(r)), group, wholes);
 }
 
 std::vector<ByteView> views(const std::vector<Parcel>& parcels) {
@@ -61,16 +69,6 @@ std::vector<MutableByteView> views(std::vector<Parcel>& parcels) {
   std::vector<MutableByteView> bytes;
   for (Parcel& parcel : parcels) bytes.push_back(parcel.bytes());
   return bytes;
-}
-
-void all_gather(const Shares& shares, Parcel mine, comm::Group& group,
-                const std::vector<Tensor>& wholes) {
-  std::vector<Parcel> slices = shares.parcels();
-  Parcel& own = slices[static_cast<std::size_t>(group.rank().value)];
-  own = std::move(mine);
-  group.all_gather(own.bytes(), views(slices));
-  for (std::size_t r = 0; r < slices.size(); ++r)
-    shares.unpack(slices[r], Rank(static_cast<std::int64_t>(r)), group, wholes);
 }
 
 }  // namespace lockstep::lane

@@ -25,12 +25,16 @@ class Shares {
   Parcel parcel(Rank rank, std::size_t rows) const;
   // One for each rank's slices.
   std::vector<Parcel> parcels() const;
-  // Throws unless `parcel`, rows of rank `owner`'s slices that `sender` sent, is as it was sent.
-  void require_intact(const Parcel& parcel, Rank owner, std::size_t sender,
-                      const comm::Group& group) const;
+  // Throws unless a tile of `parcel`, rows of rank `owner`'s slices that `sender` sent, is as it
+  // was sent: the one of piece `piece` that begins with its float `first`.
+  void require_intact(const Parcel& parcel, std::size_t piece, std::int64_t first, Rank owner,
+                      std::size_t sender, const comm::Group& group) const;
   // Puts the slices of `owner`, as they arrived from it (this rank's own did not travel), into
   // `wholes`, one a piece.
   void unpack(Parcel& parcel, Rank owner, const comm::Group& group,
+              const std::vector<Tensor>& wholes) const;
+  // The same with the parcels of all ranks.
+  void unpack(std::vector<Parcel>& parcels, const comm::Group& group,
               const std::vector<Tensor>& wholes) const;
 
  private:
@@ -40,9 +44,5 @@ class Shares {
 
 std::vector<ByteView> views(const std::vector<Parcel>& parcels);
 std::vector<MutableByteView> views(std::vector<Parcel>& parcels);
-
-// All ranks' slices, of which `mine`, sealed, has this rank's, into `wholes`. Collective: yes.
-void all_gather(const Shares& shares, Parcel mine, comm::Group& group,
-                const std::vector<Tensor>& wholes);
 
 }  // namespace lockstep::lane

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <string>
 
 #include "lockstep/core/error.h"
@@ -88,10 +89,11 @@ void tree_sum_nodes(std::int64_t total, std::span<const Subtree> nodes, const fl
   const AddKernel add = elementwise_kernels(selected_isa()).binary[static_cast<int>(Binary::kAdd)];
   const int levels = std::bit_width(static_cast<std::uint64_t>(total));
   parallel_for(width, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> scratch(static_cast<std::size_t>(levels * kChunk));
+    const auto scratch =
+        std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(levels * kChunk));
     for (std::int64_t column = begin; column < end; column += kChunk) {
       const std::int64_t columns = std::min(kChunk, end - column);
-      NodeSum walk(nodes, rows, column, columns, scratch.data(), add);
+      NodeSum walk(nodes, rows, column, columns, scratch.get(), add);
       const float* const result = walk.sum({0, total}, 0, out + column);
       if (result != out + column) std::copy(result, result + columns, out + column);
     }

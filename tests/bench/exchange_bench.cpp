@@ -117,6 +117,26 @@ class Bench {
   }
   void prepare_ring() { reduced_ = flat_; }
   void ring() { ring_.all_reduce(reduced_.data(), reduced_.size()); }
+  // With what it takes to get tensors into one buffer and out of it.
+  void ring_of_tensors() {
+    std::size_t at = 0;
+    for (const Gradients& of_network : networks_)
+      for (const Tensor& partials : of_network.partials) {
+        const auto floats = static_cast<std::size_t>(partials.size(1));
+        std::copy_n(ops::read(partials), floats, reduced_.data() + at);
+        at += floats;
+      }
+    ring();
+    at = 0;
+    copied_.clear();
+    for (const Gradients& of_network : networks_)
+      for (const Tensor& partials : of_network.partials) {
+        copied_.push_back(ops::empty({partials.size(1)}));
+        const auto floats = static_cast<std::size_t>(partials.size(1));
+        std::copy_n(reduced_.data() + at, floats, ops::write(copied_.back()));
+        at += floats;
+      }
+  }
 
   // Both gave about the same sums, or there is nothing to compare.
   void require_same_sums() {
@@ -172,7 +192,7 @@ class Bench {
   lane::Plan plan_;
   std::vector<Gradients> networks_;
   std::vector<float> flat_, reduced_;
-  std::vector<Tensor> whole_;
+  std::vector<Tensor> whole_, copied_;
 };
 
 void print_bytes(const char* what, const std::vector<double>& of_ranks, double ideal) {
@@ -200,21 +220,25 @@ void measure(const std::string& recipe_path, comm::Group& group, GlooRing& ring,
   bench.require_same_sums();
 
   const std::vector<double> our_bytes = bench.bytes(ours), ring_bytes = bench.bytes(gloo);
-  std::vector<double> our_times, ring_times, speeds, our_cpu, ring_cpu;
-  const auto take_ours = [&] {
-    const Bench::Cost cost = bench.cost(ours);
-    our_times.push_back(cost.seconds);
-    our_cpu.push_back(cost.cpu);
+  // In turns, each once as the first one.
+  struct Kind {
+    const char* name;
+    std::function<void()> body;
+    std::vector<double> times, speeds, cpu;
   };
+  std::vector<Kind> kinds = {
+      {"exchange", ours, {}, {}, {}},
+      {"Gloo's ring", gloo, {}, {}, {}},
+      {"Gloo's ring, with copies", [&] { bench.ring_of_tensors(); }, {}, {}, {}}};
   for (int round = 0; round < rounds; ++round) {
     bench.prepare_ring();
-    const bool first = round % 2 == 0;
-    if (first) take_ours();
-    const Bench::Cost cost = bench.cost(gloo);
-    ring_times.push_back(cost.seconds);
-    ring_cpu.push_back(cost.cpu);
-    if (!first) take_ours();
-    speeds.push_back(ring_times.back() / our_times.back());
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      Kind& kind = kinds[(i + static_cast<std::size_t>(round)) % kinds.size()];
+      const Bench::Cost cost = bench.cost(kind.body);
+      kind.times.push_back(cost.seconds);
+      kind.cpu.push_back(cost.cpu);
+    }
+    for (Kind& kind : kinds) kind.speeds.push_back(kind.times.back() / kinds[0].times.back());
   }
 
   // Small verbs, one at a time, by the hundred.
@@ -243,13 +267,14 @@ void measure(const std::string& recipe_path, comm::Group& group, GlooRing& ring,
               bench.floats(), group.size(), bench.aligned() ? "aligned" : "odd", rounds);
   print_bytes("exchange sends", our_bytes, ideal);
   print_bytes("Gloo's ring sends", ring_bytes, ideal);
-  print_times("exchange", our_times);
-  print_times("Gloo's ring", ring_times);
-  const Spread s = spread(speeds);
-  std::printf("%-28s median %8.3f    (%.3f to %.3f)\n", "speed, of the ring's", s.median, s.low,
-              s.high);
-  print_times("CPU of an exchange, a rank", our_cpu);
-  print_times("CPU of Gloo's ring, a rank", ring_cpu);
+  for (const Kind& kind : kinds) {
+    print_times(kind.name, kind.times);
+    print_times("  CPU of a rank", kind.cpu);
+    if (&kind == &kinds[0]) continue;
+    const Spread s = spread(kind.speeds);
+    std::printf("  %-26s median %8.3f    (%.3f to %.3f)\n", "speed of the exchange, of its",
+                s.median, s.low, s.high);
+  }
   print_times("barrier", barriers);
   print_times("Gloo's barrier", ring_barriers);
   print_times("gather of 32 bytes", gathers);

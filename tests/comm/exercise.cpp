@@ -33,6 +33,40 @@ Bytes pattern(std::uint64_t key, std::size_t size) {
   return bytes;
 }
 
+using Messages = std::vector<Bytes>;  // by rank
+
+std::vector<ByteView> sent(const Messages& messages) {
+  return {messages.begin(), messages.end()};
+}
+
+std::vector<MutableByteView> received(Messages& messages) {
+  return {messages.begin(), messages.end()};
+}
+
+// The all-to-all number `verb` of a round: what this rank sends, and room for what it receives.
+struct AllToAll {
+  AllToAll(const Group& group, int verb, int round, std::size_t large) {
+    const std::int64_t me = group.rank().value;
+    for (std::int64_t r = 0; r < group.size(); ++r) {
+      const std::uint64_t to = key_of(verb, round, me, r), from = key_of(verb, round, r, me);
+      out.push_back(pattern(to, size_of(to, large)));
+      in.emplace_back(size_of(from, large));
+    }
+  }
+  Messages out, in;
+};
+
+struct AllGather {
+  AllGather(const Group& group, int verb, int round, std::size_t large) {
+    const std::uint64_t own = key_of(verb, round, group.rank().value, 0);
+    mine = pattern(own, size_of(own, large));
+    for (std::int64_t r = 0; r < group.size(); ++r)
+      in.emplace_back(size_of(key_of(verb, round, r, 0), large));
+  }
+  Bytes mine;
+  Messages in;
+};
+
 }  // namespace
 
 std::uint64_t exercise(Group& group, int rounds, std::size_t large) {
@@ -44,22 +78,13 @@ std::uint64_t exercise(Group& group, int rounds, std::size_t large) {
   const std::int64_t me = group.rank().value, world = group.size();
   for (int round = 0; round <= rounds; ++round) {
     const std::size_t fixed = round == rounds ? large : 0;
-    std::vector<Bytes> out, in;
-    for (std::int64_t r = 0; r < world; ++r) {
-      const std::uint64_t to = key_of(0, round, me, r), from = key_of(0, round, r, me);
-      out.push_back(pattern(to, size_of(to, fixed)));
-      in.emplace_back(size_of(from, fixed));
-    }
-    group.all_to_all(std::vector<ByteView>(out.begin(), out.end()),
-                     std::vector<MutableByteView>(in.begin(), in.end()));
-    std::ranges::for_each(in, add);
+    AllToAll first(group, 0, round, fixed);
+    group.all_to_all(sent(first.out), received(first.in));
+    std::ranges::for_each(first.in, add);
 
-    const std::uint64_t mine = key_of(1, round, me, 0);
-    for (std::int64_t r = 0; r < world; ++r)
-      in[static_cast<std::size_t>(r)].assign(size_of(key_of(1, round, r, 0), fixed), std::byte{0});
-    group.all_gather(pattern(mine, size_of(mine, fixed)),
-                     std::vector<MutableByteView>(in.begin(), in.end()));
-    std::ranges::for_each(in, add);
+    AllGather second(group, 1, round, fixed);
+    group.all_gather(second.mine, received(second.in));
+    std::ranges::for_each(second.in, add);
 
     const std::int64_t root = round % world;
     const std::uint64_t key = key_of(2, round, root, 0);
@@ -67,6 +92,20 @@ std::uint64_t exercise(Group& group, int rounds, std::size_t large) {
     group.broadcast(Rank(root), buffer);
     add(buffer);
     group.barrier();
+
+    // Three that overlap, and one that does not in the middle of them.
+    AllToAll a(group, 3, round, fixed), c(group, 6, round, fixed);
+    AllGather b(group, 4, round, fixed), between(group, 5, round, fixed);
+    const auto verb_a = group.begin_all_to_all(sent(a.out), received(a.in));
+    const auto verb_b = group.begin_all_gather(b.mine, received(b.in));
+    group.all_gather(between.mine, received(between.in));
+    const auto verb_c = group.begin_all_to_all(sent(c.out), received(c.in));
+    verb_a->finish();
+    std::ranges::for_each(a.in, add);
+    verb_b->finish();
+    verb_c->finish();
+    for (const Messages* messages : {&b.in, &between.in, &c.in})
+      std::ranges::for_each(*messages, add);
   }
   return hash;
 }

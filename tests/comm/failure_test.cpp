@@ -88,12 +88,15 @@ TEST(Failure, TheFirstReasonReachesAllRanks) {
 }
 
 TEST(Failure, AGroupThatAnErrorEndsStopsTheOthers) {
-  const auto ended = Ranks("throw", 3, {"odd=1"}).wait();
-  EXPECT_EQ(ended[1].code, 7);
-  for (const int r : {0, 2}) {
-    EXPECT_EQ(ended[static_cast<std::size_t>(r)].code, 6);
-    EXPECT_THAT(ended[static_cast<std::size_t>(r)].err,
-                HasSubstr("rank 1 on " + host() + ": it ended with an error"));
+  for (const char* scenario : {"throw", "drop"}) {  // drop: while a verb is under way
+    SCOPED_TRACE(scenario);
+    const auto ended = Ranks(scenario, 3, {"odd=1"}).wait();
+    EXPECT_EQ(ended[1].code, 7);
+    for (const int r : {0, 2}) {
+      EXPECT_EQ(ended[static_cast<std::size_t>(r)].code, 6);
+      EXPECT_THAT(ended[static_cast<std::size_t>(r)].err,
+                  HasSubstr("rank 1 on " + host() + ": it ended with an error"));
+    }
   }
 }
 

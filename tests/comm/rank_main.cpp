@@ -93,6 +93,13 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
     group.barrier();
     if (odd) throw Error(Code::kDiverged, "the loss is NaN");
     for (;;) group.barrier();
+  } else if (scenario == "drop") {
+    std::vector<Bytes> out(static_cast<std::size_t>(group.size()), Bytes(10 << 20)), in = out;
+    const auto verb = group.begin_all_to_all(std::vector<ByteView>(out.begin(), out.end()),
+                                             std::vector<MutableByteView>(in.begin(), in.end()));
+    if (odd) throw Error(Code::kDiverged, "the loss is NaN");
+    verb->finish();
+    for (;;) group.barrier();
   } else {
     const auto bytes = [&](const char* name) {
       return static_cast<std::size_t>(parse_int(settings[name]).value_or(0));

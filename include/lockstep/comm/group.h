@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <future>
+#include <memory>
 #include <span>
 
 #include "lockstep/core/bytes.h"
@@ -16,6 +17,15 @@
 #include "lockstep/core/ids.h"
 
 namespace lockstep::comm {
+
+// A verb that was begun. Its buffers stay where they are until `finish` is over, which throws what
+// the verb throws. Verbs that overlap are finished in the order they began. Destroying one that was
+// not finished waits for it, too.
+class Verb {
+ public:
+  virtual ~Verb() = default;
+  virtual void finish() = 0;
+};
 
 class Group {
  public:
@@ -30,6 +40,11 @@ class Group {
   virtual void all_gather(ByteView mine, std::span<const MutableByteView> from) = 0;
   virtual void broadcast(Rank root, MutableByteView buffer) = 0;
   virtual void barrier() = 0;
+  // The same while the caller goes on; where a group cannot, the whole verb is in its `finish`.
+  virtual std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
+                                                 std::span<const MutableByteView> from);
+  virtual std::unique_ptr<Verb> begin_all_gather(ByteView mine,
+                                                 std::span<const MutableByteView> from);
   // Not collective: this rank cannot go on. The first reason wins and reaches every rank: as the
   // same code if it is a verdict on the run (kDiffer, kDiverged), else as kNetwork.
   virtual void abort(const Error& reason) = 0;

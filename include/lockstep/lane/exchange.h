@@ -30,6 +30,24 @@ struct Contribution {
 std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
                              const std::vector<Contribution>& contributions);
 
+// The same in three steps, so that one bucket's bytes travel while another is summed: made, the
+// partials leave; `sum` waits for the others' and the sums leave; `finish` waits for theirs. All
+// ranks take the same steps in the same order. `group` must outlive it.
+class Exchange {
+ public:
+  Exchange(const Plan& plan, comm::Group& group, const std::vector<Contribution>& contributions);
+  ~Exchange();
+  void sum();
+  std::vector<Tensor> finish();
+
+ private:
+  class Alike;
+  std::size_t count_;                            // contributions
+  std::vector<std::unique_ptr<Alike>> alike_;    // those that become whole, those that do not
+  std::vector<std::vector<std::size_t>> where_;  // of each, the contributions' numbers
+  std::vector<Tensor> result_;
+};
+
 // Contributions that become known one after the other, in any order, leave in buckets while the
 // rank computes on (comm::Group::start). Which tensors share a bucket and the order of buckets
 // follow from the list alone.
@@ -41,7 +59,7 @@ class Outbox {
     std::int64_t turn = 0;    // as in Contribution
     bool sliced = false;
   };
-  // `plan` and `group` must outlive this.
+  // `group` must outlive this.
   Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected);
   // Number `i` of the list; at most once each.
   void put(std::size_t i, const Tensor& partials);
@@ -50,17 +68,16 @@ class Outbox {
   std::vector<Tensor> finish();
 
  private:
-  struct Bucket;
-  void send(Bucket& bucket);
+  struct Buckets;
+  void send();   // the next bucket
+  void start();  // the next job
 
-  const Plan& plan_;
   comm::Group& group_;
   std::vector<Expected> expected_;
   std::vector<Tensor> put_;
-  std::vector<std::shared_ptr<Bucket>> buckets_;
+  std::shared_ptr<Buckets> buckets_;
   std::vector<std::size_t> bucket_of_;   // by number in the list
-  std::size_t sent_ = 0;                 // buckets
-  std::vector<std::future<void>> ends_;  // of their jobs
+  std::vector<std::future<void>> ends_;  // of the jobs: one a bucket, and two
 };
 
 // Backward of a phase's loss ([P] partial sums; the loss is their tree sum) and the exchange

@@ -1,0 +1,207 @@
+#include "line.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lockstep/core/clock.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+
+namespace lockstep::comm {
+namespace {
+
+constexpr double kReasonWithin = 2;  // seconds until the cause of a broken connection is known
+
+constexpr std::size_t kHeader = 17;
+
+using Opening = std::array<std::byte, 4096>;  // small verbs are one message
+constexpr std::size_t kInline = sizeof(Opening) - kHeader;
+
+Bytes header_of(std::uint64_t number, char kind, std::size_t size) {
+  Bytes out;
+  put_u64_le(out, number);
+  put_u64_le(out, size);
+  out.push_back(static_cast<std::byte>(kind));
+  return out;
+}
+
+std::size_t inlined(std::size_t size) {
+  return std::min(size, kInline);
+}
+
+std::string name_of(char kind) {
+  switch (kind) {
+    case 'a':
+      return "all_to_all";
+    case 'g':
+      return "all_gather";
+    case 'b':
+      return "broadcast";
+    default:
+      return "barrier";
+  }
+}
+
+std::string describe(ByteView header) {
+  const std::uint64_t size = get_u64_le(header.subspan(8));
+  return name_of(static_cast<char>(header[16])) + " with " + std::to_string(size) +
+         " bytes as verb " + std::to_string(get_u64_le(header));
+}
+
+// What was begun at the transport, of which each is to be finished, even after an error.
+class Moves {
+ public:
+  explicit Moves(Transport& transport) : transport_(transport) {}
+
+  // What it says of a problem, `finish` repeats.
+  void begin(std::uint64_t number, std::span<const ByteView> to,
+             std::span<const MutableByteView> from) {
+    ++begun_;
+    const std::string problem = transport_.begin(number, to, from);
+    if (problem_.empty()) problem_ = problem;
+  }
+
+  // "", or the first problem of all.
+  std::string finish(double until) {
+    --begun_;
+    const bool failed = !problem_.empty();
+    const std::chrono::milliseconds left(failed ? 1 : poll_milliseconds(until));
+    const std::string problem = transport_.finish(left);
+    if (!failed) problem_ = problem;
+    return problem_;
+  }
+
+  void finish_all(double until) {
+    while (begun_ > 0) finish(until);
+  }
+
+ private:
+  Transport& transport_;
+  int begun_ = 0;
+  std::string problem_;
+};
+
+}  // namespace
+
+class Line::UnderWay final : public Verb {
+ public:
+  UnderWay(Line& line, char kind, std::span<const ByteView> to,
+           std::span<const MutableByteView> from, const std::vector<bool>& sends,
+           std::vector<bool> receives)
+      : line_(line),
+        kind_(kind),
+        number_(line.control_.begin()),
+        from_(from.begin(), from.end()),
+        receives_(std::move(receives)),
+        mine_(to.size()),
+        theirs_(to.size()),
+        moves_(line.transport_) {
+    const std::size_t world = line_.control_.world();
+    LOCKSTEP_ASSERT(to.size() == world && from.size() == world);
+    std::vector<ByteView> opening, rest_out(world);
+    std::vector<MutableByteView> awaited, rest_in(world);
+    for (std::size_t r = 0; r < world; ++r) {
+      opening.push_back(sends[r] ? ByteView(mine_[r]) : ByteView());
+      awaited.push_back(receives_[r] ? MutableByteView(theirs_[r]) : MutableByteView());
+      std::ranges::copy(header_of(number_, kind_, to[r].size()), mine_[r].begin());
+      if (r == line_.rank_) continue;
+      std::ranges::copy(to[r].first(inlined(to[r].size())), mine_[r].begin() + kHeader);
+      rest_out[r] = to[r].subspan(inlined(to[r].size()));
+      rest_in[r] = from[r].subspan(inlined(from[r].size()));
+    }
+    moves_.begin(2 * number_, opening, awaited);
+    moves_.begin(2 * number_ + 1, rest_out, rest_in);
+    line_.under_way_.push_back(this);
+  }
+
+  ~UnderWay() override {
+    try {
+      finish();
+    } catch (const Error&) {  // who did not wait for it has another one
+    }
+  }
+
+  void finish() override {
+    while (!ended_) {
+      UnderWay& first = *line_.under_way_.front();
+      line_.under_way_.pop_front();
+      first.ended_ = true;
+      first.end();
+      first.arrived_ = true;
+    }
+    if (!arrived_) line_.control_.throw_reason();  // a later one has thrown it
+  }
+
+ private:
+  void end() {
+    const double until = monotonic_seconds() + line_.deadline_;
+    const std::string what = name_of(kind_) + " (verb " + std::to_string(number_) + ")";
+    try {
+      line_.require(moves_.finish(until), number_, until, what);
+      open();
+      line_.require(moves_.finish(until), number_, until, what);
+    } catch (const Error&) {
+      moves_.finish_all(until);
+      throw;
+    }
+  }
+
+  void open() {
+    for (std::size_t r = 0; r < from_.size(); ++r) {
+      if (r == line_.rank_ || !receives_[r]) continue;
+      const MutableByteView from = from_[r];
+      const Bytes expected = header_of(number_, kind_, from.size());
+      const ByteView came = ByteView(theirs_[r]).first(kHeader);
+      if (!same(came, expected))
+        line_.give_up("out of step: it expected " + describe(expected) + ", but " +
+                      line_.control_.name(r) + " came with " + describe(came));
+      std::ranges::copy(ByteView(theirs_[r]).subspan(kHeader, inlined(from.size())), from.begin());
+    }
+  }
+
+  Line& line_;
+  const char kind_;
+  const std::uint64_t number_;
+  const std::vector<MutableByteView> from_;
+  const std::vector<bool> receives_;
+  std::vector<Opening> mine_, theirs_;
+  Moves moves_;
+  bool ended_ = false, arrived_ = false;
+};
+
+std::unique_ptr<Verb> Line::begin(char kind, std::span<const ByteView> to,
+                                  std::span<const MutableByteView> from,
+                                  const std::vector<bool>& sends,
+                                  const std::vector<bool>& receives) {
+  return std::make_unique<UnderWay>(*this, kind, to, from, sends, receives);
+}
+
+void Line::move(std::uint64_t number, std::span<const ByteView> to,
+                std::span<const MutableByteView> from, const std::string& what) {
+  const double until = monotonic_seconds() + deadline_;
+  Moves moves(transport_);
+  moves.begin(number, to, from);
+  require(moves.finish(until), number / 2, until, what);
+}
+
+void Line::give_up(const std::string& reason) {
+  control_.abort({Code::kNetwork, reason});
+  control_.throw_reason();
+}
+
+void Line::broken(const std::string& problem) {
+  // Who was lost is known to the control plane a moment later.
+  if (control_.reason(kReasonWithin)) control_.throw_reason();
+  give_up(problem);
+}
+
+void Line::require(const std::string& problem, std::uint64_t number, double until,
+                   const std::string& what) {
+  if (problem.empty()) return;
+  if (monotonic_seconds() < until) broken(what + " failed: " + problem);
+  const std::string late = control_.laggards(number);
+  give_up(what + " did not finish in " + fixed(deadline_, 1) + " s" +
+          (late.empty() ? ": " + problem : ": " + late + " did not come to it"));
+}
+
+}  // namespace lockstep::comm
