@@ -5,6 +5,7 @@
 #include "connected.h"
 #include "lockstep/core/error.h"
 #include "plugin.h"
+#include "reason.h"
 
 namespace lockstep::comm {
 namespace {
@@ -25,7 +26,7 @@ class Alone final : public Group {
   void broadcast(Rank, MutableByteView) override { check(); }
   void barrier() override { check(); }
   void abort(const Error& reason) override {
-    if (!reason_) reason_ = reason.within("the group was stopped");
+    if (!reason_) reason_ = reason.within(kGroupStopped);
   }
 
  private:

@@ -27,7 +27,7 @@ ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& s
   } else {
     problem = transport_->connect(exchange_addresses());
   }
-  if (!problem.empty()) line_.broken(problem);
+  if (!problem.empty()) line_.broken("connecting", problem);
   prove(options, session);
 }
 

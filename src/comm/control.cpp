@@ -106,7 +106,7 @@ void Control::contribute(std::size_t r, Bytes blob) {
 
 std::uint64_t Control::begin() {
   std::scoped_lock lock(mutex_);
-  if (reason_) throw reason_->within("the group was stopped");
+  if (reason_) throw reason_->within(kGroupStopped);
   return ++begun_[rank_];
 }
 
@@ -117,9 +117,7 @@ std::optional<Error> Control::reason(double wait) {
 }
 
 void Control::throw_reason() {
-  throw reason()
-      .value_or(Error(Code::kNetwork, "no reason is known"))
-      .within("the group was stopped");
+  throw reason().value_or(Error(Code::kNetwork, "no reason is known")).within(kGroupStopped);
 }
 
 void Control::abort(const Error& why) {

@@ -6,6 +6,7 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "reason.h"
 
 namespace lockstep::comm {
 namespace {
@@ -189,16 +190,19 @@ void Line::give_up(const std::string& reason) {
   control_.throw_reason();
 }
 
-void Line::broken(const std::string& problem) {
+void Line::broken(const std::string& doing, const std::string& problem) {
   // Who was lost is known to the control plane a moment later.
-  if (control_.reason(kReasonWithin)) control_.throw_reason();
-  give_up(problem);
+  if (const auto reason = control_.reason(kReasonWithin)) {
+    const Error stopped = reason->within(kGroupStopped);
+    throw reason->code() == Code::kNetwork ? stopped.within(doing) : stopped;
+  }
+  give_up(doing + " failed: " + problem);
 }
 
 void Line::require(const std::string& problem, std::uint64_t number, double until,
                    const std::string& what) {
   if (problem.empty()) return;
-  if (monotonic_seconds() < until) broken(what + " failed: " + problem);
+  if (monotonic_seconds() < until) broken(what, problem);
   const std::string late = control_.laggards(number);
   give_up(what + " did not finish in " + fixed(deadline_, 1) + " s" +
           (late.empty() ? ": " + problem : ": " + late + " did not come to it"));

@@ -31,7 +31,7 @@ class Line {
             std::span<const MutableByteView> from, const std::string& what);
   [[noreturn]] void give_up(const std::string& reason);
   // The transport failed: gives up, by the reason behind it if there is one.
-  [[noreturn]] void broken(const std::string& problem);
+  [[noreturn]] void broken(const std::string& doing, const std::string& problem);
 
  private:
   class UnderWay;

@@ -67,7 +67,7 @@ class Room {
   }
 
   void check(std::unique_lock<std::mutex>&) const {
-    if (reason_) throw reason_->within("the group was stopped");
+    if (reason_) throw reason_->within(kGroupStopped);
   }
 
   std::mutex mutex_;

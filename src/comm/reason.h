@@ -11,4 +11,6 @@ inline Code code_for_others(Code code) {
   return code == Code::kDiffer || code == Code::kDiverged ? code : Code::kNetwork;
 }
 
+inline constexpr const char* kGroupStopped = "the group was stopped";
+
 }  // namespace lockstep::comm

@@ -12,6 +12,7 @@
 #include "train/batches.h"
 #include "train/pace.h"
 #include "train/run_writer.h"
+#include "train/same_data.h"
 #include "train/shards.h"
 #include "train/share.h"
 #include "train/watch.h"
@@ -30,7 +31,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
                     monitor::Report& last) {
   numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
-  require_same(group, Code::kData, "the hash of the data", dataset->hash().hex());
+  require_same_data(group, *dataset);
   // First: a recipe that does not fit its data or itself leaves no folder behind.
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();

@@ -53,15 +53,4 @@ std::vector<std::string> gather_texts(comm::Group& group, const std::string& min
   return texts;
 }
 
-void require_same(comm::Group& group, Code code, const std::string& what, const std::string& mine) {
-  const std::vector<std::string> all = gather_texts(group, mine);
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
-    throw Error(code,
-                what + " differs: rank " + std::to_string(rank) + " has " +
-                    all[rank].substr(0, 12) + ", rank 0 has " + all[0].substr(0, 12),
-                "give every rank the same");
-  }
-}
-
 }  // namespace lockstep::train

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "lockstep/comm/group.h"
-#include "lockstep/core/error.h"
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {
@@ -16,9 +15,6 @@ void share_state(comm::Group& group, const state::State* whole, Training& traini
 
 // Sums over ranks, element by element, of whole numbers: all ranks give as many.
 std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine);
-
-// Throws Error(code) on all ranks, "what: rank 2 has …, rank 0 has …", if texts differ.
-void require_same(comm::Group& group, Code code, const std::string& what, const std::string& mine);
 
 // Every rank's text, by rank.
 std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine);

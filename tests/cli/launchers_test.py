@@ -57,7 +57,10 @@ class Launched:
         self.kill_rank(self.rank, 1)
         out, err = process.communicate(timeout=300)
         self.assertNotEqual(process.returncode, 0)
-        self.assertRegex(out + err, r"lockstep: rank [02]: (step \d+: )?the group was stopped: rank 1 on \S+ was lost")
+        self.assertRegex(
+            out + err,
+            r"lockstep: rank [02]: (step \d+: )?(\w+ \(verb \d+\): )?the group was stopped: rank 1 on \S+ was lost",
+        )
         steps = ["--set", f"run.steps={self.lines() // 10 * 10 + 20}"]
         self.ok(*TOY, "--quiet", *steps, "--run", "run", "--ranks", "2")
         self.assertEqual(self.evidence("run"), self.alone(*steps))

@@ -42,20 +42,26 @@ class OddRank(Toy):
                                       rf"rank 1 on \S+ has '{theirs}'")
         self.assertFalse(os.path.exists(self.path("run")))
 
-    def test_one_byte_of_one_data_set_is_found_before_the_first_step(self):
+    def test_other_data_is_found_before_the_first_step_and_the_sample_is_named(self):
         other = self.path("other")
         os.mkdir(other)
-        for name in ("images", "tiny.toml"):
-            shutil.copy(self.path(name), other)
-        with open(os.path.join(other, "images"), "r+b") as file:
-            file.seek(-1, os.SEEK_END)
-            last = file.read(1)[0]
-            file.seek(-1, os.SEEK_END)
-            file.write(bytes([last ^ 1]))
+        shutil.copy(self.path("tiny.toml"), other)
+        whole = self.read("images")  # IDX: 16 bytes, then 16 images of 8 x 8
+        one, two = bytearray(whole), bytearray(whole)
+        one[-1] ^= 1
+        two[16 + 3 * 64] ^= 128
+        two[-1] ^= 1
+        fewer = bytearray(whole[:-64])
+        fewer[7] = 15
+        hashes = r"rank 1 has [0-9a-f]{12}, rank 0 has [0-9a-f]{12}"
         train = ["train", "tiny.toml", "--quiet", "--threads", "1", "--run", "run"]
-        for err in self.pair(train, odd_folder=other, code=3):
-            self.assertRegex(err, r"the hash of the data differs: rank 1 has [0-9a-f]{12}, rank 0 has [0-9a-f]{12}")
-        self.assertFalse(os.path.exists(self.path("run")))
+        for images, where in ((one, rf" in sample 15, {hashes}"), (two, rf" in sample 3 and 1 more, {hashes}"),
+                              (fewer, ", rank 1 has 15 samples of 64 values, rank 0 has 16 samples of 64 values")):
+            with open(os.path.join(other, "images"), "wb") as file:
+                file.write(images)
+            for err in self.pair(train, odd_folder=other, code=3):
+                self.assertRegex(err, f"the data set differs{where}")
+            self.assertFalse(os.path.exists(self.path("run")))
 
     def test_another_instruction_set_is_reported_and_changes_no_bit(self):
         err, _ = self.pair([*TRAIN, "--run", "run"], LOCKSTEP_ISA="scalar")
