@@ -20,6 +20,9 @@ import launchers  # noqa: E402
 from slurm import Unavailable, free_port  # noqa: E402
 
 
+STOPPED = r"(\w+ \(verb \d+\): )?the group was stopped"
+
+
 class Launched:
     """What holds for every launcher."""
 
@@ -57,10 +60,7 @@ class Launched:
         self.kill_rank(self.rank, 1)
         out, err = process.communicate(timeout=300)
         self.assertNotEqual(process.returncode, 0)
-        self.assertRegex(
-            out + err,
-            r"lockstep: rank [02]: (step \d+: )?(\w+ \(verb \d+\): )?the group was stopped: rank 1 on \S+ was lost",
-        )
+        self.assertRegex(out + err, rf"lockstep: rank [02]: (step \d+: )?{STOPPED}: rank 1 on \S+ was lost")
         steps = ["--set", f"run.steps={self.lines() // 10 * 10 + 20}"]
         self.ok(*TOY, "--quiet", *steps, "--run", "run", "--ranks", "2")
         self.assertEqual(self.evidence("run"), self.alone(*steps))
@@ -71,7 +71,7 @@ class Launched:
         out, err = process.communicate(timeout=300)
         self.assertNotEqual(process.returncode, 0)
         self.assertIn("lockstep: rank 0: run is a run of another recipe: run.seed is 5, there 11", out + err)
-        self.assertRegex(out + err, r"lockstep: rank 1: the group was stopped: rank 0 on \S+: run is a run of another")
+        self.assertRegex(out + err, rf"lockstep: rank 1: {STOPPED}: rank 0 on \S+: run is a run of another")
 
 
 class Torchrun(Launched, Toy):
@@ -83,7 +83,7 @@ class Torchrun(Launched, Toy):
         causes = err[err.index("Failures:"):]
         self.assertRegex(causes,
                          r"traceback : lockstep: rank 0: run is a run of another recipe: run.seed is 5, there 11")
-        self.assertRegex(causes, r"traceback : lockstep: rank 1: the group was stopped: rank 0 on")
+        self.assertRegex(causes, rf"traceback : lockstep: rank 1: {STOPPED}: rank 0 on")
 
     def test_its_restarts_take_the_run_up(self):
         steps = ["--set", "run.steps=400", "--set", "checkpoint.every=100"]
