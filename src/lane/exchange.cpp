@@ -50,11 +50,9 @@ Parcel packed(const Shares& shares, const std::vector<Contribution>& contributio
 // The sums of this rank's slices, flat, in place of whole tensors.
 std::vector<Tensor> taken_apart(const Parcel& sum, const std::vector<Slice>& slices) {
   std::vector<Tensor> tensors;
-  const float* at = sum.floats();
-  for (const Slice& slice : slices) {
-    tensors.push_back(ops::empty({slice.size()}));
-    std::copy_n(at, slice.size(), ops::write(tensors.back()));
-    at += slice.size();
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    tensors.push_back(ops::empty({slices[i].size()}));
+    std::copy_n(sum.piece(i), slices[i].size(), ops::write(tensors.back()));
   }
   return tensors;
 }
@@ -155,7 +153,7 @@ class Exchange::Alike {
 
 Exchange::Exchange(const Plan& plan, comm::Group& group,
                    const std::vector<Contribution>& contributions)
-    : count_(contributions.size()) {
+    : result_(contributions.size()) {
   if (group.size() == 1) {
     result_ = sum_alone(plan, contributions);
     return;
@@ -181,7 +179,6 @@ void Exchange::sum() {
 }
 
 std::vector<Tensor> Exchange::finish() {
-  result_.resize(count_);
   for (std::size_t a = 0; a < alike_.size(); ++a) {
     const std::vector<Tensor> sums = alike_[a]->finish();
     for (std::size_t i = 0; i < sums.size(); ++i) result_[where_[a][i]] = sums[i];

@@ -32,13 +32,16 @@ struct Outbox::Buckets {
     failed = true;
     if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
     if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
-    if (i >= 2) all[i - 2].whole = all[i - 2].exchange->finish();
+    if (i >= 2) {
+      all[i - 2].whole = all[i - 2].exchange->finish();
+      all[i - 2].exchange.reset();  // with what arrived
+    }
     failed = false;
   }
 
   const Plan plan;
   std::deque<Bucket> all;
-  bool failed = false;
+  bool failed = false;  // while a job is under way, and for good if it throws
 };
 
 Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected)

@@ -44,8 +44,8 @@ class Parcel {
 
  private:
   struct Place {
-    std::int64_t size, floats,
-        leaves;  // floats of it; where in data_ they are, and the leaf hashes
+    std::int64_t size;            // floats of it
+    std::int64_t floats, leaves;  // where in data_ they are, and their leaf hashes
   };
   ByteView tile(const Place& place, std::int64_t first) const;
 

@@ -17,7 +17,7 @@ Parcel Shares::parcel(Rank rank, std::size_t rows) const {
   std::vector<std::int64_t> sizes;
   for (std::size_t row = 0; row < rows; ++row)
     for (const Slice& slice : of(rank)) sizes.push_back(slice.size());
-  return Parcel(std::move(sizes));
+  return Parcel(sizes);
 }
 
 std::vector<Parcel> Shares::parcels() const {

@@ -18,7 +18,6 @@ class Shares {
   };
   Shares(std::vector<Piece> pieces, int world) : pieces_(std::move(pieces)), world_(world) {}
 
-  std::size_t size() const { return pieces_.size(); }
   // The slices that fall to a rank, one a piece.
   std::vector<Slice> of(Rank rank) const;
   // For `rows` times the slices of a rank.
@@ -29,15 +28,15 @@ class Shares {
   // was sent: the one of piece `piece` that begins with its float `first`.
   void require_intact(const Parcel& parcel, std::size_t piece, std::int64_t first, Rank owner,
                       std::size_t sender, const comm::Group& group) const;
-  // Puts the slices of `owner`, as they arrived from it (this rank's own did not travel), into
-  // `wholes`, one a piece.
-  void unpack(Parcel& parcel, Rank owner, const comm::Group& group,
-              const std::vector<Tensor>& wholes) const;
-  // The same with the parcels of all ranks.
+  // Puts every rank's slices, as they arrived from it (this rank's own did not travel), into
+  // `wholes`, one a piece. None: nothing arrived here.
   void unpack(std::vector<Parcel>& parcels, const comm::Group& group,
               const std::vector<Tensor>& wholes) const;
 
  private:
+  void unpack(Parcel& parcel, Rank owner, const comm::Group& group,
+              const std::vector<Tensor>& wholes) const;
+
   std::vector<Piece> pieces_;
   int world_;
 };

@@ -11,11 +11,9 @@ namespace {
 
 // What differs between this many samples of two data sets: "sample 17 and 2 more".
 std::string places(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
-  std::size_t first = a.size(), count = 0;
-  for (std::size_t i = a.size(); i-- > 0;) {
-    if (a[i] == b[i]) continue;
-    first = i;
-    ++count;
+  std::size_t first = 0, count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && count++ == 0) first = i;
   }
   if (count == 0) return "its description";
   return "sample " + std::to_string(first) +

@@ -42,10 +42,9 @@ class Exchange {
 
  private:
   class Alike;
-  std::size_t count_;                            // contributions
   std::vector<std::unique_ptr<Alike>> alike_;    // those that become whole, those that do not
   std::vector<std::vector<std::size_t>> where_;  // of each, the contributions' numbers
-  std::vector<Tensor> result_;
+  std::vector<Tensor> result_;                   // one a contribution
 };
 
 // Contributions that become known one after the other, in any order, leave in buckets while the
