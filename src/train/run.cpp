@@ -94,7 +94,10 @@ RunResult run(const RunOptions& options, comm::Group& group) {
     throw;
   }
   // Every rank says this by itself: nobody needs to be told.
-  if (last.verdict == monitor::Verdict::kStop) stop(last);
+  if (last.verdict == monitor::Verdict::kStop) {
+    await_all(group);
+    stop(last);
+  }
   if (group.rank() == Rank(0)) log::close_file();
   return result;
 }

@@ -1,9 +1,9 @@
 #include "train/share.h"
 
-#include <algorithm>
 #include <array>
 
 #include "lockstep/comm/gather.h"
+#include "lockstep/core/error.h"
 #include "lockstep/ops/record.h"
 #include "train/agree.h"
 #include "train/shards.h"
@@ -36,6 +36,13 @@ std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_
     for (std::size_t i = 0; i < result.size(); ++i) result[i] += theirs[i];
   }
   return result;
+}
+
+void await_all(comm::Group& group) {
+  try {
+    group.barrier();
+  } catch (const Error&) {  // one has left already: then all had come
+  }
 }
 
 std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine) {

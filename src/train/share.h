@@ -16,6 +16,10 @@ void share_state(comm::Group& group, const state::State* whole, Training& traini
 // Sums over ranks, element by element, of whole numbers: all ranks give as many.
 std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine);
 
+// In front of an error that every rank has come to by itself: returns when all have. Who leaves by
+// an error stops the others, and one that is still on its way would say that instead.
+void await_all(comm::Group& group);
+
 // Every rank's text, by rank.
 std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine);
 
