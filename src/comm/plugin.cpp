@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "lockstep/comm/libraries.h"
 #include "lockstep/core/error.h"
 
 namespace lockstep::comm {
@@ -21,18 +22,39 @@ std::filesystem::path find_plugin(const std::string& name) {
               "install it there, or choose another transport");
 }
 
-}  // namespace
-
-std::unique_ptr<Transport> open_transport(const std::string& name,
-                                          const TransportOptions& options) {
-  const std::filesystem::path path = find_plugin(name);
+// Never closed: its threads may still end.
+void* load(const std::filesystem::path& path) {
   int mode = RTLD_NOW | RTLD_LOCAL;
   // Deep: the plug-in's own Gloo, and not the one that LibTorch has put in the global scope. The
   // sanitizers' runtime refuses it.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   mode |= RTLD_DEEPBIND;
 #endif
-  void* library = dlopen(path.c_str(), mode);  // never closed: its threads may still end
+  return dlopen(path.c_str(), mode);
+}
+
+}  // namespace
+
+std::vector<std::string> libraries() {
+  std::vector<std::string> all;
+  for (const char* name : {"gloo", "nccl"}) {
+    try {
+      void* const library = load(find_plugin(name));
+      if (library == nullptr) continue;
+      std::string text;
+      if (const auto tell = reinterpret_cast<TransportLibrary>(dlsym(library, kTransportLibrary)))
+        tell(text);
+      if (!text.empty()) all.push_back(text);
+    } catch (const Error&) {  // not there
+    }
+  }
+  return all;
+}
+
+std::unique_ptr<Transport> open_transport(const std::string& name,
+                                          const TransportOptions& options) {
+  const std::filesystem::path path = find_plugin(name);
+  void* library = load(path);
   if (!library)
     throw Error(Code::kEnvironment, "cannot load the transport '" + name + "': " + dlerror());
   const auto open = reinterpret_cast<OpenTransport>(dlsym(library, kOpenTransport));

@@ -57,6 +57,10 @@ inline constexpr int kTransportVersion = 3;
 using TransportNeeds = void (*)(std::string& problem);
 inline constexpr const char* kTransportNeeds = "lockstep_transport_needs";
 
+// A symbol that a plug-in may have: its library and version, "Gloo 0.5.0".
+using TransportLibrary = void (*)(std::string& library);
+inline constexpr const char* kTransportLibrary = "lockstep_transport_library";
+
 // The symbol that it must have. Null: `problem` says why.
 using OpenTransport = Transport* (*)(const TransportOptions& options, std::string& problem);
 inline constexpr const char* kOpenTransport = "lockstep_open_transport";

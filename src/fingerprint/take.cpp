@@ -1,3 +1,4 @@
+#include <ATen/Version.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
 #include <torch/version.h>
@@ -6,7 +7,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "fingerprint/gpu.h"
+#include "lockstep/comm/libraries.h"
+#include "lockstep/core/error.h"
 #include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/fingerprint/kernels.h"
+#include "lockstep/hash/sha256.h"
 #include "lockstep/hdf5/version.h"
 #include "lockstep/numerics/isa.h"
 #include "lockstep/numerics/parallel.h"
@@ -14,16 +20,45 @@
 namespace lockstep::fingerprint {
 namespace {
 
-// Variables that change bits somewhere in the stack below us (not in portable numerics).
-constexpr const char* kVariables[] = {"LOCKSTEP_ISA",         "OMP_NUM_THREADS",
-                                      "OMP_WAIT_POLICY",      "OMP_PROC_BIND",
-                                      "KMP_AFFINITY",         "ATEN_CPU_CAPABILITY",
-                                      "ONEDNN_MAX_CPU_ISA",   "MKL_CBWR",
-                                      "MKL_NUM_THREADS",      "MKL_ENABLE_INSTRUCTIONS",
-                                      "CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG",
-                                      "NVIDIA_TF32_OVERRIDE", "NCCL_ALGO",
-                                      "NCCL_PROTO",           "GLIBC_TUNABLES",
-                                      "LD_PRELOAD",           "MALLOC_PERTURB_"};
+// Variables that change bits somewhere in the stack below us: in native numerics, or never, but
+// then their reader wants to know.
+constexpr const char* kVariables[] = {"LOCKSTEP_ISA",
+                                      "LOCKSTEP_TRANSPORT",
+                                      "ATEN_CPU_CAPABILITY",
+                                      "ONEDNN_MAX_CPU_ISA",
+                                      "ONEDNN_CPU_ISA_HINTS",
+                                      "ONEDNN_DEFAULT_FPMATH_MODE",
+                                      "DNNL_MAX_CPU_ISA",
+                                      "MKL_CBWR",
+                                      "MKL_NUM_THREADS",
+                                      "MKL_DYNAMIC",
+                                      "MKL_ENABLE_INSTRUCTIONS",
+                                      "OMP_NUM_THREADS",
+                                      "OMP_DYNAMIC",
+                                      "OMP_PROC_BIND",
+                                      "OMP_SCHEDULE",
+                                      "OMP_THREAD_LIMIT",
+                                      "OMP_WAIT_POLICY",
+                                      "KMP_AFFINITY",
+                                      "GOMP_CPU_AFFINITY",
+                                      "CUDA_VISIBLE_DEVICES",
+                                      "CUDA_LAUNCH_BLOCKING",
+                                      "CUBLAS_WORKSPACE_CONFIG",
+                                      "CUBLASLT_WORKSPACE_SIZE",
+                                      "NVIDIA_TF32_OVERRIDE",
+                                      "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+                                      "TORCH_BLAS_PREFER_CUBLASLT",
+                                      "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
+                                      "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT",
+                                      "PYTORCH_CUDA_ALLOC_CONF",
+                                      "NCCL_ALGO",
+                                      "NCCL_PROTO",
+                                      "NCCL_NVLS_ENABLE",
+                                      "NCCL_COLLNET_ENABLE",
+                                      "GLIBC_TUNABLES",
+                                      "LD_PRELOAD",
+                                      "LD_LIBRARY_PATH",
+                                      "MALLOC_PERTURB_"};
 
 // Flags of the CPU that choose a code path somewhere.
 constexpr const char* kFlags[] = {"fma",      "avx2",     "avx512f",     "avx512bw",
@@ -53,37 +88,96 @@ Cpu read_cpu() {
   return cpu;
 }
 
+// "Debian GNU/Linux 12 (bookworm)": PRETTY_NAME of os-release(5).
+std::string system_name() {
+  std::ifstream file("/etc/os-release");
+  const std::string key = "PRETTY_NAME=";
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    std::erase(line, '"');
+    return line.substr(key.size());
+  }
+  return "unknown";
+}
+
+// One line, as LibTorch's own text has several.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) line += c == '\n' ? ' ' : c;
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+std::string transports() {
+  std::string list;
+  for (const std::string& library : comm::libraries()) list += (list.empty() ? "" : ", ") + library;
+  return list.empty() ? "none" : list;
+}
+
 }  // namespace
 
-Fingerprint take() {
+Fingerprint take(Kernels kernels) {
   utsname kernel{};
   uname(&kernel);
   const Cpu cpu = read_cpu();
+  const KernelHashes portable = portable_kernels();
   Fingerprint facts = {{"lockstep", LOCKSTEP_VERSION},
-                       {"self_test", self_test().hex()},
+                       {"self_test", self_test(portable).hex()},
                        {"isa", std::string(numerics::name(numerics::selected_isa()))},
                        {"threads", std::to_string(numerics::threads())},
                        {"cpu", cpu.model},
                        {"cpu_flags", cpu.flags},
                        {"machine", kernel.machine},
+                       {"system", system_name()},
                        {"kernel", kernel.release},
                        {"host", kernel.nodename},
                        {"glibc", gnu_get_libc_version()},
                        {"compiler", __VERSION__},
                        {"libtorch", TORCH_VERSION},
+                       {"libtorch_flags", one_line(at::get_cxx_flags())},
+                       {"libtorch_cpu", at::get_cpu_capability()},
+                       {"mkl", one_line(at::get_mkl_version())},
+                       {"onednn", one_line(at::get_mkldnn_version())},
+                       {"openmp", one_line(at::get_openmp_version())},
+                       {"transports", transports()},
                        {"hdf5", hdf5::version()},
                        {"openssl", hash::openssl_version()}};
+  for (auto& one : gpu_facts()) facts.push_back(std::move(one));
   for (const char* name : kVariables) {
     if (const char* value = std::getenv(name))
       facts.emplace_back(std::string("env.") + name, value);
   }
+  for (const auto& [name, digest] : portable) facts.emplace_back("portable." + name, digest.hex());
+  if (kernels == Kernels::kBoth) {
+    for (const auto& [name, digest] : native_kernels())
+      facts.emplace_back("native." + name, digest.hex());
+  }
   return facts;
+}
+
+std::string fact(const Fingerprint& fingerprint, const std::string& name) {
+  for (const auto& [known, value] : fingerprint)
+    if (known == name) return value;
+  return {};
 }
 
 std::string to_json(const Fingerprint& fingerprint) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
   for (const auto& [name, value] : fingerprint) object[name] = value;
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Fingerprint from_json(const std::string& text) {
+  Fingerprint facts;
+  try {
+    const auto object = nlohmann::ordered_json::parse(text);
+    for (const auto& [name, value] : object.items())
+      facts.emplace_back(name, value.get<std::string>());
+  } catch (const nlohmann::ordered_json::exception&) {
+    throw Error(Code::kCannotCompare, "it is not a fingerprint",
+                "give a file that `lockstep fingerprint --json` or a run made");
+  }
+  return facts;
 }
 
 }  // namespace lockstep::fingerprint

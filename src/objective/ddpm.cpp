@@ -4,6 +4,7 @@
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/objective/schedule.h"
+#include "lockstep/ops/trace.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -79,6 +80,7 @@ Loss Ddpm::loss(int phase, lane::Context& context, const Networks& networks,
     if (v_)
       numerics::combine(each, mix.signal, e + at, -mix.noise, x + at, ops::write(target) + at);
   }
+  ops::show("noise", {batch.values}, {noisy, t, target});
   const Tensor output = network.forward(context, noisy, t);
   return {ops::lane_sums(context.lanes(), ops::mean_squared_error(output, target)), {}};
 }

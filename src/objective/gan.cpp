@@ -5,6 +5,7 @@
 //     discriminator: relu(1 - D(real)) + relu(1 + D(fake))     generator: -D(fake)
 // The real and the fake batch are two forward passes: batch norm never mixes them.
 #include "lockstep/data/stream.h"
+#include "lockstep/ops/trace.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -43,7 +44,9 @@ class Gan : public Objective {
   Tensor latents(const model::Generator& generator, int phase, const Batch& batch) const {
     numerics::Stream stream = latent_;
     stream.micro = static_cast<std::uint32_t>(phase);
-    return normals(stream, batch.first.value, batch.values.size(0), {generator.latent()});
+    const Tensor z = normals(stream, batch.first.value, batch.values.size(0), {generator.latent()});
+    ops::show("latents", {}, {z});
+    return z;
   }
 
   bool hinge_;

@@ -4,6 +4,7 @@
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/numerics/softmax.h"
 #include "lockstep/ops/ops.h"
+#include "ops/native.h"
 
 namespace lockstep::ops {
 namespace {
@@ -27,6 +28,49 @@ numerics::Operand weights(const Shape& s, const float* p, std::int64_t i) {
   return {p + i * s.heads * s.matrix(), s.tokens, 1, s.matrix()};
 }
 
+using native::Attended;
+
+// What the kernels compute, portable.
+Attended values_of(const Shape& s, const Tensor& qkv, float factor) {
+  Attended all{empty({s.n, s.tokens, s.c}), empty({s.n, s.heads, s.tokens, s.tokens})};
+  float* const p = write(all.weights);
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    numerics::gemm(s.heads, s.tokens, s.tokens, s.d(), part(s, read(qkv), i, 0),
+                   transposed(part(s, read(qkv), i, 1)), nullptr,
+                   {p + i * s.heads * s.matrix(), s.tokens, s.matrix()});
+  }
+  numerics::softmax(s.n * s.heads * s.tokens, s.tokens, factor, p, p);
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, p, i), part(s, read(qkv), i, 2),
+                   nullptr, {write(all.out) + i * s.tokens * s.c, s.c, s.d()});
+  }
+  return all;
+}
+
+Tensor gradient_of(const Shape& s, const Tensor& qkv, const Tensor& p, const Tensor& dout,
+                   float factor) {
+  Tensor dqkv = empty(qkv.sizes()), dp = empty(p.sizes());
+  const auto gradient = [&](std::int64_t i, int which) {
+    return numerics::Output{write(dqkv) + i * s.tokens * 3 * s.c + which * s.c, 3 * s.c, s.d()};
+  };
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    const numerics::Operand d{read(dout) + i * s.tokens * s.c, s.c, 1, s.d()};
+    numerics::gemm(s.heads, s.tokens, s.tokens, s.d(), d, transposed(part(s, read(qkv), i, 2)),
+                   nullptr, {write(dp) + i * s.heads * s.matrix(), s.tokens, s.matrix()});
+    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(p), i)), d,
+                   nullptr, gradient(i, 2));
+  }
+  numerics::softmax_backward(s.n * s.heads * s.tokens, s.tokens, factor, read(p), read(dp),
+                             write(dp));
+  for (std::int64_t i = 0; i < s.n; ++i) {
+    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, read(dp), i),
+                   part(s, read(qkv), i, 1), nullptr, gradient(i, 0));
+    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(dp), i)),
+                   part(s, read(qkv), i, 0), nullptr, gradient(i, 1));
+  }
+  return dqkv;
+}
+
 }  // namespace
 
 Tensor attention(const Tensor& qkv_in, std::int64_t heads) {
@@ -34,43 +78,13 @@ Tensor attention(const Tensor& qkv_in, std::int64_t heads) {
   const Shape s{qkv.size(0), qkv.size(1), qkv.size(2) / 3, heads};
   LOCKSTEP_ASSERT(qkv.dim() == 3 && s.c * 3 == qkv.size(2) && s.c % heads == 0);
   const auto factor = static_cast<float>(1.0 / numerics::host::sqrt(static_cast<double>(s.d())));
-  Tensor p = empty({s.n, heads, s.tokens, s.tokens}), out = empty({s.n, s.tokens, s.c});
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    numerics::gemm(heads, s.tokens, s.tokens, s.d(), part(s, read(qkv), i, 0),
-                   transposed(part(s, read(qkv), i, 1)), nullptr,
-                   {write(p) + i * heads * s.matrix(), s.tokens, s.matrix()});
-  }
-  numerics::softmax(s.n * heads * s.tokens, s.tokens, factor, read(p), write(p));
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    numerics::gemm(heads, s.tokens, s.d(), s.tokens, weights(s, read(p), i),
-                   part(s, read(qkv), i, 2), nullptr,
-                   {write(out) + i * s.tokens * s.c, s.c, s.d()});
-  }
-  return record(
-      "attention", {qkv_in}, out, Differentiable::kOnce,
-      [=](const Tensor& dout, const std::vector<bool>&) -> Tensors {
-        Tensor dqkv = empty(qkv.sizes()), dp = empty(p.sizes());
-        const auto gradient = [&](std::int64_t i, int which) {
-          return numerics::Output{write(dqkv) + i * s.tokens * 3 * s.c + which * s.c, 3 * s.c,
-                                  s.d()};
-        };
-        for (std::int64_t i = 0; i < s.n; ++i) {
-          const numerics::Operand d{read(dout) + i * s.tokens * s.c, s.c, 1, s.d()};
-          numerics::gemm(heads, s.tokens, s.tokens, s.d(), d, transposed(part(s, read(qkv), i, 2)),
-                         nullptr, {write(dp) + i * heads * s.matrix(), s.tokens, s.matrix()});
-          numerics::gemm(heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(p), i)), d,
-                         nullptr, gradient(i, 2));
-        }
-        numerics::softmax_backward(s.n * heads * s.tokens, s.tokens, factor, read(p), read(dp),
-                                   write(dp));
-        for (std::int64_t i = 0; i < s.n; ++i) {
-          numerics::gemm(heads, s.tokens, s.d(), s.tokens, weights(s, read(dp), i),
-                         part(s, read(qkv), i, 1), nullptr, gradient(i, 0));
-          numerics::gemm(heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(dp), i)),
-                         part(s, read(qkv), i, 0), nullptr, gradient(i, 1));
-        }
-        return {dqkv};
-      });
+  const auto [out, weights] =
+      native::on() ? native::attention(qkv, heads, factor) : values_of(s, qkv, factor);
+  return record("attention", {qkv_in}, out, Differentiable::kOnce,
+                [=, p = weights](const Tensor& dout, const std::vector<bool>&) -> Tensors {
+                  return {native::on() ? native::attention_backward(qkv, p, dout, factor)
+                                       : gradient_of(s, qkv, p, dout, factor)};
+                });
 }
 
 }  // namespace lockstep::ops

@@ -4,6 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/ops.h"
+#include "ops/native.h"
 #include "ops/partials.h"
 
 namespace lockstep::ops {
@@ -27,6 +28,39 @@ struct Kernel {
   std::int64_t h, w;
 };
 
+// The three kernels, portable.
+Tensor convolved(const LaneBlocks& lanes, numerics::ConvShape s, const Tensor& x, const Tensor& w,
+                 const Tensor& b) {
+  const std::int64_t x_size = s.h * s.w * s.in, y_size = s.out_h() * s.out_w() * s.out;
+  Tensor y = empty({s.n, s.out_h(), s.out_w(), s.out});
+  for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
+    s.n = slice.samples;
+    numerics::conv2d(s, read(x) + slice.first_sample * x_size, slice.data(w),
+                     b.defined() ? slice.data(b) : nullptr, write(y) + slice.first_sample * y_size);
+  });
+  return y;
+}
+
+Tensor convolved_back(const LaneBlocks& lanes, numerics::ConvShape s, const Tensor& dy,
+                      const Tensor& w, const Tensor& b) {
+  const std::int64_t x_size = s.h * s.w * s.in, y_size = s.out_h() * s.out_w() * s.out;
+  Tensor dx = empty({s.n, s.h, s.w, s.in});
+  for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
+    s.n = slice.samples;
+    numerics::conv2d_input_grad(s, read(dy) + slice.first_sample * y_size, slice.data(w),
+                                b.defined() ? slice.data(b) : nullptr,
+                                write(dx) + slice.first_sample * x_size);
+  });
+  return dx;
+}
+
+Tensor correlated(const LaneBlocks& lanes, const numerics::ConvShape& s, const Tensor& x,
+                  const Tensor& dy) {
+  Tensor dw = empty({lanes.partials(), s.kh, s.kw, s.in, s.out});
+  numerics::conv2d_weight_grad(s, lanes, read(x), read(dy), write(dw));
+  return dw;
+}
+
 Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy, Conv conv,
                    Kernel kernel);
 Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w, const Tensor& b,
@@ -37,15 +71,10 @@ Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, con
   const Tensors xs = fork(x_in, 2), ws = fork(w, 2);
   const Tensor x = xs[0].contiguous();
   LOCKSTEP_ASSERT(x.size(0) == lanes.samples() && x.size(3) == w.size(3));
-  numerics::ConvShape s = shape_of(x.size(0), x.size(1), x.size(2), w, conv);
-  const std::int64_t height = s.h, width = s.w, x_size = s.h * s.w * s.in,
-                     y_size = s.out_h() * s.out_w() * s.out;
-  Tensor y = empty({s.n, s.out_h(), s.out_w(), s.out});
-  for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
-    s.n = slice.samples;
-    numerics::conv2d(s, read(x) + slice.first_sample * x_size, slice.data(w),
-                     b.defined() ? slice.data(b) : nullptr, write(y) + slice.first_sample * y_size);
-  });
+  const numerics::ConvShape s = shape_of(x.size(0), x.size(1), x.size(2), w, conv);
+  const std::int64_t height = s.h, width = s.w;
+  const Tensor y =
+      native::on() ? native::conv2d(lanes, x, w, b, conv) : convolved(lanes, s, x, w, b);
   return record_with_parameters(
       "conv2d", {xs[0], ws[0], b}, y, Differentiable::kTwice,
       [=, x_saved = xs[1], w_saved = ws[1]](const Tensor& dy,
@@ -64,18 +93,12 @@ Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy_in, const Tensor& w,
                   Conv conv, std::int64_t height, std::int64_t width) {
   const Tensors dys = fork(dy_in, 2), ws = fork(w, 2);
   const Tensor dy = dys[0].contiguous();
-  numerics::ConvShape s = shape_of(dy.size(0), height, width, w, conv);
+  const numerics::ConvShape s = shape_of(dy.size(0), height, width, w, conv);
   LOCKSTEP_ASSERT(dy.size(0) == lanes.samples() && dy.size(1) == s.out_h() &&
                       dy.size(2) == s.out_w() && dy.size(3) == s.out,
                   "transposed convolution: sizes do not fit");
-  const std::int64_t x_size = s.h * s.w * s.in, y_size = s.out_h() * s.out_w() * s.out;
-  Tensor dx = empty({s.n, height, width, s.in});
-  for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
-    s.n = slice.samples;
-    numerics::conv2d_input_grad(s, read(dy) + slice.first_sample * y_size, slice.data(w),
-                                b.defined() ? slice.data(b) : nullptr,
-                                write(dx) + slice.first_sample * x_size);
-  });
+  const Tensor dx = native::on() ? native::conv2d_input_grad(lanes, dy, w, b, conv, height, width)
+                                 : convolved_back(lanes, s, dy, w, b);
   return record_with_parameters(
       "conv2d_input_grad", {dys[0], ws[0], b}, dx, Differentiable::kTwice,
       [=, dy_saved = dys[1], w_saved = ws[1]](const Tensor& g,
@@ -103,8 +126,9 @@ Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& dy
                               .stride = conv.stride,
                               .pad = conv.pad};
   LOCKSTEP_ASSERT(dy.size(1) == s.out_h() && dy.size(2) == s.out_w());
-  Tensor dw = empty({lanes.partials(), s.kh, s.kw, s.in, s.out});
-  numerics::conv2d_weight_grad(s, lanes, read(x), read(dy), write(dw));
+  const Tensor dw = native::on()
+                        ? native::conv2d_weight_grad(lanes, x, dy, conv, kernel.h, kernel.w)
+                        : correlated(lanes, s, x, dy);
   const std::int64_t height = s.h, width = s.w;
   return record("conv2d_weight_grad", {xs[0], dys[0]}, dw, Differentiable::kTwice,
                 [=, x_saved = xs[1], dy_saved = dys[1]](

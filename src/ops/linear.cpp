@@ -5,6 +5,7 @@
 #include "lockstep/numerics/gemm.h"
 #include "lockstep/numerics/reduce.h"
 #include "lockstep/ops/ops.h"
+#include "ops/native.h"
 #include "ops/partials.h"
 
 namespace lockstep::ops {
@@ -27,13 +28,8 @@ std::vector<std::int64_t> with_last(const Tensor& x, std::int64_t last) {
   return sizes;
 }
 
-Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w);
-Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy);
-
-// y = x w + b
-Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, const Tensor& b) {
-  const Tensors xs = fork(x_in, 2), ws = fork(w, 2);
-  const Tensor x = xs[0].contiguous();
+// The three products, portable.
+Tensor product(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b) {
   const Rows rows = rows_of(lanes, x);
   const std::int64_t out = w.size(2);
   Tensor y = ops::empty(with_last(x, out));
@@ -44,6 +40,38 @@ Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, con
                    {slice.data(w), out, 1, 0}, b.defined() ? slice.data(b) : nullptr,
                    {write(y) + first * out, out, 0});
   });
+  return y;
+}
+
+Tensor product_with_transpose(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w) {
+  const Rows rows = rows_of(lanes, dy);
+  const std::int64_t in = w.size(1), out = w.size(2);
+  Tensor dx = ops::empty(with_last(dy, in));
+  for_each_partial(lanes, {w}, [&](const Slice& slice) {
+    const std::int64_t first = slice.first_sample * rows.per_sample,
+                       count = slice.samples * rows.per_sample;
+    numerics::gemm(1, count, in, out, {read(dy) + first * out, out, 1, 0},
+                   {slice.data(w), 1, out, 0}, nullptr, {write(dx) + first * in, in, 0});
+  });
+  return dx;
+}
+
+Tensor product_over_samples(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy) {
+  const Rows rows = rows_of(lanes, x);
+  const std::int64_t out = dy.size(-1);
+  Tensor dw = empty({lanes.partials(), rows.in, out});
+  numerics::linear_weight_grad(lanes, rows.per_sample, rows.in, out, read(x), read(dy), write(dw));
+  return dw;
+}
+
+Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w);
+Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy);
+
+// y = x w + b
+Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, const Tensor& b) {
+  const Tensors xs = fork(x_in, 2), ws = fork(w, 2);
+  const Tensor x = xs[0].contiguous();
+  const Tensor y = native::on() ? native::linear(lanes, x, w, b) : product(lanes, x, w, b);
   return record_with_parameters("linear", {xs[0], ws[0], b}, y, Differentiable::kTwice,
                                 [lanes, x_saved = xs[1], w_saved = ws[1]](
                                     const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
@@ -59,15 +87,8 @@ Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, con
 Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy_in, const Tensor& w) {
   const Tensors dys = fork(dy_in, 2), ws = fork(w, 2);
   const Tensor dy = dys[0].contiguous();
-  const Rows rows = rows_of(lanes, dy);
-  const std::int64_t in = w.size(1), out = w.size(2);
-  Tensor dx = ops::empty(with_last(dy, in));
-  for_each_partial(lanes, {w}, [&](const Slice& slice) {
-    const std::int64_t first = slice.first_sample * rows.per_sample,
-                       count = slice.samples * rows.per_sample;
-    numerics::gemm(1, count, in, out, {read(dy) + first * out, out, 1, 0},
-                   {slice.data(w), 1, out, 0}, nullptr, {write(dx) + first * in, in, 0});
-  });
+  const Tensor dx =
+      native::on() ? native::linear_input_grad(lanes, dy, w) : product_with_transpose(lanes, dy, w);
   return record_with_parameters(
       "linear_input_grad", {dys[0], ws[0]}, dx, Differentiable::kTwice,
       [lanes, dy_saved = dys[1], w_saved = ws[1]](const Tensor& g,
@@ -82,10 +103,8 @@ Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy_in, const Tensor& w)
 Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& dy_in) {
   const Tensors xs = fork(x_in, 2), dys = fork(dy_in, 2);
   const Tensor x = xs[0].contiguous(), dy = dys[0].contiguous();
-  const Rows rows = rows_of(lanes, x);
-  const std::int64_t out = dy.size(-1);
-  Tensor dw = empty({lanes.partials(), rows.in, out});
-  numerics::linear_weight_grad(lanes, rows.per_sample, rows.in, out, read(x), read(dy), write(dw));
+  const Tensor dw =
+      native::on() ? native::linear_weight_grad(lanes, x, dy) : product_over_samples(lanes, x, dy);
   return record("linear_weight_grad", {xs[0], dys[0]}, dw, Differentiable::kTwice,
                 [lanes, x_saved = xs[1], dy_saved = dys[1]](
                     const Tensor& g, const std::vector<bool>& needed) -> Tensors {

@@ -2,6 +2,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/ops/ops.h"
 #include "lockstep/ops/view.h"
+#include "ops/native.h"
 #include "ops/partials.h"
 
 namespace lockstep::ops {
@@ -12,6 +13,38 @@ namespace {
 Tensor whole(const Tensor& parameter) {
   LOCKSTEP_ASSERT(parameter.size(0) == 1 || parameter.stride(0) == 0);
   return first_part(parameter).contiguous();
+}
+
+using native::Normalised;
+using native::NormGradients;
+
+// What the kernels compute, portable.
+Normalised group_values(const numerics::GroupNormShape& s, const Tensor& x, const Tensor& gamma,
+                        const Tensor& beta) {
+  Normalised all{empty(x.sizes()), empty({s.n, s.groups}), empty({s.n, s.groups})};
+  numerics::group_norm(s, read(x), read(gamma), read(beta), write(all.y), write(all.mean),
+                       write(all.rstd));
+  return all;
+}
+
+Normalised layer_values(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps) {
+  const std::int64_t c = x.size(-1), rows = x.numel() / c;
+  Normalised all{empty(x.sizes()), empty({rows}), empty({rows})};
+  numerics::layer_norm(rows, c, eps, read(x), read(gamma), read(beta), write(all.y),
+                       write(all.mean), write(all.rstd));
+  return all;
+}
+
+// Room for the gradients that are needed.
+NormGradients room(const LaneBlocks& lanes, const Tensor& x, const std::vector<bool>& needed) {
+  const bool affine = needed[1] || needed[2];
+  const auto partials = [&] { return empty({lanes.partials(), x.size(-1)}); };
+  return {needed[0] ? empty(x.sizes()) : Tensor(), affine ? partials() : Tensor(),
+          affine ? partials() : Tensor()};
+}
+
+float* write_if_any(Tensor& x) {
+  return x.defined() ? write(x) : nullptr;
 }
 
 }  // namespace
@@ -27,42 +60,44 @@ Tensor group_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
                                    .groups = groups,
                                    .eps = eps,
                                    .activation = activation};
-  Tensor y = empty(x.sizes()), mean = empty({n, groups}), rstd = empty({n, groups});
-  numerics::group_norm(s, read(x), read(gamma), read(beta), write(y), write(mean), write(rstd));
-  return record_with_parameters("group_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
-                                [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-                                  const bool affine = needed[1] || needed[2];
-                                  Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
-                                  Tensor dgamma = affine ? empty({lanes.partials(), c}) : Tensor(),
-                                         dbeta = affine ? empty({lanes.partials(), c}) : Tensor();
-                                  numerics::group_norm_backward(
-                                      s, lanes, read(x), read(gamma), read(beta), read(mean),
-                                      read(rstd), read(dy), needed[0] ? write(dx) : nullptr,
-                                      affine ? write(dgamma) : nullptr,
-                                      affine ? write(dbeta) : nullptr);
-                                  return {dx, dgamma, dbeta};
-                                });
+  const auto [y, mean, rstd] = native::on()
+                                   ? native::group_norm(x, gamma, beta, groups, eps, activation)
+                                   : group_values(s, x, gamma, beta);
+  return record_with_parameters(
+      "group_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
+      [=, mean = mean, rstd = rstd](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
+        if (native::on()) {
+          const NormGradients g =
+              native::group_norm_backward(lanes, x, gamma, beta, mean, rstd, activation, dy);
+          return {g.dx, g.dgamma, g.dbeta};
+        }
+        NormGradients g = room(lanes, x, needed);
+        numerics::group_norm_backward(s, lanes, read(x), read(gamma), read(beta), read(mean),
+                                      read(rstd), read(dy), write_if_any(g.dx),
+                                      write_if_any(g.dgamma), write_if_any(g.dbeta));
+        return {g.dx, g.dgamma, g.dbeta};
+      });
 }
 
 Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gamma_in,
                   const Tensor& beta_in, float eps) {
   const Tensor x = bare(x_in).contiguous(), gamma = whole(gamma_in), beta = whole(beta_in);
   const std::int64_t c = x.size(-1), rows = x.numel() / c;
-  Tensor y = empty(x.sizes()), mean = empty({rows}), rstd = empty({rows});
-  numerics::layer_norm(rows, c, eps, read(x), read(gamma), read(beta), write(y), write(mean),
-                       write(rstd));
+  const auto [y, mean, rstd] =
+      native::on() ? native::layer_norm(x, gamma, beta, eps) : layer_values(x, gamma, beta, eps);
   return record_with_parameters(
       "layer_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
-      [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-        const bool affine = needed[1] || needed[2];
-        Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
-        Tensor dgamma = affine ? empty({lanes.partials(), c}) : Tensor(),
-               dbeta = affine ? empty({lanes.partials(), c}) : Tensor();
-        numerics::layer_norm_backward(
-            rows, c, lanes, rows / lanes.samples(), read(x), read(gamma), read(mean), read(rstd),
-            read(dy), needed[0] ? write(dx) : nullptr, affine ? write(dgamma) : nullptr,
-            affine ? write(dbeta) : nullptr);
-        return {dx, dgamma, dbeta};
+      [=, mean = mean, rstd = rstd](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
+        if (native::on()) {
+          const NormGradients g =
+              native::layer_norm_backward(lanes, x, gamma, beta, mean, rstd, dy);
+          return {g.dx, g.dgamma, g.dbeta};
+        }
+        NormGradients g = room(lanes, x, needed);
+        numerics::layer_norm_backward(rows, c, lanes, rows / lanes.samples(), read(x), read(gamma),
+                                      read(mean), read(rstd), read(dy), write_if_any(g.dx),
+                                      write_if_any(g.dgamma), write_if_any(g.dbeta));
+        return {g.dx, g.dgamma, g.dbeta};
       });
 }
 

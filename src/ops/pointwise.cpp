@@ -1,6 +1,7 @@
 // Element-wise ops and pure data movement.
 #include "lockstep/core/error.h"
 #include "lockstep/ops/ops.h"
+#include "ops/native.h"
 
 namespace lockstep::ops {
 namespace {
@@ -118,15 +119,36 @@ Tensor concat_channels(const Tensor& a, const Tensor& b) {
                 });
 }
 
-Tensor unary(numerics::Unary op, const Tensor& x_in) {
-  const Tensor x = bare(x_in).contiguous();
+namespace {
+
+const char* name_of(numerics::Unary op) {
+  constexpr const char* kNames[] = {"exp",     "log",   "sin",      "cos",    "tanh", "erf",
+                                    "sqrt",    "rsqrt", "neg",      "square", "abs",  "relu",
+                                    "sigmoid", "silu",  "softplus", "gelu"};
+  return kNames[static_cast<std::size_t>(op)];
+}
+
+Tensor values_of(numerics::Unary op, const Tensor& x) {
+  if (native::on() && native::has(op)) return native::unary(op, x);
   Tensor out = empty(x.sizes());
   numerics::unary(op, x.numel(), read(x), write(out));
-  return record("unary", {x_in}, out, Differentiable::kOnce,
+  return out;
+}
+
+Tensor gradient_of(numerics::Unary op, const Tensor& x, const Tensor& g) {
+  if (native::on() && native::has(op)) return native::unary_backward(op, x, g);
+  Tensor dx = empty(x.sizes());
+  numerics::unary_backward(op, x.numel(), read(x), read(g), write(dx));
+  return dx;
+}
+
+}  // namespace
+
+Tensor unary(numerics::Unary op, const Tensor& x_in) {
+  const Tensor x = bare(x_in).contiguous();
+  return record(name_of(op), {x_in}, values_of(op, x), Differentiable::kOnce,
                 [op, x](const Tensor& g, const std::vector<bool>&) -> Tensors {
-                  Tensor dx = empty(x.sizes());
-                  numerics::unary_backward(op, x.numel(), read(x), read(g), write(dx));
-                  return {dx};
+                  return {gradient_of(op, x, g)};
                 });
 }
 

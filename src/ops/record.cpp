@@ -14,6 +14,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/ops/guard.h"
+#include "lockstep/ops/trace.h"
 #include "lockstep/ops/view.h"
 #include "ops/passes.h"
 
@@ -120,7 +121,10 @@ class Recorded final : public Own {
     LOCKSTEP_ASSERT(backward_, "op '" + name_ + "' differentiated after its graph was freed");
     std::vector<bool> needed(num_outputs());
     for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = task_should_compute_output(i);
-    return handed_on(backward_(grads[0].contiguous(), needed));
+    const Tensor grad = grads[0].contiguous();
+    const Tensors gradients = backward_(grad, needed);
+    show(name_.c_str(), {grad}, gradients);
+    return handed_on(gradients);
   }
 
   void release_variables() override { backward_ = nullptr; }
@@ -232,6 +236,7 @@ Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor ou
                               Differentiable differentiable, Backward backward) {
   check_guard();
   note_op(name);
+  show(name, inputs, {output});
   if (!wants_history(inputs)) return output;
   auto node = std::shared_ptr<Recorded>(new Recorded(name, differentiable, std::move(backward)),
                                         torch::autograd::deleteNode);

@@ -4,6 +4,7 @@
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/numerics/reduce.h"
 #include "lockstep/ops/ops.h"
+#include "lockstep/ops/trace.h"
 
 namespace lockstep::ops {
 namespace {
@@ -49,6 +50,7 @@ void power_iteration(const Tensor& w_in, Tensor& u, Tensor& v) {
   numerics::gemm(1, m.rows, 1, m.cols, {read(w), m.cols, 1, 0}, {read(v), 1, 1, 0}, nullptr,
                  {write(u), 1, 0});
   normalise(u);
+  show("power_iteration", {w}, {u, v});
 }
 
 Tensor spectral_normalize(const Tensor& w_in, const Tensor& u_in, const Tensor& v_in) {

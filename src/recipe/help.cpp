@@ -69,7 +69,7 @@ class Lister final : public Fields {
                     std::move(range),
                     std::move(value),
                     std::string(doc),
-                    effect == Effect::kBits,
+                    effect != Effect::kNone,
                     {kind_}});
   }
 

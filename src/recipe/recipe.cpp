@@ -26,6 +26,8 @@ void describe(Fields& f, Run& o) {
   f.field("name", o.name, Effect::kNone, "names the run's folder; letters, digits, '.', '_', '-'");
   f.field("seed", o.seed, 0, INT64_MAX, Effect::kBits, "key of every random stream");
   f.field("steps", o.steps, 0, kMaxSteps, Effect::kNone, "updates to train");
+  f.choice("numerics", o.numerics, {"portable", "native"}, Effect::kBitsWhereSet,
+           "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
 }
 
 void describe(Fields& f, Samples& o) {
@@ -72,6 +74,10 @@ void describe(Fields& f, Recipe& r) {
   section("checkpoint", "saved states", r.checkpoint);
   section("evidence", "what the ledger says, and what is computed twice", r.evidence);
   section("monitor", "when a run warns, or ends early", r.monitor);
+}
+
+bool is_native(const Recipe& recipe) {
+  return recipe.run.numerics == "native";
 }
 
 const NetworkOptions& network(const Recipe& recipe, const std::string& role) {

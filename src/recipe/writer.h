@@ -20,7 +20,7 @@ class Writer final : public Fields {
   void field(std::string_view name, std::string& value, Effect effect, std::string_view) override;
   void field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t, std::int64_t,
              Effect effect, std::string_view) override;
-  void choice(std::string_view name, std::string& value, const std::vector<std::string>&,
+  void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
               Effect effect, std::string_view) override;
   void begin(std::string_view name, std::string_view) override;
   void end() override;

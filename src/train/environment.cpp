@@ -1,20 +1,45 @@
 #include "train/environment.h"
 
+#include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 
 namespace lockstep::train {
+namespace {
+
+std::filesystem::path path_of(const RunFolder& folder, std::int64_t attempt, std::size_t rank) {
+  return folder.environment() /
+         ("attempt-" + pad_number(attempt, 3) + "-rank-" + std::to_string(rank) + ".json");
+}
+
+// The number of the next attempt.
+std::int64_t next_attempt(FileSystem& fs, const RunFolder& folder) {
+  std::int64_t attempt = 1;
+  while (fs.exists(path_of(folder, attempt, 0))) ++attempt;
+  return attempt;
+}
+
+}  // namespace
 
 void write_environments(FileSystem& fs, const RunFolder& folder,
                         const std::vector<std::string>& fingerprints) {
   make_folder(fs, folder.environment());
-  const auto path = [&](std::int64_t attempt, std::size_t rank) {
-    return folder.environment() /
-           ("attempt-" + pad_number(attempt, 3) + "-rank-" + std::to_string(rank) + ".json");
-  };
-  std::int64_t attempt = 1;
-  while (fs.exists(path(attempt, 0))) ++attempt;
+  const std::int64_t attempt = next_attempt(fs, folder);
   for (std::size_t rank = fingerprints.size(); rank-- > 0;)  // rank 0 last: it closes the attempt
-    publish(fs, path(attempt, rank), as_bytes(fingerprints[rank] + "\n"));
+    publish(fs, path_of(folder, attempt, rank), as_bytes(fingerprints[rank] + "\n"));
+}
+
+fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path) {
+  try {
+    return fingerprint::from_json(read_text(fs, path));
+  } catch (const Error& error) {
+    throw error.within(path.string());
+  }
+}
+
+fingerprint::Fingerprint newest_environment(FileSystem& fs, const RunFolder& folder) {
+  const std::int64_t attempt = next_attempt(fs, folder) - 1;
+  return attempt == 0 ? fingerprint::Fingerprint{}
+                      : read_environment(fs, path_of(folder, attempt, 0));
 }
 
 }  // namespace lockstep::train

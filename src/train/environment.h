@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/fingerprint/fingerprint.h"
 #include "train/run_folder.h"
 
 namespace lockstep::train {
@@ -11,5 +12,10 @@ namespace lockstep::train {
 // fingerprints[r]: rank r's, as JSON. By rank 0 alone.
 void write_environments(FileSystem& fs, const RunFolder& folder,
                         const std::vector<std::string>& fingerprints);
+
+// Throws Error(kCannotCompare) if the file is not a fingerprint.
+fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path);
+// Rank 0's of the last attempt; nothing if there is none.
+fingerprint::Fingerprint newest_environment(FileSystem& fs, const RunFolder& folder);
 
 }  // namespace lockstep::train

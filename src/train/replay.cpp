@@ -1,73 +1,121 @@
 #include "lockstep/train/replay.h"
 
-#include "lockstep/comm/local.h"
+#include <algorithm>
+#include <set>
+
+#include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/data/stream.h"
 #include "lockstep/numerics/parallel.h"
-#include "lockstep/train/step.h"
-#include "train/batches.h"
-#include "train/run_folder.h"
+#include "train/again.h"
 
 namespace lockstep::train {
 namespace {
 
-void check_window(const ReplayOptions& options, const ledger::Ledger& ledger, Step to) {
-  const auto last = static_cast<std::int64_t>(ledger.entries.size());
-  if (options.from.value < 1 || to < options.from || to.value > last) {
-    throw Error(Code::kUsage, "cannot replay steps " + std::to_string(options.from.value) + " to " +
-                                  std::to_string(to.value) + ": the ledger has steps 1 to " +
-                                  std::to_string(last));
+class Replay {
+ public:
+  Replay(const ReplayOptions& options, comm::Group& group)
+      : again_(options.folder, options.data, group) {
+    result_.steps = again_.last().value;
+    windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
+                                 : std::vector<Window>{options.window};
   }
-}
 
-ReplayResult replay_window(const ReplayOptions& options, const RunFolder& folder,
-                           comm::Group& group) {
-  FileSystem& fs = real_file_system();
-  recipe::Recipe recipe = read_recipe(fs, folder);
-  if (options.data) recipe.data.path = *options.data;
-  const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
-  const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
-  const ledger::Header expected = header_of(recipe, *dataset);
-  if (ledger.header.recipe != expected.recipe)
-    throw Error(Code::kCorrupt, folder.ledger().string() + " is not of the recipe beside it");
-  if (ledger.header.data != expected.data) {
-    throw Error(Code::kData,
-                "the data set is not the run's: its hash is " + expected.data.hex().substr(0, 12) +
-                    ", the ledger says " + ledger.header.data.hex().substr(0, 12),
-                "give the run's data with --data");
-  }
-  const Step to = options.to.value_or(Step(static_cast<std::int64_t>(ledger.entries.size())));
-  check_window(options, ledger, to);
-
-  Training training = make_training(recipe, dataset->sample_shape(), {.world = group.size()});
-  restore_newest(fs, folder, ledger, Step(options.from.value - 1), training);
-  ReplayResult result{
-      .started = training.state.step, .from = options.from, .to = to, .differs = {}, .what = {}};
-  Batches batches(*dataset, recipe, training.plan, group.rank());
-  while (training.state.step < to) {
-    const StepRecord record = step(training, group, std::ref(batches));
-    const ledger::Entry& said =
-        ledger.entries[static_cast<std::size_t>(record.entry.step.value) - 1];
-    if (const auto difference = ledger::difference(said, record.entry)) {
-      result.differs = record.entry.step;
-      result.what = *difference;
-      return result;
+  ReplayResult run() {
+    for (const Window& window : windows_) {
+      replay(window.from, checked_end(window));
+      if (result_.differs) break;
     }
-    log::info("step " + std::to_string(record.entry.step.value) + "/" + std::to_string(to.value) +
-              " agrees with the ledger");
+    result_.compared = static_cast<std::int64_t>(compared_.size());
+    return std::move(result_);
   }
-  return result;
-}
+
+ private:
+  Step checked_end(const Window& window) const {
+    const Step to = window.to.value_or(again_.last());
+    if (window.from.value < 1 || to < window.from || to > again_.last()) {
+      throw Error(Code::kUsage, "cannot replay steps " + std::to_string(window.from.value) +
+                                    " to " + std::to_string(to.value) +
+                                    ": the ledger has steps 1 to " +
+                                    std::to_string(again_.last().value));
+    }
+    return to;
+  }
+
+  void replay(Step from, Step to) {
+    const Step started = again_.restore(Step(from.value - 1));
+    result_.windows.push_back({started, from, to});
+    while (again_.training().state.step < to) {
+      const StepRecord record = again_.step();
+      const Step now = record.entry.step;
+      compared_.insert(now.value);
+      if (const auto difference = ledger::difference(again_.said(now), record.entry)) {
+        result_.differs = now;
+        result_.what = *difference;
+        result_.windows.back().to = now;
+        result_.place = located();
+        return;
+      }
+      log::info("step " + std::to_string(now.value) + "/" + std::to_string(to.value) +
+                " agrees with the ledger");
+    }
+  }
+
+  // The ledger has one hash a step; a checkpoint has the values.
+  std::optional<ReplayResult::Place> located() {
+    FileSystem& fs = real_file_system();
+    const std::vector<Step> steps = checkpoint::list(fs, again_.folder().checkpoints());
+    const state::State& mine = again_.training().state;
+    const auto next = std::ranges::lower_bound(steps, mine.step);
+    if (next == steps.end()) return std::nullopt;
+    try {
+      const checkpoint::Loaded theirs =
+          checkpoint::load(fs, again_.folder().checkpoints() / checkpoint::file_name(*next));
+      if (mine.step < *next)
+        log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
+      while (mine.step < *next) again_.step();
+      const auto differences = state::compare(mine, theirs.state());
+      if (differences.empty()) return std::nullopt;
+      return ReplayResult::Place{*next, static_cast<std::int64_t>(differences.size()),
+                                 differences.front()};
+    } catch (const Error& error) {
+      log::warn("which tensor differs cannot be told: " + std::string(error.what()));
+      return std::nullopt;
+    }
+  }
+
+  Again again_;
+  std::vector<Window> windows_;
+  std::set<std::int64_t> compared_;
+  ReplayResult result_;
+};
 
 }  // namespace
 
-ReplayResult replay(const ReplayOptions& options) {
-  ReplayResult result;
-  comm::run_local(1, [&](comm::Group& group) {
-    numerics::set_threads(options.threads);
-    result = replay_window(options, RunFolder{options.folder}, group);
-  });
-  return result;
+std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t steps) {
+  const std::int64_t length = std::min(options.spot_steps, steps);
+  if (length < 1) return {};
+  const numerics::Stream stream = data::stream(options.seed, "replay/spots");
+  std::vector<std::int64_t> first;
+  for (std::int64_t i = 0; i < options.spots; ++i)
+    first.push_back(1 + numerics::draw_below(stream, static_cast<std::uint64_t>(i), 0,
+                                             static_cast<std::uint32_t>(steps - length + 1)));
+  std::ranges::sort(first);
+  std::vector<Window> windows;
+  for (const std::int64_t from : first) {
+    const Step to(from + length - 1);
+    if (!windows.empty() && from <= windows.back().to->value + 1)
+      windows.back().to = to;
+    else
+      windows.push_back({Step(from), to});
+  }
+  return windows;
+}
+
+ReplayResult replay(const ReplayOptions& options, comm::Group& group) {
+  numerics::set_threads(options.threads);
+  return Replay(options, group).run();
 }
 
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "lockstep/comm/gather.h"
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
@@ -40,7 +41,10 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
   share_state(group, writer ? writer->restored() : nullptr, training);
   if (writer) writer->forget_restored();
-  const auto fingerprints = gather_texts(group, fingerprint::to_json(fingerprint::take()));
+  const auto kernels = recipe::is_native(options.recipe) ? fingerprint::Kernels::kBoth
+                                                         : fingerprint::Kernels::kPortable;
+  const auto fingerprints =
+      comm::gather_texts(group, fingerprint::to_json(fingerprint::take(kernels)));
   if (writer) {
     writer->environments(fingerprints);
     writer->announce();

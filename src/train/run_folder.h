@@ -23,6 +23,7 @@ struct RunFolder {
   std::filesystem::path samples() const { return root / "samples"; }
   std::filesystem::path sample(Step step) const;
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path replays() const { return root / "replays.jsonl"; }
   std::filesystem::path environment() const { return root / "environment"; }
   std::filesystem::path log() const { return root / "log.txt"; }
 };

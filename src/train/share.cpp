@@ -9,11 +9,6 @@
 #include "train/shards.h"
 
 namespace lockstep::train {
-namespace {
-
-constexpr std::uint64_t kMaxText = 1 << 24;  // before memory is taken for it
-
-}  // namespace
 
 void share_state(comm::Group& group, const state::State* whole, Training& training) {
   if (group.size() > 1) {
@@ -43,21 +38,6 @@ void await_all(comm::Group& group) {
     group.barrier();
   } catch (const Error&) {  // one has left already: then all had come
   }
-}
-
-std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine) {
-  std::vector<std::size_t> sizes;
-  for (const auto& size : comm::gather<std::uint64_t>(group, {mine.size()})) {
-    if (size[0] > kMaxText)
-      throw Error(Code::kNetwork,
-                  "a rank announces a text of " + std::to_string(size[0]) + " bytes",
-                  "all ranks must run the same program");
-    sizes.push_back(size[0]);
-  }
-  std::vector<std::string> texts;
-  for (const auto& text : comm::gather<char>(group, {mine.begin(), mine.end()}, sizes))
-    texts.emplace_back(text.begin(), text.end());
-  return texts;
 }
 
 }  // namespace lockstep::train

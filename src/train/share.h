@@ -20,7 +20,4 @@ std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_
 // an error stops the others, and one that is still on its way would say that instead.
 void await_all(comm::Group& group);
 
-// Every rank's text, by rank.
-std::vector<std::string> gather_texts(comm::Group& group, const std::string& mine);
-
 }  // namespace lockstep::train

@@ -5,7 +5,9 @@
 #include "lockstep/lane/exchange.h"
 #include "lockstep/numerics/update.h"
 #include "lockstep/ops/guard.h"
+#include "lockstep/ops/native.h"
 #include "lockstep/ops/record.h"
+#include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
 #include "train/agree.h"
 #include "train/shards.h"
@@ -42,7 +44,9 @@ struct Round {
         witnessed(witnessed_lanes(training)),
         plan(isolating(training.plan, witnessed)),
         batch(feed(Draw(training.state.samples + plan.first_draw(group.rank())),
-                   plan.sample_count(group.rank()))) {}
+                   plan.sample_count(group.rank()))) {
+    ops::show("samples", {}, {batch.values});
+  }
 };
 
 void run_phase(Training& training, const Round& round, int phase, Noted& noted,
@@ -61,6 +65,7 @@ void run_phase(Training& training, const Round& round, int phase, Noted& noted,
   const lane::PhaseGradients sums =
       lane::backward(context, loss.sums, inverse_batch, own.parameters,
                      training.sharded ? lane::Gradients::kSlices : lane::Gradients::kWhole);
+  ops::show("sum over lanes", {}, sums.gradients);
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
   const std::vector<float> squares = training.sharded
@@ -68,9 +73,11 @@ void run_phase(Training& training, const Round& round, int phase, Noted& noted,
                                          : optim::tile_squares(sums.gradients);
   const float norm = optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), squares,
                                                 sums.gradients);
+  ops::show("clip", {}, sums.gradients);
   const std::int64_t t = training.state.step.value + 1;
   const double lr = optim::learning_rate(own.options, t);
   own.optimizer->update(t, lr, own.updated, sums.gradients);
+  ops::show(own.options.kind.c_str(), sums.gradients, own.updated);
   if (training.sharded) {
     note_slots(training.state, own.role, noted);
     share_updates(round.group, own);
@@ -89,6 +96,7 @@ void update_averages(Training& training) {
       numerics::ema(one_minus_decay, own.parameters[i].numel(), ops::read(own.parameters[i]),
                     ops::write(own.average_parameters[i]));
     }
+    ops::show("average", own.parameters, own.average_parameters);
   }
 }
 
@@ -124,6 +132,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
 StepRecord step(Training& training, comm::Group& group, const Feed& feed) {
   const std::string number = "step " + std::to_string(training.state.step.value + 1);
+  const ops::NumericsScope kernels(
+      {recipe::is_native(training.recipe), training.plan.samples_per_lane()});
   return ops::guarded(number, [&] {
     try {
       return guarded_step(training, group, feed);

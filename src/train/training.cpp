@@ -3,7 +3,9 @@
 #include <ATen/Parallel.h>
 
 #include "lockstep/core/error.h"
+#include "lockstep/fingerprint/settings.h"
 #include "lockstep/ops/guard.h"
+#include "lockstep/ops/native.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
 
@@ -127,6 +129,7 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
 
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network) {
+  if (recipe::is_native(recipe)) fingerprint::require_native_settings();
   return ops::guarded("initialisation",
                       [&] { return untrained(recipe, sample_shape, ranks, make_network); });
 }
@@ -144,6 +147,7 @@ objective::Networks sampling_networks(Training& training) {
 
 Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count) {
   const at::NoGradGuard no_grad;
+  const ops::NumericsScope kernels({recipe::is_native(training.recipe), /*samples=*/1});
   return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
     return training.objective->sample(sampling_networks(training), first, count);
   });

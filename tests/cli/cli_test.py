@@ -8,7 +8,7 @@ import struct
 
 from support import RECIPE, SOURCE, Cli, main
 
-COMMANDS = ["train", "sample", "verify", "replay", "inspect", "pack", "fingerprint"]
+COMMANDS = ["train", "sample", "verify", "replay", "diff", "bisect", "trace", "inspect", "pack", "fingerprint"]
 
 
 class Help(Cli):

@@ -1,10 +1,12 @@
-#include "lockstep/fingerprint/fingerprint.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/fingerprint/compare.h"
+#include "lockstep/fingerprint/kernels.h"
+#include "lockstep/fingerprint/settings.h"
 #include "lockstep/numerics/isa.h"
 #include "lockstep/numerics/parallel.h"
 
@@ -16,7 +18,14 @@ TEST(SelfTest, IsTheSameOnEveryMachineWithEveryIsaAndThreadCount) {
     numerics::select_isa(numerics::name(isa));
     for (const int threads : {1, 2, 7}) {
       numerics::set_threads(threads);
-      EXPECT_EQ(self_test().hex(), kSelfTest) << numerics::name(isa) << ", threads: " << threads;
+      const KernelHashes found = portable_kernels();
+      ASSERT_EQ(found.size(), golden_kernels().size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i].first, golden_kernels()[i].name);
+        EXPECT_EQ(found[i].second.hex(), golden_kernels()[i].hash)
+            << found[i].first << ", " << numerics::name(isa) << ", threads: " << threads;
+      }
+      EXPECT_EQ(self_test(found), golden_self_test());
     }
   }
   numerics::set_threads(1);
@@ -25,13 +34,105 @@ TEST(SelfTest, IsTheSameOnEveryMachineWithEveryIsaAndThreadCount) {
 
 TEST(Fingerprint, NamesWhatResultsAreBlamedOn) {
   const Fingerprint facts = take();
-  for (const char* name : {"lockstep", "self_test", "isa", "cpu", "kernel", "glibc", "compiler",
-                           "libtorch", "hdf5", "openssl"}) {
+  for (const char* name :
+       {"lockstep", "self_test", "isa", "cpu", "kernel", "glibc", "compiler", "system", "mkl",
+        "onednn", "transports", "gpu", "libtorch", "hdf5", "openssl"}) {
     const auto fact =
         std::find_if(facts.begin(), facts.end(), [&](const auto& f) { return f.first == name; });
     ASSERT_NE(fact, facts.end()) << name;
     EXPECT_FALSE(fact->second.empty()) << name;
   }
+}
+
+TEST(NativeKernels, AreTheSameTwiceAndWithMoreThreads) {
+  const KernelHashes alone = native_kernels();
+  numerics::set_threads(3);
+  EXPECT_EQ(native_kernels(), alone);
+  numerics::set_threads(1);
+  for (const auto& [name, digest] : alone)
+    EXPECT_NE(std::ranges::find(golden_kernels(), name, &GoldenKernel::name),
+              golden_kernels().end())
+        << name << " has no portable kernel beside it";
+}
+
+// A product of ours is a chain of fmas, one of MKL is not: the hashes are of different kernels.
+TEST(NativeKernels, AreLibTorchs) {
+  const KernelHashes ours = portable_kernels();
+  for (const auto& [name, digest] : native_kernels())
+    EXPECT_EQ(std::ranges::find(ours, std::pair(name, digest)), ours.end()) << name;
+}
+
+TEST(Settings, AreSetBeforeTheFirstNativeKernel) {
+  native_kernels();
+  for (const Setting& setting : native_settings()) {
+    const char* const value = std::getenv(std::string(setting.variable).c_str());
+    ASSERT_NE(value, nullptr) << setting.variable;
+    EXPECT_NE(std::ranges::find(setting.allowed, value), setting.allowed.end()) << value;
+  }
+}
+
+class Nodes : public ::testing::Test {
+ protected:
+  static Node node(const std::string& name) {
+    static const Fingerprint facts = take(Kernels::kBoth);
+    return {name, facts};
+  }
+  static Node changed(const std::string& name, const std::string& what, const std::string& value) {
+    Node one = node(name);
+    std::erase_if(one.facts, [&](const auto& pair) { return pair.first == what; });
+    if (!value.empty()) one.facts.emplace_back(what, value);
+    return one;
+  }
+  static void expect(const std::vector<Node>& nodes, const std::string& sentence, Code any,
+                     Code portable, Code native) {
+    const Comparison found = compare(nodes);
+    ASSERT_EQ(found.findings.size(), sentence.empty() ? 0U : 1U);
+    if (!sentence.empty()) EXPECT_EQ(found.findings[0].sentence, sentence);
+    EXPECT_EQ(verdict(found, Question::kAny), any);
+    EXPECT_EQ(verdict(found, Question::kPortable), portable);
+    EXPECT_EQ(verdict(found, Question::kNative), native);
+  }
+};
+
+TEST_F(Nodes, ThatAreTheSame) {
+  expect({node("a"), node("b"), node("c")}, "", Code::kOk, Code::kOk, Code::kOk);
+}
+
+TEST_F(Nodes, OneThatComputesWrongly) {
+  expect({node("a"), changed("b", "portable.conv2d", "00"), node("c")},
+         "conv2d (portable) is wrong on b: these are not the bits that every machine must give; do "
+         "not train there",
+         Code::kDiffer, Code::kDiffer, Code::kDiffer);
+  // Alone, or all in the same way: the golden bits are in the program.
+  expect({changed("a", "portable.updates", "00"), changed("b", "portable.updates", "00")},
+         "updates (portable) is wrong on a and b: these are not the bits that every machine must "
+         "give; do not train there",
+         Code::kDiffer, Code::kDiffer, Code::kDiffer);
+}
+
+TEST_F(Nodes, OneWithOtherNativeBits) {
+  expect({node("a"), node("b"), changed("c", "native.silu", "00")},
+         "silu (native) gives other bits on c than on a and b: native runs will differ; portable "
+         "ones are not touched",
+         Code::kDiffer, Code::kOk, Code::kDiffer);
+}
+
+TEST_F(Nodes, NamesThatDiffer) {
+  expect({node("a"), changed("b", "mkl", "2020")},
+         "mkl: " + fact(node("a").facts, "mkl") +
+             " on a; 2020 on b (can change bits in native numerics)",
+         Code::kOk, Code::kOk, Code::kEnvironment);
+  expect({changed("a", "env.MKL_DYNAMIC", "TRUE"), node("b")},
+         "env.MKL_DYNAMIC: TRUE on a; not set on b (can change bits in native numerics)", Code::kOk,
+         Code::kOk, Code::kEnvironment);
+  expect({node("a"), changed("b", "kernel", "7")},
+         "kernel: " + fact(node("a").facts, "kernel") + " on a; 7 on b (changes no bits)",
+         Code::kOk, Code::kOk, Code::kOk);
+}
+
+TEST_F(Nodes, WithoutNativeKernelsSayNothingAboutThem) {
+  EXPECT_TRUE(compare({node("a")}).native_tried);
+  EXPECT_FALSE(compare({{"a", take()}}).native_tried);
 }
 
 TEST(Fingerprint, IsAsBeforeWhenTakenAgain) {
@@ -45,6 +146,8 @@ TEST(Fingerprint, ItsJsonHasEveryFactInOrder) {
   EXPECT_EQ(json.begin().key(), "b");
   EXPECT_EQ(json["b"], facts[0].second);
   EXPECT_EQ(json["env.C"], "");
+  EXPECT_EQ(from_json(to_json({{"b", "x"}, {"a", ""}})), (Fingerprint{{"b", "x"}, {"a", ""}}));
+  for (const char* bad : {"", "[]", "{\"a\":1}", "{"}) EXPECT_THROW(from_json(bad), Error) << bad;
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST(OnceOnly, OpsRefuseGradientsOfGradients) {
   const LaneBlocks lanes = two_partials();
   const Tensor gamma = entered(values({6}, 1), lanes), beta = entered(values({6}, 2), lanes);
   const Tensor picture = values({9, 2, 3, 6}, 3), rows = values({9, 6}, 4);
-  expect_once("unary", rows, [](const Tensor& x) { return ops::silu(x); });
+  expect_once("silu", rows, [](const Tensor& x) { return ops::silu(x); });
   expect_once("group_norm", copy_of(picture), [&](const Tensor& x) {
     return group_norm(lanes, x, gamma, beta, 3, 1e-5F, Activation::kSilu);
   });

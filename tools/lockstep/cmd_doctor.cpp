@@ -11,7 +11,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
-#include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/fingerprint/compare.h"
 #include "lockstep/numerics/isa.h"
 #include "lockstep/recipe/load.h"
 #include "ranks.h"
@@ -49,12 +49,10 @@ class Checks {
 };
 
 std::string arithmetic() {
-  const std::string found = fingerprint::self_test().hex();  // checks rounding and subnormals, too
-  if (found != fingerprint::kSelfTest)
-    throw Error(
-        Code::kEnvironment,
-        "the numeric self-test gave " + found + ", not " + std::string(fingerprint::kSelfTest),
-        "this machine computes wrongly: do not train on it");
+  // Checks rounding and subnormals, too.
+  const auto found = fingerprint::compare({{"this machine", fingerprint::take()}});
+  if (!found.findings.empty())
+    throw Error(Code::kEnvironment, found.findings.front().sentence, "`lockstep check` shows all");
   return "self-test passed, kernels for " + std::string(numerics::name(numerics::selected_isa()));
 }
 

@@ -1,64 +1,149 @@
+#include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
+#include "child.h"
 #include "command.h"
+#include "container.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
+#include "lockstep/hash/hmac.h"
+#include "lockstep/recipe/canonical.h"
 #include "lockstep/train/replay.h"
+#include "ranks.h"
+#include "replay_report.h"
 
 namespace lockstep::cli {
 namespace {
 
+namespace stdfs = std::filesystem;
+
 struct Options {
   std::string folder;
-  std::int64_t from = 1, to = 0;
+  std::int64_t from = 1, to = 0, spot = 0, spot_steps = 10, seed = -1;
   std::string data;
-  int threads = 0;
+  int threads = 0, ranks = 1;
+  Container container;
   bool quiet = false, json = false;
 };
 
-void print_json(const train::ReplayResult& result) {
-  nlohmann::ordered_json out = {{"agrees", !result.differs},
-                                {"started", result.started.value},
-                                {"from", result.from.value},
-                                {"to", result.to.value}};
-  if (result.differs) {
-    out["first_difference"] = result.differs->value;
-    out["what"] = result.what;
+std::int64_t fresh_seed() {
+  std::array<std::byte, 4> random{};
+  hash::random_bytes(random);
+  std::int64_t seed = 0;
+  for (const std::byte byte : random) seed = seed << 8 | static_cast<std::int64_t>(byte);
+  return seed;
+}
+
+recipe::Recipe recipe_of(const stdfs::path& folder) {
+  const stdfs::path file = folder / "recipe.toml";
+  return recipe::parse_run_text(read_text(real_file_system(), file), file.string());
+}
+
+Code shown(const Options& options, const nlohmann::ordered_json& report) {
+  note_replay(options.folder, report);
+  if (options.json)
+    std::cout << report.dump() << "\n";
+  else
+    print_replay(report);
+  return report.at("agrees") ? Code::kOk : Code::kDiffer;
+}
+
+// This process's part.
+Code run_rank(const Options& options) {
+  const comm::Identity identity = comm::discover(process_environment());
+  if (identity.world > 1 && options.spot > 0 && options.seed < 0)
+    throw Error(Code::kUsage, "several ranks draw the same windows from the same seed",
+                "give --seed");
+  train::ReplayOptions replay{
+      .folder = options.folder,
+      .window = {.from = Step(options.from), .to = {}},
+      .spots = options.spot,
+      .spot_steps = options.spot_steps,
+      .seed = static_cast<std::uint64_t>(options.seed < 0 ? fresh_seed() : options.seed),
+      .data = {},
+      .threads = threads_to_use(options.threads, identity.local_size)};
+  if (options.to > 0) replay.window.to = Step(options.to);
+  if (!options.data.empty()) replay.data = options.data;
+  const auto group =
+      join(identity, identity.world == 1 ? recipe::Recipe{} : recipe_of(options.folder), "none",
+           process_environment());
+  const train::ReplayResult result = train::replay(replay, *group);
+  if (group->rank() == Rank(0)) return shown(options, replay_report(replay, group->size(), result));
+  return result.differs ? Code::kDiffer : Code::kOk;
+}
+
+// The same command inside a container, which sees run and data, and may write to neither.
+Code run_in_container(const Options& options) {
+  const std::string folder = stdfs::canonical(options.folder).string();
+  const std::string data =
+      stdfs::absolute(options.data.empty() ? recipe_of(folder).data.path : options.data)
+          .lexically_normal()
+          .string();
+  std::vector<std::string> arguments = {"replay", folder, "--json"};
+  const auto add = [&](const std::string& name, const std::string& value) {
+    arguments.push_back(name);
+    arguments.push_back(value);
+  };
+  if (options.spot > 0) {
+    add("--spot", std::to_string(options.spot));
+    add("--spot-steps", std::to_string(options.spot_steps));
+    add("--seed", std::to_string(options.seed < 0 ? fresh_seed() : options.seed));
+  } else {
+    add("--from", std::to_string(options.from));
+    add("--to", std::to_string(options.to));
   }
-  std::cout << out.dump() << "\n";
+  add("--ranks", std::to_string(options.ranks));
+  add("--threads", std::to_string(options.threads));
+  std::vector<Mount> mounts = {{folder}};
+  if (stdfs::exists(data)) {
+    add("--data", data);
+    mounts.push_back({data});
+  }
+  if (options.quiet) arguments.emplace_back("--quiet");
+
+  const TemporaryFolder here;
+  const std::string out = here.file("report.json");
+  const int code = run_contained(options.container, mounts, {}, arguments, out);
+  if (code != 0 && code != static_cast<int>(Code::kDiffer)) return static_cast<Code>(code);
+  auto report = parse_replay_report(read_text(real_file_system(), out));
+  report["machine"]["container"] = options.container.image;
+  return shown(options, report);
 }
 
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
-  train::ReplayOptions replay{.folder = options.folder,
-                              .from = Step(options.from),
-                              .to = {},
-                              .data = {},
-                              .threads = threads_to_use(options.threads)};
-  if (options.to > 0) replay.to = Step(options.to);
-  if (!options.data.empty()) replay.data = options.data;
-  const train::ReplayResult result = train::replay(replay);
-  if (options.json) {
-    print_json(result);
-  } else if (result.differs) {
-    std::cout << "FAIL: step " << result.differs->value << ": its " << result.what
-              << " is not what the ledger says\n";
-  } else {
-    std::cout << "PASS: steps " << result.from.value << " to " << result.to.value
-              << " recomputed from step " << result.started.value
-              << ": every digest is the ledger's\n";
-  }
-  return result.differs ? Code::kDiffer : Code::kOk;
+  if (options.spot > 0 && (options.from != 1 || options.to != 0))
+    throw Error(Code::kUsage, "--spot draws the windows itself", "leave out --from and --to");
+  if (!stdfs::is_directory(options.folder))
+    throw Error(Code::kUsage, "there is no run folder " + options.folder);
+  if (!options.container.image.empty()) return run_in_container(options);
+  if (options.ranks == 1) return run_rank(options);
+  if (options.spot > 0 && options.seed < 0)
+    throw Error(Code::kUsage, "--ranks with --spot: the ranks draw the same windows from a seed",
+                "give --seed");
+  return launch({options.ranks, 0}, process_environment());
 }
 
 }  // namespace
 
 Run add_replay(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("run", options->folder, "run folder; nothing is written to it")->required();
+  app.add_option("run", options->folder,
+                 "run folder; a line in its replays.jsonl says what was done, nothing else is "
+                 "written")
+      ->required();
   app.add_option("--from", options->from, "first step to compare");
   app.add_option("--to", options->to, "last step to compare, 0: the ledger's end");
+  app.add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
+      ->check(CLI::Range(0, 1000000));
+  app.add_option("--spot-steps", options->spot_steps, "steps of each such window")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported");
   app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
+  app.add_option("--ranks", options->ranks, "start this many processes here, at most one a lane")
+      ->check(CLI::Range(1, 4096));
+  add_container(app, options->container);
   add_threads(app, options->threads);
   app.add_flag("--quiet", options->quiet, "warnings and errors only");
   app.add_flag("--json", options->json, "report as JSON");

@@ -22,6 +22,10 @@ Run add_inspect(CLI::App& app);
 Run add_pack(CLI::App& app);
 Run add_fingerprint(CLI::App& app);
 Run add_doctor(CLI::App& app);
+Run add_check(CLI::App& app);
+Run add_diff(CLI::App& app);
+Run add_bisect(CLI::App& app);
+Run add_trace(CLI::App& app);
 
 // --threads, 0 for one a core; the number to use where `ranks` of them share the machine.
 void add_threads(CLI::App& app, int& threads);

@@ -29,6 +29,12 @@ constexpr Command kCommands[] = {
     {"fingerprint", "show what this machine is, with a numeric self-test", add_fingerprint},
     {"doctor", "check machine and network before a job, by one process or by all ranks",
      add_doctor},
+    {"check", "the nodes of a job against each other: do they compute the same bits?", add_check},
+    {"diff", "what differs between two runs, checkpoints, pictures, recipes or fingerprints",
+     add_diff},
+    {"bisect", "the first operation of a step whose output differs between two environments",
+     add_bisect},
+    {"trace", "compute a step again with a digest of every operation", add_trace},
 };
 
 // Large tensors come and go every step: keep their pages instead of giving them back each time.

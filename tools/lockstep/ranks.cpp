@@ -45,28 +45,25 @@ Bytes read_secret(const comm::Environment& environment) {
   return secret;
 }
 
-std::string fact(const fingerprint::Fingerprint& facts, const std::string& name) {
-  for (const auto& [key, value] : facts) {
-    if (key == name) return value;
-  }
-  return {};
-}
-
 // The recipe key by key, so that a difference names the key.
 std::vector<comm::Credential> credentials(const recipe::Recipe* recipe) {
+  const bool native = recipe != nullptr && recipe::is_native(*recipe);
+  const fingerprint::Fingerprint facts =
+      fingerprint::take(native ? fingerprint::Kernels::kBoth : fingerprint::Kernels::kPortable);
   std::vector<comm::Credential> list = {
       {"semantics", std::to_string(recipe::kSemantics), false},
-      {"numeric self-test", fingerprint::self_test().hex(), false},
+      {"numeric self-test", fingerprint::fact(facts, "self_test"), false},
       {"recipe", recipe ? "given" : "not given", false}};
   if (recipe) {
     for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(*recipe)))
       list.push_back({key, value, false});
     list.push_back({"run.steps", std::to_string(recipe->run.steps), false});
   }
-  // In portable numerics a different machine is no error; it is worth knowing.
-  const fingerprint::Fingerprint facts = fingerprint::take();
+  for (const auto& [name, value] : facts)
+    if (name.starts_with("native.")) list.push_back({name, value, false});
+  // A different machine is no error as long as it computes the same; it is worth knowing.
   for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
-    list.push_back({name, fact(facts, name), true});
+    list.push_back({name, fingerprint::fact(facts, name), true});
   return list;
 }
 

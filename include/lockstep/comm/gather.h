@@ -1,6 +1,7 @@
-// all_gather for vectors of plain values.
+// all_gather for vectors of plain values, and for texts.
 #pragma once
 
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -27,5 +28,8 @@ std::vector<std::vector<T>> gather(Group& group, const std::vector<T>& mine) {
   return gather(group, mine,
                 std::vector<std::size_t>(static_cast<std::size_t>(group.size()), mine.size()));
 }
+
+// Every rank's text, by rank. Throws Error(kNetwork) if one is longer than 16 MiB. Collective: yes.
+std::vector<std::string> gather_texts(Group& group, const std::string& mine);
 
 }  // namespace lockstep::comm

@@ -12,8 +12,10 @@
 namespace lockstep {
 
 enum class Effect {
-  kBits,  // part of the recipe id
-  kNone   // cannot change bits: paths, retention, cadence of pictures, device
+  kBits,          // part of the recipe id
+  kBitsWhereSet,  // the same, but left out of the canonical text where it is the first word of its
+                  // choice: for fields that came later, so that older recipes keep their ids
+  kNone           // cannot change bits: paths, retention, cadence of pictures, device
 };
 
 class Fields {

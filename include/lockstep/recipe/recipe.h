@@ -23,6 +23,8 @@ struct Run {
   std::string name = "run";  // names the run's folder; letters, digits, '.', '_', '-'
   std::int64_t seed = 1;     // key of every random stream; changes bits
   std::int64_t steps = 1000;
+  std::string numerics =
+      "portable";  // or "native": LibTorch's kernels (ops/native.h); changes bits
 };
 
 // [model] and [model.optimizer], or one such pair a role of the objective ([generator], …).
@@ -73,6 +75,8 @@ void describe(Fields& fields, Evidence& evidence);
 // All fields in canonical order. Brings `networks` in line with the objective's roles: what is
 // missing gets defaults, what is not a role's is dropped.
 void describe(Fields& fields, Recipe& recipe);
+
+bool is_native(const Recipe& recipe);
 
 // The options of one role; Error(kBug) if the recipe has no such role.
 const NetworkOptions& network(const Recipe& recipe, const std::string& role);

@@ -59,7 +59,8 @@ struct Training {
 using MakeNetwork = std::function<std::shared_ptr<model::Network>(
     const model::Options& options, const std::vector<std::int64_t>& sample_shape)>;
 
-// The state before any training (step 0). Under the guard (ops/guard.h). Bits: recipe.
+// The state before any training (step 0). Under the guard (ops/guard.h). Error(kEnvironment) if the
+// recipe's numerics are native and a setting contradicts (fingerprint/settings.h). Bits: recipe.
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network = model::make_network);
 

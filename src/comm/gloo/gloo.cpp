@@ -1,5 +1,6 @@
 // The plug-in for Gloo: unbound buffers over TCP, and none of its algorithms.
 #include <gloo/common/memory.h>  // ours where the package lacks it
+#include <gloo/config.h>
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
@@ -226,6 +227,12 @@ class Gloo final : public Transport {
 
 }  // namespace
 }  // namespace lockstep::comm
+
+extern "C" __attribute__((visibility("default"))) void lockstep_transport_library(
+    std::string& library) {
+  library = "Gloo " + std::to_string(GLOO_VERSION_MAJOR) + "." +
+            std::to_string(GLOO_VERSION_MINOR) + "." + std::to_string(GLOO_VERSION_PATCH);
+}
 
 extern "C" __attribute__((visibility("default"))) lockstep::comm::Transport*
 lockstep_open_transport(const lockstep::comm::TransportOptions& options, std::string& problem) {

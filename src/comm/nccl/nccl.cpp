@@ -232,6 +232,14 @@ extern "C" __attribute__((visibility("default"))) void lockstep_transport_needs(
   problem = lockstep::comm::missing();
 }
 
+extern "C" __attribute__((visibility("default"))) void lockstep_transport_library(
+    std::string& library) {
+  int version = 0;
+  if (ncclGetVersion(&version) == ncclSuccess)
+    library = "NCCL " + std::to_string(version / 10000) + "." +
+              std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+}
+
 extern "C" __attribute__((visibility("default"))) lockstep::comm::Transport*
 lockstep_open_transport(const lockstep::comm::TransportOptions& options, std::string& problem) {
   if (options.version != lockstep::comm::kTransportVersion) {

@@ -1,0 +1,42 @@
+// Native numerics: the ops whose time counts call LibTorch's kernels in place of ours.
+//
+// LibTorch's bits depend on shapes, alignment and threads, and on the machine. The first three are
+// fixed here: a kernel sees the samples of one lane (in sampling: one sample), each time with the
+// same shapes, in memory aligned to 64 bytes, in one thread; lanes go to the rank's threads. So the
+// bits depend on recipe, hardware and software, and not on the number of ranks or threads.
+//
+// Native: linear, conv2d and its transpose, attention, group and layer norm, the activations of
+// numerics::Unary, with all their gradients. Everything else is ours in either numerics: sums over
+// lanes, batch statistics, losses, element-wise arithmetic, spectral norm, optimisers. The guard
+// (guard.h) watches for LibTorch's arithmetic outside of these kernels.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep::ops {
+
+struct Numerics {
+  bool native = false;
+  std::int64_t samples = 1;  // that a native kernel sees at a time; divides those of every op
+};
+
+// What ops called from this thread use: portable, unless a scope says otherwise.
+const Numerics& numerics_in_use();
+
+class NumericsScope {
+ public:
+  explicit NumericsScope(const Numerics& numerics);
+  ~NumericsScope();
+  NumericsScope(const NumericsScope&) = delete;
+  NumericsScope& operator=(const NumericsScope&) = delete;
+
+ private:
+  const Numerics outer_;
+};
+
+// LibTorch's own settings: deterministic algorithms, no benchmarking of kernels, full binary32
+// (no TF32), uninitialised memory left alone. Once a process, before the first native kernel; what
+// the environment must say is fingerprint/settings.h's.
+void set_deterministic();
+
+}  // namespace lockstep::ops

@@ -1,0 +1,28 @@
+// Where two traces of the same step part: the first op whose inputs agree and whose output does
+// not.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "lockstep/train/trace.h"
+
+namespace lockstep::train {
+
+struct Odd {
+  enum class Kind {
+    kOutput,  // inputs agree, an output differs: this op computes other bits
+    kInput,   // an input differs that no op before it made: something that is not traced
+    kOrder    // other ops: the programs do not do the same
+  };
+  Kind kind;
+  std::size_t number = 0;  // in both traces, counted from 0
+  std::string a, b;        // the op's names; the same unless kOrder; "the end" behind the last one
+};
+
+// Nothing if all ops agree. Throws Error(kCannotCompare) if they are not of the same step of the
+// same run, or start from different states.
+std::optional<Odd> first_odd(const Trace& a, const Trace& b);
+
+}  // namespace lockstep::train

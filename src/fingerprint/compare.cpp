@@ -1,0 +1,168 @@
+#include "lockstep/fingerprint/compare.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "lockstep/fingerprint/kernels.h"
+
+namespace lockstep::fingerprint {
+namespace {
+
+constexpr std::string_view kPortable = "portable.", kNative = "native.";
+
+// Facts that describe what LibTorch's kernels are and run on. Others describe what only moves
+// bytes, or what our own arithmetic does not depend on.
+constexpr std::array kDescribeNative = {
+    "machine", "cpu",    "cpu_flags", "glibc", "libtorch", "libtorch_flags", "libtorch_cpu", "mkl",
+    "onednn",  "openmp", "driver",    "cuda",  "cudnn",    "cublas",         "gpu"};
+constexpr std::array kNeverMatter = {
+    "env.LOCKSTEP_ISA",         "env.LOCKSTEP_TRANSPORT", "env.NCCL_ALGO",
+    "env.NCCL_PROTO",           "env.NCCL_NVLS_ENABLE",   "env.NCCL_COLLNET_ENABLE",
+    "env.CUDA_VISIBLE_DEVICES", "env.OMP_NUM_THREADS",    "env.MKL_NUM_THREADS"};
+
+bool is_kernel(const std::string& fact) {
+  return fact.starts_with(kPortable) || fact.starts_with(kNative);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+std::vector<Group> groups_of(const std::vector<Node>& nodes, const std::string& name) {
+  std::vector<Group> groups;
+  for (const Node& node : nodes) {
+    const std::string value = fact(node.facts, name);
+    auto same = std::ranges::find(groups, value, &Group::value);
+    if (same == groups.end()) same = groups.insert(groups.end(), {value, {}});
+    same->nodes.push_back(node.name);
+  }
+  std::ranges::stable_sort(groups, std::greater(), [](const Group& g) { return g.nodes.size(); });
+  return groups;
+}
+
+// All facts' names, in the order of the first node that has them.
+std::vector<std::string> names_of(const std::vector<Node>& nodes) {
+  std::vector<std::string> names;
+  std::set<std::string> known;
+  for (const Node& node : nodes)
+    for (const auto& [name, value] : node.facts)
+      if (known.insert(name).second) names.push_back(name);
+  return names;
+}
+
+std::string shown(const std::string& value) {
+  return value.empty() ? "not set" : value;
+}
+
+// "conv2d computes wrongly on rank 2: not the bits that every machine must give".
+Finding of_portable(const std::string& kernel, std::vector<Group> groups, std::string_view golden) {
+  std::vector<std::string> wrong;
+  for (const Group& group : groups)
+    if (group.value != golden) wrong.insert(wrong.end(), group.nodes.begin(), group.nodes.end());
+  const std::string sentence =
+      kernel + " (portable) is wrong on " + joined(wrong) +
+      ": these are not the bits that every machine must give; do not train there";
+  return {std::string(kPortable) + kernel, Matters::kBoth, true, std::move(groups), sentence};
+}
+
+// Of all kernels in which the same nodes differ from the same others.
+std::string native_sentence(const std::vector<std::string>& kernels,
+                            const std::vector<Group>& groups) {
+  std::string sentence =
+      joined(kernels) + " (native) " + (kernels.size() == 1 ? "gives" : "give") + " other bits on ";
+  for (std::size_t i = 1; i < groups.size(); ++i)
+    sentence += (i == 1 ? "" : ", others again on ") + joined(groups[i].nodes);
+  return sentence + " than on " + joined(groups.front().nodes) +
+         ": native runs will differ; portable ones are not touched";
+}
+
+// The first kernel of each such division has the sentence for all.
+void add_native(const std::vector<Node>& nodes, const std::vector<std::string>& names,
+                Comparison& result) {
+  struct Division {
+    std::vector<std::string> kernels;
+    std::vector<std::vector<std::string>> nodes;
+    std::size_t finding;
+  };
+  std::vector<Division> divisions;
+  for (const std::string& name : names) {
+    if (!name.starts_with(kNative)) continue;
+    std::vector<Group> groups = groups_of(nodes, name);
+    result.native_tried =
+        std::ranges::none_of(groups, [](const Group& group) { return group.value.empty(); });
+    if (groups.size() == 1) continue;
+    std::vector<std::vector<std::string>> divided;
+    for (const Group& group : groups) divided.push_back(group.nodes);
+    auto same = std::ranges::find(divisions, divided, &Division::nodes);
+    if (same == divisions.end())
+      same = divisions.insert(divisions.end(), {{}, divided, result.findings.size()});
+    same->kernels.push_back(name.substr(kNative.size()));
+    result.findings.push_back({name, Matters::kNative, true, std::move(groups), {}});
+  }
+  for (const Division& division : divisions) {
+    Finding& first = result.findings[division.finding];
+    first.sentence = native_sentence(division.kernels, first.groups);
+  }
+}
+
+Finding of_fact(const std::string& name, std::vector<Group> groups) {
+  std::string sentence = name + ": ";
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    sentence += (i == 0 ? "" : "; ") + shown(groups[i].value) + " on " + joined(groups[i].nodes);
+  const Matters how = matters(name);
+  sentence += how == Matters::kNobody   ? " (changes no bits)"
+              : how == Matters::kNative ? " (can change bits in native numerics)"
+                                        : " (another program)";
+  return {name, how, false, std::move(groups), sentence};
+}
+
+}  // namespace
+
+Matters matters(const std::string& fact) {
+  if (fact == "lockstep" || fact == "self_test" || fact.starts_with(kPortable))
+    return Matters::kBoth;
+  if (fact.starts_with(kNative) || fact.starts_with("gpu.")) return Matters::kNative;
+  if (std::ranges::find(kNeverMatter, fact) != kNeverMatter.end()) return Matters::kNobody;
+  if (fact.starts_with("env.") || std::ranges::find(kDescribeNative, fact) != kDescribeNative.end())
+    return Matters::kNative;
+  return Matters::kNobody;
+}
+
+Comparison compare(const std::vector<Node>& nodes) {
+  Comparison result;
+  const std::vector<std::string> names = names_of(nodes);
+  for (const GoldenKernel& kernel : golden_kernels()) {
+    std::vector<Group> groups = groups_of(nodes, std::string(kPortable).append(kernel.name));
+    if (groups.size() > 1 || (!groups.empty() && groups.front().value != kernel.hash))
+      result.findings.push_back(
+          of_portable(std::string(kernel.name), std::move(groups), kernel.hash));
+  }
+  add_native(nodes, names, result);
+  for (const std::string& name : names) {
+    if (is_kernel(name) || name == "self_test") continue;
+    std::vector<Group> groups = groups_of(nodes, name);
+    if (groups.size() > 1) result.findings.push_back(of_fact(name, std::move(groups)));
+  }
+  return result;
+}
+
+Code verdict(const Comparison& comparison, Question question) {
+  const auto counts = [&](const Finding& finding) {
+    return finding.matters == Matters::kBoth ||
+           (finding.matters == Matters::kNative && question != Question::kPortable);
+  };
+  Code code = Code::kOk;
+  for (const Finding& finding : comparison.findings) {
+    if (!counts(finding)) continue;
+    if (finding.kernel) return Code::kDiffer;
+    // Without a recipe a name that differs is worth a line, but no alarm.
+    if (question == Question::kNative) code = Code::kEnvironment;
+  }
+  return code;
+}
+
+}  // namespace lockstep::fingerprint

@@ -1,0 +1,274 @@
+#include "lockstep/fingerprint/kernels.h"
+
+#include <array>
+#include <functional>
+
+#include "lockstep/fingerprint/settings.h"
+#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/norm.h"
+#include "lockstep/numerics/philox.h"
+#include "lockstep/numerics/update.h"
+#include "lockstep/ops/native.h"
+#include "lockstep/ops/ops.h"
+
+namespace lockstep::fingerprint {
+namespace {
+
+using at::Tensor;
+using ops::LaneBlocks;
+using ops::Tensors;
+
+constexpr std::int64_t kEach = 3;  // samples of a lane
+
+// Three lanes of three samples: a tree with a lone sibling.
+const LaneBlocks& lanes() {
+  static const LaneBlocks blocks{kEach, {3}};
+  return blocks;
+}
+
+// Normals of a stream of their own a key.
+Tensor normals(std::uint32_t key, at::IntArrayRef sizes) {
+  Tensor values = ops::empty(sizes);
+  numerics::fill_normal({.key = {key, 0x10c5}, .micro = 0}, 0, values.numel(), ops::write(values));
+  return values;
+}
+
+class Hasher {
+ public:
+  void add(const Tensor& tensor) {
+    if (!tensor.defined()) return;
+    const Tensor dense = ops::bare(tensor).contiguous();
+    hash_.update(
+        std::as_bytes(std::span(ops::read(dense), static_cast<std::size_t>(dense.numel()))));
+  }
+  hash::Digest finish() { return hash_.finish(); }
+
+ private:
+  hash::Sha256 hash_;
+};
+
+// The op's output, and its gradients to data and parameters.
+using Op = std::function<Tensor(const Tensors& in)>;
+hash::Digest both_passes(const std::vector<std::int64_t>& sample,
+                         const std::vector<std::vector<std::int64_t>>& parameters, const Op& op) {
+  std::vector<std::int64_t> sizes = sample;
+  sizes.insert(sizes.begin(), lanes().samples());
+  Tensors in = {normals(1, sizes)};
+  in[0].set_requires_grad(true);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    std::vector<std::int64_t> with_partials = parameters[i];
+    with_partials.insert(with_partials.begin(), 1);
+    in.push_back(ops::over_border(normals(static_cast<std::uint32_t>(2 + i), with_partials)));
+  }
+  const Tensor out = op(in);
+  Hasher hasher;
+  hasher.add(out);
+  for (const Tensor& gradient : ops::gradients({out}, {normals(9, out.sizes())}, in, false))
+    hasher.add(gradient);
+  return hasher.finish();
+}
+
+struct Kernel {
+  const char* name;
+  bool native;  // there is one by LibTorch, too
+  std::function<hash::Digest()> run;
+};
+
+Kernel of_op(const char* name, bool native, const std::vector<std::int64_t>& sample,
+             const std::vector<std::vector<std::int64_t>>& parameters, const Op& op) {
+  return {name, native, [=] { return both_passes(sample, parameters, op); }};
+}
+
+Kernel activation(const char* name, numerics::Unary function) {
+  return of_op(name, true, {37, 41}, {},
+               [function](const Tensors& in) { return ops::unary(function, in[0]); });
+}
+
+hash::Digest functions() {
+  Tensor x = normals(6, {4096}), y = ops::empty({4096});
+  numerics::scale(4096, 20.0F, ops::read(x), ops::write(x));
+  Hasher hasher;
+  for (const auto op :
+       {numerics::Unary::kExp, numerics::Unary::kSin, numerics::Unary::kCos, numerics::Unary::kErf,
+        numerics::Unary::kSqrt, numerics::Unary::kRsqrt, numerics::Unary::kGelu}) {
+    numerics::unary(op, 4096, ops::read(x), ops::write(y));
+    hasher.add(y);
+  }
+  numerics::unary(numerics::Unary::kAbs, 4096, ops::read(x), ops::write(x));
+  numerics::unary(numerics::Unary::kLog, 4096, ops::read(x), ops::write(y));
+  hasher.add(y);
+  return hasher.finish();
+}
+
+hash::Digest random_numbers() {
+  Hasher hasher;
+  hasher.add(normals(7, {4099}));
+  Tensor uniform = ops::empty({4099});
+  numerics::fill_uniform({.key = {8, 0x10c5}, .micro = 3}, 1, 4099, ops::write(uniform));
+  hasher.add(uniform);
+  return hasher.finish();
+}
+
+hash::Digest batch_statistics() {
+  const std::int64_t rows = 35, c = 17;
+  const Tensor x = normals(1, {lanes().samples(), rows, c}), dy = normals(2, x.sizes()),
+               gamma = normals(3, {c}), beta = normals(4, {c});
+  Tensor mean = ops::empty({3, c}), m2 = ops::empty({3, c}), y = ops::empty(x.sizes()),
+         sum = ops::empty({3, c}), dots = ops::empty({3, c});
+  numerics::lane_moments(lanes(), rows, c, ops::read(x), ops::write(mean), ops::write(m2));
+  numerics::batch_norm_apply(lanes().samples() * rows, c, ops::read(x), ops::read(mean),
+                             ops::read(m2), ops::read(gamma), ops::read(beta), ops::write(y));
+  numerics::batch_norm_backward_sums(lanes(), rows, c, ops::read(x), ops::read(mean), ops::read(m2),
+                                     ops::read(dy), ops::write(sum), ops::write(dots));
+  Hasher hasher;
+  for (const Tensor& tensor : {mean, m2, y, sum, dots}) hasher.add(tensor);
+  return hasher.finish();
+}
+
+hash::Digest updates() {
+  const std::int64_t n = 4099;
+  const Tensor g = normals(1, {n});
+  Tensor p = normals(2, {n}), m = normals(3, {n}), v = normals(4, {n}), e = normals(5, {n});
+  numerics::unary(numerics::Unary::kAbs, n, ops::read(v), ops::write(v));
+  numerics::adamw({.beta1 = 0.9F,
+                   .one_minus_beta1 = 0.1F,
+                   .beta2 = 0.999F,
+                   .one_minus_beta2 = 0.001F,
+                   .eps = 1e-8F,
+                   .step_size = 0.01F,
+                   .inv_sqrt_bias2 = 1.5F,
+                   .decay = 0.999F},
+                  n, ops::read(g), ops::write(p), ops::write(m), ops::write(v));
+  numerics::ema(0.01F, n, ops::read(p), ops::write(e));
+  numerics::sgd({.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, n, ops::read(g),
+                ops::write(p), ops::write(m));
+  Hasher hasher;
+  for (const Tensor& tensor : {p, m, v, e}) hasher.add(tensor);
+  return hasher.finish();
+}
+
+hash::Digest spectral() {
+  const Tensor w = normals(1, {3, 3, 20, 17});
+  Tensor u = normals(2, {180}), v = normals(3, {17});
+  ops::power_iteration(w, u, v);
+  Hasher hasher;
+  for (const Tensor& tensor : {u, v, ops::spectral_normalize(w, u, v)}) hasher.add(tensor);
+  return hasher.finish();
+}
+
+// Sizes cross blocks and vectors, and are large enough for the kernels that libraries keep for
+// large sizes.
+std::vector<Kernel> kernels() {
+  using numerics::Unary;
+  return {
+      of_op("linear", true, {5, 600}, {{600, 70}, {70}},
+            [](const Tensors& in) { return ops::linear(lanes(), in[0], in[1], in[2]); }),
+      of_op("conv2d", true, {13, 11, 32}, {{3, 3, 32, 48}, {48}},
+            [](const Tensors& in) {
+              return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 1, .pad = 1});
+            }),
+      of_op("conv2d_strided", true, {13, 12, 9}, {{3, 3, 9, 17}, {17}},
+            [](const Tensors& in) {
+              return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1});
+            }),
+      of_op("conv2d_transpose", true, {7, 6, 16}, {{4, 4, 24, 16}, {24}},
+            [](const Tensors& in) {
+              return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1},
+                                           14, 12);
+            }),
+      of_op("attention", true, {49, 3 * 32}, {},
+            [](const Tensors& in) { return ops::attention(in[0], 2); }),
+      of_op("group_norm", true, {9, 8, 32}, {{32}, {32}},
+            [](const Tensors& in) {
+              return ops::group_norm(lanes(), in[0], in[1], in[2], 8, 1e-5F,
+                                     numerics::Activation::kSilu);
+            }),
+      of_op("layer_norm", true, {11, 67}, {{67}, {67}},
+            [](const Tensors& in) { return ops::layer_norm(lanes(), in[0], in[1], in[2], 1e-5F); }),
+      activation("silu", Unary::kSilu),
+      activation("tanh", Unary::kTanh),
+      activation("sigmoid", Unary::kSigmoid),
+      activation("softplus", Unary::kSoftplus),
+      of_op("leaky_relu", false, {37, 41}, {},
+            [](const Tensors& in) { return ops::leaky_relu(in[0], 0.2F); }),
+      of_op("mean_squared_error", false, {1300}, {},
+            [](const Tensors& in) {
+              return ops::mean_squared_error(in[0], normals(3, in[0].sizes()));
+            }),
+      of_op("row_squares", false, {1300}, {},
+            [](const Tensors& in) { return ops::row_squares(in[0]); }),
+      of_op("spatial_sums", false, {9, 7, 21}, {},
+            [](const Tensors& in) { return ops::spatial_sums(in[0]); }),
+      of_op("upsample_nearest", false, {5, 4, 19}, {},
+            [](const Tensors& in) { return ops::upsample_nearest(in[0], 10, 8); }),
+      {"functions", false, functions},
+      {"random_numbers", false, random_numbers},
+      {"batch_statistics", false, batch_statistics},
+      {"spectral_norm", false, spectral},
+      {"updates", false, updates},
+  };
+}
+
+// clang-format off
+constexpr std::array kGolden = {
+    GoldenKernel{"linear", "e60761cd1480bec4252eb99d7865045c67f8afbec60e99ed4cf0734c483bc3a3"},
+    GoldenKernel{"conv2d", "7560016a420db60a07ceb2e52d9d44980508191b231b4f4ed7cfdf7b4e0fe972"},
+    GoldenKernel{"conv2d_strided", "94ee781b3cdf2d128668fef3e3cc76a25253326deeed1e8523d90c74b3214854"},
+    GoldenKernel{"conv2d_transpose", "b99c713254976b5b44382f34623038218aaa744d62ef6f1659d3490bb14d25bd"},
+    GoldenKernel{"attention", "aaeeeb8eebbcc8202bd8e341f0e42773a95f9ac638983283126da15233d9f0f7"},
+    GoldenKernel{"group_norm", "d3c688b57bc6304893394159f02269a756d4ac02e46278aafb84bd0ee451ae8d"},
+    GoldenKernel{"layer_norm", "7bf3903c8b06a629c0cefc2776e57253247fd9d0ec7396e8150c6c096b47db14"},
+    GoldenKernel{"silu", "841d3ef25f1403af54e63f173e1a518cc783a38868304f4070a29da16ab093cb"},
+    GoldenKernel{"tanh", "e0f73b2b4f8a6c1c53f6383479a6f29e85f3300952819e2301d20669629ef122"},
+    GoldenKernel{"sigmoid", "56db6609c2e1ac4075b360effd1f3b80db9407f94136c594c292462797703153"},
+    GoldenKernel{"softplus", "7872438934bdf3774f2d41bdccf1206677d524ce8c0ebb251ad9d8d3b016a4e0"},
+    GoldenKernel{"leaky_relu", "ea86bb3bd9b08d84a07503456342d875f587c643413e822efaa24175cb04bbfd"},
+    GoldenKernel{"mean_squared_error", "b748f009fc0a62620aacaca6583ee03b5dc6b30e9a70196857fe459f874db713"},
+    GoldenKernel{"row_squares", "e97a7e991fa09ff9cba618a580250f16e4aa3e68c770941af684a9fe53a8fdfd"},
+    GoldenKernel{"spatial_sums", "ec4e12fe81f1c95f2e406183f6c82a85dacca9c30cc5e895ab4830a3f5ffe9a3"},
+    GoldenKernel{"upsample_nearest", "9fd08ec2ad16dfe3bc969cde5352bb9df2616a40111531832e2910ccee77d14c"},
+    GoldenKernel{"functions", "720a3aead87ca601f715534e45decff38adf3831325585da5b1c7d7386957e9e"},
+    GoldenKernel{"random_numbers", "29f64930945acb2502ec7c9f74e8d08f1ea2a74b21f942e45ebac6f1d48aabc7"},
+    GoldenKernel{"batch_statistics", "43eb166f5abbe6d4cf1588f44be582b259629ff14f0ffe1e2e88e1cc46b740f1"},
+    GoldenKernel{"spectral_norm", "28aae9aadeb00133dfed24b9be92c377b897977e5ced7ed74c2478483b6297bd"},
+    GoldenKernel{"updates", "aa786555ea34422a41afe21bb88a0fa1b05bec4b2f44d9d5fdc6ad1ec5bf9615"},
+};
+// clang-format on
+
+KernelHashes hashes(bool native) {
+  const ops::NumericsScope scope({.native = native, .samples = kEach});
+  KernelHashes all;
+  for (const Kernel& kernel : kernels())
+    if (!native || kernel.native) all.emplace_back(kernel.name, kernel.run());
+  return all;
+}
+
+}  // namespace
+
+KernelHashes portable_kernels() {
+  return hashes(false);
+}
+
+KernelHashes native_kernels() {
+  require_native_settings();
+  return hashes(true);
+}
+
+std::span<const GoldenKernel> golden_kernels() {
+  return kGolden;
+}
+
+hash::Digest self_test(const KernelHashes& kernels) {
+  hash::Sha256 all;
+  for (const auto& [name, digest] : kernels) all.update(as_bytes(name + " " + digest.hex() + "\n"));
+  return all.finish();
+}
+
+hash::Digest golden_self_test() {
+  KernelHashes golden;
+  for (const GoldenKernel& kernel : golden_kernels())
+    golden.emplace_back(kernel.name, hash::Digest::from_hex(std::string(kernel.hash)));
+  return self_test(golden);
+}
+
+}  // namespace lockstep::fingerprint

@@ -1,0 +1,123 @@
+#include "ops/native.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/parallel.h"
+
+namespace lockstep::ops {
+namespace {
+
+constexpr std::uintptr_t kAlignment = 64;  // what LibTorch's own allocations have
+
+thread_local Numerics in_use;
+
+// How a thread calls LibTorch's kernels.
+class Foreign {
+ public:
+  Foreign() {
+    thread_local const bool single = [] {
+      at::set_num_threads(1);
+      return true;
+    }();
+    static_cast<void>(single);
+  }
+
+ private:
+  at::NoGradGuard no_history_;
+  at::RecordFunctionGuard unobserved_{false};
+};
+
+Tensor aligned(const Tensor& x) {
+  const Tensor whole = x.contiguous();
+  return reinterpret_cast<std::uintptr_t>(whole.const_data_ptr()) % kAlignment == 0 ? whole
+                                                                                    : whole.clone();
+}
+
+}  // namespace
+
+const Numerics& numerics_in_use() {
+  return in_use;
+}
+
+NumericsScope::NumericsScope(const Numerics& numerics) : outer_(std::exchange(in_use, numerics)) {}
+NumericsScope::~NumericsScope() {
+  in_use = outer_;
+}
+
+void set_deterministic() {
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicFillUninitializedMemory(false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+  context.setDeterministicMkldnn(true);
+  context.setFloat32MatmulPrecision("highest");
+  context.setAllowTF32CuDNN(false);
+}
+
+namespace native {
+
+Tensor Piece::of(const Tensor& x) const {
+  return aligned(x.narrow(0, first, count));
+}
+
+void Piece::put(const Tensor& values, Tensor& x) const {
+  x.narrow(0, first, count).copy_(values);
+}
+
+void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body) {
+  const std::int64_t each = in_use.samples;
+  LOCKSTEP_ASSERT(samples % each == 0, "an op's samples do not divide into lanes");
+  numerics::parallel_for(samples / each, 1, [&](std::int64_t begin, std::int64_t end) {
+    const Foreign foreign;
+    for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each});
+  });
+}
+
+Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
+               const std::function<Tensor(const Tensor&)>& prepare) {
+  if (!parameter.defined()) {
+    slices_.emplace_back();
+    return;
+  }
+  LOCKSTEP_ASSERT(parameter.size(0) == lanes.partials());
+  const Foreign foreign;
+  const std::int64_t different = parameter.stride(0) == 0 ? 1 : lanes.partials();
+  for (std::int64_t p = 0; p < different; ++p) {
+    slices_.push_back(aligned(prepare(bare(parameter).select(0, p))));
+    samples_.push_back(lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane);
+  }
+}
+
+const Tensor& Slices::of(const Piece& piece) const {
+  std::size_t p = 0;
+  for (std::int64_t end = 0; slices_.size() > 1 && (end += samples_[p]) <= piece.first;) ++p;
+  return slices_[p];
+}
+
+Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows) {
+  LOCKSTEP_ASSERT(static_cast<std::int64_t>(rows.size()) == lanes.lane_count(),
+                  "a native kernel sees a lane at a time");
+  std::vector<std::int64_t> sizes = rows.front().sizes().vec();
+  sizes.insert(sizes.begin(), lanes.partials());
+  Tensor partials = ops::empty(sizes);
+  const std::int64_t width = rows.front().numel();
+  std::vector<const float*> pointers;
+  for (const Tensor& row : rows) pointers.push_back(read(row));
+  const float* const* at = pointers.data();
+  for (std::int64_t p = 0; p < lanes.partials(); ++p) {
+    const std::int64_t count = lanes.lanes[static_cast<std::size_t>(p)];
+    numerics::tree_sum(at, count, width, write(partials) + p * width);
+    at += count;
+  }
+  return partials;
+}
+
+}  // namespace native
+}  // namespace lockstep::ops

@@ -1,0 +1,86 @@
+// Inside ops: LibTorch's kernels, a lane at a time (lockstep/ops/native.h). Arguments and results
+// as in ops.h: contiguous float32, [samples, …], parameters [P, …].
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lockstep/ops/native.h"
+#include "lockstep/ops/ops.h"
+
+namespace lockstep::ops::native {
+
+inline bool on() {
+  return numerics_in_use().native;
+}
+
+// Samples [first, first + count), the piece with this number.
+struct Piece {
+  std::int64_t index, first, count;
+  // Its rows of x, contiguous and aligned.
+  Tensor of(const Tensor& x) const;
+  // Copies `values` to its rows of x.
+  void put(const Tensor& values, Tensor& x) const;
+};
+// Calls body once a piece of `samples` samples, in this thread and the rank's others, as LibTorch's
+// kernels are to be called: without history, unobserved, on one thread.
+void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body);
+
+// A parameter [P, …] as the pieces see it: what `prepare` makes of each slice, aligned.
+class Slices {
+ public:
+  Slices(const LaneBlocks& lanes, const Tensor& parameter,
+         const std::function<Tensor(const Tensor&)>& prepare);
+  const Tensor& of(const Piece& piece) const;
+
+ private:
+  std::vector<Tensor> slices_;         // one, where all partials are the same
+  std::vector<std::int64_t> samples_;  // of each partial
+};
+
+// Rows [lanes, …], one a lane, to [P, …]: the tree over each partial's lanes.
+Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows);
+
+// --- kernels
+Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b);
+Tensor linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w);
+Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy);
+
+Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
+              Conv conv);
+Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
+                         const Tensor& b, Conv conv, std::int64_t height, std::int64_t width);
+Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy, Conv conv,
+                          std::int64_t kernel_height, std::int64_t kernel_width);
+
+struct Attended {
+  Tensor out, weights;  // [N, tokens, C], [N, heads, tokens, tokens]
+};
+Attended attention(const Tensor& qkv, std::int64_t heads, double factor);
+Tensor attention_backward(const Tensor& qkv, const Tensor& weights, const Tensor& dout,
+                          double factor);
+
+struct Normalised {
+  Tensor y, mean, rstd;
+};
+struct NormGradients {
+  Tensor dx, dgamma, dbeta;
+};
+Normalised group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups,
+                      float eps, Activation activation);
+NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
+                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
+                                  Activation activation, const Tensor& dy);
+Normalised layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps);
+NormGradients layer_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
+                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
+                                  const Tensor& dy);
+
+// Whether this function is one of the activations that LibTorch computes.
+bool has(numerics::Unary op);
+Tensor unary(numerics::Unary op, const Tensor& x);
+Tensor unary_backward(numerics::Unary op, const Tensor& x, const Tensor& dy);
+
+}  // namespace lockstep::ops::native

@@ -1,0 +1,172 @@
+// Linear layers, convolutions and attention by LibTorch's kernels (MKL and oneDNN on a CPU).
+#include <ATen/ATen.h>
+
+#include "ops/native.h"
+
+namespace lockstep::ops::native {
+namespace {
+
+Tensor as_it_is(const Tensor& slice) {
+  return slice;
+}
+
+Tensor rows(const Tensor& x) {
+  return x.reshape({-1, x.size(-1)});
+}
+
+std::vector<std::int64_t> with_last(const Tensor& x, std::int64_t last) {
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  sizes.back() = last;
+  return sizes;
+}
+
+// LibTorch's order of dimensions is NCHW; in memory NHWC stays what it is.
+Tensor nchw(const Tensor& nhwc) {
+  return nhwc.permute({0, 3, 1, 2});
+}
+Tensor nhwc(const Tensor& nchw) {
+  return nchw.permute({0, 2, 3, 1});
+}
+// [kh, kw, in, out] to [out, in, kh, kw].
+Tensor oihw(const Tensor& weight) {
+  return weight.permute({3, 2, 0, 1}).contiguous(at::MemoryFormat::ChannelsLast);
+}
+Tensor hwio(const Tensor& weight) {
+  return weight.permute({2, 3, 1, 0}).contiguous();
+}
+
+Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, Conv conv, bool transposed,
+                 std::array<std::int64_t, 2> output_padding) {
+  return at::convolution(x, w, b.defined() ? std::optional(b) : std::nullopt,
+                         {conv.stride, conv.stride}, {conv.pad, conv.pad}, {1, 1}, transposed,
+                         output_padding, 1);
+}
+
+}  // namespace
+
+Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b) {
+  const Slices weight(lanes, w, as_it_is), bias(lanes, b, as_it_is);
+  Tensor y = ops::empty(with_last(x, w.size(2)));
+  for_each_piece(x.size(0), [&](const Piece& piece) {
+    const Tensor in = rows(piece.of(x));
+    const Tensor out = bias.of(piece).defined() ? at::addmm(bias.of(piece), in, weight.of(piece))
+                                                : at::mm(in, weight.of(piece));
+    piece.put(out.view(with_last(piece.of(x), w.size(2))), y);
+  });
+  return y;
+}
+
+Tensor linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w) {
+  const Slices weight(lanes, w, as_it_is);
+  Tensor dx = ops::empty(with_last(dy, w.size(1)));
+  for_each_piece(dy.size(0), [&](const Piece& piece) {
+    const Tensor in = piece.of(dy);
+    piece.put(at::mm(rows(in), weight.of(piece).t()).view(with_last(in, w.size(1))), dx);
+  });
+  return dx;
+}
+
+Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy) {
+  std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
+  for_each_piece(x.size(0), [&](const Piece& piece) {
+    of_lanes.at(static_cast<std::size_t>(piece.index)) =
+        at::mm(rows(piece.of(x)).t(), rows(piece.of(dy)));
+  });
+  return tree_over_lanes(lanes, of_lanes);
+}
+
+Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
+              Conv conv) {
+  const Slices weight(lanes, w, oihw), bias(lanes, b, as_it_is);
+  const auto out = [&](std::int64_t size, std::int64_t kernel) {
+    return (size + 2 * conv.pad - kernel) / conv.stride + 1;
+  };
+  Tensor y = empty({x.size(0), out(x.size(1), w.size(1)), out(x.size(2), w.size(2)), w.size(4)});
+  for_each_piece(x.size(0), [&](const Piece& piece) {
+    piece.put(nhwc(convolved(nchw(piece.of(x)), weight.of(piece), bias.of(piece), conv,
+                             /*transposed=*/false, {0, 0})),
+              y);
+  });
+  return y;
+}
+
+Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
+                         const Tensor& b, Conv conv, std::int64_t height, std::int64_t width) {
+  const Slices weight(lanes, w, oihw), bias(lanes, b, as_it_is);
+  // What a convolution with this stride leaves out at the far edge.
+  const auto left_out = [&](std::int64_t size, std::int64_t kernel) {
+    return (size + 2 * conv.pad - kernel) % conv.stride;
+  };
+  Tensor dx = empty({dy.size(0), height, width, w.size(3)});
+  for_each_piece(dy.size(0), [&](const Piece& piece) {
+    piece.put(nhwc(convolved(nchw(piece.of(dy)), weight.of(piece), bias.of(piece), conv,
+                             /*transposed=*/true,
+                             {left_out(height, w.size(1)), left_out(width, w.size(2))})),
+              dx);
+  });
+  return dx;
+}
+
+Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy, Conv conv,
+                          std::int64_t kernel_height, std::int64_t kernel_width) {
+  std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
+  const std::vector<std::int64_t> sizes = {dy.size(3), x.size(3), kernel_height, kernel_width};
+  for_each_piece(x.size(0), [&](const Piece& piece) {
+    const Tensor shape_only =
+        at::empty(sizes, x.options(), at::MemoryFormat::ChannelsLast);  // values are not read
+    const auto [dx, dw, db] = at::convolution_backward(
+        nchw(piece.of(dy)), nchw(piece.of(x)), shape_only, at::OptionalIntArrayRef{},
+        {conv.stride, conv.stride}, {conv.pad, conv.pad}, {1, 1}, /*transposed=*/false, {0, 0}, 1,
+        {false, true, false});
+    of_lanes.at(static_cast<std::size_t>(piece.index)) = hwio(dw);
+  });
+  return tree_over_lanes(lanes, of_lanes);
+}
+
+namespace {
+
+struct Heads {
+  Tensor q, k, v;  // [n, heads, tokens, d]
+};
+
+Heads heads_of(const Tensor& qkv, std::int64_t heads) {
+  const std::int64_t n = qkv.size(0), tokens = qkv.size(1), d = qkv.size(2) / 3 / heads;
+  const Tensor split = qkv.view({n, tokens, 3, heads, d}).permute({2, 0, 3, 1, 4}).contiguous();
+  return {split[0], split[1], split[2]};
+}
+
+}  // namespace
+
+Attended attention(const Tensor& qkv, std::int64_t heads, double factor) {
+  const std::int64_t n = qkv.size(0), tokens = qkv.size(1), c = qkv.size(2) / 3;
+  Attended all{empty({n, tokens, c}), empty({n, heads, tokens, tokens})};
+  for_each_piece(n, [&](const Piece& piece) {
+    const auto [q, k, v] = heads_of(piece.of(qkv), heads);
+    const Tensor weights = at::softmax(at::matmul(q, k.transpose(-2, -1)).mul(factor), -1);
+    piece.put(weights, all.weights);
+    piece.put(at::matmul(weights, v).transpose(1, 2).reshape({piece.count, tokens, c}), all.out);
+  });
+  return all;
+}
+
+Tensor attention_backward(const Tensor& qkv, const Tensor& weights_in, const Tensor& dout,
+                          double factor) {
+  const std::int64_t tokens = qkv.size(1), c = qkv.size(2) / 3, heads = weights_in.size(1);
+  Tensor dqkv = empty(qkv.sizes());
+  for_each_piece(qkv.size(0), [&](const Piece& piece) {
+    const auto [q, k, v] = heads_of(piece.of(qkv), heads);
+    const Tensor weights = piece.of(weights_in);
+    const Tensor d =
+        piece.of(dout).view({piece.count, tokens, heads, c / heads}).transpose(1, 2).contiguous();
+    const Tensor dweights = at::matmul(d, v.transpose(-2, -1));
+    const Tensor dscores =
+        at::_softmax_backward_data(dweights, weights, -1, at::kFloat).mul(factor);
+    const Tensor together =
+        at::stack({at::matmul(dscores, k), at::matmul(dscores.transpose(-2, -1), q),
+                   at::matmul(weights.transpose(-2, -1), d)});
+    piece.put(together.permute({1, 3, 0, 2, 4}).reshape({piece.count, tokens, 3 * c}), dqkv);
+  });
+  return dqkv;
+}
+
+}  // namespace lockstep::ops::native

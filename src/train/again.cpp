@@ -1,0 +1,42 @@
+#include "train/again.h"
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::train {
+
+Again::Again(std::filesystem::path folder, const std::optional<std::string>& data,
+             comm::Group& group)
+    : folder_{std::move(folder)}, group_(group) {
+  FileSystem& fs = real_file_system();
+  recipe_ = read_recipe(fs, folder_);
+  if (data) recipe_.data.path = *data;
+  dataset_ = data::open(recipe_.data);
+  ledger_ = ledger::read(fs, folder_.ledger(), ledger::TornTail::kDrop);
+  const ledger::Header expected = header_of(recipe_, *dataset_);
+  if (ledger_.header.recipe != expected.recipe)
+    throw Error(Code::kCorrupt, folder_.ledger().string() + " is not of the recipe beside it");
+  if (ledger_.header.data != expected.data) {
+    throw Error(Code::kData,
+                "the data set is not the run's: its hash is " + expected.data.hex().substr(0, 12) +
+                    ", the ledger says " + ledger_.header.data.hex().substr(0, 12),
+                "give the run's data with --data");
+  }
+}
+
+Step Again::restore(Step target) {
+  batches_.reset();
+  training_.emplace(make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
+  restore_newest(real_file_system(), folder_, ledger_, target, *training_);
+  batches_.emplace(*dataset_, recipe_, training_->plan, group_.rank());
+  return training_->state.step;
+}
+
+StepRecord Again::step() {
+  return train::step(*training_, group_, std::ref(*batches_));
+}
+
+const ledger::Entry& Again::said(Step step) const {
+  return ledger_.entries[static_cast<std::size_t>(step.value) - 1];
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,46 @@
+#include "lockstep/train/bisect.h"
+
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::train {
+namespace {
+
+void require_same_start(const Trace& a, const Trace& b) {
+  const auto refuse = [](const std::string& what, const std::string& hint) {
+    throw Error(Code::kCannotCompare, "the two traces are of " + what, hint);
+  };
+  if (a.run.recipe != b.run.recipe)
+    refuse("different recipes", "`lockstep diff` shows which keys differ");
+  if (a.run.data != b.run.data) refuse("different data", {});
+  if (a.step != b.step)
+    refuse(
+        "different steps, " + std::to_string(a.step.value) + " and " + std::to_string(b.step.value),
+        "give both the same --step");
+  if (a.before != b.before)
+    refuse("step " + std::to_string(a.step.value) + " from different states",
+           "an earlier step differs: `lockstep diff` names it");
+}
+
+}  // namespace
+
+std::optional<Odd> first_odd(const Trace& a, const Trace& b) {
+  require_same_start(a, b);
+  const std::size_t count = std::max(a.ops.size(), b.ops.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto name = [&](const Trace& trace) {
+      return i < trace.ops.size() ? trace.ops[i].name() : std::string("the end");
+    };
+    Odd odd{Odd::Kind::kOrder, i, name(a), name(b)};
+    if (odd.a != odd.b) return odd;
+    const TracedOp &mine = a.ops[i], &theirs = b.ops[i];
+    odd.kind = Odd::Kind::kInput;
+    if (mine.inputs != theirs.inputs) return odd;
+    odd.kind = Odd::Kind::kOutput;
+    if (mine.outputs != theirs.outputs) return odd;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep::train

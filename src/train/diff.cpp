@@ -1,0 +1,201 @@
+#include "lockstep/train/diff.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/core/error.h"
+#include "lockstep/data/png.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
+#include "train/environment.h"
+#include "train/run_folder.h"
+
+namespace lockstep::train {
+namespace {
+
+namespace stdfs = std::filesystem;
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+std::string value_of(const Facts& facts, const std::string& name) {
+  const auto found = std::ranges::find(facts, name, &Facts::value_type::first);
+  return found == facts.end() ? std::string() : found->second;
+}
+
+std::vector<FactDifference> differences(const Facts& a, const Facts& b) {
+  std::vector<FactDifference> result;
+  for (const auto& [name, value] : a)
+    if (const std::string theirs = value_of(b, name); theirs != value)
+      result.push_back({name, value, theirs, true});
+  for (const auto& [name, value] : b)
+    if (std::ranges::find(a, name, &Facts::value_type::first) == a.end())
+      result.push_back({name, "", value, true});
+  return result;
+}
+
+std::vector<FactDifference> of_recipes(const recipe::Recipe& a, const recipe::Recipe& b) {
+  auto result =
+      differences(recipe::keys_of(recipe::canonical(a)), recipe::keys_of(recipe::canonical(b)));
+  const auto bits = differences(recipe::keys_of(recipe::canonical_bits(a)),
+                                recipe::keys_of(recipe::canonical_bits(b)));
+  for (FactDifference& one : result)
+    one.bits = std::ranges::find(bits, one.name, &FactDifference::name) != bits.end();
+  return result;
+}
+
+class Diff {
+ public:
+  Diff(const stdfs::path& a, const stdfs::path& b) : a_(a), b_(b) {}
+
+  DiffResult run() {
+    if (both([](const stdfs::path& p) { return stdfs::is_directory(p); }))
+      runs();
+    else if (both_end(".h5"))
+      checkpoints();
+    else if (both_end(".png"))
+      pictures();
+    else if (both_end(".toml"))
+      recipes();
+    else if (both_end(".jsonl"))
+      ledgers(a_, b_, "ledgers");
+    else if (both_end(".json"))
+      fingerprints();
+    else
+      throw Error(Code::kCannotCompare,
+                  a_.string() + " and " + b_.string() + " are not two of a kind",
+                  "give two run folders, ledgers (.jsonl), checkpoints (.h5), pictures (.png), "
+                  "recipes (.toml) or fingerprints (.json)");
+    return std::move(result_);
+  }
+
+ private:
+  template <class Test>
+  bool both(Test&& test) const {
+    return test(a_) && test(b_);
+  }
+  bool both_end(const char* extension) const {
+    return both([&](const stdfs::path& p) { return p.extension() == extension; });
+  }
+
+  void runs() {
+    result_.kind = "runs";
+    const RunFolder a{a_}, b{b_};
+    result_.recipe = of_recipes(read_recipe(fs_, a), read_recipe(fs_, b));
+    result_.environment = differences(newest_environment(fs_, a), newest_environment(fs_, b));
+    ledgers(a.ledger(), b.ledger(), "runs");
+    common_checkpoints(a, b);
+  }
+
+  void ledgers(const stdfs::path& a, const stdfs::path& b, const char* kind) {
+    result_.kind = kind;
+    const auto mine = ledger::read(fs_, a, ledger::TornTail::kDrop),
+               theirs = ledger::read(fs_, b, ledger::TornTail::kDrop);
+    result_.steps = static_cast<std::int64_t>(std::min(mine.entries.size(), theirs.entries.size()));
+    result_.ledger = ledger::first_difference(mine, theirs);
+  }
+
+  // The ledger has one hash a step: which tensors, only checkpoints can tell.
+  void common_checkpoints(const RunFolder& a, const RunFolder& b) {
+    const std::vector<Step> mine = checkpoint::list(fs_, a.checkpoints()),
+                            theirs = checkpoint::list(fs_, b.checkpoints());
+    std::set<std::string> known;
+    for (const Step step : mine) {
+      if (!std::ranges::binary_search(theirs, step)) continue;
+      if (result_.ledger && step < result_.ledger->step) continue;
+      const std::string name = checkpoint::file_name(step);
+      const auto ours = checkpoint::load(fs_, a.checkpoints() / name),
+                 other = checkpoint::load(fs_, b.checkpoints() / name);
+      result_.checkpoints.push_back(step);
+      result_.tensors_compared = static_cast<std::int64_t>(ours.state().tensors.size());
+      for (auto& difference : state::compare(ours.state(), other.state()))
+        if (known.insert(difference.tensor).second)
+          result_.tensors.push_back({step, std::move(difference)});
+      if (known.size() >= ours.state().tensors.size()) return;  // none is left to differ
+    }
+  }
+
+  void checkpoints() {
+    result_.kind = "checkpoints";
+    const auto mine = checkpoint::load(fs_, a_), theirs = checkpoint::load(fs_, b_);
+    const auto facts = [](const checkpoint::Loaded& loaded) -> Facts {
+      return {{"step", std::to_string(loaded.state().step.value)},
+              {"samples", std::to_string(loaded.state().samples)},
+              {"data", loaded.meta().data.hex()},
+              {"semantics", std::to_string(loaded.meta().semantics)},
+              {"chain", loaded.meta().chain.hex()},
+              {"state", loaded.meta().state.hex()}};
+    };
+    result_.headings = differences(facts(mine), facts(theirs));
+    result_.recipe = differences(recipe::keys_of(mine.meta().recipe_text),
+                                 recipe::keys_of(theirs.meta().recipe_text));
+    result_.checkpoints.push_back(mine.state().step);
+    result_.tensors_compared = static_cast<std::int64_t>(mine.state().tensors.size());
+    for (auto& difference : state::compare(mine.state(), theirs.state()))
+      result_.tensors.push_back({mine.state().step, std::move(difference)});
+  }
+
+  void pictures() {
+    result_.kind = "pictures";
+    const Bytes a = read_file(fs_, a_), b = read_file(fs_, b_);
+    const auto mine = data::read_png(a, a_.string()), theirs = data::read_png(b, b_.string());
+    const auto facts = [](const data::Picture& picture, const Bytes& png) {
+      Facts list = {{"width", std::to_string(picture.width)},
+                    {"height", std::to_string(picture.height)},
+                    {"channels", std::to_string(picture.channels)}};
+      if (!data::check_png(png))
+        for (const auto& pair : data::read_provenance(png)) list.push_back(pair);
+      return list;
+    };
+    result_.headings = differences(facts(mine, a), facts(theirs, b));
+    if (mine.pixels.size() != theirs.pixels.size()) return;
+    PictureDifference& pixels = result_.picture.emplace();
+    pixels.pixels = static_cast<std::int64_t>(mine.pixels.size());
+    for (std::size_t i = 0; i < mine.pixels.size(); ++i) {
+      const int distance = std::abs(int{mine.pixels[i]} - int{theirs.pixels[i]});
+      pixels.different += distance > 0 ? 1 : 0;
+      pixels.largest = std::max(pixels.largest, distance);
+    }
+  }
+
+  void recipes() {
+    result_.kind = "recipes";
+    result_.recipe = of_recipes(read_any_recipe(fs_, a_), read_any_recipe(fs_, b_));
+  }
+
+  void fingerprints() {
+    result_.kind = "fingerprints";
+    result_.environment = differences(read_environment(fs_, a_), read_environment(fs_, b_));
+  }
+
+  static recipe::Recipe read_any_recipe(FileSystem& fs, const stdfs::path& path) {
+    const std::string text = read_text(fs, path);
+    return text.starts_with("# recipe ") ? recipe::parse_run_text(text, path.string())
+                                         : recipe::load(path);
+  }
+
+  FileSystem& fs_ = real_file_system();
+  const stdfs::path a_, b_;
+  DiffResult result_;
+};
+
+}  // namespace
+
+bool DiffResult::same() const {
+  const auto bits = [](const FactDifference& one) { return one.bits; };
+  return std::ranges::none_of(recipe, bits) && !ledger && tensors.empty() && headings.empty() &&
+         (!picture || picture->different == 0) && (kind != "fingerprints" || environment.empty());
+}
+
+DiffResult diff(const stdfs::path& a, const stdfs::path& b) {
+  try {
+    for (const stdfs::path& path : {a, b})
+      if (!stdfs::exists(path)) throw Error(Code::kCannotCompare, "there is no " + path.string());
+    return Diff(a, b).run();
+  } catch (const Error& error) {
+    throw Error(Code::kCannotCompare, error.message(), error.hint());
+  }
+}
+
+}  // namespace lockstep::train

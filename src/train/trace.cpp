@@ -1,0 +1,105 @@
+#include "lockstep/train/trace.h"
+
+#include <span>
+
+#include "lockstep/comm/local.h"
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/trace.h"
+#include "train/again.h"
+
+namespace lockstep::train {
+namespace {
+
+std::string digest_of(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  std::string shape = "float32";
+  for (const std::int64_t size : tensor.sizes()) shape += " " + std::to_string(size);
+  const Tensor dense = ops::bare(tensor).contiguous();
+  hash::Sha256 hash;
+  hash.update(as_bytes(shape + "\n"));
+  hash.update(std::as_bytes(std::span(ops::read(dense), static_cast<std::size_t>(dense.numel()))));
+  return hash.finish().hex();
+}
+
+std::vector<std::string> digests_of(const ops::Tensors& tensors) {
+  std::vector<std::string> digests;
+  for (const Tensor& tensor : tensors) digests.push_back(digest_of(tensor));
+  return digests;
+}
+
+class Listener {
+ public:
+  Listener(const std::optional<std::size_t>& values_of, TraceResult& result)
+      : values_of_(values_of), result_(result) {}
+
+  void operator()(const std::string& op, const ops::Tensors& inputs, const ops::Tensors& outputs) {
+    const ops::Where& where = ops::where();
+    const bool backward = where.pass == ops::Pass::kBackward;
+    if (values_of_ == result_.trace.ops.size()) keep(outputs);
+    result_.trace.ops.push_back({.pass = backward ? "backward" : "forward",
+                                 .module = where.module,
+                                 .of = backward ? where.op : "",
+                                 .op = op,
+                                 .inputs = digests_of(inputs),
+                                 .outputs = digests_of(outputs)});
+  }
+
+ private:
+  void keep(const ops::Tensors& outputs) {
+    for (const Tensor& output : outputs) {
+      if (!output.defined()) continue;
+      const Tensor dense = ops::bare(output).contiguous();
+      result_.values.insert(result_.values.end(), ops::read(dense),
+                            ops::read(dense) + dense.numel());
+    }
+  }
+
+  const std::optional<std::size_t> values_of_;
+  TraceResult& result_;
+};
+
+TraceResult traced(const TraceOptions& options, comm::Group& group) {
+  numerics::set_threads(options.threads);
+  Again again(options.folder, options.data, group);
+  if (options.step.value < 1 || options.step > again.last())
+    throw Error(Code::kUsage, "cannot trace step " + std::to_string(options.step.value) +
+                                  ": the ledger has steps 1 to " +
+                                  std::to_string(again.last().value));
+  again.without_witnesses();  // they compute lanes twice, which is nobody's difference
+  again.restore(Step(options.step.value - 1));
+  while (again.training().state.step.value < options.step.value - 1) again.step();
+
+  TraceResult result;
+  Trace& trace = result.trace;
+  trace.run = again.ledger().header;
+  trace.numerics = again.recipe().run.numerics;
+  trace.step = options.step;
+  trace.environment = fingerprint::take();
+  {
+    const ops::TraceScope scope(Listener(options.values_of, result));
+    const StepRecord record = again.step();
+    trace.before = record.entry.before.hex();
+    trace.state = record.entry.state.hex();
+  }
+  const Training& training = again.training();
+  for (std::size_t i = 0; i < training.state.tensors.size(); ++i)
+    trace.tensors.emplace_back(training.state.tensors[i].name, training.agreed->tensors[i].hex());
+  return result;
+}
+
+}  // namespace
+
+std::string TracedOp::name() const {
+  const std::string place = module.empty() ? "the step" : module;
+  if (pass == "forward") return place + ": " + op;
+  return place + ", backward of " + of + (of == op ? "" : ": " + op);
+}
+
+TraceResult trace(const TraceOptions& options) {
+  TraceResult result;
+  comm::run_local(1, [&](comm::Group& group) { result = traced(options, group); });
+  return result;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,110 @@
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/train/trace.h"
+
+namespace lockstep::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Json object = Json::object();
+  for (const auto& [name, value] : pairs) object[name] = value;
+  return object;
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of(const Json& object) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& [name, value] : object.items()) pairs.emplace_back(name, value);
+  return pairs;
+}
+
+Json header_of(const Trace& trace) {
+  return {{"lockstep", "trace"},
+          {"version", kVersion},
+          {"recipe", trace.run.recipe.hex()},
+          {"data", trace.run.data.hex()},
+          {"semantics", trace.run.semantics},
+          {"numerics", trace.numerics},
+          {"step", trace.step.value},
+          {"before", trace.before},
+          {"environment", object_of(trace.environment)}};
+}
+
+Json line_of(const TracedOp& op) {
+  Json line = {{"pass", op.pass}, {"module", op.module}, {"op", op.op}};
+  if (!op.of.empty()) line["of"] = op.of;
+  line["in"] = op.inputs;
+  line["out"] = op.outputs;
+  return line;
+}
+
+void read_header(const Json& line, Trace& trace) {
+  if (line.at("lockstep") != "trace" || line.at("version") != kVersion)
+    throw Error(Code::kCannotCompare, "it is not a trace of version " + std::to_string(kVersion));
+  trace.run.recipe = hash::Digest::from_hex(line.at("recipe").get<std::string>());
+  trace.run.data = hash::Digest::from_hex(line.at("data").get<std::string>());
+  trace.run.semantics = line.at("semantics");
+  trace.numerics = line.at("numerics");
+  trace.step = Step(line.at("step"));
+  trace.before = line.at("before");
+  trace.environment = pairs_of(line.at("environment"));
+}
+
+TracedOp op_of(const Json& line) {
+  return {.pass = line.at("pass"),
+          .module = line.at("module"),
+          .of = line.value("of", std::string()),
+          .op = line.at("op"),
+          .inputs = line.at("in").get<std::vector<std::string>>(),
+          .outputs = line.at("out").get<std::vector<std::string>>()};
+}
+
+}  // namespace
+
+void write_trace(const std::filesystem::path& path, const Trace& trace) {
+  std::string text = header_of(trace).dump() + "\n";
+  for (const TracedOp& op : trace.ops) text += line_of(op).dump() + "\n";
+  text += Json{{"state", trace.state}, {"tensors", object_of(trace.tensors)}}.dump() + "\n";
+  publish(real_file_system(), path, as_bytes(text));
+}
+
+Trace read_trace(const std::filesystem::path& path) {
+  std::istringstream lines(read_text(real_file_system(), path));
+  Trace trace;
+  std::string text;
+  int number = 0;
+  try {
+    for (bool ended = false; std::getline(lines, text);) {
+      ++number;
+      if (ended) throw Error(Code::kCannotCompare, "there is more behind its end");
+      const Json line = Json::parse(text);
+      if (number == 1) {
+        read_header(line, trace);
+      } else if (line.contains("state")) {
+        trace.state = line.at("state");
+        trace.tensors = pairs_of(line.at("tensors"));
+        ended = true;
+      } else {
+        trace.ops.push_back(op_of(line));
+      }
+    }
+    if (trace.state.empty()) throw Error(Code::kCannotCompare, "its end is missing");
+  } catch (const Json::exception&) {
+    throw Error(Code::kCannotCompare,
+                path.string() + ":" + std::to_string(number) + ": not a line of a trace",
+                "give a file that `lockstep trace` made");
+  } catch (const Error& error) {
+    throw Error(Code::kCannotCompare,
+                path.string() + ":" + std::to_string(number) + ": " + error.message(),
+                "give a file that `lockstep trace` made");
+  }
+  return trace;
+}
+
+}  // namespace lockstep::train

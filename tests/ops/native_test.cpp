@@ -1,0 +1,192 @@
+// Native numerics: LibTorch's kernels give our ops' values and gradients (nearly: their order of
+// sums is another), and bits that do not depend on how lanes fall to ranks, on threads or on where
+// in memory a lane lies.
+#include "lockstep/ops/native.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/guard.h"
+#include "lockstep/ops/ops.h"
+#include "ops/finite_differences.h"
+
+namespace lockstep::ops {
+namespace {
+
+using namespace lockstep::ops::testing;
+
+constexpr std::int64_t kEach = 3;  // samples of a lane
+
+// An op under test: of data [samples, …] and parameters [P, …].
+struct Case {
+  const char* name;
+  std::vector<std::int64_t> sample;                   // shape of one sample
+  std::vector<std::vector<std::int64_t>> parameters;  // shapes
+  std::function<Tensor(const LaneBlocks&, const Tensors&)> op;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"linear",
+       {2, 5},
+       {{5, 3}, {3}},
+       [](const LaneBlocks& l, const Tensors& in) { return linear(l, in[0], in[1], in[2]); }},
+      {"linear_without_bias",
+       {5},
+       {{5, 3}},
+       [](const LaneBlocks& l, const Tensors& in) { return linear(l, in[0], in[1], Tensor()); }},
+      {"conv2d",
+       {5, 4, 2},
+       {{3, 3, 2, 3}, {3}},
+       [](const LaneBlocks& l, const Tensors& in) {
+         return conv2d(l, in[0], in[1], in[2], {.stride = 2, .pad = 1});
+       }},
+      {"conv2d_transpose",
+       {3, 2, 2},
+       {{3, 3, 3, 2}, {3}},
+       [](const LaneBlocks& l, const Tensors& in) {
+         return conv2d_transpose(l, in[0], in[1], in[2], {.stride = 2, .pad = 1}, 5, 4);
+       }},
+      {"group_norm",
+       {2, 3, 6},
+       {{6}, {6}},
+       [](const LaneBlocks& l, const Tensors& in) {
+         return group_norm(l, in[0], in[1], in[2], 2, 1e-2F, Activation::kNone);
+       }},
+      {"group_norm_silu",
+       {2, 3, 6},
+       {{6}, {6}},
+       [](const LaneBlocks& l, const Tensors& in) {
+         return group_norm(l, in[0], in[1], in[2], 3, 1e-2F, Activation::kSilu);
+       }},
+      {"layer_norm",
+       {2, 5},
+       {{5}, {5}},
+       [](const LaneBlocks& l, const Tensors& in) {
+         return layer_norm(l, in[0], in[1], in[2], 1e-2F);
+       }},
+      {"attention",
+       {4, 12},
+       {},
+       [](const LaneBlocks&, const Tensors& in) { return attention(in[0], 2); }},
+      {"silu", {7}, {}, [](const LaneBlocks&, const Tensors& in) { return ops::silu(in[0]); }},
+      {"tanh", {7}, {}, [](const LaneBlocks&, const Tensors& in) { return ops::tanh(in[0]); }},
+      {"softplus",
+       {7},
+       {},
+       [](const LaneBlocks&, const Tensors& in) { return ops::softplus(in[0]); }},
+      {"sigmoid",
+       {7},
+       {},
+       [](const LaneBlocks&, const Tensors& in) {
+         return unary(numerics::Unary::kSigmoid, in[0]);
+       }},
+  };
+  return all;
+}
+
+// Output and gradients of data and parameters, for lanes [first, first + blocks' lanes) of six.
+// Partials become whole where the blocks are one subtree.
+Tensors computed(const Case& one, const LaneBlocks& blocks, std::int64_t first_lane) {
+  std::vector<std::int64_t> all_sizes = one.sample;
+  all_sizes.insert(all_sizes.begin(), 6 * kEach);
+  const Tensor all = values(all_sizes, 1);
+  Tensor data = copy_of(all.narrow(0, first_lane * kEach, blocks.samples()).contiguous());
+  data.set_requires_grad(true);
+  Tensors inputs = {data};
+  for (std::size_t i = 0; i < one.parameters.size(); ++i)
+    inputs.push_back(
+        over_border(entered(values(one.parameters[i], static_cast<std::uint32_t>(2 + i)), blocks)));
+  const Tensor out = one.op(blocks, inputs);
+  Tensor weights = values({6 * kEach, out.numel() / out.size(0)}, 9);
+  const Tensor seed = copy_of(weights.narrow(0, first_lane * kEach, blocks.samples()).contiguous())
+                          .view(out.sizes());
+  Tensors result = {bare(out)};
+  for (const Tensor& gradient : gradients({out}, {seed}, inputs, false)) result.push_back(gradient);
+  return result;
+}
+
+Tensors natively(const Case& one, const LaneBlocks& blocks, std::int64_t first_lane) {
+  const NumericsScope scope({.native = true, .samples = kEach});
+  return computed(one, blocks, first_lane);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.contiguous(), y = b.contiguous();
+  return x.sizes() == y.sizes() &&
+         std::memcmp(x.const_data_ptr(), y.const_data_ptr(),
+                     static_cast<std::size_t>(x.numel()) * sizeof(float)) == 0;
+}
+
+class Native : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Ops, Native, ::testing::ValuesIn(cases()),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+// Why a tolerance: both round each of a few dozen operations on values near 1, in another order.
+TEST_P(Native, ValuesAndGradientsAreNearOurs) {
+  const Tensors ours = computed(GetParam(), {kEach, {6}}, 0),
+                theirs = natively(GetParam(), {kEach, {6}}, 0);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    ASSERT_EQ(ours[i].sizes(), theirs[i].sizes()) << i;
+    const Tensor a = ours[i].contiguous(), b = theirs[i].contiguous();
+    for (std::int64_t e = 0; e < a.numel(); ++e)
+      ASSERT_NEAR(read(a)[e], read(b)[e], 1e-3) << "tensor " << i << ", element " << e;
+  }
+}
+
+// A rank with lanes 4 and 5 (a subtree of six) computes what a rank with all computes for them.
+TEST_P(Native, BitsDoNotDependOnWhichLanesARankHas) {
+  const Tensors whole = natively(GetParam(), {kEach, {4, 2}}, 0),
+                part = natively(GetParam(), {kEach, {2}}, 4);
+  for (std::size_t i = 0; i < 2; ++i)  // output and gradient of the data
+    EXPECT_TRUE(same_bits(whole[i].narrow(0, 4 * kEach, 2 * kEach), part[i])) << i;
+  for (std::size_t i = 2; i < whole.size(); ++i)  // gradients of parameters [P, …]
+    EXPECT_TRUE(same_bits(whole[i].select(0, 1), part[i].select(0, 0))) << i;
+}
+
+TEST_P(Native, BitsDoNotDependOnThreads) {
+  const Tensors alone = natively(GetParam(), {kEach, {6}}, 0);
+  for (const int threads : {2, 5}) {
+    numerics::set_threads(threads);
+    const Tensors together = natively(GetParam(), {kEach, {6}}, 0);
+    numerics::set_threads(1);
+    for (std::size_t i = 0; i < alone.size(); ++i)
+      EXPECT_TRUE(same_bits(alone[i], together[i])) << threads << " threads, tensor " << i;
+  }
+}
+
+// What LibTorch computes inside of a kernel is allowed, what it computes outside is not.
+TEST_P(Native, TheGuardSeesOnlyWhatIsOutside) {
+  EXPECT_NO_THROW(guarded("native", [&] { natively(GetParam(), {kEach, {6}}, 0); }));
+  EXPECT_THROW(guarded("native",
+                       [&] {
+                         const Tensors all = natively(GetParam(), {kEach, {6}}, 0);
+                         all[0].add(all[0]);
+                       }),
+               Error);
+}
+
+TEST(NativeScope, EndsWithItsBlock) {
+  EXPECT_FALSE(numerics_in_use().native);
+  {
+    const NumericsScope outer({.native = true, .samples = 4});
+    {
+      const NumericsScope inner({});
+      EXPECT_FALSE(numerics_in_use().native);
+    }
+    EXPECT_TRUE(numerics_in_use().native);
+    EXPECT_EQ(numerics_in_use().samples, 4);
+  }
+  EXPECT_FALSE(numerics_in_use().native);
+}
+
+TEST(NativeScope, SamplesThatAreNoWholeLanesAreABug) {
+  const NumericsScope scope({.native = true, .samples = 4});
+  EXPECT_THROW(ops::silu(values({6, 2}, 1)), Error);
+}
+
+}  // namespace
+}  // namespace lockstep::ops

@@ -1,0 +1,139 @@
+// Traces: the file says what was traced, and the first odd op is the one that computed other bits.
+#include "lockstep/train/bisect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/core/error.h"
+#include "train/some_run.h"
+
+namespace lockstep::train {
+namespace {
+
+using lockstep::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+
+Trace traced(const std::filesystem::path& run, std::int64_t step) {
+  return trace({.folder = run, .step = Step(step)}).trace;
+}
+
+TEST(Trace, IsTheSameTwiceAndReadsBack) {
+  const testing::SomeRun run;
+  const TemporaryFolder folder;
+  const Trace first = traced(run.path(), 5);
+  write_trace(folder.path() / "a", first);
+  write_trace(folder.path() / "b", traced(run.path(), 5));
+  EXPECT_EQ(testing::read_bytes(folder.path() / "a"), testing::read_bytes(folder.path() / "b"));
+  const Trace read = read_trace(folder.path() / "a");
+  EXPECT_FALSE(first_odd(first, read).has_value());
+  write_trace(folder.path() / "c", read);
+  EXPECT_EQ(testing::read_bytes(folder.path() / "a"), testing::read_bytes(folder.path() / "c"));
+}
+
+TEST(Trace, EndsInTheLedgersState) {
+  const testing::SomeRun run;
+  const auto ledger = ledger::read(real_file_system(), run.path() / "ledger.jsonl");
+  for (const std::int64_t step : {1, 4}) {  // from nothing, and from a checkpoint
+    const Trace found = traced(run.path(), step);
+    const ledger::Entry& entry = ledger.entries[static_cast<std::size_t>(step) - 1];
+    EXPECT_EQ(found.before, entry.before.hex());
+    EXPECT_EQ(found.state, entry.state.hex());
+  }
+}
+
+TEST(Trace, HasBothPassesOfEveryPhaseAndWhatIsBetweenOps) {
+  const testing::SomeRun run;
+  std::set<std::string> names;
+  for (const TracedOp& op : traced(run.path(), 1).ops) names.insert(op.name());
+  for (const char* name :
+       {"the step: samples", "objective/discriminator: latents", "generator/hidden1: linear",
+        "discriminator/hidden1, backward of linear: linear_weight_grad",
+        "generator/hidden1, backward of linear", "objective/generator: sum over lanes",
+        "objective/generator: clip", "objective/generator: adamw"})
+    EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST(Trace, KeepsTheValuesOfOneOp) {
+  const testing::SomeRun run;
+  const TraceResult all = trace({.folder = run.path(), .step = Step(1), .values_of = 1});
+  EXPECT_FALSE(all.values.empty());
+  EXPECT_TRUE(trace({.folder = run.path(), .step = Step(1)}).values.empty());
+}
+
+TEST(Trace, RefusesWhatIsNone) {
+  const testing::SomeRun run;
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a";
+  write_trace(file, traced(run.path(), 1));
+  const std::string text = testing::read_bytes(file);
+  const std::string bad[] = {"",
+                             "{}\n",
+                             "no JSON\n",
+                             text.substr(0, text.size() / 2),
+                             text.substr(0, text.rfind('\n', text.size() - 2) + 1),
+                             text + text};
+  for (const std::string& each : bad) {
+    testing::write_bytes(file, each);
+    try {
+      read_trace(file);
+      ADD_FAILURE() << each.substr(0, 60);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kCannotCompare);
+      EXPECT_THAT(error.what(), HasSubstr(file.string()));
+    }
+  }
+  EXPECT_THROW(traced(run.path(), 7), Error);
+  EXPECT_THROW(traced(run.path(), 0), Error);
+}
+
+class Odds : public ::testing::Test {
+ protected:
+  static const Trace& honest() {
+    static const testing::SomeRun run;
+    static const Trace found = traced(run.path(), 2);
+    return found;
+  }
+};
+
+TEST_F(Odds, AnOutputThatDiffersNamesItsOp) {
+  Trace other = honest();
+  other.ops[7].outputs[0][0] ^= 1;
+  other.ops[9].inputs[0][0] ^= 1;  // what follows from it
+  const auto odd = first_odd(honest(), other);
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(odd->kind, Odd::Kind::kOutput);
+  EXPECT_EQ(odd->number, 7U);
+  EXPECT_EQ(odd->a, honest().ops[7].name());
+}
+
+TEST_F(Odds, AnInputThatNoOpMade) {
+  Trace other = honest();
+  other.ops[7].inputs[0][0] ^= 1;
+  other.ops[7].outputs[0][0] ^= 1;
+  EXPECT_EQ(first_odd(honest(), other)->kind, Odd::Kind::kInput);
+}
+
+TEST_F(Odds, OtherOpsAndEnds) {
+  Trace other = honest();
+  other.ops.erase(other.ops.begin() + 3);
+  EXPECT_EQ(first_odd(honest(), other)->kind, Odd::Kind::kOrder);
+  other = honest();
+  other.ops.pop_back();
+  const auto odd = first_odd(honest(), other);
+  EXPECT_EQ(odd->number, other.ops.size());
+  EXPECT_EQ(odd->b, "the end");
+}
+
+TEST_F(Odds, OfOtherStepsOrStatesAreRefused) {
+  for (const auto& change : std::vector<std::function<void(Trace&)>>{
+           [](Trace& t) { t.step = Step(3); }, [](Trace& t) { t.before[0] ^= 1; },
+           [](Trace& t) { t.run.recipe.bytes[0] = std::byte{1}; },
+           [](Trace& t) { t.run.data.bytes[0] = std::byte{1}; }}) {
+    Trace other = honest();
+    change(other);
+    EXPECT_THROW(first_odd(honest(), other), Error);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,77 @@
+#include "child.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "lockstep/core/error.h"
+
+extern char** environ;
+
+namespace lockstep::cli {
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
+  std::vector<std::string> all = settings;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable, name = text.substr(0, text.find('=') + 1);
+    if (std::ranges::none_of(settings, [&](const auto& set) { return set.starts_with(name); }))
+      all.push_back(text);
+  }
+  return all;
+}
+
+}  // namespace
+
+int run_child(std::vector<std::string> arguments, const std::vector<std::string>& settings,
+              const std::string& output) {
+  std::vector<std::string> variables = environment_with(settings);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (!output.empty())
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, arguments.front().c_str(), &actions, nullptr,
+                                 pointers(arguments).data(), pointers(variables).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    throw Error(Code::kEnvironment, "cannot start " + arguments.front() + ": " +
+                                        std::generic_category().message(error));
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string own_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+TemporaryFolder::TemporaryFolder() {
+  path_ = (std::filesystem::temp_directory_path() / "lockstep-XXXXXX").string();
+  if (::mkdtemp(path_.data()) == nullptr)
+    throw Error(Code::kEnvironment, "cannot make a folder like " + path_ + ": " +
+                                        std::generic_category().message(errno));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,55 @@
+#include <filesystem>
+#include <iostream>
+
+#include "command.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/core/log.h"
+#include "lockstep/train/trace.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  std::string folder, out, data;
+  std::int64_t step = 1, values_of = -1;
+  int threads = 0;
+  bool quiet = false;
+};
+
+Code run(const Options& options) {
+  log::set_quiet(options.quiet);
+  train::TraceOptions trace{.folder = options.folder,
+                            .step = Step(options.step),
+                            .data = {},
+                            .threads = threads_to_use(options.threads),
+                            .values_of = {}};
+  if (!options.data.empty()) trace.data = options.data;
+  if (options.values_of >= 0) trace.values_of = static_cast<std::size_t>(options.values_of);
+  const train::TraceResult result = train::trace(trace);
+  train::write_trace(options.out, result.trace);
+  if (trace.values_of)
+    publish(real_file_system(), options.out + ".values", std::as_bytes(std::span(result.values)));
+  std::cout << options.out << ": step " << options.step << ", " << result.trace.ops.size()
+            << " operations, state " << result.trace.state << "\n";
+  return Code::kOk;
+}
+
+}  // namespace
+
+Run add_trace(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("run", options->folder, "run folder; nothing is written to it")->required();
+  app.add_option("out", options->out, "file to write, JSON lines")->required();
+  app.add_option("--step", options->step, "step to trace");
+  app.add_option("--values-of", options->values_of,
+                 "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none");
+  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
+  add_threads(app, options->threads);
+  app.add_flag("--quiet", options->quiet, "warnings and errors only");
+  app.footer(
+      "Example: lockstep trace runs/fashion-mnist-ddpm step-41.jsonl --step 41\n"
+      "A digest of every operation's inputs and outputs, for `lockstep bisect` here or elsewhere.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli

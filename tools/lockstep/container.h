@@ -1,0 +1,31 @@
+// A lockstep command inside a container, by whichever engine is there.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace lockstep::cli {
+
+struct Container {
+  std::string image;               // "": none, here
+  std::string engine = "buildah";  // and its own options: "buildah --root DIR --storage-driver vfs"
+};
+
+struct Mount {
+  std::string path;       // absolute; the same inside
+  bool writable = false;  // else read-only
+};
+
+// --container and --engine.
+void add_container(CLI::App& app, Container& container);
+
+// Runs `lockstep arguments…` in a fresh container, which is removed afterwards. settings
+// ("NAME=value") are set inside, nothing of this process's environment is. output: as run_child's.
+// Returns the command's exit code. Throws Error(kUsage) for an engine whose words are not known,
+// Error(kEnvironment) if the engine or the image is not there.
+int run_contained(const Container& container, const std::vector<Mount>& mounts,
+                  const std::vector<std::string>& settings,
+                  const std::vector<std::string>& arguments, const std::string& output);
+
+}  // namespace lockstep::cli

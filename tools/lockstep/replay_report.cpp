@@ -1,0 +1,113 @@
+#include "replay_report.h"
+
+#include <iostream>
+
+#include "lockstep/core/clock.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
+#include "lockstep/fingerprint/fingerprint.h"
+#include "values.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json machine(int ranks) {
+  Json facts = {{"ranks", ranks}};
+  for (const auto& [name, value] : fingerprint::take())
+    if (name == "host" || name == "system" || name == "cpu" || name == "isa") facts[name] = value;
+  return facts;
+}
+
+Json place_of(const train::ReplayResult::Place& place) {
+  Json out = {{"checkpoint", place.checkpoint.value},
+              {"tensors", place.tensors},
+              {"tensor", place.first.tensor},
+              {"what", place.first.what}};
+  if (place.first.values.different > 0) out.update(values_json(place.first.values));
+  return out;
+}
+
+std::string number(const Json& value) {
+  return std::to_string(value.get<std::int64_t>());
+}
+std::string text(const Json& value) {
+  return value.get<std::string>();
+}
+
+void print_place(const Json& place) {
+  const bool one = place.at("tensors") == 1;
+  std::cout << "checkpoint of step " << number(place.at("checkpoint")) << ": "
+            << number(place.at("tensors")) << (one ? " tensor differs" : " tensors differ")
+            << ", first " << text(place.at("tensor"));
+  if (place.contains("first"))
+    std::cout << ", element " << number(place.at("first")) << ": " << text(place.at("a"))
+              << " here, " << text(place.at("b")) << " there; " << number(place.at("different"))
+              << " of its " << number(place.at("elements")) << " elements, at most "
+              << number(place.at("largest_ulp")) << " ulp";
+  else
+    std::cout << ": " << text(place.at("what"));
+  std::cout << "\n";
+}
+
+}  // namespace
+
+Json replay_report(const train::ReplayOptions& options, int ranks,
+                   const train::ReplayResult& result) {
+  Json out = {{"agrees", !result.differs}, {"windows", Json::array()}};
+  for (const auto& done : result.windows)
+    out["windows"].push_back(
+        {{"started", done.started.value}, {"from", done.from.value}, {"to", done.to.value}});
+  if (options.spots > 0) out["seed"] = options.seed;
+  out["compared"] = result.compared;
+  out["steps"] = result.steps;
+  if (result.differs) {
+    out["first_difference"] = result.differs->value;
+    out["what"] = result.what;
+  }
+  if (result.place) out["place"] = place_of(*result.place);
+  out["machine"] = machine(ranks);
+  return out;
+}
+
+Json parse_replay_report(const std::string& text) {
+  Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!report.is_object() || !report.contains("agrees"))
+    throw Error(Code::kEnvironment, "the container's lockstep did not report a replay");
+  return report;
+}
+
+void print_replay(const Json& report) {
+  if (!report.at("agrees")) {
+    std::cout << "FAIL: step " << number(report.at("first_difference")) << ": its "
+              << text(report.at("what")) << " is not what the ledger says\n";
+    if (report.contains("place")) print_place(report.at("place"));
+    return;
+  }
+  for (const Json& window : report.at("windows"))
+    std::cout << "PASS: steps " << number(window.at("from")) << " to " << number(window.at("to"))
+              << " recomputed from step " << number(window.at("started"))
+              << ": every digest is the ledger's\n";
+  const std::int64_t compared = report.at("compared"), steps = report.at("steps");
+  if (compared == steps) return;
+  const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);
+  std::cout << compared << " of " << steps << " steps (" << fixed(share, 1) << " %) are shown";
+  if (report.contains("seed")) std::cout << "; drawn with --seed " << number(report.at("seed"));
+  std::cout << "\n";
+}
+
+void note_replay(const std::filesystem::path& folder, const Json& report) {
+  Json line = {{"time", utc_timestamp()}};
+  line.update(report);
+  try {
+    const auto file = real_file_system().open_append(folder / "replays.jsonl");
+    file->append(as_bytes(line.dump() + "\n"));
+  } catch (const Error& error) {
+    log::info("not noted in the run's folder: " + std::string(error.what()));
+  }
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,25 @@
+// What a replay found, as JSON: one value for the screen, for other programs, and for the run's
+// replays.jsonl.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "lockstep/train/replay.h"
+
+namespace lockstep::cli {
+
+nlohmann::ordered_json replay_report(const train::ReplayOptions& options, int ranks,
+                                     const train::ReplayResult& result);
+// Throws Error(kEnvironment) if another program wrote something else.
+nlohmann::ordered_json parse_replay_report(const std::string& text);
+
+// "PASS: steps 1 to 300 recomputed from step 0: every digest is the ledger's"
+void print_replay(const nlohmann::ordered_json& report);
+
+// Appends a line with the time to the run's replays.jsonl: for people and for `report`, no
+// evidence. A folder that cannot be written to is left alone.
+void note_replay(const std::filesystem::path& folder, const nlohmann::ordered_json& report);
+
+}  // namespace lockstep::cli
