@@ -40,8 +40,8 @@ const std::vector<Vector>& vectors() {
 }
 
 TEST(Sign, HasTheAnswersOfRfc8032) {
-  for (int i = 0; i < 3; ++i) {
-    const Vector& expected = vectors()[static_cast<std::size_t>(i)];
+  for (std::size_t i = 0; i < vectors().size(); ++i) {
+    const Vector& expected = vectors()[i];
     const PrivateKey key = some_key(i);
     EXPECT_EQ(key.public_key().hex(), expected.public_key);
     const Signature signature = key.sign(as_bytes(expected.message));
