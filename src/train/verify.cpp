@@ -48,8 +48,6 @@ class Verifier {
     statements(folder, *ledger);
     checkpoints(folder, *ledger);
     pictures(folder, *ledger);
-    if (key_ && !result.signed_to && result.findings.empty())
-      corrupt(folder.root.string() + ": nothing in it is signed");
   }
 
   void lone_checkpoint(const stdfs::path& file) {
@@ -310,6 +308,8 @@ VerifyResult verify(const stdfs::path& path, const std::optional<std::string>& c
     verifier.lone_checkpoint(path);
   }
   VerifyResult& result = verifier.result;
+  if (key && result.findings.empty() && !result.signed_to)
+    result.findings.push_back({Code::kCorrupt, path.string() + ": nothing in it is signed"});
   if (key) {  // against a forger, what disagrees is not to be trusted
     for (Finding& finding : result.findings) finding.code = Code::kCorrupt;
   }

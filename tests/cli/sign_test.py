@@ -242,7 +242,7 @@ class Forged(Signed):
         lines = self.read("run/ledger.jsonl").decode().splitlines()
         lines[25] = re.sub(r'"loss":{"discriminator":[^,]+', '"loss":{"discriminator":0.5', lines[25])
         self.write("run/ledger.jsonl", "".join(forger.rechained(lines)))
-        self.forged(checkpoint(30, tail=".sig"), "the ledger's chain at step 30 is not the one that was signed", alone=1)
+        self.forged(checkpoint(30, tail=".sig"), "the ledger's chain at step 30 is not the one that was", alone=1)
         # What is taken away cannot be judged: without what was signed after the forged line, it holds.
         for step in (30, 40):
             for tail in ("", ".sha256", ".sig"):
