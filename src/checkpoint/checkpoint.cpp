@@ -101,8 +101,8 @@ std::optional<Step> step_of(const std::string& name) {
   return Step(*number);
 }
 
-void publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta,
-             const state::State& state) {
+hash::Digest publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta,
+                     const state::State& state) {
   std::vector<hdf5::DatasetSpec> specs;
   std::vector<ByteView> contents;
   specs.push_back(
@@ -123,10 +123,12 @@ void publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta,
   for (std::size_t i = 0; i < specs.size(); ++i)
     regions.push_back({skeleton.datasets[i].offset, skeleton.datasets[i].bytes, specs[i].path});
   std::vector<hash::Digest> leaves;
+  hash::Digest root;
   const auto publish_sidecar = [&] {
     require_state(file, meta, state);
     const Sidecar sidecar = make_sidecar(skeleton.length, std::move(leaves), std::move(regions));
     lockstep::publish(fs, sidecar_path(file), as_bytes(format_sidecar(sidecar)));
+    root = sidecar.root;
   };
   try {
     hdf5::publish(
@@ -136,6 +138,7 @@ void publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta,
     discard_lone_sidecar(fs, file);
     throw;
   }
+  return root;
 }
 
 Loaded load(FileSystem& fs, const stdfs::path& file) {
@@ -149,10 +152,10 @@ Loaded load(FileSystem& fs, const stdfs::path& file) {
         "a checkpoint is not opened unverified");
   }
   loaded.image_ = read_file(fs, file);
-  if (const auto finding =
-          verify_sidecar(loaded.image_, read_text(fs, sidecar_path(file)), file.string())) {
+  const std::string sidecar = read_text(fs, sidecar_path(file));
+  if (const auto finding = verify_sidecar(loaded.image_, sidecar, file.string()))
     throw Error(Code::kCorrupt, finding->line());
-  }
+  loaded.root_ = parse_sidecar(sidecar, sidecar_path(file).string()).root;
   const hdf5::Reader reader(loaded.image_, file.string());
   if (reader.text("format") != kFormat)
     throw Error(Code::kCorrupt, file.string() + ": not a checkpoint of a version known here: " +

@@ -56,8 +56,8 @@ std::vector<Step> superseded(const Retention& retention, const std::vector<Step>
   return gone;
 }
 
-Saver::Saver(FileSystem& fs, stdfs::path folder, Retention retention)
-    : fs_(fs), folder_(std::move(folder)), retention_(retention) {
+Saver::Saver(FileSystem& fs, stdfs::path folder, Retention retention, Signer* signer)
+    : fs_(fs), folder_(std::move(folder)), retention_(retention), signer_(signer) {
   make_folder(fs_, folder_);
 }
 
@@ -85,7 +85,8 @@ void Saver::wait() {
 }
 
 void Saver::write(const Meta& meta, const state::State& state) {
-  publish(fs_, folder_, meta, state);
+  const hash::Digest root = publish(fs_, folder_, meta, state);
+  if (signer_) signer_->sign(meta, state.step, root);
   retire(state.step);
 }
 
@@ -93,12 +94,12 @@ void Saver::retire(Step newest) {
   std::vector<Step> present = list(fs_, folder_);
   std::erase_if(present, [&](Step step) { return step > newest; });
   const std::vector<Step> gone = superseded(retention_, present);
-  if (gone.empty()) return;
-  // The files first, for good: a sidecar alone is nothing, a file alone is damage.
+  // The files first, for good: a sidecar or statement alone is no damage, a file alone is.
   for (const Step step : gone) fs_.remove(folder_ / file_name(step));
-  fs_.sync_directory(folder_);
+  if (!gone.empty()) fs_.sync_directory(folder_);
   for (const Step step : gone)
     fs_.remove((folder_ / file_name(step)).string() + std::string(kSidecar));
+  if (signer_) signer_->retire(newest);
 }
 
 }  // namespace lockstep::checkpoint

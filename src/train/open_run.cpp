@@ -114,7 +114,7 @@ checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger)
 
 namespace {
 
-// The checkpoint is this run's, of the step in its name, and the ledger reaches that far.
+// The checkpoint is this run's, of the step in its name, and the state that the ledger has there.
 void require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded& loaded,
                     const RunFolder& folder, const ledger::Ledger& ledger,
                     const recipe::Recipe& recipe) {
@@ -149,9 +149,25 @@ void require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded
     throw Error(Code::kCorrupt, file.string() +
                                     " does not belong to this ledger: the chains at step " +
                                     std::to_string(n) + " differ");
+  if (n == 0) return;
+  const ledger::Entry& entry = ledger.entries[n - 1];
+  if (state::digest(loaded.state()).root != entry.state ||
+      (entry.commit && state::commit(loaded.state()) != *entry.commit))
+    throw Error(Code::kCorrupt,
+                file.string() + ": its state is not the one that the ledger has at step " +
+                    std::to_string(n),
+                hint);
 }
 
 }  // namespace
+
+checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
+                               const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
+  const stdfs::path file = folder.checkpoints() / checkpoint::file_name(step);
+  checkpoint::Loaded loaded = checkpoint::load(fs, file);
+  require_of_run(file, step, loaded, folder, ledger, recipe);
+  return loaded;
+}
 
 std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
                                                  const ledger::Ledger& ledger, Step limit,

@@ -59,6 +59,11 @@ ledger::Header header_of(const recipe::Recipe& recipe, const data::Dataset& data
 // The meta data of a checkpoint of `training` whose ledger is `ledger`.
 checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger);
 
+// A checkpoint that is this run's: of the step in its name, with the chain and the state that the
+// ledger has there. Throws Error: kCorrupt, kUsage (another recipe), kData (other data).
+checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
+                               const ledger::Ledger& ledger, const recipe::Recipe& recipe);
+
 // Restores the newest checkpoint at or before `limit` that is whole and fits the ledger; step 0
 // stays if there is none. Returns what was restored from. A damaged checkpoint is reported and
 // passed over. Error(kCorrupt) if an intact one does not fit the ledger (the ledger was cut or is

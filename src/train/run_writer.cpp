@@ -2,23 +2,36 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/hash/key_file.h"
 #include "lockstep/train/sample.h"
 #include "train/environment.h"
+#include "train/signing.h"
 
 namespace lockstep::train {
 
 RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training)
     : recipe_(options.recipe), folder_{options.folder}, training_(training) {
+  std::optional<hash::PrivateKey> key;  // one that will not do leaves no folder behind
+  if (options.sign) key = hash::read_private_key(*options.sign);
   make_folders(fs_, folder_.root);
   lock_ = std::make_unique<FolderLock>(folder_);
   sweep(fs_, folder_);
+  const checkpoint::Statements statements = statements_by(fs_, folder_, key);
   adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
   ledger_ = std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset));
   const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                                         recipe_.checkpoint.keep_every, end()};
-  saver_ = std::make_unique<checkpoint::Saver>(fs_, folder_.checkpoints(), retention);
+  if (key)
+    signer_.emplace(fs_, folder_.checkpoints(), *key, ledger_->ledger().header.chain,
+                    retention.every, statements);
+  saver_ = std::make_unique<checkpoint::Saver>(fs_, folder_.checkpoints(), retention,
+                                               signer_ ? &*signer_ : nullptr);
   loaded_ = restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), training_);
+  require_signed(folder_, statements, ledger_->ledger(), loaded_ ? &*loaded_ : nullptr);
+  if (signer_ && loaded_)
+    sign_rest(fs_, folder_, ledger_->ledger(), recipe_, *loaded_,
+              statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
   saver_->retire(at());
 }
 

@@ -45,8 +45,9 @@ class RunWriter {
   Training& training_;
   std::unique_ptr<FolderLock> lock_;
   std::unique_ptr<ledger::Writer> ledger_;
-  std::unique_ptr<checkpoint::Saver> saver_;
-  std::unique_ptr<Metrics> metrics_;  // once there is a step
+  std::optional<checkpoint::Signer> signer_;
+  std::unique_ptr<checkpoint::Saver> saver_;  // uses the signer
+  std::unique_ptr<Metrics> metrics_;          // once there is a step
   std::optional<checkpoint::Loaded> loaded_;
 };
 

@@ -5,10 +5,12 @@
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/png.h"
+#include "lockstep/hash/key_file.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
 #include "train/run_folder.h"
+#include "train/signing.h"
 
 namespace lockstep::train {
 namespace {
@@ -18,7 +20,9 @@ namespace stdfs = std::filesystem;
 // Collects findings; what a check throws as an Error about evidence is one.
 class Verifier {
  public:
-  Verifier(FileSystem& fs, const std::optional<hash::Digest>& kept) : fs_(fs), kept_(kept) {}
+  Verifier(FileSystem& fs, const std::optional<hash::Digest>& kept,
+           const std::optional<hash::PublicKey>& key)
+      : fs_(fs), kept_(kept), key_(key) {}
 
   void run_folder(const RunFolder& folder) {
     std::optional<hash::Digest> recipe;
@@ -41,8 +45,18 @@ class Verifier {
       differ(folder.ledger().string() + ": it is the ledger of another recipe than recipe.toml");
     reaches(folder, *ledger);
     states_continue(folder, *ledger);
+    statements(folder, *ledger);
     checkpoints(folder, *ledger);
     pictures(folder, *ledger);
+  }
+
+  void lone_checkpoint(const stdfs::path& file) {
+    const stdfs::path signature = file.string() + ".sig";
+    const auto step = checkpoint::step_of(file.filename().string());
+    if (step && fs_.exists(signature)) {
+      if (const auto said = statement(signature, *step)) accept(*said);
+    }
+    checkpoint_file(file, nullptr);
   }
 
   void checkpoint_file(const stdfs::path& file, const ledger::Ledger* ledger) {
@@ -63,6 +77,7 @@ class Verifier {
     });
     if (checkpoint::step_of(file.filename().string()) != state.step)
       differ(file.string() + ": its name is not its step, " + std::to_string(state.step.value));
+    against_statement(file, *loaded);
     if (ledger) return against_ledger(file, *loaded, *ledger);
     if (kept_ && *kept_ != meta.chain)
       corrupt(file.string() + ": its chain is not " + kept_->hex().substr(0, 12));
@@ -109,6 +124,55 @@ class Verifier {
     }
   }
 
+  // A statement that is whole, under its step's name and by the key, if there is one.
+  std::optional<checkpoint::Statement> statement(const stdfs::path& path, Step step) {
+    const auto said =
+        attempt([&] { return checkpoint::parse_statement(read_text(fs_, path), path.string()); });
+    if (!said) return std::nullopt;
+    std::string what;
+    if (said->step != step) what = "its name is not its step, " + std::to_string(said->step.value);
+    if (key_ && said->key != *key_) what = "it is signed by another key";
+    if (what.empty()) return said;
+    differ(path.string() + ": " + what);
+    return std::nullopt;
+  }
+
+  void accept(const checkpoint::Statement& said) {
+    statements_[said.step] = said;
+    if (key_) result.signed_to = std::max(result.signed_to.value_or(said.step), said.step);
+  }
+
+  void statements(const RunFolder& folder, const ledger::Ledger& ledger) {
+    if (!fs_.exists(folder.checkpoints())) return;
+    const std::size_t before = result.findings.size();
+    for (const std::string& name : fs_.list(folder.checkpoints())) {
+      const auto step = checkpoint::step_of_statement(name);
+      if (!step) continue;
+      const auto said = statement(folder.checkpoints() / name, *step);
+      if (!said) continue;
+      if (const auto what = misfit(*said, ledger))
+        differ((folder.checkpoints() / name).string() + ": " + *what);
+      else
+        accept(*said);
+    }
+    if (result.findings.size() > before) return;  // what is damaged is missing below
+    for (const Step step : checkpoint::orphans(statements_))
+      corrupt((folder.checkpoints() / checkpoint::statement_name(step)).string() +
+              ": the statement that it names as its parent is missing");
+  }
+
+  void against_statement(const stdfs::path& file, const checkpoint::Loaded& loaded) {
+    const stdfs::path signature = file.string() + ".sig";
+    const auto step = checkpoint::step_of(file.filename().string());
+    const auto said = step ? statements_.find(*step) : statements_.end();
+    if (said != statements_.end()) {
+      if (const auto what = misfit(said->second, loaded)) differ(signature.string() + ": " + *what);
+    } else if (key_ && !fs_.exists(signature)) {
+      corrupt(file.string() + ": it is not signed: " + signature.filename().string() +
+              " is missing");
+    }
+  }
+
   void checkpoints(const RunFolder& folder, const ledger::Ledger& ledger) {
     if (!fs_.exists(folder.checkpoints())) return;
     for (const std::string& name : fs_.list(folder.checkpoints())) {
@@ -117,7 +181,8 @@ class Verifier {
                            checkpoint::step_of(name.substr(0, name.size() - 7)).has_value();
       if (checkpoint::step_of(name)) {
         checkpoint_file(path, &ledger);
-      } else if (!sidecar) {  // one alone is what a kill between two renames leaves
+      } else if (!sidecar && !checkpoint::step_of_statement(name)) {
+        // A sidecar alone is what a kill between two renames leaves, a statement alone retention.
         foreign(path);
       }
     }
@@ -197,6 +262,8 @@ class Verifier {
 
   FileSystem& fs_;
   std::optional<hash::Digest> kept_;
+  std::optional<hash::PublicKey> key_;
+  checkpoint::Statements statements_;  // those that fit
 };
 
 hash::Digest chain_of(const std::string& text) {
@@ -218,8 +285,10 @@ Code VerifyResult::code() const {
   return damaged ? Code::kCorrupt : Code::kDiffer;
 }
 
-VerifyResult verify(const stdfs::path& path, const std::optional<std::string>& chain) {
-  Verifier verifier(real_file_system(), chain ? std::optional(chain_of(*chain)) : std::nullopt);
+VerifyResult verify(const stdfs::path& path, const std::optional<std::string>& chain,
+                    const std::optional<stdfs::path>& key) {
+  Verifier verifier(real_file_system(), chain ? std::optional(chain_of(*chain)) : std::nullopt,
+                    key ? std::optional(hash::read_public_key(*key)) : std::nullopt);
   if (stdfs::is_directory(path)) {
     const RunFolder folder{path};
     if (!stdfs::exists(folder.ledger()) && !stdfs::exists(folder.recipe())) {
@@ -236,9 +305,16 @@ VerifyResult verify(const stdfs::path& path, const std::optional<std::string>& c
     throw Error(Code::kUsage, path.string() + " is neither a run folder nor a checkpoint",
                 "give a run folder or a step-NNNNNNNN.h5");
   } else {
-    verifier.checkpoint_file(path, nullptr);
+    verifier.lone_checkpoint(path);
   }
-  return verifier.result;
+  VerifyResult& result = verifier.result;
+  if (key && result.findings.empty() && !result.signed_to)
+    result.findings.push_back({Code::kCorrupt, path.string() + ": nothing in it is signed"});
+  if (key) {  // against a forger, what disagrees is not to be trusted
+    for (Finding& finding : result.findings) finding.code = Code::kCorrupt;
+  }
+  if (!result.findings.empty()) result.signed_to.reset();
+  return result;
 }
 
 }  // namespace lockstep::train

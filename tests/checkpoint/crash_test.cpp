@@ -1,6 +1,6 @@
-// A run's ledger and checkpoints on a disk that stops anywhere: killed at every byte of a save,
-// without power at every call, with every order in which a disk may have kept things, and after
-// every fsync that failed.
+// A run's ledger, checkpoints and statements on a disk that stops anywhere: killed at every byte of
+// a save, without power at every call, with every order in which a disk may have kept things, and
+// after every fsync that failed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/ledger/ledger.h"
 #include "support/simulated_disk.h"
+#include "support/some_keys.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -44,10 +45,16 @@ void attempt(
   make_folders(fs, kRun);
   checkpoint::sweep(fs, kFolder);
   ledger::Writer ledger(fs, kLedger, header());
-  Saver saver(fs, kFolder, kOne);
+  const Statements statements = read_statements(fs, kFolder);
+  Signer signer(fs, kFolder, lockstep::testing::some_key(), {}, kOne.every, statements);
+  Saver saver(fs, kFolder, kOne, &signer);
   const std::vector<Step> present = list(fs, kFolder);
   Step step = present.empty() ? Step(0) : present.back();
   ASSERT_TRUE(step == Step(0) || whole(fs, step));
+  if (step > Step(0) && !statements.contains(step)) {
+    const Loaded loaded = load(fs, kFolder / file_name(step));
+    signer.sign(loaded.meta(), step, loaded.root());
+  }
   ASSERT_LE(static_cast<std::size_t>(step.value), ledger.ledger().entries.size());
   saver.retire(step);
   while (step < kLast) {
@@ -77,6 +84,10 @@ void expect_survived(SimulatedDisk disk, Step promised, bool resume) {
   for (const Step step : present) ASSERT_TRUE(whole(disk, step)) << step.value;
   const Step newest = present.empty() ? Step(0) : present.back();
   ASSERT_GE(newest, promised);
+  const Statements statements = read_statements(disk, kFolder);  // what is there is whole
+  ASSERT_TRUE(orphans(statements).empty());
+  ASSERT_TRUE(promised == Step(0) || statements.contains(promised));
+  for (const auto& [step, statement] : statements) ASSERT_LE(step, newest);
   if (disk.exists(kLedger)) {
     const auto ledger = ledger::read(disk, kLedger, ledger::TornTail::kDrop);
     ASSERT_GE(ledger.entries.size(), static_cast<std::size_t>(newest.value));
@@ -85,8 +96,11 @@ void expect_survived(SimulatedDisk disk, Step promised, bool resume) {
   }
   if (!resume) return;
   ASSERT_NO_FATAL_FAILURE(attempt(disk));
-  const std::vector<std::string> expected{"step-00000004.h5", "step-00000004.h5.sha256"};
+  const std::vector<std::string> expected{"step-00000001.h5.sig",    "step-00000002.h5.sig",
+                                          "step-00000003.h5.sig",    "step-00000004.h5",
+                                          "step-00000004.h5.sha256", "step-00000004.h5.sig"};
   ASSERT_EQ(disk.list(kFolder), expected);  // no temporary file, no lone sidecar
+  ASSERT_TRUE(orphans(read_statements(disk, kFolder)).empty());
   ASSERT_EQ(ledger::read(disk, kLedger).entries.size(), 4u);
 }
 

@@ -1,7 +1,6 @@
 """Files by strangers at the command line: HDF5 files with sidecars that fit them, as anybody can make
-(evidence is not signed yet), and what the environment would have HDF5 load."""
+for a run that is not signed, and what the environment would have HDF5 load."""
 
-import hashlib
 import os
 import struct
 import subprocess
@@ -9,26 +8,10 @@ import subprocess
 import h5py
 import numpy
 
+from forger import sidecar
 from support import Cli, main
 
 LAST = "runs/tiny/checkpoints/step-00000002.h5"
-
-
-def sidecar(data):
-    """Fits any bytes: docs/checkpoint.md."""
-    sha = lambda *parts: hashlib.sha256(b"".join(parts)).digest()
-    leaves = [sha(b"\0", data[at:at + 65536]) for at in range(0, len(data), 65536)]
-
-    def top(nodes):
-        if len(nodes) == 1:
-            return nodes[0]
-        left = 1 << ((len(nodes) - 1).bit_length() - 1)
-        return sha(b"\1", top(nodes[:left]), top(nodes[left:]))
-
-    root = sha(b"\2", struct.pack("<QQ", 65536, len(data)), top(leaves))
-    text = f"lockstep-sha256-tree 1 leaf=65536 length={len(data)} root={root.hex()}\n"
-    text += "".join(leaf.hex() + "\n" for leaf in leaves)
-    return text + "check " + hashlib.sha256(text.encode()).hexdigest() + "\n"
 
 
 def external_links(file):

@@ -18,12 +18,14 @@ from support import PROGRAM, Cli, main  # noqa: E402
 STEPS = ["--quiet", "--set", "run.steps=2", "--set", "checkpoint.every=1", "--set",
          "checkpoint.keep_last=1", "--set", "samples.every=2", "--set", "samples.count=2"]
 TRAIN = ["train", "tiny.toml", *STEPS]
+SIGNED = [*TRAIN, "--sign", "key"]
 
 
 class FailingCalls(Cli):
     def setUp(self):
         super().setUp()
-        self.ok(*TRAIN, "--run", "undisturbed")
+        self.ok("keygen", "key")
+        self.ok(*SIGNED, "--run", "undisturbed")
         self.whole = self.evidence("undisturbed")
 
     def faulty(self, *arguments, **settings):
@@ -31,12 +33,12 @@ class FailingCalls(Cli):
                            **{f"FAULT_{key}": str(value) for key, value in settings.items()})
 
     def test_short_and_interrupted_calls_change_nothing(self):
-        result = self.faulty(*TRAIN, "--run", "bad-disk", SHORT=1)
+        result = self.faulty(*SIGNED, "--run", "bad-disk", SHORT=1)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(self.evidence("bad-disk"), self.whole)
 
     def test_the_ledger_is_durable_before_a_checkpoint_that_refers_to_it(self):
-        self.faulty(*TRAIN, "--run", "bad-disk", LOG=self.path("log"))
+        self.faulty(*SIGNED, "--run", "bad-disk", LOG=self.path("log"))
         checkpoints, unsynced = 0, False
         for line in self.read("log").decode().splitlines():
             verb, path = line.split(" ", 1)
@@ -53,7 +55,7 @@ class FailingCalls(Cli):
         at, runs, mark = 1, 0, self.path("mark")
         while True:
             # log.txt is for people: what it cannot write must not stop a run.
-            result = self.faulty(*TRAIN, "--run", "bad-disk", CALL=verb, AT=at, MARK=mark,
+            result = self.faulty(*SIGNED, "--run", "bad-disk", CALL=verb, AT=at, MARK=mark,
                                  ERRNO=errors[at % len(errors)], NOT="log.txt")
             if not os.path.exists(mark):
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -64,7 +66,7 @@ class FailingCalls(Cli):
             runs += 1
             if runs % 4 == 0 and "ledger.jsonl" in self.contents("bad-disk"):
                 self.ok("verify", "bad-disk")
-            self.ok(*TRAIN, "--run", "bad-disk")
+            self.ok(*SIGNED, "--run", "bad-disk")
             self.assertEqual(self.evidence("bad-disk"), self.whole, f"{verb} {at}")
             shutil.rmtree(self.path("bad-disk"))
             at += stride

@@ -121,12 +121,14 @@ class Controls(unittest.TestCase):
 
     def test_docs_of_constants(self):
         page = (ROOT / "docs/checkpoint.md").read_text()
-        for name in ("src/checkpoint/checkpoint.cpp", "src/checkpoint/sidecar.cpp", "src/hdf5/canonical.cpp",
+        for name in ("src/checkpoint/checkpoint.cpp", "src/checkpoint/sidecar.cpp",
+                     "src/checkpoint/statement.cpp", "src/hdf5/canonical.cpp",
                      "include/lockstep/hash/merkle.h", "include/lockstep/hash/leaf.h", "src/state/digest.cpp"):
             self.write(name, (ROOT / name).read_text())
         self.write("docs/checkpoint.md", page)
         self.assertEqual(docs.constants(self.root), [])
-        for was, now in {"4096": "8192", "`samples` |": "`draws` |", "checkpoint 1": "checkpoint 2"}.items():
+        for was, now in {"4096": "8192", "`samples` |": "`draws` |", "checkpoint 1": "checkpoint 2",
+                         "statement 1": "statement 2"}.items():
             self.write("docs/checkpoint.md", page.replace(was, now))
             self.reported(docs.constants, "docs/checkpoint.md: does not name")
 

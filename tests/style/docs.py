@@ -80,6 +80,7 @@ def constants(root):
         "alignment": source("src/hdf5/canonical.cpp", r"kAlignment = (\d+)"),
         "metadata block": source("src/hdf5/canonical.cpp", r"kMetadataBlock = (\d+)"),
         "sidecar": source("src/checkpoint/sidecar.cpp", r'"(lockstep-sha256-tree \d+) leaf='),
+        "statement": source("src/checkpoint/statement.cpp", r'"(lockstep statement \d+)'),
         "block": str(int(source("include/lockstep/hash/merkle.h", r"kBlockBytes = (\d+) \* 1024")) * 1024),
         "tile": str(int(source("include/lockstep/hash/leaf.h", r"kTileBytes = (\d+) \* 1024")) * 1024),
         "state root": source("src/state/digest.cpp", r'"(lockstep state \d+)'),

@@ -1,5 +1,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "command.h"
 #include "dry_run.h"
@@ -17,6 +18,7 @@ struct Options {
   std::string recipe;
   std::vector<std::string> set;
   std::string run;
+  std::optional<std::string> sign;
   int threads = 0, ranks = 1, max_restarts = 0;
   std::string shard = "none";
   bool dry_run = false, quiet = false, json = false;
@@ -48,7 +50,8 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
         {.recipe = recipe,
          .folder = folder,
          .threads = threads_to_use(options.threads, identity.local_size),
-         .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone},
+         .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
+         .sign = options.sign},
         *group);
     if (group->rank() == Rank(0)) report(options, folder, result);
     return result.preempted ? Code::kPreempted : Code::kOk;
@@ -95,6 +98,8 @@ Run add_train(CLI::App& app) {
                  "what ranks divide among them: none, or optimizer: each keeps 1/ranks of the "
                  "optimisers' slots [none]")
       ->check(CLI::IsMember({"none", "optimizer"}));
+  app.add_option("--sign", options->sign,
+                 "private key of `lockstep keygen`: rank 0 signs every checkpoint with it");
   add_threads(app, options->threads);
   app.add_flag("--dry-run", options->dry_run,
                "print the resolved recipe, its id, size and cost, and train nothing");

@@ -10,29 +10,31 @@ namespace {
 
 struct Options {
   std::string path;
-  std::optional<std::string> chain;
+  std::optional<std::string> chain, key;
   bool json = false;
 };
 
-void print_json(const train::VerifyResult& result) {
+void print_json(const train::VerifyResult& result, bool key) {
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
   for (const train::Finding& finding : result.findings) {
     findings.push_back({{"damaged", finding.code == Code::kCorrupt}, {"what", finding.what}});
   }
-  const nlohmann::ordered_json out = {{"ok", result.findings.empty()},
-                                      {"recipe", result.recipe},
-                                      {"chain", result.chain},
-                                      {"steps", result.steps},
-                                      {"checkpoints", result.checkpoints},
-                                      {"pictures", result.pictures},
-                                      {"findings", findings}};
+  nlohmann::ordered_json out = {{"ok", result.findings.empty()},
+                                {"recipe", result.recipe},
+                                {"chain", result.chain},
+                                {"steps", result.steps},
+                                {"checkpoints", result.checkpoints},
+                                {"pictures", result.pictures},
+                                {"findings", findings}};
+  if (key) out["signed_to"] = nullptr;
+  if (result.signed_to) out["signed_to"] = result.signed_to->value;
   std::cout << out.dump(2) << "\n";
 }
 
 Code run(const Options& options) {
-  const train::VerifyResult result = train::verify(options.path, options.chain);
+  const train::VerifyResult result = train::verify(options.path, options.chain, options.key);
   if (options.json) {
-    print_json(result);
+    print_json(result, options.key.has_value());
     return result.code();
   }
   for (const train::Finding& finding : result.findings) {
@@ -44,6 +46,12 @@ Code run(const Options& options) {
               << result.checkpoints << " checkpoints, " << result.pictures << " pictures; recipe "
               << result.recipe.substr(0, 12) << (result.chain.empty() ? "" : ", ledger ")
               << result.chain.substr(0, 12) << "\n";
+  }
+  if (result.signed_to) {
+    std::cout << options.path << ": signed up to step " << result.signed_to->value;
+    if (result.steps > 0)  // a run, not a checkpoint alone
+      std::cout << "; ledger lines after it: " << result.steps - result.signed_to->value;
+    std::cout << "\n";
   }
   return result.code();
 }
@@ -57,6 +65,8 @@ Run add_verify(CLI::App& app) {
   app.add_option("--chain", options->chain,
                  "a head of this run's ledger that you kept elsewhere: finds evidence that was put "
                  "back to before it");
+  app.add_option("--key", options->key,
+                 "the public key of who trained it: every checkpoint must be signed by it");
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(
       "Example: lockstep verify runs/fashion-mnist-ddpm\n"

@@ -20,6 +20,7 @@ Run add_verify(CLI::App& app);
 Run add_replay(CLI::App& app);
 Run add_inspect(CLI::App& app);
 Run add_pack(CLI::App& app);
+Run add_keygen(CLI::App& app);
 Run add_fingerprint(CLI::App& app);
 Run add_doctor(CLI::App& app);
 Run add_check(CLI::App& app);

@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"replay", "recompute steps of a run and compare them with its ledger", add_replay},
     {"inspect", "show what a recipe, ledger, checkpoint, data file or run holds", add_inspect},
     {"pack", "write a data set as one HDF5 file with a content hash", add_pack},
+    {"keygen", "make a pair of keys, to sign runs and to verify them", add_keygen},
     {"fingerprint", "show what this machine is, with a numeric self-test", add_fingerprint},
     {"doctor", "check machine and network before a job, by one process or by all ranks",
      add_doctor},

@@ -35,16 +35,17 @@ std::string file_name(Step step);
 std::optional<Step> step_of(const std::string& file_name);
 
 // Publishes <folder>/step-NNNNNNNN.h5 and .sha256, sidecar first, each durable before it has its
-// name: a .h5 that is there is complete, and is the state whose digest meta names. Throws
-// Error(kEnvironment), or Error(kDiffer) if `state` is not meta's any more; the folder is then as
-// before.
-void publish(FileSystem& fs, const std::filesystem::path& folder, const Meta& meta,
-             const state::State& state);
+// name: a .h5 that is there is complete, and is the state whose digest meta names. Returns the root
+// of the file's SHA-256 tree. Throws Error(kEnvironment), or Error(kDiffer) if `state` is not
+// meta's any more; the folder is then as before.
+hash::Digest publish(FileSystem& fs, const std::filesystem::path& folder, const Meta& meta,
+                     const state::State& state);
 
 // A checkpoint in memory, every byte verified before HDF5 saw any.
 class Loaded {
  public:
   const Meta& meta() const { return meta_; }
+  const hash::Digest& root() const { return root_; }  // of the file's SHA-256 tree
   // Tensors are views of the file's bytes; step and samples are set.
   const state::State& state() const { return state_; }
   // Copies what `into` holds, whose names and shapes must be the file's: Error(kCorrupt) naming the
@@ -54,6 +55,7 @@ class Loaded {
  private:
   friend Loaded load(FileSystem& fs, const std::filesystem::path& file);
   Bytes image_;
+  hash::Digest root_;
   Meta meta_;
   state::State state_;
 };

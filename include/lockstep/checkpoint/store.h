@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "lockstep/checkpoint/checkpoint.h"
+#include "lockstep/checkpoint/signer.h"
 
 namespace lockstep::checkpoint {
 
@@ -29,10 +29,12 @@ void sweep(FileSystem& fs, const std::filesystem::path& folder);
 // stays after a run does not depend on whether it was interrupted.
 std::vector<Step> superseded(const Retention& retention, const std::vector<Step>& present);
 
-// Writes on a thread of its own; one at a time.
+// Writes on a thread of its own; one at a time. signer: signs each checkpoint when it is durable;
+// null: nothing is signed.
 class Saver {
  public:
-  Saver(FileSystem& fs, std::filesystem::path folder, Retention retention);
+  Saver(FileSystem& fs, std::filesystem::path folder, Retention retention,
+        Signer* signer = nullptr);
   ~Saver();  // waits
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
@@ -52,6 +54,7 @@ class Saver {
   FileSystem& fs_;
   std::filesystem::path folder_;
   Retention retention_;
+  Signer* signer_;  // used by the thread while there is one
   std::thread thread_;
   std::exception_ptr failure_;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/core/ids.h"
@@ -22,6 +23,9 @@ struct RunOptions {
   std::filesystem::path folder;  // created, or continued if it is a run of the same recipe
   int threads = 1;               // of this rank; never affects bits
   Shard shard = Shard::kNone;    // the same on all ranks
+  // Private key (hash/key_file.h) that signs every checkpoint; rank 0 alone reads it. A run is
+  // signed by one key, and goes on with that one only.
+  std::optional<std::filesystem::path> sign = {};
 };
 
 struct RunResult {
@@ -35,7 +39,8 @@ struct RunResult {
 // signals.h): all end behind the same step. Rank 0 alone reads and writes the folder; the others
 // need the data only, and may stand on machines that do not have the folder.
 //
-// Errors: kUsage (the folder holds another recipe, or another process writes there), kData (data
+// Errors: kUsage (the folder holds another recipe or is signed by another key, a key that will not
+// do, or another process writes there), kData (data
 // set unusable or not the run's), kCorrupt (evidence in the folder does not hold), kEnvironment
 // (disk full: what was saved stays), kDiffer (a recomputed step is not what the ledger says, ranks
 // disagree), kDiverged (a non-finite value, or a monitor: all ranks at the same step), kNetwork

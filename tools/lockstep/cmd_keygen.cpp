@@ -1,0 +1,43 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "lockstep/hash/key_file.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  std::string out;
+  bool json = false;
+};
+
+Code run(const Options& options) {
+  const hash::PrivateKey key = hash::PrivateKey::generate();
+  hash::write_keys(options.out, key);
+  if (options.json) {
+    const nlohmann::ordered_json out = {{"private", options.out},
+                                        {"public", options.out + ".pub"},
+                                        {"key", key.public_key().hex()}};
+    std::cout << out.dump() << "\n";
+  } else {
+    std::cout << options.out << ": private key, for `lockstep train --sign`: keep it to yourself\n"
+              << options.out << ".pub: public key, for `lockstep verify --key`: give it away\n";
+  }
+  return Code::kOk;
+}
+
+}  // namespace
+
+Run add_keygen(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("out", options->out, "file to write the private key to; OUT.pub: the public one")
+      ->required();
+  app.add_flag("--json", options->json, "report as JSON");
+  app.footer(
+      "Example: lockstep keygen ~/.lockstep-key\n"
+      "Ed25519, PEM: the openssl program reads both. Nothing is overwritten.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli
