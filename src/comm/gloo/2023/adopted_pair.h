@@ -1,11 +1,13 @@
-// Gloo since 2023 (Debian 13), where the device listens for its pairs, as long as it lives.
+// Gloo since 2023 (Debian 13), where the device listens for its pairs.
 #pragma once
 
+#include <fcntl.h>
 #include <gloo/common/memory.h>  // ours where the package lacks it
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
-#include <linux/filter.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,19 +32,28 @@ inline bool listens_at(int socket, const sockaddr_in& address) {
          own.sin_addr.s_addr == address.sin_addr.s_addr;
 }
 
-// A filter that drops every packet: nobody can connect there. Gloo holds that socket where we
-// cannot close it.
-inline void deafen(const sockaddr_in& address) {
-  sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-  const sock_fprog program{1, &drop};
-  for (int socket = 0, end = getdtablesize(); socket < end; ++socket)
-    if (listens_at(socket, address) &&
-        setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0)
-      return;
-  throw std::runtime_error("its device cannot be kept from listening");
+// What Gloo's thread knows of a descriptor that never has events.
+class Silent final : public tcp::Handler {
+  void handleEvents(int) override {}
+};
+
+// Gloo holds its listening socket where nobody can close it, and wants to unregister and close that
+// descriptor in the end. So another file takes its number.
+inline void stop_listening(tcp::Device& device, const sockaddr_in& address) {
+  static Silent silent;
+  for (int socket = 0, end = getdtablesize(); socket < end; ++socket) {
+    if (!listens_at(socket, address)) continue;
+    device.unregisterDescriptor(socket, &silent);
+    const int nothing = eventfd(0, EFD_CLOEXEC);
+    if (nothing < 0 || dup3(nothing, socket, O_CLOEXEC) < 0)
+      throw std::runtime_error("its device cannot be kept from listening");
+    ::close(nothing);
+    device.registerDescriptor(socket, EPOLLIN, &silent);
+  }
 }
 
-// A pair that takes over a connection made by others. Its device hears nobody.
+// A pair that takes over a connection made by others. Its device listens no longer than the
+// constructor of its first pair runs.
 class AdoptedPair : public tcp::Pair {
  public:
   AdoptedPair(tcp::Context* context, tcp::Device* device, int rank,
@@ -50,7 +61,7 @@ class AdoptedPair : public tcp::Pair {
       : tcp::Pair(context, device, rank, timeout) {
     sockaddr_in address{};
     std::memcpy(&address, &self_.getSockaddr(), sizeof address);
-    deafen(address);
+    stop_listening(*device, address);
   }
   void take(int socket) {
     connectCallback(std::make_shared<tcp::Socket>(::dup(socket)), tcp::Error::kSuccess);
