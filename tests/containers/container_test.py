@@ -73,7 +73,8 @@ def trains_golden(kind, suite):
     container = buildah("from", "--pull-never", image)
     try:
         with tempfile.TemporaryDirectory(prefix="lockstep-container-") as folder:
-            mounts = [f"{folder}:{folder}", f"{SOURCE}/recipes:{SOURCE}/recipes:ro", "/usr/share/datasets:/usr/share/datasets:ro"]
+            mounts = [f"{path}:{path}:{mode}" for path, mode in (
+                (folder, "rw"), (os.path.join(SOURCE, "recipes"), "ro"), ("/usr/share/datasets", "ro"))]
             through = [*buildah.command, "run", "--isolation", "chroot", *(f"--volume={mount}" for mount in mounts),
                        container, "--"]
             program = golden.Program("/usr/bin/lockstep", through)

@@ -2,7 +2,8 @@
 
 Usage: systems_test.py PROGRAM [RECIPE...]
 
-PROGRAM is this machine's; the other one is built by tools/debian13, with Debian 13's compiler and libraries. Prints a table for docs/evidence.md.
+PROGRAM is this machine's; the other one is built by tools/debian13, with Debian 13's compiler and libraries. Prints a
+table for docs/evidence.md.
 """
 
 import hashlib
