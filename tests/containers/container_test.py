@@ -31,12 +31,17 @@ def make(kind, suite, into):
     return re.fullmatch(r"(\S+) (sha256:\S+) id (\S+)", done.stdout.splitlines()[-1]).groups()
 
 
+# Commands keep no cache of blobs on the machine.
+APART = ["unshare", "--mount", "bash", "-c",
+         'mkdir -p /var/lib/containers; mount -t tmpfs cache /var/lib/containers; exec buildah "$@"']
+
+
 class Buildah:
     """The images below one folder."""
 
     def __init__(self, into):
-        self.command = ["buildah", "--root", os.path.join(into, "storage"), "--runroot", os.path.join(into, "run"),
-                        "--storage-driver", "vfs"]
+        self.command = [*APART, "buildah", "--root", os.path.join(into, "storage"),
+                        "--runroot", os.path.join(into, "run"), "--storage-driver", "vfs"]
 
     def __call__(self, *arguments):
         return subprocess.run([*self.command, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -44,7 +49,7 @@ class Buildah:
 
 
 def id_with(into, epoch):
-    """The image's id if its files had this time: for the control."""
+    """The image's id if this were the time in it: for the control."""
     buildah = Buildah(into)
     buildah("bud", "--isolation", "chroot", "--pull-never", "--timestamp", epoch, "--tag", "localhost/control",
             "--file", os.path.join(SOURCE, "containers", "Containerfile.cpu"), os.path.join(into, "bookworm"))
