@@ -82,7 +82,7 @@ std::string conversion_in(c10::ArrayRef<const c10::IValue> arguments) {
     if (argument.isTensor()) {
       type.see(argument.toTensor());
     } else if (argument.isTensorList()) {
-      for (const at::Tensor& tensor : argument.toTensorList()) type.see(tensor);
+      for (const at::Tensor& tensor : argument.toTensorVector()) type.see(tensor);
     }
   }
   return type.found;

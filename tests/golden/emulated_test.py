@@ -1,4 +1,7 @@
-"""A golden recipe with AVX-512 kernels on an emulated CPU that has them: emulated_test.py PROGRAM RECIPE."""
+"""A golden recipe with AVX-512 kernels on an emulated CPU that has them: emulated_test.py PROGRAM RECIPE [debian13].
+
+With `debian13`, the program that tools/debian13 builds, with its libraries; PROGRAM is not used then.
+"""
 
 import hashlib
 import os
@@ -6,6 +9,7 @@ import re
 import sys
 import tempfile
 
+import debian13
 import golden
 
 sys.path.insert(0, os.path.join(golden.SOURCE, "tests"))
@@ -14,9 +18,22 @@ from support import bochs  # noqa: E402
 DATA = "usr/share/datasets/fashion-mnist"
 
 
-def files(program, name):
+def files(program, name, libraries):
     data = {f"{DATA}/{entry}": f"/{DATA}/{entry}" for entry in os.listdir(f"/{DATA}")}
-    return {"lockstep": program, "recipe.toml": golden.recipe(name), **bochs.libraries(program), **data}
+    return {"lockstep": program, "recipe.toml": golden.recipe(name), **libraries, **data}
+
+
+def run(program, name, libraries):
+    """Trains there and requires the golden bytes."""
+    train = ("export LOCKSTEP_ISA=avx512; /lockstep train /recipe.toml --run /tmp/run --quiet"
+             " && cd /tmp/run && /busybox find checkpoints samples ledger.jsonl -type f"
+             " | /busybox sort | /busybox xargs /busybox sha256sum")
+    with tempfile.TemporaryDirectory(prefix="lockstep-bochs-") as machine:
+        status, printed = bochs.run(golden.SOURCE, files(program, name, libraries), f"({train})", machine,
+                                    megabytes=2048, timeout=7200)
+    lines = sorted(line for line in printed.decode(errors="replace").splitlines() if re.match(r"[0-9a-f]{64}  ", line))
+    if status != 0 or lines != sorted(expected(name).splitlines()):
+        raise golden.Differs(f"exit {status}, not the golden bytes:\n{printed.decode(errors='replace')}")
 
 
 def expected(name):
@@ -26,18 +43,15 @@ def expected(name):
 
 
 def main():
-    program, name = sys.argv[1:]
+    program, name = sys.argv[1:3]
     if lacks := bochs.missing(golden.SOURCE):
         print(f"NOT PROVED: golden {name} with AVX-512 under emulation: no {', '.join(lacks)} here")
         sys.exit(golden.SKIPPED)
-    train = ("export LOCKSTEP_ISA=avx512; /lockstep train /recipe.toml --run /tmp/run --quiet"
-             " && cd /tmp/run && /busybox find checkpoints samples ledger.jsonl -type f"
-             " | /busybox sort | /busybox xargs /busybox sha256sum")
-    with tempfile.TemporaryDirectory(prefix="lockstep-bochs-") as machine:
-        status, printed = bochs.run(golden.SOURCE, files(program, name), f"({train})", machine, megabytes=2048)
-    lines = sorted(line for line in printed.decode(errors="replace").splitlines() if re.match(r"[0-9a-f]{64}  ", line))
-    if status != 0 or lines != sorted(expected(name).splitlines()):
-        sys.exit(f"exit {status}, not the golden bytes:\n{printed.decode(errors='replace')}")
+    if sys.argv[3:] == ["debian13"]:
+        debian13.build()
+        run(debian13.PROGRAM, name, bochs.libraries(debian13.PROGRAM, debian13.THROUGH, debian13.ROOT))
+    else:
+        run(program, name, bochs.libraries(program))
 
 
 if __name__ == "__main__":

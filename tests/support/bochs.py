@@ -59,12 +59,15 @@ def kernel_of(source):
     return os.path.join(source, ".deps", "kernel", "vmlinuz")
 
 
-def libraries(program):
-    """The program's libraries, by their names on the other machine."""
-    listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+def libraries(program, through=(), root=""):
+    """The program's libraries, by their names on the other machine.
+
+    `through`: a command that runs the command behind it where the program belongs; `root`: its root folder here."""
+    listed = subprocess.run([*through, "ldd", program], check=True, capture_output=True, text=True).stdout
     loader = re.search(r"^\s*(/\S*ld-linux\S*)", listed, re.MULTILINE)[1]
     found = re.findall(r"(\S+) => (/\S+)", listed)
-    return {loader.lstrip("/"): loader, **{f"lib/{name}": path for name, path in found}}
+    names = {loader.lstrip("/"): loader, **{f"lib/{name}": path for name, path in found}}
+    return {name: root + path if os.path.isfile(root + path) else path for name, path in names.items()}
 
 
 def run(source, files, command, folder, megabytes=512, timeout=3600):

@@ -9,14 +9,16 @@ TIMEOUT = 500  # seconds; against hangs only
 
 
 class Program:
-    """One lockstep executable. Nothing of the test's own environment can choose an instruction set."""
+    """One lockstep executable. Nothing of the test's own environment can choose an instruction set.
 
-    def __init__(self, path):
-        self.path = os.path.abspath(path)
+    `through`: a command that runs the command behind it, elsewhere."""
+
+    def __init__(self, path, through=()):
+        self.path, self.through = os.path.abspath(path), through
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
 
     def start(self, *arguments, environment=None, **popen):
-        return subprocess.Popen([self.path, *map(str, arguments)],
+        return subprocess.Popen([*self.through, self.path, *map(str, arguments)],
                                 env=self.environment if environment is None else environment,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="replace", **popen)

@@ -14,7 +14,7 @@ add_library(libtorch INTERFACE)
 target_include_directories(libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIR} ${TORCH_INCLUDE_DIR}/torch/csrc/api/include)
 target_link_libraries(libtorch INTERFACE ${TORCH_CPU_LIBRARY} ${C10_LIBRARY})
 get_filename_component(torch_lib_dir ${TORCH_CPU_LIBRARY} DIRECTORY)
-target_link_options(libtorch INTERFACE -Wl,-rpath,${torch_lib_dir} -Wl,-rpath-link,${torch_lib_dir}:${bundled}/nvidia/cu13/lib)
+target_link_options(libtorch INTERFACE -Wl,-rpath-link,${torch_lib_dir}:${bundled}/nvidia/cu13/lib)
 
 # LibTorch's headers cost 20 s a translation unit; they are compiled once.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cpp CONTENT "// carrier of the precompiled LibTorch headers\n")  # written only when it differs

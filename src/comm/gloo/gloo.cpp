@@ -1,14 +1,10 @@
 // The plug-in for Gloo: unbound buffers over TCP, and none of its algorithms.
-#include <gloo/common/memory.h>  // ours where the package lacks it
+#include <adopted_pair.h>  // the one for the package's Gloo
 #include <gloo/config.h>
-#include <gloo/transport/tcp/context.h>
-#include <gloo/transport/tcp/device.h>
-#include <gloo/transport/tcp/pair.h>
 #include <gloo/transport/unbound_buffer.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +12,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
@@ -53,26 +48,11 @@ class WithoutSigpipe {
 
 constexpr double kLockIsHeld = 1e-3;  // seconds
 
-namespace tcp = gloo::transport::tcp;
-
 // Gloo's own way to connect believes whoever comes first. A pair of ours takes over a connection
-// whose other end has proved who it is. Gloo cannot make a pair that does not listen: ours listens
-// on the loopback device, and no longer than its constructor runs.
-class Pair final : public tcp::Pair {
+// whose other end has proved who it is.
+class Pair final : public AdoptedPair {
  public:
-  Pair(tcp::Context* context, tcp::Device* device, int rank, std::chrono::milliseconds timeout)
-      : tcp::Pair(context, device, rank, timeout) {
-    std::scoped_lock lock(m_);
-    if (state_ != LISTENING) throw std::runtime_error("another process of this host connected");
-    device_->unregisterDescriptor(fd_, this);
-    ::close(fd_);
-    fd_ = -1;
-  }
-  void take(int socket) {
-    std::scoped_lock lock(m_);
-    fd_ = ::dup(socket);
-    handleConnected();
-  }
+  using AdoptedPair::AdoptedPair;
   // What comes may be damaged on the way: Gloo's thread must not end the process for it.
   void handleEvents(int events) override {
     // Gloo would come back at once, and again, until who holds the lock lets go of it: perhaps a

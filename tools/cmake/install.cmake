@@ -1,0 +1,17 @@
+# `cmake --install`: the program and its plug-ins. The libraries that no distribution has lie as in their wheels,
+# because they find each other by that. Component `program` is all but the transport for GPUs, `nccl`.
+set(deps ${CMAKE_SOURCE_DIR}/.deps)
+install(TARGETS lockstep DESTINATION bin COMPONENT program)
+install(TARGETS lockstep_gloo DESTINATION lib COMPONENT program)
+install(TARGETS lockstep_nccl DESTINATION lib COMPONENT nccl)
+set_target_properties(lockstep PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/lockstep/torch/lib")
+set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH
+  "$ORIGIN/lockstep/nvidia/nccl/lib:$ORIGIN/lockstep/nvidia/cu13/lib")
+
+function(lockstep_install_wheel component wheel folder)  # lockstep_install_wheel(... <files>)
+  list(TRANSFORM ARGN PREPEND ${deps}/${wheel}/${folder}/)
+  install(FILES ${ARGN} DESTINATION lib/lockstep/${folder} COMPONENT ${component})
+endfunction()
+lockstep_install_wheel(program libtorch torch/lib libtorch_cpu.so libc10.so libgomp.so.1)
+lockstep_install_wheel(program libtorch nvidia/cu13/lib libcudart.so.13 libcupti.so.13)
+lockstep_install_wheel(nccl nccl nvidia/nccl/lib libnccl.so.2)
