@@ -168,10 +168,12 @@ std::string to_json(const Fingerprint& fingerprint) {
 }
 
 Fingerprint from_json(const std::string& text) {
+  using Object = nlohmann::ordered_json::object_t;
   Fingerprint facts;
   try {
-    const auto object = nlohmann::ordered_json::parse(text).get<nlohmann::ordered_json::object_t>();
-    for (const auto& [name, value] : object) facts.emplace_back(name, value.get<std::string>());
+    const auto object = nlohmann::ordered_json::parse(text);
+    for (const auto& [name, value] : object.get_ref<const Object&>())
+      facts.emplace_back(name, value.get<std::string>());
   } catch (const nlohmann::ordered_json::exception&) {
     throw Error(Code::kCannotCompare, "it is not a fingerprint",
                 "give a file that `lockstep fingerprint --json` or a run made");

@@ -47,6 +47,7 @@ void RunWriter::announce() const {
 }
 
 void RunWriter::environments(const std::vector<std::string>& fingerprints) {
+  require_same_native(fs_, folder_, fingerprint::from_json(fingerprints.front()));
   write_environments(fs_, folder_, fingerprints);
 }
 
