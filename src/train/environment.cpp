@@ -28,20 +28,16 @@ void write_environments(FileSystem& fs, const RunFolder& folder,
     publish(fs, path_of(folder, attempt, rank), as_bytes(fingerprints[rank] + "\n"));
 }
 
-void require_same_native(FileSystem& fs, const RunFolder& folder,
-                         const fingerprint::Fingerprint& now) {
+std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,
+                                               const fingerprint::Fingerprint& now) {
+  const std::string native = "native.";
   const fingerprint::Fingerprint before = newest_environment(fs, folder);
   for (const auto& [name, value] : now) {
-    if (!name.starts_with("native.")) continue;
+    if (!name.starts_with(native)) continue;
     const std::string was = fingerprint::fact(before, name);
-    if (was.empty() || was == value) continue;
-    throw Error(Code::kEnvironment,
-                folder.root.string() + ": the run's numerics are native, and " +
-                    name.substr(sizeof("native.") - 1) +
-                    " gives other bits here than where it was trained last",
-                "`lockstep check` with " + (folder.environment() / "*.json").string() +
-                    " shows what differs");
+    if (!was.empty() && was != value) return name.substr(native.size());
   }
+  return std::nullopt;
 }
 
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path) {

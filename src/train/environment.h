@@ -1,6 +1,7 @@
 // environment/attempt-NNN-rank-R.json: what the machine was, for each attempt and rank.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,10 @@ namespace lockstep::train {
 void write_environments(FileSystem& fs, const RunFolder& folder,
                         const std::vector<std::string>& fingerprints);
 
-// In native numerics a run goes on only where LibTorch's kernels give the bits that they gave to
-// the last attempt. Throws Error(kEnvironment) naming the kernel.
-void require_same_native(FileSystem& fs, const RunFolder& folder,
-                         const fingerprint::Fingerprint& now);
+// The first of LibTorch's kernels that gives other bits now than to the run's last attempt,
+// "conv2d"; nothing if none does, or nobody knows.
+std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,
+                                               const fingerprint::Fingerprint& now);
 
 // Throws Error(kCannotCompare) if the file is not a fingerprint.
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path);

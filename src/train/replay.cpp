@@ -9,6 +9,7 @@
 #include "lockstep/data/stream.h"
 #include "lockstep/numerics/parallel.h"
 #include "train/again.h"
+#include "train/environment.h"
 
 namespace lockstep::train {
 namespace {
@@ -23,6 +24,7 @@ class Replay {
   }
 
   ReplayResult run() {
+    warn_of_other_kernels();
     for (const Window& window : windows_) {
       replay(window.from, checked_end(window));
       if (result_.differs) break;
@@ -32,6 +34,17 @@ class Replay {
   }
 
  private:
+  // A difference is then no surprise, and says nothing about who trained.
+  void warn_of_other_kernels() const {
+    if (!recipe::is_native(again_.recipe())) return;
+    const auto kernel = other_native_kernel(real_file_system(), again_.folder(),
+                                            fingerprint::take(fingerprint::Kernels::kBoth));
+    if (kernel)
+      log::warn(
+          "the run's numerics are native, and " + *kernel +
+          " gives other bits here than where it was trained last: a difference proves nothing");
+  }
+
   Step checked_end(const Window& window) const {
     const Step to = window.to.value_or(again_.last());
     if (window.from.value < 1 || to < window.from || to > again_.last()) {

@@ -48,7 +48,13 @@ void RunWriter::announce() const {
 }
 
 void RunWriter::environments(const std::vector<std::string>& fingerprints) {
-  require_same_native(fs_, folder_, fingerprint::from_json(fingerprints.front()));
+  if (const auto kernel =
+          other_native_kernel(fs_, folder_, fingerprint::from_json(fingerprints.front())))
+    throw Error(Code::kEnvironment,
+                folder_.root.string() + ": the run's numerics are native, and " + *kernel +
+                    " gives other bits here than where it was trained last",
+                "`lockstep check` with " + (folder_.environment() / "*.json").string() +
+                    " shows what differs");
   write_environments(fs_, folder_, fingerprints);
 }
 

@@ -72,6 +72,7 @@ class Replay(Prove):
         before = self.contents("run")
         failed = self.run_it("replay", "run", "--quiet", **OTHER)
         self.assertEqual(failed.returncode, 1, failed.stdout)
+        self.assertIn("conv2d gives other bits here than where it was trained last", failed.stderr)
         self.assertRegex(failed.stdout, r"^FAIL: step \d: its .* is not what the ledger says\n"
                                         r"checkpoint of step 3: \d+ tensors differ, first model/\S+, element \d+: "
                                         r"\S+ here, \S+ there; \d+ of its \d+ elements, at most \d+ ulp\n$")

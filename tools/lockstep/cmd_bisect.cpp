@@ -9,7 +9,6 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
-#include "lockstep/recipe/canonical.h"
 #include "lockstep/train/bisect.h"
 #include "values.h"
 
@@ -80,18 +79,10 @@ std::string traced(const Side& side, const Options& options, std::int64_t step,
     arguments.insert(arguments.begin(), side.program.empty() ? own_program() : side.program);
     code = run_child(arguments, side.settings, "/dev/null");
   } else {
-    const stdfs::path file = stdfs::path(run) / "recipe.toml";
-    const std::string path =
-        options.data.empty()
-            ? recipe::parse_run_text(read_text(real_file_system(), file), file.string()).data.path
-            : options.data;
-    std::vector<Mount> mounts = {{run}, {folder.path(), true}};
-    if (const std::string data = stdfs::absolute(path).lexically_normal().string();
-        stdfs::exists(data)) {
-      add("--data", data);
-      mounts.push_back({data});
-    }
-    code = run_contained(side.container, mounts, side.settings, arguments, "/dev/null");
+    Visible there = visible(side.source, options.data);
+    there.mounts.push_back({folder.path(), /*writable=*/true});
+    arguments.insert(arguments.end(), there.arguments.begin(), there.arguments.end());
+    code = run_contained(side.container, there.mounts, side.settings, arguments, "/dev/null");
   }
   if (code != 0)
     cannot_compare("step " + std::to_string(step) + " of " + side.source +

@@ -75,36 +75,28 @@ Code run_rank(const Options& options) {
 
 // The same command inside a container, which sees run and data, and may write to neither.
 Code run_in_container(const Options& options) {
-  const std::string folder = stdfs::canonical(options.folder).string();
-  const std::string data =
-      stdfs::absolute(options.data.empty() ? recipe_of(folder).data.path : options.data)
-          .lexically_normal()
-          .string();
-  std::vector<std::string> arguments = {"replay", folder, "--json"};
-  const auto add = [&](const std::string& name, const std::string& value) {
+  const Visible there = visible(options.folder, options.data);
+  std::vector<std::string> arguments = {"replay", there.run, "--json"};
+  arguments.insert(arguments.end(), there.arguments.begin(), there.arguments.end());
+  const auto add = [&](const std::string& name, std::int64_t value) {
     arguments.push_back(name);
-    arguments.push_back(value);
+    arguments.push_back(std::to_string(value));
   };
   if (options.spot > 0) {
-    add("--spot", std::to_string(options.spot));
-    add("--spot-steps", std::to_string(options.spot_steps));
-    add("--seed", std::to_string(options.seed < 0 ? fresh_seed() : options.seed));
+    add("--spot", options.spot);
+    add("--spot-steps", options.spot_steps);
+    add("--seed", options.seed < 0 ? fresh_seed() : options.seed);
   } else {
-    add("--from", std::to_string(options.from));
-    add("--to", std::to_string(options.to));
+    add("--from", options.from);
+    add("--to", options.to);
   }
-  add("--ranks", std::to_string(options.ranks));
-  add("--threads", std::to_string(options.threads));
-  std::vector<Mount> mounts = {{folder}};
-  if (stdfs::exists(data)) {
-    add("--data", data);
-    mounts.push_back({data});
-  }
+  add("--ranks", options.ranks);
+  add("--threads", options.threads);
   if (options.quiet) arguments.emplace_back("--quiet");
 
   const TemporaryFolder here;
   const std::string out = here.file("report.json");
-  const int code = run_contained(options.container, mounts, {}, arguments, out);
+  const int code = run_contained(options.container, there.mounts, {}, arguments, out);
   if (code != 0 && code != static_cast<int>(Code::kDiffer)) return static_cast<Code>(code);
   auto report = parse_replay_report(read_text(real_file_system(), out));
   report["machine"]["container"] = options.container.image;

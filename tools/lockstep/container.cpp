@@ -7,6 +7,8 @@
 
 #include "child.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/recipe/canonical.h"
 
 namespace lockstep::cli {
 namespace {
@@ -56,6 +58,21 @@ int run_buildah(const Words& engine, const Container& container, const Words& op
 }
 
 }  // namespace
+
+Visible visible(const std::string& folder, const std::string& data) {
+  namespace stdfs = std::filesystem;
+  const stdfs::path run = stdfs::canonical(folder), recipe = run / "recipe.toml";
+  const std::string named =
+      data.empty()
+          ? recipe::parse_run_text(read_text(real_file_system(), recipe), recipe.string()).data.path
+          : data;
+  const std::string path = stdfs::absolute(named).lexically_normal().string();
+  Visible all{.run = run.string(), .mounts = {{run.string()}}, .arguments = {}};
+  if (!stdfs::exists(path)) return all;  // made by the recipe
+  all.mounts.push_back({path});
+  all.arguments = {"--data", path};
+  return all;
+}
 
 void add_container(CLI::App& app, Container& container) {
   app.add_option("--container", container.image, "compute in a container of this image");

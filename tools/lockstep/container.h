@@ -17,6 +17,15 @@ struct Mount {
   bool writable = false;  // else read-only
 };
 
+// A run and its data set as a container sees them: read-only, at the paths that they have here.
+struct Visible {
+  std::string run;
+  std::vector<Mount> mounts;
+  std::vector<std::string> arguments;  // --data PATH, where it is a file or folder
+};
+// data: --data of the command; "": where the run's recipe says.
+Visible visible(const std::string& folder, const std::string& data);
+
 // --container and --engine.
 void add_container(CLI::App& app, Container& container);
 
