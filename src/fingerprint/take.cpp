@@ -170,8 +170,9 @@ std::string to_json(const Fingerprint& fingerprint) {
 Fingerprint from_json(const std::string& text) {
   Fingerprint facts;
   try {
-    const auto object = nlohmann::ordered_json::parse(text).get<nlohmann::ordered_json::object_t>();
-    for (const auto& [name, value] : object) facts.emplace_back(name, value.get<std::string>());
+    const auto json = nlohmann::ordered_json::parse(text);
+    for (const auto& [name, value] : json.get_ref<const nlohmann::ordered_json::object_t&>())
+      facts.emplace_back(name, value.get<std::string>());
   } catch (const nlohmann::ordered_json::exception&) {
     throw Error(Code::kCannotCompare, "it is not a fingerprint",
                 "give a file that `lockstep fingerprint --json` or a run made");
