@@ -9,9 +9,9 @@
 
 namespace lockstep::train {
 
-// fingerprints[r]: rank r's, as JSON. By rank 0 alone.
-void write_environments(FileSystem& fs, const RunFolder& folder,
-                        const std::vector<std::string>& fingerprints);
+// fingerprints[r]: rank r's, as JSON. By rank 0 alone. Returns the attempt's number, from 1 on.
+std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
+                                const std::vector<std::string>& fingerprints);
 
 // Throws Error(kCannotCompare) if the file is not a fingerprint.
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path);
