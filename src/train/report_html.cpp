@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "lockstep/core/text.h"
+
 namespace lockstep::train::report {
 namespace {
 
@@ -108,6 +110,7 @@ std::string brief(double value) {
   const bool whole =
       value > -1e7 && value < 1e7 && static_cast<double>(static_cast<std::int64_t>(value)) == value;
   if (whole) return std::to_string(static_cast<std::int64_t>(value));
+  if ((value >= 1000 && value < 1e7) || (value <= -1000 && value > -1e7)) return fixed(value, 0);
   std::array<char, 64> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
                                  std::chars_format::general, 4)

@@ -23,7 +23,7 @@ code { overflow-wrap: anywhere; }
 pre { background: var(--shade); padding: 1rem; overflow-x: auto; line-height: 1.45; }
 .verdict { border-left: 4px solid var(--fine); background: var(--shade); padding: .75rem 1rem; margin-bottom: 1.5rem; }
 .verdict.wrong { border-color: var(--wrong); }
-.verdict p { margin: 0; }
+.verdict p { margin: 0; max-width: none; }
 .verdict strong { color: var(--fine); }
 .verdict.wrong strong { color: var(--wrong); }
 .verdict ul { margin: .5rem 0 0; padding-left: 1.25rem; overflow-wrap: anywhere; }
@@ -35,7 +35,7 @@ figure { margin: 0; break-inside: avoid; }
 figcaption { font-size: .9rem; }
 figcaption span, .said { color: var(--soft); font-weight: normal; }
 .said { font-size: .8125rem; margin: .15rem 0 0; font-variant-numeric: tabular-nums; }
-svg { display: block; width: 100%; }
+svg { display: block; width: 100%; overflow: visible; }
 .chart text { fill: var(--soft); font-size: 11.5px; font-variant-numeric: tabular-nums; }
 .chart .end { text-anchor: end; }
 .chart .middle { text-anchor: middle; }
@@ -48,7 +48,8 @@ svg { display: block; width: 100%; }
 .odd { fill: var(--wrong); }
 .pointer { stroke: var(--ink); stroke-width: .8; }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.25rem; }
-.pictures img { max-width: 100%; height: auto; image-rendering: pixelated; display: block; }
+.pictures img { max-width: 100%; height: auto; image-rendering: pixelated; display: block;
+  outline: 1px solid var(--rule); }
 .pictures figcaption { color: var(--soft); margin-top: .25rem; }
 .timeline { align-items: center; font-size: .875rem; gap: .25rem 1rem; }
 .track { height: 14px; background: var(--shade); }
