@@ -168,10 +168,11 @@ std::string to_json(const Fingerprint& fingerprint) {
 }
 
 Fingerprint from_json(const std::string& text) {
+  using Object = nlohmann::ordered_json::object_t;
   Fingerprint facts;
   try {
-    const auto json = nlohmann::ordered_json::parse(text);
-    for (const auto& [name, value] : json.get_ref<const nlohmann::ordered_json::object_t&>())
+    const auto object = nlohmann::ordered_json::parse(text);
+    for (const auto& [name, value] : object.get_ref<const Object&>())
       facts.emplace_back(name, value.get<std::string>());
   } catch (const nlohmann::ordered_json::exception&) {
     throw Error(Code::kCannotCompare, "it is not a fingerprint",

@@ -29,6 +29,22 @@ std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
   return attempt;
 }
 
+void require_same_native(FileSystem& fs, const RunFolder& folder,
+                         const fingerprint::Fingerprint& now) {
+  const fingerprint::Fingerprint before = newest_environment(fs, folder);
+  for (const auto& [name, value] : now) {
+    if (!name.starts_with("native.")) continue;
+    const std::string was = fingerprint::fact(before, name);
+    if (was.empty() || was == value) continue;
+    throw Error(Code::kEnvironment,
+                folder.root.string() + ": the run's numerics are native, and " +
+                    name.substr(sizeof("native.") - 1) +
+                    " gives other bits here than where it was trained last",
+                "`lockstep check` with " + (folder.environment() / "*.json").string() +
+                    " shows what differs");
+  }
+}
+
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path) {
   try {
     return fingerprint::from_json(read_text(fs, path));

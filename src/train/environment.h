@@ -13,6 +13,11 @@ namespace lockstep::train {
 std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
                                 const std::vector<std::string>& fingerprints);
 
+// In native numerics a run goes on only where LibTorch's kernels give the bits that they gave to
+// the last attempt. Throws Error(kEnvironment) naming the kernel.
+void require_same_native(FileSystem& fs, const RunFolder& folder,
+                         const fingerprint::Fingerprint& now);
+
 // Throws Error(kCannotCompare) if the file is not a fingerprint.
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path);
 // Rank 0's of the last attempt; nothing if there is none.

@@ -48,6 +48,7 @@ void RunWriter::announce() const {
 }
 
 void RunWriter::environments(const std::vector<std::string>& fingerprints) {
+  require_same_native(fs_, folder_, fingerprint::from_json(fingerprints.front()));
   attempt_ = {.number = write_environments(fs_, folder_, fingerprints),
               .first = at(),
               .last = end(),

@@ -19,7 +19,7 @@ class RunWriter {
   RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training);
 
   void announce() const;
-  // The attempt begins.
+  // The attempt begins. Error(kEnvironment) where a native run would go on with other kernels.
   void environments(const std::vector<std::string>& fingerprints);
   // What the state was restored from, for the other ranks; then it is forgotten.
   const state::State* restored() const { return loaded_ ? &loaded_->state() : nullptr; }

@@ -87,7 +87,9 @@ class Nodes : public ::testing::Test {
                      Code portable, Code native) {
     const Comparison found = compare(nodes);
     ASSERT_EQ(found.findings.size(), sentence.empty() ? 0U : 1U);
-    if (!sentence.empty()) EXPECT_EQ(found.findings[0].sentence, sentence);
+    if (!sentence.empty()) {
+      EXPECT_EQ(found.findings[0].sentence, sentence);
+    }
     EXPECT_EQ(verdict(found, Question::kAny), any);
     EXPECT_EQ(verdict(found, Question::kPortable), portable);
     EXPECT_EQ(verdict(found, Question::kNative), native);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/core/error.h"
+#include "lockstep/ledger/ledger.h"
 #include "train/some_run.h"
 
 namespace lockstep::train {

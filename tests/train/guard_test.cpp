@@ -138,7 +138,7 @@ TEST(Guard, StopsAddWithAlpha) {
   EXPECT_THAT(stopped_step([](auto&, const Tensor& h) {
                 return at::add(ops::tanh(h).detach(), h.detach(), 0.5);
               }),
-              HasSubstr("step 1: aten::add ran in model/hidden, after unary: "));
+              HasSubstr("step 1: aten::add ran in model/hidden, after tanh: "));
 }
 
 TEST(Guard, StopsSum) {
@@ -190,7 +190,7 @@ struct Doubling : torch::autograd::Function<Doubling> {
 TEST(Guard, StopsABackwardFunctionFromOutside) {
   EXPECT_THAT(stopped_step([](auto&, const Tensor& h) { return Doubling::apply(h); }),
               MatchesRegex("step 1: aten::mul ran in autograd node .*Doubling.* \\(the autograd "
-                           "engine, after the backward of unary in model\\): .*"));
+                           "engine, after the backward of silu in model\\): .*"));
 }
 
 TEST(Guard, StopsTheEnginesOwnAdditions) {

@@ -1,0 +1,301 @@
+"""The tools that compare: replay, diff, trace, bisect and check, as their users call them."""
+
+import json
+import os
+import shutil
+
+from support import PROGRAM, SOURCE, Cli, main
+
+GAN = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
+SMALL = ["--set", "generator.hidden=16", "--set", "discriminator.hidden=16", "--threads", "1", "--quiet"]
+# Several samples a lane: with one, LibTorch does not ask oneDNN.
+NATIVE = ["--set", "run.numerics=native", "--set", "batch.samples_per_lane=4"]
+# oneDNN's kernels without AVX: other bits than those of any CPU on which the tests run (FMA is required).
+OTHER = {"ONEDNN_MAX_CPU_ISA": "SSE41"}
+
+
+class Prove(Cli):
+    def train(self, name, *more, recipe="tiny.toml", **environment):
+        return self.ok("train", recipe, "--run", name, *more, "--quiet", **environment)
+
+    def gan(self, name, *more):
+        """Twelve steps, checkpoints at 5, 10 and 12."""
+        self.ok("train", GAN, "--run", name, "--set", "run.steps=12", "--set", "checkpoint.every=5",
+                "--set", "checkpoint.keep_last=0", *SMALL, *more)
+
+    def report(self, code, *arguments, **environment):
+        result = self.run_it(*arguments, "--json", **environment)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return json.loads(result.stdout)
+
+    def flip(self, *names, at, by=1):
+        content = bytearray(self.read(*names))
+        content[at] ^= by
+        self.write(os.path.join(*names), bytes(content))
+
+
+class Replay(Prove):
+    def test_spots_say_what_they_cover_and_repeat_by_their_seed(self):
+        self.gan("run")
+        first = self.report(0, "replay", "run", "--spot", "2", "--spot-steps", "2", "--quiet")
+        again = self.report(0, "replay", "run", "--spot", "2", "--spot-steps", "2", "--seed", str(first["seed"]))
+        self.assertEqual(first, again)
+        recomputed = set()
+        for window in first["windows"]:
+            self.assertEqual(window["started"], (window["from"] - 1) // 5 * 5)
+            recomputed |= set(range(window["started"] + 1, window["to"] + 1))
+        self.assertEqual(first["compared"], len(recomputed))
+        self.assertEqual(first["steps"], 12)
+        draws = {json.dumps(self.report(0, "replay", "run", "--spot", "1", "--spot-steps", "1", "--seed", str(seed))
+                            ["windows"]) for seed in range(8)}
+        self.assertGreater(len(draws), 3)
+
+    def test_spots_that_meet_become_one_window(self):
+        self.gan("run")
+        report = self.report(0, "replay", "run", "--spot", "50", "--spot-steps", "3", "--seed", "1")
+        self.assertEqual([(w["from"], w["to"]) for w in report["windows"]], [(1, 12)])
+
+    def test_any_number_of_ranks(self):
+        self.gan("run", "--ranks", "3")
+        for ranks in ("1", "2", "5"):
+            self.assertIn("PASS", self.ok("replay", "run", "--ranks", ranks, "--quiet"))
+        self.assertIn("give --seed", self.refused(2, "replay", "run", "--ranks", "2", "--spot", "1"))
+
+    def test_windows_that_are_none(self):
+        self.gan("run")
+        for window in (["--from", "0"], ["--from", "13"], ["--to", "13"], ["--from", "5", "--to", "4"]):
+            self.refused(2, "replay", "run", *window)
+        self.refused(2, "replay", "run", "--spot", "1", "--from", "2")
+
+    def test_a_failure_names_tensor_and_element(self):
+        self.train("run", "--set", "run.steps=3", *NATIVE)
+        before = self.contents("run")
+        failed = self.run_it("replay", "run", "--quiet", **OTHER)
+        self.assertEqual(failed.returncode, 1, failed.stdout)
+        self.assertRegex(failed.stdout, r"^FAIL: step \d: its .* is not what the ledger says\n"
+                                        r"checkpoint of step 3: \d+ tensors differ, first model/\S+, element \d+: "
+                                        r"\S+ here, \S+ there; \d+ of its \d+ elements, at most \d+ ulp\n$")
+        after = self.contents("run")
+        del after["replays.jsonl"]
+        self.assertEqual(after, before)
+
+    def test_is_noted_beside_the_run(self):
+        self.gan("run")
+        self.ok("replay", "run", "--from", "11", "--quiet")
+        self.ok("replay", "run", "--spot", "1", "--quiet")
+        notes = [json.loads(line) for line in self.read("run", "replays.jsonl").splitlines()]
+        self.assertEqual([note["agrees"] for note in notes], [True, True])
+        self.assertEqual(notes[0]["windows"], [{"started": 10, "from": 11, "to": 12}])
+        self.assertEqual(notes[0]["machine"]["ranks"], 1)
+        self.ok("verify", "run")
+
+
+class Native(Prove):
+    def test_any_number_of_ranks_and_threads_gives_the_same_files(self):
+        self.train("a", *NATIVE)
+        for number, more in enumerate((["--ranks", "2"], ["--threads", "3"])):
+            self.train(f"b{number}", *NATIVE, *more)
+            self.assertEqual(self.evidence("a"), self.evidence(f"b{number}"))
+        self.train("portable")
+        self.assertNotEqual(self.read("a", "ledger.jsonl"), self.read("portable", "ledger.jsonl"))
+
+    def test_pictures_do_not_depend_on_how_many_are_made(self):
+        self.train("a", *NATIVE, "--set", "samples.count=0")
+        for name, count in (("4", "4"), ("2", "2")):
+            self.ok("sample", "a", "--count", count, "--columns", "1", "--out", f"{name}.png")
+        shutil.copy(self.path("2.png"), self.path("again.png"))
+        self.ok("sample", "a", "--count", "2", "--columns", "1", "--out", "again.png", "--threads", "3")
+        self.assertEqual(self.read("again.png"), self.read("2.png"))
+
+    def test_a_setting_that_contradicts_is_named(self):
+        for name, value in (("MKL_CBWR", "OFF"), ("NVIDIA_TF32_OVERRIDE", "1"),
+                            ("CUBLAS_WORKSPACE_CONFIG", ":0:0"), ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")):
+            line = self.refused(4, "train", "tiny.toml", *NATIVE, "--quiet", **{name: value})
+            self.assertIn(f"{name}={value}", line)
+            self.ok("train", "tiny.toml", "--run", f"portable-{name}", "--quiet", **{name: value})
+        self.assertFalse(os.path.exists(self.path("runs")))
+
+    def test_resuming_where_kernels_give_other_bits_is_refused(self):
+        self.train("a", *NATIVE, "--set", "run.steps=1")
+        before = self.contents("a")
+        line = self.refused(4, "train", "tiny.toml", *NATIVE, "--run", "a", "--quiet", **OTHER)
+        self.assertIn("conv2d", line)
+        after = self.contents("a")
+        for each in (before, after):
+            each.pop("recipe.toml")  # run.steps, which cannot change bits
+        self.assertEqual(after, before)
+        self.train("a", *NATIVE)
+
+    def test_ranks_whose_kernels_give_other_bits_do_not_train(self):
+        """Every rank but rank 0 gets another setting from this wrapper."""
+        self.write("lockstep", f"#!/bin/sh\n[ \"$RANK\" = 0 ] || export ONEDNN_MAX_CPU_ISA=SSE41\nexec {PROGRAM} \"$@\"\n")
+        os.chmod(self.path("lockstep"), 0o755)
+        secret = self.path("secret")
+        self.write("secret", b"s" * 64)
+        os.chmod(secret, 0o600)
+        results = self.run_ranks([self.path("lockstep"), "train", "tiny.toml", *NATIVE, "--run", "a", "--quiet"], secret)
+        for result in results:
+            self.assertEqual(result.returncode, 6, result.stderr)
+        self.assertIn("native.conv2d", results[0].stderr)
+
+    def run_ranks(self, command, secret):
+        import socket
+        import subprocess
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        ranks = [subprocess.Popen(command, cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),
+                                       "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                                       "LOCKSTEP_SECRET_FILE": secret}) for rank in range(2)]
+        results = []
+        for rank in ranks:
+            out, err = rank.communicate(timeout=120)
+            results.append(subprocess.CompletedProcess(command, rank.returncode, out, err))
+        return results
+
+
+class Diff(Prove):
+    def test_of_the_same(self):
+        self.gan("a")
+        self.gan("b", "--ranks", "2")
+        self.assertIn("the ledgers agree on all 12 steps", self.ok("diff", "a", "b"))
+        for file in ("ledger.jsonl", "recipe.toml", "checkpoints/step-00000010.h5", "samples/step-00000012.png"):
+            self.assertTrue(self.ok("diff", f"a/{file}", f"b/{file}").endswith("same\n"), file)
+
+    def test_of_a_run_that_is_longer(self):
+        self.gan("a")
+        self.gan("b", "--set", "run.steps=7")
+        report = self.report(0, "diff", "a", "b")
+        self.assertEqual((report["same"], report["steps_compared"]), (True, 7))
+        self.assertEqual([(r["name"], r["bits"]) for r in report["recipe"]], [("run.steps", False)])
+
+    def test_of_runs_that_part_names_step_tensors_and_setting(self):
+        each = ["--set", "run.steps=3", "--set", "checkpoint.every=1", "--set", "checkpoint.keep_last=0", *NATIVE]
+        self.train("a", *each)
+        self.train("b", *each, **OTHER)
+        report = self.report(1, "diff", "a", "b")
+        step = report["first_difference"]["step"]
+        self.assertIn("digest", report["first_difference"]["what"])
+        self.assertEqual(report["checkpoints_compared"][0], step)
+        self.assertIn({"name": "env.ONEDNN_MAX_CPU_ISA", "a": "", "b": "SSE41", "bits": True}, report["environment"])
+        steps = [tensor["step"] for tensor in report["tensors"]]
+        self.assertEqual(steps, sorted(steps))
+        for tensor in report["tensors"]:
+            self.assertEqual(sum(tensor["histogram"].values()) + tensor["not_finite"], tensor["different"])
+            self.assertGreater(tensor["largest_ulp"], 0)
+        text = self.run_it("diff", "a", "b").stdout
+        self.assertIn(f"step {step} is the first that differs", text)
+        self.assertIn(report["tensors"][0]["tensor"], text)
+        checkpoints = self.report(1, "diff", f"a/checkpoints/step-0000000{step}.h5",
+                                  f"b/checkpoints/step-0000000{step}.h5")
+        self.assertEqual([t["tensor"] for t in checkpoints["tensors"]],
+                         [t["tensor"] for t in report["tensors"] if t["step"] == step])
+
+    def test_of_other_recipes(self):
+        self.gan("a")
+        self.gan("b", "--set", "run.seed=7")
+        report = self.report(1, "diff", "a", "b")
+        self.assertEqual(report["first_difference"]["step"], 0)
+        self.assertEqual([(r["name"], r["bits"]) for r in report["recipe"]], [("run.seed", True)])
+        pictures = self.report(1, "diff", "a/samples/step-00000012.png", "b/samples/step-00000012.png")
+        self.assertGreater(pictures["picture"]["different"], 0)
+
+    def test_of_fingerprints(self):
+        self.write("a.json", self.ok("fingerprint", "--json"))
+        self.write("b.json", self.ok("fingerprint", "--json", **OTHER))
+        self.ok("diff", "a.json", "a.json")
+        names = [e["name"] for e in self.report(1, "diff", "a.json", "b.json")["environment"]]
+        self.assertIn("env.ONEDNN_MAX_CPU_ISA", names)
+        self.assertIn("native.conv2d", names)
+
+    def test_what_cannot_be_compared(self):
+        self.gan("a")
+        shutil.copytree(self.path("a"), self.path("b"))
+        self.flip("b", "ledger.jsonl", at=700)
+        for pair in (("a", "none"), ("a", "a/ledger.jsonl"), ("a/ledger.jsonl", "a/recipe.toml"), ("a", "b"),
+                     ("tiny.toml", "images")):
+            self.refused(125, "diff", *pair)
+
+
+class Bisect(Prove):
+    EACH = ["--set", "run.steps=2", *NATIVE]
+
+    def test_names_the_first_operation_that_computes_other_bits(self):
+        self.train("a", *self.EACH)
+        self.train("b", *self.EACH, **OTHER)
+        report = self.report(1, "bisect", "a", "b", "--env-b", "ONEDNN_MAX_CPU_ISA=SSE41")
+        self.assertRegex(report["odd"]["a"], r"^model/\S+(: conv2d$|, backward of conv2d)")
+        self.assertEqual(report["odd"]["a"], report["odd"]["b"])
+        self.assertGreater(report["values"]["different"], 0)
+        self.assertIn("env.ONEDNN_MAX_CPU_ISA: - | SSE41", report["environment"])
+        text = self.run_it("bisect", "a", "b", "--env-b", "ONEDNN_MAX_CPU_ISA=SSE41").stdout
+        self.assertIn("is the first operation that differs: its inputs agree, its output does not", text)
+
+    def test_a_trace_from_elsewhere(self):
+        self.train("a", *self.EACH)
+        self.ok("trace", "a", "there.jsonl", "--step", "1", "--quiet", **OTHER)
+        report = self.report(1, "bisect", "a", "there.jsonl")
+        self.assertRegex(report["odd"]["a"], "conv2d")
+        self.assertNotIn("values", report)
+
+    def test_of_the_same(self):
+        self.train("a")
+        self.train("b", "--ranks", "2")
+        self.assertIn("the ledgers agree", self.ok("bisect", "a", "b"))
+        self.assertRegex(self.ok("bisect", "a", "b", "--step", "2", "--env-b", "LOCKSTEP_ISA=scalar"),
+                         r"step 2: all \d+ operations agree")
+
+    def test_what_cannot_be_compared(self):
+        self.train("a")
+        self.train("b", "--set", "run.seed=2")
+        self.refused(125, "bisect", "a", "b")
+        self.refused(125, "bisect", "a", "none")
+        self.refused(125, "bisect", "a", "tiny.toml")
+        self.refused(125, "bisect", "a", "a", "--step", "2", "--program-b", "/nonexistent")
+        self.assertEqual(self.run_it("bisect", "a", "a", "--step", "9").returncode, 125)
+        self.ok("trace", "a", "one.jsonl", "--step", "1", "--quiet")
+        self.ok("trace", "a", "two.jsonl", "--step", "2", "--quiet")
+        self.refused(125, "bisect", "one.jsonl", "two.jsonl")
+
+
+class Check(Prove):
+    def test_ranks_of_one_machine(self):
+        text = self.ok("check", "--ranks", "2")
+        self.assertIn("2 nodes: portable kernels give the bits that every machine must give; "
+                      "native kernels give the same bits on all", text)
+
+    def test_tells_bits_from_names(self):
+        self.write("a.json", self.ok("fingerprint", "--json"))
+        self.write("b.json", self.ok("fingerprint", "--json", **OTHER))
+        facts = json.loads(self.read("a.json"))
+        self.write("c.json", json.dumps({**facts, "mkl": "another"}))
+        self.write("native.toml", "[run]\nnumerics = \"native\"\n")
+        self.assertIn("conv2d", self.report(1, "check", "a.json", "b.json")["findings"][0]["sentence"])
+        self.report(0, "check", "a.json", "b.json", "--recipe", "tiny.toml")
+        self.report(1, "check", "a.json", "b.json", "--recipe", "native.toml")
+        self.report(0, "check", "a.json", "c.json")
+        self.report(4, "check", "a.json", "c.json", "--recipe", "native.toml")
+
+    def test_a_machine_that_computes_wrongly(self):
+        facts = json.loads(self.ok("fingerprint", "--json"))
+        self.write("a.json", json.dumps(facts))
+        self.write("b.json", json.dumps({**facts, "portable.updates": "00"}))
+        report = self.report(1, "check", "a.json", "b.json", "--recipe", "tiny.toml")
+        self.assertIn("updates (portable) is wrong on b.json", report["findings"][0]["sentence"])
+
+    def test_of_a_runs_own_reports(self):
+        self.train("a", "--ranks", "2", *NATIVE)
+        reports = [f"a/environment/{name}" for name in os.listdir(self.path("a", "environment"))]
+        self.assertEqual(len(reports), 2)
+        self.assertTrue(self.report(0, "check", *reports)["native_tried"])
+
+    def test_what_is_no_report(self):
+        self.write("bad.json", "[]")
+        self.assertIn("bad.json", self.refused(2, "check", "bad.json"))
+        self.refused(2, "check", "none.json")
+
+
+if __name__ == "__main__":
+    main()
