@@ -139,23 +139,23 @@ std::string of_witnesses(const Facts& facts) {
 Html of_checkpoints(const Facts& facts) {
   if (facts.checkpoints.empty()) return paragraph("There are no checkpoints.");
   std::vector<Row> rows;
+  const std::string holds = facts.verified.chain.empty() ? "holds by itself" : "holds";
   for (const auto& [step, one] : facts.checkpoints) {
     const std::string name = checkpoint::file_name(step);
     const bool wrong = !one.statement_problem.empty() || !one.root_problem.empty() ||
                        std::ranges::any_of(facts.verified.findings, [&](const Finding& finding) {
                          return finding.what.find(name) != std::string::npos;
                        });
-    Html statement = text(!one.key.empty() || !one.statement_problem.empty() ? "" : "none");
+    Html statement = text(one.key.empty() && one.statement_problem.empty() ? "nobody" : "");
     if (!one.key.empty())
-      statement +=
-          text(facts.key == one.key ? "the given key " : "key ") + code(one.key.substr(0, 16));
+      statement = facts.key == one.key ? text("the given key") : code(one.key.substr(0, 12));
     if (!one.statement_problem.empty())
       statement += text((one.key.empty() ? "" : ": ") + shortened(one.statement_problem, 200));
     rows.push_back(
         {{text(std::to_string(step.value)),
           text(one.bytes ? human_bytes(static_cast<double>(*one.bytes)) : "gone"),
           one.root_problem.empty() ? code(one.root) : text(shortened(one.root_problem, 200)),
-          statement, text(wrong ? "does not hold" : "holds")},
+          statement, text(wrong ? "does not hold" : holds)},
          wrong});
   }
   return table({"Step", "Size", "Root of the file’s SHA-256 tree", "Signed by", "Verify"}, rows);

@@ -169,14 +169,30 @@ class Gatherer {
   std::map<std::pair<std::int64_t, std::int64_t>, fingerprint::Node> environments_;
 };
 
-VerifyResult verified(const RunFolder& folder, const std::optional<stdfs::path>& key) {
-  try {
-    return verify(folder.root, std::nullopt, key);
-  } catch (const Error& error) {
-    VerifyResult result;  // what stopped it
-    result.findings.push_back({error.code(), error.what()});
-    return result;
+// Without a ledger that holds, verify compares nothing with it: then each checkpoint by itself.
+// What stops it is a finding.
+VerifyResult verified(FileSystem& fs, const RunFolder& folder,
+                      const std::optional<stdfs::path>& key) {
+  VerifyResult result;
+  const auto look = [&](auto&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      result.findings.push_back({error.code(), error.what()});
+    }
+  };
+  look([&] { result = verify(folder.root, std::nullopt, key); });
+  if (!result.chain.empty() || !fs.exists(folder.checkpoints())) return result;
+  std::vector<std::string> names;
+  look([&] { names = fs.list(folder.checkpoints()); });
+  for (const std::string& name : names) {
+    if (!checkpoint::step_of(name)) continue;
+    look([&] {
+      const auto alone = verify(folder.checkpoints() / name, std::nullopt, key).findings;
+      result.findings.insert(result.findings.end(), alone.begin(), alone.end());
+    });
   }
+  return result;
 }
 
 // The page must not depend on how the folder was named.
@@ -206,7 +222,7 @@ Facts gather(FileSystem& fs, const RunFolder& folder, const std::optional<stdfs:
         "give the folder that `lockstep train` made");
   Facts facts;
   if (key) facts.key = hash::read_public_key(*key).hex();
-  facts.verified = verified(folder, key);
+  facts.verified = verified(fs, folder, key);
   Gatherer(fs, folder, facts).all();
   for (Finding& finding : facts.verified.findings) forget_root(finding.what, folder);
   for (std::string& line : facts.notes) forget_root(line, folder);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "lockstep/core/text.h"
 #include "lockstep/hash/sha256.h"
@@ -145,12 +146,17 @@ Html summary(const Facts& facts) {
     pairs.emplace_back("Ledger head", code(facts.ledger.chain().hex()) +
                                           text(" at step " + std::to_string(steps_of(facts))));
   }
-  return facts.ledger_begins && !facts.verified.findings.empty()
-             ? report::facts(pairs) +
-                   paragraph(
-                       "Steps and head of the ledger are those up to the first line that "
-                       "does not hold.")
-             : report::facts(pairs);
+  std::set<std::string> keys;
+  for (const auto& [step, one] : facts.checkpoints)
+    if (!one.key.empty()) keys.insert(one.key);
+  for (const std::string& key : keys)
+    pairs.emplace_back("Signed by", code(key) + text(facts.key == key ? " (the given key)" : ""));
+  const Html list = report::facts(pairs);
+  if (!facts.verified.chain.empty()) return list;
+  return list + paragraph(
+                    "Steps and head are the ledger's up to the first line that does not "
+                    "hold. Of checkpoints only what they say of themselves was checked, of "
+                    "pictures nothing.");
 }
 
 Html recipe(const Facts& facts) {

@@ -30,7 +30,8 @@ pre { background: var(--shade); padding: 1rem; overflow-x: auto; line-height: 1.
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .3rem 1.25rem; margin: 0 0 1rem; }
 dt { color: var(--soft); }
 dd { margin: 0; }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1.75rem 2rem; }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: 1.75rem 2rem; }
+.charts figure { max-width: 32rem; }
 figure { margin: 0; break-inside: avoid; }
 figcaption { font-size: .9rem; }
 figcaption span, .said { color: var(--soft); font-weight: normal; }
@@ -61,6 +62,7 @@ svg { display: block; width: 100%; overflow: visible; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--rule); }
 th { font-weight: 600; color: var(--soft); }
+td code { font-size: .75rem; }
 td ul { margin: 0; padding: 0; list-style: none; }
 small { color: var(--soft); }
 tr.wrong td, ul.wrong { color: var(--wrong); }
