@@ -103,14 +103,14 @@ Envelope envelope(std::span<const Point> points, std::size_t columns, Gaps gaps)
   return result;
 }
 
-std::vector<double> ticks(double low, double high, int about) {
+std::vector<double> ticks(double low, double high, int most) {
   std::vector<double> result;
   const double range = high - low;
   if (!(range > 0) || !(range < kLargest) || range < 1e-290) return result;
-  const double rough = range / about;
+  const double rough = range / most;
   double step = power_of_ten(rough);
-  for (const double factor : {5.0, 2.0})
-    if (rough >= step * factor) {
+  for (const double factor : {1.0, 2.0, 5.0, 10.0})
+    if (rough <= step * factor) {
       step *= factor;
       break;
     }

@@ -40,8 +40,8 @@ enum class Gaps { kNone, kByDistance };
 // point is more than twice as far as usual.
 Envelope envelope(std::span<const Point> points, std::size_t columns, Gaps gaps);
 
-// Round numbers (1, 2 or 5 times a power of ten) within [low, high], about `about` of them.
-std::vector<double> ticks(double low, double high, int about);
+// Round numbers (1, 2 or 5 times a power of ten) within [low, high], at most `most` + 1 of them.
+std::vector<double> ticks(double low, double high, int most);
 // The same for a logarithmic axis, 0 < low < high.
 std::vector<double> log_ticks(double low, double high);
 

@@ -71,14 +71,14 @@ std::vector<std::string> labels(const std::vector<double>& values, bool apart) {
 
 Html axes(const Chart& chart, const Axis& x, const Axis& y) {
   Html out;
-  const auto values = y.logarithmic ? log_ticks(y.low, y.high) : ticks(y.low, y.high, /*about=*/4);
+  const auto values = y.logarithmic ? log_ticks(y.low, y.high) : ticks(y.low, y.high, /*most=*/5);
   const auto names = labels(values, y.logarithmic);
   for (std::size_t i = 0; i < values.size(); ++i) {
     out += line(kLeft, y(values[i]), kRight, y(values[i]), "grid");
     out += words(kLeft - 6, y(values[i]) + 4, "end", names[i]);
   }
   // A label per tick would not fit below long numbers.
-  for (const double tick : ticks(x.low, x.high, /*about=*/4)) {
+  for (const double tick : ticks(x.low, x.high, /*most=*/5)) {
     if (tick != static_cast<double>(static_cast<std::int64_t>(tick)) && chart.x_name == "step")
       continue;
     out += line(x(tick), kBottom, x(tick), kBottom + 4, "axis");

@@ -258,8 +258,7 @@ Html evidence(const Facts& facts) {
   Html notes;
   for (std::size_t i = 0; i < std::min<std::size_t>(facts.notes.size(), 50); ++i)
     notes += element("li", text(shortened(facts.notes[i], 400)));
-  return out + element("h3", text("Files that are no evidence, and cannot be read")) +
-         element("ul", notes);
+  return out + element("h3", text("Odd in files that are no evidence")) + element("ul", notes);
 }
 
 Html environments(const Facts& facts) {

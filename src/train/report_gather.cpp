@@ -91,10 +91,10 @@ class Gatherer {
                              : std::nullopt;
     const auto rank = attempt ? parse_int(stem.substr(dash + 6)) : std::nullopt;
     if (!rank) return note("environment/" + name + " is none of this run's files");
+    ++facts_.attempts[*attempt].ranks;
     environments_[{*attempt, *rank}] = {
         "attempt " + std::to_string(*attempt) + ", rank " + std::to_string(*rank),
         read_environment(fs_, folder_.environment() / name)};
-    ++facts_.attempts[*attempt].ranks;
   }
 
   void checkpoint(const std::string& name) {

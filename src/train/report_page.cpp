@@ -16,10 +16,17 @@ std::string kind_of(const Finding& finding) {
   return finding.code == Code::kDiffer ? "disagrees" : "not checked";
 }
 
+// A damaged block's line may name hundreds of tensors; what is wrong stands at its end.
+std::string without_middle(const std::string& line) {
+  constexpr std::size_t kHead = 300, kTail = 150;
+  if (line.size() <= kHead + kTail) return line;
+  return shortened(line, kHead) + " " + line.substr(line.size() - kTail);
+}
+
 Html list_of(const std::vector<std::string>& lines) {
   Html items;
   for (std::size_t i = 0; i < std::min(lines.size(), kMostFindings); ++i)
-    items += element("li", text(shortened(lines[i], 600)));
+    items += element("li", text(without_middle(lines[i])));
   if (lines.size() > kMostFindings)
     items += element("li", text("and " + std::to_string(lines.size() - kMostFindings) + " more"));
   return element("ul", items);

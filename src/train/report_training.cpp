@@ -168,8 +168,8 @@ Html attempts(const Facts& facts) {
   std::vector<Row> rows;
   for (const auto& [number, attempt] : facts.attempts) rows.push_back(row_of(number, attempt));
   Html out = rows.empty() ? paragraph("Neither metrics.jsonl nor environment/ tells of any.")
-                          : table({"Attempt", "Ranks", "First step began", "Steps", "Done before",
-                                   "Time in steps", "Steps/s"},
+                          : table({"Attempt", "Ranks", "First step began", "Steps",
+                                   "Computed again", "Time in steps", "Steps/s"},
                                   rows);
   if (facts.warnings.empty() && facts.metrics.stops.empty())
     return out + paragraph("Nothing was stopped by a monitor, and log.txt has no warnings.");
