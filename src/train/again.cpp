@@ -17,8 +17,9 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
     throw Error(Code::kCorrupt, folder_.ledger().string() + " is not of the recipe beside it");
   if (ledger_.header.data != expected.data) {
     throw Error(Code::kData,
-                "the data set is not the run's: its hash is " + expected.data.hex().substr(0, 12) +
-                    ", the ledger says " + ledger_.header.data.hex().substr(0, 12),
+                "the data set " + recipe_.data.path + " is not the run's: its hash is " +
+                    expected.data.hex().substr(0, 12) + ", the ledger says " +
+                    ledger_.header.data.hex().substr(0, 12),
                 "give the run's data with --data");
   }
 }
@@ -26,7 +27,7 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
 Step Again::restore(Step target) {
   batches_.reset();
   training_.emplace(make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
-  restore_newest(real_file_system(), folder_, ledger_, target, *training_);
+  restore_newest(real_file_system(), folder_, ledger_, target, Damaged::kRefuse, *training_);
   batches_.emplace(*dataset_, recipe_, training_->plan, group_.rank());
   return training_->state.step;
 }

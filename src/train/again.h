@@ -28,8 +28,8 @@ class Again {
   // From the next restore on, no lane is computed twice.
   void without_witnesses() { recipe_.evidence.witness_rate = 0; }
 
-  // Makes the state that of step `target` by the newest whole checkpoint at or before it, or from
-  // nothing. Returns the step from which it goes on.
+  // Makes the state that of the newest checkpoint at or before `target`, or of step 0. Returns the
+  // step from which it goes on. Error(kCorrupt) if that checkpoint is damaged.
   Step restore(Step target);
   // The next step. Collective: yes. Bits: recipe, data, state.
   StepRecord step();

@@ -171,7 +171,7 @@ checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step ste
 
 std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
                                                  const ledger::Ledger& ledger, Step limit,
-                                                 Training& training) {
+                                                 Damaged damaged, Training& training) {
   const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     if (*step > limit) continue;
@@ -180,7 +180,7 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
     try {
       loaded = checkpoint::load(fs, file);
     } catch (const Error& failure) {
-      if (failure.code() != Code::kCorrupt) throw;
+      if (failure.code() != Code::kCorrupt || damaged == Damaged::kRefuse) throw;
       log::warn(std::string(failure.what()) + "; trying the one before");
       continue;
     }

@@ -64,12 +64,15 @@ checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger)
 checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
                                const ledger::Ledger& ledger, const recipe::Recipe& recipe);
 
+// What a damaged checkpoint means: to who trains, one to report and pass over; to who checks, a
+// finding, Error(kCorrupt) naming file, bytes and tensor.
+enum class Damaged { kPassOver, kRefuse };
+
 // Restores the newest checkpoint at or before `limit` that is whole and fits the ledger; step 0
-// stays if there is none. Returns what was restored from. A damaged checkpoint is reported and
-// passed over. Error(kCorrupt) if an intact one does not fit the ledger (the ledger was cut or is
-// another run's).
+// stays if there is none. Returns what was restored from. Error(kCorrupt) if an intact one does not
+// fit the ledger (the ledger was cut or is another run's).
 std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
                                                  const ledger::Ledger& ledger, Step limit,
-                                                 Training& training);
+                                                 Damaged damaged, Training& training);
 
 }  // namespace lockstep::train

@@ -28,7 +28,8 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
                     retention.every, statements);
   saver_ = std::make_unique<checkpoint::Saver>(fs_, folder_.checkpoints(), retention,
                                                signer_ ? &*signer_ : nullptr);
-  loaded_ = restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), training_);
+  loaded_ = restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), Damaged::kPassOver,
+                           training_);
   require_signed(folder_, statements, ledger_->ledger(), loaded_ ? &*loaded_ : nullptr);
   if (signer_ && loaded_)
     sign_rest(fs_, folder_, ledger_->ledger(), recipe_, *loaded_,

@@ -65,6 +65,16 @@ class Launched:
         self.ok(*TOY, "--quiet", *steps, "--run", "run", "--ranks", "2")
         self.assertEqual(self.evidence("run"), self.alone(*steps))
 
+    def test_check_names_the_rank_whose_kernels_differ(self):
+        other = f'[ "${self.rank}" = 0 ] || export ONEDNN_MAX_CPU_ISA=SSE41; exec "$0" "$@"'
+        process = self.launch(self.launcher.command(2), "sh", "-c", other, PROGRAM, "check",
+                              LOCKSTEP_SECRET_FILE=self.secret(), LOCKSTEP_PORT=str(free_port()),
+                              **self.launcher.environment)
+        out, err = process.communicate(timeout=300)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(out + err, r"conv2d.* \(native\) give other bits on rank 1 \(\S+\) than on rank 0")
+        self.assertIn("2 nodes: portable kernels give the bits", out + err)
+
     def test_an_error_of_one_rank_reaches_all(self):
         self.ok(*TOY, "--quiet", "--set", "run.steps=1", "--run", "run")
         process = self.train(2, "--set", "run.seed=5")

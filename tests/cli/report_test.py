@@ -115,8 +115,8 @@ class Runs(Report):
         self.assertIn("The evidence holds. lockstep verify looked at 40 steps, 4 checkpoints and 2 pictures", said)
         for value in (ledger[0]["recipe"], ledger[0]["data"], ledger[-1]["chain"], "portable: same bits",
                       "Nobody signed", "discriminator loss", "generator gradient norm",
-                      "generator learning rate", "(steps/s)", "replays.jsonl tells of none", "gave the bits that every machine must give",
-                      "[discriminator.optimizer]"):
+                      "generator learning rate", "(steps/s)", "replays.jsonl tells of none",
+                      "gave the bits that every machine must give", "[discriminator.optimizer]"):
             self.assertIn(value, said)
         self.assertEqual([image["alt"] for image in page.all("img")],
                          ["samples after step 20", "samples after step 40"])

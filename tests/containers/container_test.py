@@ -1,12 +1,16 @@
 """Images of containers, made by tools/container.
 
-Usage: container_test.py CASE, where CASE is
+Usage: container_test.py PROGRAM CASE, where CASE is
   twice              an image is built twice, the second time from nothing: the same digest and id
   golden_KIND_SUITE  the image's program trains a golden recipe, by one rank and by three, to the golden bytes
+  replay_KIND_SUITE  a run of PROGRAM by three ranks is replayed in the image by one; what was changed is found
 """
 
+import gzip
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -93,12 +97,81 @@ def trains_golden(kind, suite):
     print(f"{image}: the golden bytes")
 
 
+def engine(folder, into):
+    """Words for --engine: a program that is called buildah and has the image."""
+    path = os.path.join(folder, "buildah")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"#!/bin/sh\nexec {shlex.join(Buildah(into).command)} \"$@\"\n")
+    os.chmod(path, 0o755)
+    return path
+
+
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def replays(kind, suite):
+    image, _, _ = make(kind, suite, os.path.join(BUILD, "containers"))
+    program = golden.Program(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="lockstep-container-") as folder:
+        words = ["--container", image, "--engine", engine(folder, os.path.join(BUILD, "containers")), "--quiet"]
+        data, run = os.path.join(folder, "data"), os.path.join(folder, "run")
+        shutil.copytree("/usr/share/datasets/fashion-mnist", data)
+        program.ok("train", golden.recipe("ddpm"), "--run", run, "--ranks", 3, "--set", "run.steps=12", "--set",
+                   "checkpoint.every=4", "--set", "checkpoint.keep_last=0", "--set", f"data.path={data}", "--quiet")
+        for window in ((1, 12), (6, 7), (9, 9), (12, 12)):
+            out = program.ok("replay", run, "--from", window[0], "--to", window[1], *words)
+            assert f"PASS: steps {window[0]} to {window[1]}" in out, out
+        same = program.ok("bisect", run, run, "--step", 6, "--container-b", *words[1:4])
+        assert re.search(r"step 6: all \d+ operations agree", same), same
+        code, out, _ = program.run("replay", run, "--spot", 2, "--spot-steps", 2, "--seed", 5, *words, "--json")
+        said = json.loads(out)
+        assert code == 0 and said["seed"] == 5 and said["machine"]["container"] == image, said
+        assert said["machine"]["system"] != system_here() or suite == "bookworm", said["machine"]
+
+        def fails(code, place, *window):
+            exit_code, out, err = program.run("replay", run, *window, *words)
+            assert exit_code == code and place in out + err, f"exit {exit_code}\n{out}{err}"
+
+        ledger = os.path.join(run, "ledger.jsonl")
+        with open(ledger, "rb") as file:
+            at = file.read().index(b'"step":7,')
+        flip(ledger, at + 30)
+        fails(5, "ledger.jsonl:8: step 7")
+        flip(ledger, at + 30)
+        checkpoint = os.path.join(run, "checkpoints", "step-00000008.h5")
+        flip(checkpoint, os.path.getsize(checkpoint) // 2)
+        fails(5, "step-00000008.h5, bytes ", "--from", 9)
+        program.ok("replay", run, "--to", 8, *words)
+        flip(checkpoint, os.path.getsize(checkpoint) // 2)
+        images = next(name for name in os.listdir(data) if name.startswith("train-images"))
+        replace_byte(os.path.join(data, images))
+        fails(3, data)
+    print(f"{image}: windows of a run of three ranks replayed by one; a changed ledger, checkpoint and data set found")
+
+
+def replace_byte(path):
+    """One pixel of an IDX file, also of a compressed one."""
+    opener = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rb") as file:
+        content = bytearray(file.read())
+    content[-1] ^= 1
+    with opener(path, "wb") as file:
+        file.write(content)
+
+
+def system_here():
+    with open("/etc/os-release", encoding="utf-8") as file:
+        return re.search(r'^PRETTY_NAME="?([^"\n]*)', file.read(), re.MULTILINE)[1]
+
+
 def main():
-    case, *what = sys.argv[1].split("_")
-    if case == "twice":
-        twice()
-    else:
-        trains_golden(*what)
+    case, *what = sys.argv[2].split("_")
+    {"twice": twice, "golden": trains_golden, "replay": replays}[case](*what)
 
 
 if __name__ == "__main__":

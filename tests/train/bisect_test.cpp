@@ -89,6 +89,12 @@ TEST(Trace, RefusesWhatIsNone) {
 
 class Odds : public ::testing::Test {
  protected:
+  // An op with inputs and outputs, and one behind it.
+  static std::size_t linear() {
+    std::size_t i = 0;
+    while (honest().ops[i].op != "linear") ++i;
+    return i;
+  }
   static const Trace& honest() {
     static const testing::SomeRun run;
     static const Trace found = traced(run.path(), 2);
@@ -98,19 +104,19 @@ class Odds : public ::testing::Test {
 
 TEST_F(Odds, AnOutputThatDiffersNamesItsOp) {
   Trace other = honest();
-  other.ops[7].outputs[0][0] ^= 1;
-  other.ops[9].inputs[0][0] ^= 1;  // what follows from it
+  other.ops[linear()].outputs[0][0] ^= 1;
+  other.ops[linear() + 1].inputs[0][0] ^= 1;  // what follows from it
   const auto odd = first_odd(honest(), other);
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->kind, Odd::Kind::kOutput);
-  EXPECT_EQ(odd->number, 7U);
-  EXPECT_EQ(odd->a, honest().ops[7].name());
+  EXPECT_EQ(odd->number, linear());
+  EXPECT_EQ(odd->a, honest().ops[linear()].name());
 }
 
 TEST_F(Odds, AnInputThatNoOpMade) {
   Trace other = honest();
-  other.ops[7].inputs[0][0] ^= 1;
-  other.ops[7].outputs[0][0] ^= 1;
+  other.ops[linear()].inputs[0][0] ^= 1;
+  other.ops[linear()].outputs[0][0] ^= 1;
   EXPECT_EQ(first_odd(honest(), other)->kind, Odd::Kind::kInput);
 }
 

@@ -119,16 +119,14 @@ std::optional<state::ValueDifference> values_of(const Options& options, std::int
 
 std::vector<std::string> environment_differences(const train::Trace& a, const train::Trace& b) {
   std::vector<std::string> lines;
-  const auto value = [](const fingerprint::Fingerprint& facts, const std::string& name) {
-    for (const auto& [fact, text] : facts)
-      if (fact == name) return text;
-    return std::string("-");
+  const auto add = [&](const std::string& name) {
+    const std::string mine = fingerprint::fact(a.environment, name),
+                      theirs = fingerprint::fact(b.environment, name);
+    if (mine != theirs) lines.push_back(name + ": " + brief(mine) + " | " + brief(theirs));
   };
-  for (const auto& [name, text] : a.environment)
-    if (value(b.environment, name) != text)
-      lines.push_back(name + ": " + text + " | " + value(b.environment, name));
+  for (const auto& [name, text] : a.environment) add(name);
   for (const auto& [name, text] : b.environment)
-    if (value(a.environment, name) == "-") lines.push_back(name + ": - | " + text);
+    if (fingerprint::fact(a.environment, name).empty()) add(name);
   return lines;
 }
 

@@ -53,9 +53,8 @@ Json json_of(const train::DiffResult& diff) {
 
 void print(const std::string& title, const std::vector<train::FactDifference>& facts) {
   for (const auto& fact : facts)
-    std::cout << title << " " << fact.name << ": " << (fact.a.empty() ? "-" : fact.a) << " | "
-              << (fact.b.empty() ? "-" : fact.b) << (fact.bits ? "" : "  (cannot change bits)")
-              << "\n";
+    std::cout << title << " " << fact.name << ": " << brief(fact.a) << " | " << brief(fact.b)
+              << (fact.bits ? "" : "  (cannot change bits)") << "\n";
 }
 
 void print_tensors(const train::DiffResult& diff, std::int64_t most) {

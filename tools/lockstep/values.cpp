@@ -53,6 +53,13 @@ std::string histogram(const state::ValueDifference& values) {
   return text;
 }
 
+std::string brief(const std::string& fact) {
+  if (fact.empty()) return "-";
+  const bool hash =
+      fact.size() == 64 && fact.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return hash ? fact.substr(0, 12) : fact;
+}
+
 std::string right(const std::string& text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }

@@ -14,6 +14,9 @@ std::string median_ulps(const state::ValueDifference& values);
 // A line a range that occurs: "       4-7  ######  120".
 std::string histogram(const state::ValueDifference& values);
 
+// Of a hash its first 12 digits, of other facts all; "-" for "".
+std::string brief(const std::string& fact);
+
 std::string right(const std::string& text, std::size_t width);  // aligned
 
 }  // namespace lockstep::cli
