@@ -20,12 +20,13 @@ std::int64_t next_attempt(FileSystem& fs, const RunFolder& folder) {
 
 }  // namespace
 
-void write_environments(FileSystem& fs, const RunFolder& folder,
-                        const std::vector<std::string>& fingerprints) {
+std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
+                                const std::vector<std::string>& fingerprints) {
   make_folder(fs, folder.environment());
   const std::int64_t attempt = next_attempt(fs, folder);
   for (std::size_t rank = fingerprints.size(); rank-- > 0;)  // rank 0 last: it closes the attempt
     publish(fs, path_of(folder, attempt, rank), as_bytes(fingerprints[rank] + "\n"));
+  return attempt;
 }
 
 std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,

@@ -10,9 +10,9 @@
 
 namespace lockstep::train {
 
-// fingerprints[r]: rank r's, as JSON. By rank 0 alone.
-void write_environments(FileSystem& fs, const RunFolder& folder,
-                        const std::vector<std::string>& fingerprints);
+// fingerprints[r]: rank r's, as JSON. By rank 0 alone. Returns the attempt's number, from 1 on.
+std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
+                                const std::vector<std::string>& fingerprints);
 
 // The first of LibTorch's kernels that gives other bits now than to the run's last attempt,
 // "conv2d"; nothing if none does, or nobody knows.

@@ -26,13 +26,8 @@ std::string brief(double value) {
 
 }  // namespace
 
-Metrics::Metrics(FileSystem& fs, const RunFolder& folder, Step first, Step last)
-    : file_(fs.open_append(folder.metrics())),
-      first_(first),
-      last_(last),
-      started_(monotonic_seconds()),
-      last_step_(started_),
-      last_shown_(0) {
+Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt)
+    : file_(fs.open_append(folder.metrics())), attempt_(attempt), last_step_(attempt.began) {
   std::byte end{'\n'};
   if (const auto size = file_->size(); size > 0) file_->read_at(size - 1, {&end, 1});
   if (end != std::byte{'\n'}) file_->append(as_bytes("\n"));  // a killed attempt's last line
@@ -41,29 +36,33 @@ Metrics::Metrics(FileSystem& fs, const RunFolder& folder, Step first, Step last)
 void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   const double now = monotonic_seconds();
   nlohmann::ordered_json line;
+  line["attempt"] = attempt_.number;
   line["step"] = record.entry.step.value;
   line["samples"] = record.entry.samples;
   line["loss"] = object_of(record.entry.losses);
   line["gradient_norm"] = object_of(record.gradient_norms);
   line["learning_rate"] = object_of(record.learning_rates);
   if (!report.values.empty()) line["monitor"] = object_of(report.values);
+  if (report.verdict == monitor::Verdict::kStop) line["stop"] = report.lines;
   line["seconds"] = now - last_step_;
   line["time"] = unix_seconds();
   file_->append(as_bytes(line.dump() + "\n"));
   last_step_ = now;
-  if (now - last_shown_ >= kSecondsBetweenLines || record.entry.step == last_) show(record, now);
+  if (now - last_shown_ >= kSecondsBetweenLines || record.entry.step == attempt_.last)
+    show(record, now);
 }
 
 void Metrics::show(const StepRecord& record, double now) {
   last_shown_ = now;
   const Step step = record.entry.step;
-  const double rate = static_cast<double>(step - first_) / (now - started_);
-  std::string line = "step " + std::to_string(step.value) + "/" + std::to_string(last_.value);
+  const Step last = attempt_.last;
+  const double rate = static_cast<double>(step - attempt_.first) / (now - attempt_.began);
+  std::string line = "step " + std::to_string(step.value) + "/" + std::to_string(last.value);
   for (const auto& [name, loss] : record.entry.losses) line += "  " + name + " " + brief(loss);
   for (const auto& [name, norm] : record.gradient_norms)
     line += "  |grad " + name + "| " + brief(norm);
   line += "  " + fixed(rate, 2) + " steps/s";
-  if (step < last_) line += "  ETA " + human_seconds(static_cast<double>(last_ - step) / rate);
+  if (step < last) line += "  ETA " + human_seconds(static_cast<double>(last - step) / rate);
   log::info(line);
 }
 

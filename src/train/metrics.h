@@ -10,10 +10,16 @@
 
 namespace lockstep::train {
 
+// From one start of the program to its end.
+struct Attempt {
+  std::int64_t number = 1;
+  Step first, last;  // step it began at; where the run ends
+  double began = 0;  // its first step: monotonic_seconds()
+};
+
 class Metrics {
  public:
-  // first: step the attempt began at; last: where the run ends.
-  Metrics(FileSystem& fs, const RunFolder& folder, Step first, Step last);
+  Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt);
   // Appends a line, with what the monitors measured, and logs progress with an ETA now and then.
   void record(const StepRecord& record, const monitor::Report& report);
 
@@ -21,8 +27,8 @@ class Metrics {
   void show(const StepRecord& record, double now);
 
   std::unique_ptr<File> file_;
-  Step first_, last_;
-  double started_, last_step_, last_shown_;
+  Attempt attempt_;
+  double last_step_, last_shown_ = 0;
 };
 
 }  // namespace lockstep::train

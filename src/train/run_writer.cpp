@@ -1,5 +1,6 @@
 #include "train/run_writer.h"
 
+#include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/hash/key_file.h"
@@ -55,11 +56,14 @@ void RunWriter::environments(const std::vector<std::string>& fingerprints) {
                     " gives other bits here than where it was trained last",
                 "`lockstep check` with " + (folder_.environment() / "*.json").string() +
                     " shows what differs");
-  write_environments(fs_, folder_, fingerprints);
+  attempt_ = {.number = write_environments(fs_, folder_, fingerprints),
+              .first = at(),
+              .last = end(),
+              .began = monotonic_seconds()};
 }
 
 void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
-  if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, Step(at().value - 1), end());
+  if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, attempt_);
   if (const auto difference = ledger_->record(record.entry)) {
     throw Error(Code::kDiffer,
                 "step " + std::to_string(difference->step.value) + ": recomputed, its " +

@@ -19,7 +19,7 @@ class RunWriter {
   RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training);
 
   void announce() const;
-  // Error(kEnvironment) where a native run would go on with other kernels.
+  // The attempt begins. Error(kEnvironment) where a native run would go on with other kernels.
   void environments(const std::vector<std::string>& fingerprints);
   // What the state was restored from, for the other ranks; then it is forgotten.
   const state::State* restored() const { return loaded_ ? &loaded_->state() : nullptr; }
@@ -48,7 +48,8 @@ class RunWriter {
   std::unique_ptr<ledger::Writer> ledger_;
   std::optional<checkpoint::Signer> signer_;
   std::unique_ptr<checkpoint::Saver> saver_;  // uses the signer
-  std::unique_ptr<Metrics> metrics_;          // once there is a step
+  Attempt attempt_;
+  std::unique_ptr<Metrics> metrics_;  // once there is a step
   std::optional<checkpoint::Loaded> loaded_;
 };
 

@@ -16,6 +16,8 @@ struct Witnessed {
   Rank owner, witness;
 };
 
+// Those that are drawn for the step after `before`. Bits: seed, rate, lanes, step.
+std::vector<Lane> drawn_lanes(const recipe::Recipe& recipe, Step before);
 // Of the step that follows training.state. Bits: seed, rate, step; who watches: world size too.
 std::vector<Witnessed> witnessed_lanes(const Training& training);
 lane::Plan isolating(const lane::Plan& plan, const std::vector<Witnessed>& witnessed);

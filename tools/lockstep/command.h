@@ -18,6 +18,7 @@ Run add_train(CLI::App& app);
 Run add_sample(CLI::App& app);
 Run add_verify(CLI::App& app);
 Run add_replay(CLI::App& app);
+Run add_report(CLI::App& app);
 Run add_inspect(CLI::App& app);
 Run add_pack(CLI::App& app);
 Run add_keygen(CLI::App& app);

@@ -24,6 +24,8 @@ constexpr Command kCommands[] = {
     {"sample", "make pictures from a run or a checkpoint", add_sample},
     {"verify", "check a run's or a checkpoint's evidence against itself", add_verify},
     {"replay", "recompute steps of a run and compare them with its ledger", add_replay},
+    {"report", "write one HTML page about a run: curves, samples, evidence, environments",
+     add_report},
     {"inspect", "show what a recipe, ledger, checkpoint, data file or run holds", add_inspect},
     {"pack", "write a data set as one HDF5 file with a content hash", add_pack},
     {"keygen", "make a pair of keys, to sign runs and to verify them", add_keygen},

@@ -1,0 +1,48 @@
+// What is drawn of a series of values: where it has more points than a picture has columns, the
+// lowest, highest and mean value of each column.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::train::report {
+
+struct Point {
+  double x = 0;
+  double y = 0;       // may be NaN or infinite
+  double weight = 1;  // in a mean, positive
+};
+
+// Values beyond this are drawn as if they were infinite: differences stay finite.
+inline constexpr double kLargest = 1e300;
+
+struct Column {
+  double first = 0, last = 0;  // x of its first and last point
+  double low = 0, high = 0, mean = 0;
+  std::int64_t points = 0;  // that are finite
+  double x() const { return first + (last - first) / 2; }
+};
+
+struct Envelope {
+  std::vector<std::vector<Column>> pieces;  // a line each; between them points are missing
+  std::vector<double> odd;                  // x of columns with values that are not finite
+  std::int64_t not_finite = 0;              // values
+  bool binned = false;                      // a column may have several points
+  double low = 0, high = 0;                 // of all finite values; 0 if there is none
+  bool empty() const { return pieces.empty(); }
+};
+
+enum class Gaps { kNone, kByDistance };
+
+// points: x rises. A piece ends at a value that is not finite and, by distance, where the next
+// point is more than twice as far as usual.
+Envelope envelope(std::span<const Point> points, std::size_t columns, Gaps gaps);
+
+// Round numbers (1, 2 or 5 times a power of ten) within [low, high], at most `most` + 1 of them.
+std::vector<double> ticks(double low, double high, int most);
+// The same for a logarithmic axis, 0 < low < high.
+std::vector<double> log_ticks(double low, double high);
+
+}  // namespace lockstep::train::report

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <set>
+
+#include "lockstep/core/text.h"
+#include "lockstep/hash/sha256.h"
+#include "lockstep/recipe/canonical.h"
+#include "train/report_sections.h"
+
+namespace lockstep::train::report {
+namespace {
+
+constexpr std::size_t kMostFindings = 50;
+
+std::string kind_of(const Finding& finding) {
+  if (finding.code == Code::kCorrupt) return "damaged";
+  return finding.code == Code::kDiffer ? "disagrees" : "not checked";
+}
+
+// A damaged block's line may name hundreds of tensors; what is wrong stands at its end.
+std::string without_middle(const std::string& line) {
+  constexpr std::size_t kHead = 300, kTail = 150;
+  if (line.size() <= kHead + kTail) return line;
+  return shortened(line, kHead) + " " + line.substr(line.size() - kTail);
+}
+
+Html list_of(const std::vector<std::string>& lines) {
+  Html items;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostFindings); ++i)
+    items += element("li", text(without_middle(lines[i])));
+  if (lines.size() > kMostFindings)
+    items += element("li", text("and " + std::to_string(lines.size() - kMostFindings) + " more"));
+  return element("ul", items);
+}
+
+std::string checked(const Facts& facts) {
+  const VerifyResult& result = facts.verified;
+  return counted(result.steps, "step", "steps") + ", " +
+         counted(result.checkpoints, "checkpoint", "checkpoints") + " and " +
+         counted(result.pictures, "picture", "pictures");
+}
+
+std::string of_signatures(const Facts& facts) {
+  if (facts.verified.signed_to) {
+    const std::int64_t unsigned_steps = facts.verified.steps - facts.verified.signed_to->value;
+    return "Signed by the given key up to step " + std::to_string(facts.verified.signed_to->value) +
+           "; ledger lines after it: " + std::to_string(unsigned_steps) + ".";
+  }
+  if (!facts.key.empty()) return "What the given key vouches for cannot be said: see below.";
+  const bool any = std::ranges::any_of(facts.checkpoints,
+                                       [](const auto& one) { return !one.second.key.empty(); });
+  return any ? "It is signed, and whose key that is was not looked at: --key was not given."
+             : "Nobody signed it: whoever rewrites all of it is not found.";
+}
+
+// Replays that came to other bits, and stops by monitors.
+std::vector<std::string> troubles(const Facts& facts) {
+  std::vector<std::string> lines;
+  for (const nlohmann::json& replay : facts.replays)
+    if (replay.value("agrees", nlohmann::json()) == false)
+      lines.push_back("A replay came to other bits than the ledger's: see Replays.");
+  for (const std::string& said : facts.metrics.stops)
+    lines.push_back("A monitor stopped it: " + said);
+  return lines;
+}
+
+Html networks(const recipe::Recipe& recipe) {
+  std::string said;
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    said += (said.empty() ? "" : ", ") + (recipe.networks.size() == 1 ? "" : one.role + " ") +
+            one.model.kind + " by " + one.optimizer.kind;
+  return text(recipe.objective.kind + ": " + said);
+}
+
+}  // namespace
+
+std::string name_of(const Facts& facts) {
+  return facts.recipe ? facts.recipe->run.name : "a run without a recipe that holds";
+}
+
+std::int64_t steps_of(const Facts& facts) {
+  return static_cast<std::int64_t>(facts.ledger.entries.size());
+}
+
+double last_step(const Facts& facts) {
+  std::int64_t last = std::max<std::int64_t>(steps_of(facts), 1);
+  for (const auto& [number, attempt] : facts.attempts) last = std::max(last, attempt.last);
+  return static_cast<double>(last);
+}
+
+std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+Html section(const std::string& title, const Html& content) {
+  return element("section", element("h2", text(title)) + "\n"_html + content) + "\n"_html;
+}
+
+Html paragraph(const std::string& sentence) {
+  return element("p", text(sentence)) + "\n"_html;
+}
+
+Html verdict(const Facts& facts) {
+  const auto& findings = facts.verified.findings;
+  const bool damaged = std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.code != Code::kDiffer; });
+  const auto more = troubles(facts);
+  Html said;
+  if (findings.empty()) {
+    said =
+        element("p", element("strong", text("The evidence holds. ")) +
+                         text("lockstep verify looked at " + checked(facts) +
+                              ": nothing is damaged, nothing disagrees. " + of_signatures(facts)));
+  } else {
+    std::vector<std::string> lines;
+    for (const Finding& finding : findings) lines.push_back(kind_of(finding) + ": " + finding.what);
+    said = element("p", element("strong", text(damaged ? "The evidence does not hold. "
+                                                       : "The evidence disagrees. ")) +
+                            text("lockstep verify found:")) +
+           list_of(lines);
+  }
+  if (!more.empty()) said += list_of(more);
+  const bool fine = findings.empty() && more.empty();
+  return element("div", {{"class", fine ? "verdict" : "verdict wrong"}}, said) + "\n"_html;
+}
+
+Html summary(const Facts& facts) {
+  std::vector<std::pair<std::string, Html>> pairs;
+  const auto& recipe = facts.recipe;
+  const auto& header = facts.ledger.header;
+  std::string steps = std::to_string(steps_of(facts));
+  if (recipe) steps += " of " + std::to_string(recipe->run.steps);
+  if (facts.ledger_begins && !facts.ledger.entries.empty())
+    steps += "; " + std::to_string(facts.ledger.entries.back().samples) + " samples drawn";
+  pairs.emplace_back("Steps", text(steps));
+  if (recipe) {
+    pairs.emplace_back("Objective", networks(*recipe));
+    pairs.emplace_back("Batch",
+                       text(std::to_string(recipe->batch.lanes * recipe->batch.samples_per_lane) +
+                            " samples: " + counted(recipe->batch.lanes, "lane", "lanes") + " of " +
+                            std::to_string(recipe->batch.samples_per_lane) + "; seed " +
+                            std::to_string(recipe->run.seed)));
+    pairs.emplace_back(
+        "Arithmetic",
+        text(recipe::is_native(*recipe)
+                 ? "native: LibTorch's kernels; same bits on the same hardware and software only"
+                 : "portable: same bits on every machine"));
+    pairs.emplace_back("Recipe id", code(recipe::id(*recipe).hex()));
+  } else if (facts.ledger_begins) {
+    pairs.emplace_back("Recipe id", code(header.recipe.hex()) + text(" (as the ledger says)"));
+  }
+  if (facts.ledger_begins) {
+    pairs.emplace_back("Data hash", code(header.data.hex()));
+    pairs.emplace_back("Ledger head", code(facts.ledger.chain().hex()) +
+                                          text(" at step " + std::to_string(steps_of(facts))));
+  }
+  std::set<std::string> keys;
+  for (const auto& [step, one] : facts.checkpoints)
+    if (!one.key.empty()) keys.insert(one.key);
+  for (const std::string& key : keys)
+    pairs.emplace_back("Signed by", code(key) + text(facts.key == key ? " (the given key)" : ""));
+  const Html list = report::facts(pairs);
+  if (!facts.verified.chain.empty()) return list;
+  return list + paragraph(
+                    "Steps and head are the ledger's up to the first line that does not "
+                    "hold. Of checkpoints only what they say of themselves was checked, of "
+                    "pictures nothing.");
+}
+
+Html recipe(const Facts& facts) {
+  if (facts.recipe_text.empty()) return paragraph("recipe.toml cannot be read.");
+  Html said;
+  if (!facts.recipe) said = paragraph("What recipe.toml says does not hold:");
+  return said + element("pre", {{"tabindex", "0"}}, text(shortened(facts.recipe_text, 100000)));
+}
+
+std::string page(const Facts& facts) {
+  const auto digest = [](std::string_view content) {
+    return "'sha256-" + base64(hash::sha256(as_bytes(content)).view()) + "'";
+  };
+  // Whatever slipped through into the page: it may load nothing and run nothing else.
+  const std::string policy = "default-src 'none'; img-src data:; style-src " + digest(kStyle) +
+                             "; script-src " + digest(kScript) +
+                             "; base-uri 'none'; form-action 'none'";
+  Html head = empty_element("meta", {{"charset", "utf-8"}});
+  head += empty_element("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}});
+  head += empty_element("meta",
+                        {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  head += empty_element("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
+  head += element("title", text(name_of(facts) + ": Lockstep run report")) + "\n"_html;
+  head += element("style", Html{std::string(kStyle)}) + "\n"_html;
+
+  const Html top =
+      element("header", element("p", {{"class", "kicker"}}, text("Lockstep run report")) +
+                            element("h1", text(name_of(facts))) + "\n"_html + verdict(facts) +
+                            summary(facts));
+  const Html parts = section("Curves", curves(facts)) + section("Samples", samples(facts)) +
+                     section("Attempts", attempts(facts)) + section("Evidence", evidence(facts)) +
+                     section("Environments", environments(facts)) +
+                     section("Recipe", recipe(facts));
+  const Html foot = element(
+      "footer",
+      paragraph("This page says what was found in the run's folder; it is no evidence itself. "
+                "lockstep verify checks the folder against itself, lockstep replay computes its "
+                "steps again."));
+  const Html body = element("main", top + "\n"_html + parts + foot) +
+                    element("script", Html{std::string(kScript)});
+  return "<!doctype html>\n" +
+         element("html", {{"lang", "en"}},
+                 element("head", head) + "\n"_html + element("body", body))
+             .markup +
+         "\n";
+}
+
+}  // namespace lockstep::train::report

@@ -1,0 +1,32 @@
+// The page's parts, in its order.
+#pragma once
+
+#include "train/report_facts.h"
+#include "train/report_html.h"
+
+namespace lockstep::train::report {
+
+Html verdict(const Facts& facts);
+Html summary(const Facts& facts);
+Html curves(const Facts& facts);
+Html samples(const Facts& facts);
+Html attempts(const Facts& facts);
+Html evidence(const Facts& facts);
+Html environments(const Facts& facts);
+Html recipe(const Facts& facts);
+
+// Of its style and of the script that shows values under the pointer; report_style.cpp.
+extern const std::string_view kStyle, kScript;
+
+// All of it.
+std::string page(const Facts& facts);
+
+// What several parts say.
+std::string name_of(const Facts& facts);
+std::int64_t steps_of(const Facts& facts);  // in the ledger, as far as it holds
+double last_step(const Facts& facts);       // that anything is drawn at
+std::string counted(std::int64_t count, const std::string& one, const std::string& many);
+Html section(const std::string& title, const Html& content);
+Html paragraph(const std::string& sentence);
+
+}  // namespace lockstep::train::report

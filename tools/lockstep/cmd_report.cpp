@@ -1,0 +1,41 @@
+#include <iostream>
+
+#include "command.h"
+#include "lockstep/train/report.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  std::string folder;
+  std::optional<std::string> out, key;
+};
+
+Code run(const Options& options) {
+  const train::ReportResult result =
+      train::write_report({.folder = options.folder, .out = options.out, .key = options.key});
+  const std::size_t findings = result.verified.findings.size();
+  std::cout << result.out.string() << ": "
+            << (findings == 0 ? "the evidence holds"
+                : findings == 1
+                    ? "verify has 1 finding, which the page shows"
+                    : "verify has " + std::to_string(findings) + " findings, which the page shows")
+            << "\n";
+  return Code::kOk;
+}
+
+}  // namespace
+
+Run add_report(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("run", options->folder, "run folder, damaged or not")->required();
+  app.add_option("--out", options->out, "the page to write, RUN/report.html if not given");
+  app.add_option("--key", options->key,
+                 "the public key of who trained it: the page says what it vouches for");
+  app.footer(
+      "Example: lockstep report runs/fashion-mnist-ddpm\n"
+      "Exit code 0 says that there is a page; `lockstep verify` says whether the evidence holds.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli
