@@ -104,10 +104,11 @@ Html curve_of(const Envelope& curve, const Axis& x, const Axis& y) {
   Html out;
   for (const auto& piece : curve.pieces) {
     if (piece.size() == 1) {
-      out += empty_element("circle", {{"cx", at(x(piece[0].x()))},
-                                      {"cy", at(y(piece[0].mean))},
-                                      {"r", "2.5"},
-                                      {"class", "point"}});
+      const double place = x(piece[0].x());
+      out += line(place, y(piece[0].low), place, y(piece[0].high), "curve");
+      out += empty_element(
+          "circle",
+          {{"cx", at(place)}, {"cy", at(y(piece[0].mean))}, {"r", "2.5"}, {"class", "point"}});
       continue;
     }
     if (curve.binned) out += band(piece, x, y);

@@ -108,7 +108,7 @@ std::string shortened(std::string_view value, std::size_t most) {
 std::string brief(double value) {
   if (value != value) return "NaN";
   const bool whole =
-      value > -1e7 && value < 1e7 && static_cast<double>(static_cast<std::int64_t>(value)) == value;
+      value > -1e9 && value < 1e9 && static_cast<double>(static_cast<std::int64_t>(value)) == value;
   if (whole) return std::to_string(static_cast<std::int64_t>(value));
   if ((value >= 1000 && value < 1e7) || (value <= -1000 && value > -1e7)) return fixed(value, 0);
   std::array<char, 64> buffer;

@@ -18,7 +18,7 @@ std::string kind_of(const Finding& finding) {
 
 // A damaged block's line may name hundreds of tensors; what is wrong stands at its end.
 std::string without_middle(const std::string& line) {
-  constexpr std::size_t kHead = 300, kTail = 150;
+  constexpr std::size_t kHead = 200, kTail = 150;
   if (line.size() <= kHead + kTail) return line;
   return shortened(line, kHead) + " " + line.substr(line.size() - kTail);
 }
@@ -107,7 +107,8 @@ Html verdict(const Facts& facts) {
   Html said;
   if (findings.empty()) {
     said =
-        element("p", element("strong", text("The evidence holds. ")) +
+        element("p", element("strong", text(more.empty() ? "The evidence holds. "
+                                                         : "The evidence holds by itself. ")) +
                          text("lockstep verify looked at " + checked(facts) +
                               ": nothing is damaged, nothing disagrees. " + of_signatures(facts)));
   } else {

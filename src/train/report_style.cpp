@@ -26,7 +26,7 @@ pre { background: var(--shade); padding: 1rem; overflow-x: auto; line-height: 1.
 .verdict p { margin: 0; max-width: none; }
 .verdict strong { color: var(--fine); }
 .verdict.wrong strong { color: var(--wrong); }
-.verdict ul { margin: .5rem 0 0; padding-left: 1.25rem; overflow-wrap: anywhere; }
+.verdict ul { margin: .25rem 0 0; padding-left: 1.25rem; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .3rem 1.25rem; margin: 0 0 1rem; }
 dt { color: var(--soft); }
 dd { margin: 0; }
@@ -72,7 +72,7 @@ footer { margin-top: 3rem; border-top: 1px solid var(--rule); font-size: .875rem
 @media print { :root { --ink: #000; --soft: #444; --rule: #bbb; --paper: #fff; --shade: #f5f5f5;
     --curve: #1f5fa8; --wrong: #b3261e; --fine: #1a7f4b; --bar: #8fb3d9; }
   body { font-size: 10pt; } main { max-width: none; padding: 0; } h2, h3 { break-after: avoid; }
-  pre { white-space: pre-wrap; } .table { overflow: visible; } tr { break-inside: avoid; } }
+  pre { white-space: pre-wrap; columns: 2; } .pictures img { max-width: 5.4cm; } .table { overflow: visible; } tr { break-inside: avoid; } }
 )";
 
 // Shows the values of the column nearest to the pointer instead of the words below a chart.

@@ -48,7 +48,7 @@ Chart chart_of(const Facts& facts, const Series& series) {
   const std::string name = shortened(series.name, 60);
   if (series.kind == "monitor") return by_step(facts, name, "monitor");
   if (series.kind == "learning_rate") return by_step(facts, name + " learning rate", "");
-  Chart chart = by_step(facts, name + " gradient norm", "L2, before clipping");
+  Chart chart = by_step(facts, name + " gradient norm", "");
   chart.may_be_logarithmic = true;
   return chart;
 }
@@ -123,7 +123,8 @@ Html curves(const Facts& facts) {
   charts += speed(facts);
   std::string said =
       "Losses are the ledger's; the rest is from metrics.jsonl, which is no "
-      "evidence: of a step that was done twice, the last time.";
+      "evidence: of a step that was done twice, the last time. Gradient norms are L2, before "
+      "clipping.";
   if (facts.attempts.size() > 1) said += " Dashed lines: another attempt begins.";
   if (last_step(facts) > 360)
     said +=
