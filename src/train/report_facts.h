@@ -39,8 +39,8 @@ struct Series {
 };
 
 struct Metrics {
-  std::vector<Series> series;      // by step; of attempts that did the same step, the last
-  std::vector<Point> speed;        // steps/s by seconds of training, all attempts
+  std::vector<Series> series;  // by step; of attempts that did the same step, the last
+  std::vector<Point> speed;  // steps/s by seconds of training at a step's end; weight: its seconds
   std::vector<std::string> stops;  // what a monitor stopped an attempt for
   std::int64_t unreadable = 0;     // lines
   std::int64_t left_out = 0;       // series beyond what a page holds

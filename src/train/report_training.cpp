@@ -63,8 +63,9 @@ Html speed(const Facts& facts) {
   chart.title = "speed";
   chart.unit = "steps/s";
   chart.x_name = name;
-  chart.points = facts.metrics.speed;
-  for (Point& point : chart.points) point.x /= unit;
+  for (const Point& step : facts.metrics.speed)  // flat from its beginning to its end
+    for (const double x : {step.x - step.weight, step.x})
+      chart.points.push_back({x / unit, step.y, step.weight});
   chart.x_last = total / unit;
   chart.gaps = Gaps::kNone;
   if (facts.attempts.size() <= kMostMarks)
@@ -124,7 +125,7 @@ Html curves(const Facts& facts) {
   std::string said =
       "Losses are the ledger's; the rest is from metrics.jsonl, which is no "
       "evidence: of a step that was done twice, the last time. Gradient norms are L2, before "
-      "clipping.";
+      "clipping. Speed counts what follows a step, pictures and saving, too.";
   if (facts.attempts.size() > 1) said += " Dashed lines: another attempt begins.";
   if (last_step(facts) > 360)
     said +=
