@@ -32,10 +32,13 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<Group> groups_of(const std::vector<Node>& nodes, const std::string& name) {
+// known: only nodes that have the fact. A kernel that was not tried somewhere is no difference.
+std::vector<Group> groups_of(const std::vector<Node>& nodes, const std::string& name,
+                             bool known = false) {
   std::vector<Group> groups;
   for (const Node& node : nodes) {
     const std::string value = fact(node.facts, name);
+    if (known && value.empty()) continue;
     auto same = std::ranges::find(groups, value, &Group::value);
     if (same == groups.end()) same = groups.insert(groups.end(), {value, {}});
     same->nodes.push_back(node.name);
@@ -58,7 +61,7 @@ std::string shown(const std::string& value) {
   return value.empty() ? "not set" : value;
 }
 
-// "conv2d computes wrongly on rank 2: not the bits that every machine must give".
+// "conv2d (portable) is wrong on rank 2: …".
 Finding of_portable(const std::string& kernel, std::vector<Group> groups, std::string_view golden) {
   std::vector<std::string> wrong;
   for (const Group& group : groups)
@@ -91,10 +94,8 @@ void add_native(const std::vector<Node>& nodes, const std::vector<std::string>& 
   std::vector<Division> divisions;
   for (const std::string& name : names) {
     if (!name.starts_with(kNative)) continue;
-    std::vector<Group> groups = groups_of(nodes, name);
-    result.native_tried =
-        std::ranges::none_of(groups, [](const Group& group) { return group.value.empty(); });
-    if (groups.size() == 1) continue;
+    std::vector<Group> groups = groups_of(nodes, name, /*known=*/true);
+    if (groups.size() <= 1) continue;
     std::vector<std::vector<std::string>> divided;
     for (const Group& group : groups) divided.push_back(group.nodes);
     auto same = std::ranges::find(divisions, divided, &Division::nodes);
@@ -135,8 +136,13 @@ Matters matters(const std::string& fact) {
 Comparison compare(const std::vector<Node>& nodes) {
   Comparison result;
   const std::vector<std::string> names = names_of(nodes);
+  result.native_tried = std::ranges::all_of(nodes, [](const Node& node) {
+    return std::ranges::any_of(node.facts,
+                               [](const auto& one) { return one.first.starts_with(kNative); });
+  });
   for (const GoldenKernel& kernel : golden_kernels()) {
-    std::vector<Group> groups = groups_of(nodes, std::string(kPortable).append(kernel.name));
+    std::vector<Group> groups =
+        groups_of(nodes, std::string(kPortable).append(kernel.name), /*known=*/true);
     if (groups.size() > 1 || (!groups.empty() && groups.front().value != kernel.hash))
       result.findings.push_back(
           of_portable(std::string(kernel.name), std::move(groups), kernel.hash));

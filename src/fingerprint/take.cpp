@@ -12,6 +12,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/fingerprint/kernels.h"
+#include "lockstep/fingerprint/settings.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/hdf5/version.h"
 #include "lockstep/numerics/isa.h"
@@ -117,6 +118,14 @@ std::string transports() {
 }  // namespace
 
 Fingerprint take(Kernels kernels) {
+  std::string refused;  // why native kernels cannot be tried here
+  if (kernels == Kernels::kBoth) {
+    try {
+      require_native_settings();  // first: what it sets belongs to the facts
+    } catch (const Error& error) {
+      refused = error.message();
+    }
+  }
   utsname kernel{};
   uname(&kernel);
   const Cpu cpu = read_cpu();
@@ -148,7 +157,8 @@ Fingerprint take(Kernels kernels) {
       facts.emplace_back(std::string("env.") + name, value);
   }
   for (const auto& [name, digest] : portable) facts.emplace_back("portable." + name, digest.hex());
-  if (kernels == Kernels::kBoth) {
+  if (!refused.empty()) facts.emplace_back("native", refused);
+  if (kernels == Kernels::kBoth && refused.empty()) {
     for (const auto& [name, digest] : native_kernels())
       facts.emplace_back("native." + name, digest.hex());
   }

@@ -40,7 +40,12 @@ std::optional<Odd> first_odd(const Trace& a, const Trace& b) {
     odd.kind = Odd::Kind::kOutput;
     if (mine.outputs != theirs.outputs) return odd;
   }
-  return std::nullopt;
+  if (a.state == b.state) return std::nullopt;
+  Odd odd{Odd::Kind::kState, count, "the cursor", "the cursor"};
+  const auto [mine, theirs] = std::ranges::mismatch(a.tensors, b.tensors);
+  if (mine != a.tensors.end()) odd.a = mine->first;
+  if (theirs != b.tensors.end()) odd.b = theirs->first;
+  return odd;
 }
 
 }  // namespace lockstep::train

@@ -19,6 +19,8 @@ class Replay {
   Replay(const ReplayOptions& options, comm::Group& group)
       : again_(options.folder, options.data, group) {
     result_.steps = again_.last().value;
+    if (result_.steps == 0)
+      throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
     windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
                                  : std::vector<Window>{options.window};
   }

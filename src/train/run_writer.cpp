@@ -54,8 +54,8 @@ void RunWriter::environments(const std::vector<std::string>& fingerprints) {
     throw Error(Code::kEnvironment,
                 folder_.root.string() + ": the run's numerics are native, and " + *kernel +
                     " gives other bits here than where it was trained last",
-                "`lockstep check` with " + (folder_.environment() / "*.json").string() +
-                    " shows what differs");
+                "`lockstep fingerprint --json` here, and `lockstep check` of that and " +
+                    (folder_.environment() / "*.json").string() + ", show what differs");
   attempt_ = {.number = write_environments(fs_, folder_, fingerprints),
               .first = at(),
               .last = end(),

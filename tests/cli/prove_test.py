@@ -292,9 +292,22 @@ class Check(Prove):
         self.assertEqual(len(reports), 2)
         self.assertTrue(self.report(0, "check", *reports)["native_tried"])
 
+    def test_of_reports_with_and_without_native_kernels(self):
+        self.train("portable")
+        self.write("here.json", self.ok("fingerprint", "--json"))
+        report = self.report(0, "check", "portable/environment/attempt-001-rank-0.json", "here.json")
+        self.assertFalse(report["native_tried"])
+
+    def test_a_node_whose_setting_forbids_native_kernels_is_compared(self):
+        self.write("a.json", self.ok("fingerprint", "--json"))
+        self.write("b.json", self.ok("fingerprint", "--json", MKL_CBWR="OFF"))
+        report = self.report(0, "check", "a.json", "b.json")
+        self.assertIn("MKL_CBWR=OFF", "".join(finding["sentence"] for finding in report["findings"]))
+
     def test_what_is_no_report(self):
-        self.write("bad.json", "[]")
-        self.assertIn("bad.json", self.refused(2, "check", "bad.json"))
+        for text in ("[]", "{}", '{"a": "b"}'):
+            self.write("bad.json", text)
+            self.assertIn("bad.json", self.refused(2, "check", "bad.json"))
         self.refused(2, "check", "none.json")
 
 

@@ -135,6 +135,9 @@ TEST_F(Nodes, NamesThatDiffer) {
 TEST_F(Nodes, WithoutNativeKernelsSayNothingAboutThem) {
   EXPECT_TRUE(compare({node("a")}).native_tried);
   EXPECT_FALSE(compare({{"a", take()}}).native_tried);
+  const Comparison mixed = compare({node("a"), {"b", take()}});
+  EXPECT_FALSE(mixed.native_tried);
+  EXPECT_EQ(verdict(mixed, Question::kAny), Code::kOk);
 }
 
 TEST(Fingerprint, IsAsBeforeWhenTakenAgain) {

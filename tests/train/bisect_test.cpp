@@ -131,6 +131,16 @@ TEST_F(Odds, OtherOpsAndEnds) {
   EXPECT_EQ(odd->b, "the end");
 }
 
+TEST_F(Odds, StatesThatDifferThoughAllOpsAgree) {
+  Trace other = honest();
+  other.state[0] ^= 1;
+  other.tensors[4].second[0] ^= 1;
+  const auto odd = first_odd(honest(), other);
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(odd->kind, Odd::Kind::kState);
+  EXPECT_EQ(odd->a, honest().tensors[4].first);
+}
+
 TEST_F(Odds, OfOtherStepsOrStatesAreRefused) {
   for (const auto& change : std::vector<std::function<void(Trace&)>>{
            [](Trace& t) { t.step = Step(3); }, [](Trace& t) { t.before[0] ^= 1; },

@@ -131,6 +131,9 @@ std::string sentence(const train::Odd& odd) {
              "is not traced";
     case train::Odd::Kind::kOrder:
       return "other operations: " + odd.a + " in the first, " + odd.b + " in the second";
+    case train::Odd::Kind::kState:
+      return "every operation agrees, but the new states do not, first in " + odd.a +
+             ": what changed it is not traced";
   }
   return {};
 }

@@ -35,6 +35,9 @@ std::vector<Node> saved(const std::vector<std::string>& files) {
     } catch (const Error& error) {
       throw Error(Code::kUsage, file + ": " + error.message(), error.hint());
     }
+    if (fingerprint::fact(nodes.back().facts, "self_test").empty())
+      throw Error(Code::kUsage, file + ": it is not a fingerprint: it has no self_test",
+                  "give a file that `lockstep fingerprint --json` or a run made");
   }
   return nodes;
 }

@@ -14,15 +14,16 @@ struct Odd {
   enum class Kind {
     kOutput,  // inputs agree, an output differs: this op computes other bits
     kInput,   // an input differs that no op before it made: something that is not traced
-    kOrder    // other ops: the programs do not do the same
+    kOrder,   // other ops: the programs do not do the same
+    kState    // all ops agree, the new states do not: a and b name the first tensor
   };
   Kind kind;
   std::size_t number = 0;  // in both traces, counted from 0
   std::string a, b;        // the op's names; the same unless kOrder; "the end" behind the last one
 };
 
-// Nothing if all ops agree. Throws Error(kCannotCompare) if they are not of the same step of the
-// same run, or start from different states.
+// Nothing if all ops agree, and the states that they lead to. Throws Error(kCannotCompare) if they
+// are not of the same step of the same run, or start from different states.
 std::optional<Odd> first_odd(const Trace& a, const Trace& b);
 
 }  // namespace lockstep::train
