@@ -14,8 +14,9 @@ constexpr std::string_view kPortable = "portable.", kNative = "native.";
 // Facts that describe what LibTorch's kernels are and run on. Others describe what only moves
 // bytes, or what our own arithmetic does not depend on.
 constexpr std::array kDescribeNative = {
-    "machine", "cpu",    "cpu_flags", "glibc", "libtorch", "libtorch_flags", "libtorch_cpu", "mkl",
-    "onednn",  "openmp", "driver",    "cuda",  "cudnn",    "cublas",         "gpu"};
+    "native",         "machine",      "cpu",    "cpu_flags", "glibc",  "libtorch",
+    "libtorch_flags", "libtorch_cpu", "mkl",    "onednn",    "openmp", "driver",
+    "cuda",           "cudnn",        "cublas", "gpu"};
 constexpr std::array kNeverMatter = {
     "env.LOCKSTEP_ISA",         "env.LOCKSTEP_TRANSPORT", "env.NCCL_ALGO",
     "env.NCCL_PROTO",           "env.NCCL_NVLS_ENABLE",   "env.NCCL_COLLNET_ENABLE",
