@@ -29,7 +29,7 @@ Tensor nhwc(const Tensor& nchw) {
 }
 // [kh, kw, in, out] to [out, in, kh, kw].
 Tensor oihw(const Tensor& weight) {
-  return weight.permute({3, 2, 0, 1}).contiguous(at::MemoryFormat::ChannelsLast);
+  return weight.permute({3, 2, 0, 1});
 }
 Tensor hwio(const Tensor& weight) {
   return weight.permute({2, 3, 1, 0}).contiguous();

@@ -15,7 +15,7 @@ TraceScope::~TraceScope() {
   listening = outer_;
 }
 
-void show(const char* op, const Tensors& inputs, const Tensors& outputs) {
+void show(const char* op, at::TensorList inputs, at::TensorList outputs) {
   if (listening != nullptr) (*listening)(op, inputs, outputs);
 }
 

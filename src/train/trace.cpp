@@ -22,7 +22,7 @@ std::string digest_of(const Tensor& tensor) {
   return hash.finish().hex();
 }
 
-std::vector<std::string> digests_of(const ops::Tensors& tensors) {
+std::vector<std::string> digests_of(at::TensorList tensors) {
   std::vector<std::string> digests;
   for (const Tensor& tensor : tensors) digests.push_back(digest_of(tensor));
   return digests;
@@ -33,7 +33,7 @@ class Listener {
   Listener(const std::optional<std::size_t>& values_of, TraceResult& result)
       : values_of_(values_of), result_(result) {}
 
-  void operator()(const std::string& op, const ops::Tensors& inputs, const ops::Tensors& outputs) {
+  void operator()(const std::string& op, at::TensorList inputs, at::TensorList outputs) {
     const ops::Where& where = ops::where();
     const bool backward = where.pass == ops::Pass::kBackward;
     if (values_of_ == result_.trace.ops.size()) keep(outputs);
@@ -46,7 +46,7 @@ class Listener {
   }
 
  private:
-  void keep(const ops::Tensors& outputs) {
+  void keep(at::TensorList outputs) {
     for (const Tensor& output : outputs) {
       if (!output.defined()) continue;
       const Tensor dense = ops::bare(output).contiguous();

@@ -13,7 +13,7 @@ namespace lockstep::ops {
 // whose gradient is being computed, and `op` that one itself (with the gradients of its inputs for
 // outputs) or one that its backward function calls. Undefined tensors stay undefined.
 using Listener =
-    std::function<void(const std::string& op, const Tensors& inputs, const Tensors& outputs)>;
+    std::function<void(const std::string& op, at::TensorList inputs, at::TensorList outputs)>;
 
 // While it lives, what this thread computes is shown to `listener`, in the order of execution.
 class TraceScope {
@@ -29,6 +29,6 @@ class TraceScope {
 };
 
 // Shows something that was computed outside of recorded ops: noise, sums over lanes, an optimiser.
-void show(const char* op, const Tensors& inputs, const Tensors& outputs);
+void show(const char* op, at::TensorList inputs, at::TensorList outputs);
 
 }  // namespace lockstep::ops
