@@ -129,9 +129,7 @@ Fingerprint take(Kernels kernels) {
   utsname kernel{};
   uname(&kernel);
   const Cpu cpu = read_cpu();
-  const KernelHashes portable = portable_kernels();
   Fingerprint facts = {{"lockstep", LOCKSTEP_VERSION},
-                       {"self_test", self_test(portable).hex()},
                        {"isa", std::string(numerics::name(numerics::selected_isa()))},
                        {"threads", std::to_string(numerics::threads())},
                        {"cpu", cpu.model},
@@ -156,6 +154,9 @@ Fingerprint take(Kernels kernels) {
     if (const char* value = std::getenv(name))
       facts.emplace_back(std::string("env.") + name, value);
   }
+  if (kernels == Kernels::kNone) return facts;
+  const KernelHashes portable = portable_kernels();
+  facts.insert(facts.begin() + 1, {"self_test", self_test(portable).hex()});
   for (const auto& [name, digest] : portable) facts.emplace_back("portable." + name, digest.hex());
   if (!refused.empty()) facts.emplace_back("native", refused);
   if (kernels == Kernels::kBoth && refused.empty()) {

@@ -1,8 +1,6 @@
 #include "lockstep/train/diff.h"
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "lockstep/checkpoint/store.h"
@@ -17,23 +15,6 @@ namespace lockstep::train {
 namespace {
 
 namespace stdfs = std::filesystem;
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
-std::string value_of(const Facts& facts, const std::string& name) {
-  const auto found = std::ranges::find(facts, name, &Facts::value_type::first);
-  return found == facts.end() ? std::string() : found->second;
-}
-
-std::vector<FactDifference> differences(const Facts& a, const Facts& b) {
-  std::vector<FactDifference> result;
-  for (const auto& [name, value] : a)
-    if (const std::string theirs = value_of(b, name); theirs != value)
-      result.push_back({name, value, theirs, true});
-  for (const auto& [name, value] : b)
-    if (std::ranges::find(a, name, &Facts::value_type::first) == a.end())
-      result.push_back({name, "", value, true});
-  return result;
-}
 
 std::vector<FactDifference> of_recipes(const recipe::Recipe& a, const recipe::Recipe& b) {
   auto result =
@@ -181,6 +162,17 @@ class Diff {
 };
 
 }  // namespace
+
+std::vector<FactDifference> differences(const Facts& a, const Facts& b) {
+  std::vector<FactDifference> result;
+  for (const auto& [name, value] : a)
+    if (const std::string theirs = fingerprint::fact(b, name); theirs != value)
+      result.push_back({name, value, theirs, true});
+  for (const auto& [name, value] : b)
+    if (std::ranges::find(a, name, &Facts::value_type::first) == a.end())
+      result.push_back({name, "", value, true});
+  return result;
+}
 
 bool DiffResult::same() const {
   const auto bits = [](const FactDifference& one) { return one.bits; };

@@ -10,6 +10,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/bisect.h"
+#include "lockstep/train/diff.h"
 #include "values.h"
 
 namespace lockstep::cli {
@@ -110,14 +111,8 @@ std::optional<state::ValueDifference> values_of(const Options& options, std::int
 
 std::vector<std::string> environment_differences(const train::Trace& a, const train::Trace& b) {
   std::vector<std::string> lines;
-  const auto add = [&](const std::string& name) {
-    const std::string mine = fingerprint::fact(a.environment, name),
-                      theirs = fingerprint::fact(b.environment, name);
-    if (mine != theirs) lines.push_back(name + ": " + brief(mine) + " | " + brief(theirs));
-  };
-  for (const auto& [name, text] : a.environment) add(name);
-  for (const auto& [name, text] : b.environment)
-    if (fingerprint::fact(a.environment, name).empty()) add(name);
+  for (const auto& one : train::differences(a.environment, b.environment))
+    lines.push_back(one.name + ": " + brief(one.a) + " | " + brief(one.b));
   return lines;
 }
 

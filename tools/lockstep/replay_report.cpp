@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 Json machine(int ranks) {
   Json facts = {{"ranks", ranks}};
-  for (const auto& [name, value] : fingerprint::take())
+  for (const auto& [name, value] : fingerprint::take(fingerprint::Kernels::kNone))
     if (name == "host" || name == "system" || name == "cpu" || name == "isa") facts[name] = value;
   return facts;
 }

@@ -11,9 +11,9 @@ namespace lockstep::fingerprint {
 // Ordered facts, "glibc" -> "2.36"; hashes of kernels as "portable.conv2d", "native.conv2d".
 using Fingerprint = std::vector<std::pair<std::string, std::string>>;
 
-// Which kernels are tried: native ones load and set up LibTorch's libraries. Where a setting
-// forbids them (settings.h), the fact "native" says which.
-enum class Kernels { kPortable, kBoth };
+// Which kernels are tried: none, for facts alone; native ones load and set up LibTorch's libraries.
+// Where a setting forbids them (settings.h), the fact "native" says which.
+enum class Kernels { kNone, kPortable, kBoth };
 
 // Looks at this machine and process. The one place besides the command line that reads the
 // environment.

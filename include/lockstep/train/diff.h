@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/ledger/ledger.h"
@@ -18,6 +19,10 @@ struct FactDifference {
   std::string name, a, b;
   bool bits = false;  // may change bits: a recipe's field that does; any fact of a machine
 };
+
+// In the order of `a`, then what only `b` has; all with `bits`.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+std::vector<FactDifference> differences(const Facts& a, const Facts& b);
 
 struct PictureDifference {
   std::int64_t pixels = 0, different = 0;  // values of channels
