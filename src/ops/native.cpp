@@ -5,6 +5,7 @@
 #include <ATen/record_function.h>
 
 #include <cstdint>
+#include <new>
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -33,10 +34,17 @@ class Foreign {
   at::RecordFunctionGuard unobserved_{false};
 };
 
-Tensor aligned(const Tensor& x) {
-  const Tensor whole = x.contiguous();
-  return reinterpret_cast<std::uintptr_t>(whole.const_data_ptr()) % kAlignment == 0 ? whole
-                                                                                    : whole.clone();
+// Calls LibTorch. It has one exception for everything.
+template <class Call>
+void foreign(const Call& call) {
+  const Foreign scope;
+  try {
+    call();
+  } catch (const c10::Error& error) {
+    const std::string what = error.what_without_backtrace();
+    if (what.find("allocate memory") != std::string::npos) throw std::bad_alloc();
+    throw Error(Code::kBug, "LibTorch: " + what.substr(0, what.find('\n')));
+  }
 }
 
 }  // namespace
@@ -63,6 +71,12 @@ void set_deterministic() {
 
 namespace native {
 
+Tensor aligned(const Tensor& x) {
+  const Tensor whole = x.contiguous();
+  return reinterpret_cast<std::uintptr_t>(whole.const_data_ptr()) % kAlignment == 0 ? whole
+                                                                                    : whole.clone();
+}
+
 Tensor Piece::of(const Tensor& x) const {
   return aligned(x.narrow(0, first, count));
 }
@@ -75,8 +89,9 @@ void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)
   const std::int64_t each = in_use.samples;
   LOCKSTEP_ASSERT(samples % each == 0, "an op's samples do not divide into lanes");
   numerics::parallel_for(samples / each, 1, [&](std::int64_t begin, std::int64_t end) {
-    const Foreign foreign;
-    for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each});
+    foreign([&] {
+      for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each});
+    });
   });
 }
 
@@ -87,12 +102,13 @@ Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
     return;
   }
   LOCKSTEP_ASSERT(parameter.size(0) == lanes.partials());
-  const Foreign foreign;
   const std::int64_t different = parameter.stride(0) == 0 ? 1 : lanes.partials();
-  for (std::int64_t p = 0; p < different; ++p) {
-    slices_.push_back(aligned(prepare(bare(parameter).select(0, p))));
-    samples_.push_back(lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane);
-  }
+  foreign([&] {
+    for (std::int64_t p = 0; p < different; ++p) {
+      slices_.push_back(aligned(prepare(bare(parameter).select(0, p))));
+      samples_.push_back(lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane);
+    }
+  });
 }
 
 const Tensor& Slices::of(const Piece& piece) const {

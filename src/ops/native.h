@@ -12,6 +12,10 @@
 
 namespace lockstep::ops::native {
 
+// x, contiguous and at an address such as LibTorch's own allocations have: kernels' bits may depend
+// on it.
+Tensor aligned(const Tensor& x);
+
 inline bool on() {
   return numerics_in_use().native;
 }

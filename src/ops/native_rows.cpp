@@ -9,9 +9,10 @@ namespace {
 
 using numerics::Unary;
 
-// [n, …, c] as LibTorch wants it: channels second.
+// [n, …, c] as LibTorch wants it: channels second. In memory only pictures may keep them last.
 Tensor channels_second(const Tensor& x) {
-  return x.movedim(-1, 1);
+  const Tensor second = x.movedim(-1, 1);
+  return x.dim() == 4 ? second : second.contiguous();
 }
 Tensor channels_last(const Tensor& x) {
   return x.movedim(1, -1);
@@ -82,8 +83,9 @@ Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy) {
   return dx;
 }
 
-Normalised group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups,
-                      float eps, Activation activation) {
+Normalised group_norm(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in,
+                      std::int64_t groups, float eps, Activation activation) {
+  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
   const std::int64_t n = x.size(0), c = x.size(-1), spatial = x.numel() / n / c;
   Normalised all{empty(x.sizes()), empty({n, groups}), empty({n, groups})};
   for_each_piece(n, [&](const Piece& piece) {
@@ -97,9 +99,10 @@ Normalised group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, 
   return all;
 }
 
-NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
-                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
+NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma_in,
+                                  const Tensor& beta_in, const Tensor& mean, const Tensor& rstd,
                                   Activation activation, const Tensor& dy) {
+  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
   const std::int64_t c = x.size(-1), spatial = x.numel() / x.size(0) / c, groups = mean.size(1);
   NormGradients all{empty(x.sizes()), {}, {}};
   Gathered gathered(lanes);
@@ -126,7 +129,8 @@ NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, cons
   return all;
 }
 
-Normalised layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps) {
+Normalised layer_norm(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in, float eps) {
+  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
   std::vector<std::int64_t> kept = x.sizes().vec();
   kept.back() = 1;
   Normalised all{ops::empty(x.sizes()), ops::empty(kept), ops::empty(kept)};
@@ -140,9 +144,10 @@ Normalised layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, 
   return all;
 }
 
-NormGradients layer_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
-                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
+NormGradients layer_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma_in,
+                                  const Tensor& beta_in, const Tensor& mean, const Tensor& rstd,
                                   const Tensor& dy) {
+  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
   NormGradients all{empty(x.sizes()), {}, {}};
   Gathered gathered(lanes);
   for_each_piece(x.size(0), [&](const Piece& piece) {

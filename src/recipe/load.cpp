@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
+#include "lockstep/recipe/canonical.h"
 #include "reader.h"
 
 namespace lockstep::recipe {
@@ -34,6 +35,20 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
 
 Recipe load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   return read(file_layers(path, overrides), path.string());
+}
+
+Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "recipe.toml";
+  if (!fs.exists(file)) {
+    throw Error(Code::kUsage, folder.string() + " is not a run: it has no recipe.toml",
+                "give the folder that `lockstep train` made");
+  }
+  return parse_run_text(read_text(fs, file), file.string());
+}
+
+Recipe load_any(const std::filesystem::path& path) {
+  const std::string text = read_text(real_file_system(), path);
+  return text.starts_with("# recipe ") ? parse_run_text(text, path.string()) : load(path);
 }
 
 Recipe parse(const std::string& text, const std::string& name) {

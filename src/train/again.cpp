@@ -1,6 +1,7 @@
 #include "train/again.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/recipe/load.h"
 
 namespace lockstep::train {
 
@@ -8,7 +9,7 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
              comm::Group& group)
     : folder_{std::move(folder)}, group_(group) {
   FileSystem& fs = real_file_system();
-  recipe_ = read_recipe(fs, folder_);
+  recipe_ = recipe::of_run(fs, folder_.root);
   if (data) recipe_.data.path = *data;
   dataset_ = data::open(recipe_.data);
   ledger_ = ledger::read(fs, folder_.ledger(), ledger::TornTail::kDrop);

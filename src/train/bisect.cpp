@@ -7,7 +7,7 @@
 namespace lockstep::train {
 namespace {
 
-void require_same_start(const Trace& a, const Trace& b) {
+void require_same_run(const Trace& a, const Trace& b) {
   const auto refuse = [](const std::string& what, const std::string& hint) {
     throw Error(Code::kCannotCompare, "the two traces are of " + what, hint);
   };
@@ -18,15 +18,45 @@ void require_same_start(const Trace& a, const Trace& b) {
     refuse(
         "different steps, " + std::to_string(a.step.value) + " and " + std::to_string(b.step.value),
         "give both the same --step");
-  if (a.before != b.before)
-    refuse("step " + std::to_string(a.step.value) + " from different states",
-           "an earlier step differs: `lockstep diff` names it");
+}
+
+// The root after `step`, which is on the trace's way.
+const std::string& root_after(const Trace& trace, Step step) {
+  if (step == trace.step) return trace.state;
+  return trace.states_before.at(static_cast<std::size_t>(step.value - trace.started.value));
+}
+
+[[noreturn]] void different_states(Step step) {
+  throw Error(Code::kCannotCompare,
+              "the two traces are of different states after step " + std::to_string(step.value) +
+                  " already",
+              "an earlier step differs: `lockstep diff` names it");
 }
 
 }  // namespace
 
+std::optional<Step> parted_before(const Trace& a, const Trace& b) {
+  require_same_run(a, b);
+  const Step first = std::max(a.started, b.started);
+  for (Step step = first; step < a.step; ++step.value) {
+    if (root_after(a, step) == root_after(b, step)) continue;
+    if (step == first) different_states(step);
+    return step;
+  }
+  return std::nullopt;
+}
+
+std::optional<Step> not_in_ledger(const Trace& trace, const ledger::Ledger& ledger) {
+  for (Step step(trace.started.value + 1); step <= trace.step; ++step.value) {
+    const auto line = static_cast<std::size_t>(step.value - 1);
+    if (line >= ledger.entries.size()) break;
+    if (ledger.entries[line].state.hex() != root_after(trace, step)) return step;
+  }
+  return std::nullopt;
+}
+
 std::optional<Odd> first_odd(const Trace& a, const Trace& b) {
-  require_same_start(a, b);
+  if (const auto parted = parted_before(a, b)) different_states(*parted);
   const std::size_t count = std::max(a.ops.size(), b.ops.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto name = [&](const Trace& trace) {

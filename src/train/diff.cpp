@@ -63,7 +63,7 @@ class Diff {
   void runs() {
     result_.kind = "runs";
     const RunFolder a{a_}, b{b_};
-    result_.recipe = of_recipes(read_recipe(fs_, a), read_recipe(fs_, b));
+    result_.recipe = of_recipes(recipe::of_run(fs_, a_), recipe::of_run(fs_, b_));
     result_.environment = differences(newest_environment(fs_, a), newest_environment(fs_, b));
     ledgers(a.ledger(), b.ledger(), "runs");
     common_checkpoints(a, b);
@@ -130,7 +130,9 @@ class Diff {
       return list;
     };
     result_.headings = differences(facts(mine, a), facts(theirs, b));
-    if (mine.pixels.size() != theirs.pixels.size()) return;
+    if (mine.width != theirs.width || mine.height != theirs.height ||
+        mine.channels != theirs.channels)
+      return;
     PictureDifference& pixels = result_.picture.emplace();
     pixels.pixels = static_cast<std::int64_t>(mine.pixels.size());
     for (std::size_t i = 0; i < mine.pixels.size(); ++i) {
@@ -142,18 +144,12 @@ class Diff {
 
   void recipes() {
     result_.kind = "recipes";
-    result_.recipe = of_recipes(read_any_recipe(fs_, a_), read_any_recipe(fs_, b_));
+    result_.recipe = of_recipes(recipe::load_any(a_), recipe::load_any(b_));
   }
 
   void fingerprints() {
     result_.kind = "fingerprints";
     result_.environment = differences(read_environment(fs_, a_), read_environment(fs_, b_));
-  }
-
-  static recipe::Recipe read_any_recipe(FileSystem& fs, const stdfs::path& path) {
-    const std::string text = read_text(fs, path);
-    return text.starts_with("# recipe ") ? recipe::parse_run_text(text, path.string())
-                                         : recipe::load(path);
   }
 
   FileSystem& fs_ = real_file_system();
@@ -187,6 +183,8 @@ DiffResult diff(const stdfs::path& a, const stdfs::path& b) {
     return Diff(a, b).run();
   } catch (const Error& error) {
     throw Error(Code::kCannotCompare, error.message(), error.hint());
+  } catch (const stdfs::filesystem_error& error) {
+    throw Error(Code::kCannotCompare, error.what());
   }
 }
 

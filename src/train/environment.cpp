@@ -1,6 +1,7 @@
 #include "train/environment.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 
 namespace lockstep::train {
@@ -32,7 +33,13 @@ std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
 std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,
                                                const fingerprint::Fingerprint& now) {
   const std::string native = "native.";
-  const fingerprint::Fingerprint before = newest_environment(fs, folder);
+  fingerprint::Fingerprint before;
+  try {
+    before = newest_environment(fs, folder);
+  } catch (const Error& error) {
+    log::warn("whether this machine computes what the run's last one did is not known: " +
+              std::string(error.what()));
+  }
   for (const auto& [name, value] : now) {
     if (!name.starts_with(native)) continue;
     const std::string was = fingerprint::fact(before, name);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 
@@ -46,7 +47,7 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   if (report.verdict == monitor::Verdict::kStop) line["stop"] = report.lines;
   line["seconds"] = now - last_step_;
   line["time"] = unix_seconds();
-  file_->append(as_bytes(line.dump() + "\n"));
+  file_->append(as_bytes(json_line(line)));
   last_step_ = now;
   if (now - last_shown_ >= kSecondsBetweenLines || record.entry.step == attempt_.last)
     show(record, now);

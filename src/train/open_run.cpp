@@ -10,6 +10,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
 #include "lockstep/recipe/semantics.h"
 #include "train/run_folder.h"
 #include "train/shards.h"
@@ -47,14 +48,6 @@ void sweep(FileSystem& fs, const RunFolder& folder) {
   sweep(fs, folder.environment());
 }
 
-recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder) {
-  if (!fs.exists(folder.recipe())) {
-    throw Error(Code::kUsage, folder.root.string() + " is not a run: it has no recipe.toml",
-                "give the folder that `lockstep train` made");
-  }
-  return recipe::parse_run_text(read_text(fs, folder.recipe()), folder.recipe().string());
-}
-
 namespace {
 
 // Before anything in the folder is renewed: `recipe` may say where other data lies.
@@ -76,7 +69,7 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe&
   const std::string text = recipe::run_text(recipe);
   if (fs.exists(folder.recipe())) {
     const std::string mine = recipe::canonical_bits(recipe),
-                      theirs = recipe::canonical_bits(read_recipe(fs, folder));
+                      theirs = recipe::canonical_bits(recipe::of_run(fs, folder.root));
     if (mine != theirs) {
       throw Error(Code::kUsage,
                   folder.root.string() +

@@ -10,6 +10,7 @@
 #include "lockstep/numerics/parallel.h"
 #include "train/again.h"
 #include "train/environment.h"
+#include "train/share.h"
 
 namespace lockstep::train {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 class Replay {
  public:
   Replay(const ReplayOptions& options, comm::Group& group)
-      : again_(options.folder, options.data, group) {
+      : group_(group), again_(options.folder, options.data, group) {
     result_.steps = again_.last().value;
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
@@ -84,22 +85,34 @@ class Replay {
     const state::State& mine = again_.training().state;
     const auto next = std::ranges::lower_bound(steps, mine.step);
     if (next == steps.end()) return std::nullopt;
+    std::optional<checkpoint::Loaded> theirs;
     try {
-      const checkpoint::Loaded theirs =
-          checkpoint::load(fs, again_.folder().checkpoints() / checkpoint::file_name(*next));
-      if (mine.step < *next)
-        log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
-      while (mine.step < *next) again_.step();
-      const auto differences = state::compare(mine, theirs.state());
-      if (differences.empty()) return std::nullopt;
-      return ReplayResult::Place{*next, static_cast<std::int64_t>(differences.size()),
-                                 differences.front()};
+      theirs = checkpoint::load(fs, again_.folder().checkpoints() / checkpoint::file_name(*next));
     } catch (const Error& error) {
-      log::warn("which tensor differs cannot be told: " + std::string(error.what()));
+      warn_of_no_place(error);
+    }
+    // Steps are collective: all ranks go on, or none.
+    if (sums(group_, {theirs ? 0 : 1}).front() > 0) return std::nullopt;
+    if (mine.step < *next)
+      log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
+    try {
+      while (mine.step < *next) again_.step();
+    } catch (const Error& error) {
+      if (error.code() != Code::kDiverged) throw;  // that one all ranks come to alike
+      warn_of_no_place(error);
       return std::nullopt;
     }
+    const auto differences = state::compare(mine, theirs->state());
+    if (differences.empty()) return std::nullopt;
+    return ReplayResult::Place{*next, static_cast<std::int64_t>(differences.size()),
+                               differences.front()};
   }
 
+  static void warn_of_no_place(const Error& error) {
+    log::warn("which tensor differs cannot be told: " + std::string(error.what()));
+  }
+
+  comm::Group& group_;
   Again again_;
   std::vector<Window> windows_;
   std::set<std::int64_t> compared_;

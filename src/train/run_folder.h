@@ -44,9 +44,6 @@ class FolderLock {
 // Removes what a killed attempt left: temporary files, lone sidecars. Under the lock.
 void sweep(FileSystem& fs, const RunFolder& folder);
 
-// The recipe of an existing run, every byte checked. Error(kUsage) if the folder is not a run.
-recipe::Recipe read_recipe(FileSystem& fs, const RunFolder& folder);
-
 // Makes the folder a run of this recipe, or checks that it is one: Error(kUsage) for another recipe
 // id, Error(kData) for other data than the run's, and nothing is changed. Fields that cannot change
 // bits are renewed.

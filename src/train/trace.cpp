@@ -67,11 +67,12 @@ TraceResult traced(const TraceOptions& options, comm::Group& group) {
                                   ": the ledger has steps 1 to " +
                                   std::to_string(again.last().value));
   again.without_witnesses();  // they compute lanes twice, which is nobody's difference
-  again.restore(Step(options.step.value - 1));
-  while (again.training().state.step.value < options.step.value - 1) again.step();
-
   TraceResult result;
   Trace& trace = result.trace;
+  trace.started = again.restore(Step(options.step.value - 1));
+  while (again.training().state.step.value < options.step.value - 1)
+    trace.states_before.push_back(again.step().entry.before.hex());
+
   trace.run = again.ledger().header;
   trace.numerics = again.recipe().run.numerics;
   trace.step = options.step;
@@ -79,9 +80,13 @@ TraceResult traced(const TraceOptions& options, comm::Group& group) {
   {
     const ops::TraceScope scope(Listener(options.values_of, result));
     const StepRecord record = again.step();
-    trace.before = record.entry.before.hex();
+    trace.states_before.push_back(record.entry.before.hex());
     trace.state = record.entry.state.hex();
   }
+  if (options.values_of && *options.values_of >= trace.ops.size())
+    throw Error(Code::kUsage, "there is no operation " + std::to_string(*options.values_of),
+                "step " + std::to_string(options.step.value) + " has operations 0 to " +
+                    std::to_string(trace.ops.size() - 1));
   const Training& training = again.training();
   for (std::size_t i = 0; i < training.state.tensors.size(); ++i)
     trace.tensors.emplace_back(training.state.tensors[i].name, training.agreed->tensors[i].hex());

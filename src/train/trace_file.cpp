@@ -3,6 +3,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/json.h"
 #include "lockstep/train/trace.h"
 
 namespace lockstep::train {
@@ -10,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
   Json object = Json::object();
@@ -32,7 +33,8 @@ Json header_of(const Trace& trace) {
           {"semantics", trace.run.semantics},
           {"numerics", trace.numerics},
           {"step", trace.step.value},
-          {"before", trace.before},
+          {"started", trace.started.value},
+          {"states_before", trace.states_before},
           {"environment", object_of(trace.environment)}};
 }
 
@@ -44,6 +46,14 @@ Json line_of(const TracedOp& op) {
   return line;
 }
 
+// A number with a fraction is none.
+Step step_of(const Json& line, const char* name) {
+  const Json& value = line.at(name);
+  if (!value.is_number_integer())
+    throw Error(Code::kCannotCompare, std::string(name) + " is not a whole number");
+  return Step(value.get<std::int64_t>());
+}
+
 void read_header(const Json& line, Trace& trace) {
   if (line.at("lockstep") != "trace" || line.at("version") != kVersion)
     throw Error(Code::kCannotCompare, "it is not a trace of version " + std::to_string(kVersion));
@@ -51,8 +61,13 @@ void read_header(const Json& line, Trace& trace) {
   trace.run.data = hash::Digest::from_hex(line.at("data").get<std::string>());
   trace.run.semantics = line.at("semantics");
   trace.numerics = line.at("numerics");
-  trace.step = Step(line.at("step"));
-  trace.before = line.at("before");
+  trace.step = step_of(line, "step");
+  trace.started = step_of(line, "started");
+  trace.states_before = line.at("states_before").get<std::vector<std::string>>();
+  if (trace.started.value < 0 || trace.step <= trace.started ||
+      trace.states_before.size() !=
+          static_cast<std::size_t>(trace.step.value - trace.started.value))
+    throw Error(Code::kCannotCompare, "its steps and states do not fit each other");
   trace.environment = pairs_of(line.at("environment"));
 }
 
@@ -68,9 +83,9 @@ TracedOp op_of(const Json& line) {
 }  // namespace
 
 void write_trace(const std::filesystem::path& path, const Trace& trace) {
-  std::string text = header_of(trace).dump() + "\n";
-  for (const TracedOp& op : trace.ops) text += line_of(op).dump() + "\n";
-  text += Json{{"state", trace.state}, {"tensors", object_of(trace.tensors)}}.dump() + "\n";
+  std::string text = json_line(header_of(trace));
+  for (const TracedOp& op : trace.ops) text += json_line(line_of(op));
+  text += json_line({{"state", trace.state}, {"tensors", object_of(trace.tensors)}});
   publish(real_file_system(), path, as_bytes(text));
 }
 

@@ -8,6 +8,7 @@
 #include "lockstep/hash/key_file.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
 #include "lockstep/recipe/semantics.h"
 #include "train/run_folder.h"
 #include "train/signing.h"
@@ -32,7 +33,7 @@ class Verifier {
     });
     const auto read = attempt([&] {
       require(folder.recipe());
-      return read_recipe(fs_, folder);
+      return recipe::of_run(fs_, folder.root);
     });
     if (read) {
       recipe = recipe::id(*read);

@@ -23,7 +23,7 @@ class Help(Cli):
 
     def test_shows_defaults(self):
         for command, defaults in (("sample", ("=samples.png", "]=64", "]=8", "]=0")),
-                                  ("replay", ("--from INT=1", "--to INT=0", "]=0")),
+                                  ("replay", ("--from INT=1", "--to INT:NONNEGATIVE=0", "]=0")),
                                   ("train", ("[runs/<run.name>]", "]=0"))):
             text = self.ok(command, "--help")
             for default in defaults:

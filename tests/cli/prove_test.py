@@ -65,6 +65,7 @@ class Replay(Prove):
         self.gan("run")
         for window in (["--from", "0"], ["--from", "13"], ["--to", "13"], ["--from", "5", "--to", "4"]):
             self.refused(2, "replay", "run", *window)
+        self.refused(2, "replay", "run", "--to", "-1")
         self.refused(2, "replay", "run", "--spot", "1", "--from", "2")
 
     def test_a_failure_names_tensor_and_element(self):
@@ -126,6 +127,15 @@ class Native(Prove):
             each.pop("recipe.toml")  # run.steps, which cannot change bits
         self.assertEqual(after, before)
         self.train("a", *NATIVE)
+
+    def test_a_damaged_environment_stops_neither_training_nor_replay(self):
+        """It is no evidence."""
+        self.train("a", *NATIVE, "--set", "run.steps=1")
+        self.write("a/environment/attempt-001-rank-0.json", "{")
+        resumed = self.run_it("train", "tiny.toml", *NATIVE, "--run", "a", "--quiet")
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        self.assertIn("attempt-001-rank-0.json", resumed.stderr)
+        self.ok("replay", "a", "--quiet")
 
     def test_ranks_whose_kernels_give_other_bits_do_not_train(self):
         """Every rank but rank 0 gets another setting from this wrapper."""
@@ -203,6 +213,14 @@ class Diff(Prove):
         pictures = self.report(1, "diff", "a/samples/step-00000012.png", "b/samples/step-00000012.png")
         self.assertGreater(pictures["picture"]["different"], 0)
 
+    def test_of_pictures_of_another_shape(self):
+        self.train("a")
+        for columns in ("2", "8"):
+            self.ok("sample", "a", "--count", "16", "--columns", columns, "--out", f"{columns}.png")
+        report = self.report(1, "diff", "2.png", "8.png")
+        self.assertEqual({"width", "height"}, {fact["name"] for fact in report["files"]} & {"width", "height"})
+        self.assertNotIn("picture", report)
+
     def test_of_fingerprints(self):
         self.write("a.json", self.ok("fingerprint", "--json"))
         self.write("b.json", self.ok("fingerprint", "--json", **OTHER))
@@ -240,6 +258,44 @@ class Bisect(Prove):
         report = self.report(1, "bisect", "a", "there.jsonl")
         self.assertRegex(report["odd"]["a"], "conv2d")
         self.assertNotIn("values", report)
+
+    def test_one_run_two_ways_names_the_first_step_after_the_checkpoint_that_differs(self):
+        """Step 2 is computed from step 0: step 1 is already another in the second environment."""
+        self.train("a", *self.EACH)
+        report = self.report(1, "bisect", "a", "a", "--step", "2", "--env-b", "ONEDNN_MAX_CPU_ISA=SSE41")
+        self.assertEqual(report["step"], 1)
+        self.assertIn("conv2d", report["odd"]["a"])
+        self.assertEqual(report["not_as_ledger"], {"b": 1})
+        self.ok("trace", "a", "there.jsonl", "--step", "2", "--quiet", **OTHER)
+        self.assertIn("make the trace of that step", self.refused(125, "bisect", "a", "there.jsonl"))
+
+    def test_a_side_that_does_not_make_its_own_ledger_again_is_named(self):
+        self.train("a", *self.EACH)
+        self.train("b", *self.EACH, **OTHER)
+        line = self.refused(125, "bisect", "a", "b")
+        self.assertIn("computed here both sides agree", line)
+        self.assertIn("in which b was trained", line)
+        text = self.run_it("bisect", "a", "b", "--env-a", "ONEDNN_MAX_CPU_ISA=SSE41").stdout
+        self.assertIn("is not what the ledger of a says", text)
+        self.assertIn("is not what the ledger of b says", text)
+
+    def test_the_last_setting_of_a_name_counts(self):
+        self.train("a", *self.EACH)
+        self.report(0, "bisect", "a", "a", "--step", "1", "--env-b", "ONEDNN_MAX_CPU_ISA=SSE41",
+                    "--env-b", "ONEDNN_MAX_CPU_ISA=DEFAULT")
+
+    def test_options_that_mean_nothing_are_refused(self):
+        self.train("a")
+        self.ok("trace", "a", "one.jsonl", "--step", "1", "--quiet")
+        for setting in ("NAME", "=value"):
+            self.assertIn("NAME=value", self.refused(2, "bisect", "a", "a", "--step", "1", "--env-a", setting))
+        self.refused(2, "bisect", "a", "a", "--step", "-1")
+        self.assertIn("is a trace", self.refused(125, "bisect", "a", "one.jsonl", "--env-b", "A=b"))
+        self.assertIn("has its own lockstep",
+                      self.refused(125, "bisect", "a", "a", "--step", "1", "--program-a", PROGRAM, "--container-a", "i"))
+        self.assertIn("not of 2", self.refused(125, "bisect", "a", "one.jsonl", "--step", "2"))
+        self.assertIn("there is no operation 99999",
+                      self.refused(2, "trace", "a", "x.jsonl", "--step", "1", "--values-of", "99999", "--quiet"))
 
     def test_of_the_same(self):
         self.train("a")

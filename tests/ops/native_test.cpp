@@ -3,15 +3,18 @@
 // in memory a lane lies.
 #include "lockstep/ops/native.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <new>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/ops.h"
 #include "ops/finite_differences.h"
+#include "ops/native.h"
 
 namespace lockstep::ops {
 namespace {
@@ -58,6 +61,12 @@ const std::vector<Case>& cases() {
        }},
       {"group_norm_silu",
        {2, 3, 6},
+       {{6}, {6}},
+       [](const LaneBlocks& l, const Tensors& in) {
+         return group_norm(l, in[0], in[1], in[2], 3, 1e-2F, Activation::kSilu);
+       }},
+      {"group_norm_of_tokens",
+       {4, 6},
        {{6}, {6}},
        [](const LaneBlocks& l, const Tensors& in) {
          return group_norm(l, in[0], in[1], in[2], 3, 1e-2F, Activation::kSilu);
@@ -181,6 +190,40 @@ TEST(NativeScope, EndsWithItsBlock) {
     EXPECT_EQ(numerics_in_use().samples, 4);
   }
   EXPECT_FALSE(numerics_in_use().native);
+}
+
+// LibTorch throws c10::Error for both.
+TEST(NativeScope, WhatLibTorchRefusesIsLackOfMemoryOrABug) {
+  const NumericsScope scope({.native = true, .samples = 1});
+  EXPECT_THROW(
+      native::for_each_piece(1, [](const native::Piece&) { at::empty({std::int64_t{1} << 50}); }),
+      std::bad_alloc);
+  try {
+    native::for_each_piece(1, [](const native::Piece&) {
+      at::mm(at::ones({2, 3}), at::ones({2, 3}));
+    });
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kBug);
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
+}
+
+TEST(NativeScope, ParametersMayLieAnywhere) {
+  const Tensor x = values({4, 6}, 1);
+  const auto at_offset = [](std::int64_t offset, std::uint32_t seed) {
+    Tensor room = ops::empty({6 + offset});
+    const Tensor some = values({6}, seed);
+    std::memcpy(write(room) + offset, read(some), 6 * sizeof(float));
+    return room.narrow(0, offset, 6);
+  };
+  const NumericsScope scope({.native = true, .samples = 2});
+  const auto norm = [&](std::int64_t offset) {
+    return native::layer_norm(x, at_offset(offset, 2), at_offset(offset, 3), 1e-2F).y;
+  };
+  for (const std::int64_t offset : {1, 3}) EXPECT_TRUE(same_bits(norm(0), norm(offset)));
+  const Tensor apart = at_offset(1, 2), moved = native::aligned(apart);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(moved.const_data_ptr()) % 64, 0U);
 }
 
 TEST(NativeScope, SamplesThatAreNoWholeLanesAreABug) {

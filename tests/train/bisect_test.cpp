@@ -37,8 +37,9 @@ TEST(Trace, EndsInTheLedgersState) {
   for (const std::int64_t step : {1, 4}) {  // from nothing, and from a checkpoint
     const Trace found = traced(run.path(), step);
     const ledger::Entry& entry = ledger.entries[static_cast<std::size_t>(step) - 1];
-    EXPECT_EQ(found.before, entry.before.hex());
+    EXPECT_EQ(found.states_before.back(), entry.before.hex());
     EXPECT_EQ(found.state, entry.state.hex());
+    EXPECT_FALSE(not_in_ledger(found, ledger).has_value());
   }
 }
 
@@ -141,9 +142,41 @@ TEST_F(Odds, StatesThatDifferThoughAllOpsAgree) {
   EXPECT_EQ(odd->a, honest().tensors[4].first);
 }
 
+TEST_F(Odds, StatesOnTheWayTellTheFirstStepThatDiffers) {
+  const testing::SomeRun run;
+  const Trace mine = traced(run.path(), 3);  // from step 0
+  ASSERT_EQ(mine.states_before.size(), 3U);
+  EXPECT_FALSE(parted_before(mine, mine).has_value());
+  Trace other = mine;
+  other.states_before[1][0] ^= 1;
+  other.states_before[2][0] ^= 1;
+  EXPECT_EQ(parted_before(mine, other), Step(1));
+  other.states_before[0][0] ^= 1;
+  EXPECT_THROW(parted_before(mine, other), Error);
+  // From a later checkpoint: compared from there on.
+  Trace later = mine;
+  later.started = Step(2);
+  later.states_before.erase(later.states_before.begin(), later.states_before.begin() + 2);
+  EXPECT_FALSE(parted_before(mine, later).has_value());
+  later.states_before[0][0] ^= 1;
+  EXPECT_THROW(parted_before(mine, later), Error);
+}
+
+TEST_F(Odds, ALedgerThatSaysOtherwiseNamesTheStep) {
+  const testing::SomeRun run;
+  const auto ledger = ledger::read(real_file_system(), run.path() / "ledger.jsonl");
+  const Trace mine = traced(run.path(), 3);
+  EXPECT_FALSE(not_in_ledger(mine, ledger).has_value());
+  for (const std::size_t line : {0U, 2U}) {
+    auto other = ledger;
+    other.entries[line].state.bytes[0] ^= std::byte{1};
+    EXPECT_EQ(not_in_ledger(mine, other), Step(static_cast<std::int64_t>(line) + 1));
+  }
+}
+
 TEST_F(Odds, OfOtherStepsOrStatesAreRefused) {
   for (const auto& change : std::vector<std::function<void(Trace&)>>{
-           [](Trace& t) { t.step = Step(3); }, [](Trace& t) { t.before[0] ^= 1; },
+           [](Trace& t) { t.step = Step(3); }, [](Trace& t) { t.states_before.back()[0] ^= 1; },
            [](Trace& t) { t.run.recipe.bytes[0] = std::byte{1}; },
            [](Trace& t) { t.run.data.bytes[0] = std::byte{1}; }}) {
     Trace other = honest();

@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include "lockstep/core/error.h"
@@ -18,24 +18,27 @@ extern char** environ;
 namespace lockstep::cli {
 namespace {
 
+std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
+  std::map<std::string, std::string> all;  // "NAME=": "value"
+  const auto set = [&](const std::string& text) {
+    const auto value = text.find('=') + 1;
+    all[text.substr(0, value)] = text.substr(value);
+  };
+  for (char** variable = environ; *variable != nullptr; ++variable) set(*variable);
+  for (const std::string& setting : settings) set(setting);
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : all) texts.push_back(name + value);
+  return texts;
+}
+
+}  // namespace
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (std::string& text : texts) list.push_back(text.data());
   list.push_back(nullptr);
   return list;
 }
-
-std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
-  std::vector<std::string> all = settings;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string text = *variable, name = text.substr(0, text.find('=') + 1);
-    if (std::ranges::none_of(settings, [&](const auto& set) { return set.starts_with(name); }))
-      all.push_back(text);
-  }
-  return all;
-}
-
-}  // namespace
 
 int run_child(std::vector<std::string> arguments, const std::vector<std::string>& settings,
               const std::string& output) {

@@ -1,16 +1,15 @@
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "child.h"
 #include "command.h"
-#include "container.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/bisect.h"
 #include "lockstep/train/diff.h"
+#include "side.h"
 #include "values.h"
 
 namespace lockstep::cli {
@@ -19,21 +18,21 @@ namespace {
 namespace stdfs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// A run, and what its step is computed with; or a trace that was made elsewhere.
-struct Side {
-  std::string source, program;
-  std::vector<std::string> settings;
-  Container container;
-
-  bool is_run() const { return stdfs::is_directory(source); }
-};
-
 struct Options {
   Side a, b;
+  Computing computing;
   std::int64_t step = 0;
-  std::string data;
-  int threads = 0;
   bool json = false;
+};
+
+struct Found {
+  train::Trace a, b;
+  bool from_ledgers = false;  // the step was not asked for: the ledgers differ there
+  std::optional<train::Odd> odd;
+  std::optional<state::ValueDifference> values;
+  std::vector<std::string> environment;
+  // First steps that were not computed as the side's own ledger has them.
+  std::optional<Step> not_as_a, not_as_b;
 };
 
 [[noreturn]] void cannot_compare(const std::string& what, const std::string& hint = {}) {
@@ -45,13 +44,8 @@ ledger::Ledger ledger_of(const Side& side) {
                       ledger::TornTail::kDrop);
 }
 
-// The step to look at: nothing if the ledgers agree and nobody asked for one.
-std::optional<std::int64_t> step_of(const Options& options) {
-  for (const Side* side : {&options.a, &options.b})
-    if (!stdfs::exists(side->source)) cannot_compare("there is no " + side->source);
-  if (options.step > 0) return options.step;
-  for (const Side* side : {&options.a, &options.b})
-    if (!side->is_run()) return train::read_trace(side->source).step.value;
+// The first step that the ledgers have otherwise: nothing if there is none.
+std::optional<std::int64_t> step_of_ledgers(const Options& options) {
   const auto difference = ledger::first_difference(ledger_of(options.a), ledger_of(options.b));
   if (!difference) return std::nullopt;
   if (difference->step.value == 0)
@@ -60,61 +54,78 @@ std::optional<std::int64_t> step_of(const Options& options) {
   return difference->step.value;
 }
 
-// Runs `lockstep trace` for this side; returns the trace's file.
-std::string traced(const Side& side, const Options& options, std::int64_t step,
-                   std::optional<std::size_t> values_of, const TemporaryFolder& folder,
-                   const std::string& name) {
-  const std::string run = stdfs::canonical(side.source).string(), out = folder.file(name);
-  std::vector<std::string> arguments = {"trace",     run,
-                                        out,         "--quiet",
-                                        "--step",    std::to_string(step),
-                                        "--threads", std::to_string(options.threads)};
-  const auto add = [&](const std::string& option, const std::string& value) {
-    arguments.push_back(option);
-    arguments.push_back(value);
-  };
-  if (values_of) add("--values-of", std::to_string(*values_of));
-  int code = 0;
-  if (side.container.image.empty()) {
-    if (!options.data.empty()) add("--data", options.data);
-    arguments.insert(arguments.begin(), side.program.empty() ? own_program() : side.program);
-    code = run_child(arguments, side.settings, "/dev/null");
-  } else {
-    Visible there = visible(side.source, options.data);
-    there.mounts.push_back({folder.path(), /*writable=*/true});
-    arguments.insert(arguments.end(), there.arguments.begin(), there.arguments.end());
-    code = run_contained(side.container, there.mounts, side.settings, arguments, "/dev/null");
+class Bisect {
+ public:
+  explicit Bisect(const Options& options) : options_(options) {
+    for (const Side* side : {&options.a, &options.b}) {
+      if (!stdfs::exists(side->source)) cannot_compare("there is no " + side->source);
+      require_sense(*side);
+    }
   }
-  if (code != 0)
-    cannot_compare("step " + std::to_string(step) + " of " + side.source +
-                       " could not be computed (exit code " + std::to_string(code) + ", see above)",
-                   "if that lockstep has no `trace`, it is too old");
-  return out;
-}
 
-std::vector<float> read_values(const std::string& path) {
-  const Bytes bytes = read_file(real_file_system(), path);
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
+  // Nothing if the ledgers agree and nobody asked for a step.
+  std::optional<Found> run() {
+    const auto step = first_step();
+    if (!step) return std::nullopt;
+    trace(*step);
+    // A step on the way from the checkpoint may be the first that differs in these environments.
+    if (const auto earlier = train::parted_before(found_.a, found_.b)) {
+      if (!both_runs())
+        cannot_compare("the sides part at step " + std::to_string(earlier->value) + " already",
+                       "make the trace of that step");
+      trace(earlier->value);
+    }
+    found_.odd = train::first_odd(found_.a, found_.b);
+    if (options_.a.is_run()) found_.not_as_a = not_in_ledger(found_.a, ledger_of(options_.a));
+    if (options_.b.is_run()) found_.not_as_b = not_in_ledger(found_.b, ledger_of(options_.b));
+    if (found_.odd && found_.odd->kind == train::Odd::Kind::kOutput && both_runs())
+      compare_values();
+    for (const auto& one : train::differences(found_.a.environment, found_.b.environment))
+      found_.environment.push_back(one.name + ": " + brief(one.a) + " | " + brief(one.b));
+    return std::move(found_);
+  }
 
-// The odd op's outputs, where both sides can be computed again.
-std::optional<state::ValueDifference> values_of(const Options& options, std::int64_t step,
-                                                std::size_t number, const TemporaryFolder& folder) {
-  if (!options.a.is_run() || !options.b.is_run()) return std::nullopt;
-  const auto a = read_values(traced(options.a, options, step, number, folder, "a") + ".values");
-  const auto b = read_values(traced(options.b, options, step, number, folder, "b") + ".values");
-  if (a.size() != b.size()) return std::nullopt;
-  return state::compare(a, b);
-}
+ private:
+  bool both_runs() const { return options_.a.is_run() && options_.b.is_run(); }
 
-std::vector<std::string> environment_differences(const train::Trace& a, const train::Trace& b) {
-  std::vector<std::string> lines;
-  for (const auto& one : train::differences(a.environment, b.environment))
-    lines.push_back(one.name + ": " + brief(one.a) + " | " + brief(one.b));
-  return lines;
-}
+  std::optional<std::int64_t> first_step() {
+    std::optional<std::int64_t> step;
+    if (options_.step > 0) step = options_.step;
+    for (const Side* side : {&options_.a, &options_.b}) {
+      if (side->is_run()) continue;
+      const std::int64_t its = train::read_trace(side->source).step.value;
+      if (step.value_or(its) != its)
+        cannot_compare(side->source + " is a trace of step " + std::to_string(its) + ", not of " +
+                       std::to_string(*step));
+      step = its;
+    }
+    if (step) return step;
+    found_.from_ledgers = true;
+    return step_of_ledgers(options_);
+  }
+
+  void trace(std::int64_t step) {
+    const auto one = [&](const Side& side) {
+      return side.is_run() ? trace_of(side, options_.computing, step, folder_)
+                           : train::read_trace(side.source);
+    };
+    found_.a = one(options_.a);
+    found_.b = one(options_.b);
+  }
+
+  // The odd operation's outputs.
+  void compare_values() {
+    const auto one = [&](const Side& side) {
+      return values_of(side, options_.computing, found_.a.step.value, found_.odd->number, folder_);
+    };
+    const std::vector<float> a = one(options_.a), b = one(options_.b);
+    if (a.size() == b.size()) found_.values = state::compare(a, b);
+  }
+
+  const Options& options_;
+  const TemporaryFolder folder_;
+  Found found_;
+};
 
 std::string sentence(const train::Odd& odd) {
   switch (odd.kind) {
@@ -133,55 +144,72 @@ std::string sentence(const train::Odd& odd) {
   return {};
 }
 
+Json json_of(const Found& found) {
+  Json out = {{"same", !found.odd},
+              {"step", found.a.step.value},
+              {"operations", found.a.ops.size()},
+              {"not_as_ledger", Json::object()}};
+  if (found.not_as_a) out["not_as_ledger"]["a"] = found.not_as_a->value;
+  if (found.not_as_b) out["not_as_ledger"]["b"] = found.not_as_b->value;
+  if (found.odd)
+    out["odd"] = {{"number", found.odd->number},
+                  {"a", found.odd->a},
+                  {"b", found.odd->b},
+                  {"what", sentence(*found.odd)}};
+  if (found.values) out["values"] = values_json(*found.values);
+  out["environment"] = found.environment;
+  return out;
+}
+
+void print_strange(const Side& side, const std::optional<Step>& step) {
+  if (step)
+    std::cout << "note: computed here, step " << step->value << " is not what the ledger of "
+              << side.source << " says: it was trained in another environment than this side has\n";
+}
+
+void print(const Options& options, const Found& found) {
+  for (const std::string& line : found.environment) std::cout << "environment " << line << "\n";
+  print_strange(options.a, found.not_as_a);
+  print_strange(options.b, found.not_as_b);
+  const std::string step = "step " + std::to_string(found.a.step.value);
+  if (!found.odd) {
+    std::cout << step << ": all " << found.a.ops.size() << " operations agree\n";
+    return;
+  }
+  std::cout << step << ", operation " << found.odd->number << " of " << found.a.ops.size() << ":\n"
+            << sentence(*found.odd) << "\n";
+  if (found.values)
+    std::cout << found.values->different << " of " << found.values->elements
+              << " elements differ, first " << found.values->first << "; ulps:\n"
+              << histogram(*found.values);
+}
+
+// The ledgers differ, but the operations do not: not the answer to what was asked.
+[[noreturn]] void refuse_agreement(const Options& options, const Found& found) {
+  const std::string what = "the ledgers differ at step " + std::to_string(found.a.step.value) +
+                           ", but computed here both sides agree";
+  if (!found.not_as_a && !found.not_as_b)
+    cannot_compare(what, "their states are the same, too: `lockstep diff` shows what is not");
+  cannot_compare(what, "give the environment in which " +
+                           (found.not_as_a ? options.a.source : options.b.source) +
+                           " was trained, by --env-, --program- or --container-, or a trace that "
+                           "was made there");
+}
+
 Code run(const Options& options) {
   log::set_quiet(true);
-  const auto step = step_of(options);
-  if (!step) {
+  const auto found = Bisect(options).run();
+  if (!found) {
     std::cout << (options.json ? "{\"same\":true}" : "the ledgers agree; --step asks for a step")
               << "\n";
     return Code::kOk;
   }
-  const TemporaryFolder folder;
-  const auto trace_of = [&](const Side& side, const std::string& name) {
-    return train::read_trace(
-        side.is_run() ? traced(side, options, *step, std::nullopt, folder, name) : side.source);
-  };
-  const train::Trace a = trace_of(options.a, "a"), b = trace_of(options.b, "b");
-  const auto odd = train::first_odd(a, b);
-  std::optional<state::ValueDifference> values;
-  if (odd && odd->kind == train::Odd::Kind::kOutput)
-    values = values_of(options, *step, odd->number, folder);
-  const std::vector<std::string> environment = environment_differences(a, b);
-
-  if (options.json) {
-    Json out = {{"same", !odd}, {"step", *step}, {"operations", a.ops.size()}};
-    if (odd)
-      out["odd"] = {
-          {"number", odd->number}, {"a", odd->a}, {"b", odd->b}, {"what", sentence(*odd)}};
-    if (values) out["values"] = values_json(*values);
-    out["environment"] = environment;
-    std::cout << out.dump() << "\n";
-  } else {
-    for (const std::string& line : environment) std::cout << "environment " << line << "\n";
-    if (!odd)
-      std::cout << "step " << *step << ": all " << a.ops.size() << " operations agree\n";
-    else
-      std::cout << "step " << *step << ", operation " << odd->number << " of " << a.ops.size()
-                << ":\n"
-                << sentence(*odd) << "\n";
-    if (values)
-      std::cout << values->different << " of " << values->elements << " elements differ, first "
-                << values->first << "; ulps:\n"
-                << histogram(*values);
-  }
-  return odd ? Code::kDiffer : Code::kOk;
-}
-
-void add_side(CLI::App& app, Side& side, const std::string& letter) {
-  app.add_option("--env-" + letter, side.settings, "NAME=value for the " + letter + " side; again")
-      ->allow_extra_args(false);
-  app.add_option("--program-" + letter, side.program, "another build of lockstep for it");
-  app.add_option("--container-" + letter, side.container.image, "an image for it");
+  if (!found->odd && found->from_ledgers) refuse_agreement(options, *found);
+  if (options.json)
+    std::cout << json_line(json_of(*found));
+  else
+    print(options, *found);
+  return found->odd ? Code::kDiffer : Code::kOk;
 }
 
 }  // namespace
@@ -194,7 +222,8 @@ Run add_bisect(CLI::App& app) {
                  "another one of the same recipe, or the same with other "
                  "settings")
       ->required();
-  app.add_option("--step", options->step, "step to compare, 0: the first that differs");
+  app.add_option("--step", options->step, "step to compare, 0: the first that differs")
+      ->check(CLI::NonNegativeNumber);
   add_side(app, options->a, "a");
   add_side(app, options->b, "b");
   app.add_option_function<std::string>(
@@ -203,8 +232,9 @@ Run add_bisect(CLI::App& app) {
         options->a.container.engine = options->b.container.engine = engine;
       },
       "of both containers: buildah, podman, docker or apptainer, with options of its own");
-  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
-  add_threads(app, options->threads);
+  app.add_option("--data", options->computing.data,
+                 "where the data set lies, if not where the recipe says");
+  add_threads(app, options->computing.threads);
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(
       "Example: lockstep bisect runs/a runs/b --env-b ONEDNN_MAX_CPU_ISA=SSE41\n"
@@ -215,6 +245,8 @@ Run add_bisect(CLI::App& app) {
       return run(*options);
     } catch (const Error& error) {
       throw Error(Code::kCannotCompare, error.message(), error.hint());
+    } catch (const stdfs::filesystem_error& error) {
+      throw Error(Code::kCannotCompare, error.what());
     }
   };
 }

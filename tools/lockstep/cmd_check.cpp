@@ -5,6 +5,7 @@
 #include "command.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/recipe/load.h"
@@ -44,10 +45,11 @@ std::vector<Node> saved(const std::vector<std::string>& files) {
 
 // Every rank's, on every rank. Nothing keeps a rank away: to see how it differs is the purpose.
 std::vector<Node> of_ranks(const comm::Identity& identity, const comm::Environment& environment) {
+  // First: native kernels set variables of this process, which must have no other threads then.
+  const fingerprint::Fingerprint mine = fingerprint::take(fingerprint::Kernels::kBoth);
   comm::Options meeting = meeting_options(identity, nullptr, environment);
   meeting.credentials.clear();
   const auto group = comm::connect(identity, meeting);
-  const fingerprint::Fingerprint mine = fingerprint::take(fingerprint::Kernels::kBoth);
   std::vector<Node> nodes;
   for (const std::string& text : comm::gather_texts(*group, fingerprint::to_json(mine))) {
     nodes.push_back({"rank " + std::to_string(nodes.size()), fingerprint::from_json(text)});
@@ -125,7 +127,7 @@ Code run_rank(const Options& options) {
   const Code code = fingerprint::verdict(comparison, question);
   if (identity.rank == Rank(0)) {
     if (options.json)
-      std::cout << json_of(nodes, comparison, code).dump() << "\n";
+      std::cout << json_line(json_of(nodes, comparison, code));
     else
       print(nodes, comparison, code, question);
   }

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/diff.h"
 #include "values.h"
@@ -76,8 +77,11 @@ void print_tensors(const train::DiffResult& diff, std::int64_t most) {
               << right(std::to_string(one.values.largest), 13) << right(median_ulps(one.values), 12)
               << "  " << one.tensor << "\n";
   }
-  std::cout << "ulps of " << diff.tensors.front().difference.tensor << ":\n"
-            << histogram(diff.tensors.front().difference.values);
+  for (const auto& [step, one] : diff.tensors) {
+    if (one.values.different == 0) continue;  // of another shape, or not there
+    std::cout << "ulps of " << one.tensor << ":\n" << histogram(one.values);
+    return;
+  }
 }
 
 void print(const train::DiffResult& diff, std::int64_t most) {
@@ -103,7 +107,7 @@ void print(const train::DiffResult& diff, std::int64_t most) {
 Code run(const Options& options) {
   const train::DiffResult diff = train::diff(options.a, options.b);
   if (options.json)
-    std::cout << json_of(diff).dump() << "\n";
+    std::cout << json_line(json_of(diff));
   else
     print(diff, options.tensors == 0 ? -1 : options.tensors);
   return diff.same() ? Code::kOk : Code::kDiffer;

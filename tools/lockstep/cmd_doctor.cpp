@@ -9,6 +9,7 @@
 #include "lockstep/comm/survey.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/compare.h"
@@ -147,7 +148,7 @@ void print(const Checks& checks, bool json) {
                 << std::string(check.name.size() < 12 ? 12 - check.name.size() : 1, ' ')
                 << check.detail << "\n";
   }
-  if (json) std::cout << out.dump() << "\n";
+  if (json) std::cout << json_line(out);
 }
 
 Code run(const Options& options) {

@@ -56,10 +56,7 @@ Json of_pack(const stdfs::path& path) {
 }
 
 Json of_recipe(const stdfs::path& path) {
-  const std::string text = read_text(real_file_system(), path);
-  const recipe::Recipe recipe = text.starts_with("# recipe ")
-                                    ? recipe::parse_run_text(text, path.string())
-                                    : recipe::load(path);
+  const recipe::Recipe recipe = recipe::load_any(path);
   return {{"kind", "recipe"},
           {"id", recipe::id(recipe).hex()},
           {"name", recipe.run.name},

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/json.h"
 #include "lockstep/hash/key_file.h"
 
 namespace lockstep::cli {
@@ -19,7 +20,7 @@ Code run(const Options& options) {
     const nlohmann::ordered_json out = {{"private", options.out},
                                         {"public", options.out + ".pub"},
                                         {"key", key.public_key().hex()}};
-    std::cout << out.dump() << "\n";
+    std::cout << json_line(out);
   } else {
     std::cout << options.out << ": private key, for `lockstep train --sign`: keep it to yourself\n"
               << options.out << ".pub: public key, for `lockstep verify --key`: give it away\n";

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/json.h"
 #include "lockstep/data/pack.h"
 
 namespace lockstep::cli {
@@ -25,7 +26,7 @@ Code run(const Options& options) {
     const nlohmann::ordered_json out = {{"out", options.out},  {"images", shape.n},
                                         {"height", shape.h},   {"width", shape.w},
                                         {"channels", shape.c}, {"hash", hash}};
-    std::cout << out.dump() << "\n";
+    std::cout << json_line(out);
   } else {
     std::cout << options.out << ": " << shape.n << " images of " << shape.h << "x" << shape.w << "x"
               << shape.c << ", content hash " << hash << "\n";

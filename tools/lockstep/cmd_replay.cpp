@@ -6,9 +6,10 @@
 #include "container.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/hash/hmac.h"
-#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
 #include "lockstep/train/replay.h"
 #include "ranks.h"
 #include "replay_report.h"
@@ -35,17 +36,12 @@ std::int64_t fresh_seed() {
   return seed;
 }
 
-recipe::Recipe recipe_of(const stdfs::path& folder) {
-  const stdfs::path file = folder / "recipe.toml";
-  return recipe::parse_run_text(read_text(real_file_system(), file), file.string());
-}
-
 Code shown(const Options& options, const nlohmann::ordered_json& report) {
   note_replay(options.folder, report);
   if (options.json)
-    std::cout << report.dump() << "\n";
+    std::cout << json_line(report);
   else
-    print_replay(report);
+    std::cout << replay_text(report);
   return report.at("agrees") ? Code::kOk : Code::kDiffer;
 }
 
@@ -65,9 +61,10 @@ Code run_rank(const Options& options) {
       .threads = threads_to_use(options.threads, identity.local_size)};
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;
-  const auto group =
-      join(identity, identity.world == 1 ? recipe::Recipe{} : recipe_of(options.folder), "none",
-           process_environment());
+  const auto group = join(
+      identity,
+      identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
+      "none", process_environment());
   const train::ReplayResult result = train::replay(replay, *group);
   if (group->rank() == Rank(0)) return shown(options, replay_report(replay, group->size(), result));
   return result.differs ? Code::kDiffer : Code::kOk;
@@ -96,9 +93,9 @@ Code run_in_container(const Options& options) {
 
   const TemporaryFolder here;
   const std::string out = here.file("report.json");
-  const int code = run_contained(options.container, there.mounts, {}, arguments, out);
-  if (code != 0 && code != static_cast<int>(Code::kDiffer)) return static_cast<Code>(code);
-  auto report = parse_replay_report(read_text(real_file_system(), out));
+  const Code code = run_contained(options.container, there.mounts, {}, arguments, out);
+  if (code != Code::kOk && code != Code::kDiffer) return code;
+  auto report = parse_replay_report(read_text(real_file_system(), out), code);
   report["machine"]["container"] = options.container.image;
   return shown(options, report);
 }
@@ -126,7 +123,8 @@ Run add_replay(CLI::App& app) {
                  "written")
       ->required();
   app.add_option("--from", options->from, "first step to compare");
-  app.add_option("--to", options->to, "last step to compare, 0: the ledger's end");
+  app.add_option("--to", options->to, "last step to compare, 0: the ledger's end")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
       ->check(CLI::Range(0, 1000000));
   app.add_option("--spot-steps", options->spot_steps, "steps of each such window")

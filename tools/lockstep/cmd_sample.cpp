@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/json.h"
 #include "lockstep/train/sample.h"
 
 namespace lockstep::cli {
@@ -24,7 +25,7 @@ Code run(const Options& options) {
   if (options.json) {
     const nlohmann::ordered_json out = {
         {"out", options.out}, {"step", result.step.value}, {"sha256", result.sha256}};
-    std::cout << out.dump() << "\n";
+    std::cout << json_line(out);
   } else {
     std::cout << options.out << ": " << options.count << " samples of step " << result.step.value
               << ", sha256 " << result.sha256 << "\n";

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <iostream>
+#include <limits>
 
 #include "command.h"
 #include "lockstep/core/file_system.h"
@@ -42,7 +43,8 @@ Run add_trace(CLI::App& app) {
   app.add_option("out", options->out, "file to write, JSON lines")->required();
   app.add_option("--step", options->step, "step to trace");
   app.add_option("--values-of", options->values_of,
-                 "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none");
+                 "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none")
+      ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()));
   app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
   add_threads(app, options->threads);
   app.add_flag("--quiet", options->quiet, "warnings and errors only");

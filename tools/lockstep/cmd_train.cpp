@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "dry_run.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
@@ -31,7 +32,7 @@ void report(const Options& options, const std::string& folder, const train::RunR
                                         {"steps", result.last.value},
                                         {"preempted", result.preempted},
                                         {"chain", result.chain}};
-    std::cout << out.dump() << "\n";
+    std::cout << json_line(out);
   } else {
     std::cout << folder << ": " << (result.preempted ? "stopped by a signal and saved, " : "")
               << result.last.value << " steps, ledger " << result.chain << "\n";

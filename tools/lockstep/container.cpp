@@ -1,14 +1,15 @@
 #include "container.h"
 
-#include <unistd.h>
-
+#include <array>
 #include <filesystem>
 #include <sstream>
 
 #include "child.h"
+#include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/recipe/canonical.h"
+#include "lockstep/hash/hmac.h"
+#include "lockstep/recipe/load.h"
 
 namespace lockstep::cli {
 namespace {
@@ -43,7 +44,9 @@ Words variables(const std::vector<std::string>& settings) {
 // buildah knows no `run --rm IMAGE`: a container is made of the image, used and removed.
 int run_buildah(const Words& engine, const Container& container, const Words& options,
                 const Words& command, const std::string& output) {
-  const std::string name = "lockstep-" + std::to_string(::getpid());
+  std::array<std::byte, 6> random{};
+  hash::random_bytes(random);
+  const std::string name = "lockstep-" + to_hex(random);
   const auto buildah = [&](const Words& words, const std::string& to) {
     return run_child(joined(engine, words), {}, to);
   };
@@ -57,15 +60,33 @@ int run_buildah(const Words& engine, const Container& container, const Words& op
   return code;
 }
 
+// Engines have codes of their own, 125 and above for most.
+Code exit_code(int code) {
+  switch (static_cast<Code>(code)) {
+    case Code::kOk:
+    case Code::kDiffer:
+    case Code::kUsage:
+    case Code::kData:
+    case Code::kEnvironment:
+    case Code::kCorrupt:
+    case Code::kNetwork:
+    case Code::kDiverged:
+    case Code::kBug:
+    case Code::kPreempted:
+      return static_cast<Code>(code);
+    case Code::kCannotCompare:
+      break;
+  }
+  throw Error(Code::kEnvironment, "the container ended with code " + std::to_string(code),
+              "see above");
+}
+
 }  // namespace
 
 Visible visible(const std::string& folder, const std::string& data) {
   namespace stdfs = std::filesystem;
-  const stdfs::path run = stdfs::canonical(folder), recipe = run / "recipe.toml";
-  const std::string named =
-      data.empty()
-          ? recipe::parse_run_text(read_text(real_file_system(), recipe), recipe.string()).data.path
-          : data;
+  const stdfs::path run = stdfs::canonical(folder);
+  const std::string named = data.empty() ? recipe::of_run(real_file_system(), run).data.path : data;
   const std::string path = stdfs::absolute(named).lexically_normal().string();
   Visible all{.run = run.string(), .mounts = {{run.string()}}, .arguments = {}};
   if (!stdfs::exists(path)) return all;  // made by the recipe
@@ -80,27 +101,26 @@ void add_container(CLI::App& app, Container& container) {
                  "buildah, podman, docker or apptainer, with options of its own");
 }
 
-int run_contained(const Container& container, const std::vector<Mount>& mounts,
-                  const std::vector<std::string>& settings,
-                  const std::vector<std::string>& arguments, const std::string& output) {
+Code run_contained(const Container& container, const std::vector<Mount>& mounts,
+                   const std::vector<std::string>& settings,
+                   const std::vector<std::string>& arguments, const std::string& output) {
   const Words engine = split(container.engine);
   const std::string name =
       engine.empty() ? "" : std::filesystem::path(engine.front()).filename().string();
   const Words command = joined({"lockstep"}, arguments);
-  if (name == "buildah") {
-    return run_buildah(engine, container, joined(volumes(mounts, "--volume"), variables(settings)),
-                       command, output);
-  }
-  if (name == "podman" || name == "docker") {
-    Words words = joined(engine, {"run", "--rm", "--network", "none", "--entrypoint", ""});
-    words = joined(joined(words, volumes(mounts, "--volume")), variables(settings));
-    return run_child(joined(joined(words, {container.image}), command), {}, output);
-  }
-  if (name == "apptainer" || name == "singularity") {
-    Words words = joined(engine, {"exec", "--cleanenv", "--contain"});
-    words = joined(joined(words, volumes(mounts, "--bind")), variables(settings));
-    return run_child(joined(joined(words, {container.image}), command), {}, output);
-  }
+  const auto options = [&](const char* volume) {
+    return joined(volumes(mounts, volume), variables(settings));
+  };
+  const auto run = [&](const Words& words) {
+    return run_child(joined(joined(joined(engine, words), {container.image}), command), {}, output);
+  };
+  if (name == "buildah")
+    return exit_code(run_buildah(engine, container, options("--volume"), command, output));
+  if (name == "podman" || name == "docker")
+    return exit_code(
+        run(joined({"run", "--rm", "--network", "none", "--entrypoint", ""}, options("--volume"))));
+  if (name == "apptainer" || name == "singularity")
+    return exit_code(run(joined({"exec", "--cleanenv", "--contain"}, options("--bind"))));
   throw Error(Code::kUsage, "--engine " + container.engine + ": its words are not known",
               "give buildah, podman, docker or apptainer");
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/core/error.h"
+
 namespace lockstep::cli {
 
 struct Container {
@@ -32,9 +34,10 @@ void add_container(CLI::App& app, Container& container);
 // Runs `lockstep arguments…` in a fresh container, which is removed afterwards. settings
 // ("NAME=value") are set inside, nothing of this process's environment is. output: as run_child's.
 // Returns the command's exit code. Throws Error(kUsage) for an engine whose words are not known,
-// Error(kEnvironment) if the engine or the image is not there.
-int run_contained(const Container& container, const std::vector<Mount>& mounts,
-                  const std::vector<std::string>& settings,
-                  const std::vector<std::string>& arguments, const std::string& output);
+// Error(kEnvironment) if the engine or the image is not there or the container's end is none of
+// ours.
+Code run_contained(const Container& container, const std::vector<Mount>& mounts,
+                   const std::vector<std::string>& settings,
+                   const std::vector<std::string>& arguments, const std::string& output);
 
 }  // namespace lockstep::cli

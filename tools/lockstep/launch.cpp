@@ -12,6 +12,7 @@
 #include <iterator>
 #include <vector>
 
+#include "child.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
@@ -54,13 +55,6 @@ int make_secret() {
   if (::fchmod(fd, 0600) != 0 || ::write(fd, secret.data(), secret.size()) != 32)
     fail("cannot keep the secret", errno);
   return fd;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
 }
 
 // SIGCHLD, SIGTERM and SIGINT, held back from the launcher's first moment to its last and taken one

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <thread>
 
@@ -108,6 +109,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return failed(Code::kEnvironment,
                   "out of memory (lower batch.samples_per_lane or the model's size)");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return failed(Code::kEnvironment, error.what());
   } catch (const std::exception& error) {
     return failed(Code::kBug, std::string("unexpected: ") + error.what() +
                                   " (this is a bug in lockstep, please report it)");

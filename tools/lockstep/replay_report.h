@@ -6,17 +6,20 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "lockstep/core/error.h"
 #include "lockstep/train/replay.h"
 
 namespace lockstep::cli {
 
 nlohmann::ordered_json replay_report(const train::ReplayOptions& options, int ranks,
                                      const train::ReplayResult& result);
-// Throws Error(kEnvironment) if another program wrote something else.
-nlohmann::ordered_json parse_replay_report(const std::string& text);
+// What another lockstep wrote that ended with this code. Throws Error(kEnvironment) if it is not a
+// report, or does not say what the code says.
+nlohmann::ordered_json parse_replay_report(const std::string& text, Code code);
 
-// "PASS: steps 1 to 300 recomputed from step 0: every digest is the ledger's"
-void print_replay(const nlohmann::ordered_json& report);
+// "PASS: steps 1 to 300 recomputed from step 0: every digest is the ledger's", for people. Throws
+// nlohmann's exceptions for what is no report.
+std::string replay_text(const nlohmann::ordered_json& report);
 
 // Appends a line with the time to the run's replays.jsonl: for people and for `report`, no
 // evidence. A folder that cannot be written to is left alone.

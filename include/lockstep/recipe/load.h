@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/core/file_system.h"
 #include "lockstep/recipe/recipe.h"
 
 namespace lockstep::recipe {
@@ -21,6 +22,13 @@ namespace lockstep::recipe {
 // bare word, a path) is taken as a string. Paths in the recipe stay as written, relative to the
 // current folder.
 Recipe load(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+
+// The recipe of a run folder, every byte checked (parse_run_text in canonical.h). Error(kUsage) if
+// the folder is not a run.
+Recipe of_run(FileSystem& fs, const std::filesystem::path& folder);
+
+// A recipe file as people write it or as a run folder keeps it.
+Recipe load_any(const std::filesystem::path& path);
 
 // A recipe in memory; `name` stands for the file in errors, `extends` is refused.
 Recipe parse(const std::string& text, const std::string& name);

@@ -1,8 +1,9 @@
 // One step with a digest for every op's inputs and outputs, forward and backward: what `bisect`
 // compares. A trace is a file that can be taken to another machine.
 //
-// JSON lines: a header (run, step, numerics, environment), one line an op in the order of
-// execution, an end (state and its tensors). A digest is the SHA-256 of shape and bytes.
+// JSON lines: a header (run, step, the states on the way to it, numerics, environment), one line an
+// op in the order of execution, an end (state and its tensors). A digest is the SHA-256 of shape
+// and bytes.
 #pragma once
 
 #include <filesystem>
@@ -32,7 +33,9 @@ struct Trace {
   std::string numerics;
   Step step;
   fingerprint::Fingerprint environment;
-  std::string before, state;  // roots of the state
+  Step started;                            // the checkpoint, or 0, that it was computed from
+  std::vector<std::string> states_before;  // roots of the states of `started` to step - 1
+  std::string state;                       // root of the step's own
   std::vector<TracedOp> ops;
   std::vector<std::pair<std::string, std::string>> tensors;  // of the new state, their digests
 };

@@ -1,0 +1,91 @@
+#include "side.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+// Runs `lockstep trace` for this side; returns the trace's file.
+std::string traced(const Side& side, const Computing& computing, std::int64_t step,
+                   std::optional<std::size_t> values_of, const TemporaryFolder& folder) {
+  const std::string run = stdfs::canonical(side.source).string(), out = folder.file(side.letter);
+  std::vector<std::string> arguments = {"trace",     run,
+                                        out,         "--quiet",
+                                        "--step",    std::to_string(step),
+                                        "--threads", std::to_string(computing.threads)};
+  const auto add = [&](const std::string& option, const std::string& value) {
+    arguments.push_back(option);
+    arguments.push_back(value);
+  };
+  if (values_of) add("--values-of", std::to_string(*values_of));
+  int code = 0;
+  if (side.container.image.empty()) {
+    if (!computing.data.empty()) add("--data", computing.data);
+    arguments.insert(arguments.begin(), side.program.empty() ? own_program() : side.program);
+    code = run_child(arguments, side.settings, "/dev/null");
+  } else {
+    Visible there = visible(side.source, computing.data);
+    there.mounts.push_back({folder.path(), /*writable=*/true});
+    arguments.insert(arguments.end(), there.arguments.begin(), there.arguments.end());
+    code = static_cast<int>(
+        run_contained(side.container, there.mounts, side.settings, arguments, "/dev/null"));
+  }
+  if (code != 0)
+    throw Error(Code::kCannotCompare,
+                "step " + std::to_string(step) + " of " + side.source +
+                    " could not be computed (exit code " + std::to_string(code) + ", see above)",
+                "if that lockstep has no `trace`, it is too old");
+  return out;
+}
+
+}  // namespace
+
+bool Side::is_run() const {
+  return stdfs::is_directory(source);
+}
+
+void add_side(CLI::App& app, Side& side, const std::string& letter) {
+  side.letter = letter;
+  app.add_option("--env-" + letter, side.settings, "NAME=value for the " + letter + " side; again")
+      ->allow_extra_args(false)
+      ->check([](const std::string& setting) {
+        const auto end = setting.find('=');
+        return end == std::string::npos || end == 0 ? "it is not NAME=value: " + setting
+                                                    : std::string();
+      });
+  app.add_option("--program-" + letter, side.program, "another build of lockstep for it");
+  app.add_option("--container-" + letter, side.container.image, "an image for it");
+}
+
+void require_sense(const Side& side) {
+  const std::string program = "--program-" + side.letter, container = "--container-" + side.letter;
+  if (!side.program.empty() && !side.container.image.empty())
+    throw Error(Code::kUsage, "a container has its own lockstep",
+                "leave out " + program + " or " + container);
+  if (side.is_run()) return;
+  if (!side.settings.empty() || !side.program.empty() || !side.container.image.empty())
+    throw Error(Code::kUsage, side.source + " is a trace: it is not computed again",
+                "leave out --env-" + side.letter + ", " + program + " and " + container);
+}
+
+train::Trace trace_of(const Side& side, const Computing& computing, std::int64_t step,
+                      const TemporaryFolder& folder) {
+  return train::read_trace(traced(side, computing, step, std::nullopt, folder));
+}
+
+std::vector<float> values_of(const Side& side, const Computing& computing, std::int64_t step,
+                             std::size_t operation, const TemporaryFolder& folder) {
+  const Bytes bytes =
+      read_file(real_file_system(), traced(side, computing, step, operation, folder) + ".values");
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+}  // namespace lockstep::cli

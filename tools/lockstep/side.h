@@ -1,0 +1,46 @@
+// One side of `bisect`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "child.h"
+#include "container.h"
+#include "lockstep/train/trace.h"
+
+namespace lockstep::cli {
+
+// A run, and what its steps are computed with; or a trace that was made elsewhere.
+struct Side {
+  std::string letter;  // "a" or "b"
+  std::string source, program;
+  std::vector<std::string> settings;  // "NAME=value"
+  Container container;
+
+  bool is_run() const;
+};
+
+// What both sides are computed with.
+struct Computing {
+  std::string data;
+  int threads = 0;
+};
+
+// --env-a and so on.
+void add_side(CLI::App& app, Side& side, const std::string& letter);
+
+// Error(kUsage) for options that would mean nothing.
+void require_sense(const Side& side);
+
+// The run's step, by `lockstep trace` in the side's environment, in a file of `folder`. Throws
+// Error(kCannotCompare) if it could not be computed.
+train::Trace trace_of(const Side& side, const Computing& computing, std::int64_t step,
+                      const TemporaryFolder& folder);
+// What that step's operation puts out, all its tensors one after the other.
+std::vector<float> values_of(const Side& side, const Computing& computing, std::int64_t step,
+                             std::size_t operation, const TemporaryFolder& folder);
+
+}  // namespace lockstep::cli
