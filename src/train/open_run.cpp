@@ -107,8 +107,9 @@ checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger)
 
 namespace {
 
-// The checkpoint is this run's, of the step in its name, and the state that the ledger has there.
-void require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded& loaded,
+// The checkpoint is this run's, of the step in its name, and the state that the ledger has there:
+// returns its digest.
+state::StateDigest require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded& loaded,
                     const RunFolder& folder, const ledger::Ledger& ledger,
                     const recipe::Recipe& recipe) {
   const checkpoint::Meta& meta = loaded.meta();
@@ -142,14 +143,16 @@ void require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded
     throw Error(Code::kCorrupt, file.string() +
                                     " does not belong to this ledger: the chains at step " +
                                     std::to_string(n) + " differ");
-  if (n == 0) return;
+  state::StateDigest digest = state::digest(loaded.state());
+  if (n == 0) return digest;
   const ledger::Entry& entry = ledger.entries[n - 1];
-  if (state::digest(loaded.state()).root != entry.state ||
+  if (digest.root != entry.state ||
       (entry.commit && state::commit(loaded.state()) != *entry.commit))
     throw Error(Code::kCorrupt,
                 file.string() + ": its state is not the one that the ledger has at step " +
                     std::to_string(n),
                 hint);
+  return digest;
 }
 
 }  // namespace
@@ -177,9 +180,10 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
       log::warn(std::string(failure.what()) + "; trying the one before");
       continue;
     }
-    require_of_run(file, *step, *loaded, folder, ledger, training.recipe);
+    const state::StateDigest whole =
+        require_of_run(file, *step, *loaded, folder, ledger, training.recipe);
     loaded->restore(training.state);
-    training.agreed = digest(training.state, state::digest(loaded->state()));
+    training.agreed = digest(training.state, whole);
     if (training.agreed->root != loaded->meta().state)
       throw Error(Code::kDiffer,
                   file.string() + ": the restored state is not the one that was saved");
