@@ -81,6 +81,12 @@ class Replay(Prove):
         del after["replays.jsonl"]
         self.assertEqual(after, before)
 
+    def test_a_window_over_checkpoints_begins_before_its_first_step(self):
+        self.gan("run")
+        report = self.report(0, "replay", "run", "--from", "9", "--to", "12")
+        self.assertEqual(report["windows"], [{"started": 5, "from": 9, "to": 12}])
+        self.assertEqual(report["compared"], 7)
+
     def test_of_other_data_is_refused(self):
         self.train("run")
         shutil.copy(self.path("images"), self.path("other"))
