@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "lockstep/core/error.h"
-#include "lockstep/ops/record.h"
 
 namespace lockstep::state {
 namespace {
@@ -20,8 +20,12 @@ bool finite(float value) {
   return value - value == 0.0F;
 }
 
-std::span<const float> values_of(const Named& named) {
-  return {ops::read(named.tensor), static_cast<std::size_t>(named.tensor.numel())};
+// A copy: a checkpoint's tensors lie where its file has them, at any byte.
+std::vector<float> values_of(const Named& named) {
+  std::vector<float> values(static_cast<std::size_t>(named.tensor.numel()));
+  if (!values.empty())
+    std::memcpy(values.data(), named.tensor.const_data_ptr(), values.size() * sizeof(float));
+  return values;
 }
 
 std::string shape_text(const Named& named) {

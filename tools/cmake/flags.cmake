@@ -23,6 +23,8 @@ set(LOCKSTEP_SANITIZE "" CACHE STRING "for -fsanitize=")
 if(LOCKSTEP_SANITIZE)
   add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+  # Their runtime refuses RTLD_DEEPBIND (src/comm/plugin.cpp): Debian's Gloo stands before LibTorch's.
+  add_link_options(LINKER:--no-as-needed,-lgloo,--as-needed)
   # GCC warns of its own instrumentation there.
   target_compile_options(lockstep_warnings INTERFACE -Wno-maybe-uninitialized)
 endif()
