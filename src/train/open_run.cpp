@@ -109,9 +109,9 @@ namespace {
 
 // The checkpoint is this run's, of the step in its name, and the state that the ledger has there:
 // returns its digest.
-state::StateDigest require_of_run(const stdfs::path& file, Step step, const checkpoint::Loaded& loaded,
-                    const RunFolder& folder, const ledger::Ledger& ledger,
-                    const recipe::Recipe& recipe) {
+state::StateDigest require_of_run(const stdfs::path& file, Step step,
+                                  const checkpoint::Loaded& loaded, const RunFolder& folder,
+                                  const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
   const checkpoint::Meta& meta = loaded.meta();
   const char* hint = "remove it from this run's folder";
   if (meta.recipe != ledger.header.recipe)
