@@ -304,6 +304,22 @@ class Bisect(Prove):
         text = self.run_it("bisect", "a", "b", "--env-b", "ONEDNN_MAX_CPU_ISA=SSE41").stdout
         self.assertIn("is the first operation that differs: its inputs agree, its output does not", text)
 
+    def test_libtorchs_own_instructions(self):
+        """The other variable that README's story might have been told with: each tool, one command."""
+        other = {"ATEN_CPU_CAPABILITY": "default"}
+        self.write("a.json", self.ok("fingerprint", "--json"))
+        self.write("b.json", self.ok("fingerprint", "--json", **other))
+        self.assertIn("group_norm", self.report(1, "check", "a.json", "b.json")["findings"][0]["sentence"])
+        each = ["--set", "checkpoint.every=1", "--set", "checkpoint.keep_last=0", *self.EACH]
+        self.train("a", *each)
+        self.train("b", *each, **other)
+        difference = self.report(1, "diff", "a", "b")
+        self.assertEqual(difference["first_difference"]["step"], difference["tensors"][0]["step"])
+        report = self.report(1, "bisect", "a", "b", "--env-b", "ATEN_CPU_CAPABILITY=default")
+        self.assertRegex(report["odd"]["a"], r"^model\S*: \w+$")
+        self.assertIn("its inputs agree, its output does not", report["odd"]["what"])
+        self.assertEqual(report["not_as_ledger"], {})
+
     def test_a_trace_from_elsewhere(self):
         self.train("a", *self.EACH)
         self.ok("trace", "a", "there.jsonl", "--step", "1", "--quiet", **OTHER)

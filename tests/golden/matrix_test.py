@@ -5,7 +5,7 @@ Usage: matrix_test.py PROGRAM RECIPE CASE, where CASE is
   threads-N      with N threads
   isa-NAME       with LOCKSTEP_ISA=NAME; exit code 77 where the CPU lacks it
   surroundings   another locale, time zone, umask, number of threads and working folder, no HOME,
-                 memory disturbed by MALLOC_PERTURB_
+                 memory disturbed by MALLOC_PERTURB_, other kernels for LibTorch
   clock          ten years early, ten years late, and jumping back while it runs (faketime)
 """
 
@@ -51,7 +51,9 @@ def with_isa(program, name, run, isa):
 def elsewhere(program, name, run):
     environment = {k: v for k, v in program.environment.items() if k != "HOME"}
     environment.update(LC_ALL="tr_TR.UTF-8", LANG="de_DE.UTF-8", TZ="Pacific/Apia", COLUMNS="20",
-                       MALLOC_PERTURB_="165", MALLOC_ARENA_MAX="1")
+                       MALLOC_PERTURB_="165", MALLOC_ARENA_MAX="1",
+                       # LibTorch's kernels compute other bits under these.
+                       ONEDNN_MAX_CPU_ISA="SSE41", ATEN_CPU_CAPABILITY="default", MKL_CBWR="COMPATIBLE")
     working = os.path.join(os.path.dirname(run), "a folder")
     os.mkdir(working)
     program.ok("train", golden.recipe(name), "--run", "../run", "--threads", 3, cwd=working,
