@@ -83,15 +83,14 @@ Tensor unary_backward(Unary op, const Tensor& x, const Tensor& dy) {
   return dx;
 }
 
-Normalised group_norm(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in,
-                      std::int64_t groups, float eps, Activation activation) {
-  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
+Normalised group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups,
+                      float eps, Activation activation) {
   const std::int64_t n = x.size(0), c = x.size(-1), spatial = x.numel() / n / c;
   Normalised all{empty(x.sizes()), empty({n, groups}), empty({n, groups})};
   for_each_piece(n, [&](const Piece& piece) {
     const auto [y, mean, rstd] =
-        at::native_group_norm(channels_second(piece.of(x)), gamma, beta, piece.count, c, spatial,
-                              groups, static_cast<double>(eps));
+        at::native_group_norm(channels_second(piece.of(x)), aligned(gamma), aligned(beta),
+                              piece.count, c, spatial, groups, static_cast<double>(eps));
     piece.put(channels_last(activation == Activation::kSilu ? at::silu(y) : y), all.y);
     piece.put(mean, all.mean);
     piece.put(rstd, all.rstd);
@@ -99,10 +98,9 @@ Normalised group_norm(const Tensor& x, const Tensor& gamma_in, const Tensor& bet
   return all;
 }
 
-NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma_in,
-                                  const Tensor& beta_in, const Tensor& mean, const Tensor& rstd,
+NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
+                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
                                   Activation activation, const Tensor& dy) {
-  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
   const std::int64_t c = x.size(-1), spatial = x.numel() / x.size(0) / c, groups = mean.size(1);
   NormGradients all{empty(x.sizes()), {}, {}};
   Gathered gathered(lanes);
@@ -119,8 +117,8 @@ NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, cons
       g = at::silu_backward(g.contiguous(), y.view(g.sizes()));
     }
     const auto [dx, dgamma, dbeta] =
-        at::native_group_norm_backward(g.contiguous(), in.contiguous(), m, r, gamma, piece.count, c,
-                                       spatial, groups, {true, true, true});
+        at::native_group_norm_backward(g.contiguous(), in.contiguous(), m, r, aligned(gamma),
+                                       piece.count, c, spatial, groups, {true, true, true});
     piece.put(channels_last(dx), all.dx);
     gathered.put(piece, dgamma, dbeta);
   });
@@ -129,14 +127,13 @@ NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, cons
   return all;
 }
 
-Normalised layer_norm(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in, float eps) {
-  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
+Normalised layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps) {
   std::vector<std::int64_t> kept = x.sizes().vec();
   kept.back() = 1;
   Normalised all{ops::empty(x.sizes()), ops::empty(kept), ops::empty(kept)};
   for_each_piece(x.size(0), [&](const Piece& piece) {
-    const auto [y, mean, rstd] =
-        at::native_layer_norm(piece.of(x), {x.size(-1)}, gamma, beta, static_cast<double>(eps));
+    const auto [y, mean, rstd] = at::native_layer_norm(piece.of(x), {x.size(-1)}, aligned(gamma),
+                                                       aligned(beta), static_cast<double>(eps));
     piece.put(y, all.y);
     piece.put(mean, all.mean);
     piece.put(rstd, all.rstd);
@@ -144,16 +141,15 @@ Normalised layer_norm(const Tensor& x, const Tensor& gamma_in, const Tensor& bet
   return all;
 }
 
-NormGradients layer_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma_in,
-                                  const Tensor& beta_in, const Tensor& mean, const Tensor& rstd,
+NormGradients layer_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
+                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
                                   const Tensor& dy) {
-  const Tensor gamma = aligned(gamma_in), beta = aligned(beta_in);
   NormGradients all{empty(x.sizes()), {}, {}};
   Gathered gathered(lanes);
   for_each_piece(x.size(0), [&](const Piece& piece) {
-    const auto [dx, dgamma, dbeta] =
-        at::native_layer_norm_backward(piece.of(dy), piece.of(x), {x.size(-1)}, piece.of(mean),
-                                       piece.of(rstd), gamma, beta, {true, true, true});
+    const auto [dx, dgamma, dbeta] = at::native_layer_norm_backward(
+        piece.of(dy), piece.of(x), {x.size(-1)}, piece.of(mean), piece.of(rstd), aligned(gamma),
+        aligned(beta), {true, true, true});
     piece.put(dx, all.dx);
     gathered.put(piece, dgamma, dbeta);
   });

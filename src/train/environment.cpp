@@ -1,5 +1,7 @@
 #include "train/environment.h"
 
+#include <algorithm>
+
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
@@ -33,6 +35,8 @@ std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
 std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,
                                                const fingerprint::Fingerprint& now) {
   const std::string native = "native.";
+  if (std::ranges::none_of(now, [&](const auto& one) { return one.first.starts_with(native); }))
+    return std::nullopt;  // a portable run: what the last machine was does not matter
   fingerprint::Fingerprint before;
   try {
     before = newest_environment(fs, folder);

@@ -188,6 +188,10 @@ class Native(Prove):
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
         self.assertIn("attempt-001-rank-0.json", resumed.stderr)
         self.ok("replay", "a", "--quiet")
+        self.train("b", "--set", "run.steps=1")
+        self.write("b/environment/attempt-001-rank-0.json", "{")
+        resumed = self.run_it("train", "tiny.toml", "--run", "b", "--quiet")
+        self.assertEqual((resumed.returncode, resumed.stderr), (0, ""))  # nothing that matters to a portable run
 
     def test_ranks_whose_kernels_give_other_bits_do_not_train(self):
         """Every rank but rank 0 gets another setting from this wrapper."""

@@ -39,21 +39,6 @@ struct Found {
   throw Error(Code::kCannotCompare, what, hint);
 }
 
-ledger::Ledger ledger_of(const Side& side) {
-  return ledger::read(real_file_system(), stdfs::path(side.source) / "ledger.jsonl",
-                      ledger::TornTail::kDrop);
-}
-
-// The first step that the ledgers have otherwise: nothing if there is none.
-std::optional<std::int64_t> step_of_ledgers(const Options& options) {
-  const auto difference = ledger::first_difference(ledger_of(options.a), ledger_of(options.b));
-  if (!difference) return std::nullopt;
-  if (difference->step.value == 0)
-    cannot_compare("the runs are of different " + difference->what,
-                   "`lockstep diff` shows what differs");
-  return difference->step.value;
-}
-
 class Bisect {
  public:
   explicit Bisect(const Options& options) : options_(options) {
@@ -61,6 +46,8 @@ class Bisect {
       if (!stdfs::exists(side->source)) cannot_compare("there is no " + side->source);
       require_sense(*side);
     }
+    read(options.a, found_.a, ledger_a_);
+    read(options.b, found_.b, ledger_b_);
   }
 
   // Nothing if the ledgers agree and nobody asked for a step.
@@ -76,8 +63,8 @@ class Bisect {
       trace(earlier->value);
     }
     found_.odd = train::first_odd(found_.a, found_.b);
-    if (options_.a.is_run()) found_.not_as_a = not_in_ledger(found_.a, ledger_of(options_.a));
-    if (options_.b.is_run()) found_.not_as_b = not_in_ledger(found_.b, ledger_of(options_.b));
+    if (ledger_a_) found_.not_as_a = not_in_ledger(found_.a, *ledger_a_);
+    if (ledger_b_) found_.not_as_b = not_in_ledger(found_.b, *ledger_b_);
     if (found_.odd && found_.odd->kind == train::Odd::Kind::kOutput && both_runs())
       compare_values();
     for (const auto& one : train::differences(found_.a.environment, found_.b.environment))
@@ -86,31 +73,48 @@ class Bisect {
   }
 
  private:
-  bool both_runs() const { return options_.a.is_run() && options_.b.is_run(); }
+  bool both_runs() const { return ledger_a_ && ledger_b_; }
+
+  // What the side's source holds: a run's ledger, or the trace itself.
+  static void read(const Side& side, train::Trace& trace, std::optional<ledger::Ledger>& ledger) {
+    if (side.is_run())
+      ledger = ledger::read(real_file_system(), stdfs::path(side.source) / "ledger.jsonl",
+                            ledger::TornTail::kDrop);
+    else
+      trace = train::read_trace(side.source);
+  }
 
   std::optional<std::int64_t> first_step() {
     std::optional<std::int64_t> step;
     if (options_.step > 0) step = options_.step;
-    for (const Side* side : {&options_.a, &options_.b}) {
-      if (side->is_run()) continue;
-      const std::int64_t its = train::read_trace(side->source).step.value;
+    const auto agree_on = [&](const Side& side, const train::Trace& trace) {
+      const std::int64_t its = trace.step.value;
       if (step.value_or(its) != its)
-        cannot_compare(side->source + " is a trace of step " + std::to_string(its) + ", not of " +
+        cannot_compare(side.source + " is a trace of step " + std::to_string(its) + ", not of " +
                        std::to_string(*step));
       step = its;
-    }
+    };
+    if (!ledger_a_) agree_on(options_.a, found_.a);
+    if (!ledger_b_) agree_on(options_.b, found_.b);
     if (step) return step;
     found_.from_ledgers = true;
-    return step_of_ledgers(options_);
+    return step_of_ledgers();
   }
 
+  // The first step that the ledgers have otherwise: nothing if there is none.
+  std::optional<std::int64_t> step_of_ledgers() const {
+    const auto difference = ledger::first_difference(*ledger_a_, *ledger_b_);
+    if (!difference) return std::nullopt;
+    if (difference->step.value == 0)
+      cannot_compare("the runs are of different " + difference->what,
+                     "`lockstep diff` shows what differs");
+    return difference->step.value;
+  }
+
+  // Of the sides that are runs.
   void trace(std::int64_t step) {
-    const auto one = [&](const Side& side) {
-      return side.is_run() ? trace_of(side, options_.computing, step, folder_)
-                           : train::read_trace(side.source);
-    };
-    found_.a = one(options_.a);
-    found_.b = one(options_.b);
+    if (ledger_a_) found_.a = trace_of(options_.a, options_.computing, step, folder_);
+    if (ledger_b_) found_.b = trace_of(options_.b, options_.computing, step, folder_);
   }
 
   // The odd operation's outputs.
@@ -124,6 +128,7 @@ class Bisect {
 
   const Options& options_;
   const TemporaryFolder folder_;
+  std::optional<ledger::Ledger> ledger_a_, ledger_b_;  // of the sides that are runs
   Found found_;
 };
 
