@@ -187,18 +187,20 @@ Loaded load(FileSystem& fs, const stdfs::path& file) {
     }
   }
   check_numbers(loaded, file);
+  if (reader.attributes() != attributes_of(loaded.meta_, loaded.state_))
+    throw Error(Code::kCorrupt, file.string() + ": its attributes are not those of a checkpoint");
   return loaded;
 }
 
-void Loaded::restore(state::State& into) const {
-  for (std::size_t i = 0; i < std::max(into.tensors.size(), state_.tensors.size()); ++i) {
-    const bool here = i < into.tensors.size(), there = i < state_.tensors.size();
-    if (!here || !there || into.tensors[i].name != state_.tensors[i].name ||
-        into.tensors[i].shape() != state_.tensors[i].shape()) {
+void restore(const state::State& from, state::State& into) {
+  for (std::size_t i = 0; i < std::max(into.tensors.size(), from.tensors.size()); ++i) {
+    const bool here = i < into.tensors.size(), there = i < from.tensors.size();
+    if (!here || !there || into.tensors[i].name != from.tensors[i].name ||
+        into.tensors[i].shape() != from.tensors[i].shape()) {
       throw Error(Code::kCorrupt,
                   "the checkpoint does not hold this recipe's state: expected " +
                       (here ? described(into.tensors[i]) : "no more tensors") + ", found " +
-                      (there ? described(state_.tensors[i]) : "no more tensors"),
+                      (there ? described(from.tensors[i]) : "no more tensors"),
                   "was it made by another version?");
     }
   }
@@ -207,11 +209,11 @@ void Loaded::restore(state::State& into) const {
     if (i + 1 == into.tensors.size()) continue;
 #endif
     at::Tensor& held = into.tensors[i].tensor;
-    std::copy_n(ops::read(state_.tensors[i].tensor) + into.tensors[i].first(), held.numel(),
+    std::copy_n(ops::read(from.tensors[i].tensor) + into.tensors[i].first(), held.numel(),
                 held.mutable_data_ptr<float>());
   }
-  into.step = state_.step;
-  into.samples = state_.samples;
+  into.step = from.step;
+  into.samples = from.samples;
 }
 
 }  // namespace lockstep::checkpoint

@@ -11,14 +11,39 @@ namespace stdfs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kSidecar = ".sha256";
+constexpr std::string_view kSidecar = ".sha256", kMarker = ".interim";
 
-// "step-00000003.h5" of "step-00000003.h5.sha256"; nothing for other names.
-std::string file_of_sidecar(const std::string& name) {
-  return name.ends_with(kSidecar) ? name.substr(0, name.size() - kSidecar.size()) : std::string();
+// The step of "step-00000003.h5<suffix>"; nothing for other names.
+std::optional<Step> step_before(const std::string& name, std::string_view suffix) {
+  if (!name.ends_with(suffix)) return std::nullopt;
+  return step_of(name.substr(0, name.size() - suffix.size()));
+}
+
+bool multiple(Step step, std::int64_t of) {
+  return of > 0 && step.value % of == 0;
+}
+
+bool due(const Retention& retention, Step step) {
+  return multiple(step, retention.every) || step == retention.last;
+}
+
+std::vector<Present> present_in(FileSystem& fs, const stdfs::path& folder) {
+  std::vector<Present> present;
+  for (const Step step : list(fs, folder))
+    present.push_back(
+        {step, fs.exists(folder / marker_name(step)) ? Reason::kStopped : Reason::kDue});
+  return present;
 }
 
 }  // namespace
+
+std::string marker_name(Step step) {
+  return file_name(step) + std::string(kMarker);
+}
+
+std::optional<Step> step_of_marker(const std::string& name) {
+  return step_before(name, kMarker);
+}
 
 std::vector<Step> list(FileSystem& fs, const stdfs::path& folder) {
   std::vector<Step> steps;
@@ -34,24 +59,24 @@ void sweep(FileSystem& fs, const stdfs::path& folder) {
   lockstep::sweep(fs, folder);
   if (!fs.exists(folder)) return;
   for (const std::string& name : fs.list(folder)) {
-    const std::string file = file_of_sidecar(name);
-    if (step_of(file) && !fs.exists(folder / file)) fs.remove(folder / name);
+    auto step = step_before(name, kSidecar);
+    if (!step) step = step_of_marker(name);
+    if (step && !fs.exists(folder / file_name(*step))) fs.remove(folder / name);
   }
 }
 
-std::vector<Step> superseded(const Retention& retention, const std::vector<Step>& present) {
-  const auto multiple = [](Step step, std::int64_t of) { return of > 0 && step.value % of == 0; };
+std::vector<Step> superseded(const Retention& retention, const std::vector<Present>& present) {
   std::vector<Step> gone;
-  std::int64_t newer = 0;  // scheduled ones already passed, from the newest
-  for (auto step = present.rbegin(); step != present.rend(); ++step) {
-    if (!multiple(*step, retention.every) && *step != retention.last) {
-      if (step != present.rbegin()) gone.push_back(*step);
+  std::int64_t newer = 0;  // already passed, from the newest; without those saved at a stop
+  for (auto one = present.rbegin(); one != present.rend(); ++one) {
+    if (one->reason == Reason::kStopped && !due(retention, one->step)) {
+      if (one != present.rbegin()) gone.push_back(one->step);
       continue;
     }
     ++newer;
     if (retention.keep_last > 0 && newer > retention.keep_last &&
-        !multiple(*step, retention.keep_every))
-      gone.push_back(*step);
+        !multiple(one->step, retention.keep_every) && one->step > Step(0))
+      gone.push_back(one->step);
   }
   return gone;
 }
@@ -65,14 +90,14 @@ Saver::~Saver() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Saver::save(const Meta& meta, const state::State& state) {
+void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
   wait();
   state::State copy{.tensors = {}, .step = state.step, .samples = state.samples};
   for (const state::Named& named : state.tensors)
     copy.tensors.push_back({named.name, named.tensor.detach().clone()});
-  thread_ = std::thread([this, meta, copy = std::move(copy)] {
+  thread_ = std::thread([this, meta, copy = std::move(copy), reason] {
     try {
-      write(meta, copy);
+      write(meta, copy, reason);
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -84,22 +109,41 @@ void Saver::wait() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void Saver::write(const Meta& meta, const state::State& state) {
+void Saver::write(const Meta& meta, const state::State& state, Reason reason) {
+  const stdfs::path marker = folder_ / marker_name(state.step);
+  if (reason == Reason::kStopped)  // first: a file that has its name is what its marker says
+    lockstep::publish(fs_, marker, ByteView());
   const hash::Digest root = publish(fs_, folder_, meta, state);
+  if (reason == Reason::kDue) fs_.remove(marker);
   if (signer_) signer_->sign(meta, state.step, root);
   retire(state.step);
 }
 
 void Saver::retire(Step newest) {
-  std::vector<Step> present = list(fs_, folder_);
-  std::erase_if(present, [&](Step step) { return step > newest; });
+  std::vector<Present> present = present_in(fs_, folder_);
+  std::erase_if(present, [&](const Present& one) { return one.step > newest; });
   const std::vector<Step> gone = superseded(retention_, present);
-  // The files first, for good: a sidecar or statement alone is no damage, a file alone is.
+  // The files first, for good: a sidecar, statement or marker alone is no damage, a file alone is.
   for (const Step step : gone) fs_.remove(folder_ / file_name(step));
   if (!gone.empty()) fs_.sync_directory(folder_);
-  for (const Step step : gone)
-    fs_.remove((folder_ / file_name(step)).string() + std::string(kSidecar));
+  for (const Step step : gone) {
+    const std::string file = (folder_ / file_name(step)).string();
+    fs_.remove(file + std::string(kSidecar));
+    log::info("removed " + file + ": " + why_gone(step, present));
+  }
+  // A marker that the schedule contradicts, or whose file is gone, says nothing any more.
+  for (const auto& [step, reason] : present)
+    if (reason == Reason::kStopped &&
+        (due(retention_, step) || std::ranges::find(gone, step) != gone.end()))
+      fs_.remove(folder_ / marker_name(step));
   if (signer_) signer_->retire(newest);
+}
+
+std::string Saver::why_gone(Step step, const std::vector<Present>& present) const {
+  const auto one = std::ranges::find(present, step, &Present::step);
+  return one->reason == Reason::kStopped && !due(retention_, step)
+             ? "it was saved when the run was stopped, and there is a later one"
+             : "checkpoint.keep_last is " + std::to_string(retention_.keep_last);
 }
 
 }  // namespace lockstep::checkpoint

@@ -123,9 +123,14 @@ void check_canonical(std::string_view line, std::string_view again) {
 
 std::string header_body(const Header& header) {
   LOCKSTEP_ASSERT(header.semantics >= 0);
-  return "{\"lockstep\":\"ledger\",\"version\":" + std::to_string(kVersion) +
-         ",\"recipe\":" + quoted(header.recipe) + ",\"data\":" + quoted(header.data) +
-         ",\"semantics\":" + std::to_string(header.semantics);
+  std::string body = "{\"lockstep\":\"ledger\",\"version\":" + std::to_string(kVersion) +
+                     ",\"recipe\":" + quoted(header.recipe) + ",\"data\":" + quoted(header.data) +
+                     ",\"semantics\":" + std::to_string(header.semantics);
+  if (header.from)
+    body += ",\"from\":{\"recipe\":" + quoted(header.from->recipe) +
+            ",\"step\":" + std::to_string(header.from->step.value) +
+            ",\"state\":" + quoted(header.from->state) + "}";
+  return body;
 }
 
 std::string entry_body(const Entry& entry) {
@@ -188,6 +193,16 @@ Header parse_header(std::string_view line) {
   in.expect(",\"semantics\":");
   header.semantics = in.integer();
   if (header.semantics < 0) refuse("negative semantics");
+  if (in.take(",\"from\":{\"recipe\":")) {
+    From& from = header.from.emplace();
+    from.recipe = in.digest();
+    in.expect(",\"step\":");
+    from.step = Step(in.integer());
+    if (from.step.value < 1) refuse("a step below its range");
+    in.expect(",\"state\":");
+    from.state = in.digest();
+    in.expect("}");
+  }
   in.expect(kChainKey);
   const hash::Digest written = in.digest();
   in.expect("}");

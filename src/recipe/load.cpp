@@ -28,6 +28,11 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
     throw Error(Code::kUsage,
                 name + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
                 "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
+  if (has_parent(recipe))
+    for (const std::string& digest : {recipe.run.from.recipe, recipe.run.from.state})
+      if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
+        throw Error(Code::kUsage, name + ": '" + digest + "' in [run.from] is no SHA-256",
+                    "`lockstep train RECIPE --from RUN` writes that table");
   return recipe;
 }
 

@@ -28,6 +28,16 @@ void describe(Fields& f, Run& o) {
   f.field("steps", o.steps, 0, kMaxSteps, Effect::kNone, "updates to train");
   f.choice("numerics", o.numerics, {"portable", "native"}, Effect::kBitsWhereSet,
            "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
+  f.choice("start", o.start, {"fresh", "run"}, Effect::kBitsWhereSet,
+           "new weights, or the state of another run, which `train --from` writes into [run.from]");
+  if (o.start != "run") return;
+  f.begin("from", "the state of another run that this one starts from");
+  f.field("recipe", o.from.recipe, Effect::kBits, "that run's recipe id");
+  f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "of that run");
+  f.field("updates", o.from.updates, 1, kMaxSteps, Effect::kBits,
+          "that led to the state, those of earlier runs too: optimisers and learning rate count on");
+  f.field("state", o.from.state, Effect::kBits, "SHA-256 tree of the state at step 0 of this run");
+  f.end();
 }
 
 void describe(Fields& f, Samples& o) {
@@ -78,6 +88,14 @@ void describe(Fields& f, Recipe& r) {
 
 bool is_native(const Recipe& recipe) {
   return recipe.run.numerics == "native";
+}
+
+bool has_parent(const Recipe& recipe) {
+  return recipe.run.start == "run";
+}
+
+std::int64_t updates_before(const Recipe& recipe) {
+  return has_parent(recipe) ? recipe.run.from.updates : 0;
 }
 
 const NetworkOptions& network(const Recipe& recipe, const std::string& role) {

@@ -12,14 +12,11 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
   recipe_ = recipe::of_run(fs, folder_.root);
   if (data) recipe_.data.path = *data;
   dataset_ = data::open(recipe_.data);
-  ledger_ = ledger::read(fs, folder_.ledger(), ledger::TornTail::kDrop);
-  const ledger::Header expected = header_of(recipe_, *dataset_);
-  if (ledger_.header.recipe != expected.recipe)
-    throw Error(Code::kCorrupt, folder_.ledger().string() + " is not of the recipe beside it");
-  if (ledger_.header.data != expected.data) {
+  ledger_ = ledger_of_run(fs, folder_, recipe_);
+  if (ledger_.header.data != dataset_->hash()) {
     throw Error(Code::kData,
                 "the data set " + recipe_.data.path + " is not the run's: its hash is " +
-                    expected.data.hex().substr(0, 12) + ", the ledger says " +
+                    dataset_->hash().hex().substr(0, 12) + ", the ledger says " +
                     ledger_.header.data.hex().substr(0, 12),
                 "give the run's data with --data");
   }
@@ -28,7 +25,13 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
 Step Again::restore(Step target) {
   batches_.reset();
   training_.emplace(make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
-  restore_newest(real_file_system(), folder_, ledger_, target, Damaged::kRefuse, *training_);
+  const auto restored = restore_newest(real_file_system(), folder_, ledger_, target,
+                                       Damaged::kRefuse, *training_);
+  if (!restored && recipe::has_parent(recipe_))
+    throw Error(Code::kCorrupt,
+                (folder_.checkpoints() / checkpoint::file_name(Step(0))).string() +
+                    " is missing: the state of another run that this one starts from",
+                "restore it from another copy");
   batches_.emplace(*dataset_, recipe_, training_->plan, group_.rank());
   return training_->state.step;
 }

@@ -1,6 +1,7 @@
 #include "lockstep/train/diff.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "lockstep/checkpoint/store.h"
@@ -89,6 +90,10 @@ class Diff {
       const auto ours = checkpoint::load(fs_, a.checkpoints() / name),
                  other = checkpoint::load(fs_, b.checkpoints() / name);
       result_.checkpoints.push_back(step);
+      for (auto difference : differences(claims(ours.meta()), claims(other.meta()))) {
+        difference.name = name + " " + difference.name;
+        result_.headings.push_back(std::move(difference));
+      }
       result_.tensors_compared = static_cast<std::int64_t>(ours.state().tensors.size());
       for (auto& difference : state::compare(ours.state(), other.state()))
         if (known.insert(difference.tensor).second)
@@ -97,16 +102,26 @@ class Diff {
     }
   }
 
+  // What a checkpoint says that no digest of a ledger's line is made of.
+  static Facts claims(const checkpoint::Meta& meta) {
+    std::string shape;
+    for (const std::int64_t side : meta.sample_shape)
+      shape += (shape.empty() ? "" : "x") + std::to_string(side);
+    return {{"semantics", std::to_string(meta.semantics)}, {"sample_shape", shape}};
+  }
+
   void checkpoints() {
     result_.kind = "checkpoints";
     const auto mine = checkpoint::load(fs_, a_), theirs = checkpoint::load(fs_, b_);
     const auto facts = [](const checkpoint::Loaded& loaded) -> Facts {
-      return {{"step", std::to_string(loaded.state().step.value)},
-              {"samples", std::to_string(loaded.state().samples)},
-              {"data", loaded.meta().data.hex()},
-              {"semantics", std::to_string(loaded.meta().semantics)},
-              {"chain", loaded.meta().chain.hex()},
-              {"state", loaded.meta().state.hex()}};
+      Facts facts = {{"step", std::to_string(loaded.state().step.value)},
+                     {"samples", std::to_string(loaded.state().samples)},
+                     {"data", loaded.meta().data.hex()},
+                     {"recipe", loaded.meta().recipe.hex()},
+                     {"chain", loaded.meta().chain.hex()},
+                     {"state", loaded.meta().state.hex()}};
+      std::ranges::copy(claims(loaded.meta()), std::back_inserter(facts));
+      return facts;
     };
     result_.headings = differences(facts(mine), facts(theirs));
     result_.recipe = differences(recipe::keys_of(mine.meta().recipe_text),

@@ -2,6 +2,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -11,7 +12,6 @@
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
-#include "lockstep/recipe/semantics.h"
 #include "train/run_folder.h"
 #include "train/shards.h"
 
@@ -51,10 +51,9 @@ void sweep(FileSystem& fs, const RunFolder& folder) {
 namespace {
 
 // Before anything in the folder is renewed: `recipe` may say where other data lies.
-void require_data_of_run(FileSystem& fs, const RunFolder& folder, const data::Dataset& dataset) {
-  const hash::Digest mine = dataset.hash();
-  const hash::Digest theirs =
-      ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop).header.data;
+void require_data_of_run(const RunFolder& folder, const ledger::Ledger& ledger,
+                         const data::Dataset& dataset) {
+  const hash::Digest mine = dataset.hash(), theirs = ledger.header.data;
   if (mine == theirs) return;
   throw Error(Code::kData,
               "the data set is not the one of " + folder.root.string() + ": its hash is " +
@@ -64,9 +63,8 @@ void require_data_of_run(FileSystem& fs, const RunFolder& folder, const data::Da
 
 }  // namespace
 
-void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe,
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                   const data::Dataset& dataset) {
-  const std::string text = recipe::run_text(recipe);
   if (fs.exists(folder.recipe())) {
     const std::string mine = recipe::canonical_bits(recipe),
                       theirs = recipe::canonical_bits(recipe::of_run(fs, folder.root));
@@ -76,20 +74,27 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe&
                       " is a run of another recipe: " + recipe::first_difference(mine, theirs),
                   "give another folder with --run");
     }
-    if (fs.exists(folder.ledger())) require_data_of_run(fs, folder, dataset);
-    if (read_text(fs, folder.recipe()) == text) return;
+    if (fs.exists(folder.ledger())) {
+      const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
+      require_data_of_run(folder, ledger, dataset);
+      // It says no fewer steps than are done.
+      const auto done = static_cast<std::int64_t>(ledger.entries.size());
+      recipe.run.steps = std::max(recipe.run.steps, done);
+    }
+    if (read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return;
   } else if (fs.exists(folder.ledger())) {
     throw Error(Code::kCorrupt, folder.root.string() + " has a ledger but no recipe.toml",
                 "give another folder with --run");
   }
-  publish(fs, folder.recipe(), as_bytes(text));
+  publish(fs, folder.recipe(), as_bytes(recipe::run_text(recipe)));
 }
 
-ledger::Header header_of(const recipe::Recipe& recipe, const data::Dataset& dataset) {
-  return {.recipe = recipe::id(recipe),
-          .data = dataset.hash(),
-          .semantics = recipe::kSemantics,
-          .chain = {}};
+ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder,
+                             const recipe::Recipe& recipe) {
+  ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
+  if (ledger.header != header_of(recipe, ledger.header.data))
+    throw Error(Code::kCorrupt, folder.ledger().string() + " is not of the recipe beside it");
+  return ledger;
 }
 
 checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger) {
@@ -111,20 +116,24 @@ namespace {
 // returns its digest.
 state::StateDigest require_of_run(const stdfs::path& file, Step step,
                                   const checkpoint::Loaded& loaded, const RunFolder& folder,
-                                  const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
+                                  const Measure& measure) {
   const checkpoint::Meta& meta = loaded.meta();
+  const ledger::Ledger& ledger = measure.ledger;
   const char* hint = "remove it from this run's folder";
   if (meta.recipe != ledger.header.recipe)
-    throw Error(Code::kUsage,
-                file.string() + " is a checkpoint of another recipe: " +
-                    recipe::first_difference(recipe::canonical_bits(recipe), meta.recipe_text),
-                hint);
+    throw Error(
+        Code::kUsage,
+        file.string() + " is a checkpoint of another recipe: " +
+            recipe::first_difference(recipe::canonical_bits(measure.recipe), meta.recipe_text),
+        hint);
   if (meta.data != ledger.header.data)
     throw Error(Code::kData,
                 file.string() + " is a checkpoint of a run on other data: its hash is " +
                     meta.data.hex().substr(0, 12) + ", the ledger says " +
                     ledger.header.data.hex().substr(0, 12),
                 hint);
+  if (const auto what = misfit(meta, measure.recipe, ledger.header, measure.shape))
+    throw Error(Code::kCorrupt, file.string() + ": " + *what, hint);
   if (loaded.state().step != step)
     throw Error(Code::kCorrupt,
                 file.string() + " is the checkpoint of step " +
@@ -144,7 +153,11 @@ state::StateDigest require_of_run(const stdfs::path& file, Step step,
                                     " does not belong to this ledger: the chains at step " +
                                     std::to_string(n) + " differ");
   state::StateDigest digest = state::digest(loaded.state());
-  if (n == 0) return digest;
+  if (n == 0) {
+    if (const auto what = not_the_start(loaded, measure.recipe))
+      throw Error(Code::kCorrupt, file.string() + ": " + *what, hint);
+    return digest;
+  }
   const ledger::Entry& entry = ledger.entries[n - 1];
   if (digest.root != entry.state ||
       (entry.commit && state::commit(loaded.state()) != *entry.commit))
@@ -158,10 +171,10 @@ state::StateDigest require_of_run(const stdfs::path& file, Step step,
 }  // namespace
 
 checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
-                               const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
+                               const Measure& measure) {
   const stdfs::path file = folder.checkpoints() / checkpoint::file_name(step);
   checkpoint::Loaded loaded = checkpoint::load(fs, file);
-  require_of_run(file, step, loaded, folder, ledger, recipe);
+  require_of_run(file, step, loaded, folder, measure);
   return loaded;
 }
 
@@ -169,6 +182,7 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
                                                  const ledger::Ledger& ledger, Step limit,
                                                  Damaged damaged, Training& training) {
   const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
+  const Measure measure{training.recipe, ledger, training.sample_shape};
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     if (*step > limit) continue;
     const stdfs::path file = folder.checkpoints() / checkpoint::file_name(*step);
@@ -181,7 +195,7 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
       continue;
     }
     const state::StateDigest whole =
-        require_of_run(file, *step, *loaded, folder, ledger, training.recipe);
+        require_of_run(file, *step, *loaded, folder, measure);
     loaded->restore(training.state);
     training.agreed = digest(training.state, whole);
     if (training.agreed->root != loaded->meta().state)

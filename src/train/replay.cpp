@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/data/stream.h"
 #include "lockstep/numerics/parallel.h"
+#include "lockstep/train/from.h"
 #include "train/again.h"
 #include "train/environment.h"
 #include "train/share.h"
@@ -22,6 +23,7 @@ class Replay {
     result_.steps = again_.last().value;
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
+    result_.start = start_of_run(options.parent);
     windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
                                  : std::vector<Window>{options.window};
   }
@@ -37,6 +39,14 @@ class Replay {
   }
 
  private:
+  std::string start_of_run(const std::optional<std::filesystem::path>& parent) const {
+    if (!recipe::has_parent(again_.recipe())) return {};
+    if (parent) return compare_parent(*parent, again_.recipe());
+    const recipe::From& from = again_.recipe().run.from;
+    return "step 0 is taken from step " + std::to_string(from.step) + " of recipe " +
+           from.recipe.substr(0, 12) + ", which is not looked at (--parent)";
+  }
+
   // A difference is then no surprise, and says nothing about who trained.
   void warn_of_other_kernels() const {
     if (!recipe::is_native(again_.recipe())) return;

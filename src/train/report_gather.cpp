@@ -181,14 +181,14 @@ VerifyResult verified(FileSystem& fs, const RunFolder& folder,
       result.findings.push_back({error.code(), error.what()});
     }
   };
-  look([&] { result = verify(folder.root, std::nullopt, key); });
+  look([&] { result = verify(folder.root, {.key = key}); });
   if (!result.chain.empty() || !fs.exists(folder.checkpoints())) return result;
   std::vector<std::string> names;
   look([&] { names = fs.list(folder.checkpoints()); });
   for (const std::string& name : names) {
     if (!checkpoint::step_of(name)) continue;
     look([&] {
-      const auto alone = verify(folder.checkpoints() / name, std::nullopt, key).findings;
+      const auto alone = verify(folder.checkpoints() / name, {.key = key}).findings;
       result.findings.insert(result.findings.end(), alone.begin(), alone.end());
     });
   }

@@ -55,9 +55,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   Batches batches(*dataset, options.recipe, training.plan, group.rank());
   Watch watch(options.recipe.monitor);
   Step saved = first;
-  const auto save = [&] {
+  const auto save = [&](checkpoint::Reason reason) {
     if (const auto whole = whole_state(group, training.state); whole && writer)
-      writer->save(*whole);
+      writer->save(*whole, reason);
     saved = training.state.step;
   };
   Pace pace(training.plan, queue);
@@ -68,10 +68,11 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
     last = watch.after(record, training, group);
     if (writer) writer->note(record, last);
     if (last.verdict == monitor::Verdict::kStop) break;
-    if (checkpoint_due(options.recipe, training.state.step)) save();
+    if (checkpoint_due(options.recipe, training.state.step)) save(checkpoint::Reason::kDue);
   }
   // Where a monitor stopped it the run goes on from before, with another recipe.
-  if (last.verdict != monitor::Verdict::kStop && saved != training.state.step) save();
+  if (last.verdict != monitor::Verdict::kStop && saved != training.state.step)
+    save(checkpoint::Reason::kStopped);
   if (writer) {
     writer->finish();
     result.chain = writer->chain().hex();

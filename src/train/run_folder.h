@@ -11,6 +11,7 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/recipe.h"
 #include "lockstep/train/training.h"
+#include "train/claims.h"
 
 namespace lockstep::train {
 
@@ -46,28 +47,36 @@ void sweep(FileSystem& fs, const RunFolder& folder);
 
 // Makes the folder a run of this recipe, or checks that it is one: Error(kUsage) for another recipe
 // id, Error(kData) for other data than the run's, and nothing is changed. Fields that cannot change
-// bits are renewed.
-void adopt_recipe(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe,
+// bits are renewed; run.steps does not fall below what is done.
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                   const data::Dataset& dataset);
 
-// What every ledger of this recipe on this data begins with.
-ledger::Header header_of(const recipe::Recipe& recipe, const data::Dataset& dataset);
+// The folder's ledger, of its recipe. Error(kCorrupt) for one whose first line says otherwise.
+ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
 
 // The meta data of a checkpoint of `training` whose ledger is `ledger`.
 checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger);
 
+// What a run's checkpoints are measured by.
+struct Measure {
+  const recipe::Recipe& recipe;
+  const ledger::Ledger& ledger;
+  std::optional<Shape> shape;  // of the data's samples; nothing: the data are not at hand
+};
+
 // A checkpoint that is this run's: of the step in its name, with the chain and the state that the
-// ledger has there. Throws Error: kCorrupt, kUsage (another recipe), kData (other data).
+// ledger has there (at step 0: that recipe and seed make, or that the recipe names). Throws Error:
+// kCorrupt, kUsage (another recipe), kData (other data).
 checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
-                               const ledger::Ledger& ledger, const recipe::Recipe& recipe);
+                               const Measure& measure);
 
 // What a damaged checkpoint means: to who trains, one to report and pass over; to who checks, a
 // finding, Error(kCorrupt) naming file, bytes and tensor.
 enum class Damaged { kPassOver, kRefuse };
 
-// Restores the newest checkpoint at or before `limit` that is whole and fits the ledger; step 0
-// stays if there is none. Returns what was restored from. Error(kCorrupt) if an intact one does not
-// fit the ledger (the ledger was cut or is another run's).
+// Restores the newest checkpoint at or before `limit` that is whole and fits the ledger; a fresh
+// run's step 0 stays if there is none. Returns what was restored from. Error(kCorrupt) if an intact
+// one does not fit the ledger (the ledger was cut or is another run's).
 std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
                                                  const ledger::Ledger& ledger, Step limit,
                                                  Damaged damaged, Training& training);

@@ -6,6 +6,7 @@
 #include "lockstep/hash/key_file.h"
 #include "lockstep/train/sample.h"
 #include "train/environment.h"
+#include "train/shards.h"
 #include "train/signing.h"
 
 namespace lockstep::train {
@@ -20,7 +21,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
   adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
-  ledger_ = std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset));
+  ledger_ = std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset.hash()));
   const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                                         recipe_.checkpoint.keep_every, end()};
   if (key)
@@ -32,9 +33,36 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
                            training_);
   require_signed(folder_, statements, ledger_->ledger(), loaded_ ? &*loaded_ : nullptr);
   if (signer_ && loaded_)
-    sign_rest(fs_, folder_, ledger_->ledger(), recipe_, *loaded_,
+    sign_rest(fs_, folder_, {recipe_, ledger_->ledger(), training_.sample_shape}, *loaded_,
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
+  if (!loaded_ && recipe::has_parent(recipe_)) begin_from(options.start);
   saver_->retire(at());
+}
+
+// Step 0 is saved before the first step: the folder then has all that the run needs.
+void RunWriter::begin_from(const std::function<state::State()>& start) {
+  if (!start)
+    throw Error(Code::kUsage,
+                folder_.root.string() + " starts from a state of another run, and has no checkpoint",
+                "give that run with --from");
+  start_ = start();
+  if (state::commit(*start_) != start_of(recipe_, training_.sample_shape))
+    throw Error(Code::kUsage, "the state of --from is not the one that [run.from] names",
+                "give the run that " + folder_.recipe().string() + " starts from");
+  checkpoint::restore(*start_, training_.state);
+  training_.agreed = digest(training_.state, state::digest(*start_));
+  save(*start_, checkpoint::Reason::kDue);
+  saver_->wait();
+}
+
+const state::State* RunWriter::restored() const {
+  if (loaded_) return &loaded_->state();
+  return start_ ? &*start_ : nullptr;
+}
+
+void RunWriter::forget_restored() {
+  loaded_.reset();
+  start_.reset();
 }
 
 void RunWriter::announce() const {
@@ -93,9 +121,9 @@ void RunWriter::write_sample() {
 }
 
 // The ledger is durable before any checkpoint that refers to it.
-void RunWriter::save(const state::State& whole) {
+void RunWriter::save(const state::State& whole, checkpoint::Reason reason) {
   ledger_->sync();
-  saver_->save(meta_of(training_, ledger_->ledger()), whole);
+  saver_->save(meta_of(training_, ledger_->ledger()), whole, reason);
 }
 
 }  // namespace lockstep::train

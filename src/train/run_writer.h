@@ -22,14 +22,14 @@ class RunWriter {
   // The attempt begins. Error(kEnvironment) where a native run would go on with other kernels.
   void environments(const std::vector<std::string>& fingerprints);
   // What the state was restored from, for the other ranks; then it is forgotten.
-  const state::State* restored() const { return loaded_ ? &loaded_->state() : nullptr; }
-  void forget_restored() { loaded_.reset(); }
+  const state::State* restored() const;
+  void forget_restored();
 
   // The step's line and metrics; a picture when it is due. A step that an earlier attempt did
   // already must come out the same: Error(kDiffer).
   void note(const StepRecord& record, const monitor::Report& report);
   // A checkpoint of now, written in the background.
-  void save(const state::State& whole);
+  void save(const state::State& whole, checkpoint::Reason reason);
   // Returns when all is durable.
   void finish();
   const hash::Digest& chain() const { return ledger_->ledger().chain(); }
@@ -39,6 +39,7 @@ class RunWriter {
   Step end() const { return Step(recipe_.run.steps); }
   bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
   void write_sample();
+  void begin_from(const std::function<state::State()>& start);
 
   FileSystem& fs_ = real_file_system();
   const recipe::Recipe recipe_;
@@ -51,6 +52,7 @@ class RunWriter {
   Attempt attempt_;
   std::unique_ptr<Metrics> metrics_;  // once there is a step
   std::optional<checkpoint::Loaded> loaded_;
+  std::optional<state::State> start_;  // step 0, where it is another run's and has just been made
 };
 
 }  // namespace lockstep::train

@@ -16,8 +16,9 @@ void share_state(comm::Group& group, const state::State* whole, Training& traini
     group.broadcast(Rank(0), std::as_writable_bytes(std::span(cursor)));
     training.state.step = Step(cursor[0]);
     training.state.samples = cursor[1];
-    // At step 0 everybody has made the same.
-    if (training.state.step > Step(0)) scatter(group, whole, training.state);
+    // At a fresh run's step 0 everybody has made the same.
+    if (training.state.step > Step(0) || recipe::has_parent(training.recipe))
+      scatter(group, whole, training.state);
   }
   const state::StateDigest now = digest(group, training.state);
   if (training.agreed) require_unchanged(training, now);  // since it was restored

@@ -40,9 +40,8 @@ std::optional<std::string> misfit(const checkpoint::Statement& statement,
 std::optional<std::string> misfit(const checkpoint::Statement& statement,
                                   const checkpoint::Loaded& checkpoint) {
   const checkpoint::Meta& meta = checkpoint.meta();
-  ledger::Header header{meta.recipe, meta.data, meta.semantics, {}};
-  ledger::format_header(header);
-  if (const auto what = misfit(statement, header)) return what;
+  const recipe::Recipe recipe = recipe_in(meta, "the checkpoint that it names");
+  if (const auto what = misfit(statement, header_of(recipe, meta.data))) return what;
   if (statement.step != checkpoint.state().step) return "its checkpoint is of another step";
   if (statement.ledger != meta.chain) return "its checkpoint names another chain of the ledger";
   if (statement.checkpoint != checkpoint.root())
@@ -83,14 +82,13 @@ void require_signed(const RunFolder& folder, const checkpoint::Statements& state
   }
 }
 
-void sign_rest(FileSystem& fs, const RunFolder& folder, const ledger::Ledger& ledger,
-               const recipe::Recipe& recipe, const checkpoint::Loaded& newest, Step last_signed,
-               checkpoint::Signer& signer) {
+void sign_rest(FileSystem& fs, const RunFolder& folder, const Measure& measure,
+               const checkpoint::Loaded& newest, Step last_signed, checkpoint::Signer& signer) {
   const Step last = newest.state().step;
   for (const Step step : checkpoint::list(fs, folder.checkpoints())) {
     if (step <= last_signed || step >= last) continue;
     try {
-      const checkpoint::Loaded loaded = load_of_run(fs, folder, step, ledger, recipe);
+      const checkpoint::Loaded loaded = load_of_run(fs, folder, step, measure);
       signer.sign(loaded.meta(), step, loaded.root());
     } catch (const Error& failure) {
       if (failure.code() != Code::kCorrupt) throw;

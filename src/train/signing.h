@@ -32,8 +32,7 @@ void require_signed(const RunFolder& folder, const checkpoint::Statements& state
 
 // Signs the checkpoints up to `newest` that are later than any signed one: a killed attempt did not
 // come to it, or had no key yet. What is damaged stays unsigned.
-void sign_rest(FileSystem& fs, const RunFolder& folder, const ledger::Ledger& ledger,
-               const recipe::Recipe& recipe, const checkpoint::Loaded& newest, Step last_signed,
-               checkpoint::Signer& signer);
+void sign_rest(FileSystem& fs, const RunFolder& folder, const Measure& measure,
+               const checkpoint::Loaded& newest, Step last_signed, checkpoint::Signer& signer);
 
 }  // namespace lockstep::train

@@ -74,7 +74,7 @@ void run_phase(Training& training, const Round& round, int phase, Noted& noted,
   const float norm = optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), squares,
                                                 sums.gradients);
   ops::show("clip", {}, sums.gradients);
-  const std::int64_t t = training.state.step.value + 1;
+  const std::int64_t t = recipe::updates_before(training.recipe) + training.state.step.value + 1;
   const double lr = optim::learning_rate(own.options, t);
   own.optimizer->update(t, lr, own.updated, sums.gradients);
   ops::show(own.options.kind.c_str(), sums.gradients, own.updated);

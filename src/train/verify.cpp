@@ -1,6 +1,7 @@
 #include "lockstep/train/verify.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/text.h"
@@ -9,7 +10,8 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
-#include "lockstep/recipe/semantics.h"
+#include "lockstep/train/from.h"
+#include "train/claims.h"
 #include "train/run_folder.h"
 #include "train/signing.h"
 
@@ -22,33 +24,54 @@ namespace stdfs = std::filesystem;
 class Verifier {
  public:
   Verifier(FileSystem& fs, const std::optional<hash::Digest>& kept,
-           const std::optional<hash::PublicKey>& key)
-      : fs_(fs), kept_(kept), key_(key) {}
+           const std::optional<hash::PublicKey>& key, const std::optional<std::string>& data)
+      : fs_(fs), kept_(kept), key_(key), data_(data) {}
 
   void run_folder(const RunFolder& folder) {
-    std::optional<hash::Digest> recipe;
     const auto ledger = attempt([&] {
       require(folder.ledger());
       return ledger::read(fs_, folder.ledger());
     });
-    const auto read = attempt([&] {
+    recipe_ = attempt([&] {
       require(folder.recipe());
       return recipe::of_run(fs_, folder.root);
     });
-    if (read) {
-      recipe = recipe::id(*read);
-      result.recipe = recipe->hex();
-    }
+    if (recipe_) result.recipe = recipe::id(*recipe_).hex();
     if (!ledger) return;
     result.steps = static_cast<std::int64_t>(ledger->entries.size());
     result.chain = ledger->chain().hex();
-    if (recipe && *recipe != ledger->header.recipe)
-      differ(folder.ledger().string() + ": it is the ledger of another recipe than recipe.toml");
+    if (recipe_) of_recipe(folder, ledger->header);
     reaches(folder, *ledger);
     states_continue(folder, *ledger);
     statements(folder, *ledger);
     checkpoints(folder, *ledger);
     pictures(folder, *ledger);
+  }
+
+  // Where the run starts from another one's state: its parent, that one's parent, and so on.
+  void follow(const std::vector<stdfs::path>& parents) {
+    if (!recipe_ || !recipe::has_parent(*recipe_)) {
+      if (!parents.empty())
+        result.notes.push_back(parents.front().string() +
+                               " is not looked at: the run before starts from no other's state");
+      return;
+    }
+    if (parents.empty()) {
+      const recipe::From& from = recipe_->run.from;
+      result.notes.push_back("the run starts from step " + std::to_string(from.step) +
+                             " of recipe " + from.recipe.substr(0, 12) +
+                             ", which is not looked at (--parent)");
+      return;
+    }
+    attempt([&] {
+      result.notes.push_back(compare_parent(parents.front(), *recipe_));
+      return true;
+    });
+    Verifier parent(fs_, std::nullopt, std::nullopt, std::nullopt);
+    parent.run_folder({parents.front()});
+    parent.follow({parents.begin() + 1, parents.end()});
+    std::ranges::move(parent.result.findings, std::back_inserter(result.findings));
+    std::ranges::move(parent.result.notes, std::back_inserter(result.notes));
   }
 
   void lone_checkpoint(const stdfs::path& file) {
@@ -69,16 +92,15 @@ class Verifier {
     if (result.recipe.empty()) result.recipe = meta.recipe.hex();
     if (state::digest(state).root != meta.state)
       differ(file.string() + ": its tensors are not the state that it names");
-    attempt([&] {
-      const recipe::Recipe recipe =
-          recipe::parse_bits(meta.recipe_text, file.string() + ": /recipe");
-      if (recipe::id(recipe) != meta.recipe)
-        differ(file.string() + ": its recipe's text does not have the id that it names");
-      return true;
-    });
+    const auto recipe = attempt([&] { return recipe_in(meta, file.string()); });
+    if (!recipe) return;
     if (checkpoint::step_of(file.filename().string()) != state.step)
       differ(file.string() + ": its name is not its step, " + std::to_string(state.step.value));
-    against_statement(file, *loaded);
+    claims(file, *loaded, ledger ? ledger->header : header_of(*recipe, meta.data), *recipe);
+    attempt([&] {
+      against_statement(file, *loaded);
+      return true;
+    });
     if (ledger) return against_ledger(file, *loaded, *ledger);
     if (kept_ && *kept_ != meta.chain)
       corrupt(file.string() + ": its chain is not " + kept_->hex().substr(0, 12));
@@ -87,21 +109,42 @@ class Verifier {
   VerifyResult result;
 
  private:
+  using Names = std::vector<std::string>;
+
   template <class Body>
   auto attempt(Body&& body) -> std::optional<decltype(body())> {
     try {
       return body();
     } catch (const Error& failure) {
-      if (failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare &&
-          failure.code() != Code::kDiffer)
+      const bool as_it_is =
+          failure.code() == Code::kDiffer || failure.code() == Code::kEnvironment;
+      if (!as_it_is && failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare)
         throw;
-      result.findings.push_back(
-          {failure.code() == Code::kDiffer ? Code::kDiffer : Code::kCorrupt, failure.what()});
+      result.findings.push_back({as_it_is ? failure.code() : Code::kCorrupt, failure.what()});
       return std::nullopt;
     }
   }
   void require(const stdfs::path& file) {
     if (!fs_.exists(file)) throw Error(Code::kCorrupt, file.string() + " is missing");
+    if (!is_file(file)) throw Error(Code::kCorrupt, file.string() + kNoFile);
+  }
+  // A link is none: what it names may be any file.
+  static bool is_file(const stdfs::path& path) {
+    std::error_code ignored;
+    return stdfs::is_regular_file(stdfs::symlink_status(path, ignored));
+  }
+  static constexpr const char* kNoFile = ": it is a folder, link, pipe or device, not a file";
+
+  // The names of a folder of evidence, those that are no files reported and left out.
+  Names files_in(const stdfs::path& folder) {
+    if (!fs_.exists(folder)) return {};
+    Names names = attempt([&] { return fs_.list(folder); }).value_or(Names());
+    std::erase_if(names, [&](const std::string& name) {
+      if (is_temporary(name) || is_file(folder / name)) return false;
+      corrupt((folder / name).string() + kNoFile);
+      return true;
+    });
+    return names;
   }
   void differ(const std::string& what) { result.findings.push_back({Code::kDiffer, what}); }
   void corrupt(const std::string& what) { result.findings.push_back({Code::kCorrupt, what}); }
@@ -144,11 +187,12 @@ class Verifier {
   }
 
   void statements(const RunFolder& folder, const ledger::Ledger& ledger) {
-    if (!fs_.exists(folder.checkpoints())) return;
     const std::size_t before = result.findings.size();
-    for (const std::string& name : fs_.list(folder.checkpoints())) {
+    if (!fs_.exists(folder.checkpoints())) return;
+    for (const std::string& name :
+         attempt([&] { return fs_.list(folder.checkpoints()); }).value_or(Names())) {
       const auto step = checkpoint::step_of_statement(name);
-      if (!step) continue;
+      if (!step || !is_file(folder.checkpoints() / name)) continue;
       const auto said = statement(folder.checkpoints() / name, *step);
       if (!said) continue;
       if (const auto what = misfit(*said, ledger))
@@ -175,15 +219,16 @@ class Verifier {
   }
 
   void checkpoints(const RunFolder& folder, const ledger::Ledger& ledger) {
-    if (!fs_.exists(folder.checkpoints())) return;
-    for (const std::string& name : fs_.list(folder.checkpoints())) {
+    for (const std::string& name : files_in(folder.checkpoints())) {
       const stdfs::path path = folder.checkpoints() / name;
       const bool sidecar = name.ends_with(".sha256") &&
                            checkpoint::step_of(name.substr(0, name.size() - 7)).has_value();
+      const bool marker = checkpoint::step_of_marker(name) && stdfs::file_size(path) == 0;
       if (checkpoint::step_of(name)) {
         checkpoint_file(path, &ledger);
-      } else if (!sidecar && !checkpoint::step_of_statement(name)) {
-        // A sidecar alone is what a kill between two renames leaves, a statement alone retention.
+      } else if (!sidecar && !marker && !checkpoint::step_of_statement(name)) {
+        // A sidecar or marker alone is what a kill between two renames leaves, a statement alone
+        // retention.
         foreign(path);
       }
     }
@@ -192,7 +237,47 @@ class Verifier {
   // Folders of evidence hold nothing else; temporary files are what a kill leaves.
   void foreign(const stdfs::path& path) {
     if (is_temporary(path.filename().string())) return;
-    corrupt(path.string() + ": it is not a file of this run, nothing vouches for it");
+    result.findings.push_back(
+        {Code::kCorrupt, path.string() + ": nothing of this run: nothing vouches for it", true});
+  }
+
+  // The recipe and ledger beside it.
+  void of_recipe(const RunFolder& folder, const ledger::Header& header) {
+    if (recipe::id(*recipe_) != header.recipe)
+      differ(folder.ledger().string() + ": it is the ledger of another recipe than recipe.toml");
+    else if (header != header_of(*recipe_, header.data))
+      differ(folder.ledger().string() + ":1: it does not follow from recipe.toml");
+  }
+
+  // What a checkpoint says that does not follow from recipe, ledger and data.
+  void claims(const stdfs::path& file, const checkpoint::Loaded& loaded,
+              const ledger::Header& header, const recipe::Recipe& in_file) {
+    const recipe::Recipe& recipe = recipe_ ? *recipe_ : in_file;
+    if (loaded.meta().recipe != recipe::id(recipe)) return;  // which the ledger's part reports
+    if (const auto what = misfit(loaded.meta(), recipe, header, shape(recipe, header.data)))
+      differ(file.string() + ": " + *what);
+    if (loaded.state().step != Step(0)) return;
+    attempt([&] {
+      if (const auto what = not_the_start(loaded, recipe))
+        differ(file.string() + ": " + *what);
+      else
+        result.notes.push_back(file.string() + (recipe::has_parent(recipe)
+                                                    ? ": it has the SHA-256 tree that the recipe names"
+                                                    : ": recomputed: recipe and seed make it"));
+      return true;
+    });
+  }
+
+  // Of the data's samples, opened once.
+  const std::optional<Shape>& shape(recipe::Recipe recipe, const hash::Digest& data) {
+    if (shape_) return *shape_;
+    if (data_) recipe.data.path = *data_;
+    shape_ = shape_at_hand(recipe, data);
+    if (!*shape_)
+      result.notes.push_back(
+          "the data set is not at hand: the shape of samples in checkpoints is not compared "
+          "(--data)");
+    return *shape_;
   }
 
   void against_ledger(const stdfs::path& file, const checkpoint::Loaded& loaded,
@@ -208,11 +293,11 @@ class Verifier {
                      ", but " + file.string() + " is of step " + std::to_string(step) +
                      ": the ledger was cut");
     }
-    if (step == 0) return;
-    const ledger::Entry& entry = ledger.entries[step - 1];
-    if (meta.chain != entry.chain)
+    if (meta.chain != (step == 0 ? ledger.header.chain : ledger.entries[step - 1].chain))
       differ(file.string() + ": its ledger is another one: the chains at step " +
              std::to_string(step) + " differ");
+    if (step == 0) return;
+    const ledger::Entry& entry = ledger.entries[step - 1];
     if (meta.state != entry.state)
       differ(file.string() + ": its state is not what the ledger says of step " +
              std::to_string(step));
@@ -221,14 +306,15 @@ class Verifier {
   }
 
   void pictures(const RunFolder& folder, const ledger::Ledger& ledger) {
-    if (!fs_.exists(folder.samples())) return;
-    for (const std::string& name : fs_.list(folder.samples())) {
+    for (const std::string& name : files_in(folder.samples())) {
       const stdfs::path path = folder.samples() / name;
       if (path.extension() != ".png") {
         foreign(path);
         continue;
       }
-      const Bytes png = read_file(fs_, path);
+      const auto read = attempt([&] { return read_file(fs_, path); });
+      if (!read) continue;
+      const Bytes& png = *read;
       if (const auto fault = data::check_png(png)) {
         corrupt(path.string() + ": " + fault->chunk + " at byte " + std::to_string(fault->offset) +
                 ": " + fault->what);
@@ -264,6 +350,9 @@ class Verifier {
   FileSystem& fs_;
   std::optional<hash::Digest> kept_;
   std::optional<hash::PublicKey> key_;
+  std::optional<std::string> data_;
+  std::optional<recipe::Recipe> recipe_;       // of the run's folder
+  std::optional<std::optional<Shape>> shape_;  // once it was looked for
   checkpoint::Statements statements_;  // those that fit
 };
 
@@ -278,18 +367,25 @@ hash::Digest chain_of(const std::string& text) {
 
 }  // namespace
 
-Code VerifyResult::code() const {
-  if (findings.empty()) return Code::kOk;
-  const bool damaged = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return finding.code == Code::kCorrupt;
-  });
-  return damaged ? Code::kCorrupt : Code::kDiffer;
+const char* word(const Finding& finding) {
+  if (finding.foreign) return "foreign";
+  if (finding.code == Code::kEnvironment) return "unreadable";
+  return finding.code == Code::kCorrupt ? "damaged" : "disagrees";
 }
 
-VerifyResult verify(const stdfs::path& path, const std::optional<std::string>& chain,
-                    const std::optional<stdfs::path>& key) {
+Code VerifyResult::code() const {
+  const auto any = [&](Code code) {
+    return std::ranges::any_of(findings, [&](const Finding& one) { return one.code == code; });
+  };
+  for (const Code code : {Code::kCorrupt, Code::kEnvironment, Code::kDiffer})
+    if (any(code)) return code;
+  return Code::kOk;
+}
+
+VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
+  const auto& [chain, key, data, parents] = options;
   Verifier verifier(real_file_system(), chain ? std::optional(chain_of(*chain)) : std::nullopt,
-                    key ? std::optional(hash::read_public_key(*key)) : std::nullopt);
+                    key ? std::optional(hash::read_public_key(*key)) : std::nullopt, data);
   if (stdfs::is_directory(path)) {
     const RunFolder folder{path};
     if (!stdfs::exists(folder.ledger()) && !stdfs::exists(folder.recipe())) {
@@ -299,6 +395,7 @@ VerifyResult verify(const stdfs::path& path, const std::optional<std::string>& c
           "give a run folder or a step-NNNNNNNN.h5");
     }
     verifier.run_folder(folder);
+    verifier.follow(parents);
   } else if (!stdfs::exists(path)) {
     throw Error(Code::kUsage, "there is no " + path.string(),
                 "give a run folder or a step-NNNNNNNN.h5");

@@ -59,7 +59,7 @@ class SignedRun {
   checkpoint::Loaded load(std::int64_t step) const {
     return checkpoint::load(real_file_system(), checkpoint(step));
   }
-  VerifyResult verified() const { return verify(path(), {}, public_key_file(0)); }
+  VerifyResult verified() const { return verify(path(), {.key = public_key_file(0)}); }
 
  private:
   TemporaryFolder folder_;
@@ -103,7 +103,7 @@ TEST(Signed, ARunAndEachOfItsCheckpointsHold) {
   EXPECT_EQ(result.signed_to, Step(6));
   EXPECT_FALSE(verify(run.path()).signed_to);
   for (const std::int64_t step : {2, 4, 6}) {
-    const VerifyResult one = verify(run.checkpoint(step), {}, public_key_file(0));
+    const VerifyResult one = verify(run.checkpoint(step), {.key = public_key_file(0)});
     EXPECT_EQ(one.code(), Code::kOk) << lines_of(one);
     EXPECT_EQ(one.signed_to, Step(step));
   }
@@ -111,11 +111,11 @@ TEST(Signed, ARunAndEachOfItsCheckpointsHold) {
 
 TEST(Signed, ByAnotherKeyOrNotAtAllIsDamaged) {
   const SignedRun run;
-  EXPECT_EQ(verify(run.path(), {}, public_key_file(1)).code(), Code::kCorrupt);
-  EXPECT_EQ(verify(run.checkpoint(4), {}, public_key_file(1)).code(), Code::kCorrupt);
+  EXPECT_EQ(verify(run.path(), {.key = public_key_file(1)}).code(), Code::kCorrupt);
+  EXPECT_EQ(verify(run.checkpoint(4), {.key = public_key_file(1)}).code(), Code::kCorrupt);
   remove_statements(run);
   expect_forged(run, "step-00000004.h5: it is not signed", Code::kOk);
-  EXPECT_EQ(verify(run.checkpoint(4), {}, public_key_file(0)).code(), Code::kCorrupt);
+  EXPECT_EQ(verify(run.checkpoint(4), {.key = public_key_file(0)}).code(), Code::kCorrupt);
   stdfs::remove_all(run.checkpoints());
   expect_forged(run, "nothing in it is signed", Code::kOk);
 }
@@ -206,7 +206,7 @@ TEST(Forged, AnotherStateWithAValidHashAndDigest) {
   publish(run, meta, state);
   expect_forged(run, "step-00000004.h5.sig: its checkpoint is not the file that was signed",
                 Code::kDiffer);
-  EXPECT_EQ(verify(run.checkpoint(4), {}, public_key_file(0)).code(), Code::kCorrupt);
+  EXPECT_EQ(verify(run.checkpoint(4), {.key = public_key_file(0)}).code(), Code::kCorrupt);
   remove_statements(run);  // alone, it is a whole checkpoint
   EXPECT_EQ(verify(run.checkpoint(4)).code(), Code::kOk);
 }

@@ -23,6 +23,7 @@ struct Options {
   std::string folder;
   std::int64_t from = 1, to = 0, spot = 0, spot_steps = 10, seed = -1;
   std::string data;
+  std::optional<std::string> parent;
   int threads = 0, ranks = 1;
   Container container;
   bool quiet = false, json = false;
@@ -58,7 +59,8 @@ Code run_rank(const Options& options) {
       .spot_steps = options.spot_steps,
       .seed = static_cast<std::uint64_t>(options.seed < 0 ? fresh_seed() : options.seed),
       .data = {},
-      .threads = threads_to_use(options.threads, identity.local_size)};
+      .threads = threads_to_use(options.threads, identity.local_size),
+      .parent = options.parent};
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;
   const auto group = join(
@@ -106,6 +108,8 @@ Code run(const Options& options) {
     throw Error(Code::kUsage, "--spot draws the windows itself", "leave out --from and --to");
   if (!stdfs::is_directory(options.folder))
     throw Error(Code::kUsage, "there is no run folder " + options.folder);
+  if (!options.container.image.empty() && options.parent)
+    throw Error(Code::kUsage, "--parent: a container sees this run alone", "leave it out");
   if (!options.container.image.empty()) return run_in_container(options);
   if (options.ranks == 1) return run_rank(options);
   if (options.spot > 0 && options.seed < 0)
@@ -131,6 +135,8 @@ Run add_replay(CLI::App& app) {
       ->check(CLI::Range(1, 1000000));
   app.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported");
   app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
+  app.add_option("--parent", options->parent,
+                 "the run whose state this one starts from (`train --from`), to compare it with");
   app.add_option("--ranks", options->ranks, "start this many processes here, at most one a lane")
       ->check(CLI::Range(1, 4096));
   add_container(app, options->container);

@@ -1,13 +1,16 @@
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
 #include "dry_run.h"
+#include "lockstep/core/file_system.h"
 #include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/from.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
 #include "ranks.h"
@@ -15,11 +18,13 @@
 namespace lockstep::cli {
 namespace {
 
+namespace stdfs = std::filesystem;
+
 struct Options {
   std::string recipe;
   std::vector<std::string> set;
   std::string run;
-  std::optional<std::string> sign;
+  std::optional<std::string> sign, from;
   int threads = 0, ranks = 1, max_restarts = 0;
   std::string shard = "none";
   bool dry_run = false, quiet = false, json = false;
@@ -39,20 +44,61 @@ void report(const Options& options, const std::string& folder, const train::RunR
   }
 }
 
+// A recipe, or a run's folder: that run's own.
+recipe::Recipe recipe_of(const Options& options) {
+  if (!stdfs::is_directory(options.recipe)) return recipe::load(options.recipe, options.set);
+  recipe::of_run(real_file_system(), options.recipe);  // every byte is checked
+  return recipe::load(stdfs::path(options.recipe) / "recipe.toml", options.set);
+}
+
+std::string folder_of(const Options& options, const recipe::Recipe& recipe) {
+  if (!options.run.empty()) return options.run;
+  return stdfs::is_directory(options.recipe) && !options.from ? options.recipe
+                                                              : "runs/" + recipe.run.name;
+}
+
+// What the run starts from. One that has begun goes on from its own folder where the parent is gone.
+struct Beginning {
+  recipe::Recipe recipe;
+  std::function<state::State()> start;
+};
+Beginning beginning(const Options& options, recipe::Recipe recipe) {
+  if (!options.from) return {std::move(recipe), {}};
+  train::Parent parent = train::parse_parent(*options.from);
+  const stdfs::path folder = folder_of(options, recipe);
+  std::optional<recipe::Run> begun;
+  if (stdfs::exists(folder / "recipe.toml"))
+    begun = recipe::of_run(real_file_system(), folder).run;
+  if (begun && begun->start == "run") {
+    if (!parent.step) parent.step = Step(begun->from.step);
+    if (!stdfs::exists(parent.folder) && parent.step == Step(begun->from.step)) {
+      recipe.run.start = "run";
+      recipe.run.from = begun->from;
+      return {std::move(recipe), {}};
+    }
+  }
+  train::Start start = train::start_from(parent, recipe);
+  for (const std::string& note : start.notes) log::info(note);
+  return {std::move(start.recipe), [parent, recipe] { return train::start_from(parent, recipe).state; }};
+}
+
 // This process's part of the run.
-Code run_rank(const Options& options, const recipe::Recipe& recipe) {
+Code run_rank(const Options& options, const recipe::Recipe& given) {
   train::catch_stop_signals();
   const comm::Identity identity = comm::discover(process_environment());
   if (identity.world > 1) log::info(identity.sentence);
-  const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
+  const std::string folder = folder_of(options, given);
   try {
+    const Beginning beginning = cli::beginning(options, given);
+    const recipe::Recipe& recipe = beginning.recipe;
     const auto group = join(identity, recipe, options.shard, process_environment());
     const train::RunResult result = train::run(
         {.recipe = recipe,
          .folder = folder,
          .threads = threads_to_use(options.threads, identity.local_size),
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
-         .sign = options.sign},
+         .sign = options.sign,
+         .start = beginning.start},
         *group);
     if (group->rank() == Rank(0)) report(options, folder, result);
     return result.preempted ? Code::kPreempted : Code::kOk;
@@ -63,9 +109,9 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
 }
 
 Code run(const Options& options) {
-  const recipe::Recipe recipe = recipe::load(options.recipe, options.set);
+  const recipe::Recipe recipe = recipe_of(options);
   if (options.dry_run) {
-    dry_run(recipe, options.json);
+    dry_run(beginning(options, recipe).recipe, options.json);
     return Code::kOk;
   }
   log::set_quiet(options.quiet);
@@ -82,12 +128,17 @@ Code run(const Options& options) {
 
 Run add_train(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("recipe", options->recipe, "recipe, a TOML file (docs/recipes.md lists its keys)")
+  app.add_option("recipe", options->recipe,
+                 "recipe, a TOML file (docs/recipes.md lists its keys), or the folder of a run, which "
+                 "goes on by its own")
       ->required();
   app.add_option("--set", options->set,
                  "override one key: --set model.optimizer.lr=1e-3; may be given again")
       ->allow_extra_args(false);
   app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]");
+  app.add_option("--from", options->from,
+                 "RUN or RUN@STEP: start a new run from that run's checkpoint (the newest, or of that "
+                 "step); its evidence names it");
   app.add_option("--ranks", options->ranks,
                  "start this many processes here, at most one a lane; never changes a bit")
       ->check(CLI::Range(1, 4096));

@@ -10,14 +10,14 @@ namespace {
 
 struct Options {
   std::string path;
-  std::optional<std::string> chain, key;
+  train::VerifyOptions verify;
   bool json = false;
 };
 
 void print_json(const train::VerifyResult& result, bool key) {
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
   for (const train::Finding& finding : result.findings) {
-    findings.push_back({{"damaged", finding.code == Code::kCorrupt}, {"what", finding.what}});
+    findings.push_back({{"kind", train::word(finding)}, {"what", finding.what}});
   }
   nlohmann::ordered_json out = {{"ok", result.findings.empty()},
                                 {"recipe", result.recipe},
@@ -25,21 +25,21 @@ void print_json(const train::VerifyResult& result, bool key) {
                                 {"steps", result.steps},
                                 {"checkpoints", result.checkpoints},
                                 {"pictures", result.pictures},
-                                {"findings", findings}};
+                                {"findings", findings},
+                                {"notes", result.notes}};
   if (key) out["signed_to"] = nullptr;
   if (result.signed_to) out["signed_to"] = result.signed_to->value;
   std::cout << out.dump(2) << "\n";
 }
 
 Code run(const Options& options) {
-  const train::VerifyResult result = train::verify(options.path, options.chain, options.key);
+  const train::VerifyResult result = train::verify(options.path, options.verify);
   if (options.json) {
-    print_json(result, options.key.has_value());
+    print_json(result, options.verify.key.has_value());
     return result.code();
   }
   for (const train::Finding& finding : result.findings) {
-    std::cout << (finding.code == Code::kCorrupt ? "damaged: " : "disagrees: ") << finding.what
-              << "\n";
+    std::cout << train::word(finding) << ": " << finding.what << "\n";
   }
   if (result.findings.empty()) {
     std::cout << options.path << ": the evidence holds: " << result.steps << " steps, "
@@ -47,6 +47,7 @@ Code run(const Options& options) {
               << result.recipe.substr(0, 12) << (result.chain.empty() ? "" : ", ledger ")
               << result.chain.substr(0, 12) << "\n";
   }
+  for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
   if (result.signed_to) {
     std::cout << options.path << ": signed up to step " << result.signed_to->value;
     if (result.steps > 0)  // a run, not a checkpoint alone
@@ -62,11 +63,17 @@ Run add_verify(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
       ->required();
-  app.add_option("--chain", options->chain,
+  app.add_option("--chain", options->verify.chain,
                  "a head of this run's ledger that you kept elsewhere: finds evidence that was put "
                  "back to before it");
-  app.add_option("--key", options->key,
+  app.add_option("--key", options->verify.key,
                  "the public key of who trained it: every checkpoint must be signed by it");
+  app.add_option("--data", options->verify.data,
+                 "where the data set lies, if not where the recipe says");
+  app.add_option("--parent", options->verify.parents,
+                 "the run whose state this one starts from (`train --from`), which is verified too; "
+                 "again: that one's parent")
+      ->allow_extra_args(false);
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(
       "Example: lockstep verify runs/fashion-mnist-ddpm\n"

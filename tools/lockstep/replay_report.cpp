@@ -65,6 +65,7 @@ Json replay_report(const train::ReplayOptions& options, int ranks,
     out["windows"].push_back(
         {{"started", done.started.value}, {"from", done.from.value}, {"to", done.to.value}});
   if (options.spots > 0) out["seed"] = options.seed;
+  if (!result.start.empty()) out["start"] = result.start;
   out["compared"] = result.compared;
   out["steps"] = result.steps;
   if (result.differs) {
@@ -99,6 +100,7 @@ std::string replay_text(const Json& report) {
     out << "PASS: steps " << number(window.at("from")) << " to " << number(window.at("to"))
         << " recomputed from step " << number(window.at("started"))
         << ": every digest is the ledger's\n";
+  if (report.contains("start")) out << "note: " << text(report.at("start")) << "\n";
   const std::int64_t compared = report.at("compared"), steps = report.at("steps");
   if (compared == steps) return out.str();
   const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);

@@ -41,6 +41,11 @@ std::optional<Step> step_of(const std::string& file_name);
 hash::Digest publish(FileSystem& fs, const std::filesystem::path& folder, const Meta& meta,
                      const state::State& state);
 
+// Copies what `into` holds out of a state that is held whole, whose names and shapes must be the
+// same: Error(kCorrupt) naming the first that is missing, extra or of another shape. Sets the
+// cursor.
+void restore(const state::State& from, state::State& into);
+
 // A checkpoint in memory, every byte verified before HDF5 saw any.
 class Loaded {
  public:
@@ -48,9 +53,7 @@ class Loaded {
   const hash::Digest& root() const { return root_; }  // of the file's SHA-256 tree
   // Tensors are views of the file's bytes; step and samples are set.
   const state::State& state() const { return state_; }
-  // Copies what `into` holds, whose names and shapes must be the file's: Error(kCorrupt) naming the
-  // first that is missing, extra or of another shape. Sets the cursor.
-  void restore(state::State& into) const;
+  void restore(state::State& into) const { checkpoint::restore(state_, into); }
 
  private:
   friend Loaded load(FileSystem& fs, const std::filesystem::path& file);

@@ -3,6 +3,8 @@
 
 #include <exception>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -11,23 +13,39 @@
 namespace lockstep::checkpoint {
 
 struct Retention {
-  std::int64_t every = 0;       // a scheduled checkpoint is at a multiple of this, or `last`
-  std::int64_t keep_last = 2;   // newest scheduled ones that stay; 0: all
-  std::int64_t keep_every = 0;  // scheduled ones at multiples of this stay for good; 0: none
+  std::int64_t every = 0;       // a checkpoint is due at multiples of this, and at `last`
+  std::int64_t keep_last = 2;   // newest ones that stay; 0: all
+  std::int64_t keep_every = 0;  // those at multiples of this stay for good; 0: none
   Step last;                    // the run's last step
 };
+
+// Why a checkpoint is saved: it was due when it was saved, or the run was stopped. The empty file
+// `<checkpoint>.interim` marks the second.
+enum class Reason { kDue, kStopped };
+
+struct Present {
+  Step step;
+  Reason reason = Reason::kDue;
+
+  bool operator==(const Present&) const = default;
+};
+
+// "step-00000500.h5.interim", and back (nothing for other names).
+std::string marker_name(Step step);
+std::optional<Step> step_of_marker(const std::string& name);
 
 // Steps of the checkpoints in `folder`, ascending. Temporary and foreign files are left out.
 std::vector<Step> list(FileSystem& fs, const std::filesystem::path& folder);
 
-// Removes what a killed writer left: temporary files, and sidecars whose file never got its name or
-// was retired. Only for the one writer of the folder.
+// Removes what a killed writer left: temporary files, and sidecars and markers whose file never got
+// its name or was retired. Only for the one writer of the folder.
 void sweep(FileSystem& fs, const std::filesystem::path& folder);
 
-// Which of `present` (ascending) go once the newest is durable: scheduled ones beyond the
-// retention, and unscheduled ones (saved at a signal) as soon as a later checkpoint exists. So what
-// stays after a run does not depend on whether it was interrupted.
-std::vector<Step> superseded(const Retention& retention, const std::vector<Step>& present);
+// Which of `present` (ascending) go once the newest is durable: those beyond keep_last, whatever
+// schedule they were saved by; and those saved when the run was stopped, as soon as a later one
+// exists, unless the present schedule has their step. So what stays after a run does not depend on
+// whether it was interrupted. Step 0, where a run starts from another's state, stays.
+std::vector<Step> superseded(const Retention& retention, const std::vector<Present>& present);
 
 // Writes on a thread of its own; one at a time. signer: signs each checkpoint when it is durable;
 // null: nothing is signed.
@@ -41,15 +59,17 @@ class Saver {
 
   // Copies the state, then returns; waits first if the one before is not finished. Throws what that
   // one threw.
-  void save(const Meta& meta, const state::State& state);
-  // Removes what is superseded now that `newest` is known to be whole: a killed attempt may not
-  // have come to it. Later ones, which are not known to be whole, neither go nor count.
+  void save(const Meta& meta, const state::State& state, Reason reason = Reason::kDue);
+  // Removes what is superseded now that `newest` is known to be whole, and logs each: a killed
+  // attempt may not have come to it. Later ones, which are not known to be whole, neither go nor
+  // count.
   void retire(Step newest);
   // Until everything is durable; throws what failed.
   void wait();
 
  private:
-  void write(const Meta& meta, const state::State& state);
+  void write(const Meta& meta, const state::State& state, Reason reason);
+  std::string why_gone(Step step, const std::vector<Present>& present) const;
 
   FileSystem& fs_;
   std::filesystem::path folder_;

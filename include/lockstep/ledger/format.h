@@ -26,12 +26,22 @@ namespace lockstep::ledger {
 
 inline constexpr int kVersion = 1;
 
+// The state that a run starts from where it is another run's.
+struct From {
+  hash::Digest recipe;  // that run's recipe id
+  Step step;            // of that run, 1 or more
+  hash::Digest state;   // state::commit of this run's step 0
+
+  bool operator==(const From&) const = default;
+};
+
 // The first line: what the run is a run of.
 struct Header {
   hash::Digest recipe;         // recipe id
   hash::Digest data;           // content hash of the data set
   std::int64_t semantics = 0;  // version of our arithmetic, 0 or more
-  hash::Digest chain;          // filled in by format_header and parse_header
+  std::optional<From> from = {};
+  hash::Digest chain = {};  // filled in by format_header and parse_header
 
   bool operator==(const Header&) const = default;
 };

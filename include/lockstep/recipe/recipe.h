@@ -18,6 +18,14 @@
 
 namespace lockstep::recipe {
 
+// [run.from]: which state a run starts from that is another run's (`train --from`).
+struct From {
+  std::string recipe;        // that run's recipe id, hexadecimal
+  std::int64_t step = 1;     // of that run
+  std::int64_t updates = 1;  // that led to the state: those of that run and of its own parents
+  std::string state;         // state::commit of step 0 of this run, hexadecimal
+};
+
 // [run]
 struct Run {
   std::string name = "run";  // names the run's folder; letters, digits, '.', '_', '-'
@@ -25,6 +33,8 @@ struct Run {
   std::int64_t steps = 1000;
   std::string numerics =
       "portable";  // or "native": LibTorch's kernels (ops/native.h); changes bits
+  std::string start = "fresh";  // or "run": from a state of another run, `from`; changes bits
+  From from;
 };
 
 // [model] and [model.optimizer], or one such pair a role of the objective ([generator], …).
@@ -77,6 +87,12 @@ void describe(Fields& fields, Evidence& evidence);
 void describe(Fields& fields, Recipe& recipe);
 
 bool is_native(const Recipe& recipe);
+
+// Does the run start from another run's state (run.from)?
+bool has_parent(const Recipe& recipe);
+
+// Updates that led to its step 0: the optimisers' count and the learning rate's go on from there.
+std::int64_t updates_before(const Recipe& recipe);
 
 // The options of one role; Error(kBug) if the recipe has no such role.
 const NetworkOptions& network(const Recipe& recipe, const std::string& role);

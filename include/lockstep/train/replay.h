@@ -28,6 +28,8 @@ struct ReplayOptions {
   std::uint64_t seed = 0;           // of the spots
   std::optional<std::string> data;  // another place of the data set; default: the recipe's
   int threads = 1;                  // of this rank
+  // The run whose state this one starts from: its checkpoint is compared with step 0.
+  std::optional<std::filesystem::path> parent = {};
 };
 
 struct ReplayResult {
@@ -38,6 +40,7 @@ struct ReplayResult {
   std::vector<Done> windows;  // as far as they went
   std::int64_t compared = 0;  // different steps that were recomputed and compared
   std::int64_t steps = 0;     // in the ledger
+  std::string start;          // what step 0 is, where it is another run's state; else ""
 
   std::optional<Step> differs;  // first step that is not what the ledger says; the end of it
   std::string what;             // which part of it

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/core/ids.h"
 #include "lockstep/recipe/recipe.h"
+#include "lockstep/state/state.h"
 
 namespace lockstep::train {
 
@@ -26,6 +28,9 @@ struct RunOptions {
   // Private key (hash/key_file.h) that signs every checkpoint; rank 0 alone reads it. A run is
   // signed by one key, and goes on with that one only.
   std::optional<std::filesystem::path> sign = {};
+  // Makes step 0 (train/from.h) where the recipe starts from another run's state and the folder has
+  // no checkpoint yet; rank 0 alone calls it.
+  std::function<state::State()> start = {};
 };
 
 struct RunResult {

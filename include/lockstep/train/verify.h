@@ -14,27 +14,41 @@
 namespace lockstep::train {
 
 struct Finding {
-  Code code;         // kCorrupt: damaged; kDiffer: intact files that disagree
+  // kCorrupt: damaged, or nothing of the run's; kDiffer: intact files that disagree; kEnvironment:
+  // it cannot be read here.
+  Code code;
   std::string what;  // one line: file, place, what is wrong
+  bool foreign = false;
+};
+// "damaged", "foreign", "disagrees" or "unreadable".
+const char* word(const Finding& finding);
+
+struct VerifyOptions {
+  // A head of this run's ledger that was kept elsewhere, 64 hexadecimal digits. Evidence that was
+  // put back to before it, or that comes from another run, is damaged; of a checkpoint it must be
+  // the chain.
+  std::optional<std::string> chain = {};
+  // A public key file (hash/key_file.h). Every checkpoint must then have a statement by it, and
+  // what does not fit is damaged, never a mere disagreement.
+  std::optional<std::filesystem::path> key = {};
+  // Another place of the data set than the recipe's.
+  std::optional<std::string> data = {};
+  // The run whose state this one starts from, then that one's, and so on: verified too.
+  std::vector<std::filesystem::path> parents = {};
 };
 
 struct VerifyResult {
   std::vector<Finding> findings;
+  std::vector<std::string> notes;  // what was compared that is not always, and what could not be
   std::int64_t steps = 0, checkpoints = 0, pictures = 0;  // looked at
   std::string recipe, chain;                              // id and head of the ledger, hexadecimal
   std::optional<Step> signed_to;  // where a key was given and all holds: newest step that is signed
 
-  Code code() const;  // kOk, else kCorrupt if anything is damaged, else kDiffer
+  Code code() const;  // kOk, else kCorrupt if anything is damaged, else kEnvironment, else kDiffer
 };
 
-// path: a run folder or a checkpoint (.h5). Throws Error(kUsage) if it is neither.
-// chain: a head of this run's ledger that was kept elsewhere. Evidence that was put back to before
-// it, or that comes from another run, is damaged; of a checkpoint it must be the chain. Throws
-// Error(kUsage) if it is not 64 hexadecimal digits.
-// key: a public key file (hash/key_file.h). Every checkpoint must then have a statement by it, and
-// what does not fit is damaged, never a mere disagreement. Throws Error(kUsage) if it is no key.
-VerifyResult verify(const std::filesystem::path& path,
-                    const std::optional<std::string>& chain = std::nullopt,
-                    const std::optional<std::filesystem::path>& key = std::nullopt);
+// path: a run folder or a checkpoint (.h5). Throws Error(kUsage) if it is neither, or for a chain
+// or key that is none.
+VerifyResult verify(const std::filesystem::path& path, const VerifyOptions& options = {});
 
 }  // namespace lockstep::train

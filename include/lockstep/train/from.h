@@ -1,0 +1,43 @@
+// A run that starts from another run's state: fine-tuning, another learning rate, other data. Its
+// recipe names that state ([run.from]), so the evidence goes on from one run to the next.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/core/ids.h"
+#include "lockstep/recipe/recipe.h"
+#include "lockstep/state/state.h"
+
+namespace lockstep::train {
+
+struct Parent {
+  std::filesystem::path folder;
+  std::optional<Step> step;  // default: that of its newest checkpoint
+};
+// "runs/a", "runs/a@500".
+Parent parse_parent(const std::string& text);
+
+struct Start {
+  recipe::Recipe recipe;           // with [run.from]
+  state::State state;              // step 0, held whole
+  std::vector<std::string> notes;  // what does not go on from the parent, for people
+};
+
+// Weights, buffers, averages, optimisers' slots, the data cursor and the count of updates go on.
+// Where the optimiser is of another kind its slots start at zero; averages that the parent does not
+// keep start as copies of the weights. Opens the recipe's data set, for the shape of its samples.
+//
+// Errors: kUsage (no run, no checkpoint of that step, a state of other networks), kCorrupt (the
+// parent's evidence does not hold), those of data::open. Collective: no. Bits: recipe, the parent's
+// state.
+Start start_from(const Parent& parent, recipe::Recipe recipe);
+
+// Makes step 0 of `recipe`, which has [run.from], from the parent's folder again. Returns a line
+// that says what was compared, for people. Where the parent has no checkpoint of that step any
+// more, it says so. Error: kUsage (not the parent), kDiffer (another state), those of start_from.
+std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe);
+
+}  // namespace lockstep::train

@@ -1,0 +1,84 @@
+#include "train/claims.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/semantics.h"
+#include "lockstep/train/training.h"
+
+namespace lockstep::train {
+namespace {
+
+std::string text_of(const Shape& shape) {
+  std::string text;
+  for (const std::int64_t side : shape) text += (text.empty() ? "" : "x") + std::to_string(side);
+  return text;
+}
+
+}  // namespace
+
+ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data) {
+  ledger::Header header{
+      .recipe = recipe::id(recipe), .data = data, .semantics = recipe::kSemantics};
+  if (recipe::has_parent(recipe)) {
+    const recipe::From& from = recipe.run.from;
+    header.from = {.recipe = hash::Digest::from_hex(from.recipe),
+                   .step = Step(from.step),
+                   .state = hash::Digest::from_hex(from.state)};
+  }
+  ledger::format_header(header);
+  return header;
+}
+
+std::optional<Shape> shape_at_hand(const recipe::Recipe& recipe, const hash::Digest& data) {
+  try {
+    const auto dataset = data::open(recipe.data);
+    if (dataset->hash() == data) return dataset->sample_shape();
+  } catch (const Error&) {  // not here, or nothing that can be opened
+  }
+  return std::nullopt;
+}
+
+recipe::Recipe recipe_in(const checkpoint::Meta& meta, const std::string& name) {
+  if (meta.semantics != recipe::kSemantics)
+    throw Error(Code::kCannotCompare,
+                name + ": made with semantics " + std::to_string(meta.semantics) +
+                    ", this program has " + std::to_string(recipe::kSemantics),
+                "use the version of lockstep that made it");
+  recipe::Recipe recipe = recipe::parse_bits(meta.recipe_text, name + ": /recipe");
+  if (recipe::id(recipe) != meta.recipe)
+    throw Error(Code::kCorrupt, name + ": its recipe's text does not have the id that it names");
+  return recipe;
+}
+
+std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Recipe& recipe,
+                                  const ledger::Header& header, const std::optional<Shape>& shape) {
+  if (meta.semantics != header.semantics)
+    return "it names semantics " + std::to_string(meta.semantics) + ", its ledger " +
+           std::to_string(header.semantics);
+  if (meta.recipe_text != recipe::canonical_bits(recipe))
+    return "its recipe's text is not the run's";
+  if (shape && meta.sample_shape != *shape)
+    return "it says that samples are " + text_of(meta.sample_shape) + ", and those of the data are " +
+           text_of(*shape);
+  return std::nullopt;
+}
+
+hash::Digest start_of(const recipe::Recipe& recipe, const Shape& shape) {
+  if (recipe::has_parent(recipe)) return hash::Digest::from_hex(recipe.run.from.state);
+  return state::commit(make_training(recipe, shape, {.world = 1}).state);
+}
+
+std::optional<std::string> not_the_start(const checkpoint::Loaded& loaded,
+                                         const recipe::Recipe& recipe) {
+  try {
+    if (state::commit(loaded.state()) == start_of(recipe, loaded.meta().sample_shape))
+      return std::nullopt;
+  } catch (const Error& error) {  // no network has samples of that shape
+    if (error.code() != Code::kUsage) throw;
+  }
+  return recipe::has_parent(recipe) ? "its state is not the one that the recipe starts from"
+                                    : "its state is not the one that recipe and seed make";
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,168 @@
+#include "lockstep/train/from.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/ops/record.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/training.h"
+#include "train/run_folder.h"
+
+namespace lockstep::train {
+namespace {
+
+Step step_of(FileSystem& fs, const RunFolder& folder, const Parent& parent) {
+  const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
+  if (steps.empty())
+    throw Error(Code::kUsage, folder.root.string() + " has no checkpoint to start from");
+  const Step step = parent.step.value_or(steps.back());
+  if (std::ranges::binary_search(steps, step)) return step;
+  std::string list;
+  for (const Step one : steps) list += (list.empty() ? "" : ", ") + std::to_string(one.value);
+  throw Error(Code::kUsage,
+              folder.root.string() + " has no checkpoint of step " + std::to_string(step.value),
+              "there are those of steps " + list);
+}
+
+// Fills a fresh state with another run's.
+class Continuation {
+ public:
+  Continuation(const state::State& theirs, const recipe::Recipe& their_recipe)
+      : recipe_(their_recipe) {
+    for (const state::Named& named : theirs.tensors) theirs_[named.name] = &named;
+  }
+
+  void into(Training& training) {
+    for (const Trained& one : training.trained) network(one, training.state);
+    for (const auto& [name, named] : theirs_)
+      if (!taken_.contains(name) && !may_go(name))
+        refuse("it has " + name + ", and this recipe has not");
+  }
+  std::vector<std::string> notes;
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what) {
+    throw Error(Code::kUsage, "its state does not fit this recipe: " + what,
+                "the networks must be the same; optimiser, batch, data and averages may differ");
+  }
+
+  // "m" of "model/m/in.weight".
+  static std::string kind_of(const std::string& name) {
+    const std::size_t begin = name.find('/') + 1;
+    return name.substr(begin, name.find('/', begin) - begin);
+  }
+  static bool is_weight(const std::string& kind) { return kind == "param" || kind == "buffer"; }
+  bool may_go(const std::string& name) const { return !is_weight(kind_of(name)); }
+
+  void note(const std::string& line) {
+    if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
+  }
+
+  void network(const Trained& own, state::State& state) {
+    const auto role = std::ranges::find(recipe_.networks, own.role, &recipe::NetworkOptions::role);
+    if (role == recipe_.networks.end()) refuse("it has no " + own.role);
+    const bool same_optimizer = role->optimizer.kind == own.options.kind;
+    if (!same_optimizer)
+      note(own.role + ": the slots of " + own.options.kind + " start at zero, the parent has those of " +
+           role->optimizer.kind);
+    for (state::Named& named : state.tensors) {
+      if (!named.name.starts_with(own.role + "/")) continue;
+      const std::string kind = kind_of(named.name);
+      if (kind == "ema" && !theirs_.contains(named.name)) {
+        note(own.role + ": averages start as copies of the weights, the parent keeps none");
+        copy(parameter_of(named, state), named);
+      } else if (is_weight(kind) || kind == "ema" || same_optimizer) {
+        take(named);
+      }
+    }
+    const bool averages_go = std::ranges::any_of(theirs_, [&](const auto& one) {
+      return one.first.starts_with(own.role + "/ema/");
+    });
+    if (averages_go && !own.average) note(own.role + ": the parent's averages are not kept");
+  }
+
+  // Parameters come first in the order of the state: it is the parent's by now.
+  static const state::Named& parameter_of(const state::Named& average, const state::State& state) {
+    std::string name = average.name;
+    name.replace(name.find("/ema/"), 5, "/param/");
+    return *std::ranges::find(state.tensors, name, &state::Named::name);
+  }
+
+  void take(state::Named& own) {
+    const auto found = theirs_.find(own.name);
+    if (found == theirs_.end()) refuse("it has no " + own.name);
+    if (found->second->shape() != own.shape()) refuse(own.name + " has another shape there");
+    copy(*found->second, own);
+    taken_.insert(own.name);
+  }
+
+  static void copy(const state::Named& from, state::Named& to) {
+    std::copy_n(ops::read(from.tensor), to.tensor.numel(), to.tensor.mutable_data_ptr<float>());
+  }
+
+  const recipe::Recipe& recipe_;
+  std::map<std::string, const state::Named*> theirs_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace
+
+Parent parse_parent(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string::npos) return {text, std::nullopt};
+  const auto step = parse_int(std::string_view(text).substr(at + 1));
+  if (!step || *step < 1)
+    throw Error(Code::kUsage, "--from " + text + ": behind '@' stands a step, 1 or more",
+                "for example --from runs/a@500");
+  return {text.substr(0, at), Step(*step)};
+}
+
+Start start_from(const Parent& parent, recipe::Recipe recipe) {
+  FileSystem& fs = real_file_system();
+  const RunFolder folder{parent.folder};
+  const recipe::Recipe theirs = recipe::of_run(fs, folder.root);
+  const ledger::Ledger ledger = ledger_of_run(fs, folder, theirs);
+  const Step step = step_of(fs, folder, parent);
+  const checkpoint::Loaded loaded =
+      load_of_run(fs, folder, step, {theirs, ledger, shape_at_hand(theirs, ledger.header.data)});
+
+  recipe.run.start = "fresh";
+  Training training =
+      make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
+  Continuation continuation(loaded.state(), theirs);
+  try {
+    continuation.into(training);
+  } catch (const Error& error) {
+    throw error.within(folder.root.string() + "@" + std::to_string(step.value));
+  }
+  training.state.samples = loaded.state().samples;
+  recipe.run.start = "run";
+  recipe.run.from = {.recipe = ledger.header.recipe.hex(),
+                     .step = step.value,
+                     .updates = recipe::updates_before(theirs) + step.value,
+                     .state = state::commit(training.state).hex()};
+  return {std::move(recipe), std::move(training.state), std::move(continuation.notes)};
+}
+
+std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe) {
+  const recipe::From& wanted = recipe.run.from;
+  const std::string place = parent.string() + "@" + std::to_string(wanted.step);
+  if (recipe::id(recipe::of_run(real_file_system(), parent)).hex() != wanted.recipe)
+    throw Error(Code::kUsage, parent.string() + " is of another recipe than the run that this one starts from",
+                "give the run of recipe " + wanted.recipe.substr(0, 12));
+  const auto steps = checkpoint::list(real_file_system(), RunFolder{parent}.checkpoints());
+  if (!std::ranges::binary_search(steps, Step(wanted.step)))
+    return place + " has no checkpoint any more: step 0 is not compared with it";
+  const Start start = start_from({parent, Step(wanted.step)}, recipe);
+  if (start.recipe.run.from.state != wanted.state)
+    throw Error(Code::kDiffer, place + " is not the state that the run starts from");
+  return "step 0 is the state of " + place;
+}
+
+}  // namespace lockstep::train
