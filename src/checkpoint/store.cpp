@@ -113,7 +113,15 @@ void Saver::write(const Meta& meta, const state::State& state, Reason reason) {
   const stdfs::path marker = folder_ / marker_name(state.step);
   if (reason == Reason::kStopped)  // first: a file that has its name is what its marker says
     lockstep::publish(fs_, marker, ByteView());
-  const hash::Digest root = publish(fs_, folder_, meta, state);
+  const auto publish_or_unmark = [&] {
+    try {
+      return publish(fs_, folder_, meta, state);
+    } catch (...) {
+      discard(fs_, marker);
+      throw;
+    }
+  };
+  const hash::Digest root = publish_or_unmark();
   if (reason == Reason::kDue) fs_.remove(marker);
   if (signer_) signer_->sign(meta, state.step, root);
   retire(state.step);

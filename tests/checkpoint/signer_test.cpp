@@ -23,14 +23,16 @@ const std::filesystem::path kFolder = "checkpoints";
 const Shapes kShapes{{"model/param/w", {3}}};
 const hash::Digest kRun = hash::sha256(as_bytes("run"));
 
-// Saves these steps, each in an attempt of its own.
+// Saves these steps, each in an attempt of its own; those that are not due when the run is stopped.
 void save(FileSystem& fs, const Retention& retention, const std::vector<Step>& steps) {
   for (const Step step : steps) {
     make_folder(fs, kFolder);
     Signer signer(fs, kFolder, some_key(), kRun, retention.every, read_statements(fs, kFolder));
     Saver saver(fs, kFolder, retention, &signer);
     const state::State state = state_of(kShapes, step);
-    saver.save(some_meta(state), state);
+    const bool due =
+        step == retention.last || (retention.every > 0 && step.value % retention.every == 0);
+    saver.save(some_meta(state), state, due ? Reason::kDue : Reason::kStopped);
     saver.wait();
   }
 }

@@ -14,6 +14,7 @@
 #include "checkpoint/some_checkpoint.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 #include "support/faulty_file_system.h"
 #include "support/temporary_folder.h"
 
@@ -42,48 +43,75 @@ bool scheduled(const Retention& r, Step step) {
   return (r.every > 0 && step.value % r.every == 0) || step == r.last;
 }
 
-// `present` after a checkpoint of `step` was made durable.
-std::vector<Step> after_saving(const Retention& r, std::vector<Step> present, Step step) {
-  if (std::find(present.begin(), present.end(), step) == present.end()) present.push_back(step);
-  std::sort(present.begin(), present.end());
-  for (const Step gone : superseded(r, present)) std::erase(present, gone);
+// Steps that are not due were saved when the run was stopped.
+Present saved(const Retention& r, Step step) {
+  return {step, scheduled(r, step) ? Reason::kDue : Reason::kStopped};
+}
+
+// `present` after a checkpoint was made durable.
+std::vector<Present> after_saving(const Retention& r, std::vector<Present> present, Present one) {
+  std::erase_if(present, [&](const Present& other) { return other.step == one.step; });
+  present.push_back(one);
+  std::ranges::sort(present, {}, &Present::step);
+  for (const Step gone : superseded(r, present))
+    std::erase_if(present, [&](const Present& other) { return other.step == gone; });
   return present;
+}
+
+std::vector<Step> steps_of(const std::vector<Present>& present) {
+  std::vector<Step> steps;
+  for (const Present& one : present) steps.push_back(one.step);
+  return steps;
 }
 
 RC_GTEST_PROP(Superseded, KeepsWhatRetentionPromises, ()) {
   const Retention r = any_retention();
   const auto numbers =
       *rc::gen::container<std::set<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 60));
-  std::vector<Step> present;
-  for (const std::int64_t number : numbers) present.emplace_back(number);
+  std::vector<Present> present;
+  for (const std::int64_t number : numbers)
+    present.push_back({Step(number), *rc::gen::element(Reason::kDue, Reason::kStopped)});
   const std::vector<Step> gone = superseded(r, present);
   const auto goes = [&](Step step) {
     return std::find(gone.begin(), gone.end(), step) != gone.end();
   };
   RC_ASSERT(gone.size() == std::set<Step>(gone.begin(), gone.end()).size());
   std::int64_t newer = 0;
-  for (auto step = present.rbegin(); step != present.rend(); ++step) {
-    if (step == present.rbegin()) {
-      RC_ASSERT(!goes(*step));  // the newest always stays
-      newer += scheduled(r, *step);
-    } else if (!scheduled(r, *step)) {
-      RC_ASSERT(goes(*step));  // a later one exists
+  for (auto one = present.rbegin(); one != present.rend(); ++one) {
+    const bool counts = one->reason == Reason::kDue || scheduled(r, one->step);
+    if (one == present.rbegin()) {
+      RC_ASSERT(!goes(one->step));  // the newest always stays
+      newer += counts;
+    } else if (!counts) {
+      RC_ASSERT(goes(one->step));  // a later one exists
     } else {
-      const bool stays = r.keep_last == 0 || newer < r.keep_last ||
-                         (r.keep_every > 0 && step->value % r.keep_every == 0);
-      RC_ASSERT(goes(*step) == !stays);
+      const bool stays = r.keep_last == 0 || newer < r.keep_last || one->step == Step(0) ||
+                         (r.keep_every > 0 && one->step.value % r.keep_every == 0);
+      RC_ASSERT(goes(one->step) == !stays);
       ++newer;
     }
   }
 }
 
+// Another schedule retires nothing: what was due when it was saved counts as keep_last says.
+RC_GTEST_PROP(Superseded, ForgetsNothingWhenTheScheduleChanges, ()) {
+  Retention r = any_retention();
+  r.keep_last = 0;
+  std::vector<Present> present;
+  for (std::int64_t step = 1; step < 30; ++step) {
+    if (*rc::gen::inRange(0, 3) == 0) present.push_back({Step(step), Reason::kDue});
+  }
+  RC_ASSERT(superseded(r, present).empty());
+}
+
 RC_GTEST_PROP(Superseded, LeavesTheSameWhetherOrNotTheRunWasInterrupted, ()) {
   const Retention r = any_retention();
-  std::vector<Step> straight, interrupted;
-  for (Step step(0); step <= r.last; ++step) {
+  std::vector<Present> straight, interrupted;
+  for (Step step(1); step <= r.last; ++step) {
     const bool due = scheduled(r, step);
-    if (due) straight = after_saving(r, straight, step);
-    if (due || *rc::gen::inRange(0, 4) == 0) interrupted = after_saving(r, interrupted, step);
+    if (due) straight = after_saving(r, straight, saved(r, step));
+    if (due || *rc::gen::inRange(0, 4) == 0)
+      interrupted = after_saving(r, interrupted, saved(r, step));
   }
   RC_ASSERT(straight == interrupted);
 }
@@ -91,17 +119,18 @@ RC_GTEST_PROP(Superseded, LeavesTheSameWhetherOrNotTheRunWasInterrupted, ()) {
 TEST(Superseded, OfOneOrNoneIsNothing) {
   const Retention r{.every = 10, .keep_last = 1, .keep_every = 0, .last = Step(100)};
   EXPECT_TRUE(superseded(r, {}).empty());
-  EXPECT_TRUE(superseded(r, {Step(3)}).empty());
-  EXPECT_THAT(superseded(r, {Step(10), Step(13), Step(20)}), ElementsAre(Step(13), Step(10)));
+  EXPECT_TRUE(superseded(r, {saved(r, Step(3))}).empty());
+  EXPECT_THAT(superseded(r, {saved(r, Step(10)), saved(r, Step(13)), saved(r, Step(20))}),
+              ElementsAre(Step(13), Step(10)));
 }
 
 // --- saving
 
 const Retention kTwo{.every = 10, .keep_last = 2, .keep_every = 0, .last = Step(1000)};
 
-void save(Saver& saver, Step step) {
+void save(Saver& saver, Step step, Reason reason = Reason::kDue) {
   const state::State state = some_state(step);
-  saver.save(some_meta(state), state);
+  saver.save(some_meta(state), state, reason);
 }
 
 TEST(Saver, WritesInTheBackgroundAndRetires) {
@@ -109,7 +138,8 @@ TEST(Saver, WritesInTheBackgroundAndRetires) {
   const auto path = folder.path() / "checkpoints";
   EXPECT_TRUE(list(real(), path).empty());
   Saver saver(real(), path, kTwo);
-  for (const std::int64_t step : {10, 20, 23, 30}) save(saver, Step(step));
+  for (const std::int64_t step : {10, 20, 23, 30})
+    save(saver, Step(step), saved(kTwo, Step(step)).reason);
   saver.wait();
   EXPECT_THAT(list(real(), path), ElementsAre(Step(20), Step(30)));
   EXPECT_EQ(real().list(path).size(), 4u);  // no sidecar of a retired one stays
@@ -126,13 +156,54 @@ TEST(Saver, RetiresWhatAKilledOneDidNotComeToAndNothingForAnUnverifiedFile) {
   EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(20), Step(30), Step(40)));
 }
 
+// Saved every 20 steps until 60, then every 500 until 61: the first three stay, and the log names
+// the one that keep_last takes later.
+TEST(Saver, KeepsWhatAnotherScheduleSaved) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "checkpoints", log = folder.path() / "log.txt";
+  {
+    Saver saver(real(), path, {.every = 20, .keep_last = 0, .keep_every = 0, .last = Step(60)});
+    for (const std::int64_t step : {20, 40, 60}) save(saver, Step(step));
+    saver.wait();
+  }
+  {
+    Saver saver(real(), path, {.every = 500, .keep_last = 0, .keep_every = 0, .last = Step(61)});
+    save(saver, Step(61));
+    saver.wait();
+  }
+  EXPECT_THAT(list(real(), path), ElementsAre(Step(20), Step(40), Step(60), Step(61)));
+  log::set_quiet(true);
+  log::open_file(log);
+  Saver(real(), path, {.every = 500, .keep_last = 3, .keep_every = 0, .last = Step(61)})
+      .retire(Step(61));
+  log::close_file();
+  EXPECT_THAT(list(real(), path), ElementsAre(Step(40), Step(60), Step(61)));
+  EXPECT_THAT(read_text(real(), log),
+              ::testing::HasSubstr("step-00000020.h5: checkpoint.keep_last is 3"));
+}
+
+TEST(Saver, MarksWhatAStopSavedUntilALaterOneExists) {
+  const TemporaryFolder folder;
+  Saver saver(real(), folder.path(), kTwo);
+  save(saver, Step(10));
+  save(saver, Step(13), Reason::kStopped);
+  saver.wait();
+  EXPECT_TRUE(real().exists(folder.path() / marker_name(Step(13))));
+  EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(10), Step(13)));
+  save(saver, Step(20));
+  saver.wait();
+  EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(10), Step(20)));
+  EXPECT_EQ(real().list(folder.path()).size(), 4u);  // no marker stays
+}
+
 TEST(Sweep, RemovesWhatAKilledSaverLeft) {
   const TemporaryFolder folder;
   const state::State state = some_state(Step(10));
   publish(real(), folder.path(), some_meta(state), state);
   const std::vector<std::string> whole = real().list(folder.path());
   for (const char* name : {"step-00000020.h5.tmp", "step-00000020.h5.sha256.tmp",
-                           "step-00000020.h5.sha256", "step-00000009.h5.sha256"})
+                           "step-00000020.h5.sha256", "step-00000009.h5.sha256",
+                           "step-00000020.h5.interim"})
     real().create_new(folder.path() / name)->append(as_bytes("half"));
   checkpoint::sweep(real(), folder.path());
   EXPECT_EQ(real().list(folder.path()), whole);

@@ -1,0 +1,223 @@
+// Runs that start from another run's state.
+#include "lockstep/train/from.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/core/log.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/replay.h"
+#include "lockstep/train/verify.h"
+#include "train/some_run.h"
+
+namespace lockstep::train {
+namespace {
+
+namespace stdfs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::SomeRun;
+
+std::string lines_of(const VerifyResult& result) {
+  std::string lines;
+  for (const Finding& finding : result.findings) lines += finding.what + "\n";
+  return lines;
+}
+
+// Three more steps from step 3 of the parent.
+RunOptions continuing(const stdfs::path& parent, const stdfs::path& folder,
+                      const std::vector<std::string>& more = {}) {
+  log::set_quiet(true);
+  std::vector<std::string> all = {"run.steps=3"};
+  all.insert(all.end(), more.begin(), more.end());
+  const recipe::Recipe given = testing::small_gan(all);
+  const Parent from{parent, Step(3)};
+  return {.recipe = start_from(from, given).recipe,
+          .folder = folder,
+          .threads = 1,
+          .shard = Shard::kNone,
+          .sign = {},
+          .start = [=] { return start_from(from, given).state; }};
+}
+
+ledger::Ledger ledger_in(const stdfs::path& folder) {
+  return ledger::read(real_file_system(), folder / "ledger.jsonl");
+}
+
+template <class Body>
+std::string refusal(Code code, Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+ReplayResult replay_alone(const ReplayOptions& options) {
+  ReplayResult result;
+  comm::run_local(1, [&](comm::Group& group) { result = replay(options, group); });
+  return result;
+}
+
+TEST(ParentOfText, HasAFolderAndPerhapsAStep) {
+  EXPECT_EQ(parse_parent("runs/a").folder, "runs/a");
+  EXPECT_FALSE(parse_parent("runs/a").step);
+  EXPECT_EQ(parse_parent("runs/a@b@30").folder, "runs/a@b");
+  EXPECT_EQ(parse_parent("runs/a@30").step, Step(30));
+  for (const char* text : {"a@", "a@x", "a@0", "a@-3"})
+    EXPECT_THAT(refusal(Code::kUsage, [&] { parse_parent(text); }), HasSubstr(text));
+}
+
+// The same recipe: the child's steps 1 to 3 are the parent's 4 to 6 to the last bit, in everything
+// but the number of the step. So weights, slots, averages, cursor and count of updates went on.
+TEST(ChildOfTheSameRecipe, ComputesWhatTheParentWouldHave) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run";
+  testing::run_by(1, continuing(parent.path(), run));
+  const ledger::Ledger mine = ledger_in(run), theirs = ledger_in(parent.path());
+  ASSERT_EQ(mine.entries.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(mine.entries[i].losses, theirs.entries[i + 3].losses);
+    EXPECT_EQ(mine.entries[i].samples, theirs.entries[i + 3].samples);
+  }
+  const auto ours = checkpoint::load(real_file_system(), run / "checkpoints/step-00000003.h5"),
+             other = checkpoint::load(real_file_system(),
+                                      parent.path() / "checkpoints/step-00000006.h5");
+  EXPECT_TRUE(state::compare(ours.state(), other.state()).empty());
+  ASSERT_TRUE(mine.header.from);
+  EXPECT_EQ(mine.header.from->recipe, theirs.header.recipe);
+  EXPECT_EQ(mine.header.from->step, Step(3));
+  EXPECT_NE(mine.header.recipe, theirs.header.recipe);
+}
+
+TEST(Child, HasTheSameBytesByAnyRanksAndInterrupted) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path one = folder.path() / "one";
+  testing::run_by(1, continuing(parent.path(), one));
+  const auto same = [&](const stdfs::path& other) {
+    for (const char* name : {"ledger.jsonl", "recipe.toml", "checkpoints/step-00000000.h5",
+                             "checkpoints/step-00000003.h5", "samples/step-00000003.png"})
+      EXPECT_EQ(testing::read_bytes(one / name), testing::read_bytes(other / name)) << name;
+  };
+  const stdfs::path three = folder.path() / "three";
+  RunOptions divided = continuing(parent.path(), three);
+  divided.shard = Shard::kOptimizer;
+  testing::run_by(3, divided);
+  same(three);
+  const stdfs::path stopped = folder.path() / "stopped";
+  for (const char* steps : {"run.steps=0", "run.steps=1", "run.steps=3"})
+    testing::run_by(2, continuing(parent.path(), stopped, {steps}));
+  same(stopped);
+}
+
+TEST(Child, GoesOnWithoutItsParentAndIsReplayedFromItsOwnFolder) {
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run";
+  RunOptions options;
+  {
+    const SomeRun parent;
+    options = continuing(parent.path(), run);
+    options.recipe.run.steps = 1;
+    testing::run_by(1, options);
+  }
+  options.start = {};
+  options.recipe.run.steps = 3;
+  testing::run_by(1, options);
+  const ReplayResult result = replay_alone({.folder = run, .window = {}, .data = {}});
+  EXPECT_FALSE(result.differs);
+  EXPECT_EQ(result.compared, 3);
+  EXPECT_THAT(result.start, HasSubstr("step 0 is taken from step 3 of recipe"));
+  const VerifyResult verified = verify(run);
+  EXPECT_EQ(verified.code(), Code::kOk) << lines_of(verified);
+  EXPECT_THAT(verified.notes, ElementsAre(HasSubstr("the SHA-256 tree that the recipe names"),
+                                          HasSubstr("which is not looked at (--parent)")));
+}
+
+TEST(Child, WithoutItsFirstStateIsRefused) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run";
+  RunOptions options = continuing(parent.path(), run);
+  testing::run_by(1, options);
+  for (const stdfs::path& file : stdfs::directory_iterator(run / "checkpoints"))
+    stdfs::remove(file);
+  EXPECT_THAT(refusal(Code::kCorrupt,
+                      [&] { replay_alone({.folder = run, .window = {}, .data = {}}); }),
+              HasSubstr("step-00000000.h5 is missing"));
+  options.start = {};
+  EXPECT_THAT(refusal(Code::kUsage, [&] { testing::run_by(1, options); }), HasSubstr("--from"));
+}
+
+// Verify and replay follow the chain of runs where they are at hand.
+TEST(Child, IsComparedWithItsParentAndThatOnesParent) {
+  const SomeRun first;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path second = folder.path() / "second", third = folder.path() / "third";
+  testing::run_by(1, continuing(first.path(), second));
+  testing::run_by(1, continuing(second, third, {"generator.optimizer.lr=2e-4"}));
+  EXPECT_EQ(recipe::of_run(real_file_system(), third).run.from.updates, 6);
+  const VerifyResult result = verify(third, {.parents = {second, first.path()}});
+  EXPECT_EQ(result.code(), Code::kOk) << lines_of(result);
+  EXPECT_THAT(result.notes, ::testing::Contains("step 0 is the state of " + second.string() + "@3"));
+  EXPECT_THAT(result.notes,
+              ::testing::Contains("step 0 is the state of " + first.path().string() + "@3"));
+  EXPECT_EQ(replay_alone({.folder = third, .window = {}, .data = {}, .parent = second}).start,
+            "step 0 is the state of " + second.string() + "@3");
+
+  const SomeRun other(2);
+  refusal(Code::kUsage, [&] { verify(second, {.parents = {other.path()}}); });
+  std::string bytes = testing::read_bytes(first.path() / "checkpoints/step-00000006.h5");
+  bytes[bytes.size() / 2] ^= 1;
+  testing::write_bytes(first.path() / "checkpoints/step-00000006.h5", bytes);
+  EXPECT_EQ(verify(second, {.parents = {first.path()}}).code(), Code::kCorrupt);
+}
+
+TEST(ChildsFirstState, IsWhatTheRecipeNamesAndNothingElse) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run";
+  testing::run_by(1, continuing(parent.path(), run));
+  const auto loaded =
+      checkpoint::load(real_file_system(), run / "checkpoints/step-00000000.h5");
+  checkpoint::Meta meta = loaded.meta();
+  state::State state = loaded.state();
+  state.tensors[0].tensor = state.tensors[0].tensor.clone();
+  state.tensors[0].tensor.mutable_data_ptr<float>()[0] += 1;
+  meta.state = state::digest(state).root;
+  checkpoint::publish(real_file_system(), run / "checkpoints", meta, state);
+  const VerifyResult result = verify(run);
+  EXPECT_EQ(result.code(), Code::kDiffer);
+  EXPECT_THAT(lines_of(result), HasSubstr("not the one that the recipe starts from"));
+  refusal(Code::kCorrupt, [&] { replay_alone({.folder = run, .window = {}, .data = {}}); });
+}
+
+TEST(Start, SaysWhatDoesNotGoOn) {
+  const SomeRun parent;
+  const auto start = [&](const std::vector<std::string>& more) {
+    return start_from({parent.path(), std::nullopt}, testing::small_gan(more));
+  };
+  EXPECT_TRUE(start({}).notes.empty());
+  EXPECT_EQ(start({}).recipe.run.from.step, 6);  // the newest
+  const Start other = start({"generator.optimizer.kind=sgd"});
+  EXPECT_THAT(other.notes, ElementsAre(HasSubstr("generator: the slots of sgd start at zero")));
+  for (const state::Named& named : other.state.tensors) {
+    if (!named.name.starts_with("generator/momentum/")) continue;
+    EXPECT_EQ(named.tensor.abs().max().item<float>(), 0) << named.name;
+  }
+  EXPECT_THAT(refusal(Code::kUsage, [&] { start({"generator.hidden=16"}); }),
+              HasSubstr("has another shape there"));
+  EXPECT_THAT(
+      refusal(Code::kUsage,
+              [&] { start_from({parent.path(), Step(4)}, testing::small_gan()); }),
+      HasSubstr("there are those of steps 3, 6"));
+}
+
+}  // namespace
+}  // namespace lockstep::train
