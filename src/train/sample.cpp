@@ -2,6 +2,7 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/output_file.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/recipe/canonical.h"
@@ -26,6 +27,7 @@ stdfs::path newest_checkpoint(FileSystem& fs, const stdfs::path& source) {
 
 SampleResult sample(const SampleOptions& options) {
   FileSystem& fs = real_file_system();
+  require_output(options.out, {"a picture", ".png"});
   numerics::set_threads(options.threads);
   const stdfs::path file = newest_checkpoint(fs, options.source);
   const checkpoint::Loaded loaded = checkpoint::load(fs, file);
