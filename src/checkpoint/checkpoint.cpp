@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lockstep/core/error.h"
+#include "lockstep/core/foreign.h"
 #include "lockstep/core/text.h"
 #include "lockstep/hash/merkle.h"
 #include "lockstep/hdf5/canonical.h"
@@ -16,6 +16,7 @@ namespace stdfs = std::filesystem;
 
 const std::string kFormat = "lockstep checkpoint 1";
 const std::string kStatePrefix = "/state/";
+constexpr std::uint64_t kReadInAnyCase = std::uint64_t{64} << 20;
 
 std::vector<hdf5::Attribute> attributes_of(const Meta& meta, const state::State& state) {
   return {{"format", kFormat},           {"recipe", meta.recipe.hex()}, {"data", meta.data.hex()},
@@ -77,6 +78,13 @@ void require_state(const stdfs::path& file, const Meta& meta, const state::State
                   " is not saved: the state's copy in memory changed while it was "
                   "written",
               "memory of this machine is not to be trusted; resume elsewhere");
+}
+
+// Bytes: of a file that this sidecar may be of, by the number of hashes that it has room for. A
+// small file is read in any case, to say where the two part.
+std::uint64_t most_described(std::string_view sidecar) {
+  const std::uint64_t line = hash::Digest().hex().size() + 1;
+  return std::max(kReadInAnyCase, sidecar.size() / line * hash::kBlockBytes);
 }
 
 // After a failure: the sidecar may have got its name and the file not.
@@ -151,8 +159,8 @@ Loaded load(FileSystem& fs, const stdfs::path& file) {
         file.string() + ": its sidecar " + sidecar_path(file).filename().string() + " is missing",
         "a checkpoint is not opened unverified");
   }
-  loaded.image_ = read_file(fs, file);
-  const std::string sidecar = read_text(fs, sidecar_path(file));
+  const std::string sidecar = read_lines(fs, sidecar_path(file));
+  loaded.image_ = read_file(fs, file, most_described(sidecar));
   if (const auto finding = verify_sidecar(loaded.image_, sidecar, file.string()))
     throw Error(Code::kCorrupt, finding->line());
   loaded.root_ = parse_sidecar(sidecar, sidecar_path(file).string()).root;

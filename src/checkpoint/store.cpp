@@ -4,6 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/thread.h"
 
 namespace lockstep::checkpoint {
 
@@ -95,7 +96,7 @@ void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
   state::State copy{.tensors = {}, .step = state.step, .samples = state.samples};
   for (const state::Named& named : state.tensors)
     copy.tensors.push_back({named.name, named.tensor.detach().clone()});
-  thread_ = std::thread([this, meta, copy = std::move(copy), reason] {
+  thread_ = start_thread([this, meta, copy = std::move(copy), reason] {
     try {
       write(meta, copy, reason);
     } catch (...) {

@@ -11,6 +11,7 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "lockstep/core/thread.h"
 #include "reason.h"
 
 namespace lockstep::comm {
@@ -18,6 +19,14 @@ namespace {
 
 constexpr double kSendWithin = 1;  // seconds; a peer that does not take 100 bytes by then is lost
 constexpr double kCloseWithin = 1;
+
+int new_event() {
+  const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (event < 0)
+    throw Error(Code::kEnvironment, "cannot make an event: " + errno_text(errno),
+                "raise the limit on open files (ulimit -n)");
+  return event;
+}
 
 Bytes to_bytes(const Error& reason) {
   Bytes out;
@@ -45,10 +54,10 @@ Control::Control(Rank rank, Joined joined, double deadline)
       peers_(std::move(joined.peers)),
       last_heard_(hosts_.size(), monotonic_seconds()),
       left_(hosts_.size()),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(new_event()),
       begun_(hosts_.size()),
       offered_(hosts_.size()),
-      thread_([this] { run(); }) {}
+      thread_(start_thread<std::jthread>([this] { run(); })) {}
 
 Control::~Control() {
   {

@@ -7,6 +7,7 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "lockstep/core/thread.h"
 
 namespace lockstep::comm {
 namespace {
@@ -61,9 +62,9 @@ std::vector<Pairs::Link> Pairs::meet(Control& control, const std::vector<std::st
   const std::string here = address();
   std::vector<std::jthread> calls;  // joined when this returns: a slow pair keeps no other waiting
   for (std::size_t r = 0; r < rank_; ++r)
-    calls.emplace_back([&, r] {
+    calls.push_back(start_thread<std::jthread>([&, r] {
       links[r] = call(r, control, addresses[r], {started + kCallers * deadline, stopped});
-    });
+    }));
   Door door(std::move(listener_), options_, world, meeting(rank_), control.name(rank_));
   std::size_t missing = world - rank_ - 1;
   while (missing > 0 && monotonic_seconds() < started + kCalled * deadline && !stopped())

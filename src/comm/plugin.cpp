@@ -67,7 +67,8 @@ std::unique_ptr<Transport> open_transport(const std::string& name,
                 "every rank needs it; or use LOCKSTEP_TRANSPORT=gloo");
   std::unique_ptr<Transport> transport(open(options, problem));
   if (!transport)
-    throw Error(Code::kNetwork, "the transport '" + name + "' cannot start: " + problem);
+    throw Error(Code::kEnvironment, "the transport '" + name + "' cannot start here: " + problem,
+                "see the limits on processes and open files (ulimit -u and -n)");
   return transport;
 }
 

@@ -1,10 +1,11 @@
 #include "lockstep/comm/queue.h"
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/thread.h"
 
 namespace lockstep::comm {
 
-Queue::Queue(Group& group) : group_(group), thread_([this] { work(); }) {}
+Queue::Queue(Group& group) : group_(group), thread_(start_thread([this] { work(); })) {}
 
 Queue::~Queue() {
   {

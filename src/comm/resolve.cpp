@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/thread.h"
 
 namespace lockstep::comm {
 namespace {
@@ -54,7 +55,7 @@ std::string Resolved::text(const std::string& host) const {
 Resolved resolve(const std::string& host, int port, double until) {
   const auto answer = std::make_shared<std::promise<Resolved>>();
   std::future<Resolved> coming = answer->get_future();
-  std::thread([answer, host, port] { answer->set_value(ask(host, port)); }).detach();
+  start_thread([answer, host, port] { answer->set_value(ask(host, port)); }).detach();
   const std::chrono::duration<double> left(until - monotonic_seconds());
   if (coming.wait_for(left) == std::future_status::ready) return coming.get();
   return {{}, "the name server does not answer"};

@@ -121,6 +121,22 @@ std::string cure(int error, const Resolved& name) {
   }
 }
 
+// What this process may not open is its own matter, whoever it was meant for.
+[[noreturn]] void fail_to_open() {
+  throw Error(Code::kEnvironment, "cannot open a socket: " + errno_text(errno),
+              "raise the limit on open files (ulimit -n)");
+}
+
+bool too_many_open() {
+  return errno == EMFILE || errno == ENFILE;
+}
+
+Socket socket_for(const Address& address) {
+  Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket && too_many_open()) fail_to_open();
+  return socket;
+}
+
 void prepare(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -162,7 +178,7 @@ Socket listen_at(const std::string& host, int port, const std::string& interface
                 "check MASTER_ADDR and this host's DNS");
   int error = 0;
   for (const Address& address : name.addresses) {
-    Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    Socket socket = socket_for(address);
     const int on = 1;
     setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(socket.fd(), address.get(), address.length) == 0 && listen(socket.fd(), 1024) == 0)
@@ -193,7 +209,7 @@ Socket dial(const std::string& host, int port, const Wait& wait, Patience patien
     const Resolved name = resolve(host, port, wait.until);
     int error = 0;
     for (const Address& address : name.addresses) {
-      Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      Socket socket = socket_for(address);
       error = connect_by(socket.fd(), address,
                          {std::min(wait.until, monotonic_seconds() + kOneTry), wait.stopped});
       if (error == 0) {
@@ -226,6 +242,7 @@ Socket accept_from(const Socket& listener) {
   pollfd wait{listener.fd(), POLLIN, 0};  // it may be a launcher's, and block
   if (poll(&wait, 1, 0) <= 0) return Socket();
   Socket socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket && too_many_open()) fail_to_open();
   if (socket) prepare(socket.fd());
   return socket;
 }

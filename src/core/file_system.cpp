@@ -11,6 +11,8 @@
 #include <system_error>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/foreign.h"
+#include "lockstep/core/log.h"
 
 namespace lockstep {
 namespace {
@@ -18,13 +20,16 @@ namespace {
 namespace stdfs = std::filesystem;
 
 constexpr std::string_view kTemporary = ".tmp";
+constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;  // of a picture, the largest file
+constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;    // that is read whole, and of a text
 
 [[noreturn]] void fail(const std::string& verb, const stdfs::path& path, int error) {
   std::string hint;
   if (error == ENOSPC || error == EDQUOT) hint = "free some space; what was saved before is intact";
   if (error == EACCES || error == EPERM || error == EROFS)
     hint = "choose a folder you may write to";
-  if (error == EEXIST) hint = "is another process writing there?";
+  if (error == EMFILE || error == ENFILE) hint = "raise the limit on open files (ulimit -n)";
+  if (error == EEXIST) hint = "is another process writing there? if not, move it away";
   throw Error(
       Code::kEnvironment,
       "cannot " + verb + " " + path.string() + ": " + std::generic_category().message(error), hint);
@@ -40,6 +45,12 @@ auto retry(Call&& call) {
 
 stdfs::path folder_of(const stdfs::path& path) {
   return path.has_parent_path() ? path.parent_path() : stdfs::path(".");
+}
+
+// A folder, device, FIFO or socket: nothing is put in its place, and nothing of ours is one.
+bool is_no_file(const stdfs::path& path) {
+  struct stat there {};
+  return ::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode);
 }
 
 // Two writers of one file.
@@ -154,6 +165,10 @@ class RealFileSystem final : public FileSystem {
     return file;
   }
   void rename(const stdfs::path& from, const stdfs::path& to) override {
+    if (is_no_file(to))
+      throw Error(Code::kEnvironment,
+                  "cannot write " + to.string() + ": what has this name is not a regular file",
+                  "move it away");
     if (::rename(from.c_str(), to.c_str()) != 0) fail("rename to", to, errno);
   }
   void remove(const stdfs::path& path) override {
@@ -161,6 +176,7 @@ class RealFileSystem final : public FileSystem {
   }
   bool remove_abandoned(const stdfs::path& path) override {
     while (true) {
+      if (is_no_file(path)) return true;  // no writer of ours made it
       const int fd = retry(
           [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
       if (fd < 0 && errno == ENOENT) return true;
@@ -241,15 +257,11 @@ void make_folders(FileSystem& fs, const stdfs::path& path) {
 }
 
 Bytes read_file(FileSystem& fs, const stdfs::path& path) {
-  const auto file = fs.open_read(path);
-  Bytes bytes(file->size());
-  bytes.resize(file->read_at(0, bytes));
-  return bytes;
+  return read_file(fs, path, kMostBytes);
 }
 
 std::string read_text(FileSystem& fs, const stdfs::path& path) {
-  const Bytes bytes = read_file(fs, path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return read_text(fs, path, kMostText);
 }
 
 bool is_temporary(const std::string& name) {
@@ -259,7 +271,9 @@ bool is_temporary(const std::string& name) {
 void sweep(FileSystem& fs, const stdfs::path& folder) {
   if (!fs.exists(folder)) return;
   for (const std::string& name : fs.list(folder)) {
-    if (is_temporary(name)) fs.remove_abandoned(folder / name);
+    if (!is_temporary(name)) continue;
+    if (fs.remove_abandoned(folder / name) && fs.exists(folder / name))
+      log::warn((folder / name).string() + " is left as it is: it is not a regular file");
   }
 }
 

@@ -2,13 +2,17 @@
 
 #include <utility>
 
+#include "lockstep/core/thread.h"
+
 namespace lockstep::data {
 
 Prefetch::Prefetch(const Dataset& dataset, const Order& order, std::int64_t count,
                    std::int64_t stride)
-    : dataset_(dataset), order_(order), count_(count), stride_(stride), thread_([this] {
-        work();
-      }) {}
+    : dataset_(dataset),
+      order_(order),
+      count_(count),
+      stride_(stride),
+      thread_(start_thread([this] { work(); })) {}
 
 Prefetch::~Prefetch() {
   {

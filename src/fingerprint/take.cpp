@@ -10,6 +10,7 @@
 #include "fingerprint/gpu.h"
 #include "lockstep/comm/libraries.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/foreign_json.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/fingerprint/kernels.h"
 #include "lockstep/fingerprint/settings.h"
@@ -182,7 +183,7 @@ Fingerprint from_json(const std::string& text) {
   using Object = nlohmann::ordered_json::object_t;
   Fingerprint facts;
   try {
-    const auto object = nlohmann::ordered_json::parse(text);
+    const auto object = parse_json<nlohmann::ordered_json>(text);
     for (const auto& [name, value] : object.get_ref<const Object&>())
       facts.emplace_back(name, value.get<std::string>());
   } catch (const nlohmann::ordered_json::exception&) {

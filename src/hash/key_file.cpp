@@ -9,6 +9,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/output_file.h"
 
 namespace lockstep::hash {
 namespace {
@@ -70,6 +71,7 @@ std::string read(const stdfs::path& path, bool privately) {
 }  // namespace
 
 void write_keys(const stdfs::path& path, const PrivateKey& key) {
+  require_output(path, {"a key", ""});
   for (const stdfs::path& file : {path, public_path(path)})
     if (real_file_system().exists(file)) refuse_existing(file);
   create(path, 0600, key.pem());

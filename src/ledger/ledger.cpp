@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockstep/core/error.h"
+#include "lockstep/core/foreign.h"
 
 namespace lockstep::ledger {
 namespace {
@@ -91,7 +91,7 @@ Ledger parse(std::string_view text, const std::string& name, TornTail torn) {
 }
 
 Ledger read(FileSystem& fs, const std::filesystem::path& path, TornTail torn) {
-  return parse(read_text(fs, path), path.string(), torn);
+  return parse(read_lines(fs, path), path.string(), torn);
 }
 
 std::optional<Difference> first_difference(const Ledger& a, const Ledger& b) {
@@ -115,7 +115,7 @@ Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header)
     file_ = fs.open_append(path_);
     return;
   }
-  text_ = read_text(fs, path_);
+  text_ = read_lines(fs, path_);
   ledger_ = parse(text_, path_.string(), TornTail::kDrop);
   check_same_run(ledger_.header, header, path_.string());
   if (const std::size_t whole = whole_lines(text_); whole < text_.size()) {

@@ -1,5 +1,7 @@
 #include "numerics/workers.h"
 
+#include "lockstep/core/thread.h"
+
 namespace lockstep::numerics {
 namespace {
 
@@ -17,10 +19,19 @@ void pause() {
 }  // namespace
 
 Workers::Workers(int count) {
-  for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < count; ++i) threads_.push_back(start_thread([this] { work(); }));
+  } catch (...) {
+    stop();  // those that did start
+    throw;
+  }
 }
 
 Workers::~Workers() {
+  stop();
+}
+
+void Workers::stop() {
   stop_ = true;
   ++announced_;
   announced_.notify_all();

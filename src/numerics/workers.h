@@ -28,6 +28,7 @@ class Workers {
 
  private:
   void work();
+  void stop();
   void take_pieces();
 
   // The job: written by the caller while no worker is inside.

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "lockstep/core/error.h"
-#include "lockstep/core/file_system.h"
+#include "lockstep/core/foreign.h"
 #include "quoted.h"
 
 namespace lockstep::recipe {
@@ -12,7 +11,6 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::uint64_t kMaxBytes = 1 << 20;
 constexpr std::ptrdiff_t kMaxDots = 256;  // in a line: dotted keys nest, and deep tables end the
                                           // process in their destructor
 
@@ -35,10 +33,10 @@ std::string read_recipe(const stdfs::path& path) {
   const stdfs::path real = stdfs::canonical(path, error);  // recipes may be symbolic links
   if (error) fail("cannot read the recipe " + path.string() + ": " + error.message());
   if (!stdfs::is_regular_file(real)) fail("the recipe " + path.string() + " is not a file");
-  if (stdfs::file_size(real, error) > kMaxBytes || error)
+  if (stdfs::file_size(real, error) > kMostRecipe || error)
     fail("the recipe " + path.string() + " is larger than 1 MiB", "is it a recipe?");
   try {
-    return read_text(real_file_system(), real);
+    return read_text(real_file_system(), real, kMostRecipe, Code::kUsage);
   } catch (const Error& failure) {
     fail("cannot read the recipe: " + failure.message(), failure.hint());
   }
@@ -118,7 +116,7 @@ std::string place(const Layer& layer, const toml::source_region& source) {
 }
 
 Layer text_layer(const std::string& text, const std::string& name) {
-  if (text.size() > kMaxBytes) fail(name + ": larger than 1 MiB", "is it a recipe?");
+  if (text.size() > kMostRecipe) fail(name + ": larger than 1 MiB", "is it a recipe?");
   refuse_deep_keys(text, name);
   try {
     return {toml::parse(text), name, true};

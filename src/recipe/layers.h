@@ -5,11 +5,14 @@
 
 #include <toml++/toml.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace lockstep::recipe {
+
+inline constexpr std::uint64_t kMostRecipe = std::uint64_t{1} << 20;  // bytes
 
 struct Layer {
   toml::table table;

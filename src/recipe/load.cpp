@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "lockstep/core/error.h"
+#include "layers.h"
+#include "lockstep/core/foreign.h"
 #include "lockstep/recipe/canonical.h"
 #include "reader.h"
 
@@ -48,11 +49,11 @@ Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {
     throw Error(Code::kUsage, folder.string() + " is not a run: it has no recipe.toml",
                 "give the folder that `lockstep train` made");
   }
-  return parse_run_text(read_text(fs, file), file.string());
+  return parse_run_text(read_text(fs, file, kMostRecipe), file.string());
 }
 
 Recipe load_any(const std::filesystem::path& path) {
-  const std::string text = read_text(real_file_system(), path);
+  const std::string text = read_text(real_file_system(), path, kMostRecipe, Code::kUsage);
   return text.starts_with("# recipe ") ? parse_run_text(text, path.string()) : load(path);
 }
 

@@ -1,6 +1,6 @@
 #include "lockstep/train/report.h"
 
-#include "lockstep/core/error.h"
+#include "lockstep/core/output_file.h"
 #include "train/report_sections.h"
 
 namespace lockstep::train {
@@ -9,9 +9,7 @@ ReportResult write_report(const ReportOptions& options) {
   FileSystem& fs = real_file_system();
   const RunFolder folder{options.folder};
   const std::filesystem::path out = options.out.value_or(folder.root / "report.html");
-  if (out.extension() != ".html")
-    throw Error(Code::kUsage, out.string() + " is no name for a page",
-                "give --out FILE.html: nothing else is overwritten");
+  if (options.out) require_output(out, {"a page", ".html"});
   report::Facts facts = report::gather(fs, folder, options.key);
   publish(fs, out, as_bytes(report::page(facts)));
   return {out, std::move(facts.verified)};

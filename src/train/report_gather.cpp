@@ -3,6 +3,7 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/foreign_json.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/png.h"
 #include "lockstep/hash/key_file.h"
@@ -16,6 +17,8 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
+constexpr std::uint64_t kMostShown = std::uint64_t{1} << 20;  // bytes, of a text on the page
+
 // Reads one kind of file after the other. What cannot be read is a note, never an error.
 class Gatherer {
  public:
@@ -25,13 +28,13 @@ class Gatherer {
   void all() {
     recipe();
     ledger();
-    tolerant(folder_.metrics(), [&] { read_metrics(read_text(fs_, folder_.metrics()), facts_); });
+    tolerant(folder_.metrics(), [&] { read_metrics(read_lines(fs_, folder_.metrics()), facts_); });
     each(folder_.environment(), [&](const std::string& name) { environment(name); });
     for (auto& [number, node] : environments_) facts_.environments.push_back(std::move(node));
     each(folder_.checkpoints(), [&](const std::string& name) { checkpoint(name); });
     each(folder_.samples(), [&](const std::string& name) { picture(name); });
-    tolerant(folder_.replays(), [&] { replays(read_text(fs_, folder_.replays())); });
-    tolerant(folder_.log(), [&] { warnings(read_text(fs_, folder_.log())); });
+    tolerant(folder_.replays(), [&] { replays(read_lines(fs_, folder_.replays())); });
+    tolerant(folder_.log(), [&] { warnings(read_lines(fs_, folder_.log())); });
   }
 
  private:
@@ -54,7 +57,8 @@ class Gatherer {
   void note(const std::string& what) { facts_.notes.push_back(what); }
 
   void recipe() {
-    tolerant(folder_.recipe(), [&] { facts_.recipe_text = read_text(fs_, folder_.recipe()); });
+    tolerant(folder_.recipe(),
+             [&] { facts_.recipe_text = read_text(fs_, folder_.recipe(), kMostShown); });
     try {
       facts_.recipe = recipe::parse_run_text(facts_.recipe_text, "recipe.toml");
     } catch (const Error&) {  // verify says what is wrong with it
@@ -64,7 +68,7 @@ class Gatherer {
   // As far as the chain holds: verify says where it breaks.
   void ledger() {
     tolerant(folder_.ledger(), [&] {
-      const std::string text = read_text(fs_, folder_.ledger());
+      const std::string text = read_lines(fs_, folder_.ledger());
       ledger::Ledger& ledger = facts_.ledger;
       for (const std::string_view line : lines_of(text)) {
         try {
@@ -111,7 +115,7 @@ class Gatherer {
   void sidecar(const stdfs::path& path, Checkpoint& one) {
     try {
       one.root =
-          checkpoint::parse_sidecar(read_text(fs_, path), path.filename().string()).root.hex();
+          checkpoint::parse_sidecar(read_lines(fs_, path), path.filename().string()).root.hex();
     } catch (const Error& error) {
       one.root_problem = error.message();
     }
@@ -146,7 +150,7 @@ class Gatherer {
   void replays(const std::string& text) {
     std::int64_t unreadable = 0;
     for (const std::string_view line : lines_of(text)) {
-      auto replay = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      auto replay = parse_json<nlohmann::json>(line);
       if (replay.is_object())
         facts_.replays.push_back(std::move(replay));
       else

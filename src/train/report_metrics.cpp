@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "lockstep/core/foreign_json.h"
 #include "lockstep/core/text.h"
 #include "train/report_facts.h"
 
@@ -29,7 +30,7 @@ class Reader {
   explicit Reader(Facts& facts) : facts_(facts) {}
 
   void line(std::string_view text) {
-    const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const json line = parse_json<json>(text);
     const auto step = line.is_object() ? whole(line, "step") : std::nullopt;
     const auto seconds = step ? number(line, "seconds") : std::nullopt;
     if (!seconds || *step < 1 || !(*seconds >= 0 && *seconds < 1e9)) {

@@ -2,6 +2,7 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/output_file.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/recipe/canonical.h"
@@ -46,6 +47,7 @@ Source alone(FileSystem& fs, const stdfs::path& file) {
 
 SampleResult sample(const SampleOptions& options) {
   FileSystem& fs = real_file_system();
+  require_output(options.out, {"a picture", ".png"});
   numerics::set_threads(options.threads);
   const auto [recipe, loaded] = stdfs::is_directory(options.source)
                                     ? newest_of(fs, {options.source})

@@ -1,8 +1,7 @@
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "lockstep/core/error.h"
-#include "lockstep/core/file_system.h"
+#include "lockstep/core/foreign_json.h"
 #include "lockstep/core/json.h"
 #include "lockstep/train/trace.h"
 
@@ -90,7 +89,7 @@ void write_trace(const std::filesystem::path& path, const Trace& trace) {
 }
 
 Trace read_trace(const std::filesystem::path& path) {
-  std::istringstream lines(read_text(real_file_system(), path));
+  std::istringstream lines(read_lines(real_file_system(), path, kMostJson, Code::kCannotCompare));
   Trace trace;
   std::string text;
   int number = 0;
@@ -98,7 +97,7 @@ Trace read_trace(const std::filesystem::path& path) {
     for (bool ended = false; std::getline(lines, text);) {
       ++number;
       if (ended) throw Error(Code::kCannotCompare, "there is more behind its end");
-      const Json line = Json::parse(text);
+      const Json line = parse_json<Json>(text);
       if (number == 1) {
         read_header(line, trace);
       } else if (line.contains("state")) {

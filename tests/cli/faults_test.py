@@ -55,7 +55,7 @@ class FullDisk(Cli):
     def test_the_same_holds_for_a_limit_on_the_size_of_files(self):
         for limit in (2000, 20000, 60000):
             def set_limit(limit=limit):
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # as in a shell; Python ignores it
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             command = [PROGRAM, "train", "tiny.toml", *EVERY_STEP, "--run", "limited"]
             result = subprocess.run(command, cwd=self.folder, text=True, capture_output=True,
@@ -63,6 +63,73 @@ class FullDisk(Cli):
             self.assertIn("limited/", self.one_line(4, result))
         self.ok(*command[1:])
         self.assertEqual(self.evidence("limited"), self.whole)
+
+
+class Limits(Cli):
+    """Few processes, little memory for threads, few open files, no standard streams: as `ulimit` and a shell set them."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder, 0o777)
+        self.ok("train", "tiny.toml", "--quiet", "--run", "undisturbed")
+        self.whole = self.evidence("undisturbed")
+
+    def limited(self, limits, *arguments):
+        """As another user if this is root, whom no number of processes limits."""
+        other = 61000 + os.getpid() % 4000 if os.getuid() == 0 and resource.RLIMIT_NPROC in limits else None
+
+        def before():
+            for limit, value in limits.items():
+                resource.setrlimit(limit, (value, value))
+            if other:
+                os.setgroups([])
+                os.setgid(other)
+                os.setuid(other)
+        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, text=True, capture_output=True, timeout=300,
+                              stdin=subprocess.DEVNULL, preexec_fn=before, check=False)
+
+    def expect_4_then_the_same(self, what, limits, *arguments):
+        result = self.limited(limits, "train", "tiny.toml", "--quiet", *arguments, "--run", "limited")
+        self.assertEqual(result.returncode, 4, (limits, arguments, result.stderr))
+        self.assertRegex(result.stderr, what)
+        for line in result.stderr.splitlines():
+            self.assertRegex(line, "^(lockstep|warning): ")
+            self.assertNotIn("killed by signal", line)
+        self.ok("train", "tiny.toml", "--quiet", "--run", "limited")
+        self.assertEqual(self.evidence("limited"), self.whole)
+        shutil.rmtree(self.path("limited"))
+        return result.stderr.splitlines()
+
+    def test_threads_that_do_not_start_are_4(self):
+        lines = self.expect_4_then_the_same("cannot start a thread", {resource.RLIMIT_AS: 8 << 30}, "--threads", "4096")
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("--threads", lines[0])
+
+    @unittest.skipUnless(os.access(PROGRAM, os.X_OK), "NOT PROVED: another user cannot run this build")
+    def test_few_processes_are_4(self):
+        for most in (1, 2, 3, 8):
+            self.expect_4_then_the_same("cannot start a thread", {resource.RLIMIT_NPROC: most}, "--threads", "64")
+        for most in (1, 2, 4, 7):
+            self.expect_4_then_the_same("cannot start", {resource.RLIMIT_NPROC: most}, "--ranks", "2")
+
+    def test_few_open_files_are_4_and_named(self):
+        for most in (8, 12, 16):
+            self.expect_4_then_the_same("Too many open files", {resource.RLIMIT_NOFILE: most}, "--ranks", "2")
+        result = self.limited({resource.RLIMIT_NOFILE: 100}, "train", "tiny.toml", "--quiet", "--ranks", "2", "--run", "few")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(self.evidence("few"), self.whole)
+
+    def test_closed_standard_streams_become_no_file_of_the_run(self):
+        for ranks in ("1", "2"):
+            for closed in ("<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"):
+                command = [PROGRAM, "train", "tiny.toml", "--ranks", ranks, "--run", "closed"]
+                result = subprocess.run(["bash", "-c", f'exec "$@" {closed}', "bash", *command], cwd=self.folder,
+                                        text=True, capture_output=True, timeout=300, check=False)
+                self.assertEqual(result.returncode, 0, closed + result.stderr)
+                self.assertEqual("ledger" in result.stdout, ">&-" not in closed.replace("2>&-", ""), closed)
+                self.assertEqual(self.evidence("closed"), self.whole, closed)
+                self.ok("verify", "closed")
+                shutil.rmtree(self.path("closed"))
 
 
 class Folders(Cli):

@@ -2,6 +2,7 @@
 for a run that is not signed, and what the environment would have HDF5 load."""
 
 import os
+import shutil
 import struct
 import subprocess
 
@@ -9,7 +10,7 @@ import h5py
 import numpy
 
 from forger import sidecar
-from support import Cli, main
+from support import PROGRAM, Cli, main
 
 LAST = "runs/tiny/checkpoints/step-00000002.h5"
 
@@ -126,6 +127,91 @@ class Foreign(Cli):
         self.put(self.read("made"))
         self.refused(5, "inspect", LAST, **variables)
         self.assertFalse(os.path.exists(self.path("loaded")))
+
+
+class Giants(Cli):
+    """Sparse files of 3 TiB and deep JSON: nothing to make, and once the end of who reads them."""
+
+    MOST = 1 << 20  # KiB that a command may have in memory
+
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", "--quiet", "--set", "samples.every=2", "--set", "samples.count=2")
+        self.ok("trace", "runs/tiny", "trace.jsonl", "--step", "2", "--quiet")
+        self.write("node.json", self.ok("fingerprint", "--json"))
+        try:
+            self.giant("probe")
+        except OSError:
+            self.skipTest("NOT PROVED: no sparse file of this size here")
+
+    def giant(self, name, size=3 << 40):
+        if os.path.exists(self.path(name)) and not os.path.exists(self.path(name + ".whole")):
+            shutil.copy(self.path(name), self.path(name + ".whole"))
+        with open(self.path(name), "ab") as file:
+            file.truncate(size)
+
+    def restore(self, name):
+        shutil.move(self.path(name + ".whole"), self.path(name))
+
+    def ends(self, code, *command):
+        """Its output, of both streams."""
+        with open(self.path("output"), "w+b") as output:
+            process = subprocess.Popen([PROGRAM, *command], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=output)
+            _, status, usage = os.wait4(process.pid, 0)
+        said = self.read("output").decode()
+        self.assertEqual(os.waitstatus_to_exitcode(status), code, (command, said))
+        self.assertLess(usage.ru_maxrss, self.MOST, command)
+        self.assertNotIn("samples_per_lane", said)
+        return said
+
+    def test_evidence_is_5_and_named(self):
+        for name in ("recipe.toml", "ledger.jsonl", "checkpoints/step-00000002.h5", "checkpoints/step-00000002.h5.sha256"):
+            for size in (3 << 40, 3 << 30):
+                self.giant("runs/tiny/" + name, size)
+                self.assertIn(name, self.ends(5, "verify", "runs/tiny"))
+                if not name.endswith(".sha256"):
+                    self.assertIn(name, self.ends(2 if name == "recipe.toml" else 5, "inspect", "runs/tiny/" + name))
+                self.restore("runs/tiny/" + name)
+        self.ends(0, "verify", "runs/tiny")
+
+    def test_other_readers_name_it(self):
+        for name, code, command in (
+                ("runs/tiny/samples/step-00000002.png", 5, ["verify", "runs/tiny"]),
+                ("runs/tiny/checkpoints/step-00000002.h5", 5, ["sample", "runs/tiny", "--count", "1"]),
+                ("runs/tiny/ledger.jsonl", 125, ["diff", "runs/tiny", "runs/tiny"]),
+                ("trace.jsonl", 125, ["bisect", "trace.jsonl", "runs/tiny"]),
+                ("node.json", 2, ["check", "node.json"]), ("tiny.toml", 2, ["train", "tiny.toml"])):
+            self.giant(name)
+            self.assertIn(name, self.ends(code, *command))
+            self.restore(name)
+
+    def test_training_passes_over_such_a_checkpoint(self):
+        self.giant("runs/tiny/checkpoints/step-00000002.h5")
+        self.assertIn("trying the one before", self.ends(0, "train", "tiny.toml", "--quiet", "--set", "samples.every=2",
+                                                         "--set", "samples.count=2"))
+
+    def test_the_report_says_what_it_could_not_read(self):
+        for name in ("metrics.jsonl", "replays.jsonl", "log.txt", "recipe.toml", "ledger.jsonl"):
+            self.write("runs/tiny/replays.jsonl", "")
+            self.giant("runs/tiny/" + name)
+            self.ends(0, "report", "runs/tiny")
+            self.assertIn(name, self.read("runs/tiny/report.html").decode())
+            self.restore("runs/tiny/" + name)
+
+    def test_deep_json_is_no_json(self):
+        deep = "[" * 200_000 + "]" * 200_000
+        self.write("runs/tiny/replays.jsonl", '{"time":' + deep + "}\n")
+        self.write("runs/tiny/metrics.jsonl", '{"step":1,"stop":' + deep + "}\n")
+        self.ends(0, "report", "runs/tiny")
+        page = self.read("runs/tiny/report.html").decode()
+        self.assertIn("replays.jsonl: lines that cannot be read: 1", page)
+        self.assertIn("metrics.jsonl: lines that cannot be read: 1", page)
+        lines = self.read("trace.jsonl").decode().splitlines()
+        self.write("trace.jsonl", "\n".join([*lines[:-1], '{"state":' + deep + "}"]) + "\n")
+        self.assertIn(f"trace.jsonl:{len(lines)}: not a line of a trace", self.ends(125, "bisect", "trace.jsonl", "runs/tiny"))
+        self.write("node.json", '{"self_test":' + deep + "}")
+        self.assertIn("node.json: it is not a fingerprint", self.ends(2, "check", "node.json"))
 
 
 class Recipes(Cli):

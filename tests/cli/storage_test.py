@@ -8,6 +8,8 @@ Of the many opens, writes and reads only every STRIDE-th fails, one a run.
 import errno
 import os
 import shutil
+import socket
+import stat
 import subprocess
 import sys
 
@@ -177,6 +179,34 @@ class Leftovers(Cli):
         self.assertEqual(set(self.contents("run")),
                          set(whole) | {"environment/attempt-002-rank-0.json"})
 
+    def test_a_folder_with_the_name_of_a_leftover_is_left_and_named(self):
+        self.ok(*TRAIN, "--run", "undisturbed")
+        left = ("checkpoints/x.tmp", "checkpoints/step-00000400.h5.sha256", "samples/y.tmp", "environment/z.tmp")
+        for name in left:
+            os.makedirs(self.path("run", name))
+        os.mkfifo(self.path("run/checkpoints/fifo.tmp"))
+        for _ in range(2):
+            result = self.run_it(*TRAIN, "--run", "run")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for name in (*left, "checkpoints/fifo.tmp"):
+                self.assertIn(f"warning: run/{name} is left as it is: it is not a regular file", result.stderr)
+                self.assertTrue(os.path.exists(self.path("run", name)))
+            self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
+
+    def test_a_folder_where_a_file_must_go_is_4_and_says_what_to_do(self):
+        for name in ("checkpoints/step-00000001.h5.tmp", "checkpoints/step-00000001.h5.sha256",
+                     "checkpoints/step-00000002.h5", "samples/step-00000002.png", "ledger.jsonl.tmp"):
+            os.makedirs(self.path("run", name))
+            result = self.run_it(*TRAIN, "--run", "run")
+            last = result.stderr.splitlines()[-1]
+            self.assertEqual(result.returncode, 4, result.stderr)
+            self.assertIn(f"run/{name}", last)
+            self.assertIn("move it away", last)
+            os.rmdir(self.path("run", name))
+            self.ok(*TRAIN, "--run", "run")
+            self.ok("verify", "run")
+            shutil.rmtree(self.path("run"))
+
     def test_a_file_that_is_not_of_the_run_is_5(self):
         self.ok(*TRAIN, "--run", "run")
         for name in ("checkpoints/step-2.h5", "checkpoints/step-00000002 (copy).h5",
@@ -187,6 +217,80 @@ class Leftovers(Cli):
             self.assertIn(name, result.stdout + result.stderr)
             os.remove(self.path("run", name))
         self.ok("verify", "run")
+
+
+class Outputs(Cli):
+    """What a command writes replaces a regular file or nothing; asked before the work begins."""
+
+    def setUp(self):
+        super().setUp()
+        self.ok(*TRAIN, "--run", "run")
+        self.write("victim", "precious")
+        self.writers = {".png": lambda out: ["sample", "run", "--count", "1", "--out", out],
+                        ".jsonl": lambda out: ["trace", "run", out, "--quiet"],
+                        ".h5": lambda out: ["pack", "images", out],
+                        ".html": lambda out: ["report", "run", "--out", out],
+                        "": lambda out: ["keygen", out]}
+
+    def plant(self, name):
+        """{what: path} of everything that may have a file's name and is none."""
+        planted = {kind: self.path(f"{kind}{name}") for kind in ("fifo", "folder", "link", "dangling", "socket")}
+        os.mkfifo(planted["fifo"])
+        os.mkdir(planted["folder"])
+        os.symlink(self.path("victim"), planted["link"])
+        os.symlink(self.path("nowhere"), planted["dangling"])
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(planted["socket"])
+        if os.getuid() == 0:
+            planted["device"] = self.path(f"device{name}")
+            os.mknod(planted["device"], 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        return planted
+
+    def test_what_is_no_file_is_not_replaced(self):
+        for ending, command in self.writers.items():
+            for kind, path in self.plant(ending).items():
+                before = os.lstat(path)
+                line = self.refused(2, *command(path))
+                self.assertIn(path, line)
+                after = os.lstat(path)
+                self.assertEqual((after.st_mode, after.st_ino), (before.st_mode, before.st_ino), kind)
+                self.assertFalse(os.path.exists(path + ".tmp"))
+        self.assertEqual(self.read("victim"), b"precious")
+
+    def test_devices_are_not_replaced(self):
+        for ending, command in self.writers.items():
+            for name in ("/dev/null", "/dev/full", "-"):
+                self.assertIn(name, self.refused(2, *command(name)), ending)
+                self.assertFalse(os.path.exists(self.path(name)) and name == "-")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode) and stat.S_ISCHR(os.stat("/dev/full").st_mode))
+
+    def test_a_name_must_fit(self):
+        for ending, command in self.writers.items():
+            if ending:
+                self.assertIn(f"in {ending}", self.refused(2, *command("victim")))
+                self.assertIn(f"in {ending}", self.refused(2, *command("new.txt")))
+        self.assertEqual(self.read("victim"), b"precious")
+
+    def test_a_regular_file_is_replaced(self):
+        for ending, command in self.writers.items():
+            if ending:
+                self.write("old" + ending, "old")
+                self.ok(*command("old" + ending))
+                self.assertNotEqual(self.read("old" + ending), b"old")
+
+    def test_what_is_read_is_not_replaced(self):
+        self.ok("pack", "images", "pack.h5")
+        os.link(self.path("pack.h5"), self.path("other.h5"))
+        for out in ("pack.h5", "other.h5", "./pack.h5"):
+            self.assertIn("what is read", self.refused(2, "pack", "pack.h5", out))
+        self.assertIn("what is read", self.refused(2, "trace", "run", "run/ledger.jsonl"))
+        self.ok("verify", "run")
+        self.ok("inspect", "pack.h5")
+
+    def test_values_are_an_output_too(self):
+        os.mkfifo(self.path("t.jsonl.values"))
+        self.assertIn("t.jsonl.values is a FIFO", self.refused(2, "trace", "run", "t.jsonl", "--values-of", "0"))
+        self.assertFalse(os.path.exists(self.path("t.jsonl")))
 
 
 class TwoWriters(Cli):

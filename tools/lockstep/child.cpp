@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -48,10 +49,18 @@ int run_child(std::vector<std::string> arguments, const std::vector<std::string>
   if (!output.empty())
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
                                      O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t ignored_here;  // by start_up, and passed on otherwise
+  sigemptyset(&ignored_here);
+  sigaddset(&ignored_here, SIGXFSZ);
+  posix_spawnattr_setsigdefault(&attributes, &ignored_here);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments.front().c_str(), &actions, nullptr,
+  const int error = posix_spawnp(&pid, arguments.front().c_str(), &actions, &attributes,
                                  pointers(arguments).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   if (error != 0)
     throw Error(Code::kEnvironment, "cannot start " + arguments.front() + ": " +
                                         std::generic_category().message(error));

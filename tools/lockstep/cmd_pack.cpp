@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "lockstep/core/json.h"
+#include "lockstep/core/output_file.h"
 #include "lockstep/data/pack.h"
 
 namespace lockstep::cli {
@@ -14,6 +15,7 @@ struct Options {
 };
 
 Code run(const Options& options) {
+  require_output(options.out, {"a pack", ".h5"}, options.source);
   data::Options source;
   source.path = options.source;
   const std::unique_ptr<data::Dataset> dataset = data::open(source);

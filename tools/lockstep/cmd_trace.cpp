@@ -5,6 +5,7 @@
 #include "command.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/output_file.h"
 #include "lockstep/train/trace.h"
 
 namespace lockstep::cli {
@@ -19,6 +20,9 @@ struct Options {
 
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
+  const std::string values = options.out + ".values";
+  require_output(options.out, {"a trace", ".jsonl"}, options.folder + "/ledger.jsonl");
+  if (options.values_of >= 0) require_output(values, {"a file of values", ".values"});
   train::TraceOptions trace{.folder = options.folder,
                             .step = Step(options.step),
                             .data = {},
@@ -28,8 +32,7 @@ Code run(const Options& options) {
   if (options.values_of >= 0) trace.values_of = static_cast<std::size_t>(options.values_of);
   const train::TraceResult result = train::trace(trace);
   train::write_trace(options.out, result.trace);
-  if (trace.values_of)
-    publish(real_file_system(), options.out + ".values", std::as_bytes(std::span(result.values)));
+  if (trace.values_of) publish(real_file_system(), values, std::as_bytes(std::span(result.values)));
   std::cout << options.out << ": step " << options.step << ", " << result.trace.ops.size()
             << " operations, state " << result.trace.state << "\n";
   return Code::kOk;

@@ -168,7 +168,14 @@ Run add_train(CLI::App& app) {
       "Example: lockstep train recipes/fashion-mnist-ddpm.toml --set run.steps=500\n"
       "Exit codes: 0 done, 1 a recomputed step differs, 2 recipe, 3 data, 4 environment, 5 "
       "evidence, 6 other ranks, 7 diverged, 75 stopped and saved");
-  return [options] { return run(*options); };
+  return [options] {
+    try {
+      return run(*options);
+    } catch (const std::bad_alloc&) {
+      throw Error(Code::kEnvironment, "out of memory",
+                  "lower batch.samples_per_lane or the model's size");
+    }
+  };
 }
 
 }  // namespace lockstep::cli

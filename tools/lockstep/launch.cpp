@@ -25,7 +25,6 @@ extern char** environ;
 namespace lockstep::cli {
 namespace {
 
-constexpr int kSecret = 100, kListening = 101;  // descriptors in the ranks
 constexpr const char* kHost = "127.0.0.1";
 
 [[noreturn]] void fail(const std::string& what, int error) {
@@ -55,6 +54,12 @@ int make_secret() {
   if (::fchmod(fd, 0600) != 0 || ::write(fd, secret.data(), secret.size()) != 32)
     fail("cannot keep the secret", errno);
   return fd;
+}
+
+// A descriptor that outlives exec in this one process, under its number: any other might be beyond
+// the limit on open files.
+void hand_over(posix_spawn_file_actions_t& actions, int fd) {
+  posix_spawn_file_actions_adddup2(&actions, fd, fd);
 }
 
 // SIGCHLD, SIGTERM and SIGINT, held back from the launcher's first moment to its last and taken one
@@ -87,7 +92,12 @@ class Ranks {
   explicit Ranks(int count) {
     const int secret = make_secret();
     const comm::Listening listening = comm::listen_on(kHost, 0);
-    for (int rank = 0; rank < count; ++rank) start(rank, count, secret, listening);
+    try {
+      for (int rank = 0; rank < count; ++rank) start(rank, count, secret, listening);
+    } catch (...) {
+      end();  // those that did start
+      throw;
+    }
     ::close(secret);
     ::close(listening.socket);
   }
@@ -132,15 +142,15 @@ class Ranks {
     set("MASTER_ADDR", kHost);
     set("MASTER_PORT", std::to_string(listening.port));
     set("LOCKSTEP_PARENT", std::to_string(::getpid()));
-    set("LOCKSTEP_SECRET_FILE", std::string("/proc/self/fd/").append(std::to_string(kSecret)));
-    if (rank == 0) set("LOCKSTEP_LISTENING_SOCKET", std::to_string(kListening));
+    set("LOCKSTEP_SECRET_FILE", std::string("/proc/self/fd/").append(std::to_string(secret)));
+    if (rank == 0) set("LOCKSTEP_LISTENING_SOCKET", std::to_string(listening.socket));
     for (char** variable = environ; *variable != nullptr; ++variable)
       variables.emplace_back(*variable);
 
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, secret, kSecret);
-    if (rank == 0) posix_spawn_file_actions_adddup2(&actions, listening.socket, kListening);
+    hand_over(actions, secret);
+    if (rank == 0) hand_over(actions, listening.socket);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     // A group of its own: the terminal's Ctrl-C comes here alone, and is passed on once.
@@ -153,6 +163,11 @@ class Ranks {
     if (error != 0) fail("cannot start rank " + std::to_string(rank), error);
     pids_.push_back(pid);
     ++running_;
+  }
+
+  void end() const {
+    send(SIGKILL);
+    for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
   }
 
   void send(int signal) const {

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "command.h"
+#include "lockstep/core/thread.h"
 #include "lockstep/numerics/isa.h"
+#include "startup.h"
 #include "torchrun.h"
 
 namespace lockstep::cli {
@@ -103,14 +105,16 @@ int main(int argc, char** argv) {
     return static_cast<int>(code);
   };
   try {
+    lockstep::cli::start_up();
     return lockstep::cli::run(argc, argv);
   } catch (const lockstep::Error& error) {
     return failed(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    return failed(Code::kEnvironment,
-                  "out of memory (lower batch.samples_per_lane or the model's size)");
+    return failed(Code::kEnvironment, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
     return failed(Code::kEnvironment, error.what());
+  } catch (const std::system_error& error) {  // of a library
+    return failed(Code::kEnvironment, lockstep::cannot_start_thread(error).what());
   } catch (const std::exception& error) {
     return failed(Code::kBug, std::string("unexpected: ") + error.what() +
                                   " (this is a bug in lockstep, please report it)");

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "lockstep/core/error.h"
@@ -19,6 +20,14 @@ namespace {
 
 constexpr std::uint64_t kShortestSecret = 32, kLongestSecret = 4096;
 
+// The descriptor that --ranks handed over: it has served.
+void close_handed_over(const std::string& path) {
+  const std::string own = "/proc/self/fd/";
+  if (!path.starts_with(own)) return;
+  const auto fd = parse_int(std::string_view(path).substr(own.size()));
+  if (fd && *fd > STDERR_FILENO) ::close(static_cast<int>(*fd));
+}
+
 Bytes read_secret(const comm::Environment& environment) {
   const auto path = environment("LOCKSTEP_SECRET_FILE");
   if (!path)
@@ -31,7 +40,12 @@ Bytes read_secret(const comm::Environment& environment) {
   Bytes secret(kLongestSecret + 1);
   const ssize_t n =
       fd < 0 || ::fstat(fd, &status) != 0 ? -1 : ::read(fd, secret.data(), secret.size());
+  const int error = errno;
   if (fd >= 0) ::close(fd);
+  close_handed_over(*path);
+  if (n < 0 && error == EMFILE)
+    throw Error(Code::kEnvironment, "cannot open the secret: Too many open files",
+                "raise the limit on open files (ulimit -n)");
   if (n < 0)
     throw Error(Code::kUsage, "LOCKSTEP_SECRET_FILE: cannot read " + *path,
                 "it must be there on every rank's machine");

@@ -4,7 +4,7 @@
 
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/file_system.h"
+#include "lockstep/core/foreign_json.h"
 #include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
@@ -79,7 +79,7 @@ Json replay_report(const train::ReplayOptions& options, int ranks,
 
 Json parse_replay_report(const std::string& text, Code code) {
   try {
-    Json report = Json::parse(text);
+    Json report = parse_json<Json>(text);
     static_cast<void>(replay_text(report));
     if (report.at("agrees").get<bool>() == (code == Code::kOk)) return report;
   } catch (const Json::exception&) {  // one answer to all

@@ -3,18 +3,20 @@
 #include <cstring>
 #include <filesystem>
 
-#include "lockstep/core/error.h"
-#include "lockstep/core/file_system.h"
+#include "lockstep/core/foreign.h"
 
 namespace lockstep::cli {
 namespace {
 
 namespace stdfs = std::filesystem;
 
+constexpr std::uint64_t kMostValues = std::uint64_t{64} << 30;  // bytes, of one operation's outputs
+
 // Runs `lockstep trace` for this side; returns the trace's file.
 std::string traced(const Side& side, const Computing& computing, std::int64_t step,
                    std::optional<std::size_t> values_of, const TemporaryFolder& folder) {
-  const std::string run = stdfs::canonical(side.source).string(), out = folder.file(side.letter);
+  const std::string run = stdfs::canonical(side.source).string(),
+                    out = folder.file(side.letter + ".jsonl");
   std::vector<std::string> arguments = {"trace",     run,
                                         out,         "--quiet",
                                         "--step",    std::to_string(step),
@@ -81,8 +83,9 @@ train::Trace trace_of(const Side& side, const Computing& computing, std::int64_t
 
 std::vector<float> values_of(const Side& side, const Computing& computing, std::int64_t step,
                              std::size_t operation, const TemporaryFolder& folder) {
+  const std::string trace = traced(side, computing, step, operation, folder);
   const Bytes bytes =
-      read_file(real_file_system(), traced(side, computing, step, operation, folder) + ".values");
+      read_file(real_file_system(), trace + ".values", kMostValues, Code::kCannotCompare);
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
   return values;
