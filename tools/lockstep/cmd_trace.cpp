@@ -1,11 +1,11 @@
 #include <filesystem>
-#include <iostream>
 #include <limits>
 
 #include "command.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/train/trace.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -30,8 +30,8 @@ Code run(const Options& options) {
   train::write_trace(options.out, result.trace);
   if (trace.values_of)
     publish(real_file_system(), options.out + ".values", std::as_bytes(std::span(result.values)));
-  std::cout << options.out << ": step " << options.step << ", " << result.trace.ops.size()
-            << " operations, state " << result.trace.state << "\n";
+  print_line(options.out, ": step ", options.step, ", ", result.trace.ops.size(),
+             " operations, state ", result.trace.state);
   return Code::kOk;
 }
 

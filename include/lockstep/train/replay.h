@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct ReplayOptions {
   std::uint64_t seed = 0;           // of the spots
   std::optional<std::string> data;  // another place of the data set; default: the recipe's
   int threads = 1;                  // of this rank
+  // Called before the first recomputed step, with 0, and after each that agrees; `total`: steps
+  // that all windows need, from the checkpoints that they start at.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
 struct ReplayResult {
