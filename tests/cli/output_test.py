@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 
@@ -188,6 +189,49 @@ class Columns(Output):
         self.assertGreater(len(table), 5)
         for line in table:
             self.assertRegex(line, r"^ +2  +\d+ of \d+  +\d+  +\S+  \S+$")
+
+
+class Progress(Cli):
+    """Of replay: its cost first, then how far it is, then the verdict."""
+
+    COST = r"needs (\d+) steps, about [\d.hms ]+ at the pace of the first"
+    LINE = r"\d+ of \d+ steps agree with the ledger, about [\d.hms ]+ left"
+
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", "--quiet", "--set", "run.steps=30", "--set", "checkpoint.every=10", "--set",
+                "checkpoint.keep_last=0")
+
+    def test_in_a_log(self):
+        for window, steps in (((), "30"), (("--from", "25", "--to", "28"), "8"), (("--from", "11", "--to", "21"), "11"),
+                              (("--spot", "2", "--spot-steps", "30"), "30")):
+            result = self.run_it("replay", "runs/tiny", *window)
+            cost, *lines = result.stderr.splitlines()
+            self.assertRegex(cost, f"^{self.COST}$")
+            self.assertEqual(cost.split()[1], steps)
+            self.assertLess(len(lines), 5)
+            for line in lines:  # one every ten seconds
+                self.assertRegex(line, f"^{self.LINE}$")
+            self.assertTrue(result.stdout.startswith("PASS"))
+
+    def test_on_a_terminal_is_one_line(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        # More than the terminal keeps for us is never written: thirty lines.
+        done = subprocess.run([PROGRAM, "replay", "runs/tiny"], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=theirs, text=True, timeout=300)
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                text += os.read(ours, 65536)
+            except OSError:  # all is read
+                break
+        self.assertRegex(text.decode(), f"^{self.COST}\r\n(?:{self.LINE}\x1b\\[K\r)*\x1b\\[K$")
+        self.assertTrue(done.stdout.startswith("PASS"))
+
+    def test_quiet_says_nothing(self):
+        self.assertEqual(self.run_it("replay", "runs/tiny", "--quiet").stderr, "")
 
 
 if __name__ == "__main__":
