@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "lockstep/core/file_system.h"
+#include "lockstep/core/printable.h"
 
 namespace lockstep::log {
 namespace {
@@ -55,13 +56,13 @@ Sinks& sinks() {
 }  // namespace
 
 void info(const std::string& line) {
-  sinks().logger.info("{}", line);
+  sinks().logger.info("{}", printable(line));
 }
 void warn(const std::string& line) {
-  sinks().logger.warn("warning: {}", line);
+  sinks().logger.warn("warning: {}", printable(line));
 }
 void error(const std::string& line) {
-  sinks().logger.error("{}", line);
+  sinks().logger.error("{}", printable(line));
 }
 
 void set_quiet(bool quiet) {

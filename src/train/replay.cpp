@@ -19,7 +19,9 @@ namespace {
 class Replay {
  public:
   Replay(const ReplayOptions& options, comm::Group& group)
-      : group_(group), again_(options.folder, options.data, group) {
+      : group_(group),
+        again_(options.folder, options.data, group),
+        progress_(options.progress ? options.progress : [](std::int64_t, std::int64_t) {}) {
     result_.steps = again_.last().value;
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
@@ -30,6 +32,8 @@ class Replay {
 
   ReplayResult run() {
     warn_of_other_kernels();
+    for (const Window& window : windows_) total_ += steps_needed(window);
+    progress_(0, total_);
     for (const Window& window : windows_) {
       replay(window.from, checked_end(window));
       if (result_.differs) break;
@@ -69,6 +73,15 @@ class Replay {
     return to;
   }
 
+  // From the newest checkpoint before the window, or from step 0, to its end.
+  std::int64_t steps_needed(const Window& window) const {
+    const std::vector<Step> steps =
+        checkpoint::list(real_file_system(), again_.folder().checkpoints());
+    const auto after = std::ranges::lower_bound(steps, window.from);
+    const std::int64_t started = after == steps.begin() ? 0 : std::prev(after)->value;
+    return checked_end(window).value - started;
+  }
+
   void replay(Step from, Step to) {
     const Step started = again_.restore(Step(from.value - 1));
     result_.windows.push_back({started, from, to});
@@ -83,8 +96,7 @@ class Replay {
         result_.place = located();
         return;
       }
-      log::info("step " + std::to_string(now.value) + "/" + std::to_string(to.value) +
-                " agrees with the ledger");
+      progress_(++done_, total_);
     }
   }
 
@@ -125,6 +137,8 @@ class Replay {
   comm::Group& group_;
   Again again_;
   std::vector<Window> windows_;
+  std::function<void(std::int64_t, std::int64_t)> progress_;
+  std::int64_t done_ = 0, total_ = 0;  // recomputed steps, of all windows
   std::set<std::int64_t> compared_;
   ReplayResult result_;
 };

@@ -26,6 +26,7 @@ TEST(Errors, ShowForeignBytesInOneLineOfPrintableUtf8) {
   EXPECT_EQ(shown("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half of a surrogate pair
   EXPECT_EQ(shown("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond Unicode
   EXPECT_EQ(shown("\xc2\x9b"), "\\xc2\\x9b");                    // a control character
+  EXPECT_EQ(shown("\u202eh5.1 \u2028"), "\\xe2\\x80\\xaeh5.1 \\xe2\\x80\\xa8");  // turned around
   EXPECT_EQ(shown(std::string("a\0b", 3)), "a\\x00b");
 }
 

@@ -30,6 +30,7 @@ RULES = [
     (r"\bsto(?:d|f|ld|i|l|ll|ul|ull)\s*\(|\bstrto(?:d|f|ld|l|ll|ul|ull)\s*\(|\bato(?:f|i|l|ll)\s*\(|\bs?scanf\s*\(", (),
      "reads by the locale: use core/text.h or from_chars"),
     (r"\bv?[fsd]?n?printf\s*\(", (), "writes by the locale: use core/text.h or to_chars"),
+    (r"\bstd::cout\b", (), "results are printed by tools/lockstep/output.h, which escapes and checks"),
     (r"#\s*pragma\s+omp\b", (), "OpenMP's reductions have no order: use numerics/parallel.h"),
     (r"-ffast-math|\bfast-math\b|#\s*pragma\s+STDC\s+FP_CONTRACT", (), "contraction is part of the arithmetic"),
 ]

@@ -60,7 +60,7 @@ class Controls(unittest.TestCase):
                      "float y = std::exp(x);", "float y = ::sinf(x);", "float y = std::fma(a, b, c);",
                      "#include <cmath>", "auto now = std::chrono::system_clock::now();", "auto t = time(nullptr);",
                      "std::setlocale(LC_ALL, \"\");", "double d = std::stod(s);", "double d = strtod(s, &e);",
-                     "std::snprintf(t, 9, \"%f\", x);", "#pragma omp parallel for", "// TO" "DO later"):
+                     "std::snprintf(t, 9, \"%f\", x);", "#pragma omp parallel for", "std::cout << name;", "// TO" "DO later"):
             self.write("src/core/a.cpp", "// text\n" + text + "\n")
             self.reported(banned.problems, "src/core/a.cpp:2")
         self.write("src/core/a.cpp", '// std::shuffle(a)\n/* rand() */ auto s = "std::exp(x)"; int n = strand(1);\n')

@@ -40,7 +40,7 @@ def help_of(lockstep, *command):
 
 def commands(root, lockstep):
     page, found = (root / "docs/cli.md").read_text(), []
-    real = re.findall(r"^  (\w+)  +\w", help_of(lockstep).split("Subcommands:")[1], re.MULTILINE)
+    real = re.findall(r"^  (\w+)  +\w", help_of(lockstep).split("Exit codes:")[0], re.MULTILINE)
     sections = dict(re.findall(r"^## `lockstep (\w+)[^`\n]*`$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     if sorted(real) != sorted(sections):
         found.append(f"docs/cli.md: has sections for {sorted(sections)}, the program has {sorted(real)}")

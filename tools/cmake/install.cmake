@@ -1,7 +1,8 @@
-# `cmake --install`: the program and its plug-ins. The libraries that no distribution has lie as in their wheels,
-# because they find each other by that. Component `program` is all but the transport for GPUs, `nccl`.
+# `cmake --install`: the program, its manual page and completions, and its plug-ins. The libraries that no
+# distribution has lie as in their wheels, because they find each other by that. Component `program` is all but the transport for GPUs, `nccl`.
 set(deps ${CMAKE_SOURCE_DIR}/.deps)
 install(TARGETS lockstep DESTINATION bin COMPONENT program)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION share COMPONENT program)
 install(TARGETS lockstep_gloo DESTINATION lib COMPONENT program)
 install(TARGETS lockstep_nccl DESTINATION lib COMPONENT nccl)
 set_target_properties(lockstep PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/lockstep/torch/lib")

@@ -1,14 +1,13 @@
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/bisect.h"
 #include "lockstep/train/diff.h"
+#include "output.h"
 #include "side.h"
 #include "values.h"
 
@@ -168,25 +167,25 @@ Json json_of(const Found& found) {
 
 void print_strange(const Side& side, const std::optional<Step>& step) {
   if (step)
-    std::cout << "note: computed here, step " << step->value << " is not what the ledger of "
-              << side.source << " says: it was trained in another environment than this side has\n";
+    print_line("note: computed here, step ", step->value, " is not what the ledger of ",
+               side.source, " says: it was trained in another environment than this side has");
 }
 
 void print(const Options& options, const Found& found) {
-  for (const std::string& line : found.environment) std::cout << "environment " << line << "\n";
+  for (const std::string& line : found.environment) print_line("environment ", line);
   print_strange(options.a, found.not_as_a);
   print_strange(options.b, found.not_as_b);
   const std::string step = "step " + std::to_string(found.a.step.value);
   if (!found.odd) {
-    std::cout << step << ": all " << found.a.ops.size() << " operations agree\n";
+    print_line(step, ": all ", found.a.ops.size(), " operations agree");
     return;
   }
-  std::cout << step << ", operation " << found.odd->number << " of " << found.a.ops.size() << ":\n"
-            << sentence(*found.odd) << "\n";
-  if (found.values)
-    std::cout << found.values->different << " of " << found.values->elements
-              << " elements differ, first " << found.values->first << "; ulps:\n"
-              << histogram(*found.values);
+  print_line(step, ", operation ", found.odd->number, " of ", found.a.ops.size(), ":");
+  print_line(sentence(*found.odd));
+  if (!found.values) return;
+  print_line(found.values->different, " of ", found.values->elements, " elements differ, first ",
+             found.values->first, "; ulps:");
+  print_lines(histogram(*found.values));
 }
 
 // The ledgers differ, but the operations do not: not the answer to what was asked.
@@ -205,13 +204,15 @@ Code run(const Options& options) {
   log::set_quiet(true);
   const auto found = Bisect(options).run();
   if (!found) {
-    std::cout << (options.json ? "{\"same\":true}" : "the ledgers agree; --step asks for a step")
-              << "\n";
+    if (options.json)
+      print_json({{"same", true}});
+    else
+      print_line("the ledgers agree; --step asks for a step");
     return Code::kOk;
   }
   if (!found->odd && found->from_ledgers) refuse_agreement(options, *found);
   if (options.json)
-    std::cout << json_line(json_of(*found));
+    print_json(json_of(*found));
   else
     print(options, *found);
   return found->odd ? Code::kDiffer : Code::kOk;

@@ -1,14 +1,13 @@
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/recipe/load.h"
+#include "output.h"
 #include "ranks.h"
 
 namespace lockstep::cli {
@@ -93,7 +92,7 @@ void print(const std::vector<Node>& nodes, const Comparison& comparison, Code co
            Question question) {
   for (const Finding& finding : comparison.findings)
     if (!finding.sentence.empty())
-      std::cout << (finding.kernel ? "BITS   " : "       ") << finding.sentence << "\n";
+      print_line(finding.kernel ? "BITS   " : "       ", finding.sentence);
   const std::string count = std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes");
   const bool portable = std::ranges::none_of(comparison.findings, [](const Finding& finding) {
     return finding.kernel && finding.matters == Matters::kBoth;
@@ -101,18 +100,19 @@ void print(const std::vector<Node>& nodes, const Comparison& comparison, Code co
   const bool native = std::ranges::none_of(comparison.findings, [](const Finding& finding) {
     return finding.kernel && finding.matters == Matters::kNative;
   });
-  std::cout << count << ": portable kernels "
-            << (portable ? "give the bits that every machine must give" : "DIFFER");
+  std::string verdict = count + ": portable kernels " +
+                        (portable ? "give the bits that every machine must give" : "DIFFER");
   if (!comparison.native_tried)
-    std::cout << "; native kernels were not tried on all";
+    verdict += "; native kernels were not tried on all";
   else if (nodes.size() > 1)
-    std::cout << "; native kernels " << (native ? "give the same bits on all" : "DIFFER");
-  std::cout << "\n";
+    verdict += std::string("; native kernels ") + (native ? "give the same bits on all" : "DIFFER");
+  print_line(verdict);
   if (code == Code::kEnvironment)
-    std::cout << "the recipe's numerics are native: what is named above may change bits that the "
-                 "kernels tried here did not show\n";
+    print_line(
+        "the recipe's numerics are native: what is named above may change bits that the kernels "
+        "tried here did not show");
   else if (code == Code::kOk && question == Question::kPortable && !native)
-    std::cout << "the recipe's numerics are portable: native kernels do not matter to it\n";
+    print_line("the recipe's numerics are portable: native kernels do not matter to it");
 }
 
 Code run_rank(const Options& options) {
@@ -127,7 +127,7 @@ Code run_rank(const Options& options) {
   const Code code = fingerprint::verdict(comparison, question);
   if (identity.rank == Rank(0)) {
     if (options.json)
-      std::cout << json_line(json_of(nodes, comparison, code));
+      print_json(json_of(nodes, comparison, code));
     else
       print(nodes, comparison, code, question);
   }

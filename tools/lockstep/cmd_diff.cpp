@@ -1,10 +1,10 @@
-#include <iostream>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "lockstep/core/json.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/diff.h"
+#include "output.h"
 #include "values.h"
 
 namespace lockstep::cli {
@@ -54,32 +54,44 @@ Json json_of(const train::DiffResult& diff) {
 
 void print(const std::string& title, const std::vector<train::FactDifference>& facts) {
   for (const auto& fact : facts)
-    std::cout << title << " " << fact.name << ": " << brief(fact.a) << " | " << brief(fact.b)
-              << (fact.bits ? "" : "  (cannot change bits)") << "\n";
+    print_line(title, " ", fact.name, ": ", brief(fact.a), " | ", brief(fact.b),
+               fact.bits ? "" : "  (cannot change bits)");
+}
+
+using Row = std::array<std::string, 5>;
+
+// Columns aligned on their right, two spaces between them; the last begins where it may.
+void print(const std::vector<Row>& rows) {
+  std::array<std::size_t, 4> widths{};
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < widths.size(); ++i) line += "  " + right(row[i], widths[i]);
+    print_line(line, "  ", row.back());
+  }
 }
 
 void print_tensors(const train::DiffResult& diff, std::int64_t most) {
   if (diff.tensors.empty()) return;
-  std::cout << diff.tensors.size() << " of " << diff.tensors_compared << " tensors differ:\n"
-            << "  step  elements that differ  largest ulp  median ulp  tensor\n";
+  print_line(diff.tensors.size(), " of ", diff.tensors_compared, " tensors differ:");
+  std::vector<Row> rows = {{"step", "elements that differ", "largest ulp", "median ulp", "tensor"}};
   for (const auto& [step, one] : diff.tensors) {
-    if (most-- == 0) {
-      std::cout << "  … (--tensors 0 shows all)\n";
-      break;
-    }
-    if (one.values.different == 0) {
-      std::cout << "  " << step.value << "  " << one.tensor << ": " << one.what << "\n";
-      continue;
-    }
-    const std::string share =
-        std::to_string(one.values.different) + " of " + std::to_string(one.values.elements);
-    std::cout << right(std::to_string(step.value), 6) << right(share, 22)
-              << right(std::to_string(one.values.largest), 13) << right(median_ulps(one.values), 12)
-              << "  " << one.tensor << "\n";
+    if (most-- == 0) break;
+    const state::ValueDifference& values = one.values;
+    if (values.different == 0)  // of another shape, or not there
+      rows.push_back({std::to_string(step.value), "", "", "", one.tensor + ": " + one.what});
+    else
+      rows.push_back({std::to_string(step.value),
+                      std::to_string(values.different) + " of " + std::to_string(values.elements),
+                      std::to_string(values.largest), median_ulps(values), one.tensor});
   }
+  print(rows);
+  if (rows.size() <= diff.tensors.size()) print_line("  … (--tensors 0 shows all)");
   for (const auto& [step, one] : diff.tensors) {
-    if (one.values.different == 0) continue;  // of another shape, or not there
-    std::cout << "ulps of " << one.tensor << ":\n" << histogram(one.values);
+    if (one.values.different == 0) continue;
+    print_line("ulps of ", one.tensor, ":");
+    print_lines(histogram(one.values));
     return;
   }
 }
@@ -90,24 +102,24 @@ void print(const train::DiffResult& diff, std::int64_t most) {
   print("file", diff.headings);
   if (diff.kind == "runs" || diff.kind == "ledgers") {
     if (!diff.ledger)
-      std::cout << "the ledgers agree on all " << diff.steps << " steps that both have\n";
+      print_line("the ledgers agree on all ", diff.steps, " steps that both have");
     else if (diff.ledger->step.value == 0)
-      std::cout << "the ledgers are not of one run: " << diff.ledger->what << " differs\n";
+      print_line("the ledgers are not of one run: ", diff.ledger->what, " differs");
     else
-      std::cout << "step " << diff.ledger->step.value << " is the first that differs: its "
-                << diff.ledger->what << "\n";
+      print_line("step ", diff.ledger->step.value, " is the first that differs: its ",
+                 diff.ledger->what);
   }
   print_tensors(diff, most);
   if (diff.picture && diff.picture->different > 0)
-    std::cout << diff.picture->different << " of " << diff.picture->pixels
-              << " pixel values differ, by at most " << diff.picture->largest << "\n";
-  std::cout << (diff.same() ? "same" : "different") << "\n";
+    print_line(diff.picture->different, " of ", diff.picture->pixels,
+               " pixel values differ, by at most ", diff.picture->largest);
+  print_line(diff.same() ? "same" : "different");
 }
 
 Code run(const Options& options) {
   const train::DiffResult diff = train::diff(options.a, options.b);
   if (options.json)
-    std::cout << json_line(json_of(diff));
+    print_json(json_of(diff));
   else
     print(diff, options.tensors == 0 ? -1 : options.tensors);
   return diff.same() ? Code::kOk : Code::kDiffer;

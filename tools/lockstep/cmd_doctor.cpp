@@ -2,19 +2,18 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/comm/survey.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/numerics/isa.h"
 #include "lockstep/recipe/load.h"
+#include "output.h"
 #include "ranks.h"
 
 namespace lockstep::cli {
@@ -138,17 +137,17 @@ void check_links(const comm::Identity& identity, const comm::Options& options, C
 }
 
 void print(const Checks& checks, bool json) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  bool all_fine = true;
   for (const Check& check : checks.list) {
     const bool fine = check.code == Code::kOk;
+    all_fine = all_fine && fine;
     if (json)
-      out.push_back({{"check", check.name}, {"ok", fine}, {"detail", check.detail}});
+      list.push_back({{"check", check.name}, {"ok", fine}, {"detail", check.detail}});
     else
-      std::cout << (fine ? "ok    " : "FAIL  ") << check.name
-                << std::string(check.name.size() < 12 ? 12 - check.name.size() : 1, ' ')
-                << check.detail << "\n";
+      print_line(fine ? "ok    " : "FAIL  ", left(check.name, 11), " ", check.detail);
   }
-  if (json) std::cout << json_line(out);
+  if (json) print_json({{"ok", all_fine}, {"checks", list}});
 }
 
 Code run(const Options& options) {

@@ -1,7 +1,8 @@
-#include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/fingerprint/fingerprint.h"
+#include "output.h"
 
 namespace lockstep::cli {
 
@@ -14,12 +15,12 @@ Run add_fingerprint(CLI::App& app) {
   return [json] {
     const fingerprint::Fingerprint facts = fingerprint::take(fingerprint::Kernels::kBoth);
     if (*json) {
-      std::cout << fingerprint::to_json(facts) << "\n";
+      nlohmann::ordered_json out = nlohmann::ordered_json::object();
+      for (const auto& [name, value] : facts) out[name] = value;
+      print_json(out);
       return Code::kOk;
     }
-    for (const auto& [name, value] : facts)
-      std::cout << name << std::string(name.size() < 28 ? 28 - name.size() : 1, ' ') << value
-                << "\n";
+    for (const auto& [name, value] : facts) print_line(left(name, 27), " ", value);
     return Code::kOk;
   };
 }

@@ -1,15 +1,18 @@
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/checkpoint/statement.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/core/text.h"
 #include "lockstep/data/pack.h"
+#include "lockstep/data/png.h"
+#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/trace.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -63,6 +66,84 @@ Json of_recipe(const stdfs::path& path) {
           {"canonical", recipe::canonical(recipe)}};
 }
 
+data::Picture opened(ByteView png, const stdfs::path& path) try {
+  return data::read_png(png, path.string());
+} catch (const Error& error) {
+  throw Error(Code::kCorrupt, error.message(), error.hint());
+}
+
+// Whose pixels they are is what lockstep wrote beside them; others' pictures have none of that.
+Json of_picture(const stdfs::path& path) {
+  const Bytes png = read_file(real_file_system(), path);
+  const data::Picture picture = opened(png, path);
+  Json out = {{"kind", "picture"},
+              {"height", picture.height},
+              {"width", picture.width},
+              {"channels", picture.channels},
+              {"provenance", nullptr}};
+  if (data::check_png(png)) return out;
+  for (const auto& [key, value] : data::read_provenance(png)) out["provenance"][key] = value;
+  return out;
+}
+
+Json of_sidecar(const stdfs::path& path) {
+  const auto sidecar =
+      checkpoint::parse_sidecar(read_text(real_file_system(), path), path.string());
+  return {{"kind", "sidecar"},
+          {"bytes", sidecar.length},
+          {"root", sidecar.root.hex()},
+          {"blocks", sidecar.leaves.size()},
+          {"tensors", sidecar.tensors.size()}};
+}
+
+Json of_statement(const stdfs::path& path) {
+  const auto statement =
+      checkpoint::parse_statement(read_text(real_file_system(), path), path.string());
+  return {{"kind", "statement"},
+          {"step", statement.step.value},
+          {"run", statement.run.hex()},
+          {"recipe", statement.recipe.hex()},
+          {"data", statement.data.hex()},
+          {"parent", statement.parent.hex()},
+          {"checkpoint", statement.checkpoint.hex()},
+          {"ledger", statement.ledger.hex()},
+          {"key", statement.key.hex()}};
+}
+
+Json object_of(const fingerprint::Fingerprint& facts) {
+  Json object = Json::object();
+  for (const auto& [name, value] : facts) object[name] = value;
+  return object;
+}
+
+Json of_fingerprint(const stdfs::path& path) {
+  return {{"kind", "fingerprint"},
+          {"facts", object_of(fingerprint::from_json(read_text(real_file_system(), path)))}};
+}
+
+Json of_trace(const stdfs::path& path) {
+  const train::Trace trace = train::read_trace(path);
+  return {{"kind", "trace"},
+          {"recipe", trace.run.recipe.hex()},
+          {"data", trace.run.data.hex()},
+          {"semantics", trace.run.semantics},
+          {"numerics", trace.numerics},
+          {"started", trace.started.value},
+          {"step", trace.step.value},
+          {"operations", trace.ops.size()},
+          {"state", trace.state},
+          {"environment", object_of(trace.environment)}};
+}
+
+// A trace says so in its first bytes.
+bool is_trace(const stdfs::path& path) {
+  constexpr std::string_view kBegin = R"({"lockstep":"trace")";
+  std::string begin(kBegin.size(), ' ');
+  const auto file = real_file_system().open_read(path);
+  file->read_at(0, std::as_writable_bytes(std::span(begin)));
+  return begin == kBegin;
+}
+
 Json of_run(const stdfs::path& path) {
   for (const char* file : {"recipe.toml", "ledger.jsonl"}) {
     if (!stdfs::exists(path / file))
@@ -82,25 +163,34 @@ Json look_at(const stdfs::path& path) {
   if (!stdfs::exists(path)) throw Error(Code::kUsage, "there is no " + path.string());
   if (stdfs::is_directory(path)) return of_run(path);
   if (path.extension() == ".toml") return of_recipe(path);
-  if (path.extension() == ".jsonl") return of_ledger(path);
+  if (path.extension() == ".jsonl") return is_trace(path) ? of_trace(path) : of_ledger(path);
+  if (path.extension() == ".png") return of_picture(path);
+  if (path.extension() == ".sha256") return of_sidecar(path);
+  if (path.extension() == ".sig") return of_statement(path);
+  if (path.extension() == ".json") return of_fingerprint(path);
   if (path.extension() == ".h5" && checkpoint::step_of(path.filename().string()))
     return of_checkpoint(path);
   if (data::is_pack(path)) return of_pack(path);
-  throw Error(Code::kUsage, path.string() + " is nothing that lockstep makes",
-              "give a recipe, ledger, checkpoint, data file or run folder");
+  throw Error(
+      Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",
+      "give a run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
+      "(.h5), .sha256, .sig, picture (.png) or fingerprint (.json)");
 }
 
 // Two columns, nested objects indented.
 void print(const Json& value, const std::string& indent) {
   for (const auto& [name, item] : value.items()) {
     if (item.is_object()) {
-      std::cout << indent << name << "\n";
+      print_line(indent, name);
       print(item, indent + "  ");
     } else if (name == "canonical") {
-      std::cout << "\n" << item.get<std::string>();
+      print_line("");
+      print_lines(item.get<std::string>());
     } else {
-      std::cout << indent << name << "  "
-                << (item.is_string() ? item.get<std::string>() : item.dump()) << "\n";
+      print_line(indent, name, "  ",
+                 item.is_string() ? item.get<std::string>()
+                 : item.is_null() ? "none"
+                                  : item.dump());
     }
   }
 }
@@ -114,7 +204,8 @@ Run add_inspect(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   app.add_option("path", options->path,
-                 "recipe (.toml), ledger (.jsonl), checkpoint or data file (.h5), or run folder")
+                 "run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
+                 "(.h5), its .sha256 or .sig, picture (.png) or fingerprint (.json)")
       ->required();
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(
@@ -122,11 +213,10 @@ Run add_inspect(CLI::App& app) {
       "writes.");
   return [options] {
     const Json out = look_at(options->path);
-    if (options->json) {
-      std::cout << out.dump(2) << "\n";
-    } else {
+    if (options->json)
+      print_json(out);
+    else
       print(out, "");
-    }
     return Code::kOk;
   };
 }

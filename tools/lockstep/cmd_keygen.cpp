@@ -1,9 +1,8 @@
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "lockstep/core/json.h"
 #include "lockstep/hash/key_file.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -17,13 +16,12 @@ Code run(const Options& options) {
   const hash::PrivateKey key = hash::PrivateKey::generate();
   hash::write_keys(options.out, key);
   if (options.json) {
-    const nlohmann::ordered_json out = {{"private", options.out},
-                                        {"public", options.out + ".pub"},
-                                        {"key", key.public_key().hex()}};
-    std::cout << json_line(out);
+    print_json({{"private", options.out},
+                {"public", options.out + ".pub"},
+                {"key", key.public_key().hex()}});
   } else {
-    std::cout << options.out << ": private key, for `lockstep train --sign`: keep it to yourself\n"
-              << options.out << ".pub: public key, for `lockstep verify --key`: give it away\n";
+    print_line(options.out, ": private key, for `lockstep train --sign`: keep it to yourself");
+    print_line(options.out, ".pub: public key, for `lockstep verify --key`: give it away");
   }
   return Code::kOk;
 }

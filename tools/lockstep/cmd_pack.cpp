@@ -1,10 +1,9 @@
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "lockstep/core/json.h"
 #include "lockstep/core/output_file.h"
 #include "lockstep/data/pack.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -25,13 +24,15 @@ Code run(const Options& options) {
   const data::ImageShape& shape = images->shape();
   const std::string hash = images->hash().hex();
   if (options.json) {
-    const nlohmann::ordered_json out = {{"out", options.out},  {"images", shape.n},
-                                        {"height", shape.h},   {"width", shape.w},
-                                        {"channels", shape.c}, {"hash", hash}};
-    std::cout << json_line(out);
+    print_json({{"out", options.out},
+                {"images", shape.n},
+                {"height", shape.h},
+                {"width", shape.w},
+                {"channels", shape.c},
+                {"hash", hash}});
   } else {
-    std::cout << options.out << ": " << shape.n << " images of " << shape.h << "x" << shape.w << "x"
-              << shape.c << ", content hash " << hash << "\n";
+    print_line(options.out, ": ", shape.n, " images of ", shape.h, "x", shape.w, "x", shape.c,
+               ", content hash ", hash);
   }
   return Code::kOk;
 }

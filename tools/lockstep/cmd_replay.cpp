@@ -1,16 +1,18 @@
 #include <filesystem>
-#include <iostream>
+#include <functional>
+#include <limits>
 
 #include "child.h"
 #include "command.h"
 #include "container.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/replay.h"
+#include "output.h"
+#include "progress.h"
 #include "ranks.h"
 #include "replay_report.h"
 
@@ -40,9 +42,9 @@ std::int64_t fresh_seed() {
 Code shown(const Options& options, const nlohmann::ordered_json& report) {
   note_replay(options.folder, report);
   if (options.json)
-    std::cout << json_line(report);
+    print_json(report);
   else
-    std::cout << replay_text(report);
+    for (const std::string& line : replay_text(report)) print_line(line);
   return report.at("agrees") ? Code::kOk : Code::kDiffer;
 }
 
@@ -67,7 +69,10 @@ Code run_rank(const Options& options) {
       identity,
       identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
       "none", process_environment());
+  std::optional<Progress> progress;  // one rank tells it
+  if (group->rank() == Rank(0)) replay.progress = std::ref(progress.emplace(options.quiet));
   const train::ReplayResult result = train::replay(replay, *group);
+  progress.reset();
   if (group->rank() == Rank(0)) return shown(options, replay_report(replay, group->size(), result));
   return result.differs ? Code::kDiffer : Code::kOk;
 }
@@ -96,7 +101,10 @@ Code run_in_container(const Options& options) {
   const TemporaryFolder here;
   const std::string out = here.file("report.json");
   const Code code = run_contained(options.container, there.mounts, {}, arguments, out);
-  if (code != Code::kOk && code != Code::kDiffer) return code;
+  if (code != Code::kOk && code != Code::kDiffer) {
+    if (options.json) print_json(parse_error_report(read_text(real_file_system(), out), code));
+    return code;
+  }
   auto report = parse_replay_report(read_text(real_file_system(), out), code);
   report["machine"]["container"] = options.container.image;
   return shown(options, report);
@@ -133,7 +141,8 @@ Run add_replay(CLI::App& app) {
       ->check(CLI::Range(0, 1000000));
   app.add_option("--spot-steps", options->spot_steps, "steps of each such window")
       ->check(CLI::Range(1, 1000000));
-  app.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported");
+  app.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported")
+      ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()));
   app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
   app.add_option("--parent", options->parent,
                  "the run whose state this one starts from (`train --from`), to compare it with");

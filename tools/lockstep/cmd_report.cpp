@@ -1,7 +1,6 @@
-#include <iostream>
-
 #include "command.h"
 #include "lockstep/train/report.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -15,12 +14,11 @@ Code run(const Options& options) {
   const train::ReportResult result =
       train::write_report({.folder = options.folder, .out = options.out, .key = options.key});
   const std::size_t findings = result.verified.findings.size();
-  std::cout << result.out.string() << ": "
-            << (findings == 0 ? "the evidence holds"
-                : findings == 1
-                    ? "verify has 1 finding, which the page shows"
-                    : "verify has " + std::to_string(findings) + " findings, which the page shows")
-            << "\n";
+  print_line(result.out.string(), ": ",
+             findings == 0 ? "the evidence holds"
+             : findings == 1
+                 ? "verify has 1 finding, which the page shows"
+                 : "verify has " + std::to_string(findings) + " findings, which the page shows");
   return Code::kOk;
 }
 

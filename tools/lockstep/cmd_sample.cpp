@@ -1,9 +1,8 @@
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "lockstep/core/json.h"
 #include "lockstep/train/sample.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -23,12 +22,10 @@ Code run(const Options& options) {
                                                     .columns = options.columns,
                                                     .threads = threads_to_use(options.threads)});
   if (options.json) {
-    const nlohmann::ordered_json out = {
-        {"out", options.out}, {"step", result.step.value}, {"sha256", result.sha256}};
-    std::cout << json_line(out);
+    print_json({{"out", options.out}, {"step", result.step.value}, {"sha256", result.sha256}});
   } else {
-    std::cout << options.out << ": " << options.count << " samples of step " << result.step.value
-              << ", sha256 " << result.sha256 << "\n";
+    print_line(options.out, ": ", options.count, " samples of step ", result.step.value,
+               ", sha256 ", result.sha256);
   }
   return Code::kOk;
 }

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <iostream>
 #include <limits>
 
 #include "command.h"
@@ -7,6 +6,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/output_file.h"
 #include "lockstep/train/trace.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -33,8 +33,8 @@ Code run(const Options& options) {
   const train::TraceResult result = train::trace(trace);
   train::write_trace(options.out, result.trace);
   if (trace.values_of) publish(real_file_system(), values, std::as_bytes(std::span(result.values)));
-  std::cout << options.out << ": step " << options.step << ", " << result.trace.ops.size()
-            << " operations, state " << result.trace.state << "\n";
+  print_line(options.out, ": step ", options.step, ", ", result.trace.ops.size(),
+             " operations, state ", result.trace.state);
   return Code::kOk;
 }
 

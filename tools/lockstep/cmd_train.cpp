@@ -1,18 +1,17 @@
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
 #include "dry_run.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/from.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
+#include "output.h"
 #include "ranks.h"
 
 namespace lockstep::cli {
@@ -32,15 +31,14 @@ struct Options {
 
 void report(const Options& options, const std::string& folder, const train::RunResult& result) {
   if (options.json) {
-    const nlohmann::ordered_json out = {{"run", folder},
-                                        {"first", result.first.value},
-                                        {"steps", result.last.value},
-                                        {"preempted", result.preempted},
-                                        {"chain", result.chain}};
-    std::cout << json_line(out);
+    print_json({{"run", folder},
+                {"first", result.first.value},
+                {"steps", result.last.value},
+                {"preempted", result.preempted},
+                {"chain", result.chain}});
   } else {
-    std::cout << folder << ": " << (result.preempted ? "stopped by a signal and saved, " : "")
-              << result.last.value << " steps, ledger " << result.chain << "\n";
+    print_line(folder, ": ", result.preempted ? "stopped by a signal and saved, " : "",
+               result.last.value, " steps, ledger ", result.chain);
   }
 }
 
@@ -160,7 +158,7 @@ Run add_train(CLI::App& app) {
   app.add_flag_callback(
       "--help-recipe",
       [] {
-        std::cout << recipe::help_markdown();
+        print_lines(recipe::help_markdown());
         throw CLI::Success();
       },
       "list all keys of a recipe with their defaults (docs/recipes.md)");

@@ -1,9 +1,9 @@
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
 #include "lockstep/train/verify.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -29,7 +29,7 @@ void print_json(const train::VerifyResult& result, bool key) {
                                 {"notes", result.notes}};
   if (key) out["signed_to"] = nullptr;
   if (result.signed_to) out["signed_to"] = result.signed_to->value;
-  std::cout << out.dump(2) << "\n";
+  print_json(out);
 }
 
 Code run(const Options& options) {
@@ -39,20 +39,19 @@ Code run(const Options& options) {
     return result.code();
   }
   for (const train::Finding& finding : result.findings) {
-    std::cout << train::word(finding) << ": " << finding.what << "\n";
+    print_line(train::word(finding), ": ", finding.what);
   }
   if (result.findings.empty()) {
-    std::cout << options.path << ": the evidence holds: " << result.steps << " steps, "
-              << result.checkpoints << " checkpoints, " << result.pictures << " pictures; recipe "
-              << result.recipe.substr(0, 12) << (result.chain.empty() ? "" : ", ledger ")
-              << result.chain.substr(0, 12) << "\n";
+    print_line(options.path, ": the evidence holds: ", result.steps, " steps, ", result.checkpoints,
+               " checkpoints, ", result.pictures, " pictures; recipe ", result.recipe.substr(0, 12),
+               result.chain.empty() ? "" : ", ledger ", result.chain.substr(0, 12));
   }
-  for (const std::string& note : result.notes) std::cout << "note: " << note << "\n";
+  for (const std::string& note : result.notes) print_line("note: ", note);
   if (result.signed_to) {
-    std::cout << options.path << ": signed up to step " << result.signed_to->value;
+    std::string after;
     if (result.steps > 0)  // a run, not a checkpoint alone
-      std::cout << "; ledger lines after it: " << result.steps - result.signed_to->value;
-    std::cout << "\n";
+      after = "; ledger lines after it: " + std::to_string(result.steps - result.signed_to->value);
+    print_line(options.path, ": signed up to step ", result.signed_to->value, after);
   }
   return result.code();
 }

@@ -13,7 +13,7 @@ namespace lockstep::cli {
 
 using Run = std::function<Code()>;
 
-// The explicit table is in main.cpp.
+// The explicit table is in command_line.cpp.
 Run add_train(CLI::App& app);
 Run add_sample(CLI::App& app);
 Run add_verify(CLI::App& app);
@@ -28,6 +28,9 @@ Run add_check(CLI::App& app);
 Run add_diff(CLI::App& app);
 Run add_bisect(CLI::App& app);
 Run add_trace(CLI::App& app);
+Run add_help(CLI::App& app);
+Run add_completion(CLI::App& app);
+Run add_man(CLI::App& app);
 
 // --threads, 0 for one a core; the number to use where `ranks` of them share the machine.
 void add_threads(CLI::App& app, int& threads);

@@ -1,12 +1,12 @@
 #include "dry_run.h"
 
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/training.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -37,19 +37,20 @@ void dry_run(const recipe::Recipe& recipe, bool json) {
   const Size size = size_of(recipe);
   const std::string id = recipe::id(recipe).hex();
   if (json) {
-    const nlohmann::ordered_json out = {{"id", id},
-                                        {"recipe", recipe::canonical(recipe)},
-                                        {"parameters", size.parameters},
-                                        {"state_bytes", size.state_bytes},
-                                        {"flops_per_step", size.step_flops}};
-    std::cout << out.dump(2) << "\n";
+    print_json({{"id", id},
+                {"recipe", recipe::canonical(recipe)},
+                {"parameters", size.parameters},
+                {"state_bytes", size.state_bytes},
+                {"flops_per_step", size.step_flops}});
     return;
   }
-  std::cout << recipe::canonical(recipe) << "\n# recipe id   " << id << "\n# parameters  "
-            << size.parameters << "\n# state       "
-            << human_bytes(static_cast<double>(size.state_bytes))
-            << " in memory, the same in each checkpoint\n# compute     about "
-            << fixed(size.step_flops / 1e9, 2) << " GFLOP a step\n";
+  print_lines(recipe::canonical(recipe));
+  print_line("");
+  print_line("# recipe id   ", id);
+  print_line("# parameters  ", size.parameters);
+  print_line("# state       ", human_bytes(static_cast<double>(size.state_bytes)),
+             " in memory, the same in each checkpoint");
+  print_line("# compute     about ", fixed(size.step_flops / 1e9, 2), " GFLOP a step");
 }
 
 }  // namespace lockstep::cli

@@ -5,43 +5,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "command.h"
+#include "command_line.h"
 #include "lockstep/core/thread.h"
-#include "lockstep/numerics/isa.h"
+#include "output.h"
 #include "startup.h"
 #include "torchrun.h"
 
 namespace lockstep::cli {
 namespace {
-
-struct Command {
-  const char* name;
-  const char* what;
-  Run (*add)(CLI::App&);
-};
-
-constexpr Command kCommands[] = {
-    {"train", "train a recipe, or continue its run (the same command again)", add_train},
-    {"sample", "make pictures from a run or a checkpoint", add_sample},
-    {"verify", "check a run's or a checkpoint's evidence against itself", add_verify},
-    {"replay", "recompute steps of a run and compare them with its ledger", add_replay},
-    {"report", "write one HTML page about a run: curves, samples, evidence, environments",
-     add_report},
-    {"inspect", "show what a recipe, ledger, checkpoint, data file or run holds", add_inspect},
-    {"pack", "write a data set as one HDF5 file with a content hash", add_pack},
-    {"keygen", "make a pair of keys, to sign runs and to verify them", add_keygen},
-    {"fingerprint", "show what this machine is, with a numeric self-test", add_fingerprint},
-    {"doctor", "check machine and network before a job, by one process or by all ranks",
-     add_doctor},
-    {"check", "the nodes of a job against each other: do they compute the same bits?", add_check},
-    {"diff", "what differs between two runs, checkpoints, pictures, recipes or fingerprints",
-     add_diff},
-    {"bisect", "the first operation of a step whose output differs between two environments",
-     add_bisect},
-    {"trace", "compute a step again with a digest of every operation", add_trace},
-};
 
 // Large tensors come and go every step: keep their pages instead of giving them back each time.
 void keep_freed_memory() {
@@ -50,26 +24,26 @@ void keep_freed_memory() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{
-      "Trains diffusion models and GANs so that a run can be repeated, checked and trusted."};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", LOCKSTEP_VERSION);
-  app.option_defaults()->always_capture_default();
-  Run chosen;
-  for (const Command& command : kCommands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.what);
-    sub->option_defaults()->always_capture_default();
-    sub->final_callback([&chosen, run = command.add(*sub)] { chosen = run; });
-  }
+  CommandLine line;
+  const Code code = line.parse(argc, argv)();
+  flush_output();
+  return static_cast<int>(code);
+}
+
+// Ranks share standard output: the first speaks for all.
+bool speaks() {
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    throw Error(Code::kUsage, error.what(), "lockstep --help shows how");
+    return comm::discover(process_environment()).rank == Rank(0);
+  } catch (const Error&) {
+    return true;
   }
-  const char* isa = std::getenv("LOCKSTEP_ISA");
-  numerics::select_isa(isa ? std::optional<std::string_view>(isa) : std::nullopt);
-  return static_cast<int>(chosen());
+}
+
+// On standard output, behind what was printed already.
+void print_error(const Error& error, bool json) try {
+  if (json && speaks()) print_json(error_json(error.code(), error.message(), error.hint()));
+  flush_output();
+} catch (const Error&) {  // standard error has it
 }
 
 }  // namespace
@@ -98,17 +72,21 @@ comm::Environment process_environment() {
 int main(int argc, char** argv) {
   using lockstep::Code;
   lockstep::cli::keep_freed_memory();
-  const auto failed = [](Code code, const std::string& line) {
+  const bool json = lockstep::cli::wants_json(argc, argv);
+  const auto failed = [json](Code code, const std::string& message, const std::string& hint = {}) {
+    const lockstep::Error error(code, message, hint);
+    const std::string line = std::string("lockstep: ") + error.what();
     // One write: ranks share this stream, and their lines must not run into each other.
-    std::cerr << "lockstep: " + line + "\n";
-    lockstep::cli::tell_torchrun("lockstep: " + line, lockstep::cli::process_environment());
+    std::cerr << line + "\n";
+    lockstep::cli::tell_torchrun(line, lockstep::cli::process_environment());
+    lockstep::cli::print_error(error, json);
     return static_cast<int>(code);
   };
   try {
     lockstep::cli::start_up();
     return lockstep::cli::run(argc, argv);
   } catch (const lockstep::Error& error) {
-    return failed(error.code(), error.what());
+    return failed(error.code(), error.message(), error.hint());
   } catch (const std::bad_alloc&) {
     return failed(Code::kEnvironment, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {

@@ -9,6 +9,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/fingerprint.h"
+#include "output.h"
 #include "values.h"
 
 namespace lockstep::cli {
@@ -52,7 +53,6 @@ std::string place_text(const Json& place) {
         << " ulp";
   else
     out << ": " << text(place.at("what"));
-  out << "\n";
   return out.str();
 }
 
@@ -88,26 +88,32 @@ Json parse_replay_report(const std::string& text, Code code) {
               "give an image that holds this version");
 }
 
-std::string replay_text(const Json& report) {
-  std::ostringstream out;
+Json parse_error_report(const std::string& text, Code code) {
+  Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (report.is_object() && report.contains("error")) return report;
+  return error_json(code, "the container's lockstep ended with an error", "see standard error");
+}
+
+std::vector<std::string> replay_text(const Json& report) {
+  std::vector<std::string> lines;
   if (!report.at("agrees").get<bool>()) {
-    out << "FAIL: step " << number(report.at("first_difference")) << ": its "
-        << text(report.at("what")) << " is not what the ledger says\n";
-    if (report.contains("place")) out << place_text(report.at("place"));
-    return out.str();
+    lines.push_back("FAIL: step " + number(report.at("first_difference")) + ": its " +
+                    text(report.at("what")) + " is not what the ledger says");
+    if (report.contains("place")) lines.push_back(place_text(report.at("place")));
+    return lines;
   }
   for (const Json& window : report.at("windows"))
-    out << "PASS: steps " << number(window.at("from")) << " to " << number(window.at("to"))
-        << " recomputed from step " << number(window.at("started"))
-        << ": every digest is the ledger's\n";
-  if (report.contains("start")) out << "note: " << text(report.at("start")) << "\n";
+    lines.push_back("PASS: steps " + number(window.at("from")) + " to " + number(window.at("to")) +
+                    " recomputed from step " + number(window.at("started")) +
+                    ": every digest is the ledger's");
+  if (report.contains("start")) lines.push_back("note: " + text(report.at("start")));
   const std::int64_t compared = report.at("compared"), steps = report.at("steps");
-  if (compared == steps) return out.str();
+  if (compared == steps) return lines;
   const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);
-  out << compared << " of " << steps << " steps (" << fixed(share, 1) << " %) are shown";
-  if (report.contains("seed")) out << "; drawn with --seed " << number(report.at("seed"));
-  out << "\n";
-  return out.str();
+  lines.push_back(std::to_string(compared) + " of " + std::to_string(steps) + " steps (" +
+                  fixed(share, 1) + " %) are shown");
+  if (report.contains("seed")) lines.back() += "; drawn with --seed " + number(report.at("seed"));
+  return lines;
 }
 
 void note_replay(const std::filesystem::path& folder, const Json& report) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/core/text.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -58,10 +59,6 @@ std::string brief(const std::string& fact) {
   const bool hash =
       fact.size() == 64 && fact.find_first_not_of("0123456789abcdef") == std::string::npos;
   return hash ? fact.substr(0, 12) : fact;
-}
-
-std::string right(const std::string& text, std::size_t width) {
-  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 
 }  // namespace lockstep::cli

@@ -17,6 +17,4 @@ std::string histogram(const state::ValueDifference& values);
 // Of a hash its first 12 digits, of other facts all; "-" for "".
 std::string brief(const std::string& fact);
 
-std::string right(const std::string& text, std::size_t width);  // aligned
-
 }  // namespace lockstep::cli

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct ReplayOptions {
   int threads = 1;                  // of this rank
   // The run whose state this one starts from: its checkpoint is compared with step 0.
   std::optional<std::filesystem::path> parent = {};
+  // Called before the first recomputed step, with 0, and after each that agrees; `total`: steps
+  // that all windows need, from the checkpoints that they start at.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
 struct ReplayResult {

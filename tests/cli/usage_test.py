@@ -1,0 +1,186 @@
+"""What a command line that does not fit is told, and what help, the manual page and completion show."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import time
+
+from support import PROGRAM, SOURCE, Cli, main
+
+SHARE = os.path.join(os.path.dirname(PROGRAM), "..", "share")
+BASH = os.path.join(SHARE, "bash-completion/completions/lockstep")
+ZSH = os.path.join(SHARE, "zsh/site-functions/_lockstep")
+
+
+class Help(Cli):
+    def commands(self):
+        return re.findall(r"^  (\w+)  +\w", self.ok("help").split("Exit codes:")[0], re.MULTILINE)
+
+    def test_without_arguments_goes_to_standard_error_with_2(self):
+        result = self.run_it()
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(result.stderr, self.ok("help"))
+
+    def test_is_the_same_by_command_and_by_option(self):
+        self.assertEqual(self.ok("help"), self.ok("--help"))
+        self.assertGreater(len(self.commands()), 14)
+        for command in self.commands():
+            text = self.ok("help", command)
+            self.assertEqual(text, self.ok(command, "--help"))
+            self.assertEqual(text, self.ok(command, "-h"))
+            self.assertIn(f"Usage: lockstep {command}", text)
+            self.assertIn("Example: ", text)
+
+    def test_has_the_exit_codes(self):
+        with open(os.path.join(SOURCE, "include/lockstep/core/error.h"), encoding="utf-8") as file:
+            codes = re.findall(r"^  k\w+ = (\d+)", file.read(), re.MULTILINE)
+        self.assertEqual(re.findall(r"^ +(\d+)  ", self.ok("help").split("Exit codes:")[1], re.MULTILINE), codes)
+
+    def test_needs_no_machine_that_can_compute(self):
+        self.ok("help", LOCKSTEP_ISA="nonsense")
+
+    def test_version(self):
+        self.assertEqual(self.ok("-V"), self.ok("--version"))
+
+
+class Refused(Cli):
+    def test_words_that_are_near_are_named(self):
+        for words, wanted in (
+                (["verfy", "run"], "there is no command 'verfy' (did you mean 'verify'? `lockstep help` shows all)"),
+                (["trian", "train"], "there is no command 'trian' (did you mean 'train'? `lockstep help` shows all)"),
+                (["help", "repaly"], "there is no command 'repaly' (did you mean 'replay'? `lockstep help` shows all)"),
+                (["xyzzy"], "there is no command 'xyzzy' (`lockstep help` shows all)"),
+                (["train", "tiny.toml", "--dry"],
+                 "train has no option --dry (did you mean '--dry-run'? `lockstep help train` shows all)"),
+                (["train", "--thraeds=2", "tiny.toml"],
+                 "train has no option --thraeds (did you mean '--threads'? `lockstep help train` shows all)"),
+                (["verify", "--jsn"], "verify has no option --jsn (did you mean '--json'? `lockstep help verify` shows all)"),
+                (["sample", "run", "--sampler-stops", "10"], "sample has no option --sampler-stops"),
+                (["--threads", "2", "train", "tiny.toml"],
+                 "there is no option --threads in front of the command (options of a command stand behind it)")):
+            self.assertIn(wanted, self.refused(2, *words))
+
+    def test_too_much_and_too_little_is_named(self):
+        for words, wanted in ((["replay"], "replay: RUN is missing"),
+                              (["diff", "a"], "diff: B is missing"),
+                              (["completion"], "completion: SHELL is missing"),
+                              (["train", "tiny.toml", "x", "y"], "train: 'x' is one argument too many"),
+                              (["train", "tiny.toml", "--", "--quiet"], "train: '--quiet' is one argument too many"),
+                              (["train", "tiny.toml", "train"], "train: 'train' is one argument too many"),
+                              (["train", "tiny.toml", "--run"], "train: --run has no value"),
+                              (["train", "--run=", "tiny.toml"], "--run= has no value"),
+                              (["train", "tiny.toml", "--run", "a", "--run", "b"], "--run is given more than once"),
+                              (["train", "tiny.toml", "--run", "--quiet"], "'--quiet' stands where its value should")):
+            self.assertIn(wanted, self.refused(2, *words))
+
+    def test_empty_words_mean_nothing(self):
+        before = self.contents()
+        for words in (["train", "tiny.toml", "--run", ""], ["train", "tiny.toml", "--sign", ""],
+                      ["train", "tiny.toml", "--set", ""], ["train", ""], ["sample", "run", "--out", ""],
+                      ["verify", "run", "--key", ""], ["verify", "run", "--chain", ""], ["replay", "run", "--data", ""],
+                      ["replay", "run", "--container", ""], ["bisect", "a", "b", "--program-a", ""],
+                      ["check", ""], ["pack", "images", ""], ["keygen", ""], ["trace", "run", ""],
+                      ["doctor", "--run", ""], ["report", "run", "--out", ""]):
+            self.assertIn("it is empty", self.refused(2, *words), words)
+        self.assertEqual(self.contents(), before)
+
+    def test_numbers_are_decimal_digits_in_range(self):
+        for words, wanted in ((["replay", "run", "--from", "1e2"], "'1e2' is not a whole number, such as 100"),
+                              (["replay", "run", "--from", "0x10"], "'0x10' is not a whole number"),
+                              (["replay", "run", "--from", "1.5"], "'1.5' is not a whole number"),
+                              (["replay", "run", "--from", ""], "'' is not a whole number"),
+                              (["replay", "run", "--from", "9" * 20], "99999999999999999999 is too large"),
+                              (["replay", "run", "--to", "-1"], "--to: "),
+                              (["replay", "run", "--seed", "-2"], "--seed: "),
+                              (["train", "tiny.toml", "--threads", "5000"], "--threads: Value 5000 not in range"),
+                              (["train", "tiny.toml", "--ranks", "0"], "--ranks: "),
+                              (["trace", "run", "out", "--step", "-1"], "--step: ")):
+            self.assertIn(wanted, self.refused(2, *words))
+        self.ok("train", "tiny.toml", "--quiet")
+        self.assertIn("step 2", self.refused(2, "replay", "runs/tiny", "--from", "010"))  # ten, not eight
+
+
+class Manual(Cli):
+    def test_has_all_commands_and_options(self):
+        page = self.ok("man")
+        for command in re.findall(r"^  (\w+)  +\w", self.ok("help").split("Exit codes:")[0], re.MULTILINE):
+            self.assertIn(rf"lockstep {command}\fR", page)
+        self.assertIn(r"\-\-max\-restarts", page)
+        with open(os.path.join(SHARE, "man/man1/lockstep.1"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), page)
+
+    def test_is_roff_without_a_warning(self):
+        result = subprocess.run(["groff", "-ww", "-man", "-Tutf8"], input=self.ok("man"), text=True, capture_output=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("EXIT STATUS", re.sub(r"\x1b\[\d*m|.\x08", "", result.stdout))
+
+
+class Completion(Cli):
+    def test_is_what_the_program_says(self):
+        for shell, name in (("bash", BASH), ("zsh", ZSH)):
+            with open(name, encoding="utf-8") as file:
+                self.assertEqual(file.read(), self.ok("completion", shell))
+
+    CASES = (("lockstep ver", "verify"), ("lockstep train --max", "--max-restarts"),
+             ("lockstep train x --shard opt", "optimizer"), ("lockstep train x --shard=opt", "optimizer"),
+             ("lockstep help fing", "fingerprint"), ("lockstep completion z", "zsh"))
+
+    def test_in_bash(self):
+        for line, wanted in self.CASES:
+            words = line.replace("=", " = ").split()
+            script = (f"source {BASH}; COMP_WORDS=({' '.join(words)}) COMP_CWORD={len(words) - 1}; _lockstep; "
+                      'echo "${COMPREPLY[@]}"')
+            done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, cwd=self.folder)
+            self.assertEqual((done.stdout, done.stderr), (wanted + "\n", ""), line)
+
+    def test_in_bash_lists_all_and_leaves_files_to_bash(self):
+        script = f"source {BASH}; COMP_WORDS=(lockstep train '') COMP_CWORD=2; _lockstep; echo \"${{COMPREPLY[@]}}\""
+        self.assertEqual(subprocess.check_output(["bash", "--norc", "-c", script], text=True), "\n")
+        script = f"source {BASH}; COMP_WORDS=(lockstep '') COMP_CWORD=1; _lockstep; echo \"${{COMPREPLY[@]}}\""
+        names = subprocess.check_output(["bash", "--norc", "-c", script], text=True).split()
+        self.assertEqual(names, re.findall(r"^  (\w+)  +\w", self.ok("help").split("Exit codes:")[0], re.MULTILINE))
+
+    def test_in_zsh(self):
+        if not shutil.which("zsh"):
+            self.skipTest("NOT PROVED: no zsh")
+        for line, wanted in (*self.CASES, ("lockstep inspect ti", "tiny.toml")):
+            self.assertEqual(self.completed_by_zsh(line).split(" ")[-1].split("=")[-1], wanted, line)
+
+    def completed_by_zsh(self, line):
+        """The line after a Tab, as zsh has it then."""
+        child, terminal = pty.fork()
+        if child == 0:
+            os.chdir(self.folder)
+            os.execvpe("zsh", ["zsh", "-f", "-i"], {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": self.folder,
+                                                     "PS1": "> ", "LC_ALL": "C.UTF-8"})
+        try:
+            os.write(terminal, f"autoload -U compinit; compinit -D -u; source {ZSH}; echo REA''DY\r".encode())
+            self.read_until(terminal, b"READY\r\n")
+            # Home, a command in front of the line and a quote around it, and Enter.
+            os.write(terminal, line.encode() + b"\t\x01echo 'DO''NE:\x05'\r")
+            text = self.read_until(terminal, b"\r\nDONE:", b"\r\n")
+            return text.rsplit(b"\nDONE:", 1)[1].split(b"\r\n")[0].decode().strip()
+        finally:
+            os.close(terminal)
+            os.waitpid(child, 0)
+
+    def read_until(self, terminal, *marks):
+        text, deadline = b"", time.monotonic() + 120
+        while time.monotonic() < deadline:
+            rest = text
+            for mark in marks:
+                rest = rest.partition(mark)[2] if mark in rest else None
+                if rest is None:
+                    break
+            if rest is not None:
+                return text
+            if select.select([terminal], [], [], 1)[0]:
+                text += os.read(terminal, 65536)
+        self.fail(f"zsh says only {text!r}")
+
+
+if __name__ == "__main__":
+    main()

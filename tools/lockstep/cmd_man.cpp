@@ -1,0 +1,126 @@
+#include "arguments.h"
+#include "command.h"
+#include "command_line.h"
+#include "output.h"
+
+namespace lockstep::cli {
+namespace {
+
+// The scalar value of the UTF-8 character at the front of `text`, which is removed. Text of this
+// program: it is valid.
+std::uint32_t take_character(std::string_view& text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t n = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  std::uint32_t character = n == 1 ? first : first & (0xffU >> (n + 1));
+  for (std::size_t i = 1; i < n; ++i)
+    character = character << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+  text.remove_prefix(n);
+  return character;
+}
+
+// As roff shows it: no request, no escape, no typographic quotes; ASCII.
+std::string roff(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  if (text.starts_with('.')) out += "\\&";
+  while (!text.empty()) {
+    const std::uint32_t c = take_character(text);
+    switch (c) {
+      case '\\':
+        out += "\\(rs";
+        break;
+      case '-':
+        out += "\\-";
+        break;
+      case '\'':
+        out += "\\(aq";
+        break;
+      case '`':
+        out += "\\(ga";
+        break;
+      case '^':
+        out += "\\(ha";
+        break;
+      case '~':
+        out += "\\(ti";
+        break;
+      default:
+        if (c < 0x80) {
+          out += static_cast<char>(c);
+        } else {
+          std::string digits;
+          for (std::uint32_t rest = c; rest > 0 || digits.size() < 4; rest >>= 4)
+            digits.insert(digits.begin(), kDigits[rest & 15]);
+          out += "\\[u" + digits + "]";
+        }
+    }
+  }
+  return out;
+}
+
+std::string bold(const std::string& text) {
+  return "\\fB" + roff(text) + "\\fR";
+}
+std::string italic(const std::string& text) {
+  return "\\fI" + roff(text) + "\\fR";
+}
+
+std::string item(const std::string& tag, const std::string& what) {
+  return ".TP\n" + tag + "\n" + roff(what) + "\n";
+}
+
+std::string item(const Argument& argument) {
+  std::string tag;
+  for (const std::string& name : argument.names)
+    tag += (tag.empty() ? "" : ", ") + (argument.positional ? italic(name) : bold(name));
+  if (!argument.value.empty()) tag += " " + italic(argument.value);
+  return item(tag, argument.what + (argument.preset.empty() ? "" : " [" + argument.preset + "]"));
+}
+
+// Text behind the options: its lines, the first of which is an example.
+std::string footer_of(const CLI::App& command) {
+  std::string text;
+  for (const std::string& line : CLI::detail::split(command.get_footer(), '\n'))
+    text += ".PP\n" + roff(line) + "\n";
+  return text;
+}
+
+std::string section_of(const CLI::App& command) {
+  std::string usage = bold("lockstep " + command.get_name()), items;
+  for (const Argument& argument : arguments_of(command)) {
+    if (argument.positional)
+      usage += " " + std::string(argument.required ? "" : "[") + italic(argument.names.front()) +
+               (argument.several ? "..." : "") + (argument.required ? "" : "]");
+    items += item(argument);
+  }
+  return ".SS " + usage + " [" + italic("OPTIONS") + "]\n" + roff(command.get_description()) +
+         "\n" + items + footer_of(command);
+}
+
+std::string page(const CLI::App& all) {
+  std::string text =
+      ".TH LOCKSTEP 1 \"\" \"lockstep " LOCKSTEP_VERSION
+      "\" \"User Commands\"\n"
+      ".SH NAME\nlockstep \\- train diffusion models and GANs with bit-exact evidence\n"
+      ".SH SYNOPSIS\n.B lockstep\n.I COMMAND\n.RI [ OPTIONS ]\n.SH DESCRIPTION\n" +
+      roff(all.get_description()) + "\n.SH OPTIONS\n";
+  for (const Argument& argument : arguments_of(all)) text += item(argument);
+  text += ".SH COMMANDS\n";
+  for (const CLI::App* command : commands_of(all)) text += section_of(*command);
+  text += ".SH EXIT STATUS\n";
+  for (const ExitCode& one : exit_codes())
+    text += item(std::to_string(static_cast<int>(one.code)), one.what);
+  return text;
+}
+
+}  // namespace
+
+Run add_man(CLI::App& app) {
+  app.footer("Example: lockstep man | man -l -");
+  return [&app] {
+    print_lines(page(*app.get_parent()));
+    return Code::kOk;
+  };
+}
+
+}  // namespace lockstep::cli

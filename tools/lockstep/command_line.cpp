@@ -1,0 +1,227 @@
+#include "command_line.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "arguments.h"
+#include "lockstep/core/text.h"
+#include "lockstep/numerics/isa.h"
+#include "output.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Command {
+  const char* group;
+  const char* name;
+  const char* what;
+  Run (*add)(CLI::App&);
+};
+
+constexpr const char* kTraining = "Training";
+constexpr const char* kEvidence = "Evidence";
+constexpr const char* kMachines = "Machines against each other";
+constexpr const char* kProgram = "This program";
+
+constexpr Command kCommands[] = {
+    {kTraining, "train", "train a recipe, or continue its run (the same command again)", add_train},
+    {kTraining, "sample", "make pictures from a run or a checkpoint", add_sample},
+    {kTraining, "report",
+     "write one HTML page about a run: curves, samples, evidence, environments", add_report},
+    {kTraining, "inspect", "show what a run's folder or any file that lockstep makes holds",
+     add_inspect},
+    {kTraining, "pack", "write a data set as one HDF5 file with a content hash", add_pack},
+    {kEvidence, "verify", "check a run's or a checkpoint's evidence against itself", add_verify},
+    {kEvidence, "replay", "recompute steps of a run and compare them with its ledger", add_replay},
+    {kEvidence, "keygen", "make a pair of keys, to sign runs and to verify them", add_keygen},
+    {kMachines, "doctor", "check machine and network before a job, by one process or by all ranks",
+     add_doctor},
+    {kMachines, "check", "the nodes of a job against each other: do they compute the same bits?",
+     add_check},
+    {kMachines, "fingerprint", "show what this machine is, with a numeric self-test",
+     add_fingerprint},
+    {kMachines, "diff",
+     "what differs between two runs, checkpoints, pictures, recipes or fingerprints", add_diff},
+    {kMachines, "bisect",
+     "the first operation of a step whose output differs between two environments", add_bisect},
+    {kMachines, "trace", "compute a step again with a digest of every operation", add_trace},
+    {kProgram, "help", "show all commands, or the options of one", add_help},
+    {kProgram, "completion", "print what lets bash or zsh complete a command line", add_completion},
+    {kProgram, "man", "print the manual page", add_man},
+};
+
+constexpr ExitCode kExitCodes[] = {
+    {Code::kOk, "done; the evidence holds"},
+    {Code::kDiffer, "bits differ"},
+    {Code::kUsage, "the command line or the recipe"},
+    {Code::kData, "the data set"},
+    {Code::kEnvironment, "this machine cannot run this: instruction set, memory, disk, settings"},
+    {Code::kCorrupt, "evidence is damaged or not to be trusted"},
+    {Code::kNetwork, "peers or network"},
+    {Code::kDiverged, "training diverged"},
+    {Code::kBug, "a bug of the program"},
+    {Code::kPreempted, "stopped by a signal, everything saved; the same command continues"},
+    {Code::kCannotCompare, "cannot compare"},
+};
+
+std::string footer() {
+  std::string text =
+      "`lockstep help COMMAND` shows a command's options and an example.\n\nExit codes:";
+  for (const ExitCode& one : kExitCodes)
+    text += "\n" + right(std::to_string(static_cast<int>(one.code)), 5) + "  " + one.what;
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  return "'" + text + "'";
+}
+
+// A beginning ("--dry") is meant before anything that is merely near.
+std::optional<std::string> meant(const std::string& word, const Words& candidates) {
+  const auto longer = std::ranges::find_if(
+      candidates, [&](const std::string& candidate) { return candidate.starts_with(word); });
+  if (longer != candidates.end()) return *longer;
+  return nearest_word(word, candidates);
+}
+
+std::string hint_of(const std::string& word, const Words& candidates, const std::string& where) {
+  const auto candidate = word.size() < 3 ? std::nullopt : meant(word, candidates);
+  const std::string help = "`" + where + "` shows all";
+  return candidate ? "did you mean " + quoted(*candidate) + "? " + help : help;
+}
+
+Words options_of(const CLI::App& app) {
+  Words names;
+  for (const Argument& argument : arguments_of(app))
+    if (!argument.positional)
+      names.insert(names.end(), argument.names.begin(), argument.names.end());
+  return names;
+}
+
+// A word in front of the command that is none.
+[[noreturn]] void not_a_command(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with("-")) no_such_command(app, word);
+  throw Error(Code::kUsage, "there is no option " + word + " in front of the command",
+              "options of a command stand behind it");
+}
+
+// A word behind the command that it has no use for. literal: behind "--", so that it is no option.
+[[noreturn]] void unexpected(const CLI::App& command, const std::string& word, bool literal) {
+  const std::string name = command.get_name(), option = word.substr(0, word.find('='));
+  if (word.starts_with("-") && !literal)
+    throw Error(Code::kUsage, name + " has no option " + option,
+                hint_of(option, options_of(command), "lockstep help " + name));
+  throw Error(Code::kUsage, name + ": " + quoted(word) + " is one argument too many",
+              "`lockstep help " + name + "` shows how");
+}
+
+// Of a command whose every word has its place.
+std::string complaint(const CLI::App& command, const Words& words, const CLI::ParseError& error) {
+  for (const CLI::Option* option : command.get_options()) {
+    const Argument argument = argument_of(*option);
+    const std::string& name = argument.names.back();
+    if (argument.required && option->count() == 0) return name + " is missing";
+    if (!is_flag(*option) && !argument.several && option->count() > 1)
+      return name + " is given more than once";
+    if (!argument.value.empty() && words.back() == name) return name + " has no value";
+  }
+  return error.what();
+}
+
+// By the instruction set that LOCKSTEP_ISA asks for.
+Run computing(const Run& run) {
+  return [run] {
+    numerics::select_isa(process_environment()("LOCKSTEP_ISA"));
+    return run();
+  };
+}
+
+}  // namespace
+
+CommandLine::CommandLine()
+    : app_("Trains diffusion models and GANs so that a run can be repeated, checked and trusted.",
+           "lockstep") {
+  app_.require_subcommand(1);
+  app_.set_help_flag("-h,--help", "print this and exit");
+  app_.set_version_flag("-V,--version", LOCKSTEP_VERSION, "print the version and exit");
+  app_.footer(footer());
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app_.add_subcommand(command.name, command.what)->group(command.group);
+    sub->option_defaults()->always_capture_default();
+    const Run run = command.add(*sub);
+    sub->final_callback(
+        [this, run = command.group == kProgram ? run : computing(run)] { chosen_ = run; });
+    refuse_nonsense(*sub);
+  }
+}
+
+Run CommandLine::parse(int argc, const char* const* argv) {
+  // Most likely a script that lost its arguments: no success, and nothing on standard output.
+  if (argc < 2)
+    return [text = help_of(app_)] {
+      std::cerr << text;
+      return Code::kUsage;
+    };
+  const Words words(argv + 1, argv + argc);
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (word.starts_with("--") && word.ends_with('='))  // CLI11 would take the next word
+      throw Error(Code::kUsage, word + " has no value");
+  }
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    return [] {
+      print_line(LOCKSTEP_VERSION);
+      return Code::kOk;
+    };
+  } catch (const CLI::CallForHelp&) {
+    const auto parsed = app_.get_subcommands();
+    return [text = help_of(parsed.empty() ? app_ : *parsed.front())] {
+      print_lines(text);
+      return Code::kOk;
+    };
+  } catch (const CLI::Success&) {
+    return [] { return Code::kOk; };
+  } catch (const CLI::ParseError& error) {
+    refuse(words, error);
+  }
+  return chosen_;
+}
+
+void CommandLine::refuse(const Words& words, const CLI::ParseError& error) const {
+  const auto parsed = app_.get_subcommands();
+  const auto mark = std::ranges::find(words, "--");
+  const auto literal = [&](const std::string& word) {
+    return std::find(mark, words.end(), word) != words.end();
+  };
+  for (const std::string& word : app_.remaining())
+    if (word != "--" && (parsed.empty() || !literal(word))) not_a_command(app_, word);
+  if (parsed.empty())
+    throw Error(Code::kUsage, "a command is missing", "`lockstep help` shows all");
+  const CLI::App& command = *parsed.front();
+  for (const std::string& word : app_.remaining(/*recurse=*/true))
+    if (word != "--") unexpected(command, word, literal(word));
+  throw Error(Code::kUsage, command.get_name() + ": " + complaint(command, words, error),
+              "`lockstep help " + command.get_name() + "` shows how");
+}
+
+void no_such_command(const CLI::App& app, const std::string& name) {
+  Words names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  throw Error(Code::kUsage, "there is no command " + quoted(name),
+              hint_of(name, names, "lockstep help"));
+}
+
+std::span<const ExitCode> exit_codes() {
+  return kExitCodes;
+}
+
+bool wants_json(int argc, const char* const* argv) {
+  return std::any_of(argv + 1, argv + std::max(argc, 1),
+                     [](std::string_view word) { return word == "--json"; });
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,43 @@
+// The program's command line: the table of commands, and what is said to a line that does not fit.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "command.h"
+
+namespace lockstep::cli {
+
+class CommandLine {
+ public:
+  CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  // What the line asks for; --help and --version are something to run, too. Throws Error(kUsage),
+  // whose line names what does not fit and what is nearest to it.
+  Run parse(int argc, const char* const* argv);
+
+ private:
+  [[noreturn]] void refuse(const std::vector<std::string>& words,
+                           const CLI::ParseError& error) const;
+
+  CLI::App app_;
+  Run chosen_;
+};
+
+// "there is no command 'verfy' (did you mean 'verify'? …)".
+[[noreturn]] void no_such_command(const CLI::App& app, const std::string& name);
+
+struct ExitCode {
+  Code code;
+  const char* what;
+};
+std::span<const ExitCode> exit_codes();
+
+// Whether --json is anywhere in the line, even in one that cannot be parsed.
+bool wants_json(int argc, const char* const* argv);
+
+}  // namespace lockstep::cli

@@ -1,0 +1,42 @@
+// The one place where commands print their result. It is kept until the command ends, then written
+// to standard output as a whole, and a write that fails is an error: nobody takes half for all.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::cli {
+
+// One line, whatever bytes are in it (core/printable.h): names and facts of others cannot forge a
+// second one.
+void print_text_line(std::string_view line);
+
+template <class... Parts>
+void print_line(const Parts&... parts) {
+  std::ostringstream line;
+  (line << ... << parts);
+  print_text_line(line.str());
+}
+
+// A line for each that LF ends; for text of this program.
+void print_lines(std::string_view text);
+
+// What --json prints: one line (core/json.h).
+void print_json(const nlohmann::ordered_json& json);
+
+// An error as --json prints it: {"error":{"code":2,"message":…,"hint":…}}.
+nlohmann::ordered_json error_json(Code code, const std::string& message, const std::string& hint);
+
+// A column: filled with spaces on its other side; a longer text stays as it is.
+std::string right(const std::string& text, std::size_t width);
+std::string left(const std::string& text, std::size_t width);
+
+// Writes what was printed. Throws Error(kEnvironment) if that fails; a reader that is gone has read
+// what it wanted.
+void flush_output();
+
+}  // namespace lockstep::cli

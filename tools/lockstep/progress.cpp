@@ -1,0 +1,50 @@
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "lockstep/core/clock.h"
+#include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr double kSecondsBetweenLines = 10, kSecondsBetweenWrites = 0.1;
+constexpr const char* kClear = "\x1b[K";  // to the end of the line
+
+}  // namespace
+
+Progress::Progress(bool quiet)
+    : quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1), began_(monotonic_seconds()) {}
+
+Progress::~Progress() {
+  if (terminal_ && !quiet_) std::cerr << kClear;
+}
+
+void Progress::operator()(std::int64_t done, std::int64_t total) {
+  const double now = monotonic_seconds();
+  if (done == 0) began_ = now;
+  if (quiet_ || done == 0 || done == total) return;
+  const auto left = [&](std::int64_t steps) {
+    return "about " +
+           human_seconds((now - began_) / static_cast<double>(done) * static_cast<double>(steps));
+  };
+  if (done == 1) {
+    log::info("needs " + std::to_string(total) + " steps, " + left(total) +
+              " at the pace of the first");
+    shown_ = now;
+  }
+  if (now - shown_ < (terminal_ ? kSecondsBetweenWrites : kSecondsBetweenLines)) return;
+  shown_ = now;
+  const std::string line = std::to_string(done) + " of " + std::to_string(total) +
+                           " steps agree with the ledger, " + left(total - done) + " left";
+  // The cursor stays in front, so that a warning writes over it.
+  if (terminal_)
+    std::cerr << line + kClear + "\r";
+  else
+    log::info(line);
+}
+
+}  // namespace lockstep::cli
