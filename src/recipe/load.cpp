@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "known_keys.h"
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/canonical.h"
 #include "reader.h"
@@ -21,7 +22,7 @@ bool is_name(const std::string& name) {
 
 Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   Recipe recipe;
-  Reader reader(layers);
+  Reader reader(layers, inherited_keys(layers));
   describe(reader, recipe);
   reader.finish();
   if (!is_name(recipe.run.name))

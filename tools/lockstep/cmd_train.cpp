@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/recipe/warnings.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
 #include "ranks.h"
@@ -44,6 +45,8 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
   train::catch_stop_signals();
   const comm::Identity identity = comm::discover(process_environment());
   if (identity.world > 1) log::info(identity.sentence);
+  if (identity.rank == Rank(0))
+    for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
   const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
   try {
     const auto group = join(identity, recipe, options.shard, process_environment());

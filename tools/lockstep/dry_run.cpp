@@ -6,6 +6,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/warnings.h"
 #include "lockstep/train/training.h"
 
 namespace lockstep::cli {
@@ -36,12 +37,14 @@ Size size_of(const recipe::Recipe& recipe) {
 void dry_run(const recipe::Recipe& recipe, bool json) {
   const Size size = size_of(recipe);
   const std::string id = recipe::id(recipe).hex();
+  const std::vector<std::string> warnings = recipe::warnings(recipe);
   if (json) {
     const nlohmann::ordered_json out = {{"id", id},
                                         {"recipe", recipe::canonical(recipe)},
                                         {"parameters", size.parameters},
                                         {"state_bytes", size.state_bytes},
-                                        {"flops_per_step", size.step_flops}};
+                                        {"flops_per_step", size.step_flops},
+                                        {"warnings", warnings}};
     std::cout << out.dump(2) << "\n";
     return;
   }
@@ -50,6 +53,7 @@ void dry_run(const recipe::Recipe& recipe, bool json) {
             << human_bytes(static_cast<double>(size.state_bytes))
             << " in memory, the same in each checkpoint\n# compute     about "
             << fixed(size.step_flops / 1e9, 2) << " GFLOP a step\n";
+  for (const std::string& line : warnings) std::cout << "# warning     " << line << "\n";
 }
 
 }  // namespace lockstep::cli
