@@ -352,6 +352,8 @@ class Hostile(Report):
             self.append("replays.jsonl", f'{{"agrees":true,"windows":[{{"started":{value},"to":{value}}},'
                                          f'{{"started":0,"to":{value}}}]}}\n')
         self.append("metrics.jsonl", "[" * 100000 + "\n")
+        deep = "[" * 200000 + "]" * 200000
+        self.append("replays.jsonl", f'{{"agrees":false,"time":{deep},"what":{deep},"machine":{{"cpu":{deep}}}}}\n')
         self.page()
 
     def test_a_picture_that_is_none(self):
