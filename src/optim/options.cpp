@@ -35,7 +35,7 @@ void describe(Fields& f, Options& o) {
   f.field("warmup", o.warmup, 0, kMostSteps, Effect::kBits, "steps of linear warm-up from 0");
   if (o.schedule == "cosine") {
     f.field("horizon", o.horizon, 1, kMostSteps, Effect::kBits,
-            "step at which the cosine reaches 0; greater than warmup");
+            "step from which the rate is 0, such as run.steps; greater than warmup");
   }
   f.field("ema_decay", o.ema_decay, 0.0, 0.9999999, Effect::kBits,
           "of a moving average of the weights, used for samples; 0: none");

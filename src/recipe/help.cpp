@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/recipe.h"
@@ -13,17 +14,24 @@ namespace {
 struct Row {
   std::string key, range, value, doc;
   bool bits = false;
-  std::vector<std::string> kinds;  // in which it exists
 };
 
-// Lists the fields of one table; with `kind`, those of that kind.
+struct Choice {
+  std::string key;
+  std::vector<std::string> words;
+  std::size_t taken = 0;
+};
+
+// Lists the fields of one table, with one word taken of each choice: of the first choices the given
+// ones, of the others the first.
 class Lister final : public Fields {
  public:
-  explicit Lister(std::string kind) : kind_(std::move(kind)) {}
+  explicit Lister(std::vector<std::size_t> taken) : taken_(std::move(taken)) {}
 
   void field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max,
              Effect effect, std::string_view doc) override {
-    add(name, "integer, " + range(min, max), std::to_string(value), effect, doc);
+    const bool has_default = value >= min && value <= max;
+    add(name, "integer, " + range(min, max), has_default ? std::to_string(value) : "", effect, doc);
   }
   void field(std::string_view name, double& value, double min, double max, Effect effect,
              std::string_view doc) override {
@@ -45,10 +53,9 @@ class Lister final : public Fields {
     std::string list;
     for (const std::string& word : words) list += (list.empty() ? "" : ", ") + written(word);
     add(name, list, written(value), effect, doc);
-    if (name != "kind") return;
-    if (kind_.empty()) kind_ = value;
-    kinds = words;
-    value = kind_;
+    const std::size_t at = choices.size();
+    choices.push_back({rows.back().key, words, at < taken_.size() ? taken_[at] : 0});
+    value = words[choices.back().taken];
   }
   void begin(std::string_view name, std::string_view) override {
     prefix_ += std::string(name) + ".";
@@ -56,7 +63,7 @@ class Lister final : public Fields {
   void end() override { prefix_.erase(prefix_.find_last_of('.', prefix_.size() - 2) + 1); }
 
   std::vector<Row> rows;
-  std::vector<std::string> kinds;
+  std::vector<Choice> choices;
 
  private:
   static std::string range(std::int64_t min, std::int64_t max) {
@@ -65,53 +72,82 @@ class Lister final : public Fields {
   }
   void add(std::string_view name, std::string range, std::string value, Effect effect,
            std::string_view doc) {
-    rows.push_back({prefix_ + std::string(name),
-                    std::move(range),
-                    std::move(value),
-                    std::string(doc),
-                    effect != Effect::kNone,
-                    {kind_}});
+    rows.push_back({prefix_ + std::string(name), std::move(range), std::move(value),
+                    std::string(doc), effect != Effect::kNone});
   }
 
-  std::string kind_;
+  std::vector<std::size_t> taken_;
   std::string prefix_;
 };
 
 using Describe = std::function<void(Fields&)>;
 
-// All fields of all kinds, each once.
-std::vector<Row> rows_of(const Describe& describe_options, std::vector<std::string>& kinds) {
-  Lister first("");
-  describe_options(first);
-  kinds = first.kinds;
-  if (kinds.empty()) return first.rows;
+// One for each combination of words. A choice may exist for some words of another only, so the next
+// combination is known from the choices that were met.
+std::vector<Lister> all_passes(const Describe& describe_options) {
+  std::vector<Lister> passes;
+  std::vector<std::size_t> next;
+  do {
+    describe_options(passes.emplace_back(next));
+    const std::vector<Choice>& met = passes.back().choices;
+    next.clear();
+    for (const Choice& choice : met) next.push_back(choice.taken);
+    while (!next.empty() && next.back() + 1 == met[next.size() - 1].words.size()) next.pop_back();
+    if (!next.empty()) ++next.back();
+  } while (!next.empty());
+  return passes;
+}
+
+bool has(const Lister& pass, const std::string& key) {
+  return std::ranges::find(pass.rows, key, &Row::key) != pass.rows.end();
+}
+
+// Each key once, in the order of `describe`.
+std::vector<Row> rows_of(const std::vector<Lister>& passes) {
   std::vector<Row> rows;
-  for (const std::string& kind : kinds) {
-    Lister lister(kind);
-    describe_options(lister);
-    for (Row& row : lister.rows) {
-      const auto same =
-          std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.key == row.key; });
-      if (same == rows.end())
-        rows.push_back(std::move(row));
-      else
-        same->kinds.push_back(kind);
+  for (const Lister& pass : passes) {
+    auto place = rows.end();
+    for (auto row = pass.rows.rbegin(); row != pass.rows.rend(); ++row) {
+      const auto same = std::ranges::find(rows, row->key, &Row::key);
+      place = same == rows.end() ? rows.insert(place, *row) : same;
     }
   }
   return rows;
 }
 
+// "(kind: gan, hinge-gan) ": the choices without which the key is not there.
+std::string condition(const std::vector<Lister>& passes, const std::string& key) {
+  std::vector<Choice> choices;
+  std::set<std::pair<std::string, std::string>> with;  // choices' words that the key was met with
+  for (const Lister& pass : passes) {
+    for (const Choice& choice : pass.choices) {
+      if (std::ranges::find(choices, choice.key, &Choice::key) == choices.end())
+        choices.push_back(choice);
+      if (has(pass, key)) with.emplace(choice.key, choice.words[choice.taken]);
+    }
+  }
+  std::string said;
+  for (const Choice& choice : choices) {
+    std::string words;
+    std::size_t count = 0;
+    for (const std::string& word : choice.words) {
+      if (!with.contains({choice.key, word})) continue;
+      words += (++count == 1 ? "" : ", ") + word;
+    }
+    if (count > 0 && count < choice.words.size())
+      said += (said.empty() ? "" : "; ") + choice.key + ": " + words;
+  }
+  return said.empty() ? "" : "(" + said + ") ";
+}
+
 std::string section(const std::string& title, const Describe& describe_options) {
-  std::vector<std::string> kinds;
+  const std::vector<Lister> passes = all_passes(describe_options);
   std::string text = "\n## " + title + "\n\n";
   text += "| key | value | default | changes bits | meaning |\n| --- | --- | --- | --- | --- |\n";
-  for (const Row& row : rows_of(describe_options, kinds)) {
-    std::string only;
-    if (row.kinds.size() < kinds.size())
-      for (const std::string& kind : row.kinds) only += (only.empty() ? "" : ", ") + kind;
-    text += "| `" + row.key + "` | " + row.range + " | `" + row.value + "` | " +
-            (row.bits ? "yes" : "no") + " | " + (only.empty() ? "" : "(" + only + ") ") + row.doc +
-            " |\n";
+  for (const Row& row : rows_of(passes)) {
+    text += "| `" + row.key + "` | " + row.range + " | " +
+            (row.value.empty() ? "must be given" : "`" + row.value + "`") + " | " +
+            (row.bits ? "yes" : "no") + " | " + condition(passes, row.key) + row.doc + " |\n";
   }
   return text;
 }
@@ -128,12 +164,22 @@ void describe_fresh(Fields& f) {
 std::string help_markdown() {
   std::string text =
       "# Recipes\n\n"
-      "All keys of a recipe, with their defaults. A key in (brackets of a kind) exists only where "
-      "the table's `kind` is that. What changes bits is part of the recipe id. [monitor] can end a "
-      "run "
-      "early; it cannot change what is computed until then.\n\n"
+      "All keys of a recipe, with their defaults. A key with a condition in brackets, such as "
+      "(schedule: cosine), exists only\nwhere that key of the same table has one of these words. "
+      "What "
+      "changes bits is part of the recipe id. [monitor] can\nend a run early; it cannot change "
+      "what "
+      "is computed until then.\n\n"
       "`extends = \"other.toml\"`, at the top of a file, takes every key that is not given from "
-      "another recipe.\n";
+      "another recipe. Where a choice is\nmade otherwise than there (another `kind`), the keys "
+      "that "
+      "only the other choice has are left out.\n\n"
+      "Relative paths, `extends` and `data.path`, start at the folder of the recipe that they "
+      "stand "
+      "in; that of\n`--set data.path=…` starts at the current folder. A run's own recipe.toml has "
+      "them absolute, so a run can be continued\nand replayed from anywhere; data that moved is "
+      "given "
+      "by `--set data.path=…` or `replay --data`.\n";
   text += section("[run]", describe_fresh<Run>);
   text += section("[batch]", describe_fresh<lane::Options>);
   text += section("[data]", describe_fresh<data::Options>);

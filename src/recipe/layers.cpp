@@ -48,10 +48,23 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
   return line;
 }
 
+// data.path, the one path that a recipe has.
+void resolve_paths(toml::table& table, const stdfs::path& folder) {
+  toml::table* data = table["data"].as_table();
+  toml::value<std::string>* path = data ? (*data)["path"].as_string() : nullptr;
+  if (!path || path->get().empty() || stdfs::path(path->get()).is_absolute()) return;
+  *path = (stdfs::canonical(folder) / path->get()).lexically_normal().string();
+}
+
+stdfs::path folder_of(const stdfs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : stdfs::path(".");
+}
+
 // Appends the file and everything it extends.
 void add_files(std::vector<Layer>& layers, const stdfs::path& path,
                std::vector<std::string> chain) {
   Layer layer = text_layer(read_recipe(path), path.string());
+  resolve_paths(layer.table, folder_of(path));
   chain.push_back(stdfs::canonical(path).string());
   const toml::node* extends = layer.table.get("extends");
   stdfs::path base;
@@ -103,7 +116,9 @@ Layer override_layer(const std::string& text) {
     fail("--set '" + text + "': expected key=value", "for example --set run.seed=2");
   const std::string name = "--set " + key;
   try {
-    return {toml::parse(key + " = " + value_text(text.substr(equals + 1), name)), name, false};
+    Layer layer{toml::parse(key + " = " + value_text(text.substr(equals + 1), name)), name, false};
+    resolve_paths(layer.table, ".");
+    return layer;
   } catch (const toml::parse_error& error) {
     fail(name + ": " + std::string(error.description()));
   }

@@ -20,6 +20,9 @@ struct Layer {
   bool lines = false;  // whether line numbers mean anything
 };
 
+// Relative paths in the tables are made absolute: a file's from its folder, an override's from the
+// current one. A text in memory keeps them.
+
 // "recipes/a.toml:12", "--set run.seed".
 std::string place(const Layer& layer, const toml::source_region& source);
 

@@ -4,6 +4,8 @@
 
 #include "layers.h"
 #include "lockstep/core/foreign.h"
+#include "known_keys.h"
+#include "lockstep/core/error.h"
 #include "lockstep/recipe/canonical.h"
 #include "reader.h"
 
@@ -22,7 +24,7 @@ bool is_name(const std::string& name) {
 
 Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   Recipe recipe;
-  Reader reader(layers);
+  Reader reader(layers, inherited_keys(layers));
   describe(reader, recipe);
   reader.finish();
   if (!is_name(recipe.run.name))

@@ -45,8 +45,15 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 }
 
 template <class Found>
-[[noreturn]] void fail_type(const Found& found, const std::string& wanted) {
-  fail(found.place + ": " + found.key + " must be " + wanted + ", not " + type_name(*found.node));
+[[noreturn]] void fail_type(const Found& found, const std::string& wanted,
+                            const std::string& hint = {}) {
+  fail(found.place + ": " + found.key + " must be " + wanted + ", not " + type_name(*found.node),
+       hint);
+}
+
+// 1e4 is what people write for many steps.
+std::string hint_for_integer(const toml::node& node) {
+  return node.is_floating_point() ? "without point and exponent: 10000 or 10_000" : "";
 }
 
 template <class Found, class T>
@@ -58,7 +65,8 @@ void check_range(const Found& found, T value, T min, T max) {
 
 }  // namespace
 
-Reader::Reader(const std::vector<Layer>& layers) : layers_(layers) {
+Reader::Reader(const std::vector<Layer>& layers, std::vector<KeySet> inherited)
+    : layers_(layers), inherited_(std::move(inherited)) {
   Scope top;
   for (const Layer& layer : layers) top.tables.push_back(&layer.table);
   top.known.push_back("extends");
@@ -96,7 +104,7 @@ void Reader::field(std::string_view name, std::int64_t& value, std::int64_t min,
   if (!found.node && (value < min || value > max)) fail_missing(name);
   if (!found.node) return;
   const auto* integer = found.node->as_integer();
-  if (!integer) fail_type(found, "an integer");
+  if (!integer) fail_type(found, "an integer", hint_for_integer(*found.node));
   check_range(found, integer->get(), min, max);
   value = integer->get();
 }
@@ -143,7 +151,8 @@ void Reader::field(std::string_view name, std::vector<std::int64_t>& value, std:
   for (const toml::node& element : *array) {
     const auto* integer = element.as_integer();
     if (!integer)
-      fail(found.place + ": " + found.key + " must hold integers only, not " + type_name(element));
+      fail(found.place + ": " + found.key + " must hold integers only, not " + type_name(element),
+           hint_for_integer(element));
     check_range(found, integer->get(), min, max);
     value.push_back(integer->get());
   }
@@ -157,7 +166,7 @@ void Reader::choice(std::string_view name, std::string& value,
     if (!string) fail_type(found, "a string");
     if (std::find(words.begin(), words.end(), string->get()) == words.end())
       fail(found.place + ": " + found.key + " cannot be '" + string->get() + "'",
-           did_you_mean(string->get(), words, "it may be "));
+           "it may be " + listed(words));
     value = string->get();
   }
   if (name == "kind") scopes_.back().kind = value;
@@ -167,7 +176,7 @@ void Reader::begin(std::string_view name, std::string_view) {
   Scope& outer = scopes_.back();
   outer.known.emplace_back(name);
   Scope inner;
-  inner.path = (outer.path.empty() ? "" : outer.path + ".") + std::string(name);
+  inner.path = joined_key(outer.path, name);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const toml::node* node = outer.tables[i] ? outer.tables[i]->get(name) : nullptr;
     if (node && !node->is_table())
@@ -195,7 +204,8 @@ void Reader::refuse_unknown() const {
     const toml::key* first = nullptr;  // the one that stands first in the file
     for (const auto& [key, node] : *scope.tables[i]) {
       const bool known =
-          std::find(scope.known.begin(), scope.known.end(), key.str()) != scope.known.end();
+          std::find(scope.known.begin(), scope.known.end(), key.str()) != scope.known.end() ||
+          inherited_[i].contains(joined_key(scope.path, key.str()));
       if (!known && (!first || key.source().begin.line < first->source().begin.line)) first = &key;
     }
     if (!first) continue;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "known_keys.h"
 #include "layers.h"
 #include "lockstep/core/fields.h"
 
@@ -11,7 +12,8 @@ namespace lockstep::recipe {
 
 class Reader final : public Fields {
  public:
-  explicit Reader(const std::vector<Layer>& layers);
+  // inherited: what layers may hold without being asked for it, one set a layer.
+  Reader(const std::vector<Layer>& layers, std::vector<KeySet> inherited);
 
   void field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max, Effect,
              std::string_view) override;
@@ -48,6 +50,7 @@ class Reader final : public Fields {
   void refuse_unknown() const;
 
   const std::vector<Layer>& layers_;
+  const std::vector<KeySet> inherited_;
   std::vector<Scope> scopes_;
 };
 

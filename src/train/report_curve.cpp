@@ -1,6 +1,11 @@
 #include "train/report_curve.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "lockstep/core/text.h"
+#include "train/report_html.h"
 
 namespace lockstep::train::report {
 namespace {
@@ -76,6 +81,28 @@ double power_of_ten(double value) {
   return power;
 }
 
+std::string scientific(double value, int decimals) {
+  std::array<char, 64> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::scientific, decimals)
+                       .ptr;
+  return {buffer.data(), end};
+}
+
+// Of the first digit: -2 for 0.05.
+int exponent(double value) {
+  const std::string said = scientific(value, 0);
+  const std::size_t sign = said.find('e') + 1;
+  const auto size = static_cast<int>(parse_int(said.substr(sign + 1)).value_or(0));
+  return said[sign] == '-' ? -size : size;
+}
+
+std::size_t longest(const std::vector<std::string>& names) {
+  std::size_t most = 0;
+  for (const std::string& name : names) most = std::max(most, name.size());
+  return most;
+}
+
 }  // namespace
 
 Envelope envelope(std::span<const Point> points, std::size_t columns, Gaps gaps) {
@@ -137,6 +164,23 @@ std::vector<double> log_ticks(double low, double high) {
     result = half;
   }
   return result;
+}
+
+std::vector<std::string> tick_labels(const std::vector<double>& ticks) {
+  if (ticks.size() < 2) return log_tick_labels(ticks);
+  const int last = exponent(ticks[1] - ticks[0]);  // of the last digit that is needed
+  std::vector<std::string> plain, powers;
+  for (const double tick : ticks) {
+    plain.push_back(fixed(tick, std::max(0, -last)));
+    powers.push_back(tick == 0 ? "0" : scientific(tick, std::max(0, exponent(tick) - last)));
+  }
+  return longest(powers) < longest(plain) ? powers : plain;
+}
+
+std::vector<std::string> log_tick_labels(const std::vector<double>& ticks) {
+  std::vector<std::string> names;
+  for (const double tick : ticks) names.push_back(brief(tick));
+  return names;
 }
 
 }  // namespace lockstep::train::report

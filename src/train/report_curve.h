@@ -45,4 +45,9 @@ std::vector<double> ticks(double low, double high, int most);
 // The same for a logarithmic axis, 0 < low < high.
 std::vector<double> log_ticks(double low, double high);
 
+// With the digits that ticks of one axis need to differ: "0.49998", "0.50000"; with an exponent
+// where that is shorter.
+std::vector<std::string> tick_labels(const std::vector<double>& ticks);
+std::vector<std::string> log_tick_labels(const std::vector<double>& ticks);
+
 }  // namespace lockstep::train::report

@@ -38,7 +38,8 @@ Axis y_axis(const Envelope& curve, bool may_be_logarithmic) {
       may_be_logarithmic && curve.low > 0 && curve.high / curve.low >= kLogarithmicFrom;
   if (axis.logarithmic) return axis;
   const double range = curve.high - curve.low, size = std::max(curve.high, -curve.low);
-  const double room = range > 0 ? range * 0.05 : size > 0 ? size / 2 : 1;
+  // No closer than labels have room for digits.
+  const double room = range > 0 ? std::max(range * 0.05, size * 1e-5) : size > 0 ? size / 2 : 1;
   axis.low -= room;
   axis.high += room;
   if (curve.low >= 0 && axis.low < 0) axis.low = 0;
@@ -54,25 +55,10 @@ Html words(double x, double y, const char* kind, const std::string& what) {
   return element("text", {{"x", at(x)}, {"y", at(y)}, {"class", kind}}, text(what));
 }
 
-// With as many decimals as the longest of them needs; apart: each by itself.
-std::vector<std::string> labels(const std::vector<double>& values, bool apart) {
-  std::vector<std::string> names;
-  std::size_t decimals = 0;
-  for (const double value : values) {
-    names.push_back(brief(value));
-    apart |= names.back().find('e') != std::string::npos;
-    const std::size_t dot = names.back().find('.');
-    if (dot != std::string::npos) decimals = std::max(decimals, names.back().size() - dot - 1);
-  }
-  for (std::size_t i = 0; i < values.size() && !apart; ++i)
-    names[i] = fixed(values[i], static_cast<int>(decimals));
-  return names;
-}
-
 Html axes(const Chart& chart, const Axis& x, const Axis& y) {
   Html out;
   const auto values = y.logarithmic ? log_ticks(y.low, y.high) : ticks(y.low, y.high, /*most=*/5);
-  const auto names = labels(values, y.logarithmic);
+  const auto names = y.logarithmic ? log_tick_labels(values) : tick_labels(values);
   for (std::size_t i = 0; i < values.size(); ++i) {
     out += line(kLeft, y(values[i]), kRight, y(values[i]), "grid");
     out += words(kLeft - 6, y(values[i]) + 4, "end", names[i]);

@@ -1,10 +1,11 @@
-// What vouches for the run: checkpoints, statements, replays, witnesses; and where it was computed.
+// What vouches for the run: checkpoints, statements, witnesses; and where it was computed.
 #include <algorithm>
 
 #include "lockstep/checkpoint/checkpoint.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/kernels.h"
 #include "train/report_draw.h"
+#include "train/report_replays.h"
 #include "train/report_sections.h"
 #include "train/witness.h"
 
@@ -14,58 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostTracks = 12;
-
-struct Window {
-  std::int64_t from, to;  // steps that were computed, within the ledger
-};
-
-std::string word(const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end()) return {};
-  return shortened(found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', true),
-                   200);
-}
-
-std::optional<std::int64_t> step_in(const Facts& facts, const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  return std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, steps_of(facts));
-}
-
-std::vector<Window> windows_of(const Facts& facts, const json& replay) {
-  std::vector<Window> windows;
-  const auto list = replay.find("windows");
-  if (list == replay.end() || !list->is_array()) return windows;
-  for (const json& one : *list) {
-    if (!one.is_object()) continue;
-    const auto started = step_in(facts, one, "started"), to = step_in(facts, one, "to");
-    if (started && to && *started < *to) windows.push_back({*started + 1, *to});
-  }
-  return windows;
-}
-
-bool agrees(const json& replay) {
-  return replay.value("agrees", json()) == true;
-}
-
-// Steps in at least one of the windows.
-std::int64_t covered(std::vector<Window> windows) {
-  std::ranges::sort(windows, {}, &Window::from);
-  std::int64_t count = 0, done = 0;
-  for (const Window& window : windows) {
-    count += std::max<std::int64_t>(0, window.to - std::max(done, window.from - 1));
-    done = std::max(done, window.to);
-  }
-  return count;
-}
-
-std::string in_words(const std::vector<Window>& windows) {
-  std::string said;
-  for (const Window& window : windows)
-    said += (said.empty() ? "" : ", ") + std::to_string(window.from) + " to " +
-            std::to_string(window.to);
-  return shortened(said, 200);
-}
 
 Track track_of(const std::string& name, const std::vector<Window>& windows, bool wrong) {
   Track track{.name = name, .bars = {}, .ticks = {}, .wrong = wrong, .words = {}};
@@ -120,7 +69,8 @@ Html timeline(const Facts& facts) {
 }
 
 std::string of_witnesses(const Facts& facts) {
-  if (!facts.recipe) return "How often witnesses looked cannot be said without the recipe.";
+  if (!facts.recipe)
+    return "Without a recipe that holds, nobody can say how often witnesses computed a lane again.";
   std::int64_t lanes = 0, phases = 0;
   for (const ledger::Entry& entry : facts.ledger.entries) {
     const auto drawn = drawn_lanes(*facts.recipe, Step(entry.step.value - 1)).size();
@@ -128,12 +78,11 @@ std::string of_witnesses(const Facts& facts) {
     phases += static_cast<std::int64_t>(drawn * entry.losses.size());
   }
   const std::int64_t all = steps_of(facts) * facts.recipe->batch.lanes;
-  return "Witnesses: " + std::to_string(lanes) + " of " + std::to_string(all) +
-         " lanes were drawn (evidence.witness_rate " +
-         to_text(facts.recipe->evidence.witness_rate) + "), " +
-         counted(phases, "computation", "computations") +
-         " of a lane, one a phase, computed twice and compared. A run goes on only where they "
-         "agree.";
+  return "Witnesses computed " + std::to_string(lanes) + " of " + std::to_string(all) +
+         " lanes a second time (evidence.witness_rate " +
+         to_text(facts.recipe->evidence.witness_rate) +
+         "): " + counted(phases, "computation", "computations") +
+         ", one a phase. A run goes on only where they agree.";
 }
 
 Html of_checkpoints(const Facts& facts) {
@@ -159,42 +108,6 @@ Html of_checkpoints(const Facts& facts) {
          wrong});
   }
   return table({"Step", "Size", "Root of the file’s SHA-256 tree", "Signed by", "Verify"}, rows);
-}
-
-std::string result_of(const json& replay) {
-  if (agrees(replay)) return "agrees";
-  std::string said =
-      "differs at step " + word(replay, "first_difference") + ": " + word(replay, "what");
-  if (const auto place = replay.find("place"); place != replay.end() && place->is_object())
-    said += "; first tensor " + word(*place, "tensor");
-  return said;
-}
-
-Html of_replays(const Facts& facts) {
-  if (facts.replays.empty())
-    return paragraph("replays.jsonl tells of none: that the numbers are right is not shown.");
-  std::vector<Row> rows;
-  std::vector<Window> all;
-  for (const json& replay : facts.replays) {
-    const auto windows = windows_of(facts, replay);
-    if (agrees(replay)) all.insert(all.end(), windows.begin(), windows.end());
-    std::string machine;
-    if (const auto known = replay.find("machine"); known != replay.end() && known->is_object())
-      for (const char* name : {"host", "cpu", "isa", "system", "container"})
-        if (const std::string value = word(*known, name); !value.empty())
-          machine += (machine.empty() ? "" : ", ") + value;
-    rows.push_back({{text(word(replay, "time")), text(result_of(replay)), text(in_words(windows)),
-                     text(machine)},
-                    !agrees(replay)});
-  }
-  const std::int64_t shown = covered(all);
-  const double share = 100.0 * static_cast<double>(shown) /
-                       static_cast<double>(std::max<std::int64_t>(1, steps_of(facts)));
-  return paragraph(
-             std::to_string(shown) + " of " + counted(steps_of(facts), "step", "steps") + " (" +
-             fixed(share, 1) +
-             " %) were computed again and agreed, as replays.jsonl tells; it is no evidence.") +
-         table({"Time", "Result", "Steps compared", "Machine"}, rows);
 }
 
 std::string some_of(const std::vector<std::string>& names) {
@@ -258,15 +171,15 @@ Html evidence(const Facts& facts) {
   Html notes;
   for (std::size_t i = 0; i < std::min<std::size_t>(facts.notes.size(), 50); ++i)
     notes += element("li", text(shortened(facts.notes[i], 400)));
-  return out + element("h3", text("Odd in files that are no evidence")) + element("ul", notes);
+  return out + element("h3", text("Problems in files that are no evidence")) + element("ul", notes);
 }
 
 Html environments(const Facts& facts) {
-  if (facts.environments.empty()) return paragraph("environment/ holds no fingerprint.");
+  if (facts.environments.empty()) return paragraph("There is no fingerprint in environment/.");
   const fingerprint::Comparison comparison = fingerprint::compare(facts.environments);
   Html out = paragraph(
       counted(static_cast<std::int64_t>(facts.environments.size()), "fingerprint", "fingerprints") +
-      ", one a rank and attempt. They are no evidence.");
+      ", one for each rank and attempt. They are no evidence.");
   out += of_kernels(facts, comparison, "portable", "the bits that every machine must give");
   out += of_kernels(facts, comparison, "native", "the same bits on all of them");
   std::vector<Row> rows;

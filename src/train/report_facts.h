@@ -41,10 +41,11 @@ struct Series {
 struct Metrics {
   std::vector<Series> series;  // by step; of attempts that did the same step, the last
   std::vector<Point> speed;  // steps/s by seconds of training at a step's end; weight: its seconds
-  std::vector<std::string> stops;  // what a monitor stopped an attempt for
-  std::int64_t unreadable = 0;     // lines
-  std::int64_t left_out = 0;       // series beyond what a page holds
-  std::int64_t unlike = 0;         // steps with another loss than the ledger's
+  std::vector<std::string> stops;       // what monitors stopped attempts for
+  std::vector<std::string> last_stops;  // those of the last line: nothing was done since
+  std::int64_t unreadable = 0;          // lines
+  std::int64_t left_out = 0;            // series beyond what a page holds
+  std::int64_t unlike = 0;              // steps with another loss than the ledger's
 };
 
 struct Checkpoint {

@@ -41,9 +41,7 @@ class Reader {
     of_attempt(*step, *seconds, number(line, "time").value_or(kUnknown));
     for (const char* kind : kKinds) values(line, kind, *step);
     losses(line, *step);
-    if (const auto stop = line.find("stop"); stop != line.end() && stop->is_array())
-      for (const json& said : *stop)
-        if (said.is_string()) facts_.metrics.stops.push_back(said.get<std::string>());
+    stops(line);
   }
 
   void finish() {
@@ -76,6 +74,15 @@ class Reader {
     furthest_ = std::max(furthest_, step);
     elapsed_ += seconds;
     if (seconds > 0) facts_.metrics.speed.push_back({elapsed_, 1 / seconds, seconds});
+  }
+
+  void stops(const json& line) {
+    std::vector<std::string>& last = facts_.metrics.last_stops;
+    last.clear();
+    if (const auto stop = line.find("stop"); stop != line.end() && stop->is_array())
+      for (const json& said : *stop)
+        if (said.is_string()) last.push_back(said.get<std::string>());
+    facts_.metrics.stops.insert(facts_.metrics.stops.end(), last.begin(), last.end());
   }
 
   void values(const json& line, const std::string& kind, std::int64_t step) {

@@ -9,60 +9,6 @@
 namespace lockstep::train::report {
 namespace {
 
-constexpr std::size_t kMostFindings = 50;
-
-std::string kind_of(const Finding& finding) {
-  if (finding.code == Code::kCorrupt) return "damaged";
-  return finding.code == Code::kDiffer ? "disagrees" : "not checked";
-}
-
-// A damaged block's line may name hundreds of tensors; what is wrong stands at its end.
-std::string without_middle(const std::string& line) {
-  constexpr std::size_t kHead = 200, kTail = 150;
-  if (line.size() <= kHead + kTail) return line;
-  return shortened(line, kHead) + " " + line.substr(line.size() - kTail);
-}
-
-Html list_of(const std::vector<std::string>& lines) {
-  Html items;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostFindings); ++i)
-    items += element("li", text(without_middle(lines[i])));
-  if (lines.size() > kMostFindings)
-    items += element("li", text("and " + std::to_string(lines.size() - kMostFindings) + " more"));
-  return element("ul", items);
-}
-
-std::string checked(const Facts& facts) {
-  const VerifyResult& result = facts.verified;
-  return counted(result.steps, "step", "steps") + ", " +
-         counted(result.checkpoints, "checkpoint", "checkpoints") + " and " +
-         counted(result.pictures, "picture", "pictures");
-}
-
-std::string of_signatures(const Facts& facts) {
-  if (facts.verified.signed_to) {
-    const std::int64_t unsigned_steps = facts.verified.steps - facts.verified.signed_to->value;
-    return "Signed by the given key up to step " + std::to_string(facts.verified.signed_to->value) +
-           "; ledger lines after it: " + std::to_string(unsigned_steps) + ".";
-  }
-  if (!facts.key.empty()) return "What the given key vouches for cannot be said: see below.";
-  const bool any = std::ranges::any_of(facts.checkpoints,
-                                       [](const auto& one) { return !one.second.key.empty(); });
-  return any ? "It is signed, and whose key that is was not looked at: --key was not given."
-             : "Nobody signed it: whoever rewrites all of it is not found.";
-}
-
-// Replays that came to other bits, and stops by monitors.
-std::vector<std::string> troubles(const Facts& facts) {
-  std::vector<std::string> lines;
-  for (const nlohmann::json& replay : facts.replays)
-    if (replay.value("agrees", nlohmann::json()) == false)
-      lines.push_back("A replay came to other bits than the ledger's: see Replays.");
-  for (const std::string& said : facts.metrics.stops)
-    lines.push_back("A monitor stopped it: " + said);
-  return lines;
-}
-
 Html networks(const recipe::Recipe& recipe) {
   std::string said;
   for (const recipe::NetworkOptions& one : recipe.networks)
@@ -97,31 +43,6 @@ Html section(const std::string& title, const Html& content) {
 
 Html paragraph(const std::string& sentence) {
   return element("p", text(sentence)) + "\n"_html;
-}
-
-Html verdict(const Facts& facts) {
-  const auto& findings = facts.verified.findings;
-  const bool damaged = std::ranges::any_of(
-      findings, [](const Finding& finding) { return finding.code != Code::kDiffer; });
-  const auto more = troubles(facts);
-  Html said;
-  if (findings.empty()) {
-    said =
-        element("p", element("strong", text(more.empty() ? "The evidence holds. "
-                                                         : "The evidence holds by itself. ")) +
-                         text("lockstep verify looked at " + checked(facts) +
-                              ": nothing is damaged, nothing disagrees. " + of_signatures(facts)));
-  } else {
-    std::vector<std::string> lines;
-    for (const Finding& finding : findings) lines.push_back(kind_of(finding) + ": " + finding.what);
-    said = element("p", element("strong", text(damaged ? "The evidence does not hold. "
-                                                       : "The evidence disagrees. ")) +
-                            text("lockstep verify found:")) +
-           list_of(lines);
-  }
-  if (!more.empty()) said += list_of(more);
-  const bool fine = findings.empty() && more.empty();
-  return element("div", {{"class", fine ? "verdict" : "verdict wrong"}}, said) + "\n"_html;
 }
 
 Html summary(const Facts& facts) {
@@ -162,15 +83,15 @@ Html summary(const Facts& facts) {
   const Html list = report::facts(pairs);
   if (!facts.verified.chain.empty()) return list;
   return list + paragraph(
-                    "Steps and head are the ledger's up to the first line that does not "
-                    "hold. Of checkpoints only what they say of themselves was checked, of "
-                    "pictures nothing.");
+                    "Steps and head are those of the ledger up to the first line that does not "
+                    "hold. Checkpoints were compared with themselves only. Pictures were not "
+                    "checked.");
 }
 
 Html recipe(const Facts& facts) {
   if (facts.recipe_text.empty()) return paragraph("recipe.toml cannot be read.");
   Html said;
-  if (!facts.recipe) said = paragraph("What recipe.toml says does not hold:");
+  if (!facts.recipe) said = paragraph("recipe.toml does not hold. It says:");
   return said + element("pre", {{"tabindex", "0"}}, text(shortened(facts.recipe_text, 100000)));
 }
 
@@ -202,7 +123,7 @@ std::string page(const Facts& facts) {
       "footer",
       paragraph("This page says what was found in the run's folder; it is no evidence itself. "
                 "lockstep verify checks the folder against itself, lockstep replay computes its "
-                "steps again."));
+                "steps again. Lockstep's docs/glossary.md explains the words."));
   const Html body = element("main", top + "\n"_html + parts + foot) +
                     element("script", Html{std::string(kScript)});
   return "<!doctype html>\n" +

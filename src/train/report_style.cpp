@@ -24,8 +24,9 @@ pre { background: var(--shade); padding: 1rem; overflow-x: auto; line-height: 1.
 .verdict { border-left: 4px solid var(--fine); background: var(--shade); padding: .75rem 1rem; margin-bottom: 1.5rem; }
 .verdict.wrong { border-color: var(--wrong); }
 .verdict p { margin: 0; max-width: none; }
-.verdict strong { color: var(--fine); }
-.verdict.wrong strong { color: var(--wrong); }
+.verdict p + p, .verdict ul + p { margin-top: .4rem; }
+.verdict .fine strong { color: var(--fine); }
+.verdict .wrong strong { color: var(--wrong); }
 .verdict ul { margin: .25rem 0 0; padding-left: 1.25rem; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .3rem 1.25rem; margin: 0 0 1rem; }
 dt { color: var(--soft); }

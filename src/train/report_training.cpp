@@ -123,14 +123,14 @@ Html curves(const Facts& facts) {
   }
   charts += speed(facts);
   std::string said =
-      "Losses are the ledger's; the rest is from metrics.jsonl, which is no "
-      "evidence: of a step that was done twice, the last time. Gradient norms are L2, before "
-      "clipping. Speed counts what follows a step, pictures and saving, too.";
-  if (facts.attempts.size() > 1) said += " Dashed lines: another attempt begins.";
+      "Losses come from the ledger. All other curves come from metrics.jsonl, which is no "
+      "evidence; a step that was done twice counts as it was done last. Gradient norms are L2, "
+      "before clipping. The speed includes pictures and saving.";
+  if (facts.attempts.size() > 1) said += " A dashed line marks where another attempt begins.";
   if (last_step(facts) > 360)
     said +=
-        " Shaded: lowest to highest value of the steps that share a place; the line is their "
-        "mean.";
+        " Where several steps share a place, the line is their mean, and the shade spans their "
+        "lowest and highest value.";
   if (charts.markup.empty()) return paragraph("There is nothing to draw.");
   return paragraph(said) + element("div", {{"class", "charts"}}, charts);
 }
@@ -155,26 +155,26 @@ Html samples(const Facts& facts) {
   const auto picks = chosen(pictures);
   for (const std::size_t i : picks) figures += figure_of(steps[i], *pictures[i]);
   std::string said =
-      "The first samples of the run's stream of pictures, the same numbers each "
-      "time. ";
+      "Each picture begins with the same random numbers, so their samples can be compared. ";
   if (facts.pictures.empty()) said = "The folder has no pictures.";
   if (const std::size_t rest = pictures.size() - picks.size(); rest > 0)
-    said += "Not shown: " + counted(static_cast<std::int64_t>(rest), "other picture", "others") +
-            " of samples/. ";
-  if (large > 0) said += "Too large to be shown: " + counted(large, "picture", "pictures") + ". ";
-  if (!damaged.empty()) said += "Damaged, not shown: of step " + shortened(damaged, 200) + ".";
+    said += counted(static_cast<std::int64_t>(rest), "other picture", "other pictures") +
+            " in samples/ not shown. ";
+  if (large > 0) said += counted(large, "picture", "pictures") + " too large to be shown. ";
+  if (!damaged.empty())
+    said += "Damaged pictures are not shown: step " + shortened(damaged, 200) + ".";
   return paragraph(said) + element("div", {{"class", "pictures"}}, figures);
 }
 
 Html attempts(const Facts& facts) {
   std::vector<Row> rows;
   for (const auto& [number, attempt] : facts.attempts) rows.push_back(row_of(number, attempt));
-  Html out = rows.empty() ? paragraph("Neither metrics.jsonl nor environment/ tells of any.")
+  Html out = rows.empty() ? paragraph("There is no attempt in metrics.jsonl and environment/.")
                           : table({"Attempt", "Ranks", "First step began", "Steps",
                                    "Computed again", "Time in steps", "Steps/s"},
                                   rows);
   if (facts.warnings.empty() && facts.metrics.stops.empty())
-    return out + paragraph("Nothing was stopped by a monitor, and log.txt has no warnings.");
+    return out + paragraph("No monitor stopped it, and log.txt has no warnings.");
   std::vector<Row> lines;
   for (const std::string& line : facts.metrics.stops)
     lines.push_back({{text("stop"), text(shortened(line, 400))}, true});

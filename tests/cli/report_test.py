@@ -112,10 +112,13 @@ class Runs(Report):
         page = self.page()
         ledger = [json.loads(line) for line in self.read("run/ledger.jsonl").splitlines()]
         said = page.text()
-        self.assertIn("The evidence holds. lockstep verify looked at 40 steps, 4 checkpoints and 2 pictures", said)
+        self.assertIn("Finished. All 40 steps are done. "
+                      "The evidence holds. lockstep verify looked at 40 steps, 4 checkpoints and 2 pictures: nothing is "
+                      "damaged, nothing disagrees. Nobody signed it: a forger who rewrites all of it is not found. "
+                      "Not replayed yet. Nothing shows that the numbers are right.", said)
         for value in (ledger[0]["recipe"], ledger[0]["data"], ledger[-1]["chain"], "portable: same bits",
-                      "Nobody signed", "discriminator loss", "generator gradient norm",
-                      "generator learning rate", "(steps/s)", "replays.jsonl tells of none",
+                      "discriminator loss", "generator gradient norm",
+                      "generator learning rate", "(steps/s)", "Not replayed yet: nothing shows that the numbers are right",
                       "gave the bits that every machine must give", "[discriminator.optimizer]"):
             self.assertIn(value, said)
         self.assertEqual([image["alt"] for image in page.all("img")],
@@ -186,9 +189,9 @@ class Runs(Report):
         self.ok("keygen", "key")
         self.ok("keygen", "other")
         self.train("--sign", "key")
-        self.assertIn("whose key that is was not looked at", self.page().text())
+        self.assertIn("It is signed; without --key nobody checked by whom.", self.page().text())
         page = self.page("run", "--key", "key.pub")
-        self.assertIn("Signed by the given key up to step 40; ledger lines after it: 0.", page.text())
+        self.assertIn("The given key signed it up to step 40.", page.text())
         self.assertEqual([row[3:] for row in page.rows if len(row) == 5], [["the given key", "holds"]] * 4)
         page = self.page("run", "--key", "other.pub")
         self.assertIn("The evidence does not hold.", page.text())
@@ -199,21 +202,38 @@ class Runs(Report):
         self.train()
         self.ok("replay", "run", "--from", "25", "--to", "30", "--quiet")
         page = self.page()
-        self.assertIn("10 of 40 steps (25.0 %) were computed again and agreed", page.text())
+        self.assertIn("Replayed in part. Steps 21 to 30 of 40 were computed again and agreed; 1 to 20 and 31 to 40 "
+                      "were not.", page.text())
         shutil.copytree(self.path("run"), self.path("wrong"))
         subprocess.run([sys.executable, os.path.join(SOURCE, "tests/style/wrong_machine.py"), self.path("wrong"), "33"],
                        check=True)
         self.assertIn("The evidence holds", self.page("wrong").text())
         self.assertEqual(self.run_it("replay", "wrong", "--from", "31", "--quiet").returncode, 1)
         said = self.page("wrong").text()
-        self.assertIn("A replay came to other bits than the ledger's", said)
+        self.assertIn("A replay disagrees. It came to other bits than the ledger's", said)
         self.assertIn("differs at step 33: state digest", said)
 
     def test_that_a_monitor_stopped(self):
         result = self.run_it(*TOY, "--quiet", "--run", "run", "--set", "monitor.every=10",
                              "--set", "monitor.stop_distance=1000")
         self.assertEqual(result.returncode, 7, result.stderr)
-        self.assertIn("A monitor stopped it: step 10: collapse: the mean distance of samples is", self.page().text())
+        said = self.page().text()
+        stopped = said.index("A monitor stopped it at step 10 of 40. collapse: the mean distance of samples is")
+        self.assertLess(stopped, said.index("The evidence holds."))  # it leads
+        self.assertIn("stop step 10: collapse: the mean distance", said)
+        self.train("--set", "monitor.stop_distance=0")  # and went on
+        said = self.page().text()
+        self.assertIn("Finished. All 40 steps are done.", said)
+        self.assertIn("stop step 10: collapse: the mean distance", said)
+
+    def test_that_are_not_finished(self):
+        process = self.start(*TOY, "--quiet", "--run", "run", "--set", "run.steps=1000000")
+        self.wait_for_step(5)
+        process.terminate()
+        self.assertEqual(process.wait(timeout=60), 75)
+        steps = self.lines() - 1
+        self.assertIn(f"Not finished: step {steps} of 1000000. It was interrupted, or it is still training.",
+                      self.page().text())
 
 
 class Damage(Report):
@@ -235,7 +255,7 @@ class Damage(Report):
         said = page.text()
         for words in ("The evidence does not hold.", "damaged: ledger.jsonl:22: step 21", "Steps 20 of 40",
                       "damaged: checkpoints/step-00000020.h5, bytes 0 to", "the bytes differ from what was saved",
-                      "Damaged, not shown: of step 20",
+                      "Damaged pictures are not shown: step 20.",
                       "metrics.jsonl: lines that cannot be read: 1", "replays.jsonl: lines that cannot be read: 1",
                       "environment/attempt-001-rank-0.json: it is not a fingerprint"):
             self.assertIn(words, said)
@@ -332,6 +352,8 @@ class Hostile(Report):
             self.append("replays.jsonl", f'{{"agrees":true,"windows":[{{"started":{value},"to":{value}}},'
                                          f'{{"started":0,"to":{value}}}]}}\n')
         self.append("metrics.jsonl", "[" * 100000 + "\n")
+        deep = "[" * 200000 + "]" * 200000
+        self.append("replays.jsonl", f'{{"agrees":false,"time":{deep},"what":{deep},"machine":{{"cpu":{deep}}}}}\n')
         self.page()
 
     def test_a_picture_that_is_none(self):
@@ -341,7 +363,7 @@ class Hostile(Report):
         self.append("samples/step-00000020.png", "<script>")  # libpng would not mind
         page = self.page()
         self.assertEqual(page.all("img"), [])
-        self.assertIn("Damaged, not shown: of step 20, 40", page.text())
+        self.assertIn("Damaged pictures are not shown: step 20, 40.", page.text())
 
     def test_the_checks_find_markup_that_slipped_through(self):
         """The control: each payload, put into the page as it is, is found."""

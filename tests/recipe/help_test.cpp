@@ -1,11 +1,94 @@
 #include "lockstep/recipe/help.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/recipe/load.h"
 
 namespace lockstep::recipe {
 namespace {
+
+using Keys = std::set<std::string>;                             // "mixture.modes"
+using Words = std::map<std::string, std::vector<std::string>>;  // of a table's choices
+
+std::vector<std::string> split(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + separator.size();
+  }
+}
+
+// A section of the page: its keys, and the words of its choices.
+void read_table(const std::string& section, Keys& keys, Words& words) {
+  for (const std::string& line : split(section, "\n")) {
+    if (!line.starts_with("| `")) continue;
+    const auto cells = split(line, " | ");
+    const std::string key = cells[0].substr(3, cells[0].size() - 4);
+    keys.insert(key);
+    if (!cells[1].starts_with('"')) continue;
+    for (const std::string& word : split(cells[1], ", "))
+      words[key].push_back(word.substr(1, word.size() - 2));
+  }
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    parse(text, "a");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// What the parser says that it knows in a table, with tables in it as "mixture.modes". `recipe`:
+// the choices that are made there.
+void ask_parser(const std::string& table, std::string recipe, const std::string& prefix,
+                Keys& keys) {
+  const std::string no_key = "an-unknown-key-that-resembles-no-other = 1\n";
+  std::string said = error_of(recipe + no_key);
+  for (int i = 0; i < 9 && said.ends_with("must be given"); ++i) {  // what has no default
+    recipe += split(said, "'")[1] + " = 1\n";
+    said = error_of(recipe + no_key);
+  }
+  ASSERT_THAT(said, ::testing::HasSubstr("keys are ")) << recipe;
+  const std::string list = split(said, "keys are ")[1];
+  for (const std::string& key : split(list.substr(0, list.size() - 1), ", ")) {
+    const std::string inner = table + "." + key;
+    if (inner == "model.optimizer") continue;  // a section of its own
+    const std::string text = recipe + "[" + inner + "]\n";
+    if (error_of(text + no_key)
+            .find("unknown key 'an-unknown-key-that-resembles-no-other' in [" + inner + "]") !=
+        std::string::npos)
+      ask_parser(inner, text, prefix + key + ".", keys);
+    else
+      keys.insert(prefix + key);
+  }
+}
+
+// Over all combinations of words; where one makes no sense the parser says so, and it is left out.
+Keys keys_of_parser(const std::string& table, const Words& words) {
+  std::vector<std::string> recipes = {"[" + table + "]\n"};
+  Keys keys;
+  for (const auto& [key, list] : words) {
+    std::vector<std::string> more = recipes;  // without that choice, too
+    for (const std::string& recipe : recipes)
+      for (const std::string& word : list) more.push_back(recipe + key + " = '" + word + "'\n");
+    recipes = std::move(more);
+  }
+  for (const std::string& recipe : recipes)
+    if (error_of(recipe).find("unknown key") == std::string::npos)
+      ask_parser(table, recipe, "", keys);
+  return keys;
+}
 
 TEST(Help, DocsRecipesIsWhatTheProgramSays) {
   // To renew: build/release/bin/lockstep train --help-recipe > docs/recipes.md
@@ -17,6 +100,26 @@ TEST(Help, ListsKeysOfEveryKind) {
   for (const char* key : {"| `channels` |", "| `latent` |", "| `beta1` |", "| `momentum` |",
                           "| `r1` |", "| `timesteps` |", "| `mixture.modes` |"})
     EXPECT_NE(help.find(key), std::string::npos) << key;
+}
+
+TEST(Help, ListsEveryKeyThatTheParserKnowsAndNoOther) {
+  const auto sections = split(help_markdown(), "\n## ");
+  ASSERT_EQ(sections.size(), 11U);
+  for (std::size_t i = 1; i < sections.size(); ++i) {
+    const std::string table = sections[i].substr(1, sections[i].find(']') - 1);
+    Keys keys;
+    Words words;
+    read_table(sections[i], keys, words);
+    EXPECT_EQ(keys, keys_of_parser(table, words)) << table;
+  }
+}
+
+TEST(Help, SaysWhereAKeyExistsAndWhatHasNoDefault) {
+  const std::string help = help_markdown();
+  for (const char* row :
+       {"| `horizon` | integer, 1 to 1099511627776 | must be given | yes | (schedule: cosine) ",
+        "| (kind: ddpm; sampler: ddim) timesteps visited", "| (kind: gan, hinge-gan) weight gamma"})
+    EXPECT_NE(help.find(row), std::string::npos) << row;
 }
 
 }  // namespace

@@ -96,7 +96,8 @@ TEST(Load, RefusesIllTypedValues) {
   EXPECT_EQ(error_of("[run]\nseed = '1'\n"),
             "a.toml:2: 'seed' in [run] must be an integer, not a string");
   EXPECT_EQ(error_of("[run]\nseed = 1.0\n"),
-            "a.toml:2: 'seed' in [run] must be an integer, not a float");
+            "a.toml:2: 'seed' in [run] must be an integer, not a float (without point and "
+            "exponent: 10000 or 10_000)");
   EXPECT_EQ(error_of("[run]\nname = 7\n"),
             "a.toml:2: 'name' in [run] must be a string, not an integer");
   EXPECT_EQ(error_of("[model.optimizer]\nlr = true\n"),
@@ -132,7 +133,7 @@ TEST(Load, AsksForValuesThatHaveNoDefault) {
 
 TEST(Load, RefusesUnknownWordsOfAChoice) {
   EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
-            "a.toml:2: 'kind' in [objective] cannot be 'gann' (did you mean 'gan'?)");
+            "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, gan, hinge-gan)");
 }
 
 TEST(Load, TakesIntegersForFloats) {
@@ -189,6 +190,70 @@ TEST_F(LoadFiles, ExtendsTakesWhatIsNotGiven) {
   EXPECT_EQ(recipe.run.steps, 20);
   EXPECT_EQ(recipe.run.name, "c");
   EXPECT_EQ(recipe.networks[0].model.blocks, 5);
+}
+
+TEST_F(LoadFiles, KeysOfAChoiceThatIsMadeOtherwiseAreNotInherited) {
+  write("base.toml",
+        "[objective]\ntimesteps = 10\n[model]\nblocks = 5\n[model.optimizer]\nschedule = 'cosine'\n"
+        "horizon = 9\nbeta1 = 0.5\nlr = 0.25\n");
+  const std::string sgd = write("sgd.toml",
+                                "extends = 'base.toml'\n[model.optimizer]\nkind = 'sgd'\n"
+                                "schedule = 'constant'\n");
+  const Recipe recipe = load(sgd);
+  EXPECT_EQ(recipe.networks[0].optimizer.kind, "sgd");
+  EXPECT_EQ(recipe.networks[0].optimizer.lr, 0.25);
+  EXPECT_EQ(recipe.networks[0].model.blocks, 5);
+  EXPECT_EQ(recipe.objective.timesteps, 10);
+  const std::string gan = "extends = 'sgd.toml'\n[objective]\nkind = 'gan'\n";
+  EXPECT_EQ(load(write("gan.toml", gan)).networks.size(), 2U);  // [model] is gone
+  EXPECT_EQ(load(sgd, {"objective.kind=gan"}).networks.size(), 2U);
+}
+
+TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
+  write("base.toml", "[model.optimizer]\nbetta1 = 0.5\n");
+  EXPECT_EQ(
+      error_of_file(write("a.toml", "extends = 'base.toml'\n[model.optimizer]\nkind = 'sgd'\n")),
+      "base.toml:2: unknown key 'betta1' in [model.optimizer] (with kind = 'sgd' the keys are "
+      "kind, "
+      "lr, weight_decay, momentum, clip_norm, schedule, warmup, ema_decay)");
+  write("ddpm.toml", "[objective]\nkind = 'ddpm'\nr1 = 0.5\n");
+  EXPECT_EQ(error_of_file(write("b.toml", "extends = 'ddpm.toml'\n[model]\nkind = 'unet'\n")),
+            "ddpm.toml:3: unknown key 'r1' in [objective] (with kind = 'ddpm' the keys are kind, "
+            "prediction, schedule, timesteps, sampler, sampler_steps)");
+  write("fine.toml", "[model.optimizer]\nbeta1 = 0.5\n");
+  EXPECT_EQ(
+      error_of_file(
+          write("c.toml", "extends = 'fine.toml'\n[model.optimizer]\nkind = 'sgd'\nbeta1 = 0.5\n")),
+      "c.toml:4: unknown key 'beta1' in [model.optimizer] (with kind = 'sgd' the keys are kind, "
+      "lr, weight_decay, momentum, clip_norm, schedule, warmup, ema_decay)");
+  EXPECT_EQ(error_of_file((folder_ / "fine.toml").string(),
+                          {"model.optimizer.beta2=0.5", "model.optimizer.kind=sgd"})
+                .rfind("--set model.optimizer.beta2: unknown key 'beta2'", 0),
+            0U);
+}
+
+TEST_F(LoadFiles, PathsStartAtTheFileThatTheyStandIn) {
+  const std::string real = std::filesystem::canonical(folder_).string();
+  const auto path = [](const std::string& file, const std::vector<std::string>& overrides = {}) {
+    return load(file, overrides).data.path;
+  };
+  write("base/b.toml", "[data]\npath = 'images'\n");
+  const std::string a = write("a.toml", "extends = 'base/b.toml'\n");
+  EXPECT_EQ(path(a), real + "/base/images");
+  EXPECT_EQ(path(write("up.toml", "[data]\npath = './base/../x/y.gz'\n")), real + "/x/y.gz");
+  EXPECT_EQ(path(write("whole.toml", "[data]\npath = '/some/where'\n")), "/some/where");
+  const std::string here = std::filesystem::canonical(".").string();
+  EXPECT_EQ(path(a, {"data.path=some/where"}), here + "/some/where");
+  EXPECT_EQ(path(a, {"data.path=/some/where"}), "/some/where");
+  // A recipe of the current folder, and one that is named by a link.
+  std::filesystem::create_symlink(folder_ / "base" / "b.toml", folder_ / "link.toml");
+  EXPECT_EQ(path((folder_ / "link.toml").string()), real + "/images");
+  EXPECT_EQ(parse("[data]\npath = 'x'\n", "memory").data.path, "x");
+}
+
+TEST_F(LoadFiles, TheRecipeIdHasNoPathInIt) {
+  const std::string text = "[data]\npath = 'images'\n";
+  EXPECT_EQ(id(load(write("a.toml", text))), id(load(write("base/a.toml", text))));
 }
 
 TEST_F(LoadFiles, ErrorsNameTheFileThatAValueCameFrom) {

@@ -1,7 +1,7 @@
 """Runs a program on an emulated x86-64 with AVX-512: Debian's kernel in Bochs, about 70 MIPS.
 
 qemu-user knows no AVX-512, so this is how that code runs where the CPU has none. The machine is a CD image with
-the kernel (.deps/kernel, put there by tools/bootstrap) and an initial RAM disk; output comes back over its serial
+the kernel (.deps/kernel, put there by tools/bootstrap --tests) and an initial RAM disk; output comes back over its serial
 port.
 """
 

@@ -7,11 +7,13 @@
 #include <rapidcheck/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "train/report_curve.h"
 #include "train/report_draw.h"
 #include "train/report_facts.h"
 #include "train/report_html.h"
+#include "train/report_replays.h"
 #include "train/some_run.h"
 #include "train/witness.h"
 
@@ -136,6 +138,22 @@ TEST(Ticks, AreRoundAndFew) {
   EXPECT_TRUE(ticks(0, kNan, 4).empty());
 }
 
+TEST(Ticks, HaveTheDigitsThatMakeThemDiffer) {
+  EXPECT_THAT(tick_labels({0, 20, 40}), ElementsAre("0", "20", "40"));
+  EXPECT_THAT(tick_labels({0, 0.5, 1}), ElementsAre("0.0", "0.5", "1.0"));
+  EXPECT_THAT(tick_labels(ticks(0.49991, 0.50001, 5)),
+              ElementsAre("0.49992", "0.49994", "0.49996", "0.49998", "0.50000"));
+  EXPECT_THAT(tick_labels({1e-9, 2e-9}), ElementsAre("1e-09", "2e-09"));
+  EXPECT_THAT(tick_labels({-1e12, 0, 1e12}), ElementsAre("-1e+12", "0", "1e+12"));
+  for (const double low : {0.0, 0.3, 7.0, 1e-8, 123456.0}) {
+    for (double range = 1e-7; range < 1e9; range *= 3) {
+      const auto names = tick_labels(ticks(low, low + range, 5));
+      EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size())
+          << low << " " << range;
+    }
+  }
+}
+
 Chart chart(const std::vector<double>& values) {
   Chart result;
   result.title = "loss";
@@ -252,6 +270,32 @@ TEST(Metrics, OfManyNamesAreLeftOut) {
   read_metrics(line + "}}\n", facts);
   EXPECT_EQ(facts.metrics.series.size(), 24U);
   EXPECT_EQ(facts.metrics.left_out, 76);
+}
+
+// A ledger of so many steps, and replays of these windows, each with whether it agreed.
+Facts replays(std::size_t steps, const std::vector<std::pair<Window, bool>>& done) {
+  Facts facts;
+  facts.ledger.entries.resize(steps);
+  for (const auto& [window, agreed] : done)
+    facts.replays.push_back(
+        {{"agrees", agreed}, {"windows", {{{"started", window.from - 1}, {"to", window.to}}}}});
+  return facts;
+}
+
+TEST(Replays, SayWhichStepsWereComputedAgainAndWhichWereNot) {
+  EXPECT_EQ(coverage(replays(300, {{{1, 70}, true}})),
+            "Steps 1 to 70 of 300 were computed again and agreed; 71 to 300 were not.");
+  EXPECT_EQ(coverage(replays(40, {{{21, 30}, true}, {{7, 7}, true}, {{25, 35}, true}})),
+            "Steps 7 and 21 to 35 of 40 were computed again and agreed; 1 to 6, 8 to 20 and 36 to "
+            "40 were not.");
+  EXPECT_EQ(coverage(replays(40, {{{1, 20}, true}, {{21, 40}, true}})),
+            "All 40 steps were computed again and agreed.");
+  EXPECT_EQ(coverage(replays(40, {{{1, 40}, false}})), "");
+  EXPECT_EQ(coverage(replays(40, {})), "");
+  std::vector<std::pair<Window, bool>> many;
+  for (std::int64_t i = 1; i <= 10; ++i) many.push_back({{3 * i, 3 * i}, true});
+  EXPECT_THAT(coverage(replays(40, many)),
+              HasSubstr("Steps 3, 6, 9, 12, 15, 18 and 4 more ranges of 40"));
 }
 
 TEST(Witnesses, AreCountedWithoutTraining) {

@@ -4,10 +4,7 @@ set(deps ${CMAKE_SOURCE_DIR}/.deps)
 install(TARGETS lockstep DESTINATION bin COMPONENT program)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION share COMPONENT program)
 install(TARGETS lockstep_gloo DESTINATION lib COMPONENT program)
-install(TARGETS lockstep_nccl DESTINATION lib COMPONENT nccl)
 set_target_properties(lockstep PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/lockstep/torch/lib")
-set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH
-  "$ORIGIN/lockstep/nvidia/nccl/lib:$ORIGIN/lockstep/nvidia/cu13/lib")
 
 function(lockstep_install_wheel component wheel folder)  # lockstep_install_wheel(... <files>)
   list(TRANSFORM ARGN PREPEND ${deps}/${wheel}/${folder}/)
@@ -15,4 +12,9 @@ function(lockstep_install_wheel component wheel folder)  # lockstep_install_whee
 endfunction()
 lockstep_install_wheel(program libtorch torch/lib libtorch_cpu.so libc10.so libgomp.so.1)
 lockstep_install_wheel(program libtorch nvidia/cu13/lib libcudart.so.13 libcupti.so.13)
-lockstep_install_wheel(nccl nccl nvidia/nccl/lib libnccl.so.2)
+if(TARGET lockstep_nccl)
+  install(TARGETS lockstep_nccl DESTINATION lib COMPONENT nccl)
+  set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH
+    "$ORIGIN/lockstep/nvidia/nccl/lib:$ORIGIN/lockstep/nvidia/cu13/lib")
+  lockstep_install_wheel(nccl nccl nvidia/nccl/lib libnccl.so.2)
+endif()

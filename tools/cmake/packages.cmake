@@ -11,7 +11,9 @@ find_package(ZLIB REQUIRED)                       # data
 find_package(tomlplusplus REQUIRED CONFIG)        # recipe
 if(NOT LOCKSTEP_FUZZ)
   find_package(CLI11 REQUIRED CONFIG)             # tools/lockstep
-  find_package(GTest REQUIRED CONFIG)             # tests
-  find_package(rapidcheck REQUIRED CONFIG)        # tests
   include(libtorch)                               # ops
+  if(LOCKSTEP_TESTS)
+    find_package(GTest REQUIRED CONFIG)
+    find_package(rapidcheck REQUIRED CONFIG)
+  endif()
 endif()

@@ -9,6 +9,7 @@
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/from.h"
+#include "lockstep/recipe/warnings.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
 #include "output.h"
@@ -89,6 +90,8 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   try {
     const Beginning beginning = cli::beginning(options, given);
     const recipe::Recipe& recipe = beginning.recipe;
+    if (identity.rank == Rank(0))
+      for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
     const auto group = join(identity, recipe, options.shard, process_environment());
     const train::RunResult result = train::run(
         {.recipe = recipe,

@@ -5,6 +5,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/warnings.h"
 #include "lockstep/train/training.h"
 #include "output.h"
 
@@ -36,12 +37,14 @@ Size size_of(const recipe::Recipe& recipe) {
 void dry_run(const recipe::Recipe& recipe, bool json) {
   const Size size = size_of(recipe);
   const std::string id = recipe::id(recipe).hex();
+  const std::vector<std::string> warnings = recipe::warnings(recipe);
   if (json) {
     print_json({{"id", id},
                 {"recipe", recipe::canonical(recipe)},
                 {"parameters", size.parameters},
                 {"state_bytes", size.state_bytes},
-                {"flops_per_step", size.step_flops}});
+                {"flops_per_step", size.step_flops},
+                {"warnings", warnings}});
     return;
   }
   print_lines(recipe::canonical(recipe));
@@ -51,6 +54,7 @@ void dry_run(const recipe::Recipe& recipe, bool json) {
   print_line("# state       ", human_bytes(static_cast<double>(size.state_bytes)),
              " in memory, the same in each checkpoint");
   print_line("# compute     about ", fixed(size.step_flops / 1e9, 2), " GFLOP a step");
+  for (const std::string& line : warnings) print_line("# warning     ", line);
 }
 
 }  // namespace lockstep::cli

@@ -4,7 +4,8 @@
 
 namespace lockstep::cli {
 
-// Prints the resolved recipe, its id, parameters, memory and FLOPs a step; trains nothing.
+// Prints the resolved recipe, its id, parameters, memory, FLOPs a step and warnings;
+// trains nothing.
 void dry_run(const recipe::Recipe& recipe, bool json);
 
 }  // namespace lockstep::cli

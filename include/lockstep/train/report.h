@@ -1,5 +1,6 @@
 // One HTML page about a run's folder, for people who were not there: what was trained, how it went,
-// what vouches for it and what is wrong with it. It needs no network, no script and no other file.
+// what vouches for it and what is wrong with it. It needs no network and no other file; its own
+// script only shows values under the pointer.
 //
 // The page is no evidence: it says what `verify` finds in the folder at that time. Pages of the
 // same folder are the same bytes.

@@ -1,0 +1,141 @@
+// What a reader wants to know first: what became of the run, whether its evidence holds, what was
+// computed again.
+#include <algorithm>
+
+#include "lockstep/core/text.h"
+#include "train/report_replays.h"
+#include "train/report_sections.h"
+
+namespace lockstep::train::report {
+namespace {
+
+constexpr std::size_t kMostFindings = 50;
+
+enum class Tone { kFine, kOpen, kWrong };
+
+struct Statement {
+  Tone tone;
+  std::string head, rest;
+  std::vector<std::string> list;
+};
+
+std::string kind_of(const Finding& finding) {
+  if (finding.code == Code::kCorrupt) return "damaged";
+  return finding.code == Code::kDiffer ? "disagrees" : "not checked";
+}
+
+// A damaged block's line may name hundreds of tensors; what is wrong stands at its end.
+std::string without_middle(const std::string& line) {
+  constexpr std::size_t kHead = 200, kTail = 150;
+  if (line.size() <= kHead + kTail) return line;
+  return shortened(line, kHead) + " " + line.substr(line.size() - kTail);
+}
+
+Html list_of(const std::vector<std::string>& lines) {
+  Html items;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostFindings); ++i)
+    items += element("li", text(without_middle(lines[i])));
+  if (lines.size() > kMostFindings)
+    items += element("li", text("and " + std::to_string(lines.size() - kMostFindings) + " more"));
+  return element("ul", items);
+}
+
+// Without the beginning that names the step.
+std::string without_step(const std::string& line, const std::string& step) {
+  const std::string beginning = "step " + step + ": ";
+  return line.starts_with(beginning) ? line.substr(beginning.size()) : line;
+}
+
+Statement outcome(const Facts& facts) {
+  const std::string done = std::to_string(steps_of(facts));
+  if (facts.verified.chain.empty() || !facts.recipe)
+    return {
+        Tone::kWrong,
+        "How far it came cannot be said.",
+        "The recipe or the ledger does not hold; the ledger is readable up to step " + done + ".",
+        {}};
+  const std::int64_t all = facts.recipe->run.steps;
+  const std::string of = "step " + done + " of " + std::to_string(all);
+  if (!facts.metrics.last_stops.empty()) {
+    std::vector<std::string> reasons;
+    for (const std::string& said : facts.metrics.last_stops)
+      reasons.push_back(without_step(said, done));
+    return {Tone::kWrong, "A monitor stopped it at " + of + ".", "", reasons};
+  }
+  if (steps_of(facts) < all)
+    return {Tone::kOpen,
+            "Not finished: " + of + ".",
+            "It was interrupted, or it is still training.",
+            {}};
+  return {Tone::kFine, "Finished.", "All " + done + " steps are done.", {}};
+}
+
+std::string checked(const Facts& facts) {
+  const VerifyResult& result = facts.verified;
+  return counted(result.steps, "step", "steps") + ", " +
+         counted(result.checkpoints, "checkpoint", "checkpoints") + " and " +
+         counted(result.pictures, "picture", "pictures");
+}
+
+std::string of_signatures(const Facts& facts) {
+  if (facts.verified.signed_to) {
+    const std::int64_t later = facts.verified.steps - facts.verified.signed_to->value;
+    return "The given key signed it up to step " + std::to_string(facts.verified.signed_to->value) +
+           (later > 0 ? "; " + counted(later, "later step is", "later steps are") + " not signed."
+                      : ".");
+  }
+  if (!facts.key.empty()) return "Nobody can say what the given key vouches for.";
+  const bool any = std::ranges::any_of(facts.checkpoints,
+                                       [](const auto& one) { return !one.second.key.empty(); });
+  return any ? "It is signed; without --key nobody checked by whom."
+             : "Nobody signed it: a forger who rewrites all of it is not found.";
+}
+
+Statement evidence_of(const Facts& facts) {
+  const auto& findings = facts.verified.findings;
+  if (findings.empty())
+    return {Tone::kFine,
+            "The evidence holds.",
+            "lockstep verify looked at " + checked(facts) +
+                ": nothing is damaged, nothing disagrees. " + of_signatures(facts),
+            {}};
+  const bool damaged = std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.code != Code::kDiffer; });
+  std::vector<std::string> lines;
+  for (const Finding& finding : findings) lines.push_back(kind_of(finding) + ": " + finding.what);
+  return {Tone::kWrong, damaged ? "The evidence does not hold." : "The evidence disagrees.",
+          "lockstep verify found:", lines};
+}
+
+Statement replays_of(const Facts& facts) {
+  if (!std::ranges::all_of(facts.replays, agrees))
+    return {Tone::kWrong,
+            "A replay disagrees.",
+            "It came to other bits than the ledger's: see Replays.",
+            {}};
+  const std::string said = coverage(facts);
+  if (said.empty())
+    return {Tone::kOpen, "Not replayed yet.", "Nothing shows that the numbers are right.", {}};
+  return said.starts_with("All ") ? Statement{Tone::kFine, "Replayed.", said, {}}
+                                  : Statement{Tone::kOpen, "Replayed in part.", said, {}};
+}
+
+}  // namespace
+
+Html verdict(const Facts& facts) {
+  Html said;
+  bool wrong = false;
+  for (const Statement& one : {outcome(facts), evidence_of(facts), replays_of(facts)}) {
+    const char* kind = one.tone == Tone::kFine   ? "fine"
+                       : one.tone == Tone::kOpen ? "open"
+                                                 : "wrong";
+    said +=
+        element("p", {{"class", kind}},
+                element("strong", text(one.head)) + text(one.rest.empty() ? "" : " " + one.rest));
+    if (!one.list.empty()) said += list_of(one.list);
+    wrong |= one.tone == Tone::kWrong;
+  }
+  return element("div", {{"class", wrong ? "verdict wrong" : "verdict"}}, said) + "\n"_html;
+}
+
+}  // namespace lockstep::train::report
