@@ -101,6 +101,8 @@ void print(const train::DiffResult& diff, std::int64_t most) {
   if (diff.picture && diff.picture->different > 0)
     std::cout << diff.picture->different << " of " << diff.picture->pixels
               << " pixel values differ, by at most " << diff.picture->largest << "\n";
+  else if (diff.picture && !diff.headings.empty())
+    std::cout << "the pixels are the same, the chunks named above differ\n";
   std::cout << (diff.same() ? "same" : "different") << "\n";
 }
 

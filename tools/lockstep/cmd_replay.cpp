@@ -66,7 +66,7 @@ Code run_rank(const Options& options) {
       identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
       "none", process_environment());
   const train::ReplayResult result = train::replay(replay, *group);
-  if (group->rank() == Rank(0)) return shown(options, replay_report(replay, group->size(), result));
+  show(*group, [&] { shown(options, replay_report(replay, group->size(), result)); });
   return result.differs ? Code::kDiffer : Code::kOk;
 }
 

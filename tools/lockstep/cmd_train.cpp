@@ -54,7 +54,7 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
          .sign = options.sign},
         *group);
-    if (group->rank() == Rank(0)) report(options, folder, result);
+    show(*group, [&] { report(options, folder, result); });
     return result.preempted ? Code::kPreempted : Code::kOk;
   } catch (const Error& error) {
     if (identity.world == 1) throw;
