@@ -19,7 +19,7 @@ class Gate {
         until_(monotonic_seconds() + options.deadline),
         door_(options.listening_socket >= 0
                   ? Socket(options.listening_socket)
-                  : listen_at(identity.host, identity.port, options.interface),
+                  : listen_at(identity.host, identity.port, options.interface, until_),
               options, world_, "", "rank 0 at " + where_) {
     joined_.peers.resize(world_);
     joined_.hosts.resize(world_);
@@ -29,8 +29,9 @@ class Gate {
   }
 
   Joined run() {
-    while (arrived_ + told_ < world_ && monotonic_seconds() < until_)
-      for (Proved& visitor : door_.serve(until_)) arrive(visitor);
+    while (arrived_ + told_ < world_ && monotonic_seconds() < until_ && still_hopes())
+      for (Proved& visitor : door_.serve(std::min(until_, monotonic_seconds() + kAsks)))
+        arrive(visitor);
     if (reason_.empty() && arrived_ < world_) reason_ = who_is_missing();
     if (reason_.empty()) check_credentials();
     if (!reason_.empty()) {
@@ -74,6 +75,12 @@ class Gate {
     joined_.hosts[r] = said.host;
     credentials_[r] = std::move(said.credentials);
     ++arrived_;
+  }
+
+  bool still_hopes() {
+    if (!reason_.empty()) return true;  // of telling it to those that come
+    reason_ = why_hopeless(options_);
+    return reason_.empty();
   }
 
   void stop(const std::string& reason) {
@@ -140,6 +147,10 @@ class Gate {
 };
 
 }  // namespace
+
+std::string why_hopeless(const Options& options) {
+  return options.hopeless ? options.hopeless() : "";
+}
 
 Joined gather(const Identity& identity, const Options& options) {
   return Gate(identity, options).run();

@@ -11,9 +11,8 @@ Bytes join_message(const Options& options) {
   return out;
 }
 
-}  // namespace
-
-Joined join(const Identity& identity, const Options& options) {
+Joined introduced(const Identity& identity, const Options& options,
+                  const std::function<bool()>& stopped) {
   const double until = monotonic_seconds() + options.deadline;
   const auto rank = static_cast<std::uint64_t>(identity.rank.value);
   const auto world = static_cast<std::uint64_t>(identity.world);
@@ -23,20 +22,36 @@ Joined join(const Identity& identity, const Options& options) {
   joined.peers.resize(static_cast<std::size_t>(identity.world));
   Peer& rank_0 = joined.peers[0];
   try {
-    rank_0.socket = dial(identity.host, identity.port, {until}, Patience::kNobodyYet);
+    rank_0.socket = dial(identity.host, identity.port, {until, stopped}, Patience::kNobodyYet);
   } catch (const Error& error) {
     throw error.within(me + " cannot reach rank 0");
   }
   joined.own_address = local_address(rank_0.socket);
   introduce(rank_0, {kProtocol, rank, world, fresh_nonce(options)}, options, "",
-            join_message(options), {until}, who);
+            join_message(options), {until, stopped}, who);
 
   // Rank 0 answers when all ranks came or at its deadline, which may have begun after ours.
-  const Bytes welcome = expect(kWelcome, rank_0, kMostBlob, {until + options.deadline}, who);
+  const Bytes welcome =
+      expect(kWelcome, rank_0, kMostBlob, {until + options.deadline, stopped}, who);
   Cursor words(welcome);
   std::ranges::copy(words.bytes(kNonceBytes), joined.session.begin());
   for (int r = 0; r < identity.world; ++r) joined.hosts.push_back(words.text(kMostName));
   return joined;
+}
+
+}  // namespace
+
+Joined join(const Identity& identity, const Options& options) {
+  std::string why;  // a wait was ended
+  try {
+    return introduced(identity, options, [&] {
+      why = why_hopeless(options);
+      return !why.empty();
+    });
+  } catch (const Error&) {
+    if (why.empty()) throw;
+    throw Error(Code::kNetwork, why);
+  }
 }
 
 }  // namespace lockstep::comm

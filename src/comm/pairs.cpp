@@ -12,7 +12,6 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr double kAsks = 0.1;  // seconds between two looks whether to stop
 // Of the deadline: who calls knows best why it failed, so it says so first; then who is called.
 constexpr double kCallers = 0.75, kCalled = 0.85;
 

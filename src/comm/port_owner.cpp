@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -22,10 +23,10 @@ std::string hex_port(int port) {
 }
 
 // "socket:[inode]" of every socket that listens there. Columns: sl local remote state … inode.
-std::set<std::string> listeners(int port) {
+std::set<std::string> listeners(const std::filesystem::path& proc, int port) {
   std::set<std::string> found;
-  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    std::ifstream file(table);
+  for (const char* table : {"net/tcp", "net/tcp6"}) {
+    std::ifstream file(proc / table);
     std::string line;
     while (std::getline(file, line)) {
       std::istringstream words(line);
@@ -50,6 +51,17 @@ bool holds(const std::filesystem::path& process, const std::set<std::string>& so
   return false;
 }
 
+// Clock ticks after the machine's start. The command, the second word, stands in parentheses and
+// may have any characters.
+std::int64_t start_of(const std::filesystem::path& process) {
+  std::ifstream file(process / "stat");
+  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  std::istringstream words(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  std::string word;
+  for (int column = 3; column <= 22; ++column) words >> word;
+  return parse_int(word).value_or(std::numeric_limits<std::int64_t>::max() - 1);
+}
+
 std::string command_of(const std::filesystem::path& process) {
   std::ifstream file(process / "cmdline");
   std::string command{std::istreambuf_iterator<char>(file), {}};
@@ -60,18 +72,28 @@ std::string command_of(const std::filesystem::path& process) {
 
 }  // namespace
 
-std::string port_owner(int port) {
-  const std::set<std::string> sockets = listeners(port);
+bool somebody_listens(int port) {
+  return !listeners("/proc", port).empty();
+}
+
+std::string port_owner(int port, const std::filesystem::path& proc) {
+  const std::set<std::string> sockets = listeners(proc, port);
   if (sockets.empty()) return "";
+  std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+  std::string owner;
   std::error_code ignored;
-  std::filesystem::directory_iterator processes("/proc", ignored);
+  std::filesystem::directory_iterator processes(proc, ignored);
   for (; !ignored && processes != std::filesystem::directory_iterator();
        processes.increment(ignored)) {
-    const std::string pid = processes->path().filename();
-    if (parse_int(pid) && holds(processes->path(), sockets))
-      return "process " + pid + " (" + command_of(processes->path()) + ")";
+    const std::filesystem::path& process = processes->path();
+    const auto pid = parse_int(process.filename().string());
+    if (!pid || *pid == getpid() || !holds(process, sockets)) continue;
+    if (const std::int64_t started = start_of(process); started < earliest) {
+      earliest = started;
+      owner = "process " + std::to_string(*pid) + " (" + command_of(process) + ")";
+    }
   }
-  return "";
+  return owner;
 }
 
 }  // namespace lockstep::comm

@@ -20,6 +20,8 @@ struct Joined {
 Joined gather(const Identity& identity, const Options& options);  // rank 0
 Joined join(const Identity& identity, const Options& options);    // the others
 
+std::string why_hopeless(const Options& options);  // Options::hopeless, or "" where it is not set
+
 // What differs between the ranks' credentials, one line a field; `refused`: one that must not.
 struct Differences {
   std::string lines;

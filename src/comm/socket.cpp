@@ -32,7 +32,6 @@ constexpr std::size_t kCompactAt = 64 * 1024;
 constexpr double kNameWithin = 20;  // seconds to find the address to listen on
 constexpr double kOneTry = 5;       // seconds an address has to answer before the next is tried
 constexpr double kSaysAfter = 3;    // seconds of trying in vain, then a line in the log
-constexpr double kAsks = 0.1;       // seconds between two looks whether to stop
 
 bool over(const Wait& wait) {
   return monotonic_seconds() >= wait.until || (wait.stopped && wait.stopped());
@@ -131,10 +130,48 @@ bool too_many_open() {
   return errno == EMFILE || errno == ENFILE;
 }
 
+// On both kinds of sockets: a connection, and for a minute its remains, then keep nobody from
+// listening on the port that the system chose for it.
+void reuse_address(int fd) {
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+}
+
 Socket socket_for(const Address& address) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket && too_many_open()) fail_to_open();
+  reuse_address(socket.fd());
   return socket;
+}
+
+// The first that works, or none and why.
+Socket listen_at_one_of(const std::vector<Address>& addresses, int& error) {
+  for (const Address& address : addresses) {
+    Socket socket = socket_for(address);
+    if (bind(socket.fd(), address.get(), address.length) == 0 && listen(socket.fd(), 1024) == 0)
+      return socket;
+    error = errno;
+    if (error == EADDRINUSE) break;
+  }
+  return Socket();
+}
+
+[[noreturn]] void refuse_port(const std::string& where, int port) {
+  std::string owner = port_owner(port);
+  if (owner.empty() && !somebody_listens(port)) owner = "a connection: nobody listens there";
+  throw Error(Code::kNetwork,
+              own_host_name() + " cannot listen on " + where + ": the port is in use" +
+                  (owner.empty() ? "" : " by " + owner),
+              "end that, or set MASTER_PORT (LOCKSTEP_PORT under torchrun) to a free port");
+}
+
+[[noreturn]] void refuse_address(const std::string& where, int error) {
+  if (error == EADDRNOTAVAIL)
+    throw Error(
+        Code::kNetwork,
+        "cannot listen on " + where + ": not an address of this host (" + own_host_name() + ")",
+        "MASTER_ADDR must name the host of rank 0");
+  throw Error(Code::kNetwork, "cannot listen on " + where + ": " + errno_text(error));
 }
 
 void prepare(int fd) {
@@ -165,7 +202,7 @@ std::string own_host_name() {
   return name.data();
 }
 
-Socket listen_at(const std::string& host, int port, const std::string& interface) {
+Socket listen_at(const std::string& host, int port, const std::string& interface, double until) {
   const std::string where = host + ":" + std::to_string(port);
   Resolved name;
   if (interface.empty())
@@ -176,29 +213,19 @@ Socket listen_at(const std::string& host, int port, const std::string& interface
     throw Error(Code::kNetwork,
                 "cannot listen on " + where + ": the name is not resolved: " + name.problem,
                 "check MASTER_ADDR and this host's DNS");
-  int error = 0;
-  for (const Address& address : name.addresses) {
-    Socket socket = socket_for(address);
-    const int on = 1;
-    setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(socket.fd(), address.get(), address.length) == 0 && listen(socket.fd(), 1024) == 0)
-      return socket;
-    error = errno;
-    if (error == EADDRINUSE) break;
+  const double started = monotonic_seconds();
+  for (bool said = false;;) {
+    int error = 0;
+    if (Socket socket = listen_at_one_of(name.addresses, error)) return socket;
+    if (error != EADDRINUSE) refuse_address(where, error);
+    const double now = monotonic_seconds();
+    if (somebody_listens(port) || now >= until) refuse_port(where, port);
+    if (!said && now > started + kSaysAfter) {
+      log::warn(where + ": a connection has this port, still trying to listen there");
+      said = true;
+    }
+    poll(nullptr, 0, poll_milliseconds(std::min(until, now + kAsks)));
   }
-  if (error == EADDRINUSE) {
-    const std::string owner = port_owner(port);
-    throw Error(Code::kNetwork,
-                own_host_name() + " cannot listen on " + where + ": the port is in use" +
-                    (owner.empty() ? "" : " by " + owner),
-                "end that, or set MASTER_PORT (LOCKSTEP_PORT under torchrun) to a free port");
-  }
-  if (error == EADDRNOTAVAIL)
-    throw Error(
-        Code::kNetwork,
-        "cannot listen on " + where + ": not an address of this host (" + own_host_name() + ")",
-        "MASTER_ADDR must name the host of rank 0");
-  throw Error(Code::kNetwork, "cannot listen on " + where + ": " + errno_text(error));
 }
 
 Socket dial(const std::string& host, int port, const Wait& wait, Patience patience) {
@@ -335,8 +362,8 @@ std::optional<Frame> read_frame(const Socket& socket, FrameReader& reader, std::
 
 Listening listen_on(const std::string& host, int port) {
   Socket socket = listen_at(host, port, "");
-  const Listening made{dup(socket.fd()), local_port(socket)};  // a duplicate outlives exec
-  return made;
+  const int bound = local_port(socket);
+  return {socket.release(), bound};
 }
 
 }  // namespace lockstep::comm

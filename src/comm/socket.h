@@ -22,12 +22,15 @@ class Socket {
   }
   ~Socket();
   int fd() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }  // the caller closes it
   bool open() const { return fd_ >= 0; }
   explicit operator bool() const { return open(); }
 
  private:
   int fd_;
 };
+
+inline constexpr double kAsks = 0.1;  // seconds between two looks whether to stop
 
 // How long to wait: until that time (monotonic_seconds()), or until `stopped`, which is asked now
 // and then.
@@ -40,8 +43,8 @@ struct Wait {
 enum class Patience { kNobodyYet, kNow };
 
 // Throw Error(kNetwork) that says what is wrong and what to do. `interface`, if any, replaces the
-// address that `host` resolves to.
-Socket listen_at(const std::string& host, int port, const std::string& interface);
+// address that `host` resolves to. A port that only a connection has is tried again until `until`.
+Socket listen_at(const std::string& host, int port, const std::string& interface, double until = 0);
 Socket dial(const std::string& host, int port, const Wait& wait, Patience patience);
 
 // An error of the connection when bytes go unacknowledged for that long: the one that is cut fails,

@@ -1,6 +1,7 @@
 #include "lockstep/comm/survey.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
@@ -95,12 +96,14 @@ std::vector<Link> share(Control& control, const std::vector<Link>& mine) {
 
 Survey survey(const Identity& identity, const Options& options) {
   Joined joined = identity.rank == Rank(0) ? gather(identity, options) : join(identity, options);
-  Survey result{joined.hosts, {}};
+  Survey result{joined.hosts, {}, {}};
   const Nonce session = joined.session;
   const std::string own_address = joined.own_address;
   const int rank = static_cast<int>(identity.rank.value);
   // Ranks that cannot talk are back later than the others, who wait for them here.
-  Control control(identity.rank, std::move(joined), 3 * options.deadline);
+  const auto kept =
+      std::make_shared<Control>(identity.rank, std::move(joined), 3 * options.deadline);
+  Control& control = *kept;
   Pairs pairs = meeting_of(identity.rank, options, session, own_address, control);
   std::vector<Pairs::Link> met = pairs.meet(control, exchange_text(control, pairs.address()));
   std::vector<Link> mine;
@@ -124,6 +127,7 @@ Survey survey(const Identity& identity, const Options& options) {
     measured.push_back(link);
   }
   result.links = share(control, measured);
+  result.part = [kept] { kept->exchange({}); };
   return result;
 }
 

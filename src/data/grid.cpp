@@ -8,14 +8,30 @@
 namespace lockstep::data {
 namespace {
 constexpr std::int64_t kGap = 2;  // pixels
+
+struct Sides {
+  std::int64_t width, height;
+};
+
+Sides sides(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t columns) {
+  columns = std::min(columns, n);
+  const std::int64_t rows = (n + columns - 1) / columns;
+  return {kGap + columns * (w + kGap), kGap + rows * (h + kGap)};
+}
+}  // namespace
+
+bool grid_fits(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
+               std::int64_t columns) {
+  const auto [width, height] = sides(n, h, w, columns);
+  return width <= kMaxPictureSide && height <= kMaxPictureSide && width * height * c < kMostPixels;
 }
 
 Picture grid(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
              const std::uint8_t* images, std::int64_t columns) {
   LOCKSTEP_ASSERT(n >= 1 && h >= 1 && w >= 1 && (c == 1 || c == 3) && columns >= 1);
   columns = std::min(columns, n);
-  const std::int64_t rows = (n + columns - 1) / columns;
-  Picture out{kGap + columns * (w + kGap), kGap + rows * (h + kGap), c, {}};
+  const auto [width, height] = sides(n, h, w, columns);
+  Picture out{width, height, c, {}};
   out.pixels.assign(static_cast<std::size_t>(out.width * out.height * c), 0);
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t top = kGap + i / columns * (h + kGap);

@@ -1,7 +1,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 
 #include "lockstep/core/error.h"
 #include "lockstep/data/png.h"
@@ -29,49 +28,6 @@ struct Chunk {
   [[noreturn]] void fault(const std::string& what) const { throw Found{{type, offset, what}}; }
 };
 
-// Counts what an IDAT stream inflates to, without holding it.
-class Inflater {
- public:
-  explicit Inflater(std::uint64_t expected) : expected_(expected) {
-    LOCKSTEP_ASSERT(inflateInit(&z_) == Z_OK);
-  }
-  ~Inflater() { inflateEnd(&z_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  void feed(const Chunk& idat) {
-    // zlib's interface lacks a const; it does not write to its input.
-    z_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(idat.data.data()));
-    z_.avail_in = static_cast<uInt>(idat.data.size());
-    while (z_.avail_in > 0) {
-      if (ended_) idat.fault("bytes behind the end of the compressed stream");
-      std::array<Bytef, 1 << 14> scratch;
-      z_.next_out = scratch.data();
-      z_.avail_out = scratch.size();
-      const int result = inflate(&z_, Z_NO_FLUSH);
-      total_ += scratch.size() - z_.avail_out;
-      if (total_ > expected_) idat.fault("more pixels than the header says");
-      if (result == Z_STREAM_END) {
-        ended_ = true;
-      } else if (result != Z_OK) {
-        idat.fault(std::string("damaged compressed stream") +
-                   (z_.msg ? std::string(": ") + z_.msg : ""));
-      }
-    }
-  }
-
-  void finish(const Chunk& iend) const {
-    if (!ended_) iend.fault("the compressed stream of IDAT is not complete");
-    if (total_ != expected_) iend.fault("fewer pixels than the header says");
-  }
-
- private:
-  z_stream z_{};
-  std::uint64_t expected_;
-  std::uint64_t total_ = 0;
-  bool ended_ = false;
-};
-
 Chunk next_chunk(ByteView png, std::uint64_t offset) {
   if (png.size() - offset < png::kChunkOverhead) {
     throw Found{{"end of file", offset, "the file ends inside a chunk or without IEND"}};
@@ -95,8 +51,11 @@ Chunk next_chunk(ByteView png, std::uint64_t offset) {
   return chunk;
 }
 
-// The bytes that IDAT must inflate to: every row has a filter byte in front.
-std::uint64_t inflated_size(const Chunk& ihdr) {
+struct Header {
+  std::uint64_t row = 0, height = 0;  // bytes of a row with its filter's number, rows
+};
+
+Header header_of(const Chunk& ihdr) {
   if (ihdr.type != "IHDR") ihdr.fault("the first chunk is not IHDR");
   if (ihdr.data.size() != 13) ihdr.fault("wrong length");
   const std::uint64_t width = get_u32_be(ihdr.data), height = get_u32_be(ihdr.data.subspan(4));
@@ -107,12 +66,55 @@ std::uint64_t inflated_size(const Chunk& ihdr) {
   if (at(8) != 8 || (at(9) != png::kGrey && at(9) != png::kRgb))
     ihdr.fault("not 8-bit grey or RGB");
   if (at(10) != 0 || at(11) != 0 || at(12) != 0) ihdr.fault("unknown method, or interlaced");
-  return height * (1 + width * (at(9) == png::kGrey ? 1 : 3));
+  return {1 + width * (at(9) == png::kGrey ? 1 : 3), height};
 }
 
-// Every chunk in order, the first and the last too; throws Found.
+std::string_view text_of(const Chunk& chunk) {
+  return {reinterpret_cast<const char*>(chunk.data.data()), chunk.data.size()};
+}
+
+void check_text(const Chunk& chunk) {
+  const std::string_view text = text_of(chunk);
+  const std::size_t split = text.find('\0');
+  if (split == std::string_view::npos || !png::is_key(text.substr(0, split)) ||
+      !png::printable(text.substr(split + 1)))
+    chunk.fault("not a key and a text of printable characters");
+}
+
+// The rows in one zlib stream of stored blocks, as write_png makes it.
+void check_pixels(const Chunk& idat, const Header& header) {
+  const std::uint64_t total = header.row * header.height;
+  const std::uint64_t blocks = (total + png::kStoredBlock - 1) / png::kStoredBlock;
+  if (idat.data.size() != png::kZlibHeader.size() + 5 * blocks + total + 4)
+    idat.fault("not as many bytes as lockstep writes for a picture of this size");
+  ByteView rest = idat.data;
+  const auto take = [&](std::size_t n) {
+    const ByteView front = rest.first(n);
+    rest = rest.subspan(n);
+    return front;
+  };
+  const auto starts_with = [&](std::span<const std::uint8_t> bytes) {
+    return std::ranges::equal(take(bytes.size()), std::as_bytes(bytes));
+  };
+  if (!starts_with(png::kZlibHeader)) idat.fault("not the zlib stream that lockstep writes");
+  uLong adler = adler32(0, nullptr, 0);
+  for (std::uint64_t at = 0; at < total;) {
+    const std::size_t n = std::min<std::uint64_t>(png::kStoredBlock, total - at);
+    if (!starts_with(png::block_header(n, at + n == total)))
+      idat.fault("not the stored blocks that lockstep writes");
+    const ByteView block = take(n);
+    // Filters' numbers: the first of this block, then one a row.
+    for (std::uint64_t i = (header.row - at % header.row) % header.row; i < n; i += header.row)
+      if (block[i] != std::byte{0}) idat.fault("a row has a filter: lockstep uses none");
+    adler = adler32(adler, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(n));
+    at += n;
+  }
+  if (adler != get_u32_be(rest)) idat.fault("wrong Adler-32");
+}
+
+// Every chunk in order, the first and the last too; throws Found. Returns where the next byte is.
 template <class Visit>
-void walk(ByteView png, Visit&& visit) {
+std::uint64_t walk(ByteView png, Visit&& visit) {
   const ByteView signature = std::as_bytes(std::span(png::kSignature));
   if (png.size() < signature.size() ||
       !std::equal(signature.begin(), signature.end(), png.begin())) {
@@ -123,33 +125,39 @@ void walk(ByteView png, Visit&& visit) {
     const Chunk chunk = next_chunk(png, offset);
     visit(chunk);
     offset += chunk.data.size() + png::kChunkOverhead;
-    if (chunk.type != "IEND") continue;
-    if (!chunk.data.empty()) chunk.fault("not empty");
-    if (offset != png.size()) throw Found{{"end of file", offset, "bytes behind IEND"}};
-    return;
+    if (chunk.type == "IEND") return offset;
   }
+}
+
+std::string line_of(const PngFault& fault) {
+  return "PNG damaged at byte " + std::to_string(fault.offset) + " (" + fault.chunk +
+         "): " + fault.what;
 }
 
 }  // namespace
 
 std::optional<PngFault> check_png(ByteView png) {
   try {
-    std::optional<Inflater> inflater;
-    bool in_idat = false, had_idat = false;  // IDAT chunks stand in one row
-    walk(png, [&](const Chunk& chunk) {
-      if (!inflater) {
-        inflater.emplace(inflated_size(chunk));
-      } else if (chunk.type == "IHDR") {
-        chunk.fault("a second header");
-      } else if (chunk.type == "IDAT") {
-        if (had_idat && !in_idat) chunk.fault("IDAT chunks are not consecutive");
-        inflater->feed(chunk);
+    std::optional<Header> header;
+    bool had_pixels = false;
+    const std::uint64_t end = walk(png, [&](const Chunk& chunk) {
+      if (!header) {
+        header = header_of(chunk);
       } else if (chunk.type == "IEND") {
-        inflater->finish(chunk);
+        if (!had_pixels) chunk.fault("there is no IDAT before it");
+        if (!chunk.data.empty()) chunk.fault("not empty");
+      } else if (had_pixels) {
+        chunk.fault("lockstep writes nothing between IDAT and IEND");
+      } else if (chunk.type == png::kText) {
+        check_text(chunk);
+      } else if (chunk.type == "IDAT") {
+        check_pixels(chunk, *header);
+        had_pixels = true;
+      } else {
+        chunk.fault("lockstep writes no such chunk");
       }
-      in_idat = chunk.type == "IDAT";
-      had_idat = had_idat || in_idat;
     });
+    if (end != png.size()) throw Found{{"end of file", end, "bytes behind IEND"}};
   } catch (const Found& found) {
     return found.fault;
   }
@@ -157,20 +165,28 @@ std::optional<PngFault> check_png(ByteView png) {
 }
 
 Provenance read_provenance(ByteView png) {
-  if (const auto fault = check_png(png)) {
-    throw Error(Code::kCorrupt, "PNG damaged at byte " + std::to_string(fault->offset) + " (" +
-                                    fault->chunk + "): " + fault->what);
-  }
+  if (const auto fault = check_png(png)) throw Error(Code::kCorrupt, line_of(*fault));
   Provenance pairs;
   walk(png, [&](const Chunk& chunk) {
     if (chunk.type != png::kText) return;
-    const std::string_view text(reinterpret_cast<const char*>(chunk.data.data()),
-                                chunk.data.size());
-    const std::size_t split = std::min(text.find('\0'), text.size());
-    pairs.emplace_back(text.substr(0, split),
-                       split < text.size() ? text.substr(split + 1) : std::string_view());
+    const std::string_view text = text_of(chunk);
+    const std::size_t split = text.find('\0');
+    pairs.emplace_back(text.substr(0, split), text.substr(split + 1));
   });
   return pairs;
+}
+
+std::vector<PngChunk> png_chunks(ByteView png, const std::string& name) {
+  std::vector<PngChunk> chunks;
+  try {
+    const std::uint64_t end = walk(png, [&](const Chunk& chunk) {
+      chunks.push_back({chunk.type, chunk.data});
+    });
+    if (end != png.size()) chunks.push_back({"behind IEND", png.subspan(end)});
+  } catch (const Found& found) {
+    throw Error(Code::kData, name + ": " + line_of(found.fault));
+  }
+  return chunks;
 }
 
 }  // namespace lockstep::data

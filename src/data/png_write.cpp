@@ -9,8 +9,6 @@
 namespace lockstep::data {
 namespace {
 
-constexpr std::size_t kStoredBlock = 65535;  // the largest that deflate allows
-
 void put_u8(Bytes& out, std::uint8_t value) {
   out.push_back(std::byte{value});
 }
@@ -64,25 +62,15 @@ Bytes filtered_rows(const Picture& p) {
 
 Bytes stored_zlib(const Bytes& data) {
   Bytes out;
-  put_u8(out, 0x78);
-  put_u8(out, 0x01);
-  for (std::size_t at = 0; at < data.size(); at += kStoredBlock) {
-    const std::size_t n = std::min(kStoredBlock, data.size() - at);
-    put_u8(out, at + n == data.size() ? 1 : 0);  // the last block?
-    const auto length = static_cast<std::uint16_t>(n);
-    for (const std::uint16_t word : {length, static_cast<std::uint16_t>(~length)}) {
-      put_u8(out, static_cast<std::uint8_t>(word & 0xff));
-      put_u8(out, static_cast<std::uint8_t>(word >> 8));
-    }
+  put(out, std::as_bytes(std::span(png::kZlibHeader)));
+  for (std::size_t at = 0; at < data.size(); at += png::kStoredBlock) {
+    const std::size_t n = std::min(png::kStoredBlock, data.size() - at);
+    put(out, std::as_bytes(std::span(png::block_header(n, at + n == data.size()))));
     put(out, ByteView(data).subspan(at, n));
   }
   const auto adler = adler32(1, zlib_bytes(data.data()), static_cast<uInt>(data.size()));
   put_u32_be(out, static_cast<std::uint32_t>(adler));
   return out;
-}
-
-bool printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 }  // namespace
@@ -92,13 +80,13 @@ Bytes write_png(const Picture& p, const Provenance& provenance) {
                       p.height <= kMaxPictureSide && (p.channels == 1 || p.channels == 3),
                   std::to_string(p.width) + "x" + std::to_string(p.height));
   LOCKSTEP_ASSERT(p.pixels.size() == static_cast<std::size_t>(p.width * p.height * p.channels) &&
-                      p.pixels.size() < std::size_t{1} << 30,
+                      p.pixels.size() < static_cast<std::size_t>(kMostPixels),
                   std::to_string(p.pixels.size()) + " bytes");
   Bytes out;
   put(out, std::as_bytes(std::span(png::kSignature)));
   put_chunk(out, "IHDR", header(p));
   for (const auto& [key, value] : provenance) {
-    LOCKSTEP_ASSERT(!key.empty() && key.size() < 80 && printable(key) && printable(value), key);
+    LOCKSTEP_ASSERT(png::is_key(key) && png::printable(value), key);
     put_chunk(out, png::kText, as_bytes(key + '\0' + value));
   }
   put_chunk(out, "IDAT", stored_zlib(filtered_rows(p)));

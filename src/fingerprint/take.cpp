@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -171,6 +172,31 @@ std::string fact(const Fingerprint& fingerprint, const std::string& name) {
   for (const auto& [known, value] : fingerprint)
     if (known == name) return value;
   return {};
+}
+
+void require_self_test(const Fingerprint& fingerprint) {
+  const std::string prefix = "portable.";
+  const auto refuse = [](const std::string& why) {
+    throw Error(Code::kCannotCompare, "it is not a complete fingerprint: " + why,
+                "make it anew there, by this version of `lockstep fingerprint --json`");
+  };
+  KernelHashes hashes;
+  for (const GoldenKernel& kernel : golden_kernels()) {
+    const std::string name(kernel.name), value = fact(fingerprint, prefix + name);
+    if (value.empty()) refuse("it has no " + prefix + name);
+    try {
+      hashes.emplace_back(name, hash::Digest::from_hex(value));
+    } catch (const Error&) {
+      refuse(prefix + name + " is not a hash");
+    }
+  }
+  for (const auto& [name, value] : fingerprint)
+    if (name.starts_with(prefix) &&
+        std::ranges::find(golden_kernels(), name.substr(prefix.size()), &GoldenKernel::name) ==
+            golden_kernels().end())
+      refuse(name + " is none of this version's kernels");
+  if (fact(fingerprint, "self_test") != self_test(hashes).hex())
+    refuse("its self_test is not that of its kernels");
 }
 
 std::string to_json(const Fingerprint& fingerprint) {

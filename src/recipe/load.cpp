@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "layers.h"
 #include "lockstep/core/foreign.h"
 #include "known_keys.h"
+#include "layers.h"
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/canonical.h"
 #include "reader.h"

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/png.h"
+#include "lockstep/hash/sha256.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "train/environment.h"
@@ -25,6 +27,26 @@ std::vector<FactDifference> of_recipes(const recipe::Recipe& a, const recipe::Re
   for (FactDifference& one : result)
     one.bits = std::ranges::find(bits, one.name, &FactDifference::name) != bits.end();
   return result;
+}
+
+// A PNG's chunks by what they are, "gAMA" or "tEXt step"; several of a name as one.
+Facts chunks_of(const Bytes& png, const std::string& file) {
+  std::map<std::string, std::string> contents;
+  for (const auto& [type, data] : data::png_chunks(png, file)) {
+    const std::string_view content(reinterpret_cast<const char*>(data.data()), data.size());
+    const std::size_t key = type == "tEXt" ? std::min(content.find('\0'), content.size()) : 0;
+    std::string& known =
+        contents[key == 0 ? type : type + " " + std::string(content.substr(0, key))];
+    if (!known.empty()) known += '\n';
+    known += key == 0 ? content : content.substr(std::min(key + 1, content.size()));
+  }
+  Facts facts;
+  for (const auto& [name, content] : contents)
+    facts.emplace_back(name, name.starts_with("tEXt ")
+                                 ? content
+                                 : std::to_string(content.size()) + " bytes, sha256 " +
+                                       hash::sha256(as_bytes(content)).hex());
+  return facts;
 }
 
 class Diff {
@@ -136,15 +158,18 @@ class Diff {
     result_.kind = "pictures";
     const Bytes a = read_file(fs_, a_), b = read_file(fs_, b_);
     const auto mine = data::read_png(a, a_.string()), theirs = data::read_png(b, b_.string());
-    const auto facts = [](const data::Picture& picture, const Bytes& png) {
-      Facts list = {{"width", std::to_string(picture.width)},
-                    {"height", std::to_string(picture.height)},
-                    {"channels", std::to_string(picture.channels)}};
-      if (!data::check_png(png))
-        for (const auto& pair : data::read_provenance(png)) list.push_back(pair);
-      return list;
+    const auto facts = [](const data::Picture& picture) -> Facts {
+      return {{"width", std::to_string(picture.width)},
+              {"height", std::to_string(picture.height)},
+              {"channels", std::to_string(picture.channels)}};
     };
-    result_.headings = differences(facts(mine, a), facts(theirs, b));
+    result_.headings = differences(facts(mine), facts(theirs));
+    const auto chunks = differences(chunks_of(a, a_.string()), chunks_of(b, b_.string()));
+    // Chunks that hold the pixels need not be named where these differ.
+    const bool same = mine == theirs;
+    std::ranges::copy_if(chunks, std::back_inserter(result_.headings), [&](const auto& one) {
+      return same || (one.name != "IHDR" && one.name != "IDAT");
+    });
     if (mine.width != theirs.width || mine.height != theirs.height ||
         mine.channels != theirs.channels)
       return;

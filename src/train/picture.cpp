@@ -1,4 +1,6 @@
 // Samples as a PNG with its provenance.
+#include "train/picture.h"
+
 #include "lockstep/core/error.h"
 #include "lockstep/data/grid.h"
 #include "lockstep/ops/record.h"
@@ -11,7 +13,17 @@ namespace {
 constexpr std::int64_t kScatterSide = 256;  // pixels
 constexpr float kScatterRange = 1.5F;       // points outside [-1.5, 1.5]^2 are left out
 
-// 2-D points, white on black.
+data::Picture picture_of(const Tensor& samples, std::int64_t columns) {
+  const float* values = ops::read(samples);
+  if (samples.dim() == 4)
+    return data::grid(samples.size(0), samples.size(1), samples.size(2), samples.size(3), values,
+                      columns);
+  LOCKSTEP_ASSERT(samples.dim() == 2 && samples.size(1) == 2, "samples are images or points");
+  return scatter(samples.size(0), values);
+}
+
+}  // namespace
+
 data::Picture scatter(std::int64_t n, const float* points) {
   data::Picture picture{.width = kScatterSide, .height = kScatterSide, .channels = 1, .pixels = {}};
   picture.pixels.resize(kScatterSide * kScatterSide);
@@ -26,27 +38,19 @@ data::Picture scatter(std::int64_t n, const float* points) {
   return picture;
 }
 
-data::Picture picture_of(const Tensor& samples, std::int64_t columns) {
-  const float* values = ops::read(samples);
-  if (samples.dim() == 4)
-    return data::grid(samples.size(0), samples.size(1), samples.size(2), samples.size(3), values,
-                      columns);
-  LOCKSTEP_ASSERT(samples.dim() == 2 && samples.size(1) == 2, "samples are images or points");
-  return scatter(samples.size(0), values);
+data::Provenance provenance(const Training& training, const hash::Digest& state_root,
+                            std::int64_t first, std::int64_t count) {
+  return {{"Software", "lockstep"},
+          {"recipe", recipe::id(training.recipe).hex()},
+          {"step", std::to_string(training.state.step.value)},
+          {"state", state_root.hex()},
+          {"samples", std::to_string(first) + " to " + std::to_string(first + count - 1)}};
 }
-
-}  // namespace
 
 Bytes picture(Training& training, const hash::Digest& state_root, std::int64_t first,
               std::int64_t count, std::int64_t columns) {
-  const Tensor samples = draw_samples(training, first, count);
-  return data::write_png(
-      picture_of(samples, columns),
-      {{"Software", "lockstep"},
-       {"recipe", recipe::id(training.recipe).hex()},
-       {"step", std::to_string(training.state.step.value)},
-       {"state", state_root.hex()},
-       {"samples", std::to_string(first) + " to " + std::to_string(first + count - 1)}});
+  return data::write_png(picture_of(draw_samples(training, first, count), columns),
+                         provenance(training, state_root, first, count));
 }
 
 }  // namespace lockstep::train

@@ -167,7 +167,12 @@ std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t step
 
 ReplayResult replay(const ReplayOptions& options, comm::Group& group) {
   numerics::set_threads(options.threads);
-  return Replay(options, group).run();
+  try {
+    return Replay(options, group).run();
+  } catch (const Error& error) {
+    group.abort(error);  // the others hear why
+    throw;
+  }
 }
 
 }  // namespace lockstep::train

@@ -1,18 +1,43 @@
 #include "lockstep/train/sample.h"
 
+#include <algorithm>
+
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/output_file.h"
+#include "lockstep/core/text.h"
+#include "lockstep/data/grid.h"
+#include "lockstep/data/npz.h"
 #include "lockstep/hash/sha256.h"
+#include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/record.h"
 #include "lockstep/recipe/canonical.h"
 #include "train/claims.h"
+#include "train/picture.h"
 #include "train/run_folder.h"
 
 namespace lockstep::train {
 namespace {
 
 namespace stdfs = std::filesystem;
+
+constexpr std::int64_t kAtOnce = 64;  // samples that are held as numbers
+constexpr std::int64_t kColumns = 8;
+
+enum class Form { kGrid, kArray, kFolder };
+
+Form form_of(const std::string& out) {
+  const stdfs::path path(out);
+  if (out.ends_with('/')) return Form::kFolder;
+  const bool grid = path.extension() == ".png";
+  if (grid || path.extension() == ".npz") {
+    require_output(path, {grid ? "a picture" : "a NumPy archive", path.extension()});
+    return grid ? Form::kGrid : Form::kArray;
+  }
+  throw Error(Code::kUsage, "--out " + out + ": its ending says nothing that sample can write",
+              "name.png: a grid; name.npz: a NumPy array; name/: a folder with a PNG a sample");
+}
 
 struct Source {
   recipe::Recipe recipe;
@@ -43,21 +68,183 @@ Source alone(FileSystem& fs, const stdfs::path& file) {
   return {std::move(recipe), std::move(loaded)};
 }
 
+Source open(FileSystem& fs, const stdfs::path& source) {
+  return stdfs::is_directory(source) ? newest_of(fs, {source}) : alone(fs, source);
+}
+
+std::string sampler_of(const objective::Options& options) {
+  return options.sampler == "ddim" ? "ddim, " + std::to_string(options.sampler_steps) + " steps"
+                                   : options.sampler;
+}
+
+// The recipe's, with what was asked for instead.
+objective::Options chosen_sampler(const SampleOptions& asked, objective::Options options) {
+  if (!asked.sampler && !asked.sampler_steps) return options;
+  if (options.kind != "ddpm")
+    throw Error(
+        Code::kUsage,
+        "--sampler and --sampler-steps are of diffusion models: objective.kind is " + options.kind,
+        "leave them out: a GAN's generator makes a sample in one pass");
+  options.sampler = asked.sampler.value_or(options.sampler);
+  if (asked.sampler_steps && options.sampler != "ddim")
+    throw Error(Code::kUsage, "--sampler-steps: " + options.sampler + " visits every timestep",
+                "leave it out, or choose --sampler ddim");
+  options.sampler_steps = asked.sampler_steps.value_or(options.sampler_steps);
+  return options;
+}
+
+class Sampling {
+ public:
+  explicit Sampling(const SampleOptions& options)
+      : options_(options),
+        form_(form_of(options.out)),
+        source_(open(fs_, options.source)),
+        training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
+    if (options_.columns && form_ != Form::kGrid)
+      throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
+                  "leave it out, or write a .png");
+    const objective::Options& own = training_.recipe.objective;
+    const objective::Options chosen = chosen_sampler(options, own);
+    if (sampler_of(chosen) != sampler_of(own)) {
+      training_.objective = objective::make_objective(chosen, training_.recipe.run.seed, shape());
+      other_sampler_ = sampler_of(chosen);
+    }
+    source_.loaded.restore(training_.state);
+  }
+
+  SampleResult run() {
+    SampleResult result{training_.state.step, {}};
+    if (form_ == Form::kFolder)
+      folder();
+    else
+      result.sha256 = form_ == Form::kGrid ? grid() : array();
+    return result;
+  }
+
+ private:
+  const std::vector<std::int64_t>& shape() const { return training_.sample_shape; }
+  bool images() const { return shape().size() == 3; }
+
+  data::Provenance provenance_of(std::int64_t first, std::int64_t count) const {
+    data::Provenance pairs = provenance(training_, source_.loaded.meta().state, first, count);
+    if (!other_sampler_.empty()) pairs.emplace_back("sampler", other_sampler_);
+    return pairs;
+  }
+
+  // take(number of the first, samples) for all samples, some at a time.
+  template <class Take>
+  void in_blocks(Take&& take) {
+    for (std::int64_t done = 0; done < options_.count; done += kAtOnce) {
+      const std::int64_t first = options_.first + done;
+      take(first, draw_samples(training_, first, std::min(kAtOnce, options_.count - done)));
+    }
+  }
+
+  static std::vector<std::uint8_t> bytes_of_images(const Tensor& samples) {
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(samples.numel()));
+    numerics::to_bytes(samples.numel(), ops::read(samples), bytes.data());
+    return bytes;
+  }
+
+  std::string grid() {
+    const Bytes png = data::write_png(images() ? grid_of_images() : points_as_picture(),
+                                      provenance_of(options_.first, options_.count));
+    publish(fs_, options_.out, png);
+    return hash::sha256(png).hex();
+  }
+
+  data::Picture grid_of_images() {
+    const std::int64_t columns = options_.columns.value_or(kColumns);
+    if (!data::grid_fits(options_.count, shape()[0], shape()[1], shape()[2], columns))
+      throw Error(Code::kUsage,
+                  "a grid of " + std::to_string(options_.count) + " samples in " +
+                      std::to_string(columns) + " columns is too large for one picture",
+                  "use other --columns, a smaller --count, or --out with a folder or .npz");
+    std::vector<std::uint8_t> all;
+    in_blocks([&](std::int64_t, const Tensor& samples) {
+      const std::vector<std::uint8_t> bytes = bytes_of_images(samples);
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    });
+    return data::grid(options_.count, shape()[0], shape()[1], shape()[2], all.data(), columns);
+  }
+
+  data::Picture points_as_picture() {
+    std::vector<float> all;
+    in_blocks([&](std::int64_t, const Tensor& samples) {
+      all.insert(all.end(), ops::read(samples), ops::read(samples) + samples.numel());
+    });
+    return scatter(options_.count, all.data());
+  }
+
+  std::string array() {
+    std::int64_t bytes = options_.count * (images() ? 1 : 4);
+    std::vector<std::int64_t> sizes{options_.count};
+    for (const std::int64_t size : shape()) {
+      sizes.push_back(size);
+      bytes *= size;
+    }
+    if (static_cast<std::uint64_t>(bytes) > data::kMostNpzBytes)
+      throw Error(Code::kUsage, options_.out + ": an .npz holds less than 4 GiB",
+                  "make several, with a smaller --count and --first");
+    hash::Sha256 hash;
+    publish(fs_, options_.out, [&](File& file) {
+      data::NpzWriter npz([&](ByteView piece) {
+        hash.update(piece);
+        file.append(piece);
+      });
+      npz.begin_array("arr_0", images() ? "|u1" : "<f4", sizes);
+      in_blocks([&](std::int64_t, const Tensor& samples) {
+        if (images())
+          npz.append(std::as_bytes(std::span(bytes_of_images(samples))));
+        else
+          npz.append(std::as_bytes(
+              std::span(ops::read(samples), static_cast<std::size_t>(samples.numel()))));
+      });
+      npz.begin_file("provenance.txt");
+      for (const auto& [key, value] : provenance_of(options_.first, options_.count))
+        npz.append(as_bytes(key + ": " + value + "\n"));
+      npz.finish();
+    });
+    return hash.finish().hex();
+  }
+
+  void folder() {
+    if (!images())
+      throw Error(Code::kUsage, "samples of this run are points: they make no picture each",
+                  "--out with a name in .png or .npz");
+    const stdfs::path folder(options_.out);
+    make_folders(fs_, folder.parent_path());
+    in_blocks([&](std::int64_t first, const Tensor& samples) {
+      const std::vector<std::uint8_t> bytes = bytes_of_images(samples);
+      const std::size_t each = bytes.size() / static_cast<std::size_t>(samples.size(0));
+      for (std::int64_t i = 0; i < samples.size(0); ++i) {
+        const auto at =
+            bytes.begin() + static_cast<std::ptrdiff_t>(i * static_cast<std::int64_t>(each));
+        const data::Picture picture{
+            shape()[1], shape()[0], shape()[2], {at, at + static_cast<std::ptrdiff_t>(each)}};
+        publish(fs_, folder / sample_name(first + i),
+                data::write_png(picture, provenance_of(first + i, 1)));
+      }
+    });
+  }
+
+  FileSystem& fs_ = real_file_system();
+  const SampleOptions& options_;
+  const Form form_;
+  const Source source_;
+  Training training_;
+  std::string other_sampler_;  // than the recipe's; empty: that one
+};
+
 }  // namespace
 
 SampleResult sample(const SampleOptions& options) {
-  FileSystem& fs = real_file_system();
-  require_output(options.out, {"a picture", ".png"});
   numerics::set_threads(options.threads);
-  const auto [recipe, loaded] = stdfs::is_directory(options.source)
-                                    ? newest_of(fs, {options.source})
-                                    : alone(fs, options.source);
-  Training training = make_training(recipe, loaded.meta().sample_shape, {.world = 1});
-  loaded.restore(training.state);
-  const Bytes png =
-      picture(training, loaded.meta().state, options.first, options.count, options.columns);
-  publish(fs, options.out, png);
-  return {training.state.step, hash::sha256(png).hex()};
+  return Sampling(options).run();
+}
+
+std::string sample_name(std::int64_t number) {
+  return "sample-" + pad_number(number, 8) + ".png";
 }
 
 }  // namespace lockstep::train

@@ -1,8 +1,11 @@
 """The tools that compare: replay, diff, trace, bisect and check, as their users call them."""
 
+import hashlib
 import json
 import os
 import shutil
+import struct
+import zlib
 
 from support import PROGRAM, SOURCE, Cli, main
 
@@ -277,6 +280,42 @@ class Diff(Prove):
         self.assertEqual({"width", "height"}, {fact["name"] for fact in report["files"]} & {"width", "height"})
         self.assertNotIn("picture", report)
 
+    def test_of_pictures_with_other_chunks(self):
+        self.train("a")
+        self.ok("sample", "a", "--count", "4", "--out", "a.png")
+        png = self.read("a.png")
+
+        def other(*chunks, behind=b"", cut=33):
+            made = b"".join(struct.pack(">I", len(data)) + kind + data +
+                            struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks)
+            self.write("b.png", png[:33] + made + png[cut:] + behind)
+            report = self.report(1, "diff", "a.png", "b.png")
+            self.assertEqual(report["picture"]["different"], 0)
+            text = self.run_it("diff", "a.png", "b.png").stdout
+            self.assertIn("the pixels are the same, the chunks named above differ", text)
+            return [fact["name"] for fact in report["files"]]
+
+        self.assertEqual(other((b"gAMA", b"\0\0\xb1\x8f")), ["gAMA"])
+        self.assertEqual(other((b"tEXt", b"step\0" b"7")), ["tEXt step"])
+        self.assertEqual(other((b"tEXt", b"\0")), ["tEXt"])
+        self.assertEqual(other((b"acTL", bytes(8)), (b"zTXt", b"k\0\0x")), ["acTL", "zTXt"])
+        self.assertEqual(other(behind=b"more"), ["behind IEND"])
+        at = png.index(b"IDAT") - 4
+        packed = zlib.compress(zlib.decompress(png[at + 8:-16]))
+        texts = [(b"tEXt", text) for text in self.texts(png)]
+        self.assertEqual(other(*texts, (b"IDAT", packed), cut=len(png) - 12), ["IDAT"])
+        self.assertEqual(self.report(0, "diff", "a.png", "a.png")["files"], [])
+
+    @staticmethod
+    def texts(png):
+        at, found = 8, []
+        while at < len(png):
+            length = struct.unpack(">I", png[at:at + 4])[0]
+            if png[at + 4:at + 8] == b"tEXt":
+                found.append(png[at + 8:at + 8 + length])
+            at += length + 12
+        return found
+
     def test_of_fingerprints(self):
         self.write("a.json", self.ok("fingerprint", "--json"))
         self.write("b.json", self.ok("fingerprint", "--json", **OTHER))
@@ -410,7 +449,7 @@ class Check(Prove):
     def test_a_machine_that_computes_wrongly(self):
         facts = json.loads(self.ok("fingerprint", "--json"))
         self.write("a.json", json.dumps(facts))
-        self.write("b.json", json.dumps({**facts, "portable.updates": "00"}))
+        self.write("b.json", json.dumps(self.with_own_self_test({**facts, "portable.updates": "00" * 32})))
         report = self.report(1, "check", "a.json", "b.json", "--recipe", "tiny.toml")
         self.assertIn("updates (portable) is wrong on b.json", report["findings"][0]["sentence"])
 
@@ -432,11 +471,34 @@ class Check(Prove):
         report = self.report(0, "check", "a.json", "b.json")
         self.assertIn("MKL_CBWR=OFF", "".join(finding["sentence"] for finding in report["findings"]))
 
+    @staticmethod
+    def with_own_self_test(facts):
+        kernels = [(name.removeprefix("portable."), value) for name, value in facts.items()
+                   if name.startswith("portable.")]
+        text = "".join(f"{name} {value}\n" for name, value in kernels)
+        return {**facts, "self_test": hashlib.sha256(text.encode()).hexdigest()}
+
     def test_what_is_no_report(self):
-        for text in ("[]", "{}", '{"a": "b"}'):
+        for text in ("[]", "{}", '{"a": "b"}', '{"self_test": "x"}'):
             self.write("bad.json", text)
             self.assertIn("bad.json", self.refused(2, "check", "bad.json"))
         self.refused(2, "check", "none.json")
+
+    def test_a_report_that_does_not_hold_together_says_nothing_about_a_machine(self):
+        facts = json.loads(self.ok("fingerprint", "--json"))
+        without = {name: value for name, value in facts.items() if name != "portable.silu"}
+        for forged, why in (({**facts, "self_test": "00" * 32}, "its self_test is not that of its kernels"),
+                            ({**facts, "portable.silu": "00" * 32}, "its self_test is not that of its kernels"),
+                            (without, "it has no portable.silu"),
+                            (self.with_own_self_test(without), "it has no portable.silu"),
+                            ({**facts, "portable.silu": "x"}, "portable.silu is not a hash"),
+                            (self.with_own_self_test({**facts, "portable.new": "00" * 32}),
+                             "portable.new is none of this version's kernels")):
+            self.write("forged.json", json.dumps(forged))
+            self.assertIn("forged.json: it is not a complete fingerprint: " + why,
+                          self.refused(2, "check", "forged.json"))
+        self.write("same.json", json.dumps(self.with_own_self_test(facts)))
+        self.report(0, "check", "same.json")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,20 @@
 """Runs by several processes: the same bytes for every number of ranks, whoever is killed or stopped;
 launchers' variables, secrets and their mistakes."""
 
+import fcntl
 import os
+import re
 import signal
+import socket
+import subprocess
+import sys
+import time
 
-from support import main
-from toy import TRAIN, Toy
+from support import PROGRAM, SOURCE, main
+from toy import TRAIN, Toy, read_proc
+
+sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
+from slurm import free_port  # noqa: E402
 
 
 class Ranks(Toy):
@@ -50,6 +59,44 @@ class Ranks(Toy):
         self.ok(*TRAIN, "--run", "run", "--ranks", "4")
         self.assertEqual(self.evidence("run"), expected)
 
+    def test_a_rank_killed_before_all_have_met_is_named_at_once(self):
+        for victim, ranks in ((0, 2), (1, 3)):
+            process = self.start(*TRAIN, "--run", "run", "--ranks", str(ranks), LOCKSTEP_DEADLINE="1000")
+            while victim not in self.rank_processes("RANK"):
+                time.sleep(0.001)
+            self.kill_rank("RANK", victim)
+            _, err = process.communicate(timeout=200)  # half a deadline is longer
+            self.assertEqual(process.returncode, 6, err)
+            self.assertIn(f"warning: rank {victim} was killed by signal 9", err)
+            for rank in set(range(ranks)) - {victim}:
+                self.assertIn(f"lockstep: rank {rank}: rank {victim} was killed by signal 9 before all ranks had met",
+                              err)
+            self.assertFalse(os.path.exists(self.path("run")))
+
+    def test_nobody_listens_once_all_have_met(self):
+        process = self.start(*TRAIN, "--run", "run", "--ranks", "3", "--set", "run.steps=100000")
+        self.wait_for_step(1)
+        ranks = self.ranks_of(process, 3)
+        with socket.create_server(("127.0.0.1", 0)) as server:  # is seen, so others would be
+            self.assertIn(server.getsockname()[1], self.listening(os.getpid()))
+            for pid in (process.pid, *ranks):
+                self.assertEqual(self.listening(pid), set())
+        process.terminate()
+        process.communicate(timeout=200)
+
+    @staticmethod
+    def listening(pid):
+        """The TCP ports on which a process of this network listens."""
+        inodes = {}
+        for table in ("tcp", "tcp6"):
+            for line in read_proc(pid, f"net/{table}").decode().splitlines()[1:]:
+                words = line.split()
+                if words[3] == "0A":
+                    inodes[f"socket:[{words[9]}]"] = int(words[1].split(":")[1], 16)
+        held = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")
+                if os.path.islink(f"/proc/{pid}/fd/{fd}")}
+        return {port for inode, port in inodes.items() if inode in held}
+
     def test_a_stopped_rank_leads_all_to_save_at_the_same_step(self):
         expected = self.alone()
         for who in ("the command", "one rank"):
@@ -86,6 +133,55 @@ class Ranks(Toy):
         self.assertIn("secret", err)
         both[1].kill()
         both[1].communicate()
+
+    def test_nobody_ends_before_the_result_is_shown(self):
+        """A launcher that sees one rank end with an error ends the others: torchrun at once, by SIGTERM."""
+        few_files = ["sh", "-c", 'ulimit -n 200; exec "$0" "$@"']
+        self.shown_first(1, r"\(native\) give other bits on rank 1", "check", ONEDNN_MAX_CPU_ISA="SSE41")
+        self.shown_first(4, r"2 ranks, secret and credentials agree", "doctor", before=few_files)
+        self.ok(*TRAIN, "--run", "run")
+        subprocess.run([sys.executable, os.path.join(SOURCE, "tests/style/wrong_machine.py"), self.path("run"), "33"],
+                       check=True)
+        self.shown_first(1, "FAIL: step 33", "replay", "run", "--from", "31", "--quiet")
+
+    def shown_first(self, code, text, *arguments, before=(), **of_rank_1):
+        """Two ranks, and nobody reads what rank 0 shows: rank 1 must wait, then end with that code."""
+        variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+                     "LOCKSTEP_SECRET_FILE": self.secret()}
+        reads, writes = os.pipe()
+        fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(writes, bytes(fcntl.fcntl(writes, fcntl.F_GETPIPE_SZ)))
+        zero = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=writes,
+                                stderr=subprocess.PIPE, text=True, env={**os.environ, **variables, "RANK": "0"})
+        self.addCleanup(self.end, zero)
+        os.close(writes)
+        one = self.launch(before, PROGRAM, *arguments, **variables, RANK="1", **of_rank_1)
+        deadline = time.monotonic() + 20
+        while b"pipe" not in read_proc(zero.pid, "wchan") and time.monotonic() < deadline:  # it cannot go on
+            time.sleep(0.01)
+        with self.assertRaises(subprocess.TimeoutExpired, msg="rank 1 did not wait"):
+            one.wait(timeout=1)
+        with open(reads, encoding="utf-8") as file:
+            self.assertRegex(file.read(), text)
+        out, err = one.communicate(timeout=200)
+        self.assertEqual((one.returncode, out), (code, ""), err)
+        zero.communicate(timeout=200)
+
+    def test_the_reason_why_a_replay_ends_reaches_all(self):
+        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
+        variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+                     "LOCKSTEP_SECRET_FILE": self.secret()}
+        zero = self.start("replay", "run", "--quiet", RANK="0", **variables)
+        one = self.start("replay", "run", "--quiet", "--data", "none", RANK="1", **variables)
+        reason = self.ended(one)
+        self.assertIn("none", reason)
+        self.assertRegex(self.ended(zero), rf"the group was stopped: rank 1 on \S+: {re.escape(reason)}")
+
+    def ended(self, process):
+        """What it said of its error."""
+        _, err = process.communicate(timeout=200)
+        self.assertNotEqual(process.returncode, 0, err)
+        return err.strip().removeprefix("lockstep: ")
 
     def test_mistakes_are_one_line(self):
         self.assertIn("WORLD_SIZE", self.refused(2, *TRAIN, RANK="0"))

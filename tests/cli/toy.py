@@ -23,6 +23,10 @@ def read_proc(pid, name):
 
 
 class Toy(Cli):
+    def setUp(self):
+        super().setUp()
+        self.launched = []
+
     def start(self, *arguments, **environment):
         return self.launch([PROGRAM], *arguments, **environment)
 
@@ -30,6 +34,7 @@ class Toy(Cli):
         process = subprocess.Popen([*launcher, *arguments], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **environment})
         self.addCleanup(self.end, process)
+        self.launched.append(process)
         return process
 
     @staticmethod
@@ -53,10 +58,15 @@ class Toy(Cli):
     def wait_for_step(self, step, run="run"):
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
+            ended = self.launched and all(process.poll() is not None for process in self.launched)
             if self.lines(run) > step:
                 return
+            if ended:
+                break
             time.sleep(0.005)
-        self.fail("no step in time")
+        for process in self.launched:
+            process.terminate()
+        self.fail("no step in time: " + "".join("".join(process.communicate()) for process in self.launched))
 
     def secret(self, name="secret", content=None):
         self.write(name, content or os.urandom(32))

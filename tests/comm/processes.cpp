@@ -114,7 +114,6 @@ Ended Process::wait() {
 Ranks::Ranks(const std::string& scenario, int world, const std::vector<std::string>& common,
              const std::vector<std::vector<std::string>>& more, const std::string& program) {
   const Listening listening = listen_on("127.0.0.1", 0);
-  fcntl(listening.socket, F_SETFD, FD_CLOEXEC);  // for rank 0 only
   for (int r = 0; r < world; ++r) {
     std::vector<std::string> arguments{scenario, "rank=" + std::to_string(r),
                                        "world=" + std::to_string(world), "secret=s",

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <map>
 
@@ -128,6 +129,11 @@ int run(int count, char** arguments) {
   identity.port = static_cast<int>(parse_int(settings["port"]).value());
   if (settings.contains("listen"))
     options.listening_socket = static_cast<int>(parse_int(settings["listen"]).value());
+  if (settings.contains("hopeless"))  // the content of that file
+    options.hopeless = [file = settings["hopeless"]] {
+      std::ifstream in(file);
+      return std::string(std::istreambuf_iterator<char>(in), {});
+    };
   if (settings.contains("transport")) options.transport = settings["transport"];
   options.deadline = parse_double(settings["deadline"]).value_or(20);
   options.handshake = parse_double(settings["handshake"]).value_or(5);

@@ -6,11 +6,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <thread>
 
 #include "lockstep/comm/connect.h"
 #include "lockstep/core/bytes.h"
 #include "processes.h"
+#include "support/temporary_folder.h"
 
 namespace lockstep::comm {
 namespace {
@@ -154,6 +156,27 @@ TEST(Rendezvous, MissingRanksAreNamed) {
   Process two("comm_rank", rank_of(2, 4, listening.port, {"deadline=6"}));
   close(listening.socket);
   expect_all({zero.wait(), two.wait()}, {"rank 1, rank 3 of 4 did not come"});
+}
+
+// Rank 0, one that has joined and, without a rank 0, one that has not.
+TEST(Rendezvous, WhoWaitsInVainIsToldSo) {
+  const lockstep::testing::TemporaryFolder folder;
+  const std::string notice = folder.path() / "notice", hopeless = "hopeless=" + notice;
+  const Listening listening = listen_on("127.0.0.1", 0);
+  const std::string inherit = "listen=" + std::to_string(listening.socket);
+  Process zero("comm_rank",
+               rank_of(0, 3, listening.port, {"deadline=600", hopeless, inherit}),
+               listening.socket);
+  Process one("comm_rank", rank_of(1, 3, listening.port, {"deadline=600", hopeless}));
+  Process lone("comm_rank", rank_of(1, 2, free_port(), {"deadline=600", hopeless}));
+  close(listening.socket);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::ofstream(notice) << "rank 2 was killed";
+  for (Process* rank : {&zero, &one, &lone}) {
+    const Ended ended = rank->wait();
+    EXPECT_EQ(ended.code, 6);
+    EXPECT_EQ(ended.err, "rank 2 was killed\n");
+  }
 }
 
 TEST(Rendezvous, AWrongSecret) {

@@ -188,6 +188,70 @@ TEST(Png, AnInterlacedPictureIsReadAndIsNotOneOfOurs) {
   EXPECT_NE(check_png(png).value_or(PngFault{}).what.find("interlaced"), std::string::npos);
 }
 
+// Undamaged pictures that others can read, or that have the right CRCs and cannot be read at all.
+TEST(Png, OnlyTheFormThatIsWrittenIsOneOfOurs) {
+  const Bytes good = write_png(picture(4, 4, 1), {{"k", "v"}});
+  ASSERT_FALSE(check_png(good));
+  const std::string stream = [&] {
+    const Bytes plain = write_png(picture(4, 4, 1), {});
+    return std::string(reinterpret_cast<const char*>(plain.data()) + 8 + 25 + 8,
+                       plain.size() - 8 - 25 - 12 - 12);
+  }();
+  const auto fault = [](const std::vector<std::pair<std::string, std::string>>& chunks) {
+    Bytes out = write_png(picture(4, 4, 1), {});
+    out.resize(8 + 25);  // signature and header
+    for (const auto& [type, data] : chunks) put_chunk(out, type, data);
+    const auto found = check_png(out);
+    return found ? found->chunk + ": " + found->what : "none";
+  };
+  EXPECT_EQ(fault({{"IDAT", stream}, {"IEND", ""}}), "none");
+  EXPECT_EQ(fault({{"gAMA", "abcd"}, {"IDAT", stream}, {"IEND", ""}}),
+            "gAMA: lockstep writes no such chunk");
+  EXPECT_EQ(fault({{"ABCD", ""}, {"IDAT", stream}, {"IEND", ""}}),
+            "ABCD: lockstep writes no such chunk");
+  EXPECT_EQ(fault({{"IDAT", stream}, {"tEXt", std::string("a\0b", 3)}, {"IEND", ""}}),
+            "tEXt: lockstep writes nothing between IDAT and IEND");
+  EXPECT_EQ(fault({{"IDAT", stream}, {"IDAT", ""}, {"IEND", ""}}),
+            "IDAT: lockstep writes nothing between IDAT and IEND");
+  EXPECT_EQ(fault({{"IEND", ""}}), "IEND: there is no IDAT before it");
+  for (const std::string text : {"no text", "\n", "", "key\n"})
+    EXPECT_EQ(fault({{"tEXt", text + (text == "no text" ? "" : std::string("\0x\n", 3))},
+                     {"IDAT", stream},
+                     {"IEND", ""}}),
+              "tEXt: not a key and a text of printable characters");
+  // The same pixels, packed; and with filters, which no reader knows.
+  EXPECT_EQ(fault({{"IDAT", deflated(std::string(20, '\0'))}, {"IEND", ""}}),
+            "IDAT: not as many bytes as lockstep writes for a picture of this size");
+  const auto with = [&](std::size_t at, char byte) {
+    std::string other = stream;
+    other[at] = byte;
+    const auto sum = adler32(1, reinterpret_cast<const Bytef*>(other.data()) + 7, 20);
+    for (std::size_t i = 0; i < 4; ++i) other[27 + i] = static_cast<char>(sum >> (24 - 8 * i));
+    return fault({{"IDAT", other}, {"IEND", ""}});
+  };
+  EXPECT_EQ(with(7, '\0'), "none");
+  EXPECT_EQ(with(7, '\7'), "IDAT: a row has a filter: lockstep uses none");
+  EXPECT_EQ(with(12, '\1'), "IDAT: a row has a filter: lockstep uses none");
+  EXPECT_EQ(with(0, 'x'), "IDAT: not the zlib stream that lockstep writes");
+  EXPECT_EQ(with(2, '\0'), "IDAT: not the stored blocks that lockstep writes");
+}
+
+TEST(Png, ChunksOfAnyPngAreListed) {
+  Bytes png = png_of({}, std::string(6, '\0'), "gAMA", "abcd");
+  const auto types = [&] {
+    std::string all;
+    for (const PngChunk& chunk : png_chunks(png, "a.png"))
+      all += chunk.type + " " + std::to_string(chunk.data.size()) + ",";
+    return all;
+  };
+  EXPECT_TRUE(types().starts_with("IHDR 13,gAMA 4,IDAT ")) << types();
+  png.resize(png.size() + 2);
+  EXPECT_TRUE(types().ends_with("IEND 0,behind IEND 2,")) << types();
+  png[41] ^= std::byte{1};
+  EXPECT_NE(error_line(Code::kData, types).find("a.png: PNG damaged at byte 33 (gAMA): wrong CRC"),
+            std::string::npos);
+}
+
 // What stands beside the pixels is not looked at, so it cannot swell.
 TEST(Png, TextsAndProfilesCostNoMemory) {
   const std::string rows("\0ab\0cd", 6);

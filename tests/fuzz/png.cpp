@@ -4,6 +4,8 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "fuzz/target.h"
 
 using namespace lockstep;
@@ -21,8 +23,10 @@ void try_it(ByteView png) {
     FUZZ_REQUIRE(fault->offset <= png.size() && !fault->chunk.empty() && !fault->what.empty());
     FUZZ_REQUIRE(!fuzz::accepts({Code::kCorrupt}, [&] { data::read_provenance(png); }));
   } else {
-    data::read_provenance(png);
+    const Bytes same = data::write_png(data::read_png(png, "a.png"), data::read_provenance(png));
+    FUZZ_REQUIRE(std::ranges::equal(same, png));
   }
+  fuzz::accepts({Code::kData}, [&] { data::png_chunks(png, "a.png"); });
 }
 
 // Every whole chunk gets its CRC.

@@ -27,31 +27,28 @@ struct Options {
   bool json = false;
 };
 
+Node node_of(const std::string& name, const std::function<std::string()>& report) {
+  try {
+    Node node{name, fingerprint::from_json(report())};
+    fingerprint::require_self_test(node.facts);
+    return node;
+  } catch (const Error& error) {
+    throw Error(Code::kUsage, name + ": " + error.message(), error.hint());
+  }
+}
+
 std::vector<Node> saved(const std::vector<std::string>& files) {
   std::vector<Node> nodes;
-  for (const std::string& file : files) {
-    try {
-      nodes.push_back({file, fingerprint::from_json(read_text(real_file_system(), file))});
-    } catch (const Error& error) {
-      throw Error(Code::kUsage, file + ": " + error.message(), error.hint());
-    }
-    if (fingerprint::fact(nodes.back().facts, "self_test").empty())
-      throw Error(Code::kUsage, file + ": it is not a fingerprint: it has no self_test",
-                  "give a file that `lockstep fingerprint --json` or a run made");
-  }
+  for (const std::string& file : files)
+    nodes.push_back(node_of(file, [&] { return read_text(real_file_system(), file); }));
   return nodes;
 }
 
-// Every rank's, on every rank. Nothing keeps a rank away: to see how it differs is the purpose.
-std::vector<Node> of_ranks(const comm::Identity& identity, const comm::Environment& environment) {
-  // First: native kernels set variables of this process, which must have no other threads then.
-  const fingerprint::Fingerprint mine = fingerprint::take(fingerprint::Kernels::kBoth);
-  comm::Options meeting = meeting_options(identity, nullptr, environment);
-  meeting.credentials.clear();
-  const auto group = comm::connect(identity, meeting);
+// Every rank's, on every rank.
+std::vector<Node> of_ranks(comm::Group& group, const fingerprint::Fingerprint& mine) {
   std::vector<Node> nodes;
-  for (const std::string& text : comm::gather_texts(*group, fingerprint::to_json(mine))) {
-    nodes.push_back({"rank " + std::to_string(nodes.size()), fingerprint::from_json(text)});
+  for (const std::string& text : comm::gather_texts(group, fingerprint::to_json(mine))) {
+    nodes.push_back(node_of("rank " + std::to_string(nodes.size()), [&] { return text; }));
     nodes.back().name += " (" + fingerprint::fact(nodes.back().facts, "host") + ")";
   }
   return nodes;
@@ -88,8 +85,8 @@ Json json_of(const std::vector<Node>& nodes, const Comparison& comparison, Code 
   return out;
 }
 
-void print(const std::vector<Node>& nodes, const Comparison& comparison, Code code,
-           Question question) {
+void print_text(const std::vector<Node>& nodes, const Comparison& comparison, Code code,
+                Question question) {
   for (const Finding& finding : comparison.findings)
     if (!finding.sentence.empty())
       print_line(finding.kernel ? "BITS   " : "       ", finding.sentence);
@@ -115,29 +112,58 @@ void print(const std::vector<Node>& nodes, const Comparison& comparison, Code co
     print_line("the recipe's numerics are portable: native kernels do not matter to it");
 }
 
-Code run_rank(const Options& options) {
-  Question question = Question::kAny;
-  if (!options.recipe.empty())
-    question = recipe::is_native(recipe::load(options.recipe, {})) ? Question::kNative
-                                                                   : Question::kPortable;
-  const comm::Identity identity = comm::discover(process_environment());
-  const std::vector<Node> nodes =
-      options.reports.empty() ? of_ranks(identity, process_environment()) : saved(options.reports);
-  const Comparison comparison = fingerprint::compare(nodes);
-  const Code code = fingerprint::verdict(comparison, question);
-  if (identity.rank == Rank(0)) {
-    if (options.json)
-      print_json(json_of(nodes, comparison, code));
+Question question_of(const Options& options) {
+  if (options.recipe.empty()) return Question::kAny;
+  return recipe::is_native(recipe::load(options.recipe, {})) ? Question::kNative
+                                                             : Question::kPortable;
+}
+
+class Verdict {
+ public:
+  Verdict(std::vector<Node> nodes, Question question)
+      : nodes_(std::move(nodes)),
+        comparison_(fingerprint::compare(nodes_)),
+        question_(question),
+        code_(fingerprint::verdict(comparison_, question)) {}
+
+  void print(bool json) const {
+    if (json)
+      print_json(json_of(nodes_, comparison_, code_));
     else
-      print(nodes, comparison, code, question);
+      print_text(nodes_, comparison_, code_, question_);
   }
-  return code;
+  Code code() const { return code_; }
+
+ private:
+  std::vector<Node> nodes_;
+  Comparison comparison_;
+  Question question_;
+  Code code_;
+};
+
+// Nothing keeps a rank away: to see how it differs is the purpose.
+Code run_rank(const Options& options) {
+  const Question question = question_of(options);
+  // First: native kernels set variables of this process, which must have no other threads then.
+  const fingerprint::Fingerprint mine = fingerprint::take(fingerprint::Kernels::kBoth);
+  const auto environment = process_environment();
+  const auto group = join_any(comm::discover(environment), environment);
+  const Verdict verdict(of_ranks(*group, mine), question);
+  show(*group, [&] { verdict.print(options.json); });
+  return verdict.code();
+}
+
+Code run_saved(const Options& options) {
+  const Verdict verdict(saved(options.reports), question_of(options));
+  verdict.print(options.json);
+  return verdict.code();
 }
 
 Code run(const Options& options) {
-  if (options.ranks == 1) return run_rank(options);
-  if (!options.reports.empty())
+  if (!options.reports.empty() && options.ranks > 1)
     throw Error(Code::kUsage, "--ranks compares ranks, not saved reports", "leave one of them out");
+  if (!options.reports.empty()) return run_saved(options);
+  if (options.ranks == 1) return run_rank(options);
   return launch({options.ranks, 0}, process_environment());
 }
 

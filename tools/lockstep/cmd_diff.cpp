@@ -113,6 +113,8 @@ void print(const train::DiffResult& diff, std::int64_t most) {
   if (diff.picture && diff.picture->different > 0)
     print_line(diff.picture->different, " of ", diff.picture->pixels,
                " pixel values differ, by at most ", diff.picture->largest);
+  else if (diff.picture && !diff.headings.empty())
+    print_line("the pixels are the same, the chunks named above differ");
   print_line(diff.same() ? "same" : "different");
 }
 

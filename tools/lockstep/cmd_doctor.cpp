@@ -117,7 +117,8 @@ comm::Identity with_master(comm::Identity identity, const comm::Environment& env
   return identity;
 }
 
-void check_links(const comm::Identity& identity, const comm::Options& options, Checks& checks) {
+comm::Survey check_links(const comm::Identity& identity, const comm::Options& options,
+                         Checks& checks) {
   comm::Survey survey;
   checks.add("rendezvous", [&] {
     survey = comm::survey(identity, options);
@@ -134,6 +135,7 @@ void check_links(const comm::Identity& identity, const comm::Options& options, C
       return name(link.from) + ", " + name(link.to) + ": " + fixed(link.round_trip * 1e6, 0) +
              " us, " + human_bytes(link.bytes_per_second) + "/s";
     });
+  return survey;
 }
 
 void print(const Checks& checks, bool json) {
@@ -150,6 +152,15 @@ void print(const Checks& checks, bool json) {
   if (json) print_json({{"ok", all_fine}, {"checks", list}});
 }
 
+// Until rank 0 has reported: a launcher that sees one rank end with an error ends the others.
+void wait_for_all(const comm::Survey& survey) {
+  std::cout.flush();
+  try {
+    if (survey.part) survey.part();
+  } catch (const Error&) {  // a rank that is lost by now is no finding: nothing was begun
+  }
+}
+
 Code run(const Options& options) {
   const comm::Environment environment = process_environment();
   comm::Identity identity = comm::discover(environment);
@@ -157,7 +168,8 @@ Code run(const Options& options) {
   if (one) identity = with_master(identity, environment);
   std::optional<recipe::Recipe> recipe;
   if (!options.recipe.empty()) recipe = recipe::load(options.recipe, {});
-  const comm::Options meeting = meeting_options(identity, recipe ? &*recipe : nullptr, environment);
+  comm::Options meeting = meeting_options(identity, environment);
+  if (!one) meeting.credentials = credentials(recipe ? &*recipe : nullptr, meeting);
 
   Checks checks;
   checks.add("arithmetic", arithmetic);
@@ -168,9 +180,11 @@ Code run(const Options& options) {
     checks.add("run folder", [&] { return run_folder(options.run); });
   if (!identity.host.empty() && meeting.listening_socket < 0)
     checks.add("rank 0", [&] { return address(identity, meeting); });
-  if (!one) check_links(identity, meeting, checks);
+  comm::Survey survey;
+  if (!one) survey = check_links(identity, meeting, checks);
 
   if (identity.rank == Rank(0)) print(checks, options.json);
+  wait_for_all(survey);
   for (const Check& check : checks.list)
     if (check.code != Code::kOk) {
       if (identity.rank != Rank(0))

@@ -73,7 +73,7 @@ Code run_rank(const Options& options) {
   if (group->rank() == Rank(0)) replay.progress = std::ref(progress.emplace(options.quiet));
   const train::ReplayResult result = train::replay(replay, *group);
   progress.reset();
-  if (group->rank() == Rank(0)) return shown(options, replay_report(replay, group->size(), result));
+  show(*group, [&] { shown(options, replay_report(replay, group->size(), result)); });
   return result.differs ? Code::kDiffer : Code::kOk;
 }
 

@@ -8,24 +8,30 @@ namespace lockstep::cli {
 namespace {
 
 struct Options {
-  std::string source, out = "samples.png";
-  std::int64_t first = 0, count = 64, columns = 8;
+  train::SampleOptions sample{.source = {}, .out = "samples.png"};
+  std::string source;
   int threads = 0;
   bool json = false;
 };
 
 Code run(const Options& options) {
-  const train::SampleResult result = train::sample({.source = options.source,
-                                                    .out = options.out,
-                                                    .first = options.first,
-                                                    .count = options.count,
-                                                    .columns = options.columns,
-                                                    .threads = threads_to_use(options.threads)});
+  train::SampleOptions sample = options.sample;
+  sample.source = options.source;
+  sample.threads = threads_to_use(options.threads);
+  const train::SampleResult result = train::sample(sample);
+  const bool folder = result.sha256.empty();
   if (options.json) {
-    print_json({{"out", options.out}, {"step", result.step.value}, {"sha256", result.sha256}});
+    nlohmann::ordered_json out = {{"out", sample.out}, {"step", result.step.value}};
+    if (folder)
+      out["files"] = sample.count;
+    else
+      out["sha256"] = result.sha256;
+    print_json(out);
   } else {
-    print_line(options.out, ": ", options.count, " samples of step ", result.step.value,
-               ", sha256 ", result.sha256);
+    print_line(sample.out, ": ", sample.count, " samples of step ", result.step.value,
+               folder ? ", " + train::sample_name(sample.first) + " to " +
+                            train::sample_name(sample.first + sample.count - 1)
+                      : ", sha256 " + result.sha256);
   }
   return Code::kOk;
 }
@@ -36,13 +42,22 @@ Run add_sample(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("source", options->source, "run folder (its newest checkpoint) or a checkpoint")
       ->required();
-  app.add_option("--out", options->out, "PNG to write");
-  app.add_option("--first", options->first,
+  train::SampleOptions& sample = options->sample;
+  app.add_option("--out", sample.out,
+                 "name.png: one picture, a grid; name.npz: a NumPy array, arr_0; name/: a folder "
+                 "with a PNG a sample");
+  app.add_option("--first", sample.first,
                  "number of the first sample; a sample is a function of its number, not of count")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_option("--count", options->count, "samples")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--columns", options->columns, "columns of the grid")
+  app.add_option("--count", sample.count, "samples")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--columns", sample.columns, "columns of the grid [8]")
       ->check(CLI::Range(1, 1 << 10));
+  app.add_option("--sampler", sample.sampler,
+                 "ddim or ancestral, instead of the recipe's (diffusion models only)")
+      ->check(CLI::IsMember({"ddim", "ancestral"}));
+  app.add_option("--sampler-steps", sample.sampler_steps,
+                 "timesteps that ddim visits, instead of the recipe's")
+      ->check(CLI::PositiveNumber);
   add_threads(app, options->threads);
   app.add_flag("--json", options->json, "report as JSON");
   app.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");

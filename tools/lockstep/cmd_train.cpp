@@ -101,7 +101,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
          .sign = options.sign,
          .start = beginning.start},
         *group);
-    if (group->rank() == Rank(0)) report(options, folder, result);
+    show(*group, [&] { report(options, folder, result); });
     return result.preempted ? Code::kPreempted : Code::kOk;
   } catch (const Error& error) {
     if (identity.world == 1) throw;

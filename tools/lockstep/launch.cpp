@@ -45,10 +45,15 @@ std::vector<std::string> own_arguments() {
   return kept;
 }
 
-// The run's secret in memory that only this process and its ranks can open.
+// Memory that only this process and its ranks can open.
+int make_memory(const char* name) {
+  const int fd = ::memfd_create(name, MFD_CLOEXEC);
+  if (fd < 0) fail("cannot make memory for the ranks", errno);
+  return fd;
+}
+
 int make_secret() {
-  const int fd = ::memfd_create("lockstep-secret", MFD_CLOEXEC);
-  if (fd < 0) fail("cannot make memory for the secret", errno);
+  const int fd = make_memory("lockstep-secret");
   std::array<std::byte, 32> secret{};
   hash::random_bytes(secret);
   if (::fchmod(fd, 0600) != 0 || ::write(fd, secret.data(), secret.size()) != 32)
@@ -89,7 +94,7 @@ class Signals {
 // One attempt: all ranks from their start to their end.
 class Ranks {
  public:
-  explicit Ranks(int count) {
+  explicit Ranks(int count) : notice_(make_memory("lockstep-notice")) {
     const int secret = make_secret();
     const comm::Listening listening = comm::listen_on(kHost, 0);
     try {
@@ -101,6 +106,9 @@ class Ranks {
     ::close(secret);
     ::close(listening.socket);
   }
+  ~Ranks() { ::close(notice_); }
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
 
   // grace: seconds that the others get once one has failed; who is left then is killed.
   void wait(Signals& signals, double grace) {
@@ -143,6 +151,7 @@ class Ranks {
     set("MASTER_PORT", std::to_string(listening.port));
     set("LOCKSTEP_PARENT", std::to_string(::getpid()));
     set("LOCKSTEP_SECRET_FILE", std::string("/proc/self/fd/").append(std::to_string(secret)));
+    set("LOCKSTEP_NOTICE", std::to_string(notice_));
     if (rank == 0) set("LOCKSTEP_LISTENING_SOCKET", std::to_string(listening.socket));
     for (char** variable = environ; *variable != nullptr; ++variable)
       variables.emplace_back(*variable);
@@ -150,6 +159,7 @@ class Ranks {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     hand_over(actions, secret);
+    hand_over(actions, notice_);
     if (rank == 0) hand_over(actions, listening.socket);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -186,6 +196,13 @@ class Ranks {
     }
   }
 
+  // To those that still wait for it where the ranks meet, and cannot know. They read it from the
+  // start; who has met the others sees a connection close.
+  void tell_the_others(const std::string& what) const {
+    const std::string text = what + " before all ranks had met";
+    [[maybe_unused]] const ssize_t n = ::pwrite(notice_, text.data(), text.size(), 0);
+  }
+
   void note(const std::string& what) {
     cause_ += (cause_.empty() ? "" : ", ") + what;
     log::warn(what);
@@ -198,17 +215,22 @@ class Ranks {
       if (pid == 0 || ::waitpid(pid, &status, WNOHANG) != pid) continue;
       pid = 0;
       --running_;
+      const Code code = WIFEXITED(status) ? static_cast<Code>(WEXITSTATUS(status)) : Code::kNetwork;
+      const std::string what =
+          "rank " + std::to_string(rank) +
+          (WIFSIGNALED(status) ? " was killed by signal " + std::to_string(WTERMSIG(status))
+                               : " ended with exit code " + std::to_string(WEXITSTATUS(status)));
+      if (first_ == Code::kOk && code != Code::kOk) tell_the_others(what);
       if (WIFSIGNALED(status) && hung_ == 0) {
         ++died_;
-        note("rank " + std::to_string(rank) + " was killed by signal " +
-             std::to_string(WTERMSIG(status)));
+        note(what);
       }
-      const Code code = WIFEXITED(status) ? static_cast<Code>(WEXITSTATUS(status)) : Code::kNetwork;
       // Who tells of another rank's failure (kNetwork) is not its cause.
       if (first_ == Code::kOk || (first_ == Code::kNetwork && code != Code::kOk)) first_ = code;
     }
   }
 
+  int notice_;
   std::vector<pid_t> pids_;  // 0: has ended
   int running_ = 0, died_ = 0, hung_ = 0;
   bool ending_ = false;

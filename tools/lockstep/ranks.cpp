@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <array>
 #include <csignal>
 
 #include "lockstep/core/error.h"
@@ -14,6 +15,7 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {
@@ -59,31 +61,27 @@ Bytes read_secret(const comm::Environment& environment) {
   return secret;
 }
 
-// The recipe key by key, so that a difference names the key.
-std::vector<comm::Credential> credentials(const recipe::Recipe* recipe) {
-  const bool native = recipe != nullptr && recipe::is_native(*recipe);
-  const fingerprint::Fingerprint facts =
-      fingerprint::take(native ? fingerprint::Kernels::kBoth : fingerprint::Kernels::kPortable);
-  std::vector<comm::Credential> list = {
-      {"semantics", std::to_string(recipe::kSemantics), false},
-      {"numeric self-test", fingerprint::fact(facts, "self_test"), false},
-      {"recipe", recipe ? "given" : "not given", false}};
-  if (recipe) {
-    for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(*recipe)))
-      list.push_back({key, value, false});
-    list.push_back({"run.steps", std::to_string(recipe->run.steps), false});
-  }
-  for (const auto& [name, value] : facts)
-    if (name.starts_with("native.")) list.push_back({name, value, false});
-  // A different machine is no error as long as it computes the same; it is worth knowing.
-  for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
-    list.push_back({name, fingerprint::fact(facts, name), true});
-  return list;
-}
-
 int inherited(const comm::Environment& environment, const char* name) {
   const auto text = environment(name);
   return text ? static_cast<int>(parse_int(*text).value_or(-1)) : -1;
+}
+
+// What --ranks wrote for those that wait where the ranks meet: see launch.cpp.
+std::string read_notice(int descriptor) {
+  std::array<char, 256> text;
+  const ssize_t n = descriptor < 0 ? 0 : ::pread(descriptor, text.data(), text.size(), 0);
+  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
+}
+
+// A rank of --ranks: it does not outlive the command that started it, which passes on its signals.
+void follow_launcher(const comm::Environment& environment) {
+  if (inherited(environment, "LOCKSTEP_PARENT") <= 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigset_t held;  // by the launcher, until the rank can stop
+  sigemptyset(&held);
+  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&held, signal);
+  ::sigprocmask(SIG_UNBLOCK, &held, nullptr);
+  if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
 }
 
 std::string transport(const comm::Environment& environment) {
@@ -105,33 +103,72 @@ double deadline(const comm::Environment& environment) {
   return *seconds;
 }
 
-std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
-                                  const std::string& shard, const comm::Environment& environment) {
-  if (inherited(environment, "LOCKSTEP_PARENT") > 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no rank outlives the command that started it
-    if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
-  }
-  comm::Options options = meeting_options(identity, &recipe, environment);
-  options.credentials.push_back({"--shard", shard, false});
-  return comm::connect(identity, options);
-}
-
-comm::Options meeting_options(const comm::Identity& identity, const recipe::Recipe* recipe,
+comm::Options meeting_options(const comm::Identity& identity,
                               const comm::Environment& environment) {
   comm::Options options;
   options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
   options.deadline = deadline(environment);
   if (identity.world > 1) {
-    options.credentials = credentials(recipe);
     options.mac = [secret = read_secret(environment)](ByteView message) {
       return hash::hmac_sha256(secret, message).bytes;
     };
     options.random = hash::random_bytes;
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
     options.transport = transport(environment);
-    options.credentials.push_back({"transport", options.transport, false});
+    options.hopeless = [notice = inherited(environment, "LOCKSTEP_NOTICE")] {
+      return read_notice(notice);
+    };
   }
   return options;
+}
+
+// The recipe key by key, so that a difference names the key.
+std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
+                                          const comm::Options& options) {
+  const bool native = recipe != nullptr && recipe::is_native(*recipe);
+  const fingerprint::Fingerprint facts =
+      fingerprint::take(native ? fingerprint::Kernels::kBoth : fingerprint::Kernels::kPortable);
+  std::vector<comm::Credential> list = {
+      {"semantics", std::to_string(recipe::kSemantics), false},
+      {"numeric self-test", fingerprint::fact(facts, "self_test"), false},
+      {"recipe", recipe ? "given" : "not given", false}};
+  if (recipe) {
+    for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(*recipe)))
+      list.push_back({key, value, false});
+    list.push_back({"run.steps", std::to_string(recipe->run.steps), false});
+  }
+  for (const auto& [name, value] : facts)
+    if (name.starts_with("native.")) list.push_back({name, value, false});
+  // A different machine is no error as long as it computes the same; it is worth knowing.
+  for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
+    list.push_back({name, fingerprint::fact(facts, name), true});
+  list.push_back({"transport", options.transport, false});
+  return list;
+}
+
+std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
+                                  const std::string& shard, const comm::Environment& environment) {
+  follow_launcher(environment);
+  comm::Options options = meeting_options(identity, environment);
+  if (identity.world > 1) {
+    options.credentials = credentials(&recipe, options);
+    options.credentials.push_back({"--shard", shard, false});
+  }
+  return comm::connect(identity, options);
+}
+
+std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
+                                      const comm::Environment& environment) {
+  follow_launcher(environment);
+  return comm::connect(identity, meeting_options(identity, environment));
+}
+
+void show(comm::Group& group, const std::function<void()>& on_rank_0) {
+  if (group.rank() == Rank(0)) {
+    on_rank_0();
+    flush_output();
+  }
+  group.barrier();
 }
 
 }  // namespace lockstep::cli

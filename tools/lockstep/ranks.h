@@ -2,7 +2,10 @@
 // srun, mpirun) start them anywhere; either way each one joins the group.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "lockstep/comm/connect.h"
 #include "lockstep/core/error.h"
@@ -32,9 +35,20 @@ double deadline(const comm::Environment& environment);
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
                                   const std::string& shard, const comm::Environment& environment);
 
-// How this process meets the others: secret, deadline, interface and what all must have in common
-// (of a recipe, too, if there is one). Throws Error(kUsage).
-comm::Options meeting_options(const comm::Identity& identity, const recipe::Recipe* recipe,
-                              const comm::Environment& environment);
+// The same for ranks that must have nothing in common but the secret. Collective: yes.
+std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
+                                      const comm::Environment& environment);
+
+// How this process meets the others: secret, deadline, interface. Throws Error(kUsage).
+comm::Options meeting_options(const comm::Identity& identity, const comm::Environment& environment);
+
+// What all ranks must have in common: the self-test, the transport and, if there is one, the
+// recipe.
+std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
+                                          const comm::Options& options);
+
+// The end of a command: rank 0 shows the result, then all go. A launcher that sees one rank end
+// with an error ends the others, rank 0 before it has said why. Collective: yes.
+void show(comm::Group& group, const std::function<void()>& on_rank_0);
 
 }  // namespace lockstep::cli

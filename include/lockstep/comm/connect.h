@@ -40,6 +40,9 @@ struct Options {
   std::string interface;  // a network interface's name; empty: the one that reaches rank 0
   int listening_socket =
       -1;  // rank 0: made by whoever started it (listen_on); -1: listen ourselves
+  // Asked while ranks meet: why they never will all be there, or "". Unset: nobody knows. What it
+  // says is the error with which connect ends.
+  std::function<std::string()> hopeless = {};
 };
 
 // Collective: all ranks, once. Throws Error(kNetwork), naming rank, host and port: port in use (and
@@ -50,7 +53,8 @@ struct Options {
 // The group says goodbye when it is destroyed; if that is by an exception, it aborts.
 std::unique_ptr<Group> connect(const Identity& identity, const Options& options);
 
-// A listening socket on `host` (port 0: any), to be inherited by rank 0; the caller closes it.
+// A listening socket on `host` (port 0: any), for rank 0 alone: it closes on exec, so whoever
+// starts rank 0 as a process duplicates it there (posix_spawn's dup2). The caller closes it.
 struct Listening {
   int socket;
   int port;

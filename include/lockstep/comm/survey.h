@@ -2,6 +2,7 @@
 // connections as a run's, but every pair that cannot talk is found, not only the first.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Link {
 struct Survey {
   std::vector<std::string> hosts;  // by rank
   std::vector<Link> links;         // every pair; the same on all ranks
+  std::function<void()> part;      // collective: waits for all ranks. Throws Error(kNetwork)
 };
 
 // Collective. Throws Error(kNetwork) as connect does if the ranks do not come together. All of it

@@ -9,6 +9,10 @@
 
 namespace lockstep::data {
 
+// Whether such a grid is a picture that write_png takes.
+bool grid_fits(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
+               std::int64_t columns);
+
 // images: [n][h][w][c], c 1 or 3, n >= 1, columns >= 1.
 Picture grid(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
              const std::uint8_t* images, std::int64_t columns);

@@ -28,9 +28,10 @@ using Provenance = std::vector<std::pair<std::string, std::string>>;  // key, va
 
 inline constexpr std::int64_t kMaxPictureSide =
     65535;  // pixels; larger is refused, read or written
+inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 30;  // bytes; as many are refused
 
-// LOCKSTEP_ASSERTs a consistent picture (sides 1..kMaxPictureSide, fewer than 2^30 bytes), keys
-// of 1..79 characters. Bits: the arguments.
+// LOCKSTEP_ASSERTs a consistent picture (sides 1..kMaxPictureSide, fewer than kMostPixels bytes),
+// keys of 1..79 characters. Bits: the arguments.
 Bytes write_png(const Picture& picture, const Provenance& provenance);
 
 // Decodes by libpng any 8-bit grey or RGB PNG, ours or not. `name` (a path) stands in the error's
@@ -44,11 +45,20 @@ struct PngFault {
   std::string what;          // one line
 };
 
-// Looks for damage, strictly: signature, order and CRC of every chunk, a complete zlib stream of
-// exactly the picture's size with its Adler-32, nothing behind IEND. Finds any single changed byte.
+// What differs from the one form that write_png gives a picture and its provenance: no fault means
+// that these are exactly its bytes. Other PNGs, undamaged ones too, have a fault.
 std::optional<PngFault> check_png(ByteView png);
 
-// The tEXt pairs of an undamaged file, in order. Throws Error(kCorrupt) naming the fault otherwise.
+// The tEXt pairs of a file of ours, in order. Throws Error(kCorrupt) naming the fault otherwise.
 Provenance read_provenance(ByteView png);
+
+struct PngChunk {
+  std::string type;  // "gAMA"; a byte that is no letter is '?'. "behind IEND": what stands there
+  ByteView data;     // of the given bytes
+};
+
+// Of any PNG, ours or not, in order. `name` as in read_png. Throws Error(kData) for what is none,
+// or a wrong CRC.
+std::vector<PngChunk> png_chunks(ByteView png, const std::string& name);
 
 }  // namespace lockstep::data

@@ -27,4 +27,9 @@ std::string to_json(const Fingerprint& fingerprint);
 // Throws Error(kCannotCompare) if the text is not one.
 Fingerprint from_json(const std::string& text);
 
+// Throws Error(kCannotCompare) if it does not have the hash of every portable kernel of this
+// version, of no other, and the self_test that belongs to them: nothing is known of a machine
+// without them.
+void require_self_test(const Fingerprint& fingerprint);
+
 }  // namespace lockstep::fingerprint

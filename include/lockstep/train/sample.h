@@ -12,19 +12,29 @@ namespace lockstep::train {
 
 struct SampleOptions {
   std::filesystem::path source;  // a run folder (its newest checkpoint) or a checkpoint file
-  std::filesystem::path out;     // .png
-  std::int64_t first = 0;        // number of the first sample in the pictures' stream
+  // Its ending decides the form: name.png, one grid; name.npz, the array arr_0 (images uint8
+  // [n][h][w][c], points binary32 [n][2]); name/, a folder with a PNG a sample, made if it is not
+  // there.
+  std::string out;
+  std::int64_t first = 0;  // number of the first sample in the pictures' stream
   std::int64_t count = 64;
-  std::int64_t columns = 8;
+  std::optional<std::int64_t> columns = {};        // of a grid; 8 if not given
+  std::optional<std::string> sampler = {};         // if not the recipe's: ddim, ancestral
+  std::optional<std::int64_t> sampler_steps = {};  // of ddim, if not the recipe's
   int threads = 1;
 };
 
 struct SampleResult {
   Step step;
-  std::string sha256;  // of the picture's bytes
+  std::string sha256;  // of the file's bytes; "" of a folder
 };
 
+// Bits of a file: state, recipe, first, count, columns, sampler. Memory: that of a picture, or of a
+// few samples. Throws Error(kUsage) for what does not fit the recipe or the form.
 SampleResult sample(const SampleOptions& options);
+
+// In a folder: "sample-00000064.png".
+std::string sample_name(std::int64_t number);
 
 // The picture of samples [first, first+count): a grid of images, or the scatter of 2-D points. Its
 // provenance names recipe, step and state. Bits: state, recipe, arguments.
