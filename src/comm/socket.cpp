@@ -123,6 +123,7 @@ std::string cure(int error, const Resolved& name) {
 // On both kinds of sockets: a connection, and for a minute its remains, then keep nobody from
 // listening on the port that the system chose for it.
 void reuse_address(int fd) {
+  if (fd < 0) return;  // errno says why
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 }
@@ -132,7 +133,8 @@ Socket listen_at_one_of(const std::vector<Address>& addresses, int& error) {
   for (const Address& address : addresses) {
     Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     reuse_address(socket.fd());
-    if (bind(socket.fd(), address.get(), address.length) == 0 && listen(socket.fd(), 1024) == 0)
+    if (socket && bind(socket.fd(), address.get(), address.length) == 0 &&
+        listen(socket.fd(), 1024) == 0)
       return socket;
     error = errno;
     if (error == EADDRINUSE) break;
@@ -222,8 +224,10 @@ Socket dial(const std::string& host, int port, const Wait& wait, Patience patien
     for (const Address& address : name.addresses) {
       Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       reuse_address(socket.fd());
-      error = connect_by(socket.fd(), address,
-                         {std::min(wait.until, monotonic_seconds() + kOneTry), wait.stopped});
+      error = socket
+                  ? connect_by(socket.fd(), address,
+                               {std::min(wait.until, monotonic_seconds() + kOneTry), wait.stopped})
+                  : errno;
       if (error == 0) {
         prepare(socket.fd());
         return socket;
