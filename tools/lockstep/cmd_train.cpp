@@ -45,8 +45,9 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
   const comm::Identity identity = comm::discover(process_environment());
   if (identity.world > 1) log::info(identity.sentence);
   const std::string folder = options.run.empty() ? "runs/" + recipe.run.name : options.run;
+  std::unique_ptr<comm::Group> group;
   try {
-    const auto group = join(identity, recipe, options.shard, process_environment());
+    group = join(identity, recipe, options.shard, process_environment());
     const train::RunResult result = train::run(
         {.recipe = recipe,
          .folder = folder,
@@ -58,7 +59,10 @@ Code run_rank(const Options& options, const recipe::Recipe& recipe) {
     return result.preempted ? Code::kPreempted : Code::kOk;
   } catch (const Error& error) {
     if (identity.world == 1) throw;
-    throw error.within("rank " + std::to_string(identity.rank.value));
+    const Error named = error.within("rank " + std::to_string(identity.rank.value));
+    if (group || !train::stop_requested()) throw named;
+    log::warn(named.what());  // nothing was begun
+    return Code::kPreempted;
   }
 }
 
