@@ -133,6 +133,7 @@ bool too_many_open() {
 // On both kinds of sockets: a connection, and for a minute its remains, then keep nobody from
 // listening on the port that the system chose for it.
 void reuse_address(int fd) {
+  if (fd < 0) return;  // errno says why
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 }
@@ -148,7 +149,8 @@ Socket socket_for(const Address& address) {
 Socket listen_at_one_of(const std::vector<Address>& addresses, int& error) {
   for (const Address& address : addresses) {
     Socket socket = socket_for(address);
-    if (bind(socket.fd(), address.get(), address.length) == 0 && listen(socket.fd(), 1024) == 0)
+    if (socket && bind(socket.fd(), address.get(), address.length) == 0 &&
+        listen(socket.fd(), 1024) == 0)
       return socket;
     error = errno;
     if (error == EADDRINUSE) break;
@@ -237,8 +239,10 @@ Socket dial(const std::string& host, int port, const Wait& wait, Patience patien
     int error = 0;
     for (const Address& address : name.addresses) {
       Socket socket = socket_for(address);
-      error = connect_by(socket.fd(), address,
-                         {std::min(wait.until, monotonic_seconds() + kOneTry), wait.stopped});
+      error = socket
+                  ? connect_by(socket.fd(), address,
+                               {std::min(wait.until, monotonic_seconds() + kOneTry), wait.stopped})
+                  : errno;
       if (error == 0) {
         prepare(socket.fd());
         return socket;

@@ -65,8 +65,8 @@ Bytes stored_zlib(const Bytes& data) {
   put(out, std::as_bytes(std::span(png::kZlibHeader)));
   for (std::size_t at = 0; at < data.size(); at += png::kStoredBlock) {
     const std::size_t n = std::min(png::kStoredBlock, data.size() - at);
-    const auto header = png::block_header(n, at + n == data.size());
-    put(out, std::as_bytes(std::span(header)));
+    const auto front = png::block_header(n, at + n == data.size());
+    put(out, std::as_bytes(std::span(front)));
     put(out, ByteView(data).subspan(at, n));
   }
   const auto adler = adler32(1, zlib_bytes(data.data()), static_cast<uInt>(data.size()));

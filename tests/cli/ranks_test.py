@@ -73,6 +73,17 @@ class Ranks(Toy):
                               err)
             self.assertFalse(os.path.exists(self.path("run")))
 
+    def test_a_rank_that_waits_for_others_can_be_stopped(self):
+        for rank, log in ((0, "rank 0 of 2"), (1, "rank 1 of 2")):
+            process = self.start(*TRAIN[:-1], "--run", "run", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                                 MASTER_PORT=str(free_port()), LOCKSTEP_SECRET_FILE=self.secret(),
+                                 LOCKSTEP_DEADLINE="1000")
+            self.assertIn(log, process.stderr.readline())
+            process.terminate()
+            _, err = process.communicate(timeout=200)
+            self.assertEqual(process.returncode, 75, err)
+            self.assertIn(f"rank {rank}: stopped by a signal before all ranks had met", err)
+
     def test_nobody_listens_once_all_have_met(self):
         process = self.start(*TRAIN, "--run", "run", "--ranks", "3", "--set", "run.steps=100000")
         self.wait_for_step(1)

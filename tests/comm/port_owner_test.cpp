@@ -13,7 +13,7 @@ namespace {
 namespace stdfs = std::filesystem;
 
 // A procfs of files: who listens on port 29500 (0x733C) does so by socket 77.
-class PortOwner : public testing::Test {
+class PortOwner : public ::testing::Test {
  protected:
   void SetUp() override {
     write("net/tcp",

@@ -17,8 +17,8 @@
 namespace lockstep::comm {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::vector<std::string> rank_of(int rank, int world, int port,
                                  const std::vector<std::string>& more = {}) {
@@ -83,6 +83,31 @@ TEST(Rendezvous, APortInUseNamesItsOwner) {
   EXPECT_THAT(ended.err, AllOf(HasSubstr("127.0.0.1:" + std::to_string(taken.port)),
                                HasSubstr("in use by process " + std::to_string(getpid())),
                                HasSubstr("comm_process_test")));
+}
+
+// The system gives connections ports, too: one that rank 0 should have, or had a minute ago.
+TEST(Rendezvous, APortThatAConnectionHasIsWaitedFor) {
+  const Listening other = listen_on("127.0.0.1", 0);
+  const int connection = stranger(other.port);
+  sockaddr_in own{};
+  socklen_t length = sizeof own;
+  getsockname(connection, reinterpret_cast<sockaddr*>(&own), &length);
+  const int port = ntohs(own.sin_port);
+  const Ended refused = Process("comm_rank", rank_of(0, 2, port, {"deadline=0.5"})).wait();
+  EXPECT_EQ(refused.code, 6);
+  EXPECT_THAT(refused.err, HasSubstr("the port is in use by a connection: nobody listens there"));
+
+  Process zero("comm_rank", rank_of(0, 2, port, {"deadline=60"}));
+  Process one("comm_rank", rank_of(1, 2, port, {"deadline=60"}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const linger at_once{1, 0};  // without the minute
+  setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  close(connection);
+  close(other.socket);
+  for (Process* rank : {&zero, &one}) {
+    const Ended ended = rank->wait();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+  }
 }
 
 TEST(Rendezvous, NobodyListening) {
@@ -164,8 +189,7 @@ TEST(Rendezvous, WhoWaitsInVainIsToldSo) {
   const std::string notice = folder.path() / "notice", hopeless = "hopeless=" + notice;
   const Listening listening = listen_on("127.0.0.1", 0);
   const std::string inherit = "listen=" + std::to_string(listening.socket);
-  Process zero("comm_rank",
-               rank_of(0, 3, listening.port, {"deadline=600", hopeless, inherit}),
+  Process zero("comm_rank", rank_of(0, 3, listening.port, {"deadline=600", hopeless, inherit}),
                listening.socket);
   Process one("comm_rank", rank_of(1, 3, listening.port, {"deadline=600", hopeless}));
   Process lone("comm_rank", rank_of(1, 2, free_port(), {"deadline=600", hopeless}));
@@ -237,7 +261,7 @@ TEST(Rendezvous, CredentialsThatDifferStopAllRanks) {
                            {{"agree=recipe:aaa"}, {"agree=recipe:aaa"}, {"agree=recipe:bbb"}})
                          .wait();
   expect_all(ended, {"recipe: rank 0 on ", "has 'aaa'", "rank 2 on ", "has 'bbb'"});
-  for (const Ended& rank : ended) EXPECT_THAT(rank.err, testing::Not(HasSubstr("d1")));
+  for (const Ended& rank : ended) EXPECT_THAT(rank.err, ::testing::Not(HasSubstr("d1")));
 }
 
 TEST(Rendezvous, CredentialsToReportAreReported) {

@@ -232,7 +232,7 @@ TEST(Png, OnlyTheFormThatIsWrittenIsOneOfOurs) {
   EXPECT_EQ(with(7, '\0'), "none");
   EXPECT_EQ(with(7, '\7'), "IDAT: a row has a filter: lockstep uses none");
   EXPECT_EQ(with(12, '\1'), "IDAT: a row has a filter: lockstep uses none");
-  EXPECT_EQ(with(0, 'x'), "IDAT: not the zlib stream that lockstep writes");
+  EXPECT_EQ(with(1, 'x'), "IDAT: not the zlib stream that lockstep writes");
   EXPECT_EQ(with(2, '\0'), "IDAT: not the stored blocks that lockstep writes");
 }
 

@@ -87,12 +87,13 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   const comm::Identity identity = comm::discover(process_environment());
   if (identity.world > 1) log::info(identity.sentence);
   const std::string folder = folder_of(options, given);
+  std::unique_ptr<comm::Group> group;
   try {
     const Beginning beginning = cli::beginning(options, given);
     const recipe::Recipe& recipe = beginning.recipe;
     if (identity.rank == Rank(0))
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
-    const auto group = join(identity, recipe, options.shard, process_environment());
+    group = join(identity, recipe, options.shard, process_environment());
     const train::RunResult result = train::run(
         {.recipe = recipe,
          .folder = folder,
@@ -105,7 +106,10 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     return result.preempted ? Code::kPreempted : Code::kOk;
   } catch (const Error& error) {
     if (identity.world == 1) throw;
-    throw error.within("rank " + std::to_string(identity.rank.value));
+    const Error named = error.within("rank " + std::to_string(identity.rank.value));
+    if (group || !train::stop_requested()) throw named;
+    log::warn(named.what());  // nothing was begun
+    return Code::kPreempted;
   }
 }
 

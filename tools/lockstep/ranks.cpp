@@ -16,6 +16,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
 #include "output.h"
+#include "lockstep/train/signals.h"
 
 namespace lockstep::cli {
 namespace {
@@ -115,7 +116,8 @@ comm::Options meeting_options(const comm::Identity& identity,
     options.random = hash::random_bytes;
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
     options.transport = transport(environment);
-    options.hopeless = [notice = inherited(environment, "LOCKSTEP_NOTICE")] {
+    options.hopeless = [notice = inherited(environment, "LOCKSTEP_NOTICE")]() -> std::string {
+      if (train::stop_requested()) return "stopped by a signal before all ranks had met";
       return read_notice(notice);
     };
   }
