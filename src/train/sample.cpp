@@ -62,8 +62,8 @@ Source alone(FileSystem& fs, const stdfs::path& file) {
   checkpoint::Loaded loaded = checkpoint::load(fs, file);
   recipe::Recipe recipe = recipe_in(loaded.meta(), file.string());
   const hash::Digest& data = loaded.meta().data;
-  if (const auto what = misfit(loaded.meta(), recipe, header_of(recipe, data),
-                               shape_at_hand(recipe, data)))
+  if (const auto what =
+          misfit(loaded.meta(), recipe, header_of(recipe, data), shape_at_hand(recipe, data)))
     throw Error(Code::kCorrupt, file.string() + ": " + *what);
   return {std::move(recipe), std::move(loaded)};
 }
