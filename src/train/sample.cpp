@@ -62,8 +62,8 @@ Source alone(FileSystem& fs, const stdfs::path& file) {
   checkpoint::Loaded loaded = checkpoint::load(fs, file);
   recipe::Recipe recipe = recipe_in(loaded.meta(), file.string());
   const hash::Digest& data = loaded.meta().data;
-  if (const auto what = misfit(loaded.meta(), recipe, header_of(recipe, data),
-                               shape_at_hand(recipe, data)))
+  if (const auto what =
+          misfit(loaded.meta(), recipe, header_of(recipe, data), shape_at_hand(recipe, data)))
     throw Error(Code::kCorrupt, file.string() + ": " + *what);
   return {std::move(recipe), std::move(loaded)};
 }
@@ -194,11 +194,11 @@ class Sampling {
       });
       npz.begin_array("arr_0", images() ? "|u1" : "<f4", sizes);
       in_blocks([&](std::int64_t, const Tensor& samples) {
-        if (images())
-          npz.append(std::as_bytes(std::span(bytes_of_images(samples))));
-        else
-          npz.append(std::as_bytes(
-              std::span(ops::read(samples), static_cast<std::size_t>(samples.numel()))));
+        const auto numbers = static_cast<std::size_t>(samples.numel());
+        std::vector<std::uint8_t> bytes;
+        if (images()) bytes = bytes_of_images(samples);
+        npz.append(images() ? std::as_bytes(std::span(bytes))
+                            : std::as_bytes(std::span(ops::read(samples), numbers)));
       });
       npz.begin_file("provenance.txt");
       for (const auto& [key, value] : provenance_of(options_.first, options_.count))
