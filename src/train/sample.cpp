@@ -13,6 +13,7 @@
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
 #include "train/claims.h"
 #include "train/picture.h"
 #include "train/run_folder.h"
@@ -177,13 +178,13 @@ class Sampling {
   }
 
   std::string array() {
-    std::int64_t bytes = options_.count * (images() ? 1 : 4);
+    std::int64_t size = options_.count * (images() ? 1 : 4);
     std::vector<std::int64_t> sizes{options_.count};
-    for (const std::int64_t size : shape()) {
-      sizes.push_back(size);
-      bytes *= size;
+    for (const std::int64_t side : shape()) {
+      sizes.push_back(side);
+      size *= side;
     }
-    if (static_cast<std::uint64_t>(bytes) > data::kMostNpzBytes)
+    if (static_cast<std::uint64_t>(size) > data::kMostNpzBytes)
       throw Error(Code::kUsage, options_.out + ": an .npz holds less than 4 GiB",
                   "make several, with a smaller --count and --first");
     hash::Sha256 hash;
