@@ -177,13 +177,13 @@ class Sampling {
   }
 
   std::string array() {
-    std::int64_t bytes = options_.count * (images() ? 1 : 4);
+    std::int64_t size = options_.count * (images() ? 1 : 4);
     std::vector<std::int64_t> sizes{options_.count};
-    for (const std::int64_t size : shape()) {
-      sizes.push_back(size);
-      bytes *= size;
+    for (const std::int64_t side : shape()) {
+      sizes.push_back(side);
+      size *= side;
     }
-    if (static_cast<std::uint64_t>(bytes) > data::kMostNpzBytes)
+    if (static_cast<std::uint64_t>(size) > data::kMostNpzBytes)
       throw Error(Code::kUsage, options_.out + ": an .npz holds less than 4 GiB",
                   "make several, with a smaller --count and --first");
     hash::Sha256 hash;
@@ -194,12 +194,11 @@ class Sampling {
       });
       npz.begin_array("arr_0", images() ? "|u1" : "<f4", sizes);
       in_blocks([&](std::int64_t, const Tensor& samples) {
-        const auto pixels = images() ? bytes_of_images(samples) : std::vector<std::uint8_t>();
-        if (images())
-          npz.append(std::as_bytes(std::span(pixels)));
-        else
-          npz.append(std::as_bytes(
-              std::span(ops::read(samples), static_cast<std::size_t>(samples.numel()))));
+        const auto numbers = static_cast<std::size_t>(samples.numel());
+        std::vector<std::uint8_t> pixels;
+        if (images()) pixels = bytes_of_images(samples);
+        npz.append(images() ? std::as_bytes(std::span(pixels))
+                            : std::as_bytes(std::span(ops::read(samples), numbers)));
       });
       npz.begin_file("provenance.txt");
       for (const auto& [key, value] : provenance_of(options_.first, options_.count))

@@ -89,20 +89,25 @@ class Ranks(Toy):
         self.wait_for_step(1)
         ranks = self.ranks_of(process, 3)
         with socket.create_server(("127.0.0.1", 0)) as server:  # is seen, so others would be
-            self.assertIn(server.getsockname()[1], self.listening(os.getpid()))
+            self.assertIn(server.getsockname()[1], self.ports(os.getpid(), "0A"))
             for pid in (process.pid, *ranks):
-                self.assertEqual(self.listening(pid), set())
+                self.assertEqual(self.ports(pid, "0A"), set())
+        # Nor do connections keep anybody from listening.
+        connected = set().union(*(self.ports(pid, "01") for pid in ranks))
+        self.assertGreaterEqual(len(connected), 6)
+        for port in connected:
+            socket.create_server(("127.0.0.1", port)).close()
         process.terminate()
         process.communicate(timeout=200)
 
     @staticmethod
-    def listening(pid):
-        """The TCP ports on which a process of this network listens."""
+    def ports(pid, state):
+        """The TCP ports of a process's sockets that listen (0A), or are connected (01)."""
         inodes = {}
         for table in ("tcp", "tcp6"):
             for line in read_proc(pid, f"net/{table}").decode().splitlines()[1:]:
                 words = line.split()
-                if words[3] == "0A":
+                if words[3] == state:
                     inodes[f"socket:[{words[9]}]"] = int(words[1].split(":")[1], 16)
         held = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")
                 if os.path.islink(f"/proc/{pid}/fd/{fd}")}

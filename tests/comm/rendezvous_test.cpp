@@ -189,10 +189,10 @@ TEST(Rendezvous, WhoWaitsInVainIsToldSo) {
   const std::string notice = folder.path() / "notice", hopeless = "hopeless=" + notice;
   const Listening listening = listen_on("127.0.0.1", 0);
   const std::string inherit = "listen=" + std::to_string(listening.socket);
-  Process zero("comm_rank", rank_of(0, 3, listening.port, {"deadline=600", hopeless, inherit}),
+  Process zero("comm_rank", rank_of(0, 3, listening.port, {"deadline=60", hopeless, inherit}),
                listening.socket);
-  Process one("comm_rank", rank_of(1, 3, listening.port, {"deadline=600", hopeless}));
-  Process lone("comm_rank", rank_of(1, 2, free_port(), {"deadline=600", hopeless}));
+  Process one("comm_rank", rank_of(1, 3, listening.port, {"deadline=60", hopeless}));
+  Process lone("comm_rank", rank_of(1, 2, free_port(), {"deadline=60", hopeless}));
   close(listening.socket);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::ofstream(notice) << "rank 2 was killed";
