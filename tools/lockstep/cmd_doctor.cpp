@@ -154,7 +154,7 @@ void print(const Checks& checks, bool json) {
 
 // Until rank 0 has reported: a launcher that sees one rank end with an error ends the others.
 void wait_for_all(const comm::Survey& survey) {
-  std::cout.flush();
+  flush_output();
   try {
     if (survey.part) survey.part();
   } catch (const Error&) {  // a rank that is lost by now is no finding: nothing was begun
