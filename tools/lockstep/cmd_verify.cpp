@@ -14,7 +14,7 @@ struct Options {
   bool json = false;
 };
 
-void print_json(const train::VerifyResult& result, bool key) {
+nlohmann::ordered_json json_of(const train::VerifyResult& result, bool key) {
   nlohmann::ordered_json findings = nlohmann::ordered_json::array();
   for (const train::Finding& finding : result.findings) {
     findings.push_back({{"kind", train::word(finding)}, {"what", finding.what}});
@@ -35,7 +35,7 @@ void print_json(const train::VerifyResult& result, bool key) {
 Code run(const Options& options) {
   const train::VerifyResult result = train::verify(options.path, options.verify);
   if (options.json) {
-    print_json(result, options.verify.key.has_value());
+    print_json(json_of(result, options.verify.key.has_value()));
     return result.code();
   }
   for (const train::Finding& finding : result.findings) {
