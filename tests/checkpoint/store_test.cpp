@@ -58,12 +58,6 @@ std::vector<Present> after_saving(const Retention& r, std::vector<Present> prese
   return present;
 }
 
-std::vector<Step> steps_of(const std::vector<Present>& present) {
-  std::vector<Step> steps;
-  for (const Present& one : present) steps.push_back(one.step);
-  return steps;
-}
-
 RC_GTEST_PROP(Superseded, KeepsWhatRetentionPromises, ()) {
   const Retention r = any_retention();
   const auto numbers =

@@ -7,6 +7,7 @@
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
+#include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/replay.h"
 #include "lockstep/train/verify.h"

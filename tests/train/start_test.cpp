@@ -222,7 +222,8 @@ TEST(Verify, NamesWhatIsNoFileAndGoesOn) {
       const VerifyResult result = verify(run.path());
       EXPECT_EQ(result.code(), Code::kCorrupt) << name;
       EXPECT_THAT(lines_of(result), HasSubstr(name.substr(name.find('/') + 1))) << name;
-      if (name != "ledger.jsonl") EXPECT_THAT(lines_of(result), HasSubstr(other)) << name;
+      if (name == "ledger.jsonl") continue;  // the rest is compared with it
+      EXPECT_THAT(lines_of(result), HasSubstr(other)) << name;
     }
   }
 }

@@ -29,7 +29,7 @@ void print_json(const train::VerifyResult& result, bool key) {
                                 {"notes", result.notes}};
   if (key) out["signed_to"] = nullptr;
   if (result.signed_to) out["signed_to"] = result.signed_to->value;
-  print_json(out);
+  cli::print_json(out);
 }
 
 Code run(const Options& options) {
