@@ -4,7 +4,7 @@
 #include "command.h"
 #include "lockstep/checkpoint/statement.h"
 #include "lockstep/checkpoint/store.h"
-#include "lockstep/core/file_system.h"
+#include "lockstep/core/foreign.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/png.h"
 #include "lockstep/fingerprint/fingerprint.h"
@@ -88,7 +88,7 @@ Json of_picture(const stdfs::path& path) {
 
 Json of_sidecar(const stdfs::path& path) {
   const auto sidecar =
-      checkpoint::parse_sidecar(read_text(real_file_system(), path), path.string());
+      checkpoint::parse_sidecar(read_lines(real_file_system(), path), path.string());
   return {{"kind", "sidecar"},
           {"bytes", sidecar.length},
           {"root", sidecar.root.hex()},

@@ -89,7 +89,7 @@ Json parse_replay_report(const std::string& text, Code code) {
 }
 
 Json parse_error_report(const std::string& text, Code code) {
-  Json report = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json report = parse_json<Json>(text);
   if (report.is_object() && report.contains("error")) return report;
   return error_json(code, "the container's lockstep ended with an error", "see standard error");
 }

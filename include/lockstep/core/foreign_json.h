@@ -13,8 +13,11 @@ namespace lockstep {
 template <class Json>
 Json parse_json(std::string_view text) {
   struct TooDeep {};
-  const auto shallow = [](int depth, typename Json::parse_event_t, Json&) {
-    return depth <= kDeepestJson ? true : throw TooDeep();
+  using Event = typename Json::parse_event_t;
+  const auto shallow = [](int depth, Event event, Json&) {  // depth: of what it begins in
+    const bool begins = event == Event::object_start || event == Event::array_start;
+    if (begins && depth >= kDeepestJson) throw TooDeep();
+    return true;
   };
   try {
     if (text.size() <= kMostJson) return Json::parse(text, shallow, /*allow_exceptions=*/false);
