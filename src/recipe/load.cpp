@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "lockstep/core/foreign.h"
 #include "known_keys.h"
 #include "layers.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/foreign.h"
 #include "lockstep/recipe/canonical.h"
 #include "reader.h"
 

@@ -34,8 +34,9 @@ void describe(Fields& f, Run& o) {
   f.begin("from", "the state of another run that this one starts from");
   f.field("recipe", o.from.recipe, Effect::kBits, "that run's recipe id");
   f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "of that run");
-  f.field("updates", o.from.updates, 1, kMaxSteps, Effect::kBits,
-          "that led to the state, those of earlier runs too: optimisers and learning rate count on");
+  f.field(
+      "updates", o.from.updates, 1, kMaxSteps, Effect::kBits,
+      "that led to the state, those of earlier runs too: optimisers and learning rate count on");
   f.field("state", o.from.state, Effect::kBits, "SHA-256 tree of the state at step 0 of this run");
   f.end();
 }
