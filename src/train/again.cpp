@@ -25,8 +25,8 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
 Step Again::restore(Step target) {
   batches_.reset();
   training_.emplace(make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
-  const auto restored = restore_newest(real_file_system(), folder_, ledger_, target,
-                                       Damaged::kRefuse, *training_);
+  const auto restored =
+      restore_newest(real_file_system(), folder_, ledger_, target, Damaged::kRefuse, *training_);
   if (!restored && recipe::has_parent(recipe_))
     throw Error(Code::kCorrupt,
                 (folder_.checkpoints() / checkpoint::file_name(Step(0))).string() +

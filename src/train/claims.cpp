@@ -59,8 +59,8 @@ std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Re
   if (meta.recipe_text != recipe::canonical_bits(recipe))
     return "its recipe's text is not the run's";
   if (shape && meta.sample_shape != *shape)
-    return "it says that samples are " + text_of(meta.sample_shape) + ", and those of the data are " +
-           text_of(*shape);
+    return "it says that samples are " + text_of(meta.sample_shape) +
+           ", and those of the data are " + text_of(*shape);
   return std::nullopt;
 }
 

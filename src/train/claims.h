@@ -1,6 +1,6 @@
 // What a checkpoint claims beside its tensors, which only its own sidecar vouches for: recipe,
-// semantics, the samples' shape, and at step 0 the state itself. All of it follows from what a run's
-// ledger names.
+// semantics, the samples' shape, and at step 0 the state itself. All of it follows from what a
+// run's ledger names.
 #pragma once
 
 #include <optional>

@@ -136,14 +136,14 @@ class Diff {
     result_.kind = "checkpoints";
     const auto mine = checkpoint::load(fs_, a_), theirs = checkpoint::load(fs_, b_);
     const auto facts = [](const checkpoint::Loaded& loaded) -> Facts {
-      Facts facts = {{"step", std::to_string(loaded.state().step.value)},
-                     {"samples", std::to_string(loaded.state().samples)},
-                     {"data", loaded.meta().data.hex()},
-                     {"recipe", loaded.meta().recipe.hex()},
-                     {"chain", loaded.meta().chain.hex()},
-                     {"state", loaded.meta().state.hex()}};
-      std::ranges::copy(claims(loaded.meta()), std::back_inserter(facts));
-      return facts;
+      Facts list = {{"step", std::to_string(loaded.state().step.value)},
+                    {"samples", std::to_string(loaded.state().samples)},
+                    {"data", loaded.meta().data.hex()},
+                    {"recipe", loaded.meta().recipe.hex()},
+                    {"chain", loaded.meta().chain.hex()},
+                    {"state", loaded.meta().state.hex()}};
+      std::ranges::copy(claims(loaded.meta()), std::back_inserter(list));
+      return list;
     };
     result_.headings = differences(facts(mine), facts(theirs));
     result_.recipe = differences(recipe::keys_of(mine.meta().recipe_text),

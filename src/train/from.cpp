@@ -69,8 +69,8 @@ class Continuation {
     if (role == recipe_.networks.end()) refuse("it has no " + own.role);
     const bool same_optimizer = role->optimizer.kind == own.options.kind;
     if (!same_optimizer)
-      note(own.role + ": the slots of " + own.options.kind + " start at zero, the parent has those of " +
-           role->optimizer.kind);
+      note(own.role + ": the slots of " + own.options.kind +
+           " start at zero, the parent has those of " + role->optimizer.kind);
     for (state::Named& named : state.tensors) {
       if (!named.name.starts_with(own.role + "/")) continue;
       const std::string kind = kind_of(named.name);
@@ -81,9 +81,8 @@ class Continuation {
         take(named);
       }
     }
-    const bool averages_go = std::ranges::any_of(theirs_, [&](const auto& one) {
-      return one.first.starts_with(own.role + "/ema/");
-    });
+    const bool averages_go = std::ranges::any_of(
+        theirs_, [&](const auto& one) { return one.first.starts_with(own.role + "/ema/"); });
     if (averages_go && !own.average) note(own.role + ": the parent's averages are not kept");
   }
 
@@ -133,8 +132,7 @@ Start start_from(const Parent& parent, recipe::Recipe recipe) {
       load_of_run(fs, folder, step, {theirs, ledger, shape_at_hand(theirs, ledger.header.data)});
 
   recipe.run.start = "fresh";
-  Training training =
-      make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
+  Training training = make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
   Continuation continuation(loaded.state(), theirs);
   try {
     continuation.into(training);
@@ -154,7 +152,8 @@ std::string compare_parent(const std::filesystem::path& parent, const recipe::Re
   const recipe::From& wanted = recipe.run.from;
   const std::string place = parent.string() + "@" + std::to_string(wanted.step);
   if (recipe::id(recipe::of_run(real_file_system(), parent)).hex() != wanted.recipe)
-    throw Error(Code::kUsage, parent.string() + " is of another recipe than the run that this one starts from",
+    throw Error(Code::kUsage,
+                parent.string() + " is of another recipe than the run that this one starts from",
                 "give the run of recipe " + wanted.recipe.substr(0, 12));
   const auto steps = checkpoint::list(real_file_system(), RunFolder{parent}.checkpoints());
   if (!std::ranges::binary_search(steps, Step(wanted.step)))

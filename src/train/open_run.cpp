@@ -194,8 +194,7 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
       log::warn(std::string(failure.what()) + "; trying the one before");
       continue;
     }
-    const state::StateDigest whole =
-        require_of_run(file, *step, *loaded, folder, measure);
+    const state::StateDigest whole = require_of_run(file, *step, *loaded, folder, measure);
     loaded->restore(training.state);
     training.agreed = digest(training.state, whole);
     if (training.agreed->root != loaded->meta().state)

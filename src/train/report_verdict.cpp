@@ -19,11 +19,6 @@ struct Statement {
   std::vector<std::string> list;
 };
 
-std::string kind_of(const Finding& finding) {
-  if (finding.code == Code::kCorrupt) return "damaged";
-  return finding.code == Code::kDiffer ? "disagrees" : "not checked";
-}
-
 // A damaged block's line may name hundreds of tensors; what is wrong stands at its end.
 std::string without_middle(const std::string& line) {
   constexpr std::size_t kHead = 200, kTail = 150;
@@ -102,7 +97,7 @@ Statement evidence_of(const Facts& facts) {
   const bool damaged = std::ranges::any_of(
       findings, [](const Finding& finding) { return finding.code != Code::kDiffer; });
   std::vector<std::string> lines;
-  for (const Finding& finding : findings) lines.push_back(kind_of(finding) + ": " + finding.what);
+  for (const Finding& finding : findings) lines.push_back(std::string(word(finding)) + ": " + finding.what);
   return {Tone::kWrong, damaged ? "The evidence does not hold." : "The evidence disagrees.",
           "lockstep verify found:", lines};
 }

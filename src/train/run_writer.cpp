@@ -21,7 +21,8 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
   adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
-  ledger_ = std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset.hash()));
+  ledger_ =
+      std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset.hash()));
   const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                                         recipe_.checkpoint.keep_every, end()};
   if (key)
@@ -42,9 +43,10 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
 // Step 0 is saved before the first step: the folder then has all that the run needs.
 void RunWriter::begin_from(const std::function<state::State()>& start) {
   if (!start)
-    throw Error(Code::kUsage,
-                folder_.root.string() + " starts from a state of another run, and has no checkpoint",
-                "give that run with --from");
+    throw Error(
+        Code::kUsage,
+        folder_.root.string() + " starts from a state of another run, and has no checkpoint",
+        "give that run with --from");
   start_ = start();
   if (state::commit(*start_) != start_of(recipe_, training_.sample_shape))
     throw Error(Code::kUsage, "the state of --from is not the one that [run.from] names",

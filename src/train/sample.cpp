@@ -12,7 +12,7 @@
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/ops/record.h"
-#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
 #include "train/claims.h"
 #include "train/picture.h"
 #include "train/run_folder.h"
@@ -62,8 +62,8 @@ Source alone(FileSystem& fs, const stdfs::path& file) {
   checkpoint::Loaded loaded = checkpoint::load(fs, file);
   recipe::Recipe recipe = recipe_in(loaded.meta(), file.string());
   const hash::Digest& data = loaded.meta().data;
-  if (const auto what = misfit(loaded.meta(), recipe, header_of(recipe, data),
-                               shape_at_hand(recipe, data)))
+  if (const auto what =
+          misfit(loaded.meta(), recipe, header_of(recipe, data), shape_at_hand(recipe, data)))
     throw Error(Code::kCorrupt, file.string() + ": " + *what);
   return {std::move(recipe), std::move(loaded)};
 }
@@ -194,8 +194,9 @@ class Sampling {
       });
       npz.begin_array("arr_0", images() ? "|u1" : "<f4", sizes);
       in_blocks([&](std::int64_t, const Tensor& samples) {
+        const auto pixels = images() ? bytes_of_images(samples) : std::vector<std::uint8_t>();
         if (images())
-          npz.append(std::as_bytes(std::span(bytes_of_images(samples))));
+          npz.append(std::as_bytes(std::span(pixels)));
         else
           npz.append(std::as_bytes(
               std::span(ops::read(samples), static_cast<std::size_t>(samples.numel()))));

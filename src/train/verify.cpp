@@ -116,8 +116,7 @@ class Verifier {
     try {
       return body();
     } catch (const Error& failure) {
-      const bool as_it_is =
-          failure.code() == Code::kDiffer || failure.code() == Code::kEnvironment;
+      const bool as_it_is = failure.code() == Code::kDiffer || failure.code() == Code::kEnvironment;
       if (!as_it_is && failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare)
         throw;
       result.findings.push_back({as_it_is ? failure.code() : Code::kCorrupt, failure.what()});
@@ -261,9 +260,10 @@ class Verifier {
       if (const auto what = not_the_start(loaded, recipe))
         differ(file.string() + ": " + *what);
       else
-        result.notes.push_back(file.string() + (recipe::has_parent(recipe)
-                                                    ? ": it has the SHA-256 tree that the recipe names"
-                                                    : ": recomputed: recipe and seed make it"));
+        result.notes.push_back(file.string() +
+                               (recipe::has_parent(recipe)
+                                    ? ": it has the SHA-256 tree that the recipe names"
+                                    : ": recomputed: recipe and seed make it"));
       return true;
     });
   }
@@ -353,7 +353,7 @@ class Verifier {
   std::optional<std::string> data_;
   std::optional<recipe::Recipe> recipe_;       // of the run's folder
   std::optional<std::optional<Shape>> shape_;  // once it was looked for
-  checkpoint::Statements statements_;  // those that fit
+  checkpoint::Statements statements_;          // those that fit
 };
 
 hash::Digest chain_of(const std::string& text) {

@@ -58,12 +58,6 @@ std::vector<Present> after_saving(const Retention& r, std::vector<Present> prese
   return present;
 }
 
-std::vector<Step> steps_of(const std::vector<Present>& present) {
-  std::vector<Step> steps;
-  for (const Present& one : present) steps.push_back(one.step);
-  return steps;
-}
-
 RC_GTEST_PROP(Superseded, KeepsWhatRetentionPromises, ()) {
   const Retention r = any_retention();
   const auto numbers =
@@ -201,9 +195,9 @@ TEST(Sweep, RemovesWhatAKilledSaverLeft) {
   const state::State state = some_state(Step(10));
   publish(real(), folder.path(), some_meta(state), state);
   const std::vector<std::string> whole = real().list(folder.path());
-  for (const char* name : {"step-00000020.h5.tmp", "step-00000020.h5.sha256.tmp",
-                           "step-00000020.h5.sha256", "step-00000009.h5.sha256",
-                           "step-00000020.h5.interim"})
+  for (const char* name :
+       {"step-00000020.h5.tmp", "step-00000020.h5.sha256.tmp", "step-00000020.h5.sha256",
+        "step-00000009.h5.sha256", "step-00000020.h5.interim"})
     real().create_new(folder.path() / name)->append(as_bytes("half"));
   checkpoint::sweep(real(), folder.path());
   EXPECT_EQ(real().list(folder.path()), whole);

@@ -111,8 +111,13 @@ class Ranks:
         name = row[0]
         end = golden.steps_of(name) if whole else golden.checkpoints_of(name)[0]
         run = os.path.join(self.folder, "run")
+        ends = []
         for number, (ranks, shard, last) in enumerate(attempts(row, end), start=1):
             self.attempt(number, ranks, shard, last, row, run, pictures=whole and last == end)
+            ends.append(last)
+        for last in set(ends) - set(golden.checkpoints_of(name)):  # a shorter run's last one stays: keep_last is 0
+            for suffix in ("", ".sha256"):
+                os.remove(os.path.join(run, "checkpoints", f"step-{last:08}.h5{suffix}"))
         golden.require(name, run, None if whole else end)
         shutil.rmtree(run)
 

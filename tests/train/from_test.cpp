@@ -7,6 +7,7 @@
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
+#include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/replay.h"
 #include "lockstep/train/verify.h"
@@ -148,9 +149,9 @@ TEST(Child, WithoutItsFirstStateIsRefused) {
   testing::run_by(1, options);
   for (const stdfs::path& file : stdfs::directory_iterator(run / "checkpoints"))
     stdfs::remove(file);
-  EXPECT_THAT(refusal(Code::kCorrupt,
-                      [&] { replay_alone({.folder = run, .window = {}, .data = {}}); }),
-              HasSubstr("step-00000000.h5 is missing"));
+  EXPECT_THAT(
+      refusal(Code::kCorrupt, [&] { replay_alone({.folder = run, .window = {}, .data = {}}); }),
+      HasSubstr("step-00000000.h5 is missing"));
   options.start = {};
   EXPECT_THAT(refusal(Code::kUsage, [&] { testing::run_by(1, options); }), HasSubstr("--from"));
 }
@@ -165,7 +166,8 @@ TEST(Child, IsComparedWithItsParentAndThatOnesParent) {
   EXPECT_EQ(recipe::of_run(real_file_system(), third).run.from.updates, 6);
   const VerifyResult result = verify(third, {.parents = {second, first.path()}});
   EXPECT_EQ(result.code(), Code::kOk) << lines_of(result);
-  EXPECT_THAT(result.notes, ::testing::Contains("step 0 is the state of " + second.string() + "@3"));
+  EXPECT_THAT(result.notes,
+              ::testing::Contains("step 0 is the state of " + second.string() + "@3"));
   EXPECT_THAT(result.notes,
               ::testing::Contains("step 0 is the state of " + first.path().string() + "@3"));
   EXPECT_EQ(replay_alone({.folder = third, .window = {}, .data = {}, .parent = second}).start,
@@ -184,8 +186,7 @@ TEST(ChildsFirstState, IsWhatTheRecipeNamesAndNothingElse) {
   const lockstep::testing::TemporaryFolder folder;
   const stdfs::path run = folder.path() / "run";
   testing::run_by(1, continuing(parent.path(), run));
-  const auto loaded =
-      checkpoint::load(real_file_system(), run / "checkpoints/step-00000000.h5");
+  const auto loaded = checkpoint::load(real_file_system(), run / "checkpoints/step-00000000.h5");
   checkpoint::Meta meta = loaded.meta();
   state::State state = loaded.state();
   state.tensors[0].tensor = state.tensors[0].tensor.clone();
@@ -213,10 +214,11 @@ TEST(Start, SaysWhatDoesNotGoOn) {
   }
   EXPECT_THAT(refusal(Code::kUsage, [&] { start({"generator.hidden=16"}); }),
               HasSubstr("has another shape there"));
-  EXPECT_THAT(
-      refusal(Code::kUsage,
-              [&] { start_from({parent.path(), Step(4)}, testing::small_gan()); }),
-      HasSubstr("there are those of steps 3, 6"));
+  EXPECT_THAT(refusal(Code::kUsage,
+                      [&] {
+                        start_from({parent.path(), Step(4)}, testing::small_gan());
+                      }),
+              HasSubstr("there are those of steps 3, 6"));
 }
 
 }  // namespace

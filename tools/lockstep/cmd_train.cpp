@@ -8,8 +8,8 @@
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
-#include "lockstep/train/from.h"
 #include "lockstep/recipe/warnings.h"
+#include "lockstep/train/from.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
 #include "output.h"
@@ -56,7 +56,8 @@ std::string folder_of(const Options& options, const recipe::Recipe& recipe) {
                                                               : "runs/" + recipe.run.name;
 }
 
-// What the run starts from. One that has begun goes on from its own folder where the parent is gone.
+// What the run starts from. One that has begun goes on from its own folder where the parent is
+// gone.
 struct Beginning {
   recipe::Recipe recipe;
   std::function<state::State()> start;
@@ -66,8 +67,7 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
   train::Parent parent = train::parse_parent(*options.from);
   const stdfs::path folder = folder_of(options, recipe);
   std::optional<recipe::Run> begun;
-  if (stdfs::exists(folder / "recipe.toml"))
-    begun = recipe::of_run(real_file_system(), folder).run;
+  if (stdfs::exists(folder / "recipe.toml")) begun = recipe::of_run(real_file_system(), folder).run;
   if (begun && begun->start == "run") {
     if (!parent.step) parent.step = Step(begun->from.step);
     if (!stdfs::exists(parent.folder) && parent.step == Step(begun->from.step)) {
@@ -78,7 +78,8 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
   }
   train::Start start = train::start_from(parent, recipe);
   for (const std::string& note : start.notes) log::info(note);
-  return {std::move(start.recipe), [parent, recipe] { return train::start_from(parent, recipe).state; }};
+  return {std::move(start.recipe),
+          [parent, recipe] { return train::start_from(parent, recipe).state; }};
 }
 
 // This process's part of the run.
@@ -133,17 +134,19 @@ Code run(const Options& options) {
 
 Run add_train(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("recipe", options->recipe,
-                 "recipe, a TOML file (docs/recipes.md lists its keys), or the folder of a run, which "
-                 "goes on by its own")
+  app.add_option(
+         "recipe", options->recipe,
+         "recipe, a TOML file (docs/recipes.md lists its keys), or the folder of a run, which "
+         "goes on by its own")
       ->required();
   app.add_option("--set", options->set,
                  "override one key: --set model.optimizer.lr=1e-3; may be given again")
       ->allow_extra_args(false);
   app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]");
-  app.add_option("--from", options->from,
-                 "RUN or RUN@STEP: start a new run from that run's checkpoint (the newest, or of that "
-                 "step); its evidence names it");
+  app.add_option(
+      "--from", options->from,
+      "RUN or RUN@STEP: start a new run from that run's checkpoint (the newest, or of that "
+      "step); its evidence names it");
   app.add_option("--ranks", options->ranks,
                  "start this many processes here, at most one a lane; never changes a bit")
       ->check(CLI::Range(1, 4096));

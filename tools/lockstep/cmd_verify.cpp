@@ -29,7 +29,7 @@ void print_json(const train::VerifyResult& result, bool key) {
                                 {"notes", result.notes}};
   if (key) out["signed_to"] = nullptr;
   if (result.signed_to) out["signed_to"] = result.signed_to->value;
-  print_json(out);
+  cli::print_json(out);
 }
 
 Code run(const Options& options) {
@@ -69,9 +69,10 @@ Run add_verify(CLI::App& app) {
                  "the public key of who trained it: every checkpoint must be signed by it");
   app.add_option("--data", options->verify.data,
                  "where the data set lies, if not where the recipe says");
-  app.add_option("--parent", options->verify.parents,
-                 "the run whose state this one starts from (`train --from`), which is verified too; "
-                 "again: that one's parent")
+  app.add_option(
+         "--parent", options->verify.parents,
+         "the run whose state this one starts from (`train --from`), which is verified too; "
+         "again: that one's parent")
       ->allow_extra_args(false);
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(

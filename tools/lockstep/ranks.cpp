@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <array>
+#include <cerrno>
 #include <csignal>
 
 #include "lockstep/core/error.h"
@@ -15,8 +15,8 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
-#include "output.h"
 #include "lockstep/train/signals.h"
+#include "output.h"
 
 namespace lockstep::cli {
 namespace {

@@ -1,0 +1,108 @@
+"""Runs that go on: by their own recipe, with other settings, from another run's state."""
+
+import json
+import os
+
+from support import SOURCE, Cli, main
+
+TOY = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
+SMALL = ["--set", "generator.hidden=8", "--set", "discriminator.hidden=8", "--set", "samples.count=0"]
+
+
+class GoesOn(Cli):
+    def train(self, *arguments):
+        return self.ok("train", *arguments, "--quiet", "--threads", "1")
+
+    def checkpoints(self, run="run"):
+        return sorted(int(name[5:13]) for name in os.listdir(self.path(run, "checkpoints")) if name.endswith(".h5"))
+
+    def test_by_the_runs_own_recipe(self):
+        self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=4")
+        self.assertIn("run: 4 steps", self.train("run"))
+        self.assertIn("run: 6 steps", self.train("run/", "--set", "run.steps=6"))
+        self.assertIn("steps = 6", self.read("run", "recipe.toml").decode())
+        self.assertIn("hidden = 8", self.read("run", "recipe.toml").decode())
+
+    def test_a_changed_recipe_of_a_run_is_refused(self):
+        self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=1")
+        text = self.read("run", "recipe.toml").replace(b"steps = 1", b"steps = 2")
+        self.write("run/recipe.toml", text)
+        self.assertIn("SHA-256", self.refused(5, "train", "run"))
+        self.assertIn("it has no recipe.toml", self.refused(2, "train", "."))
+
+    def test_never_with_fewer_steps_than_are_done(self):
+        self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=5")
+        self.assertIn("run: 5 steps", self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=3"))
+        self.assertIn("steps = 5", self.read("run", "recipe.toml").decode())
+        self.ok("verify", "run")
+
+    def test_another_schedule_removes_no_checkpoint(self):
+        """Saved every 2 steps, continued without that: F1 of the practitioner's table."""
+        self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=6", "--set", "checkpoint.every=2")
+        self.assertEqual(self.checkpoints(), [2, 4, 6])
+        self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=7")
+        self.assertEqual(self.checkpoints(), [2, 4, 6, 7])
+        self.train("run", "--set", "run.steps=8", "--set", "checkpoint.keep_last=2")
+        self.assertEqual(self.checkpoints(), [7, 8])
+        log = self.read("run", "log.txt").decode()
+        for step in (2, 4, 6):
+            self.assertIn(f"step-0000000{step}.h5: checkpoint.keep_last is 2", log)
+
+
+class FromAnotherRun(Cli):
+    def setUp(self):
+        super().setUp()
+        self.ok("train", TOY, "--run", "parent", *SMALL, "--set", "run.steps=6", "--set", "checkpoint.every=3",
+                "--quiet")
+        self.child = ["train", TOY, *SMALL, "--set", "generator.optimizer.lr=2e-4", "--set", "run.steps=3", "--quiet"]
+
+    def test_carries_the_parents_evidence(self):
+        self.ok(*self.child, "--from", "parent@3", "--run", "child")
+        parent = json.loads(self.ok("inspect", "parent", "--json"))
+        header = json.loads(self.read("child", "ledger.jsonl").splitlines()[0])
+        self.assertEqual(header["from"]["recipe"], parent["recipe"])
+        self.assertEqual(header["from"]["step"], 3)
+        recipe = self.read("child", "recipe.toml").decode()
+        self.assertIn(f'state = "{header["from"]["state"]}"', recipe)
+        self.assertIn("updates = 3", recipe)
+        self.assertIn("step 0 is the state of parent@3", self.ok("verify", "child", "--parent", "parent"))
+        self.assertIn("step 0 is the state of parent@3",
+                      self.ok("replay", "child", "--parent", "parent", "--quiet"))
+        note = self.ok("verify", "child")
+        self.assertIn("note: the run starts from step 3 of recipe " + parent["recipe"][:12], note)
+
+    def test_same_bytes_by_ranks_and_again(self):
+        self.ok(*self.child, "--from", "parent", "--run", "one", "--threads", "1")
+        self.ok(*self.child, "--from", "parent@6", "--run", "three", "--ranks", "3", "--shard", "optimizer")
+        self.assertEqual(self.evidence("one"), self.evidence("three"))
+        self.ok(*self.child, "--from", "parent", "--run", "some", "--set", "run.steps=1")
+        self.ok(*self.child, "--from", "parent", "--run", "some")  # the same command continues
+        self.assertEqual(self.read("one", "ledger.jsonl"), self.read("some", "ledger.jsonl"))
+        os.rename(self.path("parent"), self.path("elsewhere"))
+        self.ok(*self.child, "--from", "parent", "--run", "some", "--set", "run.steps=4")
+        self.ok("train", "one", "--set", "run.steps=4", "--quiet")
+        self.assertEqual(self.read("one", "ledger.jsonl"), self.read("some", "ledger.jsonl"))
+
+    def test_signed_from_its_first_state_on(self):
+        self.ok("keygen", "key")
+        self.ok(*self.child, "--from", "parent", "--run", "child", "--sign", "key")
+        self.ok("verify", "child", "--key", "key.pub")
+        self.assertTrue(os.path.exists(self.path("child/checkpoints/step-00000000.h5.sig")))
+
+    def test_refusals(self):
+        for code, arguments, words in (
+                (2, ["--from", "parent@4"], "there are those of steps 3, 6"),
+                (2, ["--from", "parent@x"], "behind '@' stands a step"),
+                (2, ["--from", "nowhere"], "is not a run"),
+                (2, ["--from", "parent", "--set", "generator.hidden=16"], "does not fit this recipe")):
+            self.assertIn(words, self.refused(code, *self.child, *arguments, "--run", "child"))
+            self.assertFalse(os.path.exists(self.path("child")))
+        other = self.path("parent/checkpoints/step-00000006.h5")
+        with open(other, "r+b") as file:
+            file.seek(5000)
+            file.write(b"\xff")
+        self.assertIn("step-00000006.h5", self.refused(5, *self.child, "--from", "parent", "--run", "child"))
+
+
+if __name__ == "__main__":
+    main()
