@@ -49,6 +49,35 @@ class Recipes(Cli):
         self.assertIn("gone.toml", self.refused_text('extends = "gone.toml"\n'))
         self.assertIn("circle", self.refused_text('extends = "bad.toml"\n'))
 
+    def test_an_extended_recipe_of_another_kind_loses_its_keys(self):
+        self.write("sgd.toml", 'extends = "tiny.toml"\n[model.optimizer]\nkind = "sgd"\nlr = 0.5\n')
+        self.write("adamw.toml", 'extends = "sgd.toml"\n[model.optimizer]\nkind = "adamw"\nbeta1 = 0.5\n')
+        self.write("again.toml", 'extends = "adamw.toml"\n[model.optimizer]\nkind = "sgd"\n')
+        again = json.loads(self.ok("train", "again.toml", "--dry-run", "--json"))["recipe"]
+        self.assertIn("lr = 0.5\n", again)
+        self.assertNotIn("beta1", again)
+
+    def test_relative_data_lies_beside_its_recipe_and_a_run_finds_it_from_anywhere(self):
+        os.mkdir(self.path("sub"))
+        for name in ("tiny.toml", "images"):
+            os.rename(self.path(name), self.path("sub", name))
+        self.ok("train", "sub/tiny.toml", "--quiet", "--run", "run")
+        images = os.path.realpath(self.path("sub/images"))
+        self.assertIn(f'path = "{images}"\n', self.read("run/recipe.toml").decode())
+        self.ok("replay", "run", "--quiet")
+        self.refused(3, "train", "sub/tiny.toml", "--quiet", "--set", "data.path=images")  # the shell's folder
+        self.ok("train", "sub/tiny.toml", "--quiet", "--run", "run", "--set", "data.path=sub/images")
+
+    def test_steps_beyond_the_horizon_are_warned_of(self):
+        beyond = ["train", "tiny.toml", "--set", "model.optimizer.schedule=cosine", "--set", "model.optimizer.horizon=1"]
+        said = "[model.optimizer]: the learning rate is 0 from step 1 on (horizon), and run.steps is 2"
+        self.assertIn(f"# warning     {said}\n", self.ok(*beyond, "--dry-run"))
+        self.assertEqual(json.loads(self.ok(*beyond, "--dry-run", "--json"))["warnings"], [said])
+        result = self.run_it(*beyond, "--quiet")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count(said), 1)
+        self.assertEqual(json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json"))["warnings"], [])
+
     def test_a_missing_recipe_is_named(self):
         self.assertIn("gone.toml", self.refused(2, "train", "gone.toml"))
         self.refused(2, "train", ".")

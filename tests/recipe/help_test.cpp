@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
@@ -40,34 +42,43 @@ void read_table(const std::string& section, Keys& keys, Words& words) {
   }
 }
 
-std::string error_of(const std::string& text) {
+std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const auto file = std::filesystem::path(::testing::TempDir()) /
+                    ("keys-" + std::to_string(::getpid()) + ".toml");
+  std::ofstream(file, std::ios::binary) << text;
+  std::string said;
   try {
-    parse(text, "a");
+    load(file, overrides);
   } catch (const Error& error) {
-    return error.what();
+    said = error.what();
   }
-  return {};
+  std::filesystem::remove(file);
+  return said;
+}
+
+// What the parser says of a key that it does not know, below the last table of `recipe`.
+std::string said_of_unknown(const std::string& recipe) {
+  std::vector<std::string> overrides;
+  for (;;) {
+    const std::string said = error_of(recipe + "an-unknown-key-like-no-other = 1\n", overrides);
+    if (!said.ends_with("must be given") || overrides.size() > 9) return said;
+    const std::string table = split(split(said, "in [").back(), "]").front();
+    overrides.push_back(table + "." + split(said, "'")[1] + "=1");  // what has no default
+  }
 }
 
 // What the parser says that it knows in a table, with tables in it as "mixture.modes". `recipe`:
 // the choices that are made there.
-void ask_parser(const std::string& table, std::string recipe, const std::string& prefix,
+void ask_parser(const std::string& table, const std::string& recipe, const std::string& prefix,
                 Keys& keys) {
-  const std::string no_key = "an-unknown-key-that-resembles-no-other = 1\n";
-  std::string said = error_of(recipe + no_key);
-  for (int i = 0; i < 9 && said.ends_with("must be given"); ++i) {  // what has no default
-    recipe += split(said, "'")[1] + " = 1\n";
-    said = error_of(recipe + no_key);
-  }
+  const std::string said = said_of_unknown(recipe);
   ASSERT_THAT(said, ::testing::HasSubstr("keys are ")) << recipe;
   const std::string list = split(said, "keys are ")[1];
   for (const std::string& key : split(list.substr(0, list.size() - 1), ", ")) {
-    const std::string inner = table + "." + key;
+    const std::string inner = table + "." + key, text = recipe + "[" + inner + "]\n";
     if (inner == "model.optimizer") continue;  // a section of its own
-    const std::string text = recipe + "[" + inner + "]\n";
-    if (error_of(text + no_key)
-            .find("unknown key 'an-unknown-key-that-resembles-no-other' in [" + inner + "]") !=
-        std::string::npos)
+    if (said_of_unknown(text).find("unknown key 'an-unknown-key-like-no-other' in [" + inner +
+                                   "]") != std::string::npos)
       ask_parser(inner, text, prefix + key + ".", keys);
     else
       keys.insert(prefix + key);
