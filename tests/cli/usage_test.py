@@ -97,7 +97,7 @@ class Refused(Cli):
                               (["replay", "run", "--seed", "-2"], "--seed: "),
                               (["train", "tiny.toml", "--threads", "5000"], "--threads: Value 5000 not in range"),
                               (["train", "tiny.toml", "--ranks", "0"], "--ranks: "),
-                              (["trace", "run", "out", "--step", "-1"], "--step: ")):
+                              (["trace", "run", "out.jsonl", "--values-of", "-2"], "--values-of: ")):
             self.assertIn(wanted, self.refused(2, *words))
         self.ok("train", "tiny.toml", "--quiet")
         self.assertIn("step 2", self.refused(2, "replay", "runs/tiny", "--from", "010"))  # ten, not eight
