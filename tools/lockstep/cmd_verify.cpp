@@ -29,7 +29,7 @@ nlohmann::ordered_json json_of(const train::VerifyResult& result, bool key) {
                                 {"notes", result.notes}};
   if (key) out["signed_to"] = nullptr;
   if (result.signed_to) out["signed_to"] = result.signed_to->value;
-  cli::print_json(out);
+  return out;
 }
 
 Code run(const Options& options) {
