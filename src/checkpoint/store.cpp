@@ -62,7 +62,9 @@ void sweep(FileSystem& fs, const stdfs::path& folder) {
   for (const std::string& name : fs.list(folder)) {
     auto step = step_before(name, kSidecar);
     if (!step) step = step_of_marker(name);
-    if (step && !fs.exists(folder / file_name(*step))) fs.remove(folder / name);
+    if (!step || fs.exists(folder / file_name(*step))) continue;
+    if (fs.remove_abandoned(folder / name) && fs.exists(folder / name))
+      log::warn((folder / name).string() + " is left as it is: it is not a regular file");
   }
 }
 

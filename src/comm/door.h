@@ -5,6 +5,7 @@
 #include <list>
 #include <vector>
 
+#include "lockstep/core/error.h"
 #include "socket.h"
 #include "wire.h"
 
@@ -70,7 +71,12 @@ class Door {
 void introduce(Peer& host, const Hello& hello, const Options& options, const std::string& meeting,
                ByteView message, const Wait& wait, const std::string& who);
 
-// The host's next frame, which must be of `type`. A reason to stop is thrown.
+// Why the host stops, in its own words.
+struct Told : Error {
+  using Error::Error;
+};
+
+// The host's next frame, which must be of `type`. Throws Told, or Error(kNetwork).
 Bytes expect(char type, Peer& host, std::size_t most, const Wait& wait, const std::string& who);
 
 }  // namespace lockstep::comm

@@ -42,13 +42,12 @@ Joined introduced(const Identity& identity, const Options& options,
 }  // namespace
 
 Joined join(const Identity& identity, const Options& options) {
-  std::string why;  // a wait was ended
   try {
-    return introduced(identity, options, [&] {
-      why = why_hopeless(options);
-      return !why.empty();
-    });
-  } catch (const Error&) {
+    return introduced(identity, options, [&] { return !why_hopeless(options).empty(); });
+  } catch (const Told&) {
+    throw;
+  } catch (const Error&) {  // rank 0 may have gone for the same reason
+    const std::string why = why_hopeless(options);
     if (why.empty()) throw;
     throw Error(Code::kNetwork, why);
   }

@@ -15,6 +15,13 @@ namespace {
 // Of the deadline: who calls knows best why it failed, so it says so first; then who is called.
 constexpr double kCallers = 0.75, kCalled = 0.85;
 
+// Tells the others. What this machine does not allow is its rank's own end, with its own code.
+[[noreturn]] void give_up(Control& control, const Error& why) {
+  control.abort(why);
+  if (why.code() == Code::kEnvironment) throw why;
+  control.throw_reason();
+}
+
 }  // namespace
 
 Pairs::Pairs(Rank rank, const Options& options, const Nonce& session,
@@ -42,13 +49,13 @@ Pairs::Link Pairs::call(std::size_t r, const Control& control, const std::string
   try {
     peer.socket = dial(address.substr(0, colon), static_cast<int>(*port), wait, Patience::kNow);
   } catch (const Error& error) {
-    return {Socket(), error.within("it cannot reach " + control.name(r)).what()};
+    return {Socket(), error.within("it cannot reach " + control.name(r)).what(), error.code()};
   }
   try {
     introduce(peer, {kProtocol, rank_, control.world(), fresh_nonce(options_)}, options_,
               meeting(r), {}, wait, control.name(r) + " at " + address);
   } catch (const Error& error) {
-    return {Socket(), error.what()};
+    return {Socket(), error.what(), error.code()};
   }
   return {std::move(peer.socket), ""};
 }
@@ -87,8 +94,7 @@ Pairs meeting_of(Rank rank, const Options& options, const Nonce& session,
   try {
     return {rank, options, session, own_address};
   } catch (const Error& error) {
-    control.abort(error);
-    control.throw_reason();
+    give_up(control, error);
   }
 }
 
@@ -99,15 +105,25 @@ std::vector<std::string> exchange_text(Control& control, const std::string& mine
   return all;
 }
 
+namespace {
+
+std::vector<Pairs::Link> links_of(Pairs& pairs, Control& control) {
+  const std::vector<std::string> addresses = exchange_text(control, pairs.address());
+  try {
+    return pairs.meet(control, addresses);
+  } catch (const Error& error) {
+    give_up(control, error);
+  }
+}
+
+}  // namespace
+
 std::vector<Socket> pair_up(Rank rank, const Options& options, const Nonce& session,
                             const std::string& own_address, Control& control) {
   Pairs pairs = meeting_of(rank, options, session, own_address, control);
   std::vector<Socket> sockets;
-  for (Pairs::Link& link : pairs.meet(control, exchange_text(control, pairs.address()))) {
-    if (!link.problem.empty()) {
-      control.abort({Code::kNetwork, link.problem});
-      control.throw_reason();
-    }
+  for (Pairs::Link& link : links_of(pairs, control)) {
+    if (!link.problem.empty()) give_up(control, {link.code, link.problem});
     if (link.socket) lose_after(link.socket, options.deadline / 2);
     sockets.push_back(std::move(link.socket));
   }

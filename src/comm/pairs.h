@@ -19,6 +19,7 @@ class Pairs {
   struct Link {
     Socket socket;        // closed: there is none
     std::string problem;  // why
+    Code code = Code::kNetwork;
   };
   // By rank. Collective; addresses[r] is what rank r's address() said. A rank dials those below it
   // and waits for those above it; ends early if `control` is stopped. Nothing may be sent before

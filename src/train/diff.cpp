@@ -112,9 +112,12 @@ class Diff {
       const auto ours = checkpoint::load(fs_, a.checkpoints() / name),
                  other = checkpoint::load(fs_, b.checkpoints() / name);
       result_.checkpoints.push_back(step);
-      for (auto difference : differences(claims(ours.meta()), claims(other.meta()))) {
-        difference.name = name + " " + difference.name;
-        result_.headings.push_back(std::move(difference));
+      // Of runs of one recipe and data; others differ in more.
+      if (!result_.ledger || result_.ledger->step > Step(0)) {
+        for (auto difference : differences(claims(ours.meta()), claims(other.meta()))) {
+          difference.name = name + " " + difference.name;
+          result_.headings.push_back(std::move(difference));
+        }
       }
       result_.tensors_compared = static_cast<std::int64_t>(ours.state().tensors.size());
       for (auto& difference : state::compare(ours.state(), other.state()))
@@ -129,7 +132,9 @@ class Diff {
     std::string shape;
     for (const std::int64_t side : meta.sample_shape)
       shape += (shape.empty() ? "" : "x") + std::to_string(side);
-    return {{"semantics", std::to_string(meta.semantics)}, {"sample_shape", shape}};
+    return {{"semantics", std::to_string(meta.semantics)},
+            {"sample_shape", shape},
+            {"recipe's text", hash::sha256(as_bytes(meta.recipe_text)).hex()}};
   }
 
   void checkpoints() {

@@ -19,7 +19,7 @@ class GoesOn(Cli):
     def test_by_the_runs_own_recipe(self):
         self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=4")
         self.assertIn("run: 4 steps", self.train("run"))
-        self.assertIn("run: 6 steps", self.train("run/", "--set", "run.steps=6"))
+        self.assertIn("run/: 6 steps", self.train("run/", "--set", "run.steps=6"))
         self.assertIn("steps = 6", self.read("run", "recipe.toml").decode())
         self.assertIn("hidden = 8", self.read("run", "recipe.toml").decode())
 

@@ -159,8 +159,9 @@ class Giants(Cli):
             process = subprocess.Popen([PROGRAM, *command], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=output)
             _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
         said = self.read("output").decode()
-        self.assertEqual(os.waitstatus_to_exitcode(status), code, (command, said))
+        self.assertEqual(process.returncode, code, (command, said))
         self.assertLess(usage.ru_maxrss, self.MOST, command)
         self.assertNotIn("samples_per_lane", said)
         return said

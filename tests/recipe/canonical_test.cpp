@@ -37,6 +37,11 @@ class Randomizer final : public Fields {
       value = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
       return;
     }
+    if (name == "recipe" || name == "state") {  // of [run.from]
+      value =
+          *rc::gen::container<std::string>(64, rc::gen::elementOf(std::string("0123456789abcdef")));
+      return;
+    }
     value = *rc::gen::container<std::string>(
         rc::gen::map(rc::gen::inRange(1, 128), [](int c) { return static_cast<char>(c); }));
     if (*rc::gen::arbitrary<bool>()) value += "\xc3\xa9\xe2\x82\xac";  // two characters of UTF-8

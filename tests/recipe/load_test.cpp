@@ -76,9 +76,9 @@ TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
             "a.toml:4: unknown key 'lrr' in [model.optimizer] (did you mean 'lr'?)");
   EXPECT_EQ(error_of("[runs]\nseed = 1\n"),
             "a.toml:1: unknown key 'runs' at the top level (did you mean 'run'?)");
-  EXPECT_EQ(
-      error_of("[run]\nzzzzzzzzzz = 1\n"),
-      "a.toml:2: unknown key 'zzzzzzzzzz' in [run] (the keys are name, seed, steps, numerics)");
+  EXPECT_EQ(error_of("[run]\nzzzzzzzzzz = 1\n"),
+            "a.toml:2: unknown key 'zzzzzzzzzz' in [run] (the keys are name, seed, steps, "
+            "numerics, start)");
 }
 
 TEST(Load, ReportsTheFirstUnknownKeyOfATable) {

@@ -31,7 +31,7 @@ std::string lines_of(const VerifyResult& result) {
 RunOptions continuing(const stdfs::path& parent, const stdfs::path& folder,
                       const std::vector<std::string>& more = {}) {
   log::set_quiet(true);
-  std::vector<std::string> all = {"run.steps=3"};
+  std::vector<std::string> all = {"run.seed=1", "run.steps=3"};
   all.insert(all.end(), more.begin(), more.end());
   const recipe::Recipe given = testing::small_gan(all);
   const Parent from{parent, Step(3)};

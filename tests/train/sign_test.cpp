@@ -187,11 +187,11 @@ TEST(Resumed, WhatIsSignedMustBeWhatIsThere) {
   stdfs::remove(mixed.statement(6));
   resume(mixed, "step-00000002.h5.sig: it is a statement of another run");
 
-  const SignedRun swapped;  // the same state, other words: all but the signature fits
+  const SignedRun swapped;  // the same state, other words
   checkpoint::Meta meta = swapped.load(6).meta();
   meta.sample_shape.push_back(1);
   publish(swapped, meta, copy_of(swapped.load(6).state()));
-  resume(swapped, "step-00000006.h5.sig: its checkpoint is not the file that was signed");
+  resume(swapped, "step-00000006.h5: it says that samples are 2x1, and those of the data are 2");
 }
 
 // --- forged
