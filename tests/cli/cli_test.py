@@ -22,7 +22,7 @@ class Help(Cli):
             self.assertIn(f"Example: lockstep {command}", self.ok(command, "--help"))
 
     def test_shows_defaults(self):
-        for command, defaults in (("sample", ("[samples.png]", "--count N [64]", "--columns N [8]")),
+        for command, defaults in (("sample", ("[samples.png]", "--count N [64]", "grid [8]")),
                                   ("replay", ("--from N [1]", "--to N [0]")),
                                   ("train", ("[runs/<run.name>]", "--threads N [0]"))):
             text = self.ok(command, "--help")
