@@ -113,7 +113,7 @@ class Limits(Cli):
             self.expect_4_then_the_same("cannot start", {resource.RLIMIT_NPROC: most}, "--ranks", "2")
 
     def test_few_open_files_are_4_and_named(self):
-        for most in (8, 12, 16):
+        for most in (8, 10, 12):
             self.expect_4_then_the_same("Too many open files", {resource.RLIMIT_NOFILE: most}, "--ranks", "2")
         result = self.limited({resource.RLIMIT_NOFILE: 100}, "train", "tiny.toml", "--quiet", "--ranks", "2", "--run", "few")
         self.assertEqual((result.returncode, result.stderr), (0, ""))

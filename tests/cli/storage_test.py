@@ -184,13 +184,14 @@ class Leftovers(Cli):
         left = ("checkpoints/x.tmp", "checkpoints/step-00000400.h5.sha256", "samples/y.tmp", "environment/z.tmp")
         for name in left:
             os.makedirs(self.path("run", name))
-        os.mkfifo(self.path("run/checkpoints/fifo.tmp"))
         for _ in range(2):
+            os.mkfifo(self.path("run/checkpoints/fifo.tmp"))
             result = self.run_it(*TRAIN, "--run", "run")
             self.assertEqual(result.returncode, 0, result.stderr)
             for name in (*left, "checkpoints/fifo.tmp"):
                 self.assertIn(f"warning: run/{name} is left as it is: it is not a regular file", result.stderr)
                 self.assertTrue(os.path.exists(self.path("run", name)))
+            os.remove(self.path("run/checkpoints/fifo.tmp"))  # evidence() would wait for it
             self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
 
     def test_a_folder_where_a_file_must_go_is_4_and_says_what_to_do(self):
