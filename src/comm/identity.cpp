@@ -165,11 +165,14 @@ void find_master(const Variables& variables, Identity& identity) {
     if (const auto job = variables.number("SLURM_JOB_ID", 0, INT64_MAX))
       fallback = 15000 + *job % 10000;
   std::int64_t chosen = variables.number(port, 1, 65535).value_or(fallback);
-  if (variables.is("TORCHELASTIC_USE_AGENT_STORE", "True")) ++chosen;
+  // The next but one: Linux gives odd ports to who listens, even ones to connections, so the next
+  // one to a port that it chose is often in use, or was a minute ago.
+  if (variables.is("TORCHELASTIC_USE_AGENT_STORE", "True")) chosen += 2;
   identity.port = static_cast<int>(variables.number("LOCKSTEP_PORT", 1, 65535).value_or(chosen));
   if (identity.port > 65535)
     throw Error(Code::kUsage,
-                port + "=65535 is held by torchrun's agent, and there is no next port",
+                port + "=" + std::to_string(chosen - 2) +
+                    " is held by torchrun's agent, and there is no next port but one",
                 "set LOCKSTEP_PORT to a free port of rank 0's host");
 }
 

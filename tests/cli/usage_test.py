@@ -100,7 +100,7 @@ class Refused(Cli):
                               (["trace", "run", "out.jsonl", "--values-of", "-2"], "--values-of: ")):
             self.assertIn(wanted, self.refused(2, *words))
         self.ok("train", "tiny.toml", "--quiet")
-        self.assertIn("step 2", self.refused(2, "replay", "runs/tiny", "--from", "010"))  # ten, not eight
+        self.assertIn("steps 10 to 2", self.refused(2, "replay", "runs/tiny", "--from", "010"))  # ten, not eight
 
 
 class Manual(Cli):

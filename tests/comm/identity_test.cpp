@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"EmptyIsUnset", {{"RANK", ""}, {"WORLD_SIZE", ""}}, 0, 1, 0, 1, "", 0, "none"},
         Case{"Torchrun", kTorchrun, 2, 4, 0, 2, "node-a", 29511, "torchrun"},
         Case{"AgentHoldsThePort", with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}}), 2, 4,
-             0, 2, "node-a", 29512, "torchrun"},
+             0, 2, "node-a", 29513, "torchrun"},
         Case{"PortOfOurs",
              with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"LOCKSTEP_PORT", "4000"}}),
              2, 4, 0, 2, "node-a", 4000, "torchrun"},
@@ -209,8 +209,9 @@ TEST(Identity, IncompleteOrContradictoryVariablesAreNamed) {
   expect(with(kTorchrun, {{"LOCAL_RANK", "2"}}), {"LOCAL_RANK=2 is not below LOCAL_WORLD_SIZE=2"});
   expect(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}), {"LOCAL_WORLD_SIZE=8", "WORLD_SIZE=4"});
   expect(with(kTorchrun, {{"MASTER_PORT", "0"}}), {"MASTER_PORT=0"});
-  expect(with(kTorchrun, {{"MASTER_PORT", "65535"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}}),
-         {"MASTER_PORT=65535", "LOCKSTEP_PORT"});
+  for (const std::string port : {"65534", "65535"})
+    expect(with(kTorchrun, {{"MASTER_PORT", port}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}}),
+           {("MASTER_PORT=" + port).c_str(), "LOCKSTEP_PORT"});
   expect(with(kSrun, kTorchrun), {"torchrun and srun disagree", "GROUP_WORLD_SIZE=2", "4 tasks"});
   expect(with(kSrun, {{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "m"}}),
          {"rank 0 of 4 from RANK", "rank 3 of 4 from srun"});

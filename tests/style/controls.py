@@ -113,6 +113,8 @@ class Controls(unittest.TestCase):
         self.reported(commands, "docs/cli.md, run: options []")
         self.write("docs/cli.md", good.replace("--fast x", "--slow x"))
         self.reported(commands, "lockstep run has no --slow")
+        self.write("docs/cli.md", good.replace("lockstep run --fast x", "$ lockstep rnu\nlockstep: there is no command 'rnu'"))
+        self.assertEqual(commands(self.root), [])
         self.write("docs/cli.md", good + "## `lockstep walk`\n")
         self.reported(commands, "has sections for ['run', 'walk']")
         self.write("include/lockstep/core/error.h", "enum class Code : int {\n kOk = 0,\n kBug = 70\n};\n")
