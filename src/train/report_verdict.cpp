@@ -97,7 +97,8 @@ Statement evidence_of(const Facts& facts) {
   const bool damaged = std::ranges::any_of(
       findings, [](const Finding& finding) { return finding.code != Code::kDiffer; });
   std::vector<std::string> lines;
-  for (const Finding& finding : findings) lines.push_back(std::string(word(finding)) + ": " + finding.what);
+  for (const Finding& finding : findings)
+    lines.push_back(std::string(word(finding)) + ": " + finding.what);
   return {Tone::kWrong, damaged ? "The evidence does not hold." : "The evidence disagrees.",
           "lockstep verify found:", lines};
 }
