@@ -12,6 +12,7 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/from.h"
 #include "train/claims.h"
+#include "train/findings.h"
 #include "train/run_folder.h"
 #include "train/signing.h"
 
@@ -20,12 +21,11 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// Collects findings; what a check throws as an Error about evidence is one.
-class Verifier {
+class Verifier : public Findings {
  public:
   Verifier(FileSystem& fs, const std::optional<hash::Digest>& kept,
            const std::optional<hash::PublicKey>& key, const std::optional<std::string>& data)
-      : fs_(fs), kept_(kept), key_(key), data_(data) {}
+      : Findings(fs), kept_(kept), key_(key), data_(data) {}
 
   void run_folder(const RunFolder& folder) {
     const auto ledger = attempt([&] {
@@ -106,48 +106,7 @@ class Verifier {
       corrupt(file.string() + ": its chain is not " + kept_->hex().substr(0, 12));
   }
 
-  VerifyResult result;
-
  private:
-  using Names = std::vector<std::string>;
-
-  template <class Body>
-  auto attempt(Body&& body) -> std::optional<decltype(body())> {
-    try {
-      return body();
-    } catch (const Error& failure) {
-      const bool as_it_is = failure.code() == Code::kDiffer || failure.code() == Code::kEnvironment;
-      if (!as_it_is && failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare)
-        throw;
-      result.findings.push_back({as_it_is ? failure.code() : Code::kCorrupt, failure.what()});
-      return std::nullopt;
-    }
-  }
-  void require(const stdfs::path& file) {
-    if (!fs_.exists(file)) throw Error(Code::kCorrupt, file.string() + " is missing");
-    if (!is_file(file)) throw Error(Code::kCorrupt, file.string() + kNoFile);
-  }
-  // A link is none: what it names may be any file.
-  static bool is_file(const stdfs::path& path) {
-    std::error_code ignored;
-    return stdfs::is_regular_file(stdfs::symlink_status(path, ignored));
-  }
-  static constexpr const char* kNoFile = ": it is a folder, link, pipe or device, not a file";
-
-  // The names of a folder of evidence, those that are no files reported and left out.
-  Names files_in(const stdfs::path& folder) {
-    if (!fs_.exists(folder)) return {};
-    Names names = attempt([&] { return fs_.list(folder); }).value_or(Names());
-    std::erase_if(names, [&](const std::string& name) {
-      if (is_temporary(name) || is_file(folder / name)) return false;
-      corrupt((folder / name).string() + kNoFile);
-      return true;
-    });
-    return names;
-  }
-  void differ(const std::string& what) { result.findings.push_back({Code::kDiffer, what}); }
-  void corrupt(const std::string& what) { result.findings.push_back({Code::kCorrupt, what}); }
-
   // The chain of a step names all steps before it: who has it has them.
   void reaches(const RunFolder& folder, const ledger::Ledger& ledger) {
     if (!kept_ || *kept_ == ledger.header.chain) return;
@@ -231,13 +190,6 @@ class Verifier {
         foreign(path);
       }
     }
-  }
-
-  // Folders of evidence hold nothing else; temporary files are what a kill leaves.
-  void foreign(const stdfs::path& path) {
-    if (is_temporary(path.filename().string())) return;
-    result.findings.push_back(
-        {Code::kCorrupt, path.string() + ": nothing of this run: nothing vouches for it", true});
   }
 
   // The recipe and ledger beside it.
@@ -347,7 +299,6 @@ class Verifier {
       differ(path.string() + ": it was made from another state than the ledger's");
   }
 
-  FileSystem& fs_;
   std::optional<hash::Digest> kept_;
   std::optional<hash::PublicKey> key_;
   std::optional<std::string> data_;
@@ -366,21 +317,6 @@ hash::Digest chain_of(const std::string& text) {
 }
 
 }  // namespace
-
-const char* word(const Finding& finding) {
-  if (finding.foreign) return "foreign";
-  if (finding.code == Code::kEnvironment) return "unreadable";
-  return finding.code == Code::kCorrupt ? "damaged" : "disagrees";
-}
-
-Code VerifyResult::code() const {
-  const auto any = [&](Code code) {
-    return std::ranges::any_of(findings, [&](const Finding& one) { return one.code == code; });
-  };
-  for (const Code code : {Code::kCorrupt, Code::kEnvironment, Code::kDiffer})
-    if (any(code)) return code;
-  return Code::kOk;
-}
 
 VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
   const auto& [chain, key, data, parents] = options;

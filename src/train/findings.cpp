@@ -1,0 +1,63 @@
+#include "train/findings.h"
+
+#include <algorithm>
+
+namespace lockstep::train {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr const char* kNoFile = ": it is a folder, link, pipe or device, not a file";
+
+}  // namespace
+
+bool Findings::note(const Error& failure) {
+  const bool as_it_is = failure.code() == Code::kDiffer || failure.code() == Code::kEnvironment;
+  if (!as_it_is && failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare)
+    return false;
+  result.findings.push_back({as_it_is ? failure.code() : Code::kCorrupt, failure.what()});
+  return true;
+}
+
+void Findings::foreign(const stdfs::path& path) {
+  if (is_temporary(path.filename().string())) return;
+  result.findings.push_back(
+      {Code::kCorrupt, path.string() + ": it is not a file of this run, nothing vouches for it",
+       /*foreign=*/true});
+}
+
+bool Findings::is_file(const stdfs::path& path) {
+  std::error_code ignored;
+  return stdfs::is_regular_file(stdfs::symlink_status(path, ignored));
+}
+
+void Findings::require(const stdfs::path& file) const {
+  if (!fs_.exists(file)) throw Error(Code::kCorrupt, file.string() + " is missing");
+  if (!is_file(file)) throw Error(Code::kCorrupt, file.string() + kNoFile);
+}
+
+Findings::Names Findings::files_in(const stdfs::path& folder) {
+  if (!fs_.exists(folder)) return {};
+  Names names = attempt([&] { return fs_.list(folder); }).value_or(Names());
+  std::erase_if(names, [&](const std::string& name) {
+    if (is_temporary(name) || is_file(folder / name)) return false;
+    corrupt((folder / name).string() + kNoFile);
+    return true;
+  });
+  return names;
+}
+
+const char* word(const Finding& finding) {
+  if (finding.foreign) return "foreign";
+  if (finding.code == Code::kEnvironment) return "unreadable";
+  return finding.code == Code::kCorrupt ? "damaged" : "disagrees";
+}
+
+Code VerifyResult::code() const {
+  for (const Code code : {Code::kCorrupt, Code::kEnvironment, Code::kDiffer})
+    if (std::ranges::any_of(findings, [&](const Finding& one) { return one.code == code; }))
+      return code;
+  return Code::kOk;
+}
+
+}  // namespace lockstep::train
