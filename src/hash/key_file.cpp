@@ -71,9 +71,9 @@ std::string read(const stdfs::path& path, bool privately) {
 }  // namespace
 
 void write_keys(const stdfs::path& path, const PrivateKey& key) {
-  require_output(path, {"a key", ""});
   for (const stdfs::path& file : {path, public_path(path)})
     if (real_file_system().exists(file)) refuse_existing(file);
+  require_output(path, {"a key", ""});
   create(path, 0600, key.pem());
   try {
     create(public_path(path), 0644, key.public_key().pem());

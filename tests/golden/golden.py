@@ -82,6 +82,13 @@ def checkpoints_of(name):
     return sorted(step_of(line) for line in sums(name) if line.endswith(".h5"))
 
 
+def drop_end(name, run, step):
+    """Removes what a shorter run saved as its last: it stays (keep_last is 0), and no straight run saves it."""
+    if step not in checkpoints_of(name):
+        for suffix in ("", ".sha256"):
+            os.remove(os.path.join(run, "checkpoints", f"step-{step:08}.h5{suffix}"))
+
+
 def require(name, run, steps=None):
     """Ledger, every checkpoint and sidecar, every picture: exactly the golden ones, and no others.
 

@@ -115,9 +115,8 @@ class Ranks:
         for number, (ranks, shard, last) in enumerate(attempts(row, end), start=1):
             self.attempt(number, ranks, shard, last, row, run, pictures=whole and last == end)
             ends.append(last)
-        for last in set(ends) - set(golden.checkpoints_of(name)):  # a shorter run's last one stays: keep_last is 0
-            for suffix in ("", ".sha256"):
-                os.remove(os.path.join(run, "checkpoints", f"step-{last:08}.h5{suffix}"))
+        for last in ends:
+            golden.drop_end(name, run, last)
         golden.require(name, run, None if whole else end)
         shutil.rmtree(run)
 
