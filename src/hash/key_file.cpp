@@ -59,6 +59,11 @@ std::string read(const stdfs::path& path, bool privately) {
   if (n < 0)
     throw Error(Code::kUsage, "cannot read the key " + path.string() + ": " +
                                   std::generic_category().message(error));
+  if (privately &&
+      std::string_view(text).substr(0, static_cast<std::size_t>(n)).find("BEGIN PUBLIC KEY") !=
+          std::string_view::npos)
+    throw Error(Code::kUsage, path.string() + " is a public key, and a private one is needed",
+                "`lockstep keygen KEY` makes KEY, the private one, and KEY.pub");
   if (privately && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     throw Error(Code::kUsage, path.string() + ": others may read this private key",
                 "chmod 600 " + path.string());

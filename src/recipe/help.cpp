@@ -162,24 +162,36 @@ void describe_fresh(Fields& f) {
 }  // namespace
 
 std::string help_markdown() {
-  std::string text =
-      "# Recipes\n\n"
-      "All keys of a recipe, with their defaults. A key with a condition in brackets, such as "
-      "(schedule: cosine), exists only\nwhere that key of the same table has one of these words. "
-      "What "
-      "changes bits is part of the recipe id. [monitor] can\nend a run early; it cannot change "
-      "what "
-      "is computed until then.\n\n"
-      "`extends = \"other.toml\"`, at the top of a file, takes every key that is not given from "
-      "another recipe. Where a choice is\nmade otherwise than there (another `kind`), the keys "
-      "that "
-      "only the other choice has are left out.\n\n"
-      "Relative paths, `extends` and `data.path`, start at the folder of the recipe that they "
-      "stand "
-      "in; that of\n`--set data.path=…` starts at the current folder. A run's own recipe.toml has "
-      "them absolute, so a run can be continued\nand replayed from anywhere; data that moved is "
-      "given "
-      "by `--set data.path=…` or `replay --data`.\n";
+  std::string text = R"(# Recipes
+
+A recipe is a TOML file. Every key has a default, so a recipe says what differs from it:
+
+```toml
+[run]
+name = "first"
+steps = 2000
+
+[data]
+path = "../data/train-images-idx3-ubyte.gz"
+
+[model]
+channels = [32, 64]
+
+[model.optimizer]
+lr = 3e-4
+```
+
+All keys follow, with their defaults. A key with a condition in brackets, such as (schedule: cosine), exists only
+where that key of the same table has one of these words. What changes bits is part of the recipe id. [monitor] can
+end a run early; it cannot change what is computed until then.
+
+`extends = "other.toml"`, at the top of a file, takes every key that is not given from another recipe. If the file chooses
+another `kind` than that one, inherited keys of the old kind are dropped.
+
+Relative paths, `extends` and `data.path`, start at the folder of the recipe that they stand in; that of
+`--set data.path=…` starts at the current folder. A run's own recipe.toml has them absolute, so a run can be continued
+and replayed from anywhere; data that moved is given by `--set data.path=…` or `replay --data`.
+)";
   text += section("[run]", describe_fresh<Run>);
   text += section("[batch]", describe_fresh<lane::Options>);
   text += section("[data]", describe_fresh<data::Options>);

@@ -36,7 +36,7 @@ void describe(Fields& f, Run& o) {
   f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "of that run");
   f.field(
       "updates", o.from.updates, 1, kMaxSteps, Effect::kBits,
-      "that led to the state, those of earlier runs too: optimisers and learning rate count on");
+      "before this run, in all earlier runs: optimisers and schedules continue from this count");
   f.field("state", o.from.state, Effect::kBits, "SHA-256 tree of the state at step 0 of this run");
   f.end();
 }

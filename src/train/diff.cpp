@@ -119,12 +119,20 @@ class Diff {
           result_.headings.push_back(std::move(difference));
         }
       }
-      result_.tensors_compared = static_cast<std::int64_t>(ours.state().tensors.size());
+      result_.tensors_compared = tensors_of(ours.state(), other.state());
       for (auto& difference : state::compare(ours.state(), other.state()))
         if (known.insert(difference.tensor).second)
           result_.tensors.push_back({step, std::move(difference)});
       if (known.size() >= ours.state().tensors.size()) return;  // none is left to differ
     }
+  }
+
+  // Of both together.
+  static std::int64_t tensors_of(const state::State& a, const state::State& b) {
+    std::set<std::string> names;
+    for (const state::State* state : {&a, &b})
+      for (const state::Named& named : state->tensors) names.insert(named.name);
+    return static_cast<std::int64_t>(names.size());
   }
 
   // What a checkpoint says that no digest of a ledger's line is made of.
@@ -154,7 +162,7 @@ class Diff {
     result_.recipe = differences(recipe::keys_of(mine.meta().recipe_text),
                                  recipe::keys_of(theirs.meta().recipe_text));
     result_.checkpoints.push_back(mine.state().step);
-    result_.tensors_compared = static_cast<std::int64_t>(mine.state().tensors.size());
+    result_.tensors_compared = tensors_of(mine.state(), theirs.state());
     for (auto& difference : state::compare(mine.state(), theirs.state()))
       result_.tensors.push_back({mine.state().step, std::move(difference)});
   }

@@ -22,7 +22,8 @@ bool Findings::note(const Error& failure) {
 void Findings::foreign(const stdfs::path& path) {
   if (is_temporary(path.filename().string())) return;
   result.findings.push_back(
-      {Code::kCorrupt, path.string() + ": it is not a file of this run, nothing vouches for it",
+      {Code::kCorrupt,
+       path.string() + ": it is not a file of this run, nothing vouches for it (move it away)",
        /*foreign=*/true});
 }
 

@@ -64,6 +64,9 @@ class Replay {
 
   Step checked_end(const Window& window) const {
     const Step to = window.to.value_or(again_.last());
+    if (window.to && *window.to < window.from)
+      throw Error(Code::kUsage, "--from " + std::to_string(window.from.value) + " is after --to " +
+                                    std::to_string(to.value));
     if (window.from.value < 1 || to < window.from || to > again_.last()) {
       throw Error(Code::kUsage, "cannot replay steps " + std::to_string(window.from.value) +
                                     " to " + std::to_string(to.value) +

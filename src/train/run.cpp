@@ -63,7 +63,11 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   Pace pace(training.plan, queue);
   while (training.state.step < end) {
     result.preempted = pace.anyone_stops(group, stop_requested());
-    if (result.preempted) break;
+    if (result.preempted) {
+      if (writer)
+        log::info("stopped by a signal: saving, then ending; a second Ctrl-C ends at once");
+      break;
+    }
     const StepRecord record = pace.timed([&] { return step(training, group, std::ref(batches)); });
     last = watch.after(record, training, group);
     if (writer) writer->note(record, last);

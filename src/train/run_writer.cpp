@@ -36,18 +36,18 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   if (signer_ && loaded_)
     sign_rest(fs_, folder_, {recipe_, ledger_->ledger(), training_.sample_shape}, *loaded_,
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
-  if (!loaded_ && recipe::has_parent(recipe_)) begin_from(options.start);
+  if (!loaded_ && recipe::has_parent(recipe_)) begin_from(options);
   saver_->retire(at());
 }
 
 // Step 0 is saved before the first step: the folder then has all that the run needs.
-void RunWriter::begin_from(const std::function<state::State()>& start) {
-  if (!start)
+void RunWriter::begin_from(const RunOptions& options) {
+  if (!options.start)
     throw Error(
         Code::kUsage,
         folder_.root.string() + " starts from a state of another run, and has no checkpoint",
         "give that run with --from");
-  start_ = start();
+  start_ = options.start();
   if (state::commit(*start_) != start_of(recipe_, training_.sample_shape))
     throw Error(Code::kUsage, "the state of --from is not the one that [run.from] names",
                 "give the run that " + folder_.recipe().string() + " starts from");
@@ -55,6 +55,7 @@ void RunWriter::begin_from(const std::function<state::State()>& start) {
   training_.agreed = digest(training_.state, state::digest(*start_));
   save(*start_, checkpoint::Reason::kDue);
   saver_->wait();
+  for (const std::string& note : options.notes) log::info(note);
 }
 
 const state::State* RunWriter::restored() const {
@@ -104,6 +105,7 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
   metrics_->record(record, report);
   if (report.verdict == monitor::Verdict::kStop) return;
   for (const std::string& line : report.lines) log::warn(line);
+  // Before the step's checkpoint: where that is, the picture is.
   if (at() == end() || due(recipe_.samples.every)) write_sample();
 }
 
@@ -115,6 +117,7 @@ void RunWriter::finish() {
 
 void RunWriter::write_sample() {
   if (recipe_.samples.count == 0) return;
+  log::info("making " + std::to_string(recipe_.samples.count) + " samples");
   make_folder(fs_, folder_.samples());
   publish(fs_, folder_.sample(at()),
           picture(training_, training_.agreed->root, 0, recipe_.samples.count,

@@ -39,7 +39,7 @@ class RunWriter {
   Step end() const { return Step(recipe_.run.steps); }
   bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
   void write_sample();
-  void begin_from(const std::function<state::State()>& start);
+  void begin_from(const RunOptions& options);
 
   FileSystem& fs_ = real_file_system();
   const recipe::Recipe recipe_;

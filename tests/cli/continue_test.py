@@ -89,6 +89,11 @@ class FromAnotherRun(Cli):
         self.ok("verify", "child", "--key", "key.pub")
         self.assertTrue(os.path.exists(self.path("child/checkpoints/step-00000000.h5.sig")))
 
+    def test_says_where_it_starts(self):
+        self.ok(*self.child, "--from", "parent@3", "--run", "child")
+        self.assertIn("starts from parent@3, after 3 updates", self.read("child", "log.txt").decode())
+        self.assertEqual(json.loads(self.ok("inspect", "child", "--json"))["ledger"]["from"]["step"], 3)
+
     def test_refusals(self):
         for code, arguments, words in (
                 (2, ["--from", "parent@4"], "there are those of steps 3, 6"),
@@ -97,6 +102,7 @@ class FromAnotherRun(Cli):
                 (2, ["--from", "parent", "--set", "generator.hidden=16"], "does not fit this recipe")):
             self.assertIn(words, self.refused(code, *self.child, *arguments, "--run", "child"))
             self.assertFalse(os.path.exists(self.path("child")))
+        self.assertIn("needs a folder of its own", self.refused(2, *self.child, "--from", "parent", "--run", "parent"))
         other = self.path("parent/checkpoints/step-00000006.h5")
         with open(other, "r+b") as file:
             file.seek(5000)

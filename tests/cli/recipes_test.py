@@ -68,9 +68,12 @@ class Recipes(Cli):
         self.refused(3, "train", "sub/tiny.toml", "--quiet", "--set", "data.path=images")  # the shell's folder
         self.ok("train", "sub/tiny.toml", "--quiet", "--run", "run", "--set", "data.path=sub/images")
 
+    def test_only_a_file_extends(self):
+        self.assertIn("only a file says what it extends", self.refused(2, "train", "tiny.toml", "--set", "extends=x"))
+
     def test_steps_beyond_the_horizon_are_warned_of(self):
         beyond = ["train", "tiny.toml", "--set", "model.optimizer.schedule=cosine", "--set", "model.optimizer.horizon=1"]
-        said = "[model.optimizer]: the learning rate is 0 from step 1 on (horizon), and run.steps is 2"
+        said = "[model.optimizer]: the learning rate is 0 from step 1 on: horizon is 1, and run.steps is 2"
         self.assertIn(f"# warning     {said}\n", self.ok(*beyond, "--dry-run"))
         self.assertEqual(json.loads(self.ok(*beyond, "--dry-run", "--json"))["warnings"], [said])
         result = self.run_it(*beyond, "--quiet")

@@ -80,7 +80,7 @@ class Keys(Signed):
             os.chmod(self.path(name), 0o600)
         os.chmod(self.path("open"), 0o640)
         for name, why in (("locked", "no Ed25519 private key"), ("x25519", "no Ed25519 private key"),
-                          ("empty", "no Ed25519 private key"), ("key.pub", "no Ed25519 private key"),
+                          ("empty", "no Ed25519 private key"), ("key.pub", "is a public key"),
                           ("open", "others may read"), ("none", "cannot read the key none: No such file"),
                           (".", "Is a directory")):
             self.assertIn(why, self.refused(2, *TRAIN, "--run", "run", "--sign", name), name)

@@ -18,9 +18,27 @@ TEST(Warnings, NameTheStepFromWhichTheLearningRateIsZero) {
   const std::string cosine = "schedule = 'cosine'\nhorizon = 60\n";
   EXPECT_THAT(of("61", cosine),
               ElementsAre("[model.optimizer]: the learning rate is 0 from step 60 "
-                          "on (horizon), and run.steps is 61"));
+                          "on: horizon is 60, and run.steps is 61"));
   EXPECT_THAT(of("60", cosine), IsEmpty());
   EXPECT_THAT(of("61", ""), IsEmpty());
+}
+
+// A schedule goes on from the parent's count.
+TEST(Warnings, OfARunWithAParentCountItsUpdates) {
+  const std::string digest(64, 'a');
+  const Recipe recipe =
+      parse("[run]\nsteps = 61\nstart = 'run'\n[run.from]\nrecipe = '" + digest + "'\nstate = '" +
+                digest +
+                "'\nstep = 40\nupdates = 40\n[model.optimizer]\nschedule = 'cosine'\n"
+                "horizon = 100\nwarmup = 5\n",
+            "a");
+  EXPECT_THAT(
+      warnings(recipe),
+      ElementsAre(
+          "[model.optimizer]: warmup is 5, which counts the 40 updates before this run: it "
+          "is over already",
+          "[model.optimizer]: the learning rate is 0 from step 60 on: horizon is 100, which "
+          "counts the 40 updates before this run, and run.steps is 61"));
 }
 
 TEST(Warnings, AreOfEachNetwork) {

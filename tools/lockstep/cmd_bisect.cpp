@@ -229,7 +229,7 @@ Run add_bisect(CLI::App& app) {
                  "settings")
       ->required();
   app.add_option("--step", options->step, "step to compare, 0: the first that differs")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   add_side(app, options->a, "a");
   add_side(app, options->b, "b");
   app.add_option_function<std::string>(

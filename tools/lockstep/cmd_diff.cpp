@@ -137,7 +137,7 @@ Run add_diff(CLI::App& app) {
       ->required();
   app.add_option("b", options->b, "another one of the same kind")->required();
   app.add_option("--tensors", options->tensors, "show at most this many tensors, 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_flag("--json", options->json, "report as JSON, all tensors with histograms");
   app.footer(
       "Example: lockstep diff runs/a runs/b\n"

@@ -28,6 +28,9 @@ Json of_ledger(const stdfs::path& path) {
               {"semantics", ledger.header.semantics},
               {"steps", ledger.entries.size()},
               {"chain", ledger.chain().hex()}};
+  if (const auto& from = ledger.header.from)
+    out["from"] = {
+        {"recipe", from->recipe.hex()}, {"step", from->step.value}, {"state", from->state.hex()}};
   if (!ledger.entries.empty()) {
     out["state"] = ledger.entries.back().state.hex();
     for (const auto& [phase, loss] : ledger.entries.back().losses) out["loss"][phase] = loss;

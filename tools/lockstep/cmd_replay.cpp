@@ -136,7 +136,7 @@ Run add_replay(CLI::App& app) {
       ->required();
   app.add_option("--from", options->from, "first step to compare");
   app.add_option("--to", options->to, "last step to compare, 0: the ledger's end")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
       ->check(CLI::Range(0, 1000000));
   app.add_option("--spot-steps", options->spot_steps, "steps of each such window")

@@ -57,7 +57,7 @@ Run add_sample(CLI::App& app) {
       ->check(CLI::IsMember({"ddim", "ancestral"}));
   app.add_option("--sampler-steps", sample.sampler_steps,
                  "timesteps that ddim visits, instead of the recipe's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_threads(app, options->threads);
   app.add_flag("--json", options->json, "report as JSON");
   app.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");

@@ -60,12 +60,18 @@ std::string folder_of(const Options& options, const recipe::Recipe& recipe) {
 // gone.
 struct Beginning {
   recipe::Recipe recipe;
+  std::vector<std::string> notes;
   std::function<state::State()> start;
 };
 Beginning beginning(const Options& options, recipe::Recipe recipe) {
-  if (!options.from) return {std::move(recipe), {}};
+  if (!options.from) return {std::move(recipe), {}, {}};
   train::Parent parent = train::parse_parent(*options.from);
   const stdfs::path folder = folder_of(options, recipe);
+  std::error_code absent;
+  if (stdfs::equivalent(folder, parent.folder, absent))
+    throw Error(Code::kUsage,
+                "the run that starts from " + parent.folder.string() + " needs a folder of its own",
+                "give it with --run");
   std::optional<recipe::Run> begun;
   if (stdfs::exists(folder / "recipe.toml")) begun = recipe::of_run(real_file_system(), folder).run;
   if (begun && begun->start == "run") {
@@ -73,12 +79,15 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
     if (!stdfs::exists(parent.folder) && parent.step == Step(begun->from.step)) {
       recipe.run.start = "run";
       recipe.run.from = begun->from;
-      return {std::move(recipe), {}};
+      return {std::move(recipe), {}, {}};
     }
   }
   train::Start start = train::start_from(parent, recipe);
-  for (const std::string& note : start.notes) log::info(note);
-  return {std::move(start.recipe),
+  const recipe::From& from = start.recipe.run.from;
+  start.notes.insert(start.notes.begin(), "starts from " + parent.folder.string() + "@" +
+                                              std::to_string(from.step) + ", after " +
+                                              std::to_string(from.updates) + " updates");
+  return {std::move(start.recipe), std::move(start.notes),
           [parent, recipe] { return train::start_from(parent, recipe).state; }};
 }
 
@@ -101,7 +110,8 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
          .threads = threads_to_use(options.threads, identity.local_size),
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
          .sign = options.sign,
-         .start = beginning.start},
+         .start = beginning.start,
+         .notes = beginning.notes},
         *group);
     show(*group, [&] { report(options, folder, result); });
     return result.preempted ? Code::kPreempted : Code::kOk;

@@ -62,9 +62,9 @@ Run add_verify(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
       ->required();
-  app.add_option("--chain", options->verify.chain,
-                 "a head of this run's ledger that you kept elsewhere: finds evidence that was put "
-                 "back to before it");
+  app.add_option(
+      "--chain", options->verify.chain,
+      "a ledger head that you saved earlier: fails if the run was rolled back to before it");
   app.add_option("--key", options->verify.key,
                  "the public key of who trained it: every checkpoint must be signed by it");
   app.add_option("--data", options->verify.data,

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/core/ids.h"
@@ -31,6 +33,7 @@ struct RunOptions {
   // Makes step 0 (train/from.h) where the recipe starts from another run's state and the folder has
   // no checkpoint yet; rank 0 alone calls it.
   std::function<state::State()> start = {};
+  std::vector<std::string> notes = {};  // lines for the log, once step 0 was made so
 };
 
 struct RunResult {
