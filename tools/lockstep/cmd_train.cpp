@@ -144,10 +144,9 @@ Code run(const Options& options) {
 
 Run add_train(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option(
-         "recipe", options->recipe,
-         "recipe, a TOML file (docs/recipes.md lists its keys), or the folder of a run, which "
-         "goes on by its own")
+  app.add_option("recipe", options->recipe,
+                 "recipe, a TOML file (docs/recipes.md lists its keys), or a run's folder, which "
+                 "is continued with its own recipe")
       ->required();
   app.add_option("--set", options->set,
                  "override one key: --set model.optimizer.lr=1e-3; may be given again")
