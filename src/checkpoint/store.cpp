@@ -28,11 +28,21 @@ bool due(const Retention& retention, Step step) {
   return multiple(step, retention.every) || step == retention.last;
 }
 
+// An empty file; whatever else bears the name marks nothing.
+bool is_marker(FileSystem& fs, const stdfs::path& path) {
+  if (!fs.exists(path)) return false;
+  try {
+    return fs.open_read(path)->size() == 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::vector<Present> present_in(FileSystem& fs, const stdfs::path& folder) {
   std::vector<Present> present;
   for (const Step step : list(fs, folder))
     present.push_back(
-        {step, fs.exists(folder / marker_name(step)) ? Reason::kStopped : Reason::kDue});
+        {step, is_marker(fs, folder / marker_name(step)) ? Reason::kStopped : Reason::kDue});
   return present;
 }
 
@@ -73,7 +83,7 @@ std::vector<Step> superseded(const Retention& retention, const std::vector<Prese
   std::int64_t newer = 0;  // already passed, from the newest; without those saved at a stop
   for (auto one = present.rbegin(); one != present.rend(); ++one) {
     if (one->reason == Reason::kStopped && !due(retention, one->step)) {
-      if (one != present.rbegin()) gone.push_back(one->step);
+      if (one != present.rbegin() && one->step > Step(0)) gone.push_back(one->step);
       continue;
     }
     ++newer;
@@ -125,7 +135,7 @@ void Saver::write(const Meta& meta, const state::State& state, Reason reason) {
     }
   };
   const hash::Digest root = publish_or_unmark();
-  if (reason == Reason::kDue) fs_.remove(marker);
+  if (reason == Reason::kDue) fs_.remove_abandoned(marker);
   if (signer_) signer_->sign(meta, state.step, root);
   retire(state.step);
 }

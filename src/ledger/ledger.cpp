@@ -98,6 +98,7 @@ std::optional<Difference> first_difference(const Ledger& a, const Ledger& b) {
   if (a.header.recipe != b.header.recipe) return Difference{Step(0), "recipe"};
   if (a.header.semantics != b.header.semantics) return Difference{Step(0), "semantics"};
   if (a.header.data != b.header.data) return Difference{Step(0), "data"};
+  if (a.header.from != b.header.from) return Difference{Step(0), "the state it starts from"};
   const std::size_t both = std::min(a.entries.size(), b.entries.size());
   for (std::size_t i = 0; i < both; ++i) {
     if (auto what = difference(a.entries[i], b.entries[i])) {

@@ -7,6 +7,11 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
+bool is_folder(const stdfs::path& path) {
+  std::error_code ignored;
+  return stdfs::is_directory(stdfs::symlink_status(path, ignored));
+}
+
 constexpr const char* kNoFile = ": it is a folder, link, pipe or device, not a file";
 
 }  // namespace
@@ -37,9 +42,18 @@ void Findings::require(const stdfs::path& file) const {
   if (!is_file(file)) throw Error(Code::kCorrupt, file.string() + kNoFile);
 }
 
+void Findings::require_folder(const stdfs::path& folder) {
+  if (fs_.exists(folder) && !is_folder(folder))
+    corrupt(folder.string() + ": it is a link, pipe or file, not a folder");
+}
+
+Findings::Names Findings::names_in(const stdfs::path& folder) {
+  if (!is_folder(folder)) return {};
+  return attempt([&] { return fs_.list(folder); }).value_or(Names());
+}
+
 Findings::Names Findings::files_in(const stdfs::path& folder) {
-  if (!fs_.exists(folder)) return {};
-  Names names = attempt([&] { return fs_.list(folder); }).value_or(Names());
+  Names names = names_in(folder);
   std::erase_if(names, [&](const std::string& name) {
     if (is_temporary(name) || is_file(folder / name)) return false;
     corrupt((folder / name).string() + kNoFile);

@@ -41,7 +41,11 @@ class Findings {
   static bool is_file(const std::filesystem::path& path);
   // Error(kCorrupt) unless it is there and a file.
   void require(const std::filesystem::path& file) const;
-  // The names of a folder of evidence; those that are no files are noted and left out.
+  // A folder of evidence is none, or a folder itself: what is behind a link may be any.
+  void require_folder(const std::filesystem::path& folder);
+  // The names in a folder of evidence, if it is one.
+  Names names_in(const std::filesystem::path& folder);
+  // The same; those that are no files are noted and left out.
   Names files_in(const std::filesystem::path& folder);
 
   FileSystem& fs_;

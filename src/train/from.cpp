@@ -148,19 +148,44 @@ Start start_from(const Parent& parent, recipe::Recipe recipe) {
   return {std::move(recipe), std::move(training.state), std::move(continuation.notes)};
 }
 
+namespace {
+
+// What the parent's own evidence says of where the run starts, without its checkpoint.
+void require_descent(const recipe::From& wanted, const RunFolder& parent,
+                     const std::string& place) {
+  const recipe::Recipe theirs = recipe::of_run(real_file_system(), parent.root);
+  if (recipe::id(theirs).hex() != wanted.recipe)
+    throw Error(
+        Code::kUsage,
+        parent.root.string() + " is of another recipe than the run that this one starts from",
+        "give the run of recipe " + wanted.recipe.substr(0, 12));
+  const ledger::Ledger ledger = ledger_of_run(real_file_system(), parent, theirs);
+  if (static_cast<std::size_t>(wanted.step) > ledger.entries.size())
+    throw Error(Code::kDiffer, "the run starts from " + place + ", whose ledger ends at step " +
+                                   std::to_string(ledger.entries.size()));
+  const std::int64_t updates = recipe::updates_before(theirs) + wanted.step;
+  if (wanted.updates != updates)
+    throw Error(Code::kDiffer, "the run starts from " + place + ", after " +
+                                   std::to_string(updates) + " updates, and its recipe says " +
+                                   std::to_string(wanted.updates));
+}
+
+}  // namespace
+
 std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe) {
   const recipe::From& wanted = recipe.run.from;
   const std::string place = parent.string() + "@" + std::to_string(wanted.step);
-  if (recipe::id(recipe::of_run(real_file_system(), parent)).hex() != wanted.recipe)
-    throw Error(Code::kUsage,
-                parent.string() + " is of another recipe than the run that this one starts from",
-                "give the run of recipe " + wanted.recipe.substr(0, 12));
+  require_descent(wanted, {parent}, place);
   const auto steps = checkpoint::list(real_file_system(), RunFolder{parent}.checkpoints());
   if (!std::ranges::binary_search(steps, Step(wanted.step)))
     return place + " has no checkpoint any more: step 0 is not compared with it";
-  const Start start = start_from({parent, Step(wanted.step)}, recipe);
-  if (start.recipe.run.from.state != wanted.state)
-    throw Error(Code::kDiffer, place + " is not the state that the run starts from");
+  try {
+    if (start_from({parent, Step(wanted.step)}, recipe).recipe.run.from.state != wanted.state)
+      throw Error(Code::kDiffer, place + " is not the state that the run starts from");
+  } catch (const Error& error) {
+    if (error.code() != Code::kData) throw;
+    return "step 0 is not compared with " + place + ": " + error.message();
+  }
   return "step 0 is the state of " + place;
 }
 

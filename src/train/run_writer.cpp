@@ -15,6 +15,12 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
     : recipe_(options.recipe), folder_{options.folder}, training_(training) {
   std::optional<hash::PrivateKey> key;  // one that will not do leaves no folder behind
   if (options.sign) key = hash::read_private_key(*options.sign);
+  if (recipe::has_parent(recipe_) && !options.start &&
+      checkpoint::list(fs_, folder_.checkpoints()).empty())
+    throw Error(
+        Code::kUsage,
+        folder_.root.string() + " starts from a state of another run, and has no checkpoint",
+        "give that run with --from");
   make_folders(fs_, folder_.root);
   lock_ = std::make_unique<FolderLock>(folder_);
   sweep(fs_, folder_);
@@ -42,11 +48,9 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
 
 // Step 0 is saved before the first step: the folder then has all that the run needs.
 void RunWriter::begin_from(const RunOptions& options) {
-  if (!options.start)
-    throw Error(
-        Code::kUsage,
-        folder_.root.string() + " starts from a state of another run, and has no checkpoint",
-        "give that run with --from");
+  if (!options.start)  // all that is there is damaged
+    throw Error(Code::kCorrupt, folder_.checkpoints().string() + " has no whole checkpoint",
+                "restore one from another copy, or give the run that it starts from with --from");
   start_ = options.start();
   if (state::commit(*start_) != start_of(recipe_, training_.sample_shape))
     throw Error(Code::kUsage, "the state of --from is not the one that [run.from] names",

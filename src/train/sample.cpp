@@ -29,7 +29,11 @@ enum class Form { kGrid, kArray, kFolder };
 
 Form form_of(const std::string& out) {
   const stdfs::path path(out);
-  if (out.ends_with('/')) return Form::kFolder;
+  if (out.ends_with('/')) {
+    if (stdfs::exists(path) && !stdfs::is_directory(path))
+      throw Error(Code::kUsage, "--out " + out + " is no folder", "give another name");
+    return Form::kFolder;
+  }
   const bool grid = path.extension() == ".png";
   if (grid || path.extension() == ".npz") {
     require_output(path, {grid ? "a picture" : "a NumPy archive", path.extension()});
@@ -65,6 +69,8 @@ Source alone(FileSystem& fs, const stdfs::path& file) {
   if (const auto what =
           misfit(loaded.meta(), recipe, header_of(recipe, data), shape_at_hand(recipe, data)))
     throw Error(Code::kCorrupt, file.string() + ": " + *what);
+  if (state::digest(loaded.state()).root != loaded.meta().state)
+    throw Error(Code::kCorrupt, file.string() + ": its tensors are not the state that it names");
   return {std::move(recipe), std::move(loaded)};
 }
 

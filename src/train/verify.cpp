@@ -41,6 +41,7 @@ class Verifier : public Findings {
     result.steps = static_cast<std::int64_t>(ledger->entries.size());
     result.chain = ledger->chain().hex();
     if (recipe_) of_recipe(folder, ledger->header);
+    for (const stdfs::path& part : {folder.checkpoints(), folder.samples()}) require_folder(part);
     reaches(folder, *ledger);
     states_continue(folder, *ledger);
     statements(folder, *ledger);
@@ -64,7 +65,9 @@ class Verifier : public Findings {
       return;
     }
     attempt([&] {
-      result.notes.push_back(compare_parent(parents.front(), *recipe_));
+      recipe::Recipe recipe = *recipe_;
+      if (data_) recipe.data.path = *data_;
+      result.notes.push_back(compare_parent(parents.front(), recipe));
       return true;
     });
     Verifier parent(fs_, std::nullopt, std::nullopt, std::nullopt);
@@ -146,9 +149,7 @@ class Verifier : public Findings {
 
   void statements(const RunFolder& folder, const ledger::Ledger& ledger) {
     const std::size_t before = result.findings.size();
-    if (!fs_.exists(folder.checkpoints())) return;
-    for (const std::string& name :
-         attempt([&] { return fs_.list(folder.checkpoints()); }).value_or(Names())) {
+    for (const std::string& name : names_in(folder.checkpoints())) {
       const auto step = checkpoint::step_of_statement(name);
       if (!step || !is_file(folder.checkpoints() / name)) continue;
       const auto said = statement(folder.checkpoints() / name, *step);
@@ -177,6 +178,9 @@ class Verifier : public Findings {
   }
 
   void checkpoints(const RunFolder& folder, const ledger::Ledger& ledger) {
+    const stdfs::path start = folder.checkpoints() / checkpoint::file_name(Step(0));
+    if (recipe_ && recipe::has_parent(*recipe_) && !ledger.entries.empty() && !fs_.exists(start))
+      corrupt(start.string() + " is missing: the state of another run that this one starts from");
     for (const std::string& name : files_in(folder.checkpoints())) {
       const stdfs::path path = folder.checkpoints() / name;
       const bool sidecar = name.ends_with(".sha256") &&
@@ -248,7 +252,11 @@ class Verifier : public Findings {
     if (meta.chain != (step == 0 ? ledger.header.chain : ledger.entries[step - 1].chain))
       differ(file.string() + ": its ledger is another one: the chains at step " +
              std::to_string(step) + " differ");
-    if (step == 0) return;
+    if (step == 0) {
+      if (!ledger.entries.empty() && ledger.entries.front().before != meta.state)
+        differ("ledger.jsonl: step 1 did not start from the state of " + file.string());
+      return;
+    }
     const ledger::Entry& entry = ledger.entries[step - 1];
     if (meta.state != entry.state)
       differ(file.string() + ": its state is not what the ledger says of step " +

@@ -102,7 +102,7 @@ class Verify(Cli):
         self.assertEqual(words.stderr + report.stderr, "")
         findings = json.loads(report.stdout)["findings"]
         self.assertEqual(json.loads(report.stdout)["ok"], code == 0)
-        said = [("damaged: " if one["damaged"] else "disagrees: ") + one["what"] for one in findings]
+        said = [one["kind"] + ": " + one["what"] for one in findings]
         if code != 0:
             self.assertEqual(words.stdout.splitlines(), said)
         return said

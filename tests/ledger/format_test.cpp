@@ -79,6 +79,27 @@ TEST(LedgerLine, SaysWhatDiffers) {
   EXPECT_EQ(what([](Entry& e) { e.commit.reset(); }), "commitment to the state's bytes");
 }
 
+TEST(LedgerHeader, NamesTheStateOfAnotherRunThatItStartsFrom) {
+  Header header = some_header();
+  const std::string plain(without_lf(format_header(header)));
+  EXPECT_EQ(plain.find("from"), std::string::npos);
+  header.from = From{digest_named("parent"), Step(500), digest_named("start")};
+  const std::string line(without_lf(format_header(header)));
+  EXPECT_NE(line.find(",\"semantics\":3,\"from\":{\"recipe\":\"" + header.from->recipe.hex() +
+                      "\",\"step\":500,\"state\":\"" + header.from->state.hex() + "\"},\"chain\":"),
+            std::string::npos)
+      << line;
+  EXPECT_EQ(parse_header(line), header);
+  for (const char* part : {"\"step\":500", "\"from\":", "\"state\":"}) {
+    std::string changed = line;
+    changed.erase(changed.find(part), 1);
+    EXPECT_THROW(parse_header(changed), Error) << part;
+  }
+  header.from->step = Step(0);
+  const std::string none(without_lf(format_header(header)));
+  EXPECT_THROW(parse_header(none), Error);
+}
+
 TEST(LedgerHeader, RefusesAnotherVersion) {
   Header header = some_header();
   std::string line(without_lf(format_header(header)));

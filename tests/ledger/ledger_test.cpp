@@ -138,6 +138,8 @@ TEST(Ledger, FindsTheFirstStepWhereTwoRunsPart) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->step, Step(4));
   EXPECT_EQ(found->what, "state digest");
+  b.header.from = From{{}, Step(3), {}};
+  EXPECT_EQ(first_difference(a, b)->what, "the state it starts from");
   b.header.data = {};
   EXPECT_EQ(first_difference(a, b)->step, Step(0));
   EXPECT_EQ(first_difference(a, b)->what, "data");

@@ -154,6 +154,9 @@ TEST(Child, WithoutItsFirstStateIsRefused) {
       HasSubstr("step-00000000.h5 is missing"));
   options.start = {};
   EXPECT_THAT(refusal(Code::kUsage, [&] { testing::run_by(1, options); }), HasSubstr("--from"));
+  options.folder = folder.path() / "new";
+  refusal(Code::kUsage, [&] { testing::run_by(1, options); });
+  EXPECT_FALSE(stdfs::exists(options.folder));
 }
 
 // Verify and replay follow the chain of runs where they are at hand.
@@ -179,6 +182,34 @@ TEST(Child, IsComparedWithItsParentAndThatOnesParent) {
   bytes[bytes.size() / 2] ^= 1;
   testing::write_bytes(first.path() / "checkpoints/step-00000006.h5", bytes);
   EXPECT_EQ(verify(second, {.parents = {first.path()}}).code(), Code::kCorrupt);
+}
+
+// The parent's ledger knows how many steps and updates there were.
+TEST(ChildsRecipe, IsHeldAgainstTheParentsLedger) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  recipe::Recipe recipe = continuing(parent.path(), folder.path()).recipe;
+  EXPECT_THAT(compare_parent(parent.path(), recipe), HasSubstr("step 0 is the state of"));
+  recipe.run.from.updates = 99;
+  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), recipe); }),
+              HasSubstr("after 3 updates, and its recipe says 99"));
+  recipe.run.from.step = recipe.run.from.updates = 99;
+  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), recipe); }),
+              HasSubstr("whose ledger ends at step 6"));
+}
+
+TEST(ChildsFirstState, IsMissedByVerifyAndKeptWhateverMarksIt) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run", start = run / "checkpoints/step-00000000.h5";
+  testing::run_by(1, continuing(parent.path(), run));
+  testing::write_bytes(start.string() + ".interim", "");
+  testing::run_by(1, continuing(parent.path(), run, {"run.steps=4", "checkpoint.every=0"}));
+  EXPECT_TRUE(stdfs::exists(start));
+  for (const char* end : {"", ".sha256"}) stdfs::remove(start.string() + end);
+  const VerifyResult result = verify(run);
+  EXPECT_EQ(result.code(), Code::kCorrupt);
+  EXPECT_THAT(lines_of(result), HasSubstr("step-00000000.h5 is missing"));
 }
 
 TEST(ChildsFirstState, IsWhatTheRecipeNamesAndNothingElse) {

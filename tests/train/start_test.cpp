@@ -228,6 +228,38 @@ TEST(Verify, NamesWhatIsNoFileAndGoesOn) {
   }
 }
 
+// A ledger whose first step claims another beginning than the step 0 that lies there.
+TEST(PlantedStart, MustBeWhereTheFirstStepStarted) {
+  const SomeRun run;
+  ledger::Ledger forged = ledger::read(real_file_system(), run.path() / "ledger.jsonl");
+  Training fresh = make_training(options(run.path()).recipe, {2}, {.world = 1});
+  checkpoint::Meta meta = load(run, 3).meta();
+  meta.chain = forged.header.chain;
+  meta.state = state::digest(fresh.state).root;
+  checkpoint::publish(real_file_system(), run.path() / "checkpoints", meta, fresh.state);
+  forged.entries.front().before = forged.entries.front().state;
+  std::string text = ledger::format_header(forged.header);
+  text += ledger::format_entry(forged.entries.front(), forged.header.chain);
+  testing::write_bytes(run.path() / "ledger.jsonl", text);
+  for (const char* name : {"checkpoints/step-00000003", "checkpoints/step-00000006"})
+    for (const char* end : {".h5", ".h5.sha256"})
+      stdfs::remove(run.path() / (name + std::string(end)));
+  stdfs::remove_all(run.path() / "samples");
+  EXPECT_THAT(lines_of(verify(run.path())), HasSubstr("step 1 did not start from the state of"));
+}
+
+TEST(Verify, RefusesAFolderOfEvidenceThatIsNone) {
+  const SomeRun run, other;
+  for (const char* name : {"checkpoints", "samples"}) {
+    stdfs::remove_all(run.path() / name);
+    stdfs::create_directory_symlink(other.path() / name, run.path() / name);
+  }
+  const VerifyResult result = verify(run.path());
+  EXPECT_EQ(result.code(), Code::kCorrupt);
+  for (const char* name : {"checkpoints: it is a link", "samples: it is a link"})
+    EXPECT_THAT(lines_of(result), HasSubstr(name));
+}
+
 TEST(Verify, CallsForeignWhatIsNothingOfTheRun) {
   const SomeRun run;
   testing::write_bytes(run.path() / "samples/notes.txt", "hello");

@@ -53,7 +53,7 @@ int run_child(std::vector<std::string> arguments, const std::vector<std::string>
   posix_spawnattr_init(&attributes);
   sigset_t ignored_here;  // by start_up, and passed on otherwise
   sigemptyset(&ignored_here);
-  sigaddset(&ignored_here, SIGXFSZ);
+  for (const int signal : {SIGXFSZ, SIGPIPE}) sigaddset(&ignored_here, signal);
   posix_spawnattr_setsigdefault(&attributes, &ignored_here);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = 0;

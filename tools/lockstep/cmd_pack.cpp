@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "lockstep/core/output_file.h"
+#include "lockstep/data/idx.h"
 #include "lockstep/data/pack.h"
 #include "output.h"
 
@@ -14,7 +15,7 @@ struct Options {
 };
 
 Code run(const Options& options) {
-  require_output(options.out, {"a pack", ".h5"}, options.source);
+  require_output(options.out, {"a pack", ".h5"}, data::find_idx(options.source));
   data::Options source;
   source.path = options.source;
   const std::unique_ptr<data::Dataset> dataset = data::open(source);

@@ -87,8 +87,9 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
   start.notes.insert(start.notes.begin(), "starts from " + parent.folder.string() + "@" +
                                               std::to_string(from.step) + ", after " +
                                               std::to_string(from.updates) + " updates");
-  return {std::move(start.recipe), std::move(start.notes),
-          [parent, recipe] { return train::start_from(parent, recipe).state; }};
+  // Once: the parent may go on, and retire that checkpoint.
+  const auto state = std::make_shared<state::State>(std::move(start.state));
+  return {std::move(start.recipe), std::move(start.notes), [state] { return std::move(*state); }};
 }
 
 // This process's part of the run.

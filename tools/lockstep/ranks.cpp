@@ -38,7 +38,7 @@ Bytes read_secret(const comm::Environment& environment) {
                 "make one (head -c 32 /dev/urandom > secret), readable by you alone, and let the "
                 "variable name it on every rank");
   // By its path, not by core's file system, which refuses links: --ranks hands over /proc/self/fd.
-  const int fd = ::open(path->c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // no FIFO is waited for
   struct stat status {};
   Bytes secret(kLongestSecret + 1);
   const ssize_t n =

@@ -22,6 +22,7 @@ void start_up() {
                       std::generic_category().message(errno));
   }
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);  // who reads the progress may go; training does not
 }
 
 }  // namespace lockstep::cli
