@@ -121,7 +121,7 @@ class RealFile final : public File {
   std::uint64_t size() override {
     const struct stat found = info();
     if (!S_ISREG(found.st_mode))
-      throw Error(Code::kEnvironment, path_.string() + " is not a regular file");
+      throw Error(Code::kEnvironment, path_.string() + " is not a regular file", "move it away");
     return static_cast<std::uint64_t>(found.st_size);
   }
 

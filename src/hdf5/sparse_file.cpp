@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "lockstep/core/error.h"
 
@@ -61,14 +62,25 @@ herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* 
   return 0;
 }
 
+// No exception may pass through the library's C: where memory ends, the call fails.
+template <class Body>
+herr_t within_memory(Body&& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
+}
+
 herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, const void* bytes) {
-  opened(file).file->write(offset, {static_cast<const std::byte*>(bytes), size});
-  return 0;
+  return within_memory([&] {
+    opened(file).file->write(offset, {static_cast<const std::byte*>(bytes), size});
+  });
 }
 
 herr_t truncate(H5FD_t* file, hid_t, hbool_t) {
-  opened(file).file->resize(opened(file).end);
-  return 0;
+  return within_memory([&] { opened(file).file->resize(opened(file).end); });
 }
 
 hid_t registered_driver() {

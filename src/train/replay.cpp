@@ -44,7 +44,8 @@ class Replay {
 
  private:
   std::string start_of_run(const std::optional<std::filesystem::path>& parent) const {
-    if (!recipe::has_parent(again_.recipe())) return {};
+    if (!recipe::has_parent(again_.recipe()))
+      return parent ? "the run starts from no other: --parent is not looked at" : "";
     if (parent) return compare_parent(*parent, again_.recipe());
     const recipe::From& from = again_.recipe().run.from;
     return "step 0 is taken from step " + std::to_string(from.step) + " of recipe " +
