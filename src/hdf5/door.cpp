@@ -21,9 +21,7 @@ herr_t keep_first(unsigned, const H5E_error2_t* error, void* text) {
 }  // namespace
 
 Door::Door() : lock_(door_mutex()) {
-  // Nothing of it is closed at the program's end: what a failure left open would crash there.
-  static const herr_t stays = H5dont_atexit();
-  LOCKSTEP_ASSERT(stays >= 0 && H5open() >= 0, "HDF5 does not start");
+  LOCKSTEP_ASSERT(H5open() >= 0, "HDF5 does not start");
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // a setting of the calling thread
   H5PLset_loading_state(0);
 }

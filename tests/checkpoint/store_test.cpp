@@ -77,7 +77,7 @@ RC_GTEST_PROP(Superseded, KeepsWhatRetentionPromises, ()) {
       RC_ASSERT(!goes(one->step));  // the newest always stays
       newer += counts;
     } else if (!counts) {
-      RC_ASSERT(goes(one->step));  // a later one exists
+      RC_ASSERT(goes(one->step) == (one->step > Step(0)));  // a later one exists
     } else {
       const bool stays = r.keep_last == 0 || newer < r.keep_last || one->step == Step(0) ||
                          (r.keep_every > 0 && one->step.value % r.keep_every == 0);
