@@ -1,5 +1,7 @@
 #include "lockstep/checkpoint/checkpoint.h"
 
+#include <ATen/ops/from_blob.h>
+
 #include <algorithm>
 #include <cstring>
 

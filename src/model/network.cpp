@@ -1,5 +1,7 @@
 #include "lockstep/model/network.h"
 
+#include <algorithm>
+
 #include "lockstep/core/error.h"
 #include "lockstep/data/stream.h"
 #include "lockstep/numerics/elementwise.h"
@@ -13,18 +15,6 @@ namespace {
 
 std::string join(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
-}
-
-// visit(path, layer) for the layer and everything below it, depth first. All our modules are
-// layers.
-template <class Visit>
-void walk(const std::string& path, Layer& layer, const Visit& visit) {
-  visit(path, layer);
-  for (const auto& child : layer.named_children()) {
-    auto* below = dynamic_cast<Layer*>(child.value().get());
-    LOCKSTEP_ASSERT(below != nullptr, child.key());
-    walk(join(path, child.key()), *below, visit);
-  }
 }
 
 void fill(const Init& init, const numerics::Stream& stream, Tensor& tensor) {
@@ -47,14 +37,27 @@ void fill(const Init& init, const numerics::Stream& stream, Tensor& tensor) {
 
 }  // namespace
 
+// visit(path, layer) for the layer and everything below it, depth first.
+template <class Any, class Visit>
+void Layer::walk(const std::string& path, Any& layer, const Visit& visit) {
+  visit(path, layer);
+  for (const auto& [name, below] : layer.below_)
+    walk(join(path, name), static_cast<Any&>(*below), visit);
+}
+
 Tensor Layer::parameter(const std::string& name, at::IntArrayRef sizes, Init init) {
-  inits_.emplace_back(name, init);
-  return register_parameter(name, ops::empty(sizes), true);
+  parameters_.push_back({name, ops::empty(sizes).set_requires_grad(true), init});
+  return parameters_.back().tensor;
 }
 
 Tensor Layer::buffer(const std::string& name, at::IntArrayRef sizes, Init init) {
-  inits_.emplace_back(name, init);
-  return register_buffer(name, ops::empty(sizes));
+  buffers_.push_back({name, ops::empty(sizes), init});
+  return buffers_.back().tensor;
+}
+
+void Layer::adopt(const std::string& name, std::shared_ptr<Layer> below) {
+  for (const auto& [taken, layer] : below_) LOCKSTEP_ASSERT(taken != name, name);
+  below_.emplace_back(name, std::move(below));
 }
 
 ops::Scope Layer::scope() const {
@@ -66,7 +69,7 @@ void Network::prepare(bool trained) {
     Tensor handle = p.tensor;
     handle.set_requires_grad(trained);
   }
-  walk("", *this, [&](const std::string&, Layer& layer) {
+  walk("", static_cast<Layer&>(*this), [&](const std::string&, Layer& layer) {
     if (&layer == this) return;
     const ops::Scope here = layer.scope();
     layer.prepare(trained);
@@ -75,38 +78,39 @@ void Network::prepare(bool trained) {
 
 std::vector<NamedTensor> Network::parameters_in_order() const {
   std::vector<NamedTensor> list;
-  for (const auto& item : named_parameters(/*recurse=*/true)) {
-    list.push_back({item.key(), item.value()});
-  }
+  walk("", static_cast<const Layer&>(*this), [&](const std::string& path, const Layer& layer) {
+    for (const Value& p : layer.parameters_) list.push_back({join(path, p.name), p.tensor});
+  });
   return list;
 }
 
 std::vector<NamedTensor> Network::buffers_in_order() const {
   std::vector<NamedTensor> list;
-  for (const auto& item : named_buffers(/*recurse=*/true)) {
-    list.push_back({item.key(), item.value()});
-  }
+  walk("", static_cast<const Layer&>(*this), [&](const std::string& path, const Layer& layer) {
+    for (const Value& b : layer.buffers_) list.push_back({join(path, b.name), b.tensor});
+  });
   return list;
 }
 
 void Network::name_layers(const std::string& role) {
-  walk("", *this, [&](const std::string& path, Layer& layer) {
+  walk("", static_cast<Layer&>(*this), [&](const std::string& path, Layer& layer) {
     layer.place_ = path.empty() ? role : role + "/" + path;
   });
 }
 
 void Network::initialize(std::int64_t seed, const std::string& role) {
   name_layers(role);
-  walk("", *this, [&](const std::string& path, Layer& layer) {
+  walk("", static_cast<Layer&>(*this), [&](const std::string& path, Layer& layer) {
     const ops::Scope here = layer.scope();
-    auto parameters = layer.named_parameters(/*recurse=*/false);
-    auto buffers = layer.named_buffers(/*recurse=*/false);
-    for (const auto& [name, init] : layer.inits_) {
-      // detach: the same memory without autograd's objection to writing into a leaf.
-      Tensor tensor = (parameters.contains(name) ? parameters[name] : buffers[name]).detach();
-      fill(init,
-           data::stream(static_cast<std::uint64_t>(seed), "init/" + role + "/" + join(path, name)),
-           tensor);
+    for (const auto* values : {&layer.parameters_, &layer.buffers_}) {
+      for (const Value& value : *values) {
+        // detach: the same memory without autograd's objection to writing into a leaf.
+        Tensor tensor = value.tensor.detach();
+        fill(value.init,
+             data::stream(static_cast<std::uint64_t>(seed),
+                          "init/" + role + "/" + join(path, value.name)),
+             tensor);
+      }
     }
   });
 }

@@ -1,7 +1,5 @@
 #include "ops/movement.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <array>
 

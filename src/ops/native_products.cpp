@@ -1,5 +1,13 @@
 // Linear layers, convolutions and attention by LibTorch's kernels (MKL and oneDNN on a CPU).
-#include <ATen/ATen.h>
+#include <ATen/ops/_softmax_backward_data.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 
 #include "ops/native.h"
 

@@ -1,4 +1,6 @@
 // Element-wise ops and pure data movement.
+#include <ATen/ops/cat.h>
+
 #include "lockstep/core/error.h"
 #include "lockstep/ops/ops.h"
 #include "ops/native.h"

@@ -1,6 +1,7 @@
 // Who adds gradients, and in which order.
 #include "lockstep/ops/record.h"
 
+#include <ATen/ops/empty.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

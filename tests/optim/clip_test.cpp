@@ -1,3 +1,4 @@
+#include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -16,11 +16,14 @@ target_link_libraries(libtorch INTERFACE ${TORCH_CPU_LIBRARY} ${C10_LIBRARY})
 get_filename_component(torch_lib_dir ${TORCH_CPU_LIBRARY} DIRECTORY)
 target_link_options(libtorch INTERFACE -Wl,-rpath-link,${torch_lib_dir}:${bundled}/nvidia/cu13/lib)
 
-# LibTorch's headers cost 20 s a translation unit; they are compiled once.
+# What nearly every file of ours sees of LibTorch, compiled once: tensors and their methods. LibTorch's autograd and
+# its list of all operators (ATen.h) would make the header four times as large and cost each file 4 s more; the few
+# files that need them include them.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/torch_pch.cpp CONTENT "// carrier of the precompiled LibTorch headers\n")  # written only when it differs
 add_library(lockstep_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cpp)
 target_link_libraries(lockstep_torch_pch PRIVATE libtorch lockstep_flags lockstep_warnings)
-target_precompile_headers(lockstep_torch_pch PRIVATE <torch/nn/module.h> <torch/csrc/autograd/custom_function.h> <torch/csrc/autograd/autograd.h> <ATen/ATen.h>)
+target_precompile_headers(lockstep_torch_pch PRIVATE <ATen/core/Tensor.h> <ATen/core/grad_mode.h>
+  <filesystem> <functional> <map> <memory> <optional> <string> <vector>)
 function(lockstep_reuse_torch_pch target)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE)  # compiled like libraries: the header does not fit -fPIE

@@ -5,10 +5,9 @@
 // W/sigma) are made in `prepare`, once a phase, the same on every rank.
 #pragma once
 
-#include <torch/nn/module.h>
-
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/lane/context.h"
@@ -32,10 +31,13 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Base of layers and networks: torch::nn::Module for the tree of names, plus first values.
-class Layer : public torch::nn::Module {
+// Base of layers and networks: a tree of named layers with named tensors and their first values.
+class Layer {
  public:
-  using torch::nn::Module::Module;
+  Layer() = default;
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
   // Once a phase, before any forward: tensors of the parameter graph. `trained`: this network is
   // the phase's own. Network::prepare calls it for every layer. Collective: no. Bits: parameters,
   // buffers.
@@ -46,18 +48,34 @@ class Layer : public torch::nn::Module {
                    Init init);  // requires gradients
   Tensor buffer(const std::string& name, at::IntArrayRef sizes,
                 Init init);  // state without gradient
+  // The layer below this one with this name; its tensors are "<name>.<theirs>". Error(kBug) for a
+  // name that is taken.
+  template <class Below>
+  std::shared_ptr<Below> register_module(const std::string& name, std::shared_ptr<Below> below) {
+    adopt(name, below);
+    return below;
+  }
   // Held by each forward pass: messages name the ops in it by the layer's role and path.
   ops::Scope scope() const;
 
  private:
   friend class Network;
+  struct Value {
+    std::string name;
+    Tensor tensor;
+    Init init;
+  };
+  void adopt(const std::string& name, std::shared_ptr<Layer> below);
+  template <class Any, class Visit>
+  static void walk(const std::string& path, Any& layer, const Visit& visit);
+
   std::string place_;  // "model/down0.block1.conv1", given by Network::name_layers
-  std::vector<std::pair<std::string, Init>> inits_;
+  std::vector<Value> parameters_, buffers_;
+  std::vector<std::pair<std::string, std::shared_ptr<Layer>>> below_;
 };
 
 class Network : public Layer {
  public:
-  using Layer::Layer;
   // Prepares every layer, and lets parameters require gradients exactly if `trained`: a frozen
   // network records nothing for its own weights.
   void prepare(bool trained) final;
@@ -75,14 +93,12 @@ class Network : public Layer {
 // x [N, H, W, C], t [N] (timesteps as floats) -> like x
 class Denoiser : public Network {
  public:
-  using Network::Network;
   virtual Tensor forward(Context& context, const Tensor& x, const Tensor& t) = 0;
 };
 
 // z [N, latent] -> [N, ...sample shape]
 class Generator : public Network {
  public:
-  using Network::Network;
   virtual std::int64_t latent() const = 0;
   virtual Tensor forward(Context& context, const Tensor& z, bool trained) = 0;
 };
@@ -91,7 +107,6 @@ class Generator : public Network {
 // real and a fake batch are two calls. `trained`: its own phase, running statistics move.
 class Discriminator : public Network {
  public:
-  using Network::Network;
   virtual Tensor forward(Context& context, const Tensor& x, bool trained) = 0;
   // Whether the gradient of a sample's logit with respect to that sample can be differentiated
   // again: batch norm is differentiable once, and mixes samples.

@@ -1,7 +1,7 @@
 // Sinusoidal time embedding (Vaswani et al. 2017; Ho et al. 2020).
 #pragma once
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 

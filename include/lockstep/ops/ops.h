@@ -19,9 +19,10 @@ namespace lockstep::ops {
 using numerics::Activation;
 using numerics::LaneBlocks;
 
-// --- twice differentiable
-// ------------------------------------------------------------------------- x [N, ..., in], w [P,
-// in, out], b [P, out] or undefined -> [N, ..., out]
+// Twice differentiable
+// --------------------
+
+// x [N, ..., in], w [P, in, out], b [P, out] or undefined -> [N, ..., out]
 Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b);
 
 struct Conv {
@@ -48,8 +49,10 @@ Tensor lane_sums(const LaneBlocks& lanes, const Tensor& l);
 Tensor reshape(const Tensor& x, at::IntArrayRef sizes);
 Tensor concat_channels(const Tensor& a, const Tensor& b);  // along the last dimension
 
-// --- once differentiable
-// --------------------------------------------------------------------------
+// Once differentiable
+// -------------------
+
+// x of any shape -> the same; see numerics/elementwise.h.
 Tensor unary(numerics::Unary op, const Tensor& x);
 inline Tensor silu(const Tensor& x) {
   return unary(numerics::Unary::kSilu, x);
@@ -74,9 +77,11 @@ Tensor upsample_nearest(const Tensor& x, std::int64_t height, std::int64_t width
 // Mean squared difference of a sample: [N, ...] x 2 -> [N]; gradient to a only (b is a target).
 Tensor mean_squared_error(const Tensor& a, const Tensor& target);
 
-// --- the parameter graph: no lanes, once differentiable
-// --------------------------------------------- w / sigma, sigma = u^T W v, W [rows, cols] = w with
-// its last dimension as cols (Miyato et al. 2018).
+// The parameter graph: no lanes, once differentiable
+// --------------------------------------------------
+
+// w / sigma, sigma = u^T W v, W [rows, cols] = w with its last dimension as cols (Miyato et al.
+// 2018).
 Tensor spectral_normalize(const Tensor& w, const Tensor& u, const Tensor& v);
 // One power iteration in place: v = normalise(W^T u), u = normalise(W v).
 void power_iteration(const Tensor& w, Tensor& u, Tensor& v);

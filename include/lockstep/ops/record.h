@@ -9,7 +9,7 @@
 // because the engine would add three and more gradients in an order of its own.
 #pragma once
 
-#include <torch/csrc/autograd/custom_function.h>
+#include <ATen/core/Tensor.h>
 
 #include <functional>
 #include <vector>

@@ -1,7 +1,7 @@
 // One optimiser for one network: slots beside the parameters, updated in place by fused kernels.
 #pragma once
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <vector>

@@ -2,7 +2,7 @@
 // here (randomness, schedules, sample order) is a function of the recipe and the cursor.
 #pragma once
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <optional>
 #include <string>
