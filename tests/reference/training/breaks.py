@@ -1,0 +1,127 @@
+"""Negative controls: one rule done wrong, and the field of the ledger that must be the first to differ."""
+from dataclasses import dataclass
+from typing import Callable
+
+import numpy as np
+
+import fused
+import gan
+import hashes
+import lanes
+import ledger
+import norms_arrays
+import optimizers
+import state
+import unet
+
+TOY, GANS, DIFFUSION = ("mlp-generator",), ("mlp-generator", "dcgan-generator", "sngan-generator"), ("unet",)
+ALL = GANS + DIFFUSION
+
+
+def name():
+    """The first tensor of the state has another name."""
+    tensors = state.State.tensors
+    state.State.tensors = lambda self: [(key + "s" if i == 0 else key, value)
+                                        for i, (key, value) in enumerate(tensors(self))]
+
+
+def order():
+    """The first two tensors of the state change places."""
+    tensors = state.State.tensors
+
+    def swapped(self):
+        first, second, *rest = tensors(self)
+        return [second, first, *rest]
+    state.State.tensors = swapped
+
+
+def leaf():
+    """Both halves of a leaf use the same keys."""
+    nh = hashes._nh
+    hashes._nh = lambda tiles, first: nh(tiles, 0)
+
+
+def lane_order():
+    """Sums over lanes run from left to right, not in the tree."""
+    def running(values):
+        total = values[0]
+        for value in values[1:]:
+            total = total + value
+        return total
+    lanes.tree_sum = norms_arrays.tree_sum = optimizers.tree_sum = running
+
+
+def pass_order():
+    """Gradients are added as real + (fake + R1)."""
+    summed = gan.summed
+    gan.summed = lambda passes: summed([passes[0], summed(passes[1:])])
+
+
+def embedding_order():
+    """The gradients of the time's embedding are added last use first, as a tape's usual walk would."""
+    init = unet.Backward.__init__
+
+    class Prepending(list):
+        def append(self, value):
+            self.insert(0, value)
+
+    def started(self, gradients):
+        init(self, gradients)
+        self.embedding = Prepending()
+    unet.Backward.__init__ = started
+
+
+def mean():
+    """The loss is divided by B, not multiplied with float(1 / B)."""
+    lanes.Lanes.mean_loss = lambda self, losses: (self.column_sums(losses.reshape(-1, 1))[0]
+                                                  / np.float32(self.count * self.per_lane))
+
+
+def running_variance():
+    """The running variance takes the batch's variance without count / (count - 1)."""
+    norms_arrays.running_values = lambda moments: (moments[1], moments[2] / moments[0])
+
+
+def one_block():
+    """Chains are not cut into blocks."""
+    fused.BLOCK = 1 << 30
+
+
+def unfused():
+    """A product is rounded before it is added."""
+    fused.multiply = lambda a, b, out=None: np.multiply(a, b, out=out, dtype=np.float32, casting="same_kind")
+
+
+def rounded_twice():
+    """fma's sum is rounded to binary64, then to binary32. So rarely wrong that ddpm's state shows it from step 13 on."""
+    fused.repaired = lambda product, addend: (product + addend).astype(np.float32)
+
+
+def unchained():
+    """The chain of a line does not cover the line before it."""
+    chained = ledger.chained
+    ledger.chained = lambda previous, body: chained(ledger.ZERO, body)
+
+
+@dataclass
+class Break:
+    apply: Callable
+    first: tuple  # fields of which one is the first to differ
+    kinds: tuple = ALL  # of the first network: recipes that the rule decides
+    only: tuple = ()  # if given, no other field may differ in any step
+
+
+BREAKS = {
+    "name": Break(name, ("before",)),
+    "order": Break(order, ("before",)),
+    "leaf": Break(leaf, ("before",)),
+    "lane-order": Break(lane_order, ("loss", "state")),
+    "pass-order": Break(pass_order, ("state",), TOY),
+    "embedding-order": Break(embedding_order, ("state",), DIFFUSION),
+    "mean": Break(mean, ("loss",), TOY, ("loss", "chain")),
+    "running-variance": Break(running_variance, ("state",), GANS),
+    "one-block": Break(one_block, ("loss", "state")),
+    "unfused": Break(unfused, ("loss", "state")),
+    "rounded-twice": Break(rounded_twice, ("state",), DIFFUSION),
+    "unchained": Break(unchained, ("chain",), ALL, ("chain",)),
+}

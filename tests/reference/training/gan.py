@@ -1,0 +1,130 @@
+"""The objectives gan and hinge-gan: losses, their phases, and R1 (docs/training.md, *GANs*; docs/numerics.md)."""
+import numpy as np
+
+from elementary import ONE, leaky_relu, leaky_relu_backward, sigmoid, softplus
+from fused import chain_products, matmul
+from lanes import Gradients, Pass, summed
+from layers import Linear
+from networks import LeakyRelu
+from spectral import Prepared
+from streams import Stream
+
+
+class Saturating:
+    """kind gan: of logits, the losses and the factors' gradients for a gradient g of each sample's loss."""
+
+    @staticmethod
+    def real(r, g):
+        return softplus(-r), -(g * sigmoid(-r))
+
+    @staticmethod
+    def fake(f, g):
+        return softplus(f), g * sigmoid(f)
+
+    @staticmethod
+    def generator(f, g):
+        return softplus(-f), -(g * sigmoid(-f))
+
+
+class Hinge:
+    @staticmethod
+    def real(r, g):
+        margin = -r + ONE
+        return leaky_relu(margin, 0.0), -leaky_relu_backward(margin, g, 0.0)
+
+    @staticmethod
+    def fake(f, g):
+        margin = f + ONE
+        return leaky_relu(margin, 0.0), leaky_relu_backward(margin, g, 0.0)
+
+    @staticmethod
+    def generator(f, g):
+        return -f, np.broadcast_to(-g, f.shape)
+
+
+class Gan:
+    phases = ("discriminator", "generator")
+
+    def __init__(self, recipe, networks, lanes):
+        self.networks, self.lanes = networks, lanes
+        table = recipe["objective"]
+        self.losses = Hinge if table["kind"] == "hinge-gan" else Saturating
+        self.r1 = table["r1"]
+        self.latent = recipe["generator"]["latent"]
+        self.stream = Stream(recipe.seed, "gan/latent")
+
+    @staticmethod
+    def role_of(phase):
+        return phase
+
+    def phase(self, phase, state, draws, real):
+        """The loss and the gradients of the role that the phase updates."""
+        prepared = {role: Prepared(self.networks[role], state.roles[role].parameters, state.roles[role].buffers,
+                                   role == phase) for role in ("generator", "discriminator")}
+
+        def pass_of(role, moves):
+            return Pass(self.lanes, prepared[role].weights, state.roles[role].buffers, moves)
+        latents = self.stream.normal(draws, self.latent, 0 if phase == "discriminator" else 1)
+        fake, back = self.networks["generator"].forward(
+            pass_of("generator", phase == "generator"), latents, needs_input=False)
+        if phase == "generator":
+            loss, gradients = self._generator(pass_of("discriminator", False), fake, back)
+        else:
+            loss, gradients = self._discriminator(pass_of("discriminator", True), real, fake)
+        return loss, prepared[phase].gradients(gradients)
+
+    def _generator(self, pass_, fake, back):
+        logits, through = self.networks["discriminator"].forward(pass_, fake)
+        losses, dlogits = self.losses.generator(logits, self.lanes.share())
+        gradients = Gradients()
+        back(through(dlogits, None), gradients)
+        return self.lanes.mean_loss(losses), gradients
+
+    def _discriminator(self, pass_, real, fake):
+        network, share = self.networks["discriminator"], self.lanes.share()
+        passes, losses = [], []
+        for samples, loss_of in ((real, self.losses.real), (fake, self.losses.fake)):
+            logits, back = network.forward(pass_, samples, needs_input=False)
+            loss, dlogits = loss_of(logits, share)
+            losses.append(loss)
+            passes.append(Gradients())
+            back(dlogits, passes[-1])
+        loss = losses[0] + losses[1]
+        if self.r1 != 0.0:
+            penalty, gradients = r1(network, pass_, real, np.float32(0.5 * self.r1), share)
+            loss = loss + penalty
+            passes.append(gradients)
+        return self.lanes.mean_loss(loss), summed(passes)
+
+
+def r1(network, pass_, real, half_gamma, share):
+    """(row square of dD/dx) * half_gamma of each sample; the gradients of the weights.
+
+    For networks of linear layers and leaky ReLUs: dD/dx is such a network again, run backwards, with constant slopes.
+    """
+    stages = []  # (layer, x) and (slope's input), in order
+    x = real
+    for stage in network.stages:
+        stages.append((stage, x))
+        x, _ = stage.forward(pass_, x)
+    d = np.ones_like(x)
+    used = []  # what each linear layer multiplied with its weight on the way down
+    for stage, x in reversed(stages):
+        if isinstance(stage, Linear):
+            used.append((stage, d))
+            d = matmul(d, pass_.weights[stage.weight_name].T)
+        elif isinstance(stage, LeakyRelu):
+            d = leaky_relu_backward(x, d, stage.slope)
+            used.append((stage, x))
+        elif hasattr(stage, "parameters"):
+            raise NotImplementedError("R1 through other layers")
+    penalty = chain_products(d.T, d.T)[:, None] * half_gamma
+    upward = d * (np.float32(2.0) * (half_gamma * share))
+    gradients = Gradients()
+    for stage, saved in reversed(used):
+        if isinstance(stage, Linear):
+            gradients.add(stage.weight_name, pass_.lanes.products(upward, saved))
+            upward = matmul(upward, pass_.weights[stage.weight_name])
+        else:
+            upward = leaky_relu_backward(saved, upward, stage.slope)
+    return penalty, gradients

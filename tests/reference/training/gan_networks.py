@@ -1,0 +1,73 @@
+"""The networks of GANs (docs/networks.md): layers in the order of registration, `stages` in that of computing."""
+from layers import BatchNorm, Conv, Linear, TransposedConv
+from networks import LeakyRelu, Network, Reshape, Tanh, area, halved, run
+
+
+class Staged(Network):
+    def __init__(self, stages):
+        self.stages = stages
+        self.layers = [stage for stage in stages if hasattr(stage, "parameters")]
+
+    def forward(self, pass_, x, needs_input=True):
+        return run(self.stages, pass_, x, needs_input)
+
+
+def mlp_generator(table, shape):
+    stages, width = [], table["latent"]
+    for i in range(table["layers"]):
+        stages += [Linear(f"hidden{i}", width, table["hidden"]), BatchNorm(f"norm{i}", table["hidden"]), LeakyRelu(0.0)]
+        width = table["hidden"]
+    return Staged(stages + [Linear("output", width, area(shape)), Reshape(shape)])
+
+
+def mlp_discriminator(table, shape):
+    stages, width = [Reshape((area(shape),))], area(shape)
+    for i in range(table["layers"]):
+        stages += [Linear(f"hidden{i}", width, table["hidden"], spectral=True), LeakyRelu(0.2)]
+        width = table["hidden"]
+    return Staged(stages + [Linear("output", width, 1, spectral=True)])
+
+
+def dcgan_generator(table, shape):
+    c, levels = table["channels"], len(table["channels"])
+    size = halved(shape, levels)
+    stages = [Linear("project", table["latent"], area(size) * c[-1], "dcgan", bias=False),
+              Reshape((*size, c[-1])), BatchNorm("project_norm", c[-1]), LeakyRelu(0.0)]
+    for i in range(levels - 1, 0, -1):
+        stages += [TransposedConv(f"up{i}", c[i], c[i - 1], 4, 2, halved(shape, i), "dcgan", bias=False),
+                   BatchNorm(f"norm{i}", c[i - 1]), LeakyRelu(0.0)]
+    return Staged(stages + [TransposedConv("up0", c[0], shape[2], 4, 2, halved(shape, 0), "dcgan"), Tanh()])
+
+
+def dcgan_discriminator(table, shape):
+    stages, width = [], shape[2]
+    for i, c in enumerate(table["channels"]):
+        stages.append(Conv(f"down{i}", width, c, 4, 2, "dcgan", bias=i == 0))
+        if i > 0:
+            stages.append(BatchNorm(f"norm{i}", c))
+        stages.append(LeakyRelu(0.2))
+        width = c
+    row = area(halved(shape, len(table["channels"]))) * width
+    return Staged(stages + [Reshape((row,)), Linear("output", row, 1, "dcgan")])
+
+
+def sngan_generator(table, shape):
+    c, levels = table["channels"], len(table["channels"])
+    size = halved(shape, levels - 1)
+    stages = [Linear("project", table["latent"], area(size) * c[-1], "dcgan", bias=False),
+              Reshape((*size, c[-1])), BatchNorm("project_norm", c[-1]), LeakyRelu(0.0)]
+    for i in range(levels - 2, -1, -1):
+        stages += [TransposedConv(f"up{i}", c[i + 1], c[i], 4, 2, halved(shape, i), "dcgan", bias=False),
+                   BatchNorm(f"norm{i}", c[i]), LeakyRelu(0.0)]
+    return Staged(stages + [Conv("output", c[0], shape[2], 3, 1, "dcgan"), Tanh()])
+
+
+def sngan_discriminator(table, shape):
+    stages, width, levels = [], shape[2], len(table["channels"])
+    for i, c in enumerate(table["channels"]):
+        stages += [Conv(f"conv{i}", width, c, 3, 1, spectral=True), LeakyRelu(0.1)]
+        if i < levels - 1:
+            stages += [Conv(f"down{i}", c, c, 4, 2, spectral=True), LeakyRelu(0.1)]
+        width = c
+    row = area(halved(shape, levels - 1)) * width
+    return Staged(stages + [Reshape((row,)), Linear("output", row, 1, spectral=True)])

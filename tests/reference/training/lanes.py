@@ -1,0 +1,65 @@
+"""The batch's fixed slices: sums over samples are formed inside each lane, then in the tree over lanes."""
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fused import chain_products, chain_values, outer_chain
+from trees import tree_sum
+
+
+@dataclass
+class Lanes:
+    count: int
+    per_lane: int
+
+    def rows(self, x):
+        """Rows [batch * n][c], lane-major, as [rows of a lane][lane][c]: what a chain inside each lane runs over."""
+        return np.ascontiguousarray(x.reshape(self.count, -1, x.shape[-1]).transpose(1, 0, 2))
+
+    def column_sums(self, x):
+        return tree_sum(chain_values(self.rows(x)))
+
+    def products(self, x, dy):
+        """[in][out]: every column of x with every column of dy."""
+        return tree_sum(outer_chain(self.rows(x), self.rows(dy)))
+
+    def sample_sums(self, x):
+        """[batch][c]: sample 0's value, then + sample 1's, …; then the tree. Nothing is added to a lane's first."""
+        samples = x.reshape(self.count, self.per_lane, -1)
+        total = samples[:, 0]
+        for i in range(1, self.per_lane):
+            total = total + samples[:, i]
+        return tree_sum(total)
+
+    def mean_loss(self, losses):
+        """Of the losses of all samples."""
+        return self.column_sums(losses.reshape(-1, 1))[0] * self.share()
+
+    def share(self):
+        """float(1 / B): each sample's part of the loss, and the gradient that its loss begins with."""
+        return np.float32(1.0 / (self.count * self.per_lane))
+
+
+@dataclass
+class Pass:
+    """What one forward pass through a network uses."""
+    lanes: Lanes
+    weights: dict  # the parameters as used: those under spectral norm divided
+    buffers: dict = field(default_factory=dict)
+    moves_statistics: bool = False
+
+
+class Gradients(dict):
+    """Summed over lanes, by a parameter's name. `add` is for one more use, in the order of the uses."""
+
+    def add(self, name, value):
+        self[name] = value if name not in self else self[name] + value
+
+
+def summed(passes):
+    """The gradients of several passes, parameter by parameter; not every pass sees every parameter."""
+    total = Gradients()
+    for gradients in passes:
+        for name, value in gradients.items():
+            total.add(name, value)
+    return total

@@ -1,0 +1,68 @@
+"""A network: its layers in the order of registration, and a chain of layers and activations."""
+import numpy as np
+
+import elementary
+from elementary import ONE
+
+
+class Network:
+    layers = ()
+
+    def parameters(self):
+        return [t for layer in self.layers for t in layer.parameters()]
+
+    def buffers(self):
+        return [t for layer in self.layers for t in layer.buffers()]
+
+
+class LeakyRelu:
+    def __init__(self, slope):
+        self.slope = slope
+
+    def forward(self, pass_, x):
+        return (elementary.leaky_relu(x, self.slope),
+                lambda dy, gradients, needs_input=True: elementary.leaky_relu_backward(x, dy, self.slope))
+
+
+class Tanh:
+    def forward(self, pass_, x):
+        t = elementary.tanh(x)
+        return t, lambda dy, gradients, needs_input=True: dy * (ONE - t * t)
+
+
+class Silu:
+    def forward(self, pass_, x):
+        return elementary.silu(x), lambda dy, gradients, needs_input=True: dy * elementary.silu_derivative(x)
+
+
+class Reshape:
+    """Each sample to a shape."""
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def forward(self, pass_, x):
+        return (x.reshape(len(x), *self.shape),
+                lambda dy, gradients, needs_input=True: dy.reshape(x.shape))
+
+
+def run(stages, pass_, x, needs_input=True):
+    """The stages one after another, and the way back. The first stage's input gradient may not be needed."""
+    backs = []
+    for stage in stages:
+        x, back = stage.forward(pass_, x)
+        backs.append(back)
+
+    def backward(dy, gradients):
+        for i in range(len(backs) - 1, -1, -1):
+            dy = backs[i](dy, gradients, needs_input or i > 0)
+        return dy
+    return x, backward
+
+
+def halved(shape, times):
+    return tuple(int(side) >> times for side in shape[:2])
+
+
+def area(size):
+    return int(np.prod(size))

@@ -1,0 +1,87 @@
+"""Learning rates, clipping, AdamW, SGD, moving averages (docs/numerics.md, *Updates*, *Schedules*, *Tiles*)."""
+import math
+
+import numpy as np
+
+import host
+from fused import chain_products, fma
+from trees import tree_sum
+
+TILE = 4096
+PI = float.fromhex("0x1.921fb54442d18p+1")
+SLOTS = {"adamw": ("m", "v"), "sgd": ("momentum",)}
+
+
+def learning_rate(table, t):
+    lr, warmup = table["lr"], table["warmup"]
+    if t < warmup:
+        return lr * (t / warmup)
+    if table["schedule"] == "constant":
+        return lr
+    p = min(1.0, (t - warmup) / (table["horizon"] - warmup))
+    return lr * (0.5 * (1.0 + host.cos(PI * p)))
+
+
+def _tile_squares(tensor):
+    flat = tensor.reshape(-1)
+    full = len(flat) // TILE
+    tiles = flat[:full * TILE].reshape(full, TILE).T
+    squares = list(chain_products(tiles, tiles)) if full else []
+    rest = flat[full * TILE:]
+    return squares + [chain_products(rest, rest)] if len(rest) else squares
+
+
+def clipped(gradients, length):
+    """`gradients` in the order of the state."""
+    norm = np.sqrt(tree_sum([s for g in gradients.values() for s in _tile_squares(g)]))
+    if not (np.isfinite(norm) and norm > length):
+        return gradients
+    factor = length / norm
+    return {name: factor * g for name, g in gradients.items()}
+
+
+def _adamw(table, t):
+    """Scalars in binary64, rounded once; the update of one parameter."""
+    beta1, beta2, lr = table["beta1"], table["beta2"], learning_rate(table, t)
+    one_minus_beta1, one_minus_beta2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
+    step_size = np.float32(lr / (1.0 - host.pow(beta1, float(t))))
+    inv_sqrt_bias2 = np.float32(1.0 / math.sqrt(1.0 - host.pow(beta2, float(t))))
+    decay, eps = np.float32(1.0 - lr * table["weight_decay"]), np.float32(table["eps"])
+    beta1, beta2 = np.float32(beta1), np.float32(beta2)
+
+    def update(p, g, slots):
+        m = fma(beta1, slots["m"], one_minus_beta1 * g)
+        v = fma(beta2, slots["v"], one_minus_beta2 * (g * g))
+        d = np.sqrt(v) * inv_sqrt_bias2 + eps
+        return p * decay - step_size * (m / d), {"m": m, "v": v}
+    return update
+
+
+def _sgd(table, t):
+    weight_decay, momentum = np.float32(table["weight_decay"]), np.float32(table["momentum"])
+    minus_lr = np.float32(-learning_rate(table, t))
+
+    def update(p, g, slots):
+        g = fma(weight_decay, p, g)
+        u = fma(momentum, slots["momentum"], g)
+        return fma(minus_lr, u, p), {"momentum": u}
+    return update
+
+
+def update_role(role, table, gradients, t):
+    """Clips, and takes update t of all parameters of a role of the state."""
+    gradients = {name: gradients[name] for name in role.parameters}
+    if table["clip_norm"] != 0.0:
+        gradients = clipped(gradients, np.float32(table["clip_norm"]))
+    update = {"adamw": _adamw, "sgd": _sgd}[table["kind"]](table, t)
+    for name, g in gradients.items():
+        slots = {slot: values[name] for slot, values in role.slots.items()}
+        role.parameters[name], slots = update(role.parameters[name], g, slots)
+        for slot, value in slots.items():
+            role.slots[slot][name] = value
+
+
+def update_average(role, decay):
+    one_minus_decay = np.float32(1.0 - decay)
+    for name, e in role.average.items():
+        role.average[name] = fma(one_minus_decay, role.parameters[name] - e, e)

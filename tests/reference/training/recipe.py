@@ -1,0 +1,121 @@
+"""A recipe: defaults, canonical text and id (docs/recipes.md; docs/training.md, *The recipe id*)."""
+import hashlib
+import tomllib
+from decimal import Decimal
+
+REQUIRED = object()
+UNET, MLPS = ("unet",), ("mlp-generator", "mlp-discriminator")
+CONVOLUTIONAL = ("dcgan-generator", "dcgan-discriminator", "sngan-generator", "sngan-discriminator")
+WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
+GANS = ("gan", "hinge-gan")
+
+# Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
+RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("start", "fresh", {})]
+BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
+DATA = [("kind", "images", {})]
+# A dotted key of the page, such as mixture.modes of [data], stands in a table of its own.
+DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05, {}), ("count", 1048576, {}),
+                          ("seed", 0, {})],
+              "shapes": [("side", 32, {}), ("count", 65536, {}), ("seed", 0, {})]}
+OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}),
+             ("schedule", "linear", {"kind": ("ddpm",)}), ("timesteps", 1000, {"kind": ("ddpm",)}),
+             ("sampler", "ddim", {"kind": ("ddpm",)}),
+             ("sampler_steps", 50, {"kind": ("ddpm",), "sampler": ("ddim",)}), ("r1", 0.0, {"kind": GANS})]
+NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
+           ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("heads", 4, {"kind": UNET}),
+           ("groups", 8, {"kind": UNET}), ("embedding", 128, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
+           ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT})]
+OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {}),
+             ("beta1", 0.9, {"kind": ("adamw",)}), ("beta2", 0.999, {"kind": ("adamw",)}),
+             ("eps", 1e-08, {"kind": ("adamw",)}), ("momentum", 0.9, {"kind": ("sgd",)}),
+             ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
+             ("horizon", REQUIRED, {"schedule": ("cosine",)}), ("ema_decay", 0.0, {})]
+EVIDENCE = [("commit_every", 100, {})]
+LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh"}
+ROLES = {"ddpm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
+
+
+def shortest(x, digits):
+    """C++ to_chars of a number whose shortest digits Python's repr gave: fixed, unless scientific is shorter."""
+    sign, figures, exponent = Decimal(digits).normalize().as_tuple()
+    if x == 0:
+        return "-0" if sign else "0"
+    text = "".join(map(str, figures))
+    point = len(text) + exponent  # digits in front of the decimal point
+    power = point - 1
+    scientific = text[0] + ("." + text[1:] if len(text) > 1 else "") + f"e{'-' if power < 0 else '+'}{abs(power):02d}"
+    if point <= 0:
+        fixed = "0." + "0" * -point + text
+    elif exponent >= 0:
+        fixed = str(int(abs(x)))  # a large number: all its digits, not zeros behind the shortest ones
+    else:
+        fixed = text[:point] + "." + text[point:]
+    return ("-" if sign else "") + (fixed if len(fixed) <= len(scientific) else scientific)
+
+
+def value_text(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        text = shortest(value, repr(value))
+        return text if any(c in text for c in ".e") else text + ".0"
+    if isinstance(value, str):
+        escaped = (f"\\u00{ord(c):02X}" if ord(c) < 0x20 or ord(c) == 0x7F else "\\" + c if c in '"\\' else c
+                   for c in value)
+        return '"' + "".join(escaped) + '"'
+    return "[" + ", ".join(map(value_text, value)) + "]"
+
+
+def _filled(name, given, keys):
+    table = {}
+    for key, default, conditions in keys:
+        if any(table.get(other) not in words for other, words in conditions.items()):
+            continue
+        value = given.get(key, default)
+        if value is REQUIRED:
+            raise ValueError(f"{name}.{key} must be given")
+        table[key] = float(value) if isinstance(default, float) else value
+    return table
+
+
+class Recipe:
+    """Tables by name, each a dict of its bit-changing keys in canonical order."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            given = tomllib.load(file)
+        if "extends" in given:
+            raise ValueError("extends is not supported here")
+        self.tables = {name: _filled(name, given.get(name, {}), keys)
+                       for name, keys in (("run", RUN), ("batch", BATCH), ("data", DATA))}
+        kind = self.tables["data"]["kind"]
+        if kind in DATA_KINDS:
+            self.tables["data." + kind] = _filled("data." + kind, given.get("data", {}).get(kind, {}),
+                                                  DATA_KINDS[kind])
+        self.tables["objective"] = _filled("objective", given.get("objective", {}), OBJECTIVE)
+        self.roles = ROLES[self.tables["objective"]["kind"]]
+        for role in self.roles:
+            network = given.get(role, {})
+            self.tables[role] = _filled(role, network, NETWORK)
+            self.tables[role + ".optimizer"] = _filled(role, network.get("optimizer", {}), OPTIMIZER)
+        self.tables["evidence"] = _filled("evidence", given.get("evidence", {}), EVIDENCE)
+        self.data_path = given.get("data", {}).get("path", "/usr/share/datasets/fashion-mnist")
+        self.seed = self.tables["run"]["seed"]
+
+    def __getitem__(self, name):
+        return self.tables[name]
+
+    def canonical_text(self):
+        parts = []
+        for name, table in self.tables.items():
+            lines = [f"{key} = {value_text(value)}\n" for key, value in table.items()
+                     if LEFT_OUT.get((name, key)) != value]
+            if lines:
+                parts.append(f"[{name}]\n" + "".join(lines))
+        return "\n".join(parts)
+
+    def id(self, semantics):
+        text = f"lockstep recipe 0\nsemantics {semantics}\n" + self.canonical_text()
+        return hashlib.sha256(text.encode()).hexdigest()

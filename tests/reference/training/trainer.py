@@ -1,0 +1,49 @@
+"""Steps of a recipe: phases, updates, averages, digests (docs/training.md, *A step*)."""
+import gan_networks
+import ledger
+from data import batch, open_data
+from ddpm import Ddpm
+from gan import Gan
+from lanes import Lanes
+from optimizers import update_average, update_role
+from recipe import Recipe
+from state import State
+from unet import Unet
+
+KINDS = {"unet": Unet,
+         "mlp-generator": gan_networks.mlp_generator, "mlp-discriminator": gan_networks.mlp_discriminator,
+         "dcgan-generator": gan_networks.dcgan_generator, "dcgan-discriminator": gan_networks.dcgan_discriminator,
+         "sngan-generator": gan_networks.sngan_generator, "sngan-discriminator": gan_networks.sngan_discriminator}
+OBJECTIVES = {"ddpm": Ddpm, "gan": Gan, "hinge-gan": Gan}
+
+
+class Trainer:
+    def __init__(self, path, semantics):
+        recipe = self.recipe = Recipe(path)
+        self.data = open_data(recipe)
+        self.lanes = Lanes(recipe["batch"]["lanes"], recipe["batch"]["samples_per_lane"])
+        networks = {role: KINDS[recipe[role]["kind"]](recipe[role], self.data.shape) for role in recipe.roles}
+        self.state = State(recipe, networks)
+        self.objective = OBJECTIVES[recipe["objective"]["kind"]](recipe, networks, self.lanes)
+        self.header, self.chain = ledger.header(recipe.id(semantics), self.data.content_hash(), semantics)
+        self.digest = self.state.digest()
+
+    def step(self):
+        """One step; its line of the ledger."""
+        state, recipe, before = self.state, self.recipe, self.digest
+        draws, samples = batch(recipe, self.data, state.samples)
+        losses = []
+        for phase in self.objective.phases:
+            loss, gradients = self.objective.phase(phase, state, draws, samples)
+            losses.append((phase, loss))
+            role = self.objective.role_of(phase)
+            update_role(state.roles[role], recipe[role + ".optimizer"], gradients, state.step + 1)
+        for name, role in state.roles.items():
+            update_average(role, recipe[name + ".optimizer"]["ema_decay"])
+        state.step += 1
+        state.samples += len(draws)
+        self.digest = state.digest()
+        every = recipe["evidence"]["commit_every"]
+        commit = state.commit() if every and state.step % every == 0 else None
+        line, self.chain = ledger.line(self.chain, state.step, state.samples, losses, before, self.digest, commit)
+        return line
