@@ -14,8 +14,6 @@
 namespace lockstep::hash {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "words are read as they lie in memory");
-
 LeafKeys make_keys() {
   const auto digest = [](std::uint64_t i) {
     Bytes counter;
@@ -40,11 +38,17 @@ LeafKeys make_keys() {
 using AddPairs = void (*)(const std::byte* data, const std::uint32_t* key, std::size_t pairs,
                           Leaf& leaf);
 
+// A little-endian word, on any machine.
+std::uint32_t word(const std::byte* at) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, at, sizeof(value));
+  return std::endian::native == std::endian::little ? value : __builtin_bswap32(value);
+}
+
 void add_pairs_portable(const std::byte* data, const std::uint32_t* key, std::size_t pairs,
                         Leaf& leaf) {
   for (std::size_t p = 0; p < pairs; ++p) {
-    std::uint32_t x[2];
-    std::memcpy(x, data + 8 * p, 8);
+    const std::uint32_t x[2] = {word(data + 8 * p), word(data + 8 * p + 4)};
     const std::uint32_t* k = key + 2 * p;
     leaf.a += std::uint64_t{x[0] + k[0]} * std::uint64_t{x[1] + k[1]};
     leaf.b += std::uint64_t{x[0] + k[kLeafShift]} * std::uint64_t{x[1] + k[kLeafShift + 1]};

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "lockstep/core/error.h"
 #include "lockstep/hash/merkle.h"
@@ -9,6 +10,9 @@
 
 namespace lockstep::state {
 namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "floats are hashed as they lie in memory");
 
 ByteView bytes_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};

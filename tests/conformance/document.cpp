@@ -2,8 +2,6 @@
 
 #include <bit>
 
-#include "conformance/sha256.h"
-
 namespace lockstep::conformance {
 namespace {
 
@@ -17,6 +15,9 @@ std::uint8_t word_of(std::uint8_t x) {
   return x;
 }
 std::uint32_t word_of(std::uint32_t x) {
+  return x;
+}
+std::uint64_t word_of(std::uint64_t x) {
   return x;
 }
 std::uint64_t word_of(std::int64_t x) {
@@ -40,7 +41,7 @@ Case::Case(Json& cases, const std::string& operation, const std::string& what) :
 }
 
 Case::~Case() {
-  case_["sha256"] = sha256_hex(hashed_);
+  case_["sha256"] = hash::sha256(std::as_bytes(std::span(hashed_))).hex();
   cases_.push_back(std::move(case_));
 }
 
@@ -94,14 +95,17 @@ Floats Case::each(const std::string& key, std::int64_t times, const Shape& shape
   return values;
 }
 
-Floats Case::literal(const std::string& key, const std::vector<std::uint32_t>& bits) {
+Floats Case::literal(const std::string& key, const std::vector<std::uint32_t>& bits,
+                     const Shape& shape) {
+  const Shape flat = {static_cast<std::int64_t>(bits.size())};
   Floats values;
   Json words = Json::array();
   for (const std::uint32_t b : bits) {
     words.push_back(hex(b));
     values.push_back(std::bit_cast<float>(b));
   }
-  case_["inputs"][key] = {{"type", "f32"}, {"shape", {bits.size()}}, {"values", words}};
+  case_["inputs"][key] = {
+      {"type", "f32"}, {"shape", shape.empty() ? flat : shape}, {"values", words}};
   return values;
 }
 
@@ -133,6 +137,16 @@ std::vector<std::uint8_t> Case::bytes(const std::string& key, std::int64_t n) {
   return values;
 }
 
+Bytes Case::drawn_bytes(const std::string& key, std::int64_t n) {
+  const std::uint32_t s = seed(key);
+  case_["inputs"][key] = {{"type", "u8"}, {"shape", {n}}, {"make", "bits"}, {"seed", s}};
+  Bytes values;
+  for (std::int64_t i = 0; i < n; ++i) {
+    values.push_back(static_cast<std::byte>(word(s, static_cast<std::uint32_t>(i))));
+  }
+  return values;
+}
+
 template <class Word, class Values>
 void Case::words(const std::string& key, const char* type, const Values& values) {
   Json start = Json::array();
@@ -158,8 +172,27 @@ void Case::output(const std::string& key, const std::vector<std::uint8_t>& value
 void Case::output(const std::string& key, const std::vector<std::uint32_t>& values) {
   words<std::uint32_t>(key, "u32", values);
 }
+void Case::output(const std::string& key, const std::vector<std::uint64_t>& values) {
+  words<std::uint64_t>(key, "u64", values);
+}
 void Case::output(const std::string& key, const std::vector<std::int64_t>& values) {
   words<std::uint64_t>(key, "i64", values);
+}
+
+void Case::output(const std::string& key, const std::vector<hash::Digest>& values) {
+  Json start = Json::array();
+  for (const hash::Digest& digest : values) {
+    if (start.size() < 4) start.push_back(digest.hex());
+    for (const std::byte b : digest.bytes) hashed_.push_back(static_cast<std::uint8_t>(b));
+  }
+  case_["outputs"][key] = {{"type", "digest"}, {"count", values.size()}, {"starts", start}};
+}
+
+void Case::output(const std::string& key, const Floats& values, const Shape& shape,
+                  const hash::Digest& digest) {
+  output(key, values);
+  case_["outputs"][key]["shape"] = shape;
+  case_["outputs"][key]["digest"] = digest.hex();
 }
 
 }  // namespace lockstep::conformance

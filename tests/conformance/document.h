@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conformance/vectors.h"
+#include "lockstep/hash/sha256.h"
 
 namespace lockstep::conformance {
 
@@ -46,16 +47,23 @@ class Case {
   Floats input(const std::string& key, Make make, const Shape& shape);
   // Specials, each `times` in a row. shape: if not one dimension.
   Floats each(const std::string& key, std::int64_t times, const Shape& shape = {});
-  Floats literal(const std::string& key, const std::vector<std::uint32_t>& bits);
+  Floats literal(const std::string& key, const std::vector<std::uint32_t>& bits,
+                 const Shape& shape = {});
   Doubles input64(const std::string& key, double scale, std::int64_t n);
   Doubles literal64(const std::string& key, const Doubles& values);
   std::vector<std::uint8_t> bytes(const std::string& key, std::int64_t n);  // i mod 256
+  Bytes drawn_bytes(const std::string& key, std::int64_t n);                // word(seed, i) mod 256
 
   void output(const std::string& key, const Floats& values);
   void output(const std::string& key, const Doubles& values);
   void output(const std::string& key, const std::vector<std::uint8_t>& values);
   void output(const std::string& key, const std::vector<std::uint32_t>& values);
+  void output(const std::string& key, const std::vector<std::uint64_t>& values);
   void output(const std::string& key, const std::vector<std::int64_t>& values);
+  void output(const std::string& key, const std::vector<hash::Digest>& values);
+  // A tensor of a state: its shape and digest are written beside its values.
+  void output(const std::string& key, const Floats& values, const Shape& shape,
+              const hash::Digest& digest);
 
  private:
   std::uint32_t seed(const std::string& key) const;
@@ -67,7 +75,11 @@ class Case {
   std::vector<std::uint8_t> hashed_;
 };
 
-// Every case, by group (cases_*.cpp).
+// A conformance program: prints the document of these groups of cases. Arguments: program.cpp.
+using Group = void (*)(Json& cases);
+int print_document(int argc, char** argv, const std::vector<Group>& groups);
+
+// Every case of docs/conformance.json, by group (cases_*.cpp).
 void add_function_cases(Json& cases);
 void add_elementwise_cases(Json& cases);
 void add_random_cases(Json& cases);
@@ -76,5 +88,8 @@ void add_chain_cases(Json& cases);
 void add_conv_cases(Json& cases);
 void add_norm_cases(Json& cases);
 void add_update_cases(Json& cases);
+void add_stream_cases(Json& cases);
+void add_schedule_cases(Json& cases);
+void add_hash_cases(Json& cases);
 
 }  // namespace lockstep::conformance

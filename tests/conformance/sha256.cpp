@@ -1,8 +1,11 @@
-#include "conformance/sha256.h"
+// hash::Sha256 without OpenSSL (FIPS 180-4): no other architecture has that here. run.py and
+// tests/reference compare it with Python's.
+#include "lockstep/hash/sha256.h"
 
 #include <bit>
+#include <utility>
 
-namespace lockstep::conformance {
+namespace lockstep::hash {
 namespace {
 
 using Words = std::array<std::uint32_t, 64>;
@@ -17,10 +20,12 @@ constexpr Words kRound = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-void compress(const std::uint8_t* block, std::array<std::uint32_t, 8>& state) {
+void compress(const std::byte* block, std::array<std::uint32_t, 8>& state) {
   Words w{};
   for (std::size_t i = 0; i < 16; ++i) {
-    for (std::size_t b = 0; b < 4; ++b) w[i] = (w[i] << 8) | block[4 * i + b];
+    for (std::size_t b = 0; b < 4; ++b) {
+      w[i] = (w[i] << 8) | std::to_integer<std::uint32_t>(block[4 * i + b]);
+    }
   }
   for (std::size_t i = 16; i < 64; ++i) {
     const std::uint32_t a = w[i - 15], b = w[i - 2];
@@ -39,24 +44,49 @@ void compress(const std::uint8_t* block, std::array<std::uint32_t, 8>& state) {
   for (std::size_t i = 0; i < 8; ++i) state[i] += s[i];
 }
 
-}  // namespace
-
-std::string sha256_hex(const std::vector<std::uint8_t>& message) {
-  std::vector<std::uint8_t> padded = message;
-  padded.push_back(0x80);
-  while (padded.size() % 64 != 56) padded.push_back(0);
+Digest digest_of(Bytes message) {
   const std::uint64_t bits = std::uint64_t{message.size()} * 8;
+  message.push_back(std::byte{0x80});
+  while (message.size() % 64 != 56) message.push_back(std::byte{0});
   for (int shift = 56; shift >= 0; shift -= 8) {
-    padded.push_back(static_cast<std::uint8_t>(bits >> shift));
+    message.push_back(static_cast<std::byte>(bits >> shift));
   }
   std::array<std::uint32_t, 8> state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  for (std::size_t i = 0; i < padded.size(); i += 64) compress(padded.data() + i, state);
-  std::string hex;
-  for (const std::uint32_t value : state) {
-    for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[(value >> shift) & 15];
+  for (std::size_t i = 0; i < message.size(); i += 64) compress(message.data() + i, state);
+  Digest digest;
+  for (std::size_t i = 0; i < digest.bytes.size(); ++i) {
+    digest.bytes[i] = static_cast<std::byte>(state[i / 4] >> (24 - 8 * (i % 4)));
   }
-  return hex;
+  return digest;
 }
 
-}  // namespace lockstep::conformance
+}  // namespace
+
+struct Sha256::Context {
+  Bytes message;
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+Sha256& Sha256::update(ByteView bytes) {
+  context_->message.insert(context_->message.end(), bytes.begin(), bytes.end());
+  return *this;
+}
+
+Digest Sha256::finish() {
+  return digest_of(std::exchange(context_->message, {}));
+}
+
+Digest sha256(ByteView bytes) {
+  return Sha256().update(bytes).finish();
+}
+
+std::string Digest::hex() const {
+  return to_hex(bytes);
+}
+
+}  // namespace lockstep::hash

@@ -1,17 +1,27 @@
 # Shared by the normal build and the one for other architectures (cross/).
+set(CONFORMANCE_DOCUMENT_SOURCES program.cpp document.cpp vectors.cpp)
 set(CONFORMANCE_SOURCES
-  main.cpp vectors.cpp sha256.cpp document.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp
-  cases_chain.cpp cases_conv.cpp cases_norm.cpp cases_update.cpp)
+  main.cpp sha256.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp cases_chain.cpp cases_conv.cpp
+  cases_norm.cpp cases_update.cpp cases_stream.cpp cases_schedule.cpp cases_hash.cpp)
 set(FUNCTIONS_SUM_SOURCES functions_sum.cpp)
-foreach(program CONFORMANCE FUNCTIONS_SUM)
-  list(TRANSFORM ${program}_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+foreach(list CONFORMANCE_DOCUMENT CONFORMANCE FUNCTIONS_SUM)
+  list(TRANSFORM ${list}_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 endforeach()
+# Arithmetic of folders that cannot be built for other architectures: these need `numerics` and SHA-256 alone.
+set(modules data/order data/stream optim/options objective/schedule objective/ancestral objective/ddim hash/leaf hash/merkle)
+list(TRANSFORM modules PREPEND ${LOCKSTEP_ROOT}/src/)
+list(TRANSFORM modules APPEND .cpp)
+list(APPEND CONFORMANCE_SOURCES ${CONFORMANCE_DOCUMENT_SOURCES} ${modules})
+
+function(lockstep_conformance_program name)  # NAME LIBS… : the program of CONFORMANCE_SOURCES, or a broken one
+  add_executable(${name} ${CONFORMANCE_SOURCES})
+  target_link_libraries(${name} PRIVATE lockstep::numerics lockstep_warnings ${ARGN})
+  target_include_directories(${name} PRIVATE ${LOCKSTEP_ROOT}/tests ${LOCKSTEP_ROOT}/src)
+endfunction()
 
 function(lockstep_conformance_programs)  # with these further libraries
-  add_executable(conformance ${CONFORMANCE_SOURCES})
+  lockstep_conformance_program(conformance ${ARGN})
   add_executable(functions_sum ${FUNCTIONS_SUM_SOURCES})
-  foreach(program conformance functions_sum)
-    target_link_libraries(${program} PRIVATE lockstep::numerics lockstep_warnings ${ARGN})
-    target_include_directories(${program} PRIVATE ${LOCKSTEP_ROOT}/tests)
-  endforeach()
+  target_link_libraries(functions_sum PRIVATE lockstep::numerics lockstep_warnings ${ARGN})
+  target_include_directories(functions_sum PRIVATE ${LOCKSTEP_ROOT}/tests)
 endfunction()

@@ -1,7 +1,11 @@
 """Group norm, layer norm and batch norm, with gradients. Values are flat lists, rows of c channels."""
+from collections import namedtuple
+
 import functions
-from chains import column_dots, column_sums, columns, dot, lane_blocks, partials, rows, total, tree
+from chains import column_dots, column_sums, columns, dot, lane_blocks, partials, rows, total, tree, tree_sum
 from floats import add, div, fma, mul, round32, sqrt, sub
+
+Values = namedtuple("Values", "values")
 
 
 def _rstd(squares, count, eps):
@@ -157,3 +161,35 @@ def batch_norm_backward(x, mean, rstd, gamma, dy, s, p, count):
     mean_s = [div(v, count) for v in s.values]
     return [[mul(k[i % c], sub(g, fma(xhat, mean_p[i % c], mean_s[i % c])))
              for i, (g, xhat) in enumerate(zip(dy.values, _batch_xhat(x, mean, rstd)))]]
+
+
+def unbiased(variance, count):
+    return mul(div(count, sub(count, 1.0)), variance)
+
+
+def running(r, momentum, v):
+    """Running statistics moved towards the batch's."""
+    return [fma(momentum, sub(b, a), a) for a, b in zip(r, v)]
+
+
+def _rstds(variance, eps):
+    return [div(1.0, sqrt(add(v, eps))) for v in variance]
+
+
+def batch_norm_training(i, momentum, eps, rows_per_lane):
+    """y, dx, dgamma, dbeta and the running mean and variance, of inputs by name; x as [rows][c]."""
+    _, _, count, mean, m2 = batch_moments(i["x"], rows_per_lane)
+    variance = [div(m, n) for m, n in zip(m2, count)]
+    statistics = [Values(mean), Values(_rstds(variance, eps))]
+    c = len(mean)
+    sums = [tree_sum(rows(lanes, c))
+            for lanes in batch_norm_backward_sums(i["x"], *statistics, i["dy"], rows_per_lane)]
+    dx = batch_norm_backward(i["x"], *statistics, i["gamma"], i["dy"], *map(Values, sums), count[0])
+    return batch_norm(i["x"], *statistics, i["gamma"], i["beta"]) + dx + [
+        sums[1], sums[0], running(i["running_mean"].values, momentum, mean),
+        running(i["running_var"].values, momentum, [unbiased(v, n) for v, n in zip(variance, count)])]
+
+
+def batch_norm_evaluation(i, eps):
+    rstd = Values(_rstds(i["running_var"].values, eps))
+    return batch_norm(i["x"], i["running_mean"], rstd, i["gamma"], i["beta"])

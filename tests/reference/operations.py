@@ -1,4 +1,5 @@
 """Every operation of docs/conformance.md: compute(case's operation, inputs, parameters) gives its outputs in order."""
+import composed
 import convolution
 import functions
 import host
@@ -6,7 +7,8 @@ import norms
 import philox
 from chains import (column_dots, column_sums, columns, dot, lane_blocks, maximal_subtrees, partials, products, rows,
                     total, tree_sum)
-from floats import INFINITY, add, div, fma, mul, sqrt, sqrt64, sub
+from floats import INFINITY, add, div, fma, mul, sqrt64, sub
+from updates import adamw, ema, sgd
 
 TILE = 4096
 
@@ -139,37 +141,6 @@ def upsample_nearest_backward(i, p):
     return [dx]
 
 
-def adamw(i, p):
-    out = []
-    for g, w, m, v in zip(*(i[name].values for name in ("g", "p", "m", "v"))):
-        a = mul(p["one_minus_beta1"], g)
-        m = fma(p["beta1"], m, a)
-        b = mul(g, g)
-        b = mul(p["one_minus_beta2"], b)
-        v = fma(p["beta2"], v, b)
-        d = sqrt(v)
-        d = mul(d, p["inv_sqrt_bias2"])
-        d = add(d, p["eps"])
-        w = mul(w, p["decay"])
-        q = div(m, d)
-        q = mul(p["step_size"], q)
-        out.append((sub(w, q), m, v))
-    return list(zip(*out))
-
-
-def sgd(i, p):
-    out = []
-    for g, w, u in zip(*(i[name].values for name in ("g", "p", "u"))):
-        g = fma(p["weight_decay"], w, g)
-        u = fma(p["momentum"], u, g)
-        out.append((fma(-p["lr"], u, w), u))
-    return list(zip(*out))
-
-
-def ema(i, p):
-    return [[fma(p["one_minus_decay"], sub(w, e), e) for w, e in zip(i["p"].values, i["e"].values)]]
-
-
 def _rows_per_lane(p):
     return p["samples_per_lane"] * p["rows_per_sample"]
 
@@ -224,6 +195,7 @@ OPERATIONS = {
     "batch_norm_backward": lambda i, p: norms.batch_norm_backward(
         *(i[n] for n in ("x", "mean", "rstd", "gamma", "dy", "s", "p")), p["count"]),
     "adamw": adamw, "sgd": sgd, "ema": ema,
+    **composed.OPERATIONS,
 }
 
 HOST = {"host_exp": host.exp, "host_log": host.log, "host_sqrt": sqrt64, "host_sin": host.sin, "host_cos": host.cos}

@@ -5,6 +5,7 @@ import hashlib
 import floats
 import functions
 
+ROUNDS = 8  # of the permutation of samples
 _MASK = 0xFFFFFFFF
 _TWO_PI = float.fromhex("0x1.921fb6p+2")
 
@@ -62,7 +63,7 @@ def sample(seed, n, draw):
     high = total_bits - low
     while True:
         upper, lower = x >> low, x & ((1 << low) - 1)
-        for r in range(8):
+        for r in range(ROUNDS):
             value = words(key, (lower if r % 2 == 0 else upper, epoch & _MASK, epoch >> 32, r))[0]
             if r % 2 == 0:
                 upper ^= value & ((1 << high) - 1)

@@ -1,54 +1,21 @@
-"""A second implementation of docs/numerics.md, written from the page alone, against docs/conformance.json.
+"""A second implementation of docs/numerics.md, networks.md and the digests of checkpoint.md, written from the pages
+alone, against docs/conformance.json and docs/networks.json.
 
-    run.py docs/conformance.json              recomputes every case; prints those that differ
-    run.py docs/conformance.json --only NAME  the cases of one operation
-    run.py docs/conformance.json --break RULE one rule done wrong: the cases named in BREAKS must differ, others not
-    run.py docs/conformance.json --order      checks that sample orders permute; prints keys and a few orders
+    run.py FILE              recomputes every case; prints those that differ
+    run.py FILE --only NAME  the cases of one operation
+    run.py FILE --break RULE one rule done wrong: the cases named in breaks.py must differ, others not
+    run.py FILE --order      checks that sample orders permute
 
 Only the standard library of Python is needed, and its float: IEEE 754 binary64 with one rounding for + - * / and
-sqrt. The rest is made of these and of integers. The order of samples and the keys of streams have no case in
-docs/conformance.json: --order checks that orders permute and prints what other implementations can compare.
+sqrt. The rest is made of these and of integers.
 """
 import argparse
 import json
 import sys
 import time
 
-import chains
-import floats
+import breaks
 import vectors
-
-
-def unfused():
-    floats.fma = lambda a, b, c: floats.add(floats.mul(a, b), c)
-
-
-def flush():
-    rounded = floats.round32
-    floats.round32 = lambda x: rounded(x) if abs(rounded(x)) >= 2.0 ** -126 or x != x else x * 0.0
-
-
-def short_blocks():
-    chains.BLOCK = 256
-
-
-def one_block():
-    chains.BLOCK = 1 << 30
-
-
-def descending():
-    dot = chains.dot
-    chains.dot = lambda u, v: dot(u[::-1], v[::-1])
-
-
-# A rule done wrong; (operation, case) that must differ then; one that must not.
-BREAKS = {
-    "unfused": (unfused, ("row_dots", "5 x 512, wide"), ("row_sums", "5 x 512, wide")),
-    "flush": (flush, ("multiply", "bits"), ("add", "bits")),
-    "short_blocks": (short_blocks, ("row_dots", "5 x 512, wide"), ("row_dots", "5 x 17, wide")),
-    "one_block": (one_block, ("row_sums", "5 x 1100, wide"), ("row_sums", "5 x 512, wide")),
-    "descending": (descending, ("row_dots", "5 x 17, wide"), ("row_dots", "5 x 1, wide")),
-}
 
 
 def run(cases, specials):
@@ -75,10 +42,6 @@ def check_order():
             if seen != list(range(n)):
                 failures += 1
                 print(f"n = {n}, epoch {epoch}: not a permutation")
-    for seed in (0, 1, 2 ** 64 - 1):
-        print(f"seed {seed}: key of data/order " + " ".join(f"{w:08x}" for w in philox.stream_key(seed, "data/order")))
-        for n in (2, 5, 10, 60000):
-            print(f"  n = {n}: " + " ".join(str(philox.sample(seed, n, d)) for d in range(min(2 * n, 20))))
     return failures
 
 
@@ -86,7 +49,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("file")
     parser.add_argument("--only")
-    parser.add_argument("--break", dest="broken", choices=sorted(BREAKS))
+    parser.add_argument("--break", dest="broken", choices=sorted(breaks.BREAKS))
     parser.add_argument("--order", action="store_true")
     options = parser.parse_args()
     if options.order:
@@ -96,7 +59,7 @@ def main():
     cases = published["cases"]
     start = time.monotonic()
     if options.broken:
-        apply, must, must_not = BREAKS[options.broken]
+        apply, must, must_not = breaks.BREAKS[options.broken]
         cases = [c for c in cases if (c["operation"], c["case"]) in (must, must_not)]
         apply()
         seen = len(cases) == 2 and run(cases, published["specials"]) == [must]

@@ -1,4 +1,4 @@
-"""Inputs and outputs of docs/conformance.json."""
+"""Inputs and outputs of docs/conformance.json and docs/networks.json."""
 import hashlib
 import itertools
 import math
@@ -6,9 +6,10 @@ import struct
 from collections import namedtuple
 
 Input = namedtuple("Input", "values shape")
+Tensor = namedtuple("Tensor", "name values shape digest")  # an output that is a tensor of a state
 MASK64 = (1 << 64) - 1
 _CODES = {"f32": ("<I", "<f", 8), "f64": ("<Q", "<d", 16)}
-_INTEGERS = {"u8": (1, 2), "u32": (4, 8), "i64": (8, 16)}
+_INTEGERS = {"u8": (1, 2), "u32": (4, 8), "u64": (8, 16), "i64": (8, 16)}
 
 
 def word(seed, i):
@@ -58,6 +59,8 @@ def make(description, specials):
         values = [table[i // description["each"] % len(table)] for i in range(count)]
     elif description["make"] == "count":
         values = [i % 256 for i in range(count)]
+    elif kind == "u8":
+        values = [word(description["seed"], i) % 256 for i in range(count)]
     elif kind == "f64":
         seed, scale = description["seed"], from_bits("f64", description["scale"])
         values = [(((word(seed, 2 * i) << 21) + (word(seed, 2 * i + 1) >> 11)) * 2.0 ** -52 - 1.0) * scale
@@ -77,7 +80,9 @@ def parameter(value):
 
 
 def encode(kind, values):
-    """Little-endian bytes; every NaN as one."""
+    """Little-endian bytes; every NaN as one; digests as they are."""
+    if kind == "digest":
+        return b"".join(values)
     if kind in _INTEGERS:
         return b"".join(int(v).to_bytes(_INTEGERS[kind][0], "little", signed=kind == "i64") for v in values)
     code = _CODES[kind][1]
@@ -93,13 +98,18 @@ def differences(case, outputs):
         return [f"{len(outputs)} outputs, {len(expected)} published"]
     digest = hashlib.sha256()
     for (name, output), values in zip(expected, outputs):
+        if isinstance(values, Tensor):
+            ours = (values.name, values.shape, values.digest.hex())
+            if ours != (name, output["shape"], output["digest"]):
+                found.append(f"{name}: {ours[0]} {ours[1]} {ours[2]}, published {output['shape']} {output['digest']}")
+            values = values.values
         encoded = encode(output["type"], values)
         digest.update(encoded)
         size = len(encoded) // max(len(values), 1)
         if len(values) != output["count"]:
             found.append(f"{name}: {len(values)} values, {output['count']} published")
         for i, published in enumerate(itertools.islice(output["starts"], len(values))):
-            ours = encoded[i * size:(i + 1) * size][::-1].hex()
+            ours = encoded[i * size:(i + 1) * size][::1 if output["type"] == "digest" else -1].hex()
             if ours != published:
                 found.append(f"{name}[{i}] is {ours}, published {published}")
                 break

@@ -1,0 +1,126 @@
+"""Rules done wrong, each with the case that it decides and a neighbour that it does not touch."""
+import hashlib
+import struct
+
+import chains
+import digests
+import floats
+import networks
+import norms
+import philox
+import schedules
+import spectral
+import updates
+
+
+def unfused():
+    floats.fma = lambda a, b, c: floats.add(floats.mul(a, b), c)
+
+
+def flush():
+    rounded = floats.round32
+    floats.round32 = lambda x: rounded(x) if abs(rounded(x)) >= 2.0 ** -126 or x != x else x * 0.0
+
+
+def short_blocks():
+    chains.BLOCK = 256
+
+
+def one_block():
+    chains.BLOCK = 1 << 30
+
+
+def descending():
+    dot = chains.dot
+    chains.dot = lambda u, v: dot(u[::-1], v[::-1])
+
+
+def halved_tree():
+    chains.left_part = lambda n: n // 2
+
+
+def big_endian_seed():
+    philox.stream_key = lambda seed, name: struct.unpack(
+        "<2I", hashlib.sha256(seed.to_bytes(8, "big") + name.encode()).digest()[:8])
+
+
+def seven_rounds():
+    philox.ROUNDS = 7
+
+
+def whole_horizon():
+    schedules.progress = lambda t, warmup, horizon: min(1.0, t / horizon)
+
+
+def uncapped():
+    schedules.LARGEST_BETA = 1.0
+
+
+def early_visits():
+    schedules.visit = lambda i, timesteps, visits: i * timesteps // visits
+
+
+def padded_length():
+    digests.length_of = lambda tile: len(tile) + -len(tile) % 8
+
+
+def one_leaf_key():
+    digests.SHIFT = 0
+
+
+def leaf_of_nothing():
+    cut = digests.tiles
+    digests.tiles = lambda content: cut(content) or [b""]
+
+
+def divided():
+    spectral.over = lambda values, sigma: [floats.div(x, sigma) for x in values]
+
+
+def undamped():
+    spectral.TINY = 0.0
+
+
+def biased():
+    norms.unbiased = lambda variance, count: variance
+
+
+def inverse_norm():
+    updates.shortened = lambda values, length, norm: [
+        floats.mul(floats.mul(length, floats.div(1.0, norm)), v) for v in values]
+
+
+def late_power():
+    power = updates.power
+    updates.power = lambda beta, t: power(beta, t + 1)
+
+
+def fan_out():
+    networks.fan_in = lambda inputs, outputs: outputs
+
+
+# A rule done wrong; (operation, case) that must differ then; one that must not.
+BREAKS = {
+    "unfused": (unfused, ("row_dots", "5 x 512, wide"), ("row_sums", "5 x 512, wide")),
+    "flush": (flush, ("multiply", "bits"), ("add", "bits")),
+    "short_blocks": (short_blocks, ("row_dots", "5 x 512, wide"), ("row_dots", "5 x 17, wide")),
+    "one_block": (one_block, ("row_sums", "5 x 1100, wide"), ("row_sums", "5 x 512, wide")),
+    "descending": (descending, ("row_dots", "5 x 17, wide"), ("row_dots", "5 x 1, wide")),
+    "halved_tree": (halved_tree, ("hash_tree", "393215 bytes"), ("hash_tree", "262144 bytes")),
+    "big_endian_seed": (big_endian_seed, ("stream_key", "seed 7, data/order"), ("stream_key", "seed 0, data/order")),
+    "seven_rounds": (seven_rounds, ("sample_order", "5 samples"), ("sample_order", "1 sample")),
+    "whole_horizon": (whole_horizon, ("learning_rate", "cosine, warm-up 7"), ("learning_rate", "cosine, warm-up 0")),
+    "uncapped": (uncapped, ("noise_schedule", "cosine, 1000"), ("noise_schedule", "linear, 1000")),
+    "early_visits": (early_visits, ("sampler", "ddim, v, linear, 37 of 1000"), ("sampler", "ddim, v, cosine, 100 of 100")),
+    "padded_length": (padded_length, ("leaves", "7 bytes"), ("leaves", "8 bytes")),
+    "one_leaf_key": (one_leaf_key, ("leaves", "4 bytes"), ("leaves", "0 bytes")),
+    # Of docs/networks.json:
+    "leaf_of_nothing": (leaf_of_nothing, ("state_digest", "one tensor, empty"), ("state_digest", "one value")),
+    "halved_tiles": (halved_tree, ("clipping", "seven tiles, longer"), ("clipping", "an infinite norm")),
+    "inverse_norm": (inverse_norm, ("clipping", "seven tiles, longer"), ("clipping", "seven tiles, shorter")),
+    "divided": (divided, ("spectral_norm", "5 x 3"), ("power_iteration", "5 x 3")),
+    "undamped": (undamped, ("power_iteration", "2 x 3, small values"), ("power_iteration", "5 x 3")),
+    "biased": (biased, ("batch_norm_training", "5 lanes of 2 x 3 x 19"), ("batch_norm_training", "2 lanes of equal rows")),
+    "late_power": (late_power, ("updates", "adamw"), ("updates", "sgd")),
+    "fan_out": (fan_out, ("first_values", "mlp-discriminator"), ("first_values", "dcgan-generator")),
+}

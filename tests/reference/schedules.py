@@ -1,0 +1,86 @@
+"""Learning rates, noise schedules, the steps of samplers and time embeddings: binary64 by host scalars."""
+import math
+
+import host
+from floats import round32
+
+LARGEST_BETA = 0.999
+_PI = float.fromhex("0x1.921fb54442d18p+1")
+_HALF_PI = float.fromhex("0x1.921fb54442d18p+0")
+
+
+def progress(t, warmup, horizon):
+    """Where on the cosine an update is, 0 to 1."""
+    return min(1.0, (t - warmup) / (horizon - warmup))
+
+
+def learning_rate(schedule, lr, warmup, horizon, t):
+    """Of update t, counted from 1. horizon: of the cosine."""
+    if t < warmup:
+        return lr * (t / warmup)
+    if schedule == "constant":
+        return lr
+    return lr * (0.5 * (1.0 + host.cos(_PI * progress(t, warmup, horizon))))
+
+
+def _linear_beta(t, timesteps):
+    c = 1000.0 / timesteps
+    a, b = c * 1e-4, c * 0.02
+    return a if timesteps == 1 else a + (b - a) * (t / (timesteps - 1))
+
+
+def _cosine_signal(t, timesteps):
+    cosine = host.cos(((t / timesteps) + 0.008) / 1.008 * _HALF_PI)
+    return cosine * cosine
+
+
+def noise_schedule(name, timesteps):
+    """beta and A of every timestep."""
+    betas, products = [], []
+    product = 1.0
+    for t in range(timesteps):
+        beta = (_linear_beta(t, timesteps) if name == "linear" else
+                1.0 - _cosine_signal(t + 1, timesteps) / _cosine_signal(t, timesteps))
+        betas.append(min(beta, LARGEST_BETA))
+        product = product * (1.0 - betas[-1])
+        products.append(product)
+    return betas, products
+
+
+def visit(i, timesteps, visits):
+    """The timestep that ddim visits."""
+    return (i + 1) * timesteps // visits - 1
+
+
+def _before(products, t):
+    return 1.0 if t == 0 else products[t - 1]
+
+
+def _ancestral(betas, products):
+    for t in reversed(range(len(betas))):
+        beta, variance, b = betas[t], 1.0 - products[t], 1.0 - _before(products, t)
+        yield (t, beta * math.sqrt(_before(products, t)) / variance, math.sqrt(1.0 - beta) * b / variance,
+               math.sqrt(beta * b / variance))
+
+
+def _ddim(products, visits):
+    timesteps = len(products)
+    for i in reversed(range(visits)):
+        t = visit(i, timesteps, visits)
+        following = _before(products, i * timesteps // visits)
+        r = math.sqrt((1.0 - following) / (1.0 - products[t]))
+        yield t, math.sqrt(following) - r * math.sqrt(products[t]), r, 0.0
+
+
+def sampler(name, betas, products, prediction, visits):
+    """(t, p, q, g, h, n) of each step, from noise to picture."""
+    for t, *following in _ancestral(betas, products) if name == "ancestral" else _ddim(products, visits):
+        signal, noise = math.sqrt(products[t]), math.sqrt(1.0 - products[t])
+        p, q = (signal, -noise) if prediction == "v" else (1.0 / signal, -noise / signal)
+        yield (t, *(round32(x) for x in (p, q, *following)))
+
+
+def time_embedding(t, width):
+    half = width // 2
+    angles = [t * host.exp(-host.log(10000.0) * i / half) for i in range(half)]
+    return [round32(host.cos(a)) for a in angles] + [round32(host.sin(a)) for a in angles]
