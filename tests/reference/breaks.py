@@ -39,6 +39,10 @@ def halved_tree():
     chains.left_part = lambda n: n // 2
 
 
+def tiles_in_turn():
+    chains.left_part = lambda n: n - 1
+
+
 def big_endian_seed():
     philox.stream_key = lambda seed, name: struct.unpack(
         "<2I", hashlib.sha256(seed.to_bytes(8, "big") + name.encode()).digest()[:8])
@@ -116,7 +120,7 @@ BREAKS = {
     "one_leaf_key": (one_leaf_key, ("leaves", "4 bytes"), ("leaves", "0 bytes")),
     # Of docs/networks.json:
     "leaf_of_nothing": (leaf_of_nothing, ("state_digest", "one tensor, empty"), ("state_digest", "one value")),
-    "halved_tiles": (halved_tree, ("clipping", "seven tiles, longer"), ("clipping", "an infinite norm")),
+    "tiles_in_turn": (tiles_in_turn, ("clipping", "seven tiles, longer"), ("clipping", "an infinite norm")),
     "inverse_norm": (inverse_norm, ("clipping", "seven tiles, longer"), ("clipping", "seven tiles, shorter")),
     "divided": (divided, ("spectral_norm", "5 x 3"), ("power_iteration", "5 x 3")),
     "undamped": (undamped, ("power_iteration", "2 x 3, small values"), ("power_iteration", "5 x 3")),

@@ -125,7 +125,7 @@ void add_clipping(Json& cases) {
     const char* what;
     float length;
   };
-  for (const Length& l : {Length{"seven tiles, longer", 0.7F}, Length{"seven tiles, shorter", 1e9F},
+  for (const Length& l : {Length{"seven tiles, longer", 3.0F}, Length{"seven tiles, shorter", 1e9F},
                           Length{"seven tiles, no clipping", 0.0F}}) {
     Case c(cases, "clipping", l.what);
     clip(c, l.length,
