@@ -16,16 +16,8 @@ constexpr hsize_t kAlignment = 4096;
 constexpr hsize_t kMetadataBlock = 2048;
 constexpr std::size_t kWriteBytes = 16 * kBlockBytes;
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(Code::kEnvironment, "cannot lay out an HDF5 file: " + what);
-}
-
-void check(herr_t status, const char* call) {
-  if (status < 0) fail(std::string(call) + ": " + last_error());
-}
-
 Handle checked(hid_t id, Handle::Close closer, const char* call) {
-  check(id < 0 ? -1 : 0, call);
+  check(id, call);
   return Handle(id, closer);
 }
 
@@ -256,7 +248,7 @@ Skeleton make_skeleton(std::span<const DatasetSpec> specs, std::span<const Attri
   std::sort(sorted.begin(), sorted.end(),
             [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
 
-  const Door door;
+  const Door door(specs.size());
   SparseFile memory;
   Skeleton skeleton;
   {

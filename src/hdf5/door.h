@@ -3,7 +3,9 @@
 
 #include <hdf5.h>
 
+#include <cstdint>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,11 +14,13 @@
 
 namespace lockstep::hdf5 {
 
-// Held while inside HDF5: one call at a time (a build of HDF5 without threads does), plug-ins off,
-// HDF5's own printing of errors off.
+// Held while inside HDF5, from its first use on: one call at a time (a build of HDF5 without
+// threads does), plug-ins off, HDF5's own printing of errors off.
 class Door {
  public:
-  Door();
+  // data_sets: what is made inside. Error(kEnvironment) if there may not be memory enough for it:
+  // HDF5 itself crashes where its memory ends.
+  explicit Door(std::size_t data_sets = 0);
 
  private:
   std::unique_lock<std::mutex> lock_;
@@ -24,6 +28,22 @@ class Door {
 
 // The innermost message on HDF5's error stack, or "no reason given".
 std::string last_error();
+
+// Error(kEnvironment): all that HDF5 makes for us is in memory, and only memory can lack.
+[[noreturn]] void fail(const std::string& what);
+// The same, with the last error, if `status`, which `call` returned, is negative.
+void check(std::int64_t status, const char* call);
+
+// For what HDF5 calls: no exception may pass through its C. Where memory ends, the call fails.
+template <class Body>
+herr_t within_memory(Body&& body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
+}
 
 // An HDF5 id with its closing function.
 class Handle {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include "lockstep/core/error.h"
+#include "hdf5/door.h"
 
 namespace lockstep::hdf5 {
 namespace {
@@ -28,9 +28,8 @@ const OpenFile& opened(const H5FD_t* file) {
 
 H5FD_t* open(const char*, unsigned, hid_t access_list, haddr_t) {
   const auto* file = static_cast<SparseFile* const*>(H5Pget_driver_info(access_list));
-  if (file == nullptr) return nullptr;
-  auto* open_file = new OpenFile{};
-  open_file->file = *file;
+  auto* open_file = file == nullptr ? nullptr : new (std::nothrow) OpenFile{};
+  if (open_file != nullptr) open_file->file = *file;
   return open_file;
 }
 
@@ -60,17 +59,6 @@ haddr_t get_eof(const H5FD_t* file, H5FD_mem_t) {
 herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* into) {
   opened(file).file->read(offset, {static_cast<std::byte*>(into), size});
   return 0;
-}
-
-// No exception may pass through the library's C: where memory ends, the call fails.
-template <class Body>
-herr_t within_memory(Body&& body) {
-  try {
-    body();
-    return 0;
-  } catch (const std::bad_alloc&) {
-    return -1;
-  }
 }
 
 herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, const void* bytes) {
@@ -105,9 +93,10 @@ hid_t registered_driver() {
     driver.truncate = truncate;
     const H5FD_mem_t one_kind_of_space[H5FD_MEM_NTYPES] = H5FD_FLMAP_DICHOTOMY;
     std::copy_n(one_kind_of_space, H5FD_MEM_NTYPES, driver.fl_map);
-    return H5FDregister(&driver);
+    const hid_t registered = H5FDregister(&driver);
+    check(registered, "H5FDregister");
+    return registered;
   }();
-  LOCKSTEP_ASSERT(id >= 0, "HDF5 does not take a file driver");
   return id;
 }
 
@@ -115,7 +104,7 @@ hid_t registered_driver() {
 
 void SparseFile::use_for(hid_t access_list) {
   SparseFile* self = this;
-  LOCKSTEP_ASSERT(H5Pset_driver(access_list, registered_driver(), &self) >= 0);
+  check(H5Pset_driver(access_list, registered_driver(), &self), "H5Pset_driver");
 }
 
 void SparseFile::read(std::uint64_t offset, MutableByteView into) const {
