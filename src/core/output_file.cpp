@@ -1,13 +1,22 @@
 #include "lockstep/core/output_file.h"
 
+#include <algorithm>
+#include <string_view>
 #include <system_error>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
 
 namespace lockstep {
 namespace {
 
 namespace stdfs = std::filesystem;
+
+// As train/run_folder.h names them.
+constexpr std::string_view kLedger = "ledger.jsonl";
+constexpr std::string_view kFilesOfARun[] = {kLedger, "recipe.toml", "metrics.jsonl",
+                                             "replays.jsonl", "log.txt"};
+constexpr std::string_view kFoldersOfARun[] = {"checkpoints", "samples", "environment"};
 
 // What is at `path` that nothing is put in the place of; "" if there is no such thing.
 std::string in_the_way(const stdfs::path& path) {
@@ -29,7 +38,42 @@ std::string in_the_way(const stdfs::path& path) {
   }
 }
 
+// Whether a run names `inside`, relative to its folder, itself. Its temporary files bear these
+// names, too.
+bool is_of_a_run(const stdfs::path& inside) {
+  if (inside.empty()) return false;
+  std::string first = inside.begin()->string();
+  while (is_temporary(first)) first.resize(first.rfind('.'));
+  const auto named = [&](std::string_view name) { return first == name; };
+  if (std::ranges::any_of(kFoldersOfARun, named)) return true;
+  return !inside.has_parent_path() && std::ranges::any_of(kFilesOfARun, named);
+}
+
+// The folder of the run that names `path` itself; "" if there is none. Links above the path's last
+// part are followed, as they are when it is written.
+stdfs::path run_that_names(const stdfs::path& path) {
+  std::error_code absent;
+  stdfs::path inside = path.filename(),
+              folder = stdfs::weakly_canonical(stdfs::absolute(path, absent).parent_path(), absent);
+  for (; folder.has_relative_path(); folder = folder.parent_path()) {
+    if (is_of_a_run(inside) && stdfs::exists(stdfs::symlink_status(folder / kLedger, absent)))
+      return stdfs::proximate(folder, absent);
+    inside = folder.filename() / inside;
+  }
+  return {};
+}
+
 }  // namespace
+
+void require_no_name_of_a_run(const stdfs::path& path, const std::string& what) {
+  const stdfs::path run = run_that_names(path);
+  if (run.empty()) return;
+  throw Error(Code::kUsage,
+              path.string() + " is a name that the run " + run.string() +
+                  " keeps for itself, and no place for " + what,
+              "give another name or folder, such as " + (run / "other").string() +
+                  path.filename().extension().string());
+}
 
 void require_output(const stdfs::path& path, const OutputKind& kind, const stdfs::path& source) {
   const std::string hint = "give a name" + (kind.ending.empty() ? "" : " in " + kind.ending);
@@ -43,11 +87,20 @@ void require_output(const stdfs::path& path, const OutputKind& kind, const stdfs
   std::error_code reason;
   if (stdfs::equivalent(path, source, reason))
     refuse("is what is read: " + kind.what + " does not replace it");
+  require_no_name_of_a_run(path, kind.what);
   if (path.has_parent_path() && !stdfs::is_directory(path.parent_path(), reason))
     throw Error(Code::kEnvironment,
                 "cannot create " + path.string() + ": " +
                     (reason ? reason : std::make_error_code(std::errc::not_a_directory)).message(),
                 "make its folder first");
+}
+
+void require_outputs(const stdfs::path& folder, const OutputKind& kind,
+                     const std::function<bool(const std::string& name)>& written) {
+  require_no_name_of_a_run(folder, kind.what);
+  if (!real_file_system().exists(folder)) return;
+  for (const std::string& name : real_file_system().list(folder))
+    if (written(name)) require_output(folder / name, kind);
 }
 
 }  // namespace lockstep

@@ -74,6 +74,48 @@ TEST(OutputFile, IsNotWhatIsRead) {
   EXPECT_THAT(refusal(other, path), HasSubstr("is what is read"));
 }
 
+TEST(OutputFile, IsNoNameOfARun) {
+  const TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run";
+  const auto refused = [](const stdfs::path& path) {
+    try {
+      require_output(path, {"a file", ""});
+    } catch (const Error& error) {
+      return error.code() == Code::kUsage &&
+             error.message().find("keeps for itself") != std::string::npos;
+    }
+    return false;
+  };
+  for (const char* name : {"samples", "mine", "samples/mine"})
+    stdfs::create_directories(run / name);
+  stdfs::create_directory_symlink(run / "samples", folder.path() / "link");
+  const std::vector<stdfs::path> kept = {
+      "recipe.toml",          "ledger.jsonl",    "metrics.jsonl",
+      "replays.jsonl",        "log.txt",         "ledger.jsonl.tmp",
+      "checkpoints",          "environment",     "checkpoints/new.h5",
+      "environment/new.json", "samples/new.png", "samples/mine/new.png",
+      "mine/../log.txt",      "../link/new.png"};
+  for (const stdfs::path& name : kept) EXPECT_FALSE(refused(run / name)) << name;  // no run yet
+  publish(real_file_system(), run / "ledger.jsonl", as_bytes("{}"));
+  for (const stdfs::path& name : kept) EXPECT_TRUE(refused(run / name)) << name;
+  for (const char* name : {"new.png", "report.html", "mine/ledger.jsonl", "mine/samples"})
+    EXPECT_NO_THROW(require_output(run / name, {"a file", ""})) << name;
+  EXPECT_NO_THROW(require_no_name_of_a_run("", "a run"));
+}
+
+TEST(OutputFile, IsLookedAtInAFolder) {
+  const TemporaryFolder folder;
+  stdfs::create_symlink("nowhere", folder.path() / "b.png");
+  const auto look = [&](const std::string& written) {
+    require_outputs(folder.path(), kPicture,
+                    [&](const std::string& name) { return name == written; });
+  };
+  EXPECT_NO_THROW(look("a.png"));
+  EXPECT_THROW(look("b.png"), Error);
+  EXPECT_NO_THROW(
+      require_outputs(folder.path() / "none", kPicture, [](const std::string&) { return true; }));
+}
+
 // Whoever publishes without asking, as a run does in its own folder.
 TEST(Publish, PutsNothingInThePlaceOfWhatIsNoFile) {
   const TemporaryFolder folder;

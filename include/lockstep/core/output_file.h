@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 namespace lockstep {
@@ -13,9 +14,19 @@ struct OutputKind {
 
 // Returns if `publish` may put a file of this kind at `path`: nothing is there, or a regular file.
 // Refused: another ending; "-", as what is published does not go to standard output; a device,
-// FIFO, socket, folder or symbolic link; `source`, which is read, by whatever name. Throws
-// Error(kUsage), or Error(kEnvironment) if there is no folder to write it to.
+// FIFO, socket, folder or symbolic link; `source`, which is read, by whatever name; a name that a
+// run keeps for itself (below). Throws Error(kUsage), or Error(kEnvironment) if there is no folder
+// to write it to.
 void require_output(const std::filesystem::path& path, const OutputKind& kind,
                     const std::filesystem::path& source = {});
+
+// The same of every name in `folder` that `written` holds for. The folder may be missing.
+void require_outputs(const std::filesystem::path& folder, const OutputKind& kind,
+                     const std::function<bool(const std::string& name)>& written);
+
+// Error(kUsage) for a name in a run's folder that the run reads or writes itself: its recipe,
+// ledger, metrics, replays and log, and everything in its checkpoints, samples and environment. A
+// folder with a ledger.jsonl is a run's.
+void require_no_name_of_a_run(const std::filesystem::path& path, const std::string& what);
 
 }  // namespace lockstep
