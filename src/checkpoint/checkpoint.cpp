@@ -151,10 +151,8 @@ hash::Digest publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta
   return root;
 }
 
-Loaded load(FileSystem& fs, const stdfs::path& file) {
+Loaded Loaded::read(FileSystem& fs, const stdfs::path& file) {
   Loaded loaded;
-  if (!fs.exists(file))
-    throw Error(Code::kUsage, "no checkpoint " + file.string(), "give a step-NNNNNNNN.h5 of a run");
   if (!fs.exists(sidecar_path(file))) {
     throw Error(
         Code::kCorrupt,
@@ -201,6 +199,22 @@ Loaded load(FileSystem& fs, const stdfs::path& file) {
   if (reader.attributes().size() != attributes_of(loaded.meta_, loaded.state_).size())
     throw Error(Code::kCorrupt, file.string() + ": it has attributes that no checkpoint has");
   return loaded;
+}
+
+Loaded load(FileSystem& fs, const stdfs::path& file) {
+  if (std::optional<Loaded> loaded = load_if_there(fs, file)) return *std::move(loaded);
+  throw Error(Code::kUsage, "no checkpoint " + file.string(), "give a step-NNNNNNNN.h5 of a run");
+}
+
+// Retention takes the file first: where it is there, whatever fails is its own.
+std::optional<Loaded> load_if_there(FileSystem& fs, const stdfs::path& file) {
+  if (!fs.exists(file)) return std::nullopt;
+  try {
+    return Loaded::read(fs, file);
+  } catch (const Error&) {
+    if (fs.exists(file)) throw;
+    return std::nullopt;
+  }
 }
 
 void restore(const state::State& from, state::State& into) {

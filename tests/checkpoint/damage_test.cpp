@@ -7,6 +7,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/hash/merkle.h"
 #include "lockstep/hdf5/canonical.h"
+#include "support/faulty_file_system.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::checkpoint {
@@ -161,6 +162,31 @@ TEST(Load, RefusesNumbersThatNoRunHas) {
     EXPECT_THAT(said_of(shape, 0), HasSubstr("step-00000500.h5: an impossible shape"));
   }
   EXPECT_THAT(said_of({28, 28, 1}, -1), HasSubstr("step-00000500.h5: a negative"));
+}
+
+// As retention does it, at every call of a reader.
+TEST(Retired, IsNothingAndNoDamage) {
+  int nothing = 0;
+  for (int at = 1;; ++at) {
+    const TemporaryFolder folder;
+    const state::State state = some_state(kStep);
+    publish(fs(), folder.path(), some_meta(state), state);
+    const auto path = folder.path() / file_name(kStep);
+    lockstep::testing::FaultyFileSystem live(fs(), at);
+    live.meanwhile([&] {
+      for (const char* end : {"", ".sha256"}) fs().remove(path.string() + end);
+    });
+    const std::optional<Loaded> loaded = load_if_there(live, path);
+    if (!live.failed()) {
+      EXPECT_TRUE(loaded);
+      break;
+    }
+    if (loaded) continue;  // it was open by then
+    ++nothing;
+    EXPECT_FALSE(fs().exists(path));
+    EXPECT_FALSE(load_if_there(fs(), path));
+  }
+  EXPECT_GT(nothing, 3);
 }
 
 }  // namespace

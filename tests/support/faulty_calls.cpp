@@ -6,7 +6,9 @@
 //   FAULT_LOG=<file>                  gets a line "<verb> <path>" for each write, fsync and rename
 //   FAULT_CALL=<verb> FAULT_AT=<n>    the n-th such call (from 1) fails with FAULT_ERRNO, a number;
 //   FAULT_ERRNO=<e> FAULT_MARK=<file> <file> is made then. Verbs: open write read fsync rename
-//                                     mkdir unlink ftruncate list
+//                                     mkdir unlink ftruncate list inspect
+//   FAULT_SWAP=<folder>               instead: before that call <folder> is moved away, and
+//                                     <folder>.after takes its place, as by another process
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -83,6 +85,14 @@ void note(const char* verb, int fd) {
   if (*setting("FAULT_LOG")) note(verb, Path(fd).text);
 }
 
+void swap_folders(const char* folder) {
+  const auto move = next<int(const char*, const char*)>("rename");
+  char before[4096], after[4096];
+  ::stpcpy(::stpcpy(before, folder), ".before");
+  ::stpcpy(::stpcpy(after, folder), ".after");
+  if (move(folder, before) != 0 || move(after, folder) != 0) ::abort();
+}
+
 std::atomic<int> calls{0};
 
 // Whether this call is the one that fails; errno is set then.
@@ -91,6 +101,10 @@ bool fails(const char* verb, Place place) {
   if (std::strcmp(setting("FAULT_CALL"), verb) != 0 || !concerned(place)) return false;
   if (++calls != number("FAULT_AT")) return false;
   append_to(setting("FAULT_MARK"), verb, "");
+  if (*setting("FAULT_SWAP")) {
+    swap_folders(setting("FAULT_SWAP"));
+    return false;
+  }
   errno = number("FAULT_ERRNO");
   return true;
 }
@@ -159,6 +173,9 @@ int mkdir(const char* path, mode_t mode) noexcept {
 }
 int unlink(const char* path) noexcept {
   return fails("unlink", path) ? -1 : next<int(const char*)>("unlink")(path);
+}
+int lstat(const char* path, struct stat* info) noexcept {
+  return fails("inspect", path) ? -1 : next<int(const char*, struct stat*)>("lstat")(path, info);
 }
 DIR* opendir(const char* path) {
   return fails("list", path) ? nullptr : next<DIR*(const char*)>("opendir")(path);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -27,6 +28,9 @@ class FaultyFileSystem final : public FileSystem {
   FaultyFileSystem(FileSystem& inner, int fail_at, After after = After::kRecovers,
                    int error = ENOSPC)
       : inner_(inner), fail_at_(fail_at), after_(after), error_(error) {}
+
+  // Instead of failing, that call finds what `body` has done, as by another process.
+  void meanwhile(std::function<void()> body) { meanwhile_ = std::move(body); }
 
   bool failed() const { return static_cast<int>(calls_.size()) >= fail_at_; }
   const std::vector<std::string>& calls() const { return calls_; }
@@ -124,6 +128,10 @@ class FaultyFileSystem final : public FileSystem {
   bool fails(const std::string& verb, const std::filesystem::path& path) {
     calls_.push_back(verb + " " + path.filename().string());
     const int now = static_cast<int>(calls_.size());
+    if (meanwhile_) {
+      if (now == fail_at_) meanwhile_();
+      return false;
+    }
     return now == fail_at_ || (now > fail_at_ && after_ == After::kStaysBroken);
   }
   void call(const char* verb, const std::filesystem::path& path) {
@@ -138,6 +146,7 @@ class FaultyFileSystem final : public FileSystem {
   const int fail_at_;
   const After after_;
   const int error_;
+  std::function<void()> meanwhile_;
   std::vector<std::string> calls_;
   bool removal_failed_ = false;
 };

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,9 @@ class Loaded {
   void restore(state::State& into) const { checkpoint::restore(state_, into); }
 
  private:
-  friend Loaded load(FileSystem& fs, const std::filesystem::path& file);
+  friend std::optional<Loaded> load_if_there(FileSystem& fs, const std::filesystem::path& file);
+  static Loaded read(FileSystem& fs, const std::filesystem::path& file);  // which is there
+
   Bytes image_;
   hash::Digest root_;
   Meta meta_;
@@ -65,5 +68,8 @@ class Loaded {
 
 // Throws Error(kCorrupt) in one line: what is damaged, where (bytes, tensor).
 Loaded load(FileSystem& fs, const std::filesystem::path& file);
+// The same of a file that a run may retire at any moment, before it is read or meanwhile: nothing,
+// then, and no damage.
+std::optional<Loaded> load_if_there(FileSystem& fs, const std::filesystem::path& file);
 
 }  // namespace lockstep::checkpoint
