@@ -109,21 +109,22 @@ class Diff {
       if (!std::ranges::binary_search(theirs, step)) continue;
       if (result_.ledger && step < result_.ledger->step) continue;
       const std::string name = checkpoint::file_name(step);
-      const auto ours = checkpoint::load(fs_, a.checkpoints() / name),
-                 other = checkpoint::load(fs_, b.checkpoints() / name);
+      const auto ours = checkpoint::load_if_there(fs_, a.checkpoints() / name),
+                 other = checkpoint::load_if_there(fs_, b.checkpoints() / name);
+      if (!ours || !other) continue;  // a run that trains meanwhile retired it
       result_.checkpoints.push_back(step);
       // Of runs of one recipe and data; others differ in more.
       if (!result_.ledger || result_.ledger->step > Step(0)) {
-        for (auto difference : differences(claims(ours.meta()), claims(other.meta()))) {
+        for (auto difference : differences(claims(ours->meta()), claims(other->meta()))) {
           difference.name = name + " " + difference.name;
           result_.headings.push_back(std::move(difference));
         }
       }
-      result_.tensors_compared = tensors_of(ours.state(), other.state());
-      for (auto& difference : state::compare(ours.state(), other.state()))
+      result_.tensors_compared = tensors_of(ours->state(), other->state());
+      for (auto& difference : state::compare(ours->state(), other->state()))
         if (known.insert(difference.tensor).second)
           result_.tensors.push_back({step, std::move(difference)});
-      if (known.size() >= ours.state().tensors.size()) return;  // none is left to differ
+      if (known.size() >= ours->state().tensors.size()) return;  // none is left to differ
     }
   }
 

@@ -52,11 +52,10 @@ Findings::Names Findings::names_in(const stdfs::path& folder) {
   return attempt([&] { return fs_.list(folder); }).value_or(Names());
 }
 
-Findings::Names Findings::files_in(const stdfs::path& folder) {
-  Names names = names_in(folder);
+Findings::Names Findings::files_of(const stdfs::path& folder, Names names) {
   std::erase_if(names, [&](const std::string& name) {
     if (is_temporary(name) || is_file(folder / name)) return false;
-    corrupt((folder / name).string() + kNoFile);
+    if (fs_.exists(folder / name)) corrupt((folder / name).string() + kNoFile);
     return true;
   });
   return names;

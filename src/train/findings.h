@@ -45,8 +45,8 @@ class Findings {
   void require_folder(const std::filesystem::path& folder);
   // The names in a folder of evidence, if it is one.
   Names names_in(const std::filesystem::path& folder);
-  // The same; those that are no files are noted and left out.
-  Names files_in(const std::filesystem::path& folder);
+  // Those of them that are there still. What is no file is noted and left out.
+  Names files_of(const std::filesystem::path& folder, Names names);
 
   FileSystem& fs_;
 

@@ -17,8 +17,8 @@
 namespace lockstep::train {
 namespace {
 
-Step step_of(FileSystem& fs, const RunFolder& folder, const Parent& parent) {
-  const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
+// Of those that are there.
+Step step_of(const std::vector<Step>& steps, const RunFolder& folder, const Parent& parent) {
   if (steps.empty())
     throw Error(Code::kUsage, folder.root.string() + " has no checkpoint to start from");
   const Step step = parent.step.value_or(steps.back());
@@ -125,11 +125,8 @@ Parent parse_parent(const std::string& text) {
 Start start_from(const Parent& parent, recipe::Recipe recipe) {
   FileSystem& fs = real_file_system();
   const RunFolder folder{parent.folder};
-  const recipe::Recipe theirs = recipe::of_run(fs, folder.root);
-  const ledger::Ledger ledger = ledger_of_run(fs, folder, theirs);
-  const Step step = step_of(fs, folder, parent);
-  const checkpoint::Loaded loaded =
-      load_of_run(fs, folder, step, {theirs, ledger, shape_at_hand(theirs, ledger.header.data)});
+  const auto [theirs, ledger, step, loaded] = open_of_run(
+      fs, folder, [&](const std::vector<Step>& steps) { return step_of(steps, folder, parent); });
 
   recipe.run.start = "fresh";
   Training training = make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
@@ -156,7 +153,7 @@ void require_descent(const recipe::From& wanted, const RunFolder& parent,
   const recipe::Recipe theirs = recipe::of_run(real_file_system(), parent.root);
   if (recipe::id(theirs).hex() != wanted.recipe)
     throw Error(
-        Code::kUsage,
+        Code::kDiffer,
         parent.root.string() + " is of another recipe than the run that this one starts from",
         "give the run of recipe " + wanted.recipe.substr(0, 12));
   const ledger::Ledger ledger = ledger_of_run(real_file_system(), parent, theirs);
@@ -176,16 +173,20 @@ std::string compare_parent(const std::filesystem::path& parent, const recipe::Re
   const recipe::From& wanted = recipe.run.from;
   const std::string place = parent.string() + "@" + std::to_string(wanted.step);
   require_descent(wanted, {parent}, place);
-  const auto steps = checkpoint::list(real_file_system(), RunFolder{parent}.checkpoints());
-  if (!std::ranges::binary_search(steps, Step(wanted.step)))
-    return place + " has no checkpoint any more: step 0 is not compared with it";
+  std::string state;
   try {
-    if (start_from({parent, Step(wanted.step)}, recipe).recipe.run.from.state != wanted.state)
-      throw Error(Code::kDiffer, place + " is not the state that the run starts from");
+    state = start_from({parent, Step(wanted.step)}, recipe).recipe.run.from.state;
   } catch (const Error& error) {
-    if (error.code() != Code::kData) throw;
-    return "step 0 is not compared with " + place + ": " + error.message();
+    const auto file = RunFolder{parent}.checkpoints() / checkpoint::file_name(Step(wanted.step));
+    if (!real_file_system().exists(file))
+      return place + " has no checkpoint any more: step 0 is not compared with it";
+    if (error.code() == Code::kData)
+      return "step 0 is not compared with " + place + ": " + error.message();
+    if (error.code() != Code::kUsage) throw;
+    throw Error(Code::kDiffer, error.message(), error.hint());  // it cannot have started there
   }
+  if (state != wanted.state)
+    throw Error(Code::kDiffer, place + " is not the state that the run starts from");
   return "step 0 is the state of " + place;
 }
 

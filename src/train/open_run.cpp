@@ -178,6 +178,27 @@ checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step ste
   return loaded;
 }
 
+OfRun open_of_run(FileSystem& fs, const RunFolder& folder,
+                  const std::function<Step(const std::vector<Step>&)>& choose) {
+  constexpr int kTries = 20;
+  recipe::Recipe recipe = recipe::of_run(fs, folder.root);
+  for (int tries = 0; tries < kTries; ++tries) {
+    const Step step = choose(checkpoint::list(fs, folder.checkpoints()));
+    const stdfs::path file = folder.checkpoints() / checkpoint::file_name(step);
+    std::optional<checkpoint::Loaded> loaded = checkpoint::load_if_there(fs, file);
+    if (!loaded) continue;
+    // After it: the ledger has all steps of what was there before.
+    ledger::Ledger ledger = ledger_of_run(fs, folder, recipe);
+    require_of_run(file, step, *loaded, folder,
+                   {recipe, ledger, shape_at_hand(recipe, ledger.header.data)});
+    return {std::move(recipe), std::move(ledger), step, *std::move(loaded)};
+  }
+  throw Error(
+      Code::kEnvironment,
+      folder.checkpoints().string() + ": checkpoints are retired faster than they can be opened",
+      "try again, or let the run keep more of them (checkpoint.keep_last)");
+}
+
 std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
                                                  const ledger::Ledger& ledger, Step limit,
                                                  Damaged damaged, Training& training) {
@@ -188,7 +209,8 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
     const stdfs::path file = folder.checkpoints() / checkpoint::file_name(*step);
     std::optional<checkpoint::Loaded> loaded;
     try {
-      loaded = checkpoint::load(fs, file);
+      loaded = checkpoint::load_if_there(fs, file);
+      if (!loaded) continue;  // a run that trains meanwhile retired it
     } catch (const Error& failure) {
       if (failure.code() != Code::kCorrupt || damaged == Damaged::kRefuse) throw;
       log::warn(std::string(failure.what()) + "; trying the one before");

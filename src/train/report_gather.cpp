@@ -44,7 +44,7 @@ class Gatherer {
     try {
       body();
     } catch (const Error& error) {
-      note(error.what());
+      if (fs_.exists(path)) note(error.what());  // else retired meanwhile
     }
   }
   template <class Body>
@@ -104,9 +104,10 @@ class Gatherer {
   void checkpoint(const std::string& name) {
     const stdfs::path path = folder_.checkpoints() / name;
     if (const auto step = checkpoint::step_of(name)) {
-      Checkpoint& one = facts_.checkpoints[*step];
+      Checkpoint one;
       one.bytes = static_cast<std::int64_t>(fs_.open_read(path)->size());
       sidecar(path.string() + ".sha256", one);
+      if (fs_.exists(path)) facts_.checkpoints[*step] = std::move(one);
     } else if (const auto signed_step = checkpoint::step_of_statement(name)) {
       statement(path, *signed_step, facts_.checkpoints[*signed_step]);
     }

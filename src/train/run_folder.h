@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -69,6 +70,18 @@ struct Measure {
 // kCorrupt, kUsage (another recipe), kData (other data).
 checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
                                const Measure& measure);
+
+// The same for who does not write to the folder: `choose` takes one of the steps that are there,
+// ascending, or throws Error. A run that trains meanwhile may retire it before it is opened: then
+// `choose` is asked again.
+struct OfRun {
+  recipe::Recipe recipe;
+  ledger::Ledger ledger;
+  Step step;
+  checkpoint::Loaded loaded;
+};
+OfRun open_of_run(FileSystem& fs, const RunFolder& folder,
+                  const std::function<Step(const std::vector<Step>&)>& choose);
 
 // What a damaged checkpoint means: to who trains, one to report and pass over; to who checks, a
 // finding, Error(kCorrupt) naming file, bytes and tensor.

@@ -27,11 +27,25 @@ constexpr std::int64_t kColumns = 8;
 
 enum class Form { kGrid, kArray, kFolder };
 
-Form form_of(const std::string& out) {
+// Of a name that sample_name gives.
+std::optional<std::int64_t> number_in(const std::string& name) {
+  const std::size_t digits = name.find_first_of("0123456789");
+  const auto number =
+      parse_int(name.substr(0, name.rfind('.')).substr(std::min(digits, name.size())));
+  return number && sample_name(*number) == name ? number : std::nullopt;
+}
+
+// Also looks whether it may be written.
+Form form_of(const SampleOptions& options) {
+  const std::string& out = options.out;
   const stdfs::path path(out);
   if (out.ends_with('/')) {
     if (stdfs::exists(path) && !stdfs::is_directory(path))
       throw Error(Code::kUsage, "--out " + out + " is no folder", "give another name");
+    require_outputs(path, {"a picture", ".png"}, [&](const std::string& name) {
+      const auto number = number_in(name);
+      return number && *number >= options.first && *number - options.first < options.count;
+    });
     return Form::kFolder;
   }
   const bool grid = path.extension() == ".png";
@@ -48,17 +62,14 @@ struct Source {
   checkpoint::Loaded loaded;
 };
 
-// A run's newest checkpoint, which is that run's in everything it says.
 Source newest_of(FileSystem& fs, const RunFolder& folder) {
-  const std::vector<Step> steps = checkpoint::list(fs, folder.checkpoints());
-  if (steps.empty())
-    throw Error(Code::kUsage, folder.root.string() + " has no checkpoint yet",
-                "give a run folder or a step-NNNNNNNN.h5");
-  recipe::Recipe recipe = recipe::of_run(fs, folder.root);
-  const ledger::Ledger ledger = ledger_of_run(fs, folder, recipe);
-  const Measure measure{recipe, ledger, shape_at_hand(recipe, ledger.header.data)};
-  checkpoint::Loaded loaded = load_of_run(fs, folder, steps.back(), measure);
-  return {std::move(recipe), std::move(loaded)};
+  OfRun newest = open_of_run(fs, folder, [&](const std::vector<Step>& steps) {
+    if (steps.empty())
+      throw Error(Code::kUsage, folder.root.string() + " has no checkpoint yet",
+                  "give a run folder or a step-NNNNNNNN.h5");
+    return steps.back();
+  });
+  return {std::move(newest.recipe), std::move(newest.loaded)};
 }
 
 // A checkpoint alone: what it says must fit its own recipe.
@@ -103,7 +114,7 @@ class Sampling {
  public:
   explicit Sampling(const SampleOptions& options)
       : options_(options),
-        form_(form_of(options.out)),
+        form_(form_of(options)),
         source_(open(fs_, options.source)),
         training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
     if (options_.columns && form_ != Form::kGrid)

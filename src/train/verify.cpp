@@ -28,6 +28,9 @@ class Verifier : public Findings {
       : Findings(fs), kept_(kept), key_(key), data_(data) {}
 
   void run_folder(const RunFolder& folder) {
+    // Before the ledger: where a run trains meanwhile, that has all steps of what is there now.
+    const Names checkpoints_now = names_in(folder.checkpoints()),
+                samples_now = names_in(folder.samples());
     const auto ledger = attempt([&] {
       require(folder.ledger());
       return ledger::read(fs_, folder.ledger());
@@ -44,9 +47,9 @@ class Verifier : public Findings {
     for (const stdfs::path& part : {folder.checkpoints(), folder.samples()}) require_folder(part);
     reaches(folder, *ledger);
     states_continue(folder, *ledger);
-    statements(folder, *ledger);
-    checkpoints(folder, *ledger);
-    pictures(folder, *ledger);
+    statements(folder, checkpoints_now, *ledger);
+    checkpoints(folder, checkpoints_now, *ledger);
+    pictures(folder, samples_now, *ledger);
   }
 
   // Where the run starts from another one's state: its parent, that one's parent, and so on.
@@ -64,14 +67,16 @@ class Verifier : public Findings {
                              ", which is not looked at (--parent)");
       return;
     }
-    attempt([&] {
-      recipe::Recipe recipe = *recipe_;
-      if (data_) recipe.data.path = *data_;
-      result.notes.push_back(compare_parent(parents.front(), recipe));
-      return true;
-    });
     Verifier parent(fs_, std::nullopt, std::nullopt, std::nullopt);
     parent.run_folder({parents.front()});
+    if (parent.recipe_) {  // else it is among the findings
+      attempt([&] {
+        recipe::Recipe recipe = *recipe_;
+        if (data_) recipe.data.path = *data_;
+        result.notes.push_back(compare_parent(parents.front(), recipe));
+        return true;
+      });
+    }
     parent.follow({parents.begin() + 1, parents.end()});
     std::ranges::move(parent.result.findings, std::back_inserter(result.findings));
     std::ranges::move(parent.result.notes, std::back_inserter(result.notes));
@@ -87,8 +92,16 @@ class Verifier : public Findings {
   }
 
   void checkpoint_file(const stdfs::path& file, const ledger::Ledger* ledger) {
-    const auto loaded = attempt([&] { return checkpoint::load(fs_, file); });
-    if (!loaded) return;
+    const auto found = attempt([&]() -> std::optional<checkpoint::Loaded> {
+      if (ledger) return checkpoint::load_if_there(fs_, file);
+      return checkpoint::load(fs_, file);
+    });
+    if (!found) return;
+    const std::optional<checkpoint::Loaded>& loaded = *found;
+    if (!loaded) {
+      result.notes.push_back(file.string() + " was removed meanwhile, and is not looked at");
+      return;
+    }
     ++result.checkpoints;
     const checkpoint::Meta& meta = loaded->meta();
     const state::State& state = loaded->state();
@@ -131,8 +144,14 @@ class Verifier : public Findings {
 
   // A statement that is whole, under its step's name and by the key, if there is one.
   std::optional<checkpoint::Statement> statement(const stdfs::path& path, Step step) {
-    const auto said =
-        attempt([&] { return checkpoint::parse_statement(read_text(fs_, path), path.string()); });
+    const auto said = attempt([&]() -> std::optional<checkpoint::Statement> {
+                        try {
+                          return checkpoint::parse_statement(read_text(fs_, path), path.string());
+                        } catch (const Error&) {
+                          if (fs_.exists(path)) throw;
+                          return std::nullopt;  // retired meanwhile
+                        }
+                      }).value_or(std::nullopt);
     if (!said) return std::nullopt;
     std::string what;
     if (said->step != step) what = "its name is not its step, " + std::to_string(said->step.value);
@@ -147,9 +166,9 @@ class Verifier : public Findings {
     if (key_) result.signed_to = std::max(result.signed_to.value_or(said.step), said.step);
   }
 
-  void statements(const RunFolder& folder, const ledger::Ledger& ledger) {
+  void statements(const RunFolder& folder, const Names& names, const ledger::Ledger& ledger) {
     const std::size_t before = result.findings.size();
-    for (const std::string& name : names_in(folder.checkpoints())) {
+    for (const std::string& name : names) {
       const auto step = checkpoint::step_of_statement(name);
       if (!step || !is_file(folder.checkpoints() / name)) continue;
       const auto said = statement(folder.checkpoints() / name, *step);
@@ -171,21 +190,23 @@ class Verifier : public Findings {
     const auto said = step ? statements_.find(*step) : statements_.end();
     if (said != statements_.end()) {
       if (const auto what = misfit(said->second, loaded)) differ(signature.string() + ": " + *what);
-    } else if (key_ && !fs_.exists(signature)) {
+    } else if (key_ && !fs_.exists(signature) && fs_.exists(file)) {
       corrupt(file.string() + ": it is not signed: " + signature.filename().string() +
               " is missing");
     }
   }
 
-  void checkpoints(const RunFolder& folder, const ledger::Ledger& ledger) {
+  void checkpoints(const RunFolder& folder, const Names& names, const ledger::Ledger& ledger) {
     const stdfs::path start = folder.checkpoints() / checkpoint::file_name(Step(0));
     if (recipe_ && recipe::has_parent(*recipe_) && !ledger.entries.empty() && !fs_.exists(start))
       corrupt(start.string() + " is missing: the state of another run that this one starts from");
-    for (const std::string& name : files_in(folder.checkpoints())) {
+    for (const std::string& name : files_of(folder.checkpoints(), names)) {
       const stdfs::path path = folder.checkpoints() / name;
+      std::error_code gone;
       const bool sidecar = name.ends_with(".sha256") &&
                            checkpoint::step_of(name.substr(0, name.size() - 7)).has_value();
-      const bool marker = checkpoint::step_of_marker(name) && stdfs::file_size(path) == 0;
+      const bool marker =
+          checkpoint::step_of_marker(name) && (stdfs::file_size(path, gone) == 0 || gone);
       if (checkpoint::step_of(name)) {
         checkpoint_file(path, &ledger);
       } else if (!sidecar && !marker && !checkpoint::step_of_statement(name)) {
@@ -265,8 +286,8 @@ class Verifier : public Findings {
       differ(file.string() + ": its bytes are not what the ledger's commit says");
   }
 
-  void pictures(const RunFolder& folder, const ledger::Ledger& ledger) {
-    for (const std::string& name : files_in(folder.samples())) {
+  void pictures(const RunFolder& folder, const Names& names, const ledger::Ledger& ledger) {
+    for (const std::string& name : files_of(folder.samples(), names)) {
       const stdfs::path path = folder.samples() / name;
       if (path.extension() != ".png") {
         foreign(path);
@@ -324,6 +345,14 @@ hash::Digest chain_of(const std::string& text) {
   }
 }
 
+void require_run(const stdfs::path& path) {
+  const RunFolder folder{path};
+  if (stdfs::exists(folder.ledger()) || stdfs::exists(folder.recipe())) return;
+  throw Error(Code::kUsage,
+              path.string() + " is not a run folder: it has neither recipe.toml nor ledger.jsonl",
+              "give a run folder or a step-NNNNNNNN.h5");
+}
+
 }  // namespace
 
 VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
@@ -331,14 +360,9 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
   Verifier verifier(real_file_system(), chain ? std::optional(chain_of(*chain)) : std::nullopt,
                     key ? std::optional(hash::read_public_key(*key)) : std::nullopt, data);
   if (stdfs::is_directory(path)) {
-    const RunFolder folder{path};
-    if (!stdfs::exists(folder.ledger()) && !stdfs::exists(folder.recipe())) {
-      throw Error(
-          Code::kUsage,
-          path.string() + " is not a run folder: it has neither recipe.toml nor ledger.jsonl",
-          "give a run folder or a step-NNNNNNNN.h5");
-    }
-    verifier.run_folder(folder);
+    for (const stdfs::path& parent : parents) require_run(parent);
+    require_run(path);
+    verifier.run_folder({path});
     verifier.follow(parents);
   } else if (!stdfs::exists(path)) {
     throw Error(Code::kUsage, "there is no " + path.string(),
@@ -346,6 +370,9 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
   } else if (path.extension() != ".h5") {
     throw Error(Code::kUsage, path.string() + " is neither a run folder nor a checkpoint",
                 "give a run folder or a step-NNNNNNNN.h5");
+  } else if (!parents.empty()) {
+    throw Error(Code::kUsage, "--parent is of a run: " + path.string() + " is a checkpoint alone",
+                "leave it out, or give the run's folder");
   } else {
     verifier.lone_checkpoint(path);
   }

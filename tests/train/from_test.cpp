@@ -176,12 +176,41 @@ TEST(Child, IsComparedWithItsParentAndThatOnesParent) {
   EXPECT_EQ(replay_alone({.folder = third, .window = {}, .data = {}, .parent = second}).start,
             "step 0 is the state of " + second.string() + "@3");
 
-  const SomeRun other(2);
-  refusal(Code::kUsage, [&] { verify(second, {.parents = {other.path()}}); });
   std::string bytes = testing::read_bytes(first.path() / "checkpoints/step-00000006.h5");
   bytes[bytes.size() / 2] ^= 1;
   testing::write_bytes(first.path() / "checkpoints/step-00000006.h5", bytes);
   EXPECT_EQ(verify(second, {.parents = {first.path()}}).code(), Code::kCorrupt);
+}
+
+// What is wrong with the run itself is found whatever --parent names.
+TEST(Child, IsVerifiedBesideWhatIsNotItsParent) {
+  const SomeRun parent, other(2);
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run", none = folder.path() / "none";
+  testing::run_by(1, continuing(parent.path(), run));
+  stdfs::create_directory(none);
+  const VerifyResult wrong = verify(run, {.parents = {other.path()}});
+  EXPECT_EQ(wrong.code(), Code::kDiffer);
+  EXPECT_EQ(lines_of(wrong),
+            other.path().string() +
+                " is of another recipe than the run that this one starts from "
+                "(give the run of recipe " +
+                recipe::of_run(real_file_system(), run).run.from.recipe.substr(0, 12) + ")\n");
+  testing::write_bytes(run / "samples/step-00000003.png", "no picture");
+  const VerifyResult both = verify(run, {.parents = {other.path()}});
+  EXPECT_EQ(both.code(), Code::kCorrupt);
+  ASSERT_EQ(both.findings.size(), 2u);
+  EXPECT_THAT(both.findings[0].what, HasSubstr("step-00000003.png"));
+  EXPECT_THAT(both.findings[1].what, HasSubstr("is of another recipe"));
+  stdfs::remove(other.path() / "recipe.toml");
+  EXPECT_THAT(lines_of(verify(run, {.parents = {other.path()}})),
+              HasSubstr((other.path() / "recipe.toml").string() + " is missing"));
+  EXPECT_THAT(refusal(Code::kUsage, [&] { verify(run, {.parents = {none}}); }),
+              HasSubstr("is not a run folder"));
+  EXPECT_THAT(
+      refusal(Code::kUsage,
+              [&] { replay_alone({.folder = run, .window = {}, .data = {}, .parent = none}); }),
+      HasSubstr("is not a run"));
 }
 
 // The parent's ledger knows how many steps and updates there were.
@@ -196,6 +225,11 @@ TEST(ChildsRecipe, IsHeldAgainstTheParentsLedger) {
   recipe.run.from.step = recipe.run.from.updates = 99;
   EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), recipe); }),
               HasSubstr("whose ledger ends at step 6"));
+  recipe::Recipe other = testing::small_gan({"generator.hidden=16"});
+  other.run.start = "run";
+  other.run.from = continuing(parent.path(), folder.path()).recipe.run.from;
+  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), other); }),
+              HasSubstr("has another shape there"));
 }
 
 TEST(ChildsFirstState, IsMissedByVerifyAndKeptWhateverMarksIt) {

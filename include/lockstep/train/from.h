@@ -37,7 +37,8 @@ Start start_from(const Parent& parent, recipe::Recipe recipe);
 
 // Makes step 0 of `recipe`, which has [run.from], from the parent's folder again. Returns a line
 // that says what was compared, for people. Where the parent has no checkpoint of that step any
-// more, it says so. Error: kUsage (not the parent), kDiffer (another state), those of start_from.
+// more, it says so. Error: kUsage (no run), kDiffer (another run, another state), kCorrupt (the
+// parent's evidence does not hold), those of data::open.
 std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe);
 
 }  // namespace lockstep::train
