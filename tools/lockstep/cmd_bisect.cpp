@@ -232,12 +232,17 @@ Run add_bisect(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   add_side(app, options->a, "a");
   add_side(app, options->b, "b");
-  app.add_option_function<std::string>(
+  CLI::Option* engine = app.add_option_function<std::string>(
       "--engine",
-      [options](const std::string& engine) {
-        options->a.container.engine = options->b.container.engine = engine;
+      [options](const std::string& words) {
+        options->a.container.engine = options->b.container.engine = words;
       },
       "of both containers: buildah, podman, docker or apptainer, with options of its own");
+  app.parse_complete_callback([options, engine] {
+    if (engine->count() > 0 && options->a.container.image.empty() &&
+        options->b.container.image.empty())
+      throw CLI::RequiresError("--engine", "--container-a or --container-b");
+  });
   app.add_option("--data", options->computing.data,
                  "where the data set lies, if not where the recipe says");
   add_threads(app, options->computing.threads);

@@ -137,12 +137,15 @@ Run add_replay(CLI::App& app) {
   app.add_option("--from", options->from, "first step to compare");
   app.add_option("--to", options->to, "last step to compare, 0: the ledger's end")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
-      ->check(CLI::Range(0, 1000000));
+  CLI::Option* spot =
+      app.add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
+          ->check(CLI::Range(0, 1000000));
   app.add_option("--spot-steps", options->spot_steps, "steps of each such window")
-      ->check(CLI::Range(1, 1000000));
+      ->check(CLI::Range(1, 1000000))
+      ->needs(spot);
   app.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported")
-      ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()));
+      ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()))
+      ->needs(spot);
   app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
   app.add_option("--parent", options->parent,
                  "the run whose state this one starts from (`train --from`), to compare it with");

@@ -6,6 +6,7 @@
 #include "dry_run.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/output_file.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/recipe/warnings.h"
@@ -126,6 +127,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
 }
 
 Code run(const Options& options) {
+  require_no_name_of_a_run(options.run, "another run");
   const recipe::Recipe recipe = recipe_of(options);
   if (options.dry_run) {
     dry_run(beginning(options, recipe).recipe, options.json);

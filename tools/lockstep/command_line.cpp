@@ -7,6 +7,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/isa.h"
 #include "output.h"
+#include "startup.h"
 
 namespace lockstep::cli {
 namespace {
@@ -133,6 +134,7 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
 // By the instruction set that LOCKSTEP_ISA asks for.
 Run computing(const Run& run) {
   return [run] {
+    require_open_files(/*world=*/1);
     numerics::select_isa(process_environment()("LOCKSTEP_ISA"));
     return run();
   };

@@ -96,9 +96,11 @@ Visible visible(const std::string& folder, const std::string& data) {
 }
 
 void add_container(CLI::App& app, Container& container) {
-  app.add_option("--container", container.image, "compute in a container of this image");
+  CLI::Option* image =
+      app.add_option("--container", container.image, "compute in a container of this image");
   app.add_option("--engine", container.engine,
-                 "buildah, podman, docker or apptainer, with options of its own");
+                 "buildah, podman, docker or apptainer, with options of its own")
+      ->needs(image);
 }
 
 Code run_contained(const Container& container, const std::vector<Mount>& mounts,

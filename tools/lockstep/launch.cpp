@@ -19,6 +19,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/hash/hmac.h"
 #include "ranks.h"
+#include "startup.h"
 
 extern char** environ;
 
@@ -98,6 +99,7 @@ class Ranks {
     const int secret = make_secret();
     const comm::Listening listening = comm::listen_on(kHost, 0);
     try {
+      require_open_files(count);  // each rank has those of above, too
       for (int rank = 0; rank < count; ++rank) start(rank, count, secret, listening);
     } catch (...) {
       end();  // those that did start

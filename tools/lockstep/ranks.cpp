@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <csignal>
 
 #include "lockstep/core/error.h"
@@ -17,6 +16,7 @@
 #include "lockstep/recipe/semantics.h"
 #include "lockstep/train/signals.h"
 #include "output.h"
+#include "startup.h"
 
 namespace lockstep::cli {
 namespace {
@@ -43,12 +43,8 @@ Bytes read_secret(const comm::Environment& environment) {
   Bytes secret(kLongestSecret + 1);
   const ssize_t n =
       fd < 0 || ::fstat(fd, &status) != 0 ? -1 : ::read(fd, secret.data(), secret.size());
-  const int error = errno;
   if (fd >= 0) ::close(fd);
   close_handed_over(*path);
-  if (n < 0 && error == EMFILE)
-    throw Error(Code::kEnvironment, "cannot open the secret: Too many open files",
-                "raise the limit on open files (ulimit -n)");
   if (n < 0)
     throw Error(Code::kUsage, "LOCKSTEP_SECRET_FILE: cannot read " + *path,
                 "it must be there on every rank's machine");
@@ -110,6 +106,7 @@ comm::Options meeting_options(const comm::Identity& identity,
   options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
   options.deadline = deadline(environment);
   if (identity.world > 1) {
+    require_open_files(identity.world);
     options.mac = [secret = read_secret(environment)](ByteView message) {
       return hash::hmac_sha256(secret, message).bytes;
     };

@@ -1,15 +1,25 @@
 #include "startup.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <string>
 #include <system_error>
 
 #include "lockstep/core/error.h"
 
 namespace lockstep::cli {
+namespace {
+
+constexpr std::uint64_t kFilesOfOwn = 24;     // of the run, libraries, plug-ins
+constexpr std::uint64_t kFilesOfMeeting = 8;  // the secret, the door, Gloo's loop
+constexpr std::uint64_t kFilesOfPeer = 3;     // its control connection, its pair, its knock
+
+}  // namespace
 
 void start_up() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -23,6 +33,21 @@ void start_up() {
   }
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);  // who reads the progress may go; training does not
+}
+
+void require_open_files(int world) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  std::uint64_t needed = kFilesOfOwn, free = 0;
+  if (world > 1) needed += kFilesOfMeeting + kFilesOfPeer * static_cast<std::uint64_t>(world);
+  for (std::uint64_t fd = 0; fd < limit.rlim_cur && free < needed; ++fd)
+    if (::fcntl(static_cast<int>(fd), F_GETFD) < 0) ++free;
+  if (free == needed) return;
+  throw Error(Code::kEnvironment,
+              "too few open files are allowed: " + std::to_string(free) + " more, and " +
+                  (world > 1 ? "a rank of " + std::to_string(world) : "this") + " needs " +
+                  std::to_string(needed),
+              "raise the limit: ulimit -n " + std::to_string(limit.rlim_cur + needed - free));
 }
 
 }  // namespace lockstep::cli

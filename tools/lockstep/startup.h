@@ -9,4 +9,8 @@ namespace lockstep::cli {
 // Throws Error(kEnvironment).
 void start_up();
 
+// Error(kEnvironment) unless this process may open as many more files as it can need as one of
+// `world` ranks. Asked first: libraries that cannot open one say so late, vaguely or never.
+void require_open_files(int world);
+
 }  // namespace lockstep::cli
