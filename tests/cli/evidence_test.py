@@ -10,6 +10,7 @@ import zlib
 import h5py
 import numpy
 
+from forger import sidecar
 from support import Cli, main
 
 LAST = "runs/tiny/checkpoints/step-00000002.h5"
@@ -83,6 +84,30 @@ class Checkpoints(Cli):
             height, width = one.shape
             step = (row.shape[1] - width) // 3  # grids may have borders
             self.assertTrue((row[:height, number * step:number * step + width] == one).all(), number)
+
+    def test_a_lone_checkpoint_with_another_state_than_it_names_is_not_sampled_from(self):
+        """Made to fit itself, sidecar too: by a tensor's byte, or by the digest that it names."""
+        os.makedirs(self.path("elsewhere"))
+        alone, whole = "elsewhere/step-00000002.h5", self.read(LAST)
+        with h5py.File(self.path(LAST), "r") as file:
+            offsets, named = [], file.attrs["state"]
+            file["state"].visititems(lambda _, item: offsets.append(item.id.get_offset())
+                                     if isinstance(item, h5py.Dataset) else None)
+        named = named if isinstance(named, bytes) else named.encode()
+        self.assertEqual(whole.count(named), 1)
+        at = min(offsets)
+        changed = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
+        for forged in (changed, whole.replace(named, named[::-1])):
+            self.write(alone, forged)
+            self.write(alone + ".sha256", sidecar(forged))
+            line = self.refused(5, "sample", alone, "--out", "no.png")
+            self.assertEqual(line, alone + ": its tensors are not the state that it names")
+            self.assertFalse(os.path.exists(self.path("no.png")))
+            result = self.run_it("verify", alone)
+            self.assertEqual((result.returncode, result.stdout), (1, f"disagrees: {line}\n"))
+        self.write(alone, whole)
+        self.write(alone + ".sha256", sidecar(whole))
+        self.ok("sample", alone, "--out", "yes.png")
 
     def test_a_damaged_checkpoint_is_not_sampled_from(self):
         damaged = bytearray(self.read(LAST))

@@ -112,12 +112,39 @@ class Limits(Cli):
         for most in (1, 2, 4, 7):
             self.expect_4_then_the_same("cannot start", {resource.RLIMIT_NPROC: most}, "--ranks", "2")
 
-    def test_few_open_files_are_4_and_named(self):
-        for most in (8, 10, 12):
-            self.expect_4_then_the_same("Too many open files", {resource.RLIMIT_NOFILE: most}, "--ranks", "2")
-        result = self.limited({resource.RLIMIT_NOFILE: 100}, "train", "tiny.toml", "--quiet", "--ranks", "2", "--run", "few")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(self.evidence("few"), self.whole)
+    def test_few_open_files_are_4_in_one_line_that_says_how_many_will_do(self):
+        """Every limit from the least with which the system can load the program at all, until it works."""
+        for ranks in ("1", "2"):
+            least = 0
+            for most in range(4, 65):
+                result = self.limited({resource.RLIMIT_NOFILE: most}, "train", "tiny.toml", "--quiet", "--ranks", ranks, "--run", "few")
+                if result.returncode == 0:
+                    break
+                line = self.one_line(4, result)
+                self.assertRegex(line, r"^too few open files are allowed: .*\(raise the limit: ulimit -n \d+\)$", most)
+                least = int(line.rstrip(")").split()[-1])
+                self.assertFalse(os.path.exists(self.path("few")))
+            if ranks == "1":
+                self.assertEqual(most, least)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(self.evidence("few"), self.whole)
+            shutil.rmtree(self.path("few"))
+
+    def test_few_open_files_are_4_for_every_command(self):
+        for command in (["verify", "undisturbed"], ["sample", "undisturbed"], ["replay", "undisturbed", "--ranks", "2"],
+                        ["report", "undisturbed"], ["doctor"], ["check", "--ranks", "2"], ["fingerprint"],
+                        ["diff", "undisturbed", "undisturbed"], ["trace", "undisturbed", "t.jsonl"]):
+            for most in (4, 6, 12):
+                self.assertIn("too few open files", self.one_line(4, self.limited({resource.RLIMIT_NOFILE: most}, *command)), command)
+        self.assertEqual(self.limited({resource.RLIMIT_NOFILE: 4}, "help").returncode, 0)
+
+    def test_files_that_its_parent_left_open_count(self):
+        held = [os.open("/dev/null", os.O_RDONLY) for _ in range(60)]
+        self.addCleanup(lambda: [os.close(fd) for fd in held])
+        result = subprocess.run([PROGRAM, "train", "tiny.toml", "--run", "few"], cwd=self.folder, text=True, capture_output=True,
+                                pass_fds=held, timeout=300, check=False,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 6, max(held) + 6)))
+        self.assertIn("too few open files", self.one_line(4, result))
 
     def test_closed_standard_streams_become_no_file_of_the_run(self):
         for ranks in ("1", "2"):

@@ -97,6 +97,64 @@ class FailingCalls(Cli):
         self.assertGreater(self.every_call("list", errno.EIO), 2)
 
 
+class Retired(Cli):
+    """Beside a run that trains and keeps one checkpoint: at every call of a reader it goes, and a newer one is there."""
+
+    STEPS = ["--quiet", "--set", "run.steps=3", "--set", "checkpoint.every=1", "--set", "checkpoint.keep_last=0", "--set",
+             "samples.every=3", "--set", "samples.count=2"]
+
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", *self.STEPS, "--run", "whole")
+
+    def live(self):
+        shutil.rmtree(self.path("live"), ignore_errors=True)
+        shutil.copytree(self.path("whole"), self.path("live"))
+        for step, folder in ((2, "checkpoints"), (3, "checkpoints.after")):
+            os.makedirs(self.path("live", folder), exist_ok=True)
+            for name in os.listdir(self.path("whole/checkpoints")):
+                here = self.path("live", folder, name)
+                if f"{step:08}" in name:
+                    shutil.copy(self.path("whole/checkpoints", name), here)
+                elif os.path.exists(here):
+                    os.remove(here)
+
+    def at_every_call(self, *command):
+        """What it prints, each time; it always ends with 0."""
+        said = []
+        for verb in ("inspect", "open", "list"):
+            for at in range(1, 100):
+                self.live()
+                result = self.run_it(*command, LD_PRELOAD=LIBRARY, FAULT_UNDER="live/checkpoints", FAULT_CALL=verb,
+                                     FAULT_AT=str(at), FAULT_MARK=self.path("mark"), FAULT_SWAP=self.path("live/checkpoints"))
+                self.assertEqual((result.returncode, result.stderr), (0, ""), (command, verb, at, result.stdout))
+                if not os.path.exists(self.path("mark")):
+                    break
+                os.remove(self.path("mark"))
+                said.append(result.stdout)
+        return said
+
+    def test_sample_takes_the_newer_one(self):
+        said = self.at_every_call("sample", "live", "--count", "1", "--out", "out.png", "--threads", "1")
+        self.assertGreater(len(said), 4)
+        self.assertEqual({line.split(", ")[0] for line in said}, {"out.png: 1 samples of step 2", "out.png: 1 samples of step 3"})
+
+    def test_verify_finds_no_damage(self):
+        said = self.at_every_call("verify", "live")
+        self.assertTrue(all("the evidence holds: 3 steps" in text for text in said), said)
+        self.assertTrue(any("step-00000002.h5 was removed meanwhile" in text for text in said), said)
+
+    def test_diff_passes_over_it(self):
+        self.assertEqual({text.splitlines()[-1] for text in self.at_every_call("diff", "whole", "live")}, {"same"})
+
+    def test_report_shows_no_damage(self):
+        self.assertEqual(set(self.at_every_call("report", "live", "--out", "page.html")), {"page.html: the evidence holds\n"})
+
+    def test_replay_begins_earlier(self):
+        said = self.at_every_call("replay", "live", "--from", "3", "--quiet", "--threads", "1")
+        self.assertTrue(all("PASS: steps 3 to 3" in text for text in said), said)
+
+
 class Planted(Cli):
     def setUp(self):
         super().setUp()
@@ -287,6 +345,40 @@ class Outputs(Cli):
         self.assertIn("what is read", self.refused(2, "trace", "run", "run/ledger.jsonl"))
         self.ok("verify", "run")
         self.ok("inspect", "pack.h5")
+
+    def test_names_that_a_run_keeps_for_itself_are_refused(self):
+        os.remove(self.path("run/log.txt"))
+        os.symlink("run/samples", self.path("link"))
+        before = self.contents("run")
+        own = [name for name in before if os.path.splitext(name)[1] in self.writers]
+        self.assertGreater(len(own), 3)
+        for name in (*own, "samples/new.png", "checkpoints/sub/new.h5", "log.txt", "recipe.toml.tmp", "environment", "replays.jsonl"):
+            ending = os.path.splitext(name)[1]
+            line = self.refused(2, *self.writers[ending if ending in self.writers else ""](os.path.join("run", name)))
+            self.assertRegex(line, "a name that the run run keeps for itself|is what is read|there already", name)
+        for out in ("link/new.png", "run/checkpoints/../samples/new.png", "run/samples/"):
+            self.assertIn("keeps for itself", self.refused(2, *self.writers[".png"](out)))
+        self.assertIn("keeps for itself", self.refused(2, "train", "tiny.toml", "--quiet", "--run", "run/checkpoints/other"))
+        self.assertEqual(self.contents("run"), before)
+        for name in ("mine.png", "trace.jsonl", "mine/recipe.h5", "mine.html", "key"):
+            os.makedirs(self.path("run/mine"), exist_ok=True)
+            self.ok(*self.writers[os.path.splitext(name)[1]](os.path.join("run", name)))
+        self.ok("verify", "run")
+
+    def test_a_name_in_a_folder_of_samples_is_an_output_too(self):
+        command = ["sample", "run", "--first", "7", "--count", "3", "--out", "many/"]
+        self.ok(*command)
+        for kind, path in self.plant("unused").items():
+            name = self.path("many/sample-00000008.png")
+            os.remove(name)
+            os.rename(path, name)
+            self.assertIn("many/sample-00000008.png is a", self.refused(2, *command), kind)
+            os.rename(name, path)
+            self.write("many/sample-00000008.png", "old")
+            os.rename(path, self.path("many/sample-00000010.png"))  # none of those that are written
+            self.ok(*command)
+            os.rename(self.path("many/sample-00000010.png"), path)
+        self.assertEqual(self.read("victim"), b"precious")
 
     def test_values_are_an_output_too(self):
         os.mkfifo(self.path("t.jsonl.values"))

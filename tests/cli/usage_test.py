@@ -87,6 +87,19 @@ class Refused(Cli):
             self.assertIn("it is empty", self.refused(2, *words), words)
         self.assertEqual(self.contents(), before)
 
+    def test_options_that_have_no_use_without_another_are_2(self):
+        self.ok("train", "tiny.toml", "--quiet", "--run", "run")
+        before = self.contents()
+        last = "run/checkpoints/step-00000002.h5"
+        for words, wanted in ((["replay", "run", "--seed", "7"], "replay: --seed requires --spot"),
+                              (["replay", "run", "--from", "1", "--spot-steps", "3"], "replay: --spot-steps requires --spot"),
+                              (["replay", "run", "--engine", "podman"], "replay: --engine requires --container"),
+                              (["bisect", "run", "run", "--step", "1", "--engine", "podman"],
+                               "bisect: --engine requires --container-a or --container-b"),
+                              (["verify", last, "--parent", "run"], "--parent is of a run")):
+            self.assertIn(wanted, self.refused(2, *words))
+        self.assertEqual(self.contents(), before)
+
     def test_numbers_are_decimal_digits_in_range(self):
         for words, wanted in ((["replay", "run", "--from", "1e2"], "'1e2' is not a whole number, such as 100"),
                               (["replay", "run", "--from", "0x10"], "'0x10' is not a whole number"),
