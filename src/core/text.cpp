@@ -4,9 +4,12 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 namespace lockstep {
 namespace {
+
+constexpr std::size_t kShortestTypo = 3;  // characters; of fewer, nobody can say what was meant
 
 template <class T>
 std::string number_text(T value) {
@@ -24,15 +27,17 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
+// Characters inserted, left out, replaced, or swapped with the next one.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
+    before = std::exchange(last, row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();
@@ -58,13 +63,15 @@ std::optional<double> parse_double(std::string_view text) {
 
 std::optional<std::string> nearest_word(std::string_view word,
                                         const std::vector<std::string>& candidates) {
+  if (word.size() < kShortestTypo) return std::nullopt;
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 2);
+  std::size_t nearest = word.size() / 3 + 1;  // less than this is near
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance || (distance == best_distance && !best)) {
+    const std::size_t distance = candidate.starts_with(word) ? 0 : edit_distance(word, candidate);
+    const bool shorter = best && distance == nearest && candidate.size() < best->size();
+    if (distance < nearest || shorter) {
       best = candidate;
-      best_distance = distance;
+      nearest = distance;
     }
   }
   return best;

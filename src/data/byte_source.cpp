@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 
 namespace lockstep::data {
@@ -27,7 +28,7 @@ class PlainSource : public ByteSource {
   void expect_end() override {
     const std::uint64_t size = file_.size();
     if (size != at_) {
-      throw Error(Code::kData, std::to_string(size - at_) + " bytes too many at the end");
+      throw Error(Code::kData, counted(size - at_, "byte") + " too many at the end");
     }
   }
 
@@ -80,8 +81,8 @@ class GzipSource : public ByteSource {
       throw Error(Code::kData, "the compressed data goes on after the last image");
     }
     if (z_.avail_in != 0 || at_ != file_.size()) {
-      throw Error(Code::kData, std::to_string(file_.size() - at_ + z_.avail_in) +
-                                   " bytes too many after the compressed data");
+      throw Error(Code::kData, counted(file_.size() - at_ + z_.avail_in, "byte") +
+                                   " too many after the compressed data");
     }
   }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/hash/merkle.h"
 #include "lockstep/numerics/elementwise.h"
@@ -11,7 +12,7 @@ namespace lockstep::data {
 
 std::uint64_t checked_image_bytes(std::uint64_t n, std::uint64_t h, std::uint64_t w,
                                   std::uint64_t c) {
-  const std::string sizes = std::to_string(n) + " images of " + std::to_string(h) + "x" +
+  const std::string sizes = counted(n, "image") + " of " + std::to_string(h) + "x" +
                             std::to_string(w) + "x" + std::to_string(c);
   if (n < 1 || h < 1 || w < 1) throw Error(Code::kData, sizes + ": a size is zero");
   if (c != 1 && c != 3) throw Error(Code::kData, sizes + ": only 1 or 3 channels are supported");

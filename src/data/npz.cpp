@@ -73,7 +73,7 @@ void NpzWriter::begin_array(const std::string& name, const std::string& type,
 }
 
 void NpzWriter::append(ByteView values) {
-  Member& member = members_.back();
+  Entry& member = members_.back();
   member.crc = static_cast<std::uint32_t>(
       crc32_z(member.crc, reinterpret_cast<const Bytef*>(values.data()), values.size()));
   member.size += static_cast<std::uint32_t>(values.size());
@@ -92,7 +92,7 @@ void NpzWriter::end_member() {
 void NpzWriter::finish() {
   end_member();
   const auto begin = static_cast<std::uint32_t>(written_);
-  for (const Member& member : members_) {
+  for (const Entry& member : members_) {
     Bytes entry;
     put_u32_le(entry, kDirectory);
     put_u16(entry, kVersion);  // made by

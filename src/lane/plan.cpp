@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/reduce.h"
 
@@ -9,10 +10,9 @@ namespace lockstep::lane {
 
 Plan::Plan(const Options& options, int world) : options_(options), world_(world) {
   if (world < 1 || world > options.lanes) {
-    throw Error(
-        Code::kUsage,
-        std::to_string(world) + " ranks cannot share " + std::to_string(options.lanes) + " lanes",
-        "use 1 to batch.lanes ranks");
+    throw Error(Code::kUsage,
+                counted(world, "rank") + " cannot share " + counted(options.lanes, "lane"),
+                "use 1 to batch.lanes ranks");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/model/options.h"
 
@@ -37,8 +38,8 @@ inline void check_halvings(const Options& options, const std::vector<std::int64_
   const std::vector<Side> sides = halved(sample_shape, halvings);
   if (sides.back().positions() == 0)
     throw Error(Code::kUsage,
-                "channels: " + std::to_string(options.channels.size()) +
-                    " levels are too many for " + std::to_string(sample_shape[0]) + " x " +
+                "channels: " + counted(options.channels.size(), "level is", "levels are") +
+                    " too many for " + std::to_string(sample_shape[0]) + " x " +
                     std::to_string(sample_shape[1]) + " pixels",
                 "each level halves the sides");
 }

@@ -1,5 +1,6 @@
 #include "lockstep/monitor/monitor.h"
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/elementwise.h"
@@ -87,7 +88,7 @@ Report Monitor::see(const Seen& seen) {
     diverging = true;
     const std::string beyond = ", beyond loss_limit = " + to_text(options_.loss_limit) + " for " +
                                std::to_string(diverging_) + " of " +
-                               std::to_string(options_.loss_steps) + " steps";
+                               counted(options_.loss_steps, "step");
     judge(report, diverging_ >= options_.loss_steps ? Verdict::kStop : Verdict::kWarn,
           line + beyond);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
 #include "optim/schedule.h"
@@ -49,7 +50,7 @@ void check_schedule(const Options& o) {
   if (o.schedule == "cosine" && o.horizon <= o.warmup) {
     throw Error(Code::kUsage,
                 "horizon: " + std::to_string(o.horizon) + " is not after the warm-up of " +
-                    std::to_string(o.warmup) + " steps",
+                    counted(o.warmup, "step"),
                 "the cosine schedule needs the step at which it ends, e.g. the number of steps");
   }
 }

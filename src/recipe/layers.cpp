@@ -84,6 +84,20 @@ void add_files(std::vector<Layer>& layers, const stdfs::path& path,
   if (extends) add_files(layers, base, std::move(chain));
 }
 
+// What people write recipes in elsewhere, seen by the first line that says something; "" for TOML.
+std::string other_language(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    const std::size_t word = line.find_first_of(" \t:=\"'[{", begin);
+    if (line[begin] == '{') return "JSON";
+    if (line.starts_with("---") || line.starts_with("- ")) return "YAML";
+    return word != std::string::npos && word > begin && line[word] == ':' ? "YAML" : "";
+  }
+  return "";
+}
+
 bool is_key(const std::string& key) {
   const auto good = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -139,8 +153,12 @@ Layer text_layer(const std::string& text, const std::string& name) {
     return {toml::parse(text), name, true};
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
+    const std::string language = other_language(text);
     fail(name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
-         std::string(error.description()));
+             std::string(error.description()),
+         language.empty() ? ""
+                          : "this looks like " + language +
+                                "; a recipe is TOML: a line [run], below it steps = 100");
   }
 }
 

@@ -39,10 +39,36 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   return recipe;
 }
 
+// The networks of a GAN have no default: nobody means a U-Net.
+void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
+                      const std::string& name) {
+  if (recipe.objective.kind == "ddpm") return;
+  const bool points = recipe.data.kind == "mixture";
+  const std::string family = points ? "mlp" : "dcgan";
+  std::string missing, example;
+  for (const NetworkOptions& network : recipe.networks) {
+    const auto says = [&](const Layer& layer) { return layer.table[network.role]["kind"]; };
+    if (std::ranges::any_of(layers, [&](const Layer& layer) { return !!says(layer); })) continue;
+    missing += (missing.empty() ? "[" : " and [") + network.role + "]";
+    example += (example.empty() ? "[" : ", [") + network.role + "] with kind = \"" + family + "-" +
+               network.role + "\"";
+  }
+  if (missing.empty()) return;
+  throw Error(Code::kUsage,
+              name + ": with kind = '" + recipe.objective.kind + "' in [objective], " + missing +
+                  " must say a kind",
+              "such as " + example + "; recipes/" +
+                  (points ? "golden/toy-gan.toml" : "fashion-mnist-dcgan.toml") +
+                  " is a whole one");
+}
+
 }  // namespace
 
 Recipe load(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  return read(file_layers(path, overrides), path.string());
+  const std::vector<Layer> layers = file_layers(path, overrides);
+  Recipe recipe = read(layers, path.string());
+  require_networks(layers, recipe, path.string());
+  return recipe;
 }
 
 Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {

@@ -30,14 +30,18 @@ void describe(Fields& f, Run& o) {
            "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
   f.choice("start", o.start, {"fresh", "run"}, Effect::kBitsWhereSet,
            "new weights, or the state of another run, which `train --from` writes into [run.from]");
-  if (o.start != "run") return;
   f.begin("from", "the state of another run that this one starts from");
-  f.field("recipe", o.from.recipe, Effect::kBits, "that run's recipe id");
-  f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "of that run");
-  f.field(
-      "updates", o.from.updates, 1, kMaxSteps, Effect::kBits,
-      "before this run, in all earlier runs: optimisers and schedules continue from this count");
-  f.field("state", o.from.state, Effect::kBits, "SHA-256 tree of the state at step 0 of this run");
+  if (o.start == "run") {
+    f.field("recipe", o.from.recipe, Effect::kBits, "that run's recipe id");
+    f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "of that run");
+    f.field("updates", o.from.updates, 1, kMaxSteps, Effect::kBits,
+            "that its optimisers had counted by then, those of runs before it too");
+    f.field("state", o.from.state, Effect::kBits,
+            "SHA-256 tree of the state at step 0 of this run");
+  }
+  f.choice("optimizer", o.from.optimizer, {"continue", "anew"}, Effect::kBitsWhereSet,
+           "with `train --from`: optimisers go on, with slots and count of updates, so the "
+           "schedule counts the updates of both runs; or begin anew, with warm-up and schedule");
   f.end();
 }
 
@@ -95,8 +99,12 @@ bool has_parent(const Recipe& recipe) {
   return recipe.run.start == "run";
 }
 
+bool begins_anew(const Recipe& recipe) {
+  return recipe.run.from.optimizer == "anew";
+}
+
 std::int64_t updates_before(const Recipe& recipe) {
-  return has_parent(recipe) ? recipe.run.from.updates : 0;
+  return has_parent(recipe) && !begins_anew(recipe) ? recipe.run.from.updates : 0;
 }
 
 const NetworkOptions& network(const Recipe& recipe, const std::string& role) {

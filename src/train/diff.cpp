@@ -6,6 +6,7 @@
 #include <set>
 
 #include "lockstep/checkpoint/store.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/png.h"
 #include "lockstep/hash/sha256.h"
@@ -44,7 +45,7 @@ Facts chunks_of(const Bytes& png, const std::string& file) {
   for (const auto& [name, content] : contents)
     facts.emplace_back(name, name.starts_with("tEXt ")
                                  ? content
-                                 : std::to_string(content.size()) + " bytes, sha256 " +
+                                 : counted(content.size(), "byte") + ", sha256 " +
                                        hash::sha256(as_bytes(content)).hex());
   return facts;
 }

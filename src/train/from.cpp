@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lockstep/checkpoint/store.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
@@ -33,8 +34,9 @@ Step step_of(const std::vector<Step>& steps, const RunFolder& folder, const Pare
 // Fills a fresh state with another run's.
 class Continuation {
  public:
-  Continuation(const state::State& theirs, const recipe::Recipe& their_recipe)
-      : recipe_(their_recipe) {
+  // anew: slots stay at zero.
+  Continuation(const state::State& theirs, const recipe::Recipe& their_recipe, bool anew)
+      : recipe_(their_recipe), anew_(anew) {
     for (const state::Named& named : theirs.tensors) theirs_[named.name] = &named;
   }
 
@@ -68,7 +70,7 @@ class Continuation {
     const auto role = std::ranges::find(recipe_.networks, own.role, &recipe::NetworkOptions::role);
     if (role == recipe_.networks.end()) refuse("it has no " + own.role);
     const bool same_optimizer = role->optimizer.kind == own.options.kind;
-    if (!same_optimizer)
+    if (!same_optimizer && !anew_)
       note(own.role + ": the slots of " + own.options.kind +
            " start at zero, the parent has those of " + role->optimizer.kind);
     for (state::Named& named : state.tensors) {
@@ -77,7 +79,7 @@ class Continuation {
       if (kind == "ema" && !theirs_.contains(named.name)) {
         note(own.role + ": averages start as copies of the weights, the parent keeps none");
         copy(parameter_of(named, state), named);
-      } else if (is_weight(kind) || kind == "ema" || same_optimizer) {
+      } else if (is_weight(kind) || kind == "ema" || (same_optimizer && !anew_)) {
         take(named);
       }
     }
@@ -106,6 +108,7 @@ class Continuation {
   }
 
   const recipe::Recipe& recipe_;
+  const bool anew_;
   std::map<std::string, const state::Named*> theirs_;
   std::set<std::string> taken_;
 };
@@ -130,7 +133,7 @@ Start start_from(const Parent& parent, recipe::Recipe recipe) {
 
   recipe.run.start = "fresh";
   Training training = make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
-  Continuation continuation(loaded.state(), theirs);
+  Continuation continuation(loaded.state(), theirs, recipe::begins_anew(recipe));
   try {
     continuation.into(training);
   } catch (const Error& error) {
@@ -141,7 +144,8 @@ Start start_from(const Parent& parent, recipe::Recipe recipe) {
   recipe.run.from = {.recipe = ledger.header.recipe.hex(),
                      .step = step.value,
                      .updates = recipe::updates_before(theirs) + step.value,
-                     .state = state::commit(training.state).hex()};
+                     .state = state::commit(training.state).hex(),
+                     .optimizer = recipe.run.from.optimizer};
   return {std::move(recipe), std::move(training.state), std::move(continuation.notes)};
 }
 
@@ -163,7 +167,7 @@ void require_descent(const recipe::From& wanted, const RunFolder& parent,
   const std::int64_t updates = recipe::updates_before(theirs) + wanted.step;
   if (wanted.updates != updates)
     throw Error(Code::kDiffer, "the run starts from " + place + ", after " +
-                                   std::to_string(updates) + " updates, and its recipe says " +
+                                   counted(updates, "update") + ", and its recipe says " +
                                    std::to_string(wanted.updates));
 }
 

@@ -10,9 +10,6 @@
 namespace lockstep::train {
 namespace {
 
-constexpr std::int64_t kScatterSide = 256;  // pixels
-constexpr float kScatterRange = 1.5F;       // points outside [-1.5, 1.5]^2 are left out
-
 data::Picture picture_of(const Tensor& samples, std::int64_t columns) {
   const float* values = ops::read(samples);
   if (samples.dim() == 4)

@@ -10,7 +10,10 @@ namespace lockstep::train {
 data::Provenance provenance(const Training& training, const hash::Digest& state_root,
                             std::int64_t first, std::int64_t count);
 
-// 2-D points [n][2], white on black.
+inline constexpr std::int64_t kScatterSide = 256;  // pixels
+inline constexpr float kScatterRange = 1.5F;       // points outside [-1.5, 1.5]^2 are left out
+
+// 2-D points [n][2], a white pixel each on black.
 data::Picture scatter(std::int64_t n, const float* points);
 
 }  // namespace lockstep::train

@@ -5,6 +5,7 @@
 
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/host_math.h"
+#include "train/picture.h"
 
 namespace lockstep::train::report {
 namespace {
@@ -192,6 +193,31 @@ Html draw(const Chart& chart) {
   return element("figure", element("figcaption", title) + svg +
                                element("p", {{"class", "said"}}, text(said))) +
          "\n"_html;
+}
+
+Html draw_points(const data::Picture& scatter, const std::string& said) {
+  constexpr double kSide = kScatterSide, kBegin = 26, kAbove = 6;  // a unit a pixel
+  const Axis x{-kScatterRange, kScatterRange, kBegin, kBegin + kSide};
+  const Axis y{-kScatterRange, kScatterRange, kAbove + kSide, kAbove};
+  Html plane;
+  for (const int tick : {-1, 0, 1}) {
+    plane += line(x(tick), kAbove, x(tick), kAbove + kSide, "grid");
+    plane += line(kBegin, y(tick), kBegin + kSide, y(tick), "grid");
+    plane += words(x(tick), kAbove + kSide + 15, "middle", std::to_string(tick));
+    plane += words(kBegin - 6, y(tick) + 4, "end", std::to_string(tick));
+  }
+  std::string path;
+  for (std::int64_t i = 0; i < std::ssize(scatter.pixels); ++i)
+    if (scatter.pixels[static_cast<std::size_t>(i)] != 0)
+      path += "M" + at(kBegin + 0.5 + static_cast<double>(i % scatter.width)) + " " +
+              at(kAbove + 0.5 + static_cast<double>(i / scatter.width)) + "h0";
+  plane += empty_element("path", {{"d", path}, {"class", "points"}});
+  return element("svg",
+                 {{"viewBox", "0 0 288 282"},
+                  {"role", "img"},
+                  {"aria-label", said},
+                  {"class", "chart scatter"}},
+                 plane);
 }
 
 Html draw(const std::vector<Track>& tracks, double last) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/data/png.h"
 #include "train/report_curve.h"
 #include "train/report_html.h"
 
@@ -23,6 +24,10 @@ struct Chart {
 
 // A figure: curve, axes, and in words the last, lowest and highest value.
 Html draw(const Chart& chart);
+
+// The plane around a scatter's points (train/picture.h), with axes; large points, so that people
+// see them.
+Html draw_points(const data::Picture& scatter, const std::string& words);
 
 // One row of a timeline.
 struct Track {

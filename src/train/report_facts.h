@@ -55,7 +55,7 @@ struct Checkpoint {
 };
 
 struct Picture {
-  std::int64_t width = 0, height = 0;
+  std::int64_t width = 0, height = 0, channels = 0;
   Bytes png;
 };
 
@@ -74,11 +74,11 @@ struct Facts {
   std::vector<std::string> warnings;                // lines of log.txt
   std::vector<std::string> notes;  // what cannot be read of files that are no evidence
   std::string key;                 // that was given, hexadecimal
+  bool parent_given = false;
 };
 
 // Errors: those of `verify` for a folder that is no run, or a key that is none.
-Facts gather(FileSystem& fs, const RunFolder& folder,
-             const std::optional<std::filesystem::path>& key);
+Facts gather(FileSystem& fs, const RunFolder& folder, const VerifyOptions& options);
 
 // metrics.jsonl into `facts.metrics` and `facts.attempts`; after the ledger.
 void read_metrics(const std::string& text, Facts& facts);

@@ -145,7 +145,7 @@ class Gatherer {
     Bytes png = read_file(fs_, folder_.samples() / name);
     if (data::check_png(png)) return;  // damaged
     const data::Picture pixels = data::read_png(png, name);
-    place = Picture{pixels.width, pixels.height, std::move(png)};
+    place = Picture{pixels.width, pixels.height, pixels.channels, std::move(png)};
   }
 
   void replays(const std::string& text) {
@@ -176,8 +176,7 @@ class Gatherer {
 
 // Without a ledger that holds, verify compares nothing with it: then each checkpoint by itself.
 // What stops it is a finding.
-VerifyResult verified(FileSystem& fs, const RunFolder& folder,
-                      const std::optional<stdfs::path>& key) {
+VerifyResult verified(FileSystem& fs, const RunFolder& folder, const VerifyOptions& options) {
   VerifyResult result;
   const auto look = [&](auto&& body) {
     try {
@@ -186,14 +185,14 @@ VerifyResult verified(FileSystem& fs, const RunFolder& folder,
       result.findings.push_back({error.code(), error.what()});
     }
   };
-  look([&] { result = verify(folder.root, {.key = key}); });
+  look([&] { result = verify(folder.root, options); });
   if (!result.chain.empty() || !fs.exists(folder.checkpoints())) return result;
   std::vector<std::string> names;
   look([&] { names = fs.list(folder.checkpoints()); });
   for (const std::string& name : names) {
     if (!checkpoint::step_of(name)) continue;
     look([&] {
-      const auto alone = verify(folder.checkpoints() / name, {.key = key}).findings;
+      const auto alone = verify(folder.checkpoints() / name, {.key = options.key}).findings;
       result.findings.insert(result.findings.end(), alone.begin(), alone.end());
     });
   }
@@ -219,15 +218,16 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-Facts gather(FileSystem& fs, const RunFolder& folder, const std::optional<stdfs::path>& key) {
+Facts gather(FileSystem& fs, const RunFolder& folder, const VerifyOptions& options) {
   if (!fs.exists(folder.recipe()) && !fs.exists(folder.ledger()))
     throw Error(
         Code::kUsage,
         folder.root.string() + " is not a run folder: it has neither recipe.toml nor ledger.jsonl",
         "give the folder that `lockstep train` made");
   Facts facts;
-  if (key) facts.key = hash::read_public_key(*key).hex();
-  facts.verified = verified(fs, folder, key);
+  if (options.key) facts.key = hash::read_public_key(*options.key).hex();
+  facts.parent_given = !options.parents.empty();
+  facts.verified = verified(fs, folder, options);
   Gatherer(fs, folder, facts).all();
   for (Finding& finding : facts.verified.findings) forget_root(finding.what, folder);
   for (std::string& line : facts.notes) forget_root(line, folder);

@@ -17,6 +17,39 @@ Html networks(const recipe::Recipe& recipe) {
   return text(recipe.objective.kind + ": " + said);
 }
 
+// Who compared step 0 with the run that it is from: this page's verify, or a replay.
+std::string compared_with_parent(const Facts& facts) {
+  const auto says = [](const std::string& line) {
+    return line.find("step 0 is the state of ") == 0 ||
+           line.find("step 0 is not compared with") != std::string::npos;
+  };
+  const auto& notes = facts.verified.notes;
+  if (const auto note = std::ranges::find_if(notes, says); note != notes.end())
+    return "lockstep verify: " + *note + ".";
+  if (facts.parent_given) return "lockstep verify did: see its findings above.";
+  for (auto replay = facts.replays.rbegin(); replay != facts.replays.rend(); ++replay)
+    if (const auto start = replay->find("start"); start != replay->end() && start->is_string())
+      if (says(start->get<std::string>()))
+        return "A replay said: " + shortened(start->get<std::string>(), 200) + ".";
+  return "Nobody compared it here; `lockstep report RUN --parent PARENT` does.";
+}
+
+// Which state the run started from.
+void add_start(const Facts& facts, std::vector<std::pair<std::string, Html>>& pairs) {
+  const auto& from = facts.ledger.header.from;
+  if (!facts.ledger_begins || !from) return;
+  Html parent = text("step " + std::to_string(from->step.value) + " of the run of recipe ") +
+                code(from->recipe.hex());
+  if (facts.recipe)
+    parent += text(recipe::begins_anew(*facts.recipe)
+                       ? "; optimisers and schedules begin anew"
+                       : "; optimisers and schedules go on after " +
+                             counted(facts.recipe->run.from.updates, "update"));
+  pairs.emplace_back("Starts from", parent);
+  pairs.emplace_back("State at step 0", code(from->state.hex()) + text(" (SHA-256 tree)"));
+  pairs.emplace_back("Compared with it", text(compared_with_parent(facts)));
+}
+
 }  // namespace
 
 std::string name_of(const Facts& facts) {
@@ -31,10 +64,6 @@ double last_step(const Facts& facts) {
   std::int64_t last = std::max<std::int64_t>(steps_of(facts), 1);
   for (const auto& [number, attempt] : facts.attempts) last = std::max(last, attempt.last);
   return static_cast<double>(last);
-}
-
-std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
 Html section(const std::string& title, const Html& content) {
@@ -70,6 +99,7 @@ Html summary(const Facts& facts) {
   } else if (facts.ledger_begins) {
     pairs.emplace_back("Recipe id", code(header.recipe.hex()) + text(" (as the ledger says)"));
   }
+  add_start(facts, pairs);
   if (facts.ledger_begins) {
     pairs.emplace_back("Data hash", code(header.data.hex()));
     pairs.emplace_back("Ledger head", code(facts.ledger.chain().hex()) +

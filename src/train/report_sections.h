@@ -1,6 +1,7 @@
 // The page's parts, in its order.
 #pragma once
 
+#include "lockstep/core/counted.h"
 #include "train/report_facts.h"
 #include "train/report_html.h"
 
@@ -25,7 +26,6 @@ std::string page(const Facts& facts);
 std::string name_of(const Facts& facts);
 std::int64_t steps_of(const Facts& facts);  // in the ledger, as far as it holds
 double last_step(const Facts& facts);       // that anything is drawn at
-std::string counted(std::int64_t count, const std::string& one, const std::string& many);
 Html section(const std::string& title, const Html& content);
 Html paragraph(const std::string& sentence);
 

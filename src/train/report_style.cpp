@@ -52,6 +52,8 @@ svg { display: block; width: 100%; overflow: visible; }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.25rem; }
 .pictures img { max-width: 100%; height: auto; image-rendering: pixelated; display: block;
   outline: 1px solid var(--rule); }
+.scatter { width: 18rem; max-width: 100%; background: var(--shade); }
+.points { fill: none; stroke: var(--curve); stroke-width: 4; stroke-linecap: round; stroke-opacity: .6; }
 .pictures figcaption { color: var(--soft); margin-top: .25rem; }
 .timeline { align-items: center; font-size: .875rem; gap: .25rem 1rem; }
 .track { height: 14px; background: var(--shade); }

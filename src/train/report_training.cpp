@@ -3,6 +3,7 @@
 
 #include "lockstep/core/clock.h"
 #include "lockstep/core/text.h"
+#include "train/picture.h"
 #include "train/report_draw.h"
 #include "train/report_sections.h"
 
@@ -88,12 +89,22 @@ std::vector<std::size_t> chosen(const std::vector<const Picture*>& pictures) {
   return {};
 }
 
-Html figure_of(Step step, const Picture& picture) {
+bool is_scatter(const Picture& picture) {
+  return picture.width == kScatterSide && picture.height == kScatterSide && picture.channels == 1;
+}
+
+// points: of a plane.
+Html figure_of(Step step, const Picture& picture, bool points) {
   const std::string caption = "step " + std::to_string(step.value);
-  const Html image = empty_element("img", {{"src", "data:image/png;base64," + base64(picture.png)},
-                                           {"width", std::to_string(picture.width)},
-                                           {"height", std::to_string(picture.height)},
-                                           {"alt", "samples after " + caption}});
+  const std::string words = "samples after " + caption;
+  Html image;
+  if (points)
+    image = draw_points(data::read_png(picture.png, caption), words);
+  else
+    image = empty_element("img", {{"src", "data:image/png;base64," + base64(picture.png)},
+                                  {"width", std::to_string(picture.width)},
+                                  {"height", std::to_string(picture.height)},
+                                  {"alt", words}});
   return element("figure", image + element("figcaption", text(caption))) + "\n"_html;
 }
 
@@ -153,7 +164,9 @@ Html samples(const Facts& facts) {
   }
   Html figures;
   const auto picks = chosen(pictures);
-  for (const std::size_t i : picks) figures += figure_of(steps[i], *pictures[i]);
+  const bool points = facts.recipe && facts.recipe->data.kind == "mixture";
+  for (const std::size_t i : picks)
+    figures += figure_of(steps[i], *pictures[i], points && is_scatter(*pictures[i]));
   std::string said =
       "Each picture begins with the same random numbers, so their samples can be compared. ";
   if (facts.pictures.empty()) said = "The folder has no pictures.";

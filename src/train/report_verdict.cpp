@@ -41,6 +41,41 @@ std::string without_step(const std::string& line, const std::string& step) {
   return line.starts_with(beginning) ? line.substr(beginning.size()) : line;
 }
 
+// Steps in a row with the same loss to the last bit: with new samples in each, no chance.
+constexpr std::int64_t kStill = 10;
+
+// What the ledger's losses say for sure, a line a phase.
+std::vector<std::string> odd_losses(const std::vector<ledger::Entry>& entries) {
+  std::vector<std::string> lines;
+  const std::size_t phases = entries.empty() ? 0 : entries.back().losses.size();
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    const auto& [name, last] = entries.back().losses[phase];
+    std::int64_t infinite = 0, first = 0, still = 0;
+    for (const ledger::Entry& entry : entries) {
+      if (phase >= entry.losses.size()) continue;
+      const float loss = entry.losses[phase].second;
+      if (!(loss - loss == 0) && infinite++ == 0) first = entry.step.value;
+      still = loss == last ? still + 1 : 0;
+    }
+    const std::string of = "the loss of the " + name + " ";
+    if (infinite > 0)
+      lines.push_back(of + "is not finite in " + counted(infinite, "step") + ", first in step " +
+                      std::to_string(first));
+    else if (still >= kStill)
+      lines.push_back(of + "is " + to_text(last) + " in each of the last " +
+                      counted(still, "step"));
+  }
+  return lines;
+}
+
+// [monitor] says who looks while a run trains.
+std::string unwatched(const Facts& facts) {
+  const monitor::Options& options = facts.recipe->monitor;
+  return options.every > 0 || options.loss_limit > 0
+             ? ""
+             : " No monitor watched it ([monitor] in docs/recipes.md): see curves and samples.";
+}
+
 Statement outcome(const Facts& facts) {
   const std::string done = std::to_string(steps_of(facts));
   if (facts.verified.chain.empty() || !facts.recipe)
@@ -60,9 +95,12 @@ Statement outcome(const Facts& facts) {
   if (steps_of(facts) < all)
     return {Tone::kOpen,
             "Not finished: " + of + ".",
-            "It was interrupted, or it is still training.",
+            "It was interrupted, or it is still training." + unwatched(facts),
             {}};
-  return {Tone::kFine, "Finished.", "All " + done + " steps are done.", {}};
+  return {Tone::kFine,
+          "Finished.",
+          "All " + counted(steps_of(facts), "step is", "steps are") + " done." + unwatched(facts),
+          {}};
 }
 
 std::string checked(const Facts& facts) {
@@ -119,9 +157,13 @@ Statement replays_of(const Facts& facts) {
 }  // namespace
 
 Html verdict(const Facts& facts) {
+  std::vector<Statement> all = {outcome(facts), evidence_of(facts), replays_of(facts)};
+  if (const auto losses = odd_losses(facts.ledger.entries); !losses.empty())
+    all.insert(all.begin(),
+               {Tone::kWrong, "The losses are not those of a run that learns.", "", losses});
   Html said;
   bool wrong = false;
-  for (const Statement& one : {outcome(facts), evidence_of(facts), replays_of(facts)}) {
+  for (const Statement& one : all) {
     const char* kind = one.tone == Tone::kFine   ? "fine"
                        : one.tone == Tone::kOpen ? "open"
                                                  : "wrong";

@@ -1,6 +1,7 @@
 #include "train/run_writer.h"
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/hash/key_file.h"
@@ -74,7 +75,8 @@ void RunWriter::forget_restored() {
 
 void RunWriter::announce() const {
   const auto known = static_cast<std::int64_t>(ledger_->ledger().entries.size());
-  if (at() >= end()) return log::info("all " + std::to_string(end().value) + " steps are done");
+  if (at() >= end())
+    return log::info("all " + counted(end().value, "step is", "steps are") + " done");
   if (at().value > 0 || known > 0) {
     log::info("continuing at step " + std::to_string(at().value) +
               (known > at().value
@@ -121,7 +123,7 @@ void RunWriter::finish() {
 
 void RunWriter::write_sample() {
   if (recipe_.samples.count == 0) return;
-  log::info("making " + std::to_string(recipe_.samples.count) + " samples");
+  log::info("making " + counted(recipe_.samples.count, "sample"));
   make_folder(fs_, folder_.samples());
   publish(fs_, folder_.sample(at()),
           picture(training_, training_.agreed->root, 0, recipe_.samples.count,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "lockstep/comm/gather.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "train/share.h"
 
@@ -47,8 +48,7 @@ void require_same_data(comm::Group& group, const data::Dataset& dataset) {
   std::string where = both((*odd)[0].hex().substr(0, 12), hashes[0][0].hex().substr(0, 12));
   if (std::ranges::any_of(sizes, [&](const auto& one) { return one != sizes[0]; })) {
     const auto text = [&](std::size_t r) {
-      return std::to_string(sizes[r][0][0]) + " samples of " + std::to_string(sizes[r][0][1]) +
-             " values";
+      return counted(sizes[r][0][0], "sample") + " of " + counted(sizes[r][0][1], "value");
     };
     if (sizes[rank] != sizes[0]) where = both(text(rank), text(0));
   } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/checkpoint/store.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/output_file.h"
 #include "lockstep/core/text.h"
@@ -90,7 +91,7 @@ Source open(FileSystem& fs, const stdfs::path& source) {
 }
 
 std::string sampler_of(const objective::Options& options) {
-  return options.sampler == "ddim" ? "ddim, " + std::to_string(options.sampler_steps) + " steps"
+  return options.sampler == "ddim" ? "ddim, " + counted(options.sampler_steps, "step")
                                    : options.sampler;
 }
 
@@ -174,8 +175,8 @@ class Sampling {
     const std::int64_t columns = options_.columns.value_or(kColumns);
     if (!data::grid_fits(options_.count, shape()[0], shape()[1], shape()[2], columns))
       throw Error(Code::kUsage,
-                  "a grid of " + std::to_string(options_.count) + " samples in " +
-                      std::to_string(columns) + " columns is too large for one picture",
+                  "a grid of " + counted(options_.count, "sample") + " in " +
+                      counted(columns, "column") + " is too large for one picture",
                   "use other --columns, a smaller --count, or --out with a folder or .npz");
     std::vector<std::uint8_t> all;
     in_blocks([&](std::int64_t, const Tensor& samples) {

@@ -20,8 +20,15 @@ monitor::Report Watch::after(const StepRecord& record, Training& training, comm:
 void stop(const monitor::Report& report) {
   std::string lines;
   for (const std::string& line : report.lines) lines += (lines.empty() ? "" : "; ") + line;
+  std::string off;
+  for (const auto& [key, never] :
+       {std::pair("stop_distance", "0"), {"stop_accuracy", "1"}, {"loss_limit", "0"}})
+    if (lines.find(key) != std::string::npos)
+      off += std::string(off.empty() ? "" : " ") + "--set monitor." + key + "=" + never;
   throw Error(Code::kDiverged, lines,
-              "what was saved before is intact; change the recipe, or its [monitor] to go on");
+              "what was saved before is intact; the same command with " + off +
+                  " goes on from there; to train otherwise change the recipe and start anew, or "
+                  "from an earlier step with --from RUN@STEP");
 }
 
 }  // namespace lockstep::train

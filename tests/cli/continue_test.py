@@ -94,6 +94,22 @@ class FromAnotherRun(Cli):
         self.assertIn("starts from parent@3, after 3 updates", self.read("child", "log.txt").decode())
         self.assertEqual(json.loads(self.ok("inspect", "child", "--json"))["ledger"]["from"]["step"], 3)
 
+    def test_begins_anew(self):
+        anew = ["--set", "run.from.optimizer=anew", "--set", "generator.optimizer.warmup=2"]
+        self.assertIn("the run starts from no other", self.refused(2, *self.child, *anew, "--run", "child"))
+        self.assertFalse(os.path.exists(self.path("child")))
+        self.ok(*self.child, *anew, "--from", "parent@3", "--run", "child", "--set", "run.steps=2")
+        self.assertIn("starts from parent@3, after 3 updates; optimisers and schedules begin anew",
+                      self.read("child", "log.txt").decode())
+        rates = [json.loads(line)["learning_rate"]["generator"] for line in
+                 self.read("child", "metrics.jsonl").splitlines()]
+        self.assertEqual(rates, [1e-4, 2e-4])
+        os.rename(self.path("parent"), self.path("elsewhere"))
+        self.ok(*self.child, *anew, "--from", "parent@3", "--run", "child")
+        self.assertIn("run.from.optimizer",
+                      self.refused(2, *self.child, *anew[2:], "--from", "parent@3", "--run", "child"))
+        self.ok("verify", "child", "--parent", "elsewhere")
+
     def test_refusals(self):
         for code, arguments, words in (
                 (2, ["--from", "parent@4"], "there are those of steps 3, 6"),

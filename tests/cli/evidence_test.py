@@ -72,7 +72,8 @@ class Checkpoints(Cli):
         self.ok("sample", "elsewhere/step-00000002.h5", "--count", "4", "--columns", "4", "--out",
                 "again.png", "--threads", "3")
         self.assertEqual(self.read("again.png"), own)
-        self.ok("verify", "elsewhere/step-00000002.h5")
+        self.assertIn("this checkpoint alone: its bytes have its SHA-256 tree",
+                      self.ok("verify", "elsewhere/step-00000002.h5"))
 
     def test_a_sample_depends_on_its_number_and_not_on_how_many_there_are(self):
         self.ok("sample", "runs/tiny", "--count", "4", "--columns", "4", "--out", "row.png")

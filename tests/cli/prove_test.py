@@ -399,7 +399,7 @@ class Bisect(Prove):
         self.train("a")
         self.ok("trace", "a", "one.jsonl", "--step", "1", "--quiet")
         for setting in ("NAME", "=value"):
-            self.assertIn("NAME=value", self.refused(2, "bisect", "a", "a", "--step", "1", "--env-a", setting))
+            self.assertIn("NAME=VALUE", self.refused(2, "bisect", "a", "a", "--step", "1", "--env-a", setting))
         self.refused(2, "bisect", "a", "a", "--step", "-1")
         self.assertIn("is a trace", self.refused(125, "bisect", "a", "one.jsonl", "--env-b", "A=b"))
         self.assertIn("has its own lockstep",

@@ -34,6 +34,21 @@ class Recipes(Cli):
             self.assertTrue(line.startswith(f"bad.toml:{where}:"), line)
             self.assertIn(what, line)
 
+    def test_a_recipe_or_run_that_is_not_there_is_said_so_with_the_nearest_name(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        before = self.contents()
+        wanted = "give a recipe (a TOML file), or the folder of a run)"
+        for name, near in (("runs/tinny", "runs/tiny"), ("runs/tinny/", "runs/tiny"), ("tiny.tml", "tiny.toml"),
+                           ("tiny", "tiny.toml")):
+            self.assertIn(f"there is no {name.rstrip('/')} (did you mean '{near}'? {wanted}", self.refused(2, "train", name))
+        for name in ("runs/nowhere", "nowhere/at/all", "images.toml"):
+            self.assertIn(f"there is no {name} ({wanted}", self.refused(2, "train", name))
+        self.assertEqual(self.contents(), before)
+
+    def test_json_is_named(self):
+        self.write("tiny.json", '{"run": {"steps": 2}}')
+        self.assertIn("this looks like JSON; a recipe is TOML", self.refused(2, "train", "tiny.json"))
+
     def test_an_unterminated_string_and_bytes_that_are_no_text_are_refused(self):
         self.refused_text(RECIPE + 'x = "')
         self.refused_text(RECIPE.encode() + b"\xff\xfe\0")

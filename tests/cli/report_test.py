@@ -14,6 +14,7 @@ import sys
 import unittest
 import zlib
 
+from forger import rechained
 from support import SOURCE, main
 from toy import TOY, Toy
 
@@ -112,8 +113,8 @@ class Runs(Report):
         page = self.page()
         ledger = [json.loads(line) for line in self.read("run/ledger.jsonl").splitlines()]
         said = page.text()
-        self.assertIn("Finished. All 40 steps are done. "
-                      "The evidence holds. lockstep verify looked at 40 steps, 4 checkpoints and 2 pictures: nothing is "
+        self.assertIn("Finished. All 40 steps are done. No monitor watched it ([monitor] in docs/recipes.md): see curves "
+                      "and samples. The evidence holds. lockstep verify looked at 40 steps, 4 checkpoints and 2 pictures: nothing is "
                       "damaged, nothing disagrees. Nobody signed it: a forger who rewrites all of it is not found. "
                       "Not replayed yet. Nothing shows that the numbers are right.", said)
         for value in (ledger[0]["recipe"], ledger[0]["data"], ledger[-1]["chain"], "portable: same bits",
@@ -121,15 +122,60 @@ class Runs(Report):
                       "generator learning rate", "(steps/s)", "Not replayed yet: nothing shows that the numbers are right",
                       "gave the bits that every machine must give", "[discriminator.optimizer]"):
             self.assertIn(value, said)
-        self.assertEqual([image["alt"] for image in page.all("img")],
-                         ["samples after step 20", "samples after step 40"])
-        for image, step in zip(page.all("img"), (20, 40)):
-            png = base64.b64decode(image["src"].partition(",")[2])
-            self.assertEqual(png, self.read(f"run/samples/step-{step:08}.png"))
-            self.assertEqual((int(image["width"]), int(image["height"])), struct.unpack(">II", png[16:24]))
+        planes = [svg for svg in page.all("svg") if svg["class"] == "chart scatter"]
+        self.assertEqual([svg["aria-label"] for svg in planes], ["samples after step 20", "samples after step 40"])
+        drawn = [path["d"] for path in page.all("path") if path["class"] == "points"]
+        for points, step in zip(drawn, (20, 40), strict=True):
+            width, _, rows = pixels(self.read(f"run/samples/step-{step:08}.png"))
+            lit = [(26.5 + x, 6.5 + y) for y, row in enumerate(rows) for x in range(width) if row[x] != (0,)]
+            self.assertGreater(len(lit), 20)
+            self.assertEqual([tuple(map(float, at.split())) for at in re.findall(r"M([\d. ]+)h0", points)], lit)
         roots = [self.read(f"run/checkpoints/step-{step:08}.h5.sha256").split(b"root=")[1][:64].decode()
                  for step in (10, 20, 30, 40)]
         self.assertEqual([row[2] for row in page.rows if len(row) == 5], roots)
+
+    def test_show_pictures_of_images_as_they_are(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        images = self.page("runs/tiny").all("img")
+        self.assertEqual([image["alt"] for image in images], ["samples after step 2"])
+        png = base64.b64decode(images[0]["src"].partition(",")[2])
+        self.assertEqual(png, self.read("runs/tiny/samples/step-00000002.png"))
+        self.assertEqual((int(images[0]["width"]), int(images[0]["height"])), struct.unpack(">II", png[16:24]))
+
+    def test_say_from_which_run_they_start(self):
+        self.train(run="parent")
+        child = ["--from", "parent@20", "--set", "run.steps=3", "--set", "run.from.optimizer=anew"]
+        self.train(*child, run="child")
+        self.assertNotIn("Starts from", self.page("parent").text())
+        said = self.page("child").text()
+        header = json.loads(self.read("child/ledger.jsonl").splitlines()[0])["from"]
+        parent = json.loads(self.read("parent/ledger.jsonl").splitlines()[0])["recipe"]
+        self.assertIn(f"Starts from step 20 of the run of recipe {parent} ; optimisers and schedules begin anew "
+                      f"State at step 0 {header['state']} (SHA-256 tree) Compared with it Nobody compared it here", said)
+        self.ok("replay", "child", "--parent", "parent", "--quiet")
+        self.assertIn("A replay said: step 0 is the state of parent@20.", self.page("child").text())
+        said = self.page("child", "--parent", "parent").text()
+        self.assertIn("lockstep verify: step 0 is the state of parent@20.", said)
+        self.train("--set", "generator.optimizer.lr=2e-3", run="other")
+        said = self.page("child", "--parent", "other").text()
+        self.assertIn("The evidence does not hold.", said)
+        self.assertIn("lockstep verify did: see its findings above.", said)
+
+    def test_that_stand_still_do_not_lead_with_finished(self):
+        self.train()
+        for losses, wanted in (('"discriminator":0,"generator":3.25', "discriminator is 0 in each of the last 12 steps"),
+                               ('"discriminator":1.5,"generator":"inf"',
+                                "generator is not finite in 12 steps, first in step 29")):
+            with self.subTest(losses=losses):  # a dead GAN, which nobody watched
+                lines = self.read("run/ledger.jsonl").decode().splitlines()
+                lines[-12:] = [re.sub(r'"loss":\{.*?\}', f'"loss":{{{losses}}}', line) for line in lines[-12:]]
+                self.write("run/ledger.jsonl", "".join(rechained(lines)))
+                text = self.page().text()
+                for words in ("The losses are not those of a run that learns.", "the loss of the " + wanted):
+                    self.assertIn(words, text)
+                    self.assertLess(text.index(words), text.index("Finished."))
+        self.train(run="alive")
+        self.assertNotIn("The losses are not", self.page("alive").text())
 
     def test_losses_are_the_ledgers(self):
         self.train()
@@ -217,6 +263,7 @@ class Runs(Report):
         result = self.run_it(*TOY, "--quiet", "--run", "run", "--set", "monitor.every=10",
                              "--set", "monitor.stop_distance=1000")
         self.assertEqual(result.returncode, 7, result.stderr)
+        self.assertIn("the same command with --set monitor.stop_distance=0 goes on from there", result.stderr)
         said = self.page().text()
         stopped = said.index("A monitor stopped it at step 10 of 40. collapse: the mean distance of samples is")
         self.assertLess(stopped, said.index("The evidence holds."))  # it leads
@@ -362,7 +409,7 @@ class Hostile(Report):
         self.write("run/samples/step-00000040.png", svg)
         self.append("samples/step-00000020.png", "<script>")  # libpng would not mind
         page = self.page()
-        self.assertEqual(page.all("img"), [])
+        self.assertEqual(page.all("img") + [svg for svg in page.all("svg") if "scatter" in svg["class"]], [])
         self.assertIn("Damaged pictures are not shown: step 20, 40.", page.text())
 
     def test_the_checks_find_markup_that_slipped_through(self):
@@ -377,7 +424,7 @@ class Hostile(Report):
 
 
 def pixels(png):
-    """Width, height and rows of an 8-bit RGB or RGBA PNG, unfiltered."""
+    """Width, height and rows of an 8-bit grey, RGB or RGBA PNG, unfiltered."""
     at, data = 8, b""
     while at < len(png):
         size, kind = struct.unpack(">I4s", png[at:at + 8])
@@ -387,7 +434,7 @@ def pixels(png):
             width, height, _, colours = struct.unpack(">IIBB", body[:10])
         if kind == b"IDAT":
             data += body
-    channels, raw = {2: 3, 6: 4}[colours], zlib.decompress(data)
+    channels, raw = {0: 1, 2: 3, 6: 4}[colours], zlib.decompress(data)
     stride, rows, before = width * channels, [], bytes(width * channels)
     for y in range(height):
         kind, line = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
@@ -399,7 +446,7 @@ def pixels(png):
             line[i] = (line[i] + (0, left, up, (left + up) // 2, paeth)[kind]) & 255
         rows.append(bytes(line))
         before = line
-    return width, height, [[tuple(row[i:i + 3]) for i in range(0, stride, channels)] for row in rows]
+    return width, height, [[tuple(row[i:i + min(channels, 3)]) for i in range(0, stride, channels)] for row in rows]
 
 
 BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)

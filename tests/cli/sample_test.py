@@ -80,6 +80,27 @@ class Sample(Cli):
             self.assertIsNone(archive.testzip())
             self.assertEqual({entry.date_time for entry in archive.infolist()}, {(1980, 1, 1, 0, 0, 0)})
 
+    def test_an_array_is_inspected(self):
+        self.sample("a.npz", "--first", "7", "--count", "3")
+        said = json.loads(self.ok("inspect", "a.npz", "--json"))
+        self.assertEqual(said["kind"], "samples")
+        self.assertEqual(said["arrays"], {"arr_0": {"type": "uint8", "shape": [3, 8, 8, 1]}})
+        self.sample("a.png", "--first", "7", "--count", "3")
+        self.assertEqual(said["provenance"], pixels(self.read("a.png"))[1])
+        text = self.ok("inspect", "a.npz")
+        self.assertIn("  arr_0\n    type  uint8\n    shape  [3,8,8,1]\n", text)
+        self.assertIn("  step  2\n", text)
+        whole = self.read("a.npz")
+        for at in range(0, len(whole), 3):
+            self.write("b.npz", whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+            if at % 60 == 0 or at < 90 or at > len(whole) - 200:
+                self.assertIn("b.npz", self.refused(5, "inspect", "b.npz"))
+        for damaged in (b"", whole[:-1], whole + b"x", b"x" + whole, whole[22:]):
+            self.write("b.npz", damaged)
+            self.refused(5, "inspect", "b.npz")
+        numpy.savez(self.path("c.npz"), numpy.zeros(3))
+        self.assertIn("made by another program", self.refused(5, "inspect", "c.npz"))
+
     def test_points_become_an_array_of_floats(self):
         self.ok("train", TOY, "--run", "toy", "--set", "run.steps=1", "--quiet")
         self.ok("sample", "toy", "--count", "100", "--out", "points.npz")

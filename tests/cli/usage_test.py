@@ -39,6 +39,21 @@ class Help(Cli):
             codes = re.findall(r"^  k\w+ = (\d+)", file.read(), re.MULTILINE)
         self.assertEqual(re.findall(r"^ +(\d+)  ", self.ok("help").split("Exit codes:")[1], re.MULTILINE), codes)
 
+    def test_names_options_and_values_as_the_page_does(self):
+        with open(os.path.join(SOURCE, "docs/cli.md"), encoding="utf-8") as file:
+            sections = re.findall(r"^## `lockstep (\w+).*?`\n(.*?)(?=^## |\Z)", file.read(), re.MULTILINE | re.DOTALL)
+        self.assertEqual(sorted(name for name, _ in sections), sorted(self.commands()))
+        for command, section in sections:
+            described = [row.replace("\\|", "|") for row in re.findall(r"^\| `(--[^`]*)` \|", section, re.MULTILINE)]
+            lines = [line.strip() for line in self.ok("help", command).splitlines()]
+            shown = [re.sub(r" \[.*\]$", "", line.split("  ")[0]) for line in lines if line.startswith("--")]
+            self.assertEqual(sorted(shown), sorted(described), command)
+
+    def test_has_the_environment(self):
+        with open(os.path.join(SOURCE, "docs/cli.md"), encoding="utf-8") as file:
+            variables = set(re.findall(r"`(LOCKSTEP_\w+)`", file.read()))
+        self.assertEqual(set(re.findall(r"^  (LOCKSTEP_\w+)  ", self.ok("help"), re.MULTILINE)), variables)
+
     def test_needs_no_machine_that_can_compute(self):
         self.ok("help", LOCKSTEP_ISA="nonsense")
 
@@ -58,10 +73,17 @@ class Refused(Cli):
                 (["train", "--thraeds=2", "tiny.toml"],
                  "train has no option --thraeds (did you mean '--threads'? `lockstep help train` shows all)"),
                 (["verify", "--jsn"], "verify has no option --jsn (did you mean '--json'? `lockstep help verify` shows all)"),
-                (["sample", "run", "--sampler-stops", "10"], "sample has no option --sampler-stops"),
+                (["sample", "run", "--sampler-stops", "10"],
+                 "sample has no option --sampler-stops (did you mean '--sampler-steps'? `lockstep help sample`"),
                 (["--threads", "2", "train", "tiny.toml"],
                  "there is no option --threads in front of the command (options of a command stand behind it)")):
             self.assertIn(wanted, self.refused(2, *words))
+
+    def test_words_that_are_far_are_not(self):
+        for words in (["sample", "run", "--n", "4"], ["sample", "run", "-n", "4"], ["train", "tiny.toml", "--lr", "1"],
+                      ["train", "tiny.toml", "--epochs", "3"], ["verify", "run", "--verbose"], ["verify", "run", "---"],
+                      ["tune"], ["generate"]):
+            self.assertNotIn("did you mean", self.refused(2, *words), words)
 
     def test_too_much_and_too_little_is_named(self):
         for words, wanted in ((["replay"], "replay: RUN is missing"),
@@ -128,7 +150,22 @@ class Manual(Cli):
     def test_is_roff_without_a_warning(self):
         result = subprocess.run(["groff", "-ww", "-man", "-Tutf8"], input=self.ok("man"), text=True, capture_output=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertIn("EXIT STATUS", re.sub(r"\x1b\[\d*m|.\x08", "", result.stdout))
+        text = re.sub(r"\x1b\[\d*m|.\x08", "", result.stdout)
+        self.assertEqual(re.findall(r"^([A-Z][A-Z ]+)$", text, re.MULTILINE),
+                         ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "ENVIRONMENT", "FILES",
+                          "EXAMPLES", "SEE ALSO"])
+
+    def test_has_the_files_of_a_run_and_the_variables(self):
+        page = self.ok("man").replace(r"\-", "-")
+        with open(os.path.join(SOURCE, "docs/architecture.md"), encoding="utf-8") as file:
+            table = file.read().split("## A run's folder")[1].split("\n## ")[0]
+        files = re.findall(r"`([\w./-]+)`", "".join(line.split("|")[1] for line in table.splitlines() if "|" in line))
+        self.assertGreater(len(files), 10)
+        for name in files:
+            self.assertIn(name.removeprefix("."), page)
+        with open(os.path.join(SOURCE, "docs/cli.md"), encoding="utf-8") as file:
+            for name in set(re.findall(r"`(LOCKSTEP_\w+)`", file.read())):
+                self.assertIn(name, page)
 
 
 class Completion(Cli):

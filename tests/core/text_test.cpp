@@ -8,6 +8,8 @@
 #include <limits>
 #include <locale>
 
+#include "lockstep/core/counted.h"
+
 namespace lockstep {
 namespace {
 
@@ -86,9 +88,30 @@ TEST(NearestWord, PrefersTheNearer) {
   EXPECT_EQ(nearest_word("stepz", {"sto", "steps"}), "steps");
 }
 
+// Two letters that changed places are one slip.
+TEST(NearestWord, IsAtMostAThirdAwayOrBeginsSo) {
+  EXPECT_EQ(nearest_word("trian", {"train"}), "train");
+  EXPECT_EQ(nearest_word("thraeds", {"threads"}), "threads");
+  EXPECT_EQ(nearest_word("dry", {"data", "dry-run"}), "dry-run");
+  EXPECT_EQ(nearest_word("max", {"max-restarts", "max-age"}), "max-age");
+  EXPECT_EQ(nearest_word("lrr", {"lr"}), "lr");
+  EXPECT_EQ(nearest_word("verbose", {"version"}), std::nullopt);
+  EXPECT_EQ(nearest_word("epochs", {"steps"}), std::nullopt);
+  EXPECT_EQ(nearest_word("n", {"h"}), std::nullopt);
+  EXPECT_EQ(nearest_word("ou", {"out"}), std::nullopt);
+}
+
 TEST(NearestWord, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest_word("zzzzzzzz", {"steps", "seed"}), std::nullopt);
   EXPECT_EQ(nearest_word("steps", {}), std::nullopt);
+}
+
+TEST(Counted, HasOneOfOneAlone) {
+  EXPECT_EQ(counted(1, "step"), "1 step");
+  EXPECT_EQ(counted(0, "step"), "0 steps");
+  EXPECT_EQ(counted(std::size_t{2}, "step"), "2 steps");
+  EXPECT_EQ(counted(1, "step is", "steps are"), "1 step is");
+  EXPECT_EQ(counted(std::int64_t{-1}, "step is", "steps are"), "-1 steps are");
 }
 
 TEST(Human, TextsAreShort) {

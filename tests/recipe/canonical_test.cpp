@@ -73,6 +73,22 @@ Recipe any_recipe() {
   return recipe;
 }
 
+// Runs that were made before the key was there keep their ids.
+TEST(Canonical, NamesTheOptimisersOfAChildOnlyWhereTheyBeginAnew) {
+  const std::string digest(64, 'a');
+  const std::string from = "[run]\nseed = 1\nstart = \"run\"\n\n[run.from]\nrecipe = \"" + digest +
+                           "\"\nstep = 40\nupdates = 40\nstate = \"" + digest + "\"\n";
+  const std::string rest = "\n[batch]\nlanes = 8\n";
+  EXPECT_TRUE(canonical_bits(parse(from, "a")).starts_with(from + rest));
+  EXPECT_EQ(id(parse(from + "optimizer = \"continue\"\n", "a")), id(parse(from, "a")));
+  const Recipe anew = parse(from + "optimizer = \"anew\"\n", "a");
+  EXPECT_TRUE(canonical_bits(anew).starts_with(from + "optimizer = \"anew\"\n" + rest));
+  EXPECT_NE(id(anew), id(parse(from, "a")));
+  EXPECT_EQ(updates_before(anew), 0);
+  EXPECT_EQ(updates_before(parse(from, "a")), 40);
+  EXPECT_EQ(canonical(Recipe{}).find("run.from"), std::string::npos);
+}
+
 RC_GTEST_PROP(Canonical, ReadsBackAsTheSameRecipe, ()) {
   const Recipe recipe = any_recipe();
   const std::string text = canonical(recipe);

@@ -36,7 +36,8 @@ void read_table(const std::string& section, Keys& keys, Words& words) {
     const auto cells = split(line, " | ");
     const std::string key = cells[0].substr(3, cells[0].size() - 4);
     keys.insert(key);
-    if (!cells[1].starts_with('"')) continue;
+    // No choice of an inner table makes other keys of this one.
+    if (!cells[1].starts_with('"') || key.find('.') != std::string::npos) continue;
     for (const std::string& word : split(cells[1], ", "))
       words[key].push_back(word.substr(1, word.size() - 2));
   }

@@ -204,9 +204,41 @@ TEST_F(LoadFiles, KeysOfAChoiceThatIsMadeOtherwiseAreNotInherited) {
   EXPECT_EQ(recipe.networks[0].optimizer.lr, 0.25);
   EXPECT_EQ(recipe.networks[0].model.blocks, 5);
   EXPECT_EQ(recipe.objective.timesteps, 10);
-  const std::string gan = "extends = 'sgd.toml'\n[objective]\nkind = 'gan'\n";
+  const std::string gan =
+      "extends = 'sgd.toml'\n[objective]\nkind = 'gan'\n[generator]\nkind = 'mlp-generator'\n"
+      "[discriminator]\nkind = 'mlp-discriminator'\n";
   EXPECT_EQ(load(write("gan.toml", gan)).networks.size(), 2U);  // [model] is gone
-  EXPECT_EQ(load(sgd, {"objective.kind=gan"}).networks.size(), 2U);
+  EXPECT_EQ(load(sgd, {"objective.kind=gan", "generator.kind=mlp-generator",
+                       "discriminator.kind=mlp-discriminator"})
+                .networks.size(),
+            2U);
+}
+
+TEST_F(LoadFiles, AGanMustSayItsNetworks) {
+  const std::string gan = write("gan.toml", "[objective]\nkind = 'gan'\n");
+  EXPECT_EQ(error_of_file(gan),
+            "gan.toml: with kind = 'gan' in [objective], [generator] and [discriminator] must say "
+            "a kind (such as [generator] with kind = \"dcgan-generator\", [discriminator] with "
+            "kind = \"dcgan-discriminator\"; recipes/fashion-mnist-dcgan.toml is a whole one)");
+  EXPECT_EQ(error_of_file(gan, {"data.kind=mixture", "generator.kind=mlp-generator"}),
+            "gan.toml: with kind = 'gan' in [objective], [discriminator] must say a kind (such as "
+            "[discriminator] with kind = \"mlp-discriminator\"; recipes/golden/toy-gan.toml is a "
+            "whole one)");
+}
+
+TEST(Load, NamesTheLanguageThatAFileIsInsteadOfToml) {
+  const auto hint = [](const std::string& text) {
+    const std::string line = error_of(text);
+    const std::size_t at = line.find("this looks like ");
+    return at == std::string::npos ? "" : line.substr(at + 16, line.find(';', at) - at - 16);
+  };
+  EXPECT_EQ(hint("{\"run\": {\"steps\": 3}}\n"), "JSON");
+  EXPECT_EQ(hint("\n  {\n  \"run\": 1\n}\n"), "JSON");
+  EXPECT_EQ(hint("# mine\nrun:\n  steps: 3\n"), "YAML");
+  EXPECT_EQ(hint("---\nrun: {steps: 3}\n"), "YAML");
+  EXPECT_EQ(hint("[run]\nsteps: 3\n"), "");  // TOML with a slip
+  EXPECT_EQ(hint("run.steps = \n"), "");
+  EXPECT_EQ(hint("x = 'a:\n"), "");
 }
 
 TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {

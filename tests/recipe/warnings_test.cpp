@@ -24,21 +24,31 @@ TEST(Warnings, NameTheStepFromWhichTheLearningRateIsZero) {
 }
 
 // A schedule goes on from the parent's count.
-TEST(Warnings, OfARunWithAParentCountItsUpdates) {
+Recipe child(const std::string& more) {
   const std::string digest(64, 'a');
-  const Recipe recipe =
-      parse("[run]\nsteps = 61\nstart = 'run'\n[run.from]\nrecipe = '" + digest + "'\nstate = '" +
-                digest +
-                "'\nstep = 40\nupdates = 40\n[model.optimizer]\nschedule = 'cosine'\n"
-                "horizon = 100\nwarmup = 5\n",
-            "a");
+  return parse("[run]\nsteps = 61\nstart = 'run'\n[run.from]\nrecipe = '" + digest +
+                   "'\nstate = '" + digest + "'\nstep = 40\nupdates = 40\n" + more +
+                   "[model.optimizer]\nschedule = 'cosine'\nhorizon = 100\nwarmup = 5\n",
+               "a");
+}
+
+TEST(Warnings, OfARunWithAParentCountItsUpdates) {
   EXPECT_THAT(
-      warnings(recipe),
+      warnings(child("")),
       ElementsAre(
           "[model.optimizer]: warmup is 5, which counts the 40 updates before this run: it "
-          "is over already",
+          "is over already (run.from.optimizer = \"anew\" counts from 0)",
           "[model.optimizer]: the learning rate is 0 from step 60 on: horizon is 100, which "
-          "counts the 40 updates before this run, and run.steps is 61"));
+          "counts the 40 updates before this run, and run.steps is 61 (run.from.optimizer = "
+          "\"anew\" counts from 0)"));
+}
+
+TEST(Warnings, OfARunThatBeginsAnewCountItsOwnUpdatesOnly) {
+  Recipe recipe = child("optimizer = 'anew'\n");
+  EXPECT_THAT(warnings(recipe), IsEmpty());
+  recipe.run.steps = 101;
+  EXPECT_THAT(warnings(recipe), ElementsAre("[model.optimizer]: the learning rate is 0 from step "
+                                            "100 on: horizon is 100, and run.steps is 101"));
 }
 
 TEST(Warnings, AreOfEachNetwork) {

@@ -10,7 +10,9 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/replay.h"
+#include "lockstep/train/step.h"
 #include "lockstep/train/verify.h"
+#include "train/batches.h"
 #include "train/some_run.h"
 
 namespace lockstep::train {
@@ -95,6 +97,66 @@ TEST(ChildOfTheSameRecipe, ComputesWhatTheParentWouldHave) {
   EXPECT_EQ(mine.header.from->recipe, theirs.header.recipe);
   EXPECT_EQ(mine.header.from->step, Step(3));
   EXPECT_NE(mine.header.recipe, theirs.header.recipe);
+}
+
+// Slots at zero, updates counted from 1: the parent's weights, buffers, averages and place in the
+// data, put into a fresh run, give the same steps.
+TEST(ChildThatBeginsAnew, ComputesWhatAFreshRunOfTheseWeightsWould) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run", other = folder.path() / "other";
+  const std::string warmup = "generator.optimizer.warmup=3";
+  testing::run_by(1, continuing(parent.path(), run, {warmup, "run.from.optimizer=anew"}));
+  testing::run_by(1, continuing(parent.path(), other, {warmup}));
+  const auto entries = ledger_in(run).entries, going_on = ledger_in(other).entries;
+  ASSERT_EQ(entries.size(), 3u);
+
+  const recipe::Recipe recipe = testing::small_gan({"run.seed=1", warmup});
+  const auto dataset = data::open(recipe.data);
+  Training training = make_training(recipe, dataset->sample_shape(), {.world = 1});
+  const auto loaded =
+      checkpoint::load(real_file_system(), parent.path() / "checkpoints/step-00000003.h5");
+  int slots = 0;
+  for (state::Named& own : training.state.tensors) {
+    const auto kind = [&](const char* name) { return own.name.find(name) != std::string::npos; };
+    if (!kind("/param/") && !kind("/buffer/") && !kind("/ema/")) {
+      ++slots;
+      continue;
+    }
+    const auto theirs =
+        std::ranges::find(loaded.state().tensors, own.name, &state::Named::name)->tensor;
+    std::copy_n(theirs.const_data_ptr<float>(), theirs.numel(),
+                own.tensor.mutable_data_ptr<float>());
+  }
+  EXPECT_GT(slots, 0);
+  training.state.samples = loaded.state().samples;
+  comm::run_local(1, [&](comm::Group& group) {
+    Batches batches(*dataset, recipe, training.plan, Rank(0));
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const StepRecord record = step(training, group, std::ref(batches));
+      EXPECT_EQ(record.entry.state, entries[i].state) << i;
+      EXPECT_EQ(record.entry.losses, entries[i].losses) << i;
+      EXPECT_NE(record.entry.state, going_on[i].state) << i;
+    }
+  });
+}
+
+TEST(ChildThatBeginsAnew, IsVerifiedReplayedAndCountedByItsOwnChildren) {
+  const SomeRun parent;
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run", child = folder.path() / "child";
+  testing::run_by(1, continuing(parent.path(), run, {"run.from.optimizer=anew"}));
+  const VerifyResult verified = verify(run, {.parents = {parent.path()}});
+  EXPECT_EQ(verified.code(), Code::kOk) << lines_of(verified);
+  EXPECT_THAT(verified.notes,
+              ::testing::Contains("step 0 is the state of " + parent.path().string() + "@3"));
+  EXPECT_FALSE(
+      replay_alone({.folder = run, .window = {}, .data = {}, .parent = parent.path()}).differs);
+  const RunOptions next = continuing(run, child);
+  EXPECT_EQ(next.recipe.run.from.updates, 3);
+  EXPECT_EQ(recipe::updates_before(next.recipe), 3);
+  testing::run_by(1, next);
+  EXPECT_EQ(verify(child, {.parents = {run, parent.path()}}).code(), Code::kOk);
 }
 
 TEST(Child, HasTheSameBytesByAnyRanksAndInterrupted) {

@@ -18,8 +18,16 @@ std::vector<std::string> choices_of(const std::string& type) {
   return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
+// As the option names its values, without what CLI11 says of its checks behind it.
+std::string name_of_value(const CLI::Option& option) {
+  const std::string type = option.get_type_name(), name = type.substr(0, type.find(':'));
+  return name == "INT" ? "N" : name;
+}
+
+// Every other name is of a text.
 bool is_number(const CLI::Option& option) {
-  return option.get_type_name().starts_with("INT");
+  const std::string name = name_of_value(option);
+  return name == "N" || name == "STEP";
 }
 
 std::string sane_number(std::string& text) {
@@ -76,9 +84,8 @@ Argument argument_of(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) argument.names.push_back("--" + name);
   argument.choices = choices_of(option.get_type_name());
   if (!argument.positional && !is_flag(option))
-    argument.value = !argument.choices.empty() ? CLI::detail::join(argument.choices, "|")
-                     : is_number(option)       ? "N"
-                                               : "TEXT";
+    argument.value =
+        argument.choices.empty() ? name_of_value(option) : CLI::detail::join(argument.choices, "|");
   argument.what = option.get_description();
   if (!is_flag(option)) argument.preset = option.get_default_str();
   if (argument.preset == "[]") argument.preset.clear();  // an empty list

@@ -10,7 +10,7 @@ namespace lockstep::cli {
 
 struct Argument {
   std::vector<std::string> names;    // "-V", "--version"; of a positional one: "RECIPE"
-  std::string value;                 // "N", "TEXT", "none|optimizer"; "" of a flag or positional
+  std::string value;                 // "N", "FILE", "none|optimizer"; "" of a flag or positional
   std::vector<std::string> choices;  // where there are no other values
   std::string what;
   std::string preset;  // the default; "" where there is none

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
@@ -177,7 +178,7 @@ void print(const Options& options, const Found& found) {
   print_strange(options.b, found.not_as_b);
   const std::string step = "step " + std::to_string(found.a.step.value);
   if (!found.odd) {
-    print_line(step, ": all ", found.a.ops.size(), " operations agree");
+    print_line(step, ": all ", counted(found.a.ops.size(), "operation agrees", "operations agree"));
     return;
   }
   print_line(step, ", operation ", found.odd->number, " of ", found.a.ops.size(), ":");
@@ -229,22 +230,26 @@ Run add_bisect(CLI::App& app) {
                  "settings")
       ->required();
   app.add_option("--step", options->step, "step to compare, 0: the first that differs")
+      ->type_name("STEP")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   add_side(app, options->a, "a");
   add_side(app, options->b, "b");
-  CLI::Option* engine = app.add_option_function<std::string>(
-      "--engine",
-      [options](const std::string& words) {
-        options->a.container.engine = options->b.container.engine = words;
-      },
-      "of both containers: buildah, podman, docker or apptainer, with options of its own");
+  CLI::Option* engine =
+      app.add_option_function<std::string>(
+             "--engine",
+             [options](const std::string& words) {
+               options->a.container.engine = options->b.container.engine = words;
+             },
+             "of both containers: buildah, podman, docker or apptainer, with options of its own")
+          ->type_name("WORDS");
   app.parse_complete_callback([options, engine] {
     if (engine->count() > 0 && options->a.container.image.empty() &&
         options->b.container.image.empty())
       throw CLI::RequiresError("--engine", "--container-a or --container-b");
   });
   app.add_option("--data", options->computing.data,
-                 "where the data set lies, if not where the recipe says");
+                 "where the data set lies, if not where the recipe says")
+      ->type_name("PATH");
   add_threads(app, options->computing.threads);
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(

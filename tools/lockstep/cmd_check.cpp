@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "lockstep/comm/gather.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/compare.h"
@@ -90,7 +91,7 @@ void print_text(const std::vector<Node>& nodes, const Comparison& comparison, Co
   for (const Finding& finding : comparison.findings)
     if (!finding.sentence.empty())
       print_line(finding.kernel ? "BITS   " : "       ", finding.sentence);
-  const std::string count = std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes");
+  const std::string count = counted(nodes.size(), "node");
   const bool portable = std::ranges::none_of(comparison.findings, [](const Finding& finding) {
     return finding.kernel && finding.matters == Matters::kBoth;
   });
@@ -174,7 +175,7 @@ Run add_check(CLI::App& app) {
   app.add_option("reports", options->reports,
                  "saved reports: `lockstep fingerprint --json` of each node, or a run's "
                  "environment/*.json; none: the ranks of this job");
-  app.add_option("--recipe", options->recipe, "what it must be good enough for");
+  app.add_option("--recipe", options->recipe, "what it must be good enough for")->type_name("FILE");
   app.add_option("--ranks", options->ranks, "start this many processes here")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--json", options->json, "report as JSON");

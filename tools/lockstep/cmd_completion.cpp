@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "arguments.h"
 #include "command.h"
 #include "output.h"
@@ -79,10 +81,11 @@ std::string zsh_quoted(const std::string& text, std::string_view special) {
 
 std::string zsh_action(const Argument& argument, const Words& choices) {
   if (!choices.empty()) return "(" + joined(choices) + ")";
-  return argument.value == "N" ? "" : "_files";
+  static const Words kNoFiles = {"N", "STEP", "HEX", "IMAGE", "WORDS"};
+  return std::ranges::find(kNoFiles, argument.value) == kNoFiles.end() ? "_files" : "";
 }
 
-// What _arguments wants: '*--set=[override one key]:TEXT:_files'.
+// What _arguments wants: '*--set=[override one key]:KEY=VALUE:_files'.
 std::string zsh_specs(const CLI::App& app, const Words& first) {
   std::string specs;
   for (const Argument& argument : arguments_of(app)) {

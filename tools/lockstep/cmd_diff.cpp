@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/diff.h"
 #include "output.h"
@@ -74,7 +75,8 @@ void print(const std::vector<Row>& rows) {
 
 void print_tensors(const train::DiffResult& diff, std::int64_t most) {
   if (diff.tensors.empty()) return;
-  print_line(diff.tensors.size(), " of ", diff.tensors_compared, " tensors differ:");
+  print_line(diff.tensors.size(), " of ", counted(diff.tensors_compared, "tensor"),
+             diff.tensors.size() == 1 ? " differs:" : " differ:");
   std::vector<Row> rows = {{"step", "elements that differ", "largest ulp", "median ulp", "tensor"}};
   for (const auto& [step, one] : diff.tensors) {
     if (most-- == 0) break;
@@ -102,7 +104,7 @@ void print(const train::DiffResult& diff, std::int64_t most) {
   print("file", diff.headings);
   if (diff.kind == "runs" || diff.kind == "ledgers") {
     if (!diff.ledger)
-      print_line("the ledgers agree on all ", diff.steps, " steps that both have");
+      print_line("the ledgers agree on all ", counted(diff.steps, "step"), " that both have");
     else if (diff.ledger->step.value == 0)
       print_line("the ledgers are not of one run: ", diff.ledger->what, " differs");
     else

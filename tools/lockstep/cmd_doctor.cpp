@@ -7,6 +7,7 @@
 #include "command.h"
 #include "lockstep/comm/survey.h"
 #include "lockstep/core/clock.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
@@ -122,7 +123,7 @@ comm::Survey check_links(const comm::Identity& identity, const comm::Options& op
   comm::Survey survey;
   checks.add("rendezvous", [&] {
     survey = comm::survey(identity, options);
-    return std::to_string(identity.world) + " ranks, secret and credentials agree";
+    return counted(identity.world, "rank") + ", secret and credentials agree";
   });
   const auto name = [&](int rank) {
     return "rank " + std::to_string(rank) + " on " + survey.hosts[static_cast<std::size_t>(rank)];
@@ -199,7 +200,8 @@ Code run(const Options& options) {
 Run add_doctor(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("recipe", options->recipe, "a recipe that all ranks must have in common");
-  app.add_option("--run", options->run, "the run's folder, whose file system is tried");
+  app.add_option("--run", options->run, "the run's folder, whose file system is tried")
+      ->type_name("FOLDER");
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(
       "Example: LOCKSTEP_DEADLINE=10 srun lockstep doctor recipes/fashion-mnist-ddpm.toml\n"

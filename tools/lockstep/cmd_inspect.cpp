@@ -1,10 +1,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "command.h"
 #include "lockstep/checkpoint/statement.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/foreign.h"
+#include "lockstep/data/npz.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/png.h"
 #include "lockstep/fingerprint/fingerprint.h"
@@ -89,6 +91,22 @@ Json of_picture(const stdfs::path& path) {
   return out;
 }
 
+// What `sample --out name.npz` writes.
+Json of_archive(const stdfs::path& path) {
+  Json out = {{"kind", "samples"}, {"arrays", Json::object()}, {"provenance", Json::object()}};
+  for (const data::NpzMember& member : data::read_npz(path)) {
+    if (!member.type.empty())
+      out["arrays"][member.name.substr(0, member.name.size() - 4)] = {
+          {"type", member.type == "|u1" ? "uint8" : "float32"}, {"shape", member.shape}};
+    std::istringstream lines(member.text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t colon = std::min(line.find(": "), line.size());
+      out["provenance"][line.substr(0, colon)] = line.substr(std::min(colon + 2, line.size()));
+    }
+  }
+  return out;
+}
+
 Json of_sidecar(const stdfs::path& path) {
   const auto sidecar =
       checkpoint::parse_sidecar(read_lines(real_file_system(), path), path.string());
@@ -168,6 +186,7 @@ Json look_at(const stdfs::path& path) {
   if (path.extension() == ".toml") return of_recipe(path);
   if (path.extension() == ".jsonl") return is_trace(path) ? of_trace(path) : of_ledger(path);
   if (path.extension() == ".png") return of_picture(path);
+  if (path.extension() == ".npz") return of_archive(path);
   if (path.extension() == ".sha256") return of_sidecar(path);
   if (path.extension() == ".sig") return of_statement(path);
   if (path.extension() == ".json") return of_fingerprint(path);
@@ -177,7 +196,7 @@ Json look_at(const stdfs::path& path) {
   throw Error(
       Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",
       "give a run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
-      "(.h5), .sha256, .sig, picture (.png) or fingerprint (.json)");
+      "(.h5), .sha256, .sig, picture (.png), samples (.npz) or fingerprint (.json)");
 }
 
 // Two columns, nested objects indented.
@@ -206,9 +225,10 @@ Run add_inspect(CLI::App& app) {
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("path", options->path,
-                 "run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
-                 "(.h5), its .sha256 or .sig, picture (.png) or fingerprint (.json)")
+  app.add_option(
+         "path", options->path,
+         "run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
+         "(.h5), its .sha256 or .sig, picture (.png), samples (.npz) or fingerprint (.json)")
       ->required();
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(

@@ -1,7 +1,7 @@
 #include "arguments.h"
 #include "command.h"
-#include "command_line.h"
 #include "output.h"
+#include "tables.h"
 
 namespace lockstep::cli {
 namespace {
@@ -77,11 +77,21 @@ std::string item(const Argument& argument) {
   return item(tag, argument.what + (argument.preset.empty() ? "" : " [" + argument.preset + "]"));
 }
 
-// Text behind the options: its lines, the first of which is an example.
+// Behind a command's options stand an example, in a line that begins so, and other lines.
+constexpr std::string_view kExample = "Example: ";
+
 std::string footer_of(const CLI::App& command) {
   std::string text;
   for (const std::string& line : CLI::detail::split(command.get_footer(), '\n'))
-    text += ".PP\n" + roff(line) + "\n";
+    if (!line.starts_with(kExample)) text += ".PP\n" + roff(line) + "\n";
+  return text;
+}
+
+std::string examples_of(const CLI::App& command) {
+  std::string text;
+  for (const std::string& line : CLI::detail::split(command.get_footer(), '\n'))
+    if (line.starts_with(kExample))
+      text += item(bold(line.substr(kExample.size())), command.get_description());
   return text;
 }
 
@@ -97,6 +107,11 @@ std::string section_of(const CLI::App& command) {
          "\n" + items + footer_of(command);
 }
 
+constexpr const char* kSeeAlso =
+    ".BR torchrun (1),\n.BR srun (1),\n.BR mpirun (1)\n.PP\n"
+    "Pages in the source tree: docs/cli.md (this program), docs/recipes.md (all keys), "
+    "docs/verify.md (what the evidence proves), docs/glossary.md (words).\n";
+
 std::string page(const CLI::App& all) {
   std::string text =
       ".TH LOCKSTEP 1 \"\" \"lockstep " LOCKSTEP_VERSION
@@ -110,7 +125,13 @@ std::string page(const CLI::App& all) {
   text += ".SH EXIT STATUS\n";
   for (const ExitCode& one : exit_codes())
     text += item(std::to_string(static_cast<int>(one.code)), one.what);
-  return text;
+  text += ".SH ENVIRONMENT\n";
+  for (const Listed& one : variables()) text += item(bold(one.name), one.what);
+  text += ".SH FILES\nA run\\(aqs folder holds:\n";
+  for (const Listed& one : run_files()) text += item(italic(one.name), one.what);
+  text += ".SH EXAMPLES\n";
+  for (const CLI::App* command : commands_of(all)) text += examples_of(*command);
+  return text + ".SH SEE ALSO\n" + kSeeAlso;
 }
 
 }  // namespace

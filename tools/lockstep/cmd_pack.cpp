@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/output_file.h"
 #include "lockstep/data/idx.h"
 #include "lockstep/data/pack.h"
@@ -32,8 +33,8 @@ Code run(const Options& options) {
                 {"channels", shape.c},
                 {"hash", hash}});
   } else {
-    print_line(options.out, ": ", shape.n, " images of ", shape.h, "x", shape.w, "x", shape.c,
-               ", content hash ", hash);
+    print_line(options.out, ": ", counted(shape.n, "image"), " of ", shape.h, "x", shape.w, "x",
+               shape.c, ", content hash ", hash);
   }
   return Code::kOk;
 }

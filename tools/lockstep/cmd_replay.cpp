@@ -134,8 +134,9 @@ Run add_replay(CLI::App& app) {
                  "run folder; a line in its replays.jsonl says what was done, nothing else is "
                  "written")
       ->required();
-  app.add_option("--from", options->from, "first step to compare");
+  app.add_option("--from", options->from, "first step to compare")->type_name("STEP");
   app.add_option("--to", options->to, "last step to compare, 0: the ledger's end")
+      ->type_name("STEP")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   CLI::Option* spot =
       app.add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
@@ -146,9 +147,11 @@ Run add_replay(CLI::App& app) {
   app.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported")
       ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()))
       ->needs(spot);
-  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
+  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says")
+      ->type_name("PATH");
   app.add_option("--parent", options->parent,
-                 "the run whose state this one starts from (`train --from`), to compare it with");
+                 "the run whose state this one starts from (`train --from`), to compare it with")
+      ->type_name("RUN");
   app.add_option("--ranks", options->ranks, "start this many processes here, at most one a lane")
       ->check(CLI::Range(1, 4096));
   add_container(app, options->container);

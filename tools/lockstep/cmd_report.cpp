@@ -1,4 +1,5 @@
 #include "command.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/train/report.h"
 #include "output.h"
 
@@ -8,17 +9,19 @@ namespace {
 struct Options {
   std::string folder;
   std::optional<std::string> out, key;
+  std::vector<std::filesystem::path> parents;
 };
 
 Code run(const Options& options) {
-  const train::ReportResult result =
-      train::write_report({.folder = options.folder, .out = options.out, .key = options.key});
+  const train::ReportResult result = train::write_report({.folder = options.folder,
+                                                          .out = options.out,
+                                                          .key = options.key,
+                                                          .parents = options.parents});
   const std::size_t findings = result.verified.findings.size();
   print_line(result.out.string(), ": ",
-             findings == 0 ? "the evidence holds"
-             : findings == 1
-                 ? "verify has 1 finding, which the page shows"
-                 : "verify has " + std::to_string(findings) + " findings, which the page shows");
+             findings == 0
+                 ? "the evidence holds"
+                 : "verify has " + counted(findings, "finding") + ", which the page shows");
   return Code::kOk;
 }
 
@@ -27,9 +30,16 @@ Code run(const Options& options) {
 Run add_report(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("run", options->folder, "run folder, damaged or not")->required();
-  app.add_option("--out", options->out, "the page to write, RUN/report.html if not given");
+  app.add_option("--out", options->out, "the page to write, RUN/report.html if not given")
+      ->type_name("FILE");
   app.add_option("--key", options->key,
-                 "the public key of who trained it: the page says what it vouches for");
+                 "the public key of who trained it: the page says what it vouches for")
+      ->type_name("PUB");
+  app.add_option("--parent", options->parents,
+                 "the run whose state this one starts from (`train --from`): the page says whether "
+                 "it is; again: that one's parent")
+      ->type_name("RUN")
+      ->allow_extra_args(false);
   app.footer(
       "Example: lockstep report runs/fashion-mnist-ddpm\n"
       "Exit code 0 says that there is a page; `lockstep verify` says whether the evidence holds.");

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/train/sample.h"
 #include "output.h"
 
@@ -28,7 +29,7 @@ Code run(const Options& options) {
       out["sha256"] = result.sha256;
     print_json(out);
   } else {
-    print_line(sample.out, ": ", sample.count, " samples of step ", result.step.value,
+    print_line(sample.out, ": ", counted(sample.count, "sample"), " of step ", result.step.value,
                folder ? ", " + train::sample_name(sample.first) + " to " +
                             train::sample_name(sample.first + sample.count - 1)
                       : ", sha256 " + result.sha256);
@@ -45,7 +46,8 @@ Run add_sample(CLI::App& app) {
   train::SampleOptions& sample = options->sample;
   app.add_option("--out", sample.out,
                  "name.png: one picture, a grid; name.npz: a NumPy array, arr_0; name/: a folder "
-                 "with a PNG a sample");
+                 "with a PNG a sample")
+      ->type_name("NAME");
   app.add_option("--first", sample.first,
                  "number of the first sample; a sample is a function of its number, not of count")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "command.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/output_file.h"
@@ -33,8 +34,8 @@ Code run(const Options& options) {
   const train::TraceResult result = train::trace(trace);
   train::write_trace(options.out, result.trace);
   if (trace.values_of) publish(real_file_system(), values, std::as_bytes(std::span(result.values)));
-  print_line(options.out, ": step ", options.step, ", ", result.trace.ops.size(),
-             " operations, state ", result.trace.state);
+  print_line(options.out, ": step ", options.step, ", ",
+             counted(result.trace.ops.size(), "operation"), ", state ", result.trace.state);
   return Code::kOk;
 }
 
@@ -44,11 +45,12 @@ Run add_trace(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("run", options->folder, "run folder; nothing is written to it")->required();
   app.add_option("out", options->out, "file to write, JSON lines")->required();
-  app.add_option("--step", options->step, "step to trace");
+  app.add_option("--step", options->step, "step to trace")->type_name("STEP");
   app.add_option("--values-of", options->values_of,
                  "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none")
       ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()));
-  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says");
+  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says")
+      ->type_name("PATH");
   add_threads(app, options->threads);
   app.add_flag("--quiet", options->quiet, "warnings and errors only");
   app.footer(

@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
 #include "dry_run.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/output_file.h"
+#include "lockstep/core/text.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/recipe/warnings.h"
@@ -40,12 +43,35 @@ void report(const Options& options, const std::string& folder, const train::RunR
                 {"chain", result.chain}});
   } else {
     print_line(folder, ": ", result.preempted ? "stopped by a signal and saved, " : "",
-               result.last.value, " steps, ledger ", result.chain);
+               counted(result.last.value, "step"), ", ledger ", result.chain);
   }
+}
+
+// Names beside a path that is none, of what `train` takes.
+std::vector<std::string> names_beside(const stdfs::path& path) {
+  std::vector<std::string> names;
+  std::error_code absent;
+  const stdfs::path folder = path.has_parent_path() ? path.parent_path() : stdfs::path(".");
+  for (const stdfs::path& one : stdfs::directory_iterator(folder, absent))
+    if (one.extension() == ".toml" || stdfs::exists(one / "recipe.toml", absent))
+      names.push_back(one.filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+[[noreturn]] void no_such_recipe(stdfs::path path) {
+  if (!path.has_filename()) path = path.parent_path();  // "runs/a/"
+  const auto near = nearest_word(path.filename().string(), names_beside(path));
+  throw Error(Code::kUsage, "there is no " + path.string(),
+              (near ? "did you mean '" + (path.parent_path() / *near).string() + "'? " : "") +
+                  "give a recipe (a TOML file), or the folder of a run");
 }
 
 // A recipe, or a run's folder: that run's own.
 recipe::Recipe recipe_of(const Options& options) {
+  std::error_code unreadable;  // which `load` names
+  if (stdfs::symlink_status(options.recipe, unreadable).type() == stdfs::file_type::not_found)
+    no_such_recipe(options.recipe);
   if (!stdfs::is_directory(options.recipe)) return recipe::load(options.recipe, options.set);
   recipe::of_run(real_file_system(), options.recipe);  // every byte is checked
   return recipe::load(stdfs::path(options.recipe) / "recipe.toml", options.set);
@@ -65,7 +91,12 @@ struct Beginning {
   std::function<state::State()> start;
 };
 Beginning beginning(const Options& options, recipe::Recipe recipe) {
-  if (!options.from) return {std::move(recipe), {}, {}};
+  if (!options.from) {
+    if (!recipe::has_parent(recipe) && recipe::begins_anew(recipe))
+      throw Error(Code::kUsage, "run.from.optimizer is \"anew\", and the run starts from no other",
+                  "give that run with --from, or leave out [run.from]");
+    return {std::move(recipe), {}, {}};
+  }
   train::Parent parent = train::parse_parent(*options.from);
   const stdfs::path folder = folder_of(options, recipe);
   std::error_code absent;
@@ -78,16 +109,20 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
   if (begun && begun->start == "run") {
     if (!parent.step) parent.step = Step(begun->from.step);
     if (!stdfs::exists(parent.folder) && parent.step == Step(begun->from.step)) {
+      const std::string optimizer = recipe.run.from.optimizer;  // as asked for now
       recipe.run.start = "run";
       recipe.run.from = begun->from;
+      recipe.run.from.optimizer = optimizer;
       return {std::move(recipe), {}, {}};
     }
   }
   train::Start start = train::start_from(parent, recipe);
   const recipe::From& from = start.recipe.run.from;
-  start.notes.insert(start.notes.begin(), "starts from " + parent.folder.string() + "@" +
-                                              std::to_string(from.step) + ", after " +
-                                              std::to_string(from.updates) + " updates");
+  start.notes.insert(
+      start.notes.begin(),
+      "starts from " + parent.folder.string() + "@" + std::to_string(from.step) + ", after " +
+          counted(from.updates, "update") +
+          (recipe::begins_anew(start.recipe) ? "; optimisers and schedules begin anew" : ""));
   // Once: the parent may go on, and retire that checkpoint.
   const auto state = std::make_shared<state::State>(std::move(start.state));
   return {std::move(start.recipe), std::move(start.notes), [state] { return std::move(*state); }};
@@ -138,7 +173,7 @@ Code run(const Options& options) {
   if (options.ranks > recipe.batch.lanes)
     throw Error(Code::kUsage,
                 "--ranks " + std::to_string(options.ranks) + ": the recipe has " +
-                    std::to_string(recipe.batch.lanes) + " lanes",
+                    counted(recipe.batch.lanes, "lane"),
                 "a rank holds at least one; use fewer ranks");
   return launch({options.ranks, options.max_restarts}, process_environment());
 }
@@ -153,12 +188,14 @@ Run add_train(CLI::App& app) {
       ->required();
   app.add_option("--set", options->set,
                  "override one key: --set model.optimizer.lr=1e-3; may be given again")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]");
-  app.add_option(
-      "--from", options->from,
-      "RUN or RUN@STEP: start a new run from that run's checkpoint (the newest, or of that "
-      "step); its evidence names it");
+  app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]")
+      ->type_name("FOLDER");
+  app.add_option("--from", options->from,
+                 "start a new run from that run's checkpoint (of that step, or the newest); its "
+                 "evidence names it")
+      ->type_name("RUN[@STEP]");
   app.add_option("--ranks", options->ranks,
                  "start this many processes here, at most one a lane; never changes a bit")
       ->check(CLI::Range(1, 4096));
@@ -171,7 +208,8 @@ Run add_train(CLI::App& app) {
                  "optimisers' slots [none]")
       ->check(CLI::IsMember({"none", "optimizer"}));
   app.add_option("--sign", options->sign,
-                 "private key of `lockstep keygen`: rank 0 signs every checkpoint with it");
+                 "private key of `lockstep keygen`: rank 0 signs every checkpoint with it")
+      ->type_name("KEY");
   add_threads(app, options->threads);
   app.add_flag("--dry-run", options->dry_run,
                "print the resolved recipe, its id, size and cost, and train nothing");

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "command.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/train/verify.h"
 #include "output.h"
 
@@ -32,6 +33,14 @@ nlohmann::ordered_json json_of(const train::VerifyResult& result, bool key) {
   return out;
 }
 
+std::string checked(const train::VerifyResult& result) {
+  if (result.chain.empty())
+    return "this checkpoint alone: its bytes have its SHA-256 tree, its tensors the state that it "
+           "names; no ledger was compared";
+  return counted(result.steps, "step") + ", " + counted(result.checkpoints, "checkpoint") + ", " +
+         counted(result.pictures, "picture");
+}
+
 Code run(const Options& options) {
   const train::VerifyResult result = train::verify(options.path, options.verify);
   if (options.json) {
@@ -42,9 +51,9 @@ Code run(const Options& options) {
     print_line(train::word(finding), ": ", finding.what);
   }
   if (result.findings.empty()) {
-    print_line(options.path, ": the evidence holds: ", result.steps, " steps, ", result.checkpoints,
-               " checkpoints, ", result.pictures, " pictures; recipe ", result.recipe.substr(0, 12),
-               result.chain.empty() ? "" : ", ledger ", result.chain.substr(0, 12));
+    print_line(options.path, ": the evidence holds: ", checked(result), "; recipe ",
+               result.recipe.substr(0, 12), result.chain.empty() ? "" : ", ledger ",
+               result.chain.substr(0, 12));
   }
   for (const std::string& note : result.notes) print_line("note: ", note);
   if (result.signed_to) {
@@ -63,16 +72,20 @@ Run add_verify(CLI::App& app) {
   app.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
       ->required();
   app.add_option(
-      "--chain", options->verify.chain,
-      "a ledger head that you saved earlier: fails if the run was rolled back to before it");
+         "--chain", options->verify.chain,
+         "a ledger head that you saved earlier: fails if the run was rolled back to before it")
+      ->type_name("HEX");
   app.add_option("--key", options->verify.key,
-                 "the public key of who trained it: every checkpoint must be signed by it");
+                 "the public key of who trained it: every checkpoint must be signed by it")
+      ->type_name("PUB");
   app.add_option("--data", options->verify.data,
-                 "where the data set lies, if not where the recipe says");
+                 "where the data set lies, if not where the recipe says")
+      ->type_name("PATH");
   app.add_option(
          "--parent", options->verify.parents,
          "the run whose state this one starts from (`train --from`), which is verified too; "
          "again: that one's parent")
+      ->type_name("RUN")
       ->allow_extra_args(false);
   app.add_flag("--json", options->json, "report as JSON");
   app.footer(

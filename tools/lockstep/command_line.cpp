@@ -8,6 +8,7 @@
 #include "lockstep/numerics/isa.h"
 #include "output.h"
 #include "startup.h"
+#include "tables.h"
 
 namespace lockstep::cli {
 namespace {
@@ -53,51 +54,35 @@ constexpr Command kCommands[] = {
     {kProgram, "man", "print the manual page", add_man},
 };
 
-constexpr ExitCode kExitCodes[] = {
-    {Code::kOk, "done; the evidence holds"},
-    {Code::kDiffer, "bits differ"},
-    {Code::kUsage, "the command line or the recipe"},
-    {Code::kData, "the data set"},
-    {Code::kEnvironment, "this machine cannot run this: instruction set, memory, disk, settings"},
-    {Code::kCorrupt, "evidence is damaged or not to be trusted"},
-    {Code::kNetwork, "peers or network"},
-    {Code::kDiverged, "training diverged"},
-    {Code::kBug, "a bug of the program"},
-    {Code::kPreempted, "stopped by a signal, everything saved; the same command continues"},
-    {Code::kCannotCompare, "cannot compare"},
-};
-
 std::string footer() {
   std::string text =
       "`lockstep help COMMAND` shows a command's options and an example.\n\nExit codes:";
-  for (const ExitCode& one : kExitCodes)
+  for (const ExitCode& one : exit_codes())
     text += "\n" + right(std::to_string(static_cast<int>(one.code)), 5) + "  " + one.what;
-  return text;
+  text += "\n\nEnvironment:";
+  for (const Listed& one : variables())
+    if (std::string_view(one.name).starts_with("LOCKSTEP_"))
+      text += "\n  " + left(one.name, 20) + "  " + one.what;
+  return text + "\n  Those of launchers and a run's files: `lockstep man`.";
 }
 
 std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
 
-// A beginning ("--dry") is meant before anything that is merely near.
-std::optional<std::string> meant(const std::string& word, const Words& candidates) {
-  const auto longer = std::ranges::find_if(
-      candidates, [&](const std::string& candidate) { return candidate.starts_with(word); });
-  if (longer != candidates.end()) return *longer;
-  return nearest_word(word, candidates);
-}
-
-std::string hint_of(const std::string& word, const Words& candidates, const std::string& where) {
-  const auto candidate = word.size() < 3 ? std::nullopt : meant(word, candidates);
+// dashes: in front of the candidates, which have none: they make no two words alike.
+std::string hint_of(const std::string& word, const Words& candidates, const std::string& where,
+                    const std::string& dashes = {}) {
+  const auto candidate = nearest_word(word, candidates);
   const std::string help = "`" + where + "` shows all";
-  return candidate ? "did you mean " + quoted(*candidate) + "? " + help : help;
+  return candidate ? "did you mean " + quoted(dashes + *candidate) + "? " + help : help;
 }
 
+// Long ones, without dashes.
 Words options_of(const CLI::App& app) {
   Words names;
-  for (const Argument& argument : arguments_of(app))
-    if (!argument.positional)
-      names.insert(names.end(), argument.names.begin(), argument.names.end());
+  for (const CLI::Option* option : app.get_options())
+    names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
   return names;
 }
 
@@ -113,7 +98,8 @@ Words options_of(const CLI::App& app) {
   const std::string name = command.get_name(), option = word.substr(0, word.find('='));
   if (word.starts_with("-") && !literal)
     throw Error(Code::kUsage, name + " has no option " + option,
-                hint_of(option, options_of(command), "lockstep help " + name));
+                hint_of(option.substr(std::min(option.find_first_not_of('-'), option.size())),
+                        options_of(command), "lockstep help " + name, "--"));
   throw Error(Code::kUsage, name + ": " + quoted(word) + " is one argument too many",
               "`lockstep help " + name + "` shows how");
 }
@@ -215,10 +201,6 @@ void no_such_command(const CLI::App& app, const std::string& name) {
   for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
   throw Error(Code::kUsage, "there is no command " + quoted(name),
               hint_of(name, names, "lockstep help"));
-}
-
-std::span<const ExitCode> exit_codes() {
-  return kExitCodes;
 }
 
 bool wants_json(int argc, const char* const* argv) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -30,12 +29,6 @@ class CommandLine {
 
 // "there is no command 'verfy' (did you mean 'verify'? …)".
 [[noreturn]] void no_such_command(const CLI::App& app, const std::string& name);
-
-struct ExitCode {
-  Code code;
-  const char* what;
-};
-std::span<const ExitCode> exit_codes();
 
 // Whether --json is anywhere in the line, even in one that cannot be parsed.
 bool wants_json(int argc, const char* const* argv);

@@ -97,9 +97,11 @@ Visible visible(const std::string& folder, const std::string& data) {
 
 void add_container(CLI::App& app, Container& container) {
   CLI::Option* image =
-      app.add_option("--container", container.image, "compute in a container of this image");
+      app.add_option("--container", container.image, "compute in a container of this image")
+          ->type_name("IMAGE");
   app.add_option("--engine", container.engine,
                  "buildah, podman, docker or apptainer, with options of its own")
+      ->type_name("WORDS")
       ->needs(image);
 }
 

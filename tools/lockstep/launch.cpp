@@ -14,6 +14,7 @@
 
 #include "child.h"
 #include "lockstep/core/clock.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
@@ -262,8 +263,8 @@ Code launch(const Launch& how, const comm::Environment& environment) {
       return attempt.code();
     ranks = std::max(1, ranks - attempt.lost());
     log::warn("restart " + std::to_string(restarts + 1) + " of " +
-              std::to_string(how.max_restarts) + ", with " + std::to_string(ranks) +
-              (ranks == 1 ? " rank" : " ranks") + " from the last checkpoint: " +
+              std::to_string(how.max_restarts) + ", with " + counted(ranks, "rank") +
+              " from the last checkpoint: " +
               (attempt.cause().empty() ? "the network failed" : attempt.cause()));
   }
 }

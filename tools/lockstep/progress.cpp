@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 
@@ -32,8 +33,7 @@ void Progress::operator()(std::int64_t done, std::int64_t total) {
            human_seconds((now - began_) / static_cast<double>(done) * static_cast<double>(steps));
   };
   if (done == 1) {
-    log::info("needs " + std::to_string(total) + " steps, " + left(total) +
-              " at the pace of the first");
+    log::info("needs " + counted(total, "step") + ", " + left(total) + " at the pace of the first");
     shown_ = now;
   }
   if (now - shown_ < (terminal_ ? kSecondsBetweenWrites : kSecondsBetweenLines)) return;

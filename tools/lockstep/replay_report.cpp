@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/foreign_json.h"
 #include "lockstep/core/json.h"
@@ -41,11 +42,10 @@ std::string text(const Json& value) {
 }
 
 std::string place_text(const Json& place) {
-  const bool one = place.at("tensors") == 1;
   std::ostringstream out;
   out << "checkpoint of step " << number(place.at("checkpoint")) << ": "
-      << number(place.at("tensors")) << (one ? " tensor differs" : " tensors differ") << ", first "
-      << text(place.at("tensor"));
+      << counted(place.at("tensors").get<std::int64_t>(), "tensor differs", "tensors differ")
+      << ", first " << text(place.at("tensor"));
   if (place.contains("first"))
     out << ", element " << number(place.at("first")) << ": " << text(place.at("a")) << " here, "
         << text(place.at("b")) << " there; " << number(place.at("different")) << " of its "
@@ -110,7 +110,7 @@ std::vector<std::string> replay_text(const Json& report) {
   const std::int64_t compared = report.at("compared"), steps = report.at("steps");
   if (compared == steps) return lines;
   const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);
-  lines.push_back(std::to_string(compared) + " of " + std::to_string(steps) + " steps (" +
+  lines.push_back(std::to_string(compared) + " of " + counted(steps, "step") + " (" +
                   fixed(share, 1) + " %) are shown");
   if (report.contains("seed")) lines.back() += "; drawn with --seed " + number(report.at("seed"));
   return lines;

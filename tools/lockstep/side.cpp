@@ -54,15 +54,19 @@ bool Side::is_run() const {
 
 void add_side(CLI::App& app, Side& side, const std::string& letter) {
   side.letter = letter;
-  app.add_option("--env-" + letter, side.settings, "NAME=value for the " + letter + " side; again")
+  app.add_option("--env-" + letter, side.settings,
+                 "set for the " + letter + " side; may be given again")
+      ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->check([](const std::string& setting) {
         const auto end = setting.find('=');
-        return end == std::string::npos || end == 0 ? "it is not NAME=value: " + setting
+        return end == std::string::npos || end == 0 ? "it is not NAME=VALUE: " + setting
                                                     : std::string();
       });
-  app.add_option("--program-" + letter, side.program, "another build of lockstep for it");
-  app.add_option("--container-" + letter, side.container.image, "an image for it");
+  app.add_option("--program-" + letter, side.program, "another build of lockstep for it")
+      ->type_name("PATH");
+  app.add_option("--container-" + letter, side.container.image, "an image for it")
+      ->type_name("IMAGE");
 }
 
 void require_sense(const Side& side) {

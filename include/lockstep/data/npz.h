@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "lockstep/core/bytes.h"
+#include "lockstep/core/file_system.h"
 
 namespace lockstep::data {
 
@@ -29,7 +30,7 @@ class NpzWriter {
   void finish();
 
  private:
-  struct Member {
+  struct Entry {
     std::string name;
     std::uint32_t at = 0, crc = 0, size = 0;
   };
@@ -38,7 +39,19 @@ class NpzWriter {
 
   std::function<void(ByteView)> out_;
   std::uint64_t written_ = 0;
-  std::vector<Member> members_;
+  std::vector<Entry> members_;
 };
+
+// A member of an archive.
+struct NpzMember {
+  std::string name;                 // "arr_0.npy"
+  std::string type;                 // of an array: "|u1", "<f4"
+  std::vector<std::int64_t> shape;  // of an array
+  std::string text;                 // of one that is none
+};
+
+// The members of an archive, in order. Every byte is compared with what NpzWriter writes, so
+// archives of other programs are refused: Error(kCorrupt). Memory: a few MiB.
+std::vector<NpzMember> read_npz(const std::filesystem::path& path);
 
 }  // namespace lockstep::data

@@ -22,8 +22,10 @@ namespace lockstep::recipe {
 struct From {
   std::string recipe;        // that run's recipe id, hexadecimal
   std::int64_t step = 1;     // of that run
-  std::int64_t updates = 1;  // that led to the state: those of that run and of its own parents
+  std::int64_t updates = 1;  // that its optimisers had counted by then
   std::string state;         // state::commit of step 0 of this run, hexadecimal
+  // Or "anew": slots at zero, updates counted from 1, so warm-up and schedule too; changes bits.
+  std::string optimizer = "continue";
 };
 
 // [run]
@@ -91,7 +93,10 @@ bool is_native(const Recipe& recipe);
 // Does the run start from another run's state (run.from)?
 bool has_parent(const Recipe& recipe);
 
-// Updates that led to its step 0: the optimisers' count and the learning rate's go on from there.
+// Do its optimisers begin anew, whatever those of its parent did?
+bool begins_anew(const Recipe& recipe);
+
+// Updates that count before its step 1: the optimisers and learning rates go on from there.
 std::int64_t updates_before(const Recipe& recipe);
 
 // The options of one role; Error(kBug) if the recipe has no such role.

@@ -26,9 +26,10 @@ struct Start {
   std::vector<std::string> notes;  // what does not go on from the parent, for people
 };
 
-// Weights, buffers, averages, optimisers' slots, the data cursor and the count of updates go on.
-// Where the optimiser is of another kind its slots start at zero; averages that the parent does not
-// keep start as copies of the weights. Opens the recipe's data set, for the shape of its samples.
+// Weights, buffers, averages, optimisers' slots, the data cursor and the count of updates go on;
+// with run.from.optimizer = "anew" slots are zero and updates are counted from 1. Where the
+// optimiser is of another kind its slots start at zero; averages that the parent does not keep
+// start as copies of the weights. Opens the recipe's data set, for the shape of its samples.
 //
 // Errors: kUsage (no run, no checkpoint of that step, a state of other networks), kCorrupt (the
 // parent's evidence does not hold), those of data::open. Collective: no. Bits: recipe, the parent's

@@ -8,7 +8,7 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
+#include <vector>
 
 #include "lockstep/train/verify.h"
 
@@ -16,8 +16,9 @@ namespace lockstep::train {
 
 struct ReportOptions {
   std::filesystem::path folder;
-  std::optional<std::filesystem::path> out;  // default: report.html in the folder
-  std::optional<std::filesystem::path> key;  // public key: as for `verify`
+  std::optional<std::filesystem::path> out;         // default: report.html in the folder
+  std::optional<std::filesystem::path> key;         // public key: as for `verify`
+  std::vector<std::filesystem::path> parents = {};  // as for `verify`
 };
 
 struct ReportResult {
@@ -26,7 +27,8 @@ struct ReportResult {
 };
 
 // Publishes the page. What is damaged or missing is said in it. Errors: kUsage (no run's folder, no
-// key, an `out` that is no .html), kEnvironment (the disk). Bits: the folder's bytes, the key.
+// key, an `out` that is no .html), kEnvironment (the disk). Bits: the folder's bytes, the key, the
+// parents.
 ReportResult write_report(const ReportOptions& options);
 
 }  // namespace lockstep::train

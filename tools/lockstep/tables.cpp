@@ -1,0 +1,62 @@
+#include "tables.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr ExitCode kExitCodes[] = {
+    {Code::kOk, "done; the evidence holds"},
+    {Code::kDiffer, "bits differ"},
+    {Code::kUsage, "the command line or the recipe"},
+    {Code::kData, "the data set"},
+    {Code::kEnvironment, "this machine cannot run this: instruction set, memory, disk, settings"},
+    {Code::kCorrupt, "evidence is damaged or not to be trusted"},
+    {Code::kNetwork, "peers or network"},
+    {Code::kDiverged, "training diverged"},
+    {Code::kBug, "a bug of the program"},
+    {Code::kPreempted, "stopped by a signal, everything saved; the same command continues"},
+    {Code::kCannotCompare, "cannot compare"},
+};
+
+constexpr Listed kVariables[] = {
+    {"LOCKSTEP_ISA", "the code path: scalar, avx2, avx512 or neon; never changes a bit"},
+    {"LOCKSTEP_SECRET_FILE",
+     "with a launcher: a file of 32 to 4096 random bytes, the same for all ranks, mode 600"},
+    {"LOCKSTEP_PORT", "rank 0's port, instead of the launcher's"},
+    {"LOCKSTEP_INTERFACE", "the network interface to listen at"},
+    {"LOCKSTEP_DEADLINE", "seconds that ranks wait for each other, 60 if not set"},
+    {"LOCKSTEP_TRANSPORT", "gloo (if not set) or nccl"},
+    {"RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT",
+     "who this rank is and where rank 0 is, from torchrun, PyTorchJob or by hand"},
+    {"SLURM_*, OMPI_COMM_WORLD_*, MV2_COMM_WORLD_*, PMI_*", "the same from srun and mpirun"},
+    {"TORCHELASTIC_ERROR_FILE", "where torchrun wants to read why a rank ended"},
+};
+
+constexpr Listed kRunFiles[] = {
+    {"recipe.toml", "the recipe with all its keys"},
+    {"ledger.jsonl", "the evidence: a header, then a line a step"},
+    {"checkpoints/step-NNNNNNNN.h5", "the whole state after that step"},
+    {"checkpoints/step-NNNNNNNN.h5.sha256", "its SHA-256 tree"},
+    {"checkpoints/step-NNNNNNNN.h5.sig", "who vouches for it and the ledger up to it"},
+    {"checkpoints/step-NNNNNNNN.h5.interim", "saved because the run was stopped"},
+    {"samples/step-NNNNNNNN.png", "pictures, with recipe, step and state in them"},
+    {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},
+    {"replays.jsonl", "what replay recomputed; no evidence"},
+    {"environment/attempt-NNN-rank-R.json", "fingerprints of the machines; no evidence"},
+    {"report.html", "the page that report makes of all of it"},
+};
+
+}  // namespace
+
+std::span<const ExitCode> exit_codes() {
+  return kExitCodes;
+}
+
+std::span<const Listed> variables() {
+  return kVariables;
+}
+
+std::span<const Listed> run_files() {
+  return kRunFiles;
+}
+
+}  // namespace lockstep::cli
