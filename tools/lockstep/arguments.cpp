@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include <CLI/CLI.hpp>
+
 #include "lockstep/core/text.h"
 
 namespace lockstep::cli {
@@ -70,7 +72,27 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+std::vector<Argument> arguments_of(const CLI::App& command) {
+  std::vector<Argument> positional, options;
+  for (const CLI::Option* option : command.get_options())
+    (option->get_positional() ? positional : options).push_back(argument_of(*option));
+  positional.insert(positional.end(), options.begin(), options.end());
+  return positional;
+}
+
+Description description_of(const CLI::App& app) {
+  return {app.get_name(), app.get_description(), arguments_of(app),
+          CLI::detail::split(app.get_footer(), '\n'), help_of(app)};
+}
+
 }  // namespace
+
+Program program_of(const Command& command) {
+  const CLI::App& all = *command.app().get_parent();
+  Program program{description_of(all), {}};
+  for (const CLI::App* one : commands_of(all)) program.commands.push_back(description_of(*one));
+  return program;
+}
 
 bool is_flag(const CLI::Option& option) {
   return option.get_items_expected_max() == 0;
@@ -92,14 +114,6 @@ Argument argument_of(const CLI::Option& option) {
   argument.required = option.get_required();
   argument.several = option.get_expected_max() == CLI::detail::expected_max_vector_size;
   return argument;
-}
-
-std::vector<Argument> arguments_of(const CLI::App& command) {
-  std::vector<Argument> positional, options;
-  for (const CLI::Option* option : command.get_options())
-    (option->get_positional() ? positional : options).push_back(argument_of(*option));
-  positional.insert(positional.end(), options.begin(), options.end());
-  return positional;
 }
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {

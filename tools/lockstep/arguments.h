@@ -1,10 +1,11 @@
-// A command's arguments as CLI11 has them: help, completion and the manual are made of this, so
-// that none of them is written twice.
+// What a command line may hold: help, completion and the manual are made of this, so that none of
+// them is written twice.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "command.h"
 
 namespace lockstep::cli {
 
@@ -17,11 +18,22 @@ struct Argument {
   bool positional = false, required = false, several = false;
 };
 
+struct Description {
+  std::string name, what;
+  std::vector<Argument> arguments;  // positional ones first
+  std::vector<std::string> footer;  // lines
+  std::string help;                 // as `lockstep help NAME` prints it
+};
+
+struct Program {
+  Description self;
+  std::vector<Description> commands;  // in the order of the table
+};
+// The program that the command is of. Complete when all commands have declared themselves.
+Program program_of(const Command& command);
+
 bool is_flag(const CLI::Option& option);
 Argument argument_of(const CLI::Option& option);
-std::vector<Argument> arguments_of(const CLI::App& command);  // positional ones first
-
-// The commands, in the order of the table.
 std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
 // Makes every option and argument of the command refuse what nobody means: an empty text, another

@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   Side a, b;
   Computing computing;
+  std::optional<std::string> engine;
   std::int64_t step = 0;
   bool json = false;
 };
@@ -201,8 +202,13 @@ void print(const Options& options, const Found& found) {
                            "was made there");
 }
 
-Code run(const Options& options) {
+Code run(Options& options) {
   log::set_quiet(true);
+  if (options.engine) {
+    if (options.a.container.image.empty() && options.b.container.image.empty())
+      throw Error(Code::kUsage, "bisect: --engine requires --container-a or --container-b");
+    options.a.container.engine = options.b.container.engine = *options.engine;
+  }
   const auto found = Bisect(options).run();
   if (!found) {
     if (options.json)
@@ -221,38 +227,32 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_bisect(CLI::App& app) {
+Run add_bisect(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("a", options->a.source, "run folder, or a file that `lockstep trace` made")
-      ->required();
-  app.add_option("b", options->b.source,
-                 "another one of the same recipe, or the same with other "
-                 "settings")
-      ->required();
-  app.add_option("--step", options->step, "step to compare, 0: the first that differs")
-      ->type_name("STEP")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  add_side(app, options->a, "a");
-  add_side(app, options->b, "b");
-  CLI::Option* engine =
-      app.add_option_function<std::string>(
-             "--engine",
-             [options](const std::string& words) {
-               options->a.container.engine = options->b.container.engine = words;
-             },
-             "of both containers: buildah, podman, docker or apptainer, with options of its own")
-          ->type_name("WORDS");
-  app.parse_complete_callback([options, engine] {
-    if (engine->count() > 0 && options->a.container.image.empty() &&
-        options->b.container.image.empty())
-      throw CLI::RequiresError("--engine", "--container-a or --container-b");
-  });
-  app.add_option("--data", options->computing.data,
-                 "where the data set lies, if not where the recipe says")
-      ->type_name("PATH");
-  add_threads(app, options->computing.threads);
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command.add_option("a", options->a.source, "run folder, or a file that `lockstep trace` made")
+      .required();
+  command
+      .add_option("b", options->b.source,
+                  "another one of the same recipe, or the same with other "
+                  "settings")
+      .required();
+  command.add_option("--step", options->step, "step to compare, 0: the first that differs")
+      .value("STEP")
+      .range(std::int64_t{0}, std::int64_t{1} << 40);
+  add_side(command, options->a, "a");
+  add_side(command, options->b, "b");
+  command
+      .add_option(
+          "--engine", options->engine,
+          "of both containers: buildah, podman, docker or apptainer, with options of its own")
+      .value("WORDS");
+  command
+      .add_option("--data", options->computing.data,
+                  "where the data set lies, if not where the recipe says")
+      .value("PATH");
+  add_threads(command, options->computing.threads);
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: lockstep bisect runs/a runs/b --env-b ONEDNN_MAX_CPU_ISA=SSE41\n"
       "Computes the step again on both sides and compares every operation. Exit codes: 0 same, 1 "
       "found, 125 cannot compare.");

@@ -170,16 +170,15 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_check(CLI::App& app) {
+Run add_check(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("reports", options->reports,
-                 "saved reports: `lockstep fingerprint --json` of each node, or a run's "
-                 "environment/*.json; none: the ranks of this job");
-  app.add_option("--recipe", options->recipe, "what it must be good enough for")->type_name("FILE");
-  app.add_option("--ranks", options->ranks, "start this many processes here")
-      ->check(CLI::Range(1, 4096));
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command.add_option("reports", options->reports,
+                     "saved reports: `lockstep fingerprint --json` of each node, or a run's "
+                     "environment/*.json; none: the ranks of this job");
+  command.add_option("--recipe", options->recipe, "what it must be good enough for").value("FILE");
+  command.add_option("--ranks", options->ranks, "start this many processes here").range(1, 4096);
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: srun lockstep check --recipe recipes/fashion-mnist-ddpm.toml\n"
       "Tries every kernel, in portable and in native numerics. Exit codes: 0, 1 bits differ, 4 "
       "environments differ and the recipe's numerics are native.");

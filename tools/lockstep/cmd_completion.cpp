@@ -10,28 +10,31 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::string joined(const Words& words) {
-  return CLI::detail::join(words, " ");
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
 }
 
-Words names_of(const std::vector<const CLI::App*>& commands) {
+Words names_of(const Program& program) {
   Words names;
-  for (const CLI::App* command : commands) names.push_back(command->get_name());
+  for (const Description& command : program.commands) names.push_back(command.name);
   return names;
 }
 
 // What may stand where a command's first argument does; {} where it is a file or anything else.
-Words choices_of(const CLI::App& command) {
-  if (command.get_name() == "help") return names_of(commands_of(*command.get_parent()));
-  for (const Argument& argument : arguments_of(command))
+Words choices_of(const Program& program, const Description& command) {
+  if (command.name == "help") return names_of(program);
+  for (const Argument& argument : command.arguments)
     if (argument.positional) return argument.choices;
   return {};
 }
 
 // One branch of `case $command in`.
-std::string bash_branch(const std::string& pattern, const CLI::App& app, const Words& first) {
+std::string bash_branch(const std::string& pattern, const Description& command,
+                        const Words& first) {
   Words options;
   std::string values;
-  for (const Argument& argument : arguments_of(app)) {
+  for (const Argument& argument : command.arguments) {
     if (argument.positional) continue;
     options.insert(options.end(), argument.names.begin(), argument.names.end());
     if (!argument.choices.empty())
@@ -43,7 +46,7 @@ std::string bash_branch(const std::string& pattern, const CLI::App& app, const W
   return text + "      ;;\n";
 }
 
-std::string bash(const CLI::App& all) {
+std::string bash(const Program& program) {
   std::string text = R"(# bash completion of lockstep: source <(lockstep completion bash)
 _lockstep() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= options= values= i
@@ -57,9 +60,9 @@ _lockstep() {
   done
   case $command in
 )";
-  text += bash_branch("''", all, names_of(commands_of(all)));
-  for (const CLI::App* command : commands_of(all))
-    text += bash_branch(command->get_name(), *command, choices_of(*command));
+  text += bash_branch("''", program.self, names_of(program));
+  for (const Description& command : program.commands)
+    text += bash_branch(command.name, command, choices_of(program, command));
   // Without words of ours, `-o default` completes names of files.
   return text + R"(  esac
   [[ $word == -* ]] && values=$options
@@ -86,9 +89,9 @@ std::string zsh_action(const Argument& argument, const Words& choices) {
 }
 
 // What _arguments wants: '*--set=[override one key]:KEY=VALUE:_files'.
-std::string zsh_specs(const CLI::App& app, const Words& first) {
+std::string zsh_specs(const Description& command, const Words& first) {
   std::string specs;
-  for (const Argument& argument : arguments_of(app)) {
+  for (const Argument& argument : command.arguments) {
     if (argument.positional) {
       specs += " \\\n      '" + std::string(argument.several ? "*" : "") + ":" +
                argument.names.front() + ":" + zsh_action(argument, first) + "'";
@@ -106,16 +109,15 @@ std::string zsh_specs(const CLI::App& app, const Words& first) {
   return specs;
 }
 
-std::string zsh(const CLI::App& all) {
+std::string zsh(const Program& program) {
   std::string text = R"(#compdef lockstep
 # zsh completion of lockstep: a file _lockstep in a folder of $fpath, or source <(lockstep completion zsh)
 _lockstep() {
   if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then
     local -a commands=(
 )";
-  for (const CLI::App* command : commands_of(all))
-    text +=
-        "      '" + command->get_name() + ":" + zsh_quoted(command->get_description(), "") + "'\n";
+  for (const Description& command : program.commands)
+    text += "      '" + command.name + ":" + zsh_quoted(command.what, "") + "'\n";
   text += R"(    )
     _describe -t commands command commands
     return
@@ -124,10 +126,10 @@ _lockstep() {
   [[ $command == -* ]] || { shift words; ((CURRENT--)); }
   case $command in
 )";
-  for (const CLI::App* command : commands_of(all))
-    text += "    " + command->get_name() + ")\n      _arguments" +
-            zsh_specs(*command, choices_of(*command)) + "\n      ;;\n";
-  text += "    *)\n      _arguments" + zsh_specs(all, {}) + "\n      ;;\n";
+  for (const Description& command : program.commands)
+    text += "    " + command.name + ")\n      _arguments" +
+            zsh_specs(command, choices_of(program, command)) + "\n      ;;\n";
+  text += "    *)\n      _arguments" + zsh_specs(program.self, {}) + "\n      ;;\n";
   return text + R"(  esac
 }
 compdef _lockstep lockstep
@@ -137,13 +139,13 @@ if [[ $funcstack[1] == _lockstep ]]; then _lockstep; fi
 
 }  // namespace
 
-Run add_completion(CLI::App& app) {
+Run add_completion(Command& command) {
   const auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
-  app.footer("Example: source <(lockstep completion bash)");
-  return [&app, shell] {
-    const CLI::App& all = *app.get_parent();
-    print_lines(*shell == "bash" ? bash(all) : zsh(all));
+  command.add_option("shell", *shell, "bash or zsh").required().one_of({"bash", "zsh"});
+  command.footer("Example: source <(lockstep completion bash)");
+  return [command, shell] {
+    const Program program = program_of(command);
+    print_lines(*shell == "bash" ? bash(program) : zsh(program));
     return Code::kOk;
   };
 }

@@ -131,17 +131,19 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_diff(CLI::App& app) {
+Run add_diff(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("a", options->a,
-                 "run folder, ledger (.jsonl), checkpoint (.h5), picture (.png), recipe (.toml) or "
-                 "fingerprint (.json)")
-      ->required();
-  app.add_option("b", options->b, "another one of the same kind")->required();
-  app.add_option("--tensors", options->tensors, "show at most this many tensors, 0: all")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_flag("--json", options->json, "report as JSON, all tensors with histograms");
-  app.footer(
+  command
+      .add_option(
+          "a", options->a,
+          "run folder, ledger (.jsonl), checkpoint (.h5), picture (.png), recipe (.toml) or "
+          "fingerprint (.json)")
+      .required();
+  command.add_option("b", options->b, "another one of the same kind").required();
+  command.add_option("--tensors", options->tensors, "show at most this many tensors, 0: all")
+      .range(std::int64_t{0}, std::int64_t{1} << 40);
+  command.add_flag("--json", options->json, "report as JSON, all tensors with histograms");
+  command.footer(
       "Example: lockstep diff runs/a runs/b\n"
       "Exit codes, as `git bisect run` wants them: 0 same, 1 different, 125 cannot compare.");
   return [options] { return run(*options); };

@@ -197,13 +197,13 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_doctor(CLI::App& app) {
+Run add_doctor(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("recipe", options->recipe, "a recipe that all ranks must have in common");
-  app.add_option("--run", options->run, "the run's folder, whose file system is tried")
-      ->type_name("FOLDER");
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command.add_option("recipe", options->recipe, "a recipe that all ranks must have in common");
+  command.add_option("--run", options->run, "the run's folder, whose file system is tried")
+      .value("FOLDER");
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: LOCKSTEP_DEADLINE=10 srun lockstep doctor recipes/fashion-mnist-ddpm.toml\n"
       "Under a launcher all ranks meet and every pair is tried. Exit code: 0, or of the first "
       "check that failed.");

@@ -6,10 +6,10 @@
 
 namespace lockstep::cli {
 
-Run add_fingerprint(CLI::App& app) {
+Run add_fingerprint(Command& command) {
   const auto json = std::make_shared<bool>(false);
-  app.add_flag("--json", *json, "report as JSON: a report that `lockstep check` reads");
-  app.footer(
+  command.add_flag("--json", *json, "report as JSON: a report that `lockstep check` reads");
+  command.footer(
       "Example: lockstep fingerprint --json > node-7.json\nself_test and portable.* must be the "
       "same on every machine; native.* are hashes of LibTorch's kernels here.");
   return [json] {

@@ -5,22 +5,24 @@
 
 namespace lockstep::cli {
 
-Run add_help(CLI::App& app) {
-  const auto command = std::make_shared<std::string>();
-  app.add_option("command", *command, "a command; none: all of them in short");
-  app.footer("Example: lockstep help train");
-  return [&app, command] {
-    const CLI::App& all = *app.get_parent();
-    if (command->empty()) {
-      print_lines(help_of(all));
+Run add_help(Command& command) {
+  const auto name = std::make_shared<std::string>();
+  command.add_option("command", *name, "a command; none: all of them in short");
+  command.footer("Example: lockstep help train");
+  return [command, name] {
+    const Program program = program_of(command);
+    if (name->empty()) {
+      print_lines(program.self.help);
       return Code::kOk;
     }
-    for (const CLI::App* one : commands_of(all)) {
-      if (one->get_name() != *command) continue;
-      print_lines(help_of(*one));
+    std::vector<std::string> names;
+    for (const Description& one : program.commands) {
+      names.push_back(one.name);
+      if (one.name != *name) continue;
+      print_lines(one.help);
       return Code::kOk;
     }
-    no_such_command(all, *command);
+    no_such_command(names, *name);
   };
 }
 

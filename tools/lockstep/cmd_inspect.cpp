@@ -219,19 +219,20 @@ void print(const Json& value, const std::string& indent) {
 
 }  // namespace
 
-Run add_inspect(CLI::App& app) {
+Run add_inspect(Command& command) {
   struct Options {
     std::string path;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option(
-         "path", options->path,
-         "run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
-         "(.h5), its .sha256 or .sig, picture (.png), samples (.npz) or fingerprint (.json)")
-      ->required();
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command
+      .add_option(
+          "path", options->path,
+          "run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
+          "(.h5), its .sha256 or .sig, picture (.png), samples (.npz) or fingerprint (.json)")
+      .required();
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: lockstep inspect runs/fashion-mnist-ddpm/checkpoints/step-00000500.h5\nNever "
       "writes.");
   return [options] {

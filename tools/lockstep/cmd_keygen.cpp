@@ -28,12 +28,13 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_keygen(CLI::App& app) {
+Run add_keygen(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("out", options->out, "file to write the private key to; OUT.pub: the public one")
-      ->required();
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command
+      .add_option("out", options->out, "file to write the private key to; OUT.pub: the public one")
+      .required();
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: lockstep keygen ~/.lockstep-key\n"
       "Ed25519, PEM: the openssl program reads both. Nothing is overwritten.");
   return [options] { return run(*options); };

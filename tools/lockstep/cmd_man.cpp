@@ -80,31 +80,30 @@ std::string item(const Argument& argument) {
 // Behind a command's options stand an example, in a line that begins so, and other lines.
 constexpr std::string_view kExample = "Example: ";
 
-std::string footer_of(const CLI::App& command) {
+std::string footer_of(const Description& command) {
   std::string text;
-  for (const std::string& line : CLI::detail::split(command.get_footer(), '\n'))
+  for (const std::string& line : command.footer)
     if (!line.starts_with(kExample)) text += ".PP\n" + roff(line) + "\n";
   return text;
 }
 
-std::string examples_of(const CLI::App& command) {
+std::string examples_of(const Description& command) {
   std::string text;
-  for (const std::string& line : CLI::detail::split(command.get_footer(), '\n'))
-    if (line.starts_with(kExample))
-      text += item(bold(line.substr(kExample.size())), command.get_description());
+  for (const std::string& line : command.footer)
+    if (line.starts_with(kExample)) text += item(bold(line.substr(kExample.size())), command.what);
   return text;
 }
 
-std::string section_of(const CLI::App& command) {
-  std::string usage = bold("lockstep " + command.get_name()), items;
-  for (const Argument& argument : arguments_of(command)) {
+std::string section_of(const Description& command) {
+  std::string usage = bold("lockstep " + command.name), items;
+  for (const Argument& argument : command.arguments) {
     if (argument.positional)
       usage += " " + std::string(argument.required ? "" : "[") + italic(argument.names.front()) +
                (argument.several ? "..." : "") + (argument.required ? "" : "]");
     items += item(argument);
   }
-  return ".SS " + usage + " [" + italic("OPTIONS") + "]\n" + roff(command.get_description()) +
-         "\n" + items + footer_of(command);
+  return ".SS " + usage + " [" + italic("OPTIONS") + "]\n" + roff(command.what) + "\n" + items +
+         footer_of(command);
 }
 
 constexpr const char* kSeeAlso =
@@ -112,16 +111,16 @@ constexpr const char* kSeeAlso =
     "Pages in the source tree: docs/cli.md (this program), docs/recipes.md (all keys), "
     "docs/verify.md (what the evidence proves), docs/glossary.md (words).\n";
 
-std::string page(const CLI::App& all) {
+std::string page(const Program& program) {
   std::string text =
       ".TH LOCKSTEP 1 \"\" \"lockstep " LOCKSTEP_VERSION
       "\" \"User Commands\"\n"
       ".SH NAME\nlockstep \\- train diffusion models and GANs with bit-exact evidence\n"
       ".SH SYNOPSIS\n.B lockstep\n.I COMMAND\n.RI [ OPTIONS ]\n.SH DESCRIPTION\n" +
-      roff(all.get_description()) + "\n.SH OPTIONS\n";
-  for (const Argument& argument : arguments_of(all)) text += item(argument);
+      roff(program.self.what) + "\n.SH OPTIONS\n";
+  for (const Argument& argument : program.self.arguments) text += item(argument);
   text += ".SH COMMANDS\n";
-  for (const CLI::App* command : commands_of(all)) text += section_of(*command);
+  for (const Description& command : program.commands) text += section_of(command);
   text += ".SH EXIT STATUS\n";
   for (const ExitCode& one : exit_codes())
     text += item(std::to_string(static_cast<int>(one.code)), one.what);
@@ -130,16 +129,16 @@ std::string page(const CLI::App& all) {
   text += ".SH FILES\nA run\\(aqs folder holds:\n";
   for (const Listed& one : run_files()) text += item(italic(one.name), one.what);
   text += ".SH EXAMPLES\n";
-  for (const CLI::App* command : commands_of(all)) text += examples_of(*command);
+  for (const Description& command : program.commands) text += examples_of(command);
   return text + ".SH SEE ALSO\n" + kSeeAlso;
 }
 
 }  // namespace
 
-Run add_man(CLI::App& app) {
-  app.footer("Example: lockstep man | man -l -");
-  return [&app] {
-    print_lines(page(*app.get_parent()));
+Run add_man(Command& command) {
+  command.footer("Example: lockstep man | man -l -");
+  return [command] {
+    print_lines(page(program_of(command)));
     return Code::kOk;
   };
 }

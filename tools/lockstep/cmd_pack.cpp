@@ -41,14 +41,15 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_pack(CLI::App& app) {
+Run add_pack(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("source", options->source,
-                 "IDX file (.gz or not), or a folder with train-images-idx3-ubyte[.gz]")
-      ->required();
-  app.add_option("out", options->out, "HDF5 file to write")->required();
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command
+      .add_option("source", options->source,
+                  "IDX file (.gz or not), or a folder with train-images-idx3-ubyte[.gz]")
+      .required();
+  command.add_option("out", options->out, "HDF5 file to write").required();
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: lockstep pack /usr/share/datasets/fashion-mnist data/fashion-mnist.h5\n"
       "The same images give the same bytes; a run accepts the pack in place of the original.");
   return [options] { return run(*options); };

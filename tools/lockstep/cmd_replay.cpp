@@ -128,37 +128,42 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_replay(CLI::App& app) {
+Run add_replay(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("run", options->folder,
-                 "run folder; a line in its replays.jsonl says what was done, nothing else is "
-                 "written")
-      ->required();
-  app.add_option("--from", options->from, "first step to compare")->type_name("STEP");
-  app.add_option("--to", options->to, "last step to compare, 0: the ledger's end")
-      ->type_name("STEP")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  CLI::Option* spot =
-      app.add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
-          ->check(CLI::Range(0, 1000000));
-  app.add_option("--spot-steps", options->spot_steps, "steps of each such window")
-      ->check(CLI::Range(1, 1000000))
-      ->needs(spot);
-  app.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported")
-      ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()))
-      ->needs(spot);
-  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says")
-      ->type_name("PATH");
-  app.add_option("--parent", options->parent,
-                 "the run whose state this one starts from (`train --from`), to compare it with")
-      ->type_name("RUN");
-  app.add_option("--ranks", options->ranks, "start this many processes here, at most one a lane")
-      ->check(CLI::Range(1, 4096));
-  add_container(app, options->container);
-  add_threads(app, options->threads);
-  app.add_flag("--quiet", options->quiet, "warnings and errors only");
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command
+      .add_option("run", options->folder,
+                  "run folder; a line in its replays.jsonl says what was done, nothing else is "
+                  "written")
+      .required();
+  command.add_option("--from", options->from, "first step to compare").value("STEP");
+  command.add_option("--to", options->to, "last step to compare, 0: the ledger's end")
+      .value("STEP")
+      .range(std::int64_t{0}, std::int64_t{1} << 40);
+  const Option spot =
+      command
+          .add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
+          .range(0, 1000000);
+  command.add_option("--spot-steps", options->spot_steps, "steps of each such window")
+      .range(1, 1000000)
+      .needs(spot);
+  command.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported")
+      .range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max())
+      .needs(spot);
+  command
+      .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
+      .value("PATH");
+  command
+      .add_option("--parent", options->parent,
+                  "the run whose state this one starts from (`train --from`), to compare it with")
+      .value("RUN");
+  command
+      .add_option("--ranks", options->ranks, "start this many processes here, at most one a lane")
+      .range(1, 4096);
+  add_container(command, options->container);
+  add_threads(command, options->threads);
+  command.add_flag("--quiet", options->quiet, "warnings and errors only");
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: lockstep replay runs/fashion-mnist-ddpm --from 301 --to 310\n"
       "Starts from the nearest checkpoint before the window. Exit codes: 0 PASS, 1 FAIL.");
   return [options] { return run(*options); };

@@ -27,20 +27,23 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_report(CLI::App& app) {
+Run add_report(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("run", options->folder, "run folder, damaged or not")->required();
-  app.add_option("--out", options->out, "the page to write, RUN/report.html if not given")
-      ->type_name("FILE");
-  app.add_option("--key", options->key,
-                 "the public key of who trained it: the page says what it vouches for")
-      ->type_name("PUB");
-  app.add_option("--parent", options->parents,
-                 "the run whose state this one starts from (`train --from`): the page says whether "
-                 "it is; again: that one's parent")
-      ->type_name("RUN")
-      ->allow_extra_args(false);
-  app.footer(
+  command.add_option("run", options->folder, "run folder, damaged or not").required();
+  command.add_option("--out", options->out, "the page to write, RUN/report.html if not given")
+      .value("FILE");
+  command
+      .add_option("--key", options->key,
+                  "the public key of who trained it: the page says what it vouches for")
+      .value("PUB");
+  command
+      .add_option(
+          "--parent", options->parents,
+          "the run whose state this one starts from (`train --from`): the page says whether "
+          "it is; again: that one's parent")
+      .value("RUN")
+      .repeated();
+  command.footer(
       "Example: lockstep report runs/fashion-mnist-ddpm\n"
       "Exit code 0 says that there is a page; `lockstep verify` says whether the evidence holds.");
   return [options] { return run(*options); };

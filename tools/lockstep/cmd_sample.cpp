@@ -39,30 +39,34 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_sample(CLI::App& app) {
+Run add_sample(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("source", options->source, "run folder (its newest checkpoint) or a checkpoint")
-      ->required();
+  command
+      .add_option("source", options->source, "run folder (its newest checkpoint) or a checkpoint")
+      .required();
   train::SampleOptions& sample = options->sample;
-  app.add_option("--out", sample.out,
-                 "name.png: one picture, a grid; name.npz: a NumPy array, arr_0; name/: a folder "
-                 "with a PNG a sample")
-      ->type_name("NAME");
-  app.add_option("--first", sample.first,
-                 "number of the first sample; a sample is a function of its number, not of count")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_option("--count", sample.count, "samples")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--columns", sample.columns, "columns of the grid [8]")
-      ->check(CLI::Range(1, 1 << 10));
-  app.add_option("--sampler", sample.sampler,
-                 "ddim or ancestral, instead of the recipe's (diffusion models only)")
-      ->check(CLI::IsMember({"ddim", "ancestral"}));
-  app.add_option("--sampler-steps", sample.sampler_steps,
-                 "timesteps that ddim visits, instead of the recipe's")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  add_threads(app, options->threads);
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");
+  command
+      .add_option("--out", sample.out,
+                  "name.png: one picture, a grid; name.npz: a NumPy array, arr_0; name/: a folder "
+                  "with a PNG a sample")
+      .value("NAME");
+  command
+      .add_option("--first", sample.first,
+                  "number of the first sample; a sample is a function of its number, not of count")
+      .range(std::int64_t{0}, std::int64_t{1} << 40);
+  command.add_option("--count", sample.count, "samples").range(1, 1 << 20);
+  command.add_option("--columns", sample.columns, "columns of the grid [8]").range(1, 1 << 10);
+  command
+      .add_option("--sampler", sample.sampler,
+                  "ddim or ancestral, instead of the recipe's (diffusion models only)")
+      .one_of({"ddim", "ancestral"});
+  command
+      .add_option("--sampler-steps", sample.sampler_steps,
+                  "timesteps that ddim visits, instead of the recipe's")
+      .range(std::int64_t{1}, std::int64_t{1} << 40);
+  add_threads(command, options->threads);
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");
   return [options] { return run(*options); };
 }
 

@@ -41,19 +41,21 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_trace(CLI::App& app) {
+Run add_trace(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("run", options->folder, "run folder; nothing is written to it")->required();
-  app.add_option("out", options->out, "file to write, JSON lines")->required();
-  app.add_option("--step", options->step, "step to trace")->type_name("STEP");
-  app.add_option("--values-of", options->values_of,
-                 "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none")
-      ->check(CLI::Range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()));
-  app.add_option("--data", options->data, "where the data set lies, if not where the recipe says")
-      ->type_name("PATH");
-  add_threads(app, options->threads);
-  app.add_flag("--quiet", options->quiet, "warnings and errors only");
-  app.footer(
+  command.add_option("run", options->folder, "run folder; nothing is written to it").required();
+  command.add_option("out", options->out, "file to write, JSON lines").required();
+  command.add_option("--step", options->step, "step to trace").value("STEP");
+  command
+      .add_option("--values-of", options->values_of,
+                  "write the output of this operation (0, 1, …) to OUT.values, binary32; -1: none")
+      .range(std::int64_t{-1}, std::numeric_limits<std::int64_t>::max());
+  command
+      .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
+      .value("PATH");
+  add_threads(command, options->threads);
+  command.add_flag("--quiet", options->quiet, "warnings and errors only");
+  command.footer(
       "Example: lockstep trace runs/fashion-mnist-ddpm step-41.jsonl --step 41\n"
       "A digest of every operation's inputs and outputs, for `lockstep bisect` here or elsewhere.");
   return [options] { return run(*options); };

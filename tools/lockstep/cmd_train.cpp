@@ -180,49 +180,52 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_train(CLI::App& app) {
+Run add_train(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("recipe", options->recipe,
-                 "recipe, a TOML file (docs/recipes.md lists its keys), or a run's folder, which "
-                 "is continued with its own recipe")
-      ->required();
-  app.add_option("--set", options->set,
-                 "override one key: --set model.optimizer.lr=1e-3; may be given again")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]")
-      ->type_name("FOLDER");
-  app.add_option("--from", options->from,
-                 "start a new run from that run's checkpoint (of that step, or the newest); its "
-                 "evidence names it")
-      ->type_name("RUN[@STEP]");
-  app.add_option("--ranks", options->ranks,
-                 "start this many processes here, at most one a lane; never changes a bit")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--max-restarts", options->max_restarts,
-                 "when ranks are killed or the network fails: go on from the last checkpoint with "
-                 "the ranks that remain, at most this many times")
-      ->check(CLI::Range(0, 1000000));
-  app.add_option("--shard", options->shard,
-                 "what ranks divide among them: none, or optimizer: each keeps 1/ranks of the "
-                 "optimisers' slots [none]")
-      ->check(CLI::IsMember({"none", "optimizer"}));
-  app.add_option("--sign", options->sign,
-                 "private key of `lockstep keygen`: rank 0 signs every checkpoint with it")
-      ->type_name("KEY");
-  add_threads(app, options->threads);
-  app.add_flag("--dry-run", options->dry_run,
-               "print the resolved recipe, its id, size and cost, and train nothing");
-  app.add_flag("--quiet", options->quiet, "warnings and errors only");
-  app.add_flag("--json", options->json, "report as JSON");
-  app.add_flag_callback(
-      "--help-recipe",
-      [] {
-        print_lines(recipe::help_markdown());
-        throw CLI::Success();
-      },
+  command
+      .add_option("recipe", options->recipe,
+                  "recipe, a TOML file (docs/recipes.md lists its keys), or a run's folder, which "
+                  "is continued with its own recipe")
+      .required();
+  command
+      .add_option("--set", options->set,
+                  "override one key: --set model.optimizer.lr=1e-3; may be given again")
+      .value("KEY=VALUE")
+      .repeated();
+  command.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]")
+      .value("FOLDER");
+  command
+      .add_option("--from", options->from,
+                  "start a new run from that run's checkpoint (of that step, or the newest); its "
+                  "evidence names it")
+      .value("RUN[@STEP]");
+  command
+      .add_option("--ranks", options->ranks,
+                  "start this many processes here, at most one a lane; never changes a bit")
+      .range(1, 4096);
+  command
+      .add_option("--max-restarts", options->max_restarts,
+                  "when ranks are killed or the network fails: go on from the last checkpoint with "
+                  "the ranks that remain, at most this many times")
+      .range(0, 1000000);
+  command
+      .add_option("--shard", options->shard,
+                  "what ranks divide among them: none, or optimizer: each keeps 1/ranks of the "
+                  "optimisers' slots [none]")
+      .one_of({"none", "optimizer"});
+  command
+      .add_option("--sign", options->sign,
+                  "private key of `lockstep keygen`: rank 0 signs every checkpoint with it")
+      .value("KEY");
+  add_threads(command, options->threads);
+  command.add_flag("--dry-run", options->dry_run,
+                   "print the resolved recipe, its id, size and cost, and train nothing");
+  command.add_flag("--quiet", options->quiet, "warnings and errors only");
+  command.add_flag("--json", options->json, "report as JSON");
+  command.add_instead(
+      "--help-recipe", [] { print_lines(recipe::help_markdown()); },
       "list all keys of a recipe with their defaults (docs/recipes.md)");
-  app.footer(
+  command.footer(
       "Example: lockstep train recipes/fashion-mnist-ddpm.toml --set run.steps=500\n"
       "Exit codes: 0 done, 1 a recomputed step differs, 2 recipe, 3 data, 4 environment, 5 "
       "evidence, 6 other ranks, 7 diverged, 75 stopped and saved");

@@ -67,28 +67,32 @@ Code run(const Options& options) {
 
 }  // namespace
 
-Run add_verify(CLI::App& app) {
+Run add_verify(Command& command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
-      ->required();
-  app.add_option(
-         "--chain", options->verify.chain,
-         "a ledger head that you saved earlier: fails if the run was rolled back to before it")
-      ->type_name("HEX");
-  app.add_option("--key", options->verify.key,
-                 "the public key of who trained it: every checkpoint must be signed by it")
-      ->type_name("PUB");
-  app.add_option("--data", options->verify.data,
-                 "where the data set lies, if not where the recipe says")
-      ->type_name("PATH");
-  app.add_option(
-         "--parent", options->verify.parents,
-         "the run whose state this one starts from (`train --from`), which is verified too; "
-         "again: that one's parent")
-      ->type_name("RUN")
-      ->allow_extra_args(false);
-  app.add_flag("--json", options->json, "report as JSON");
-  app.footer(
+  command.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
+      .required();
+  command
+      .add_option(
+          "--chain", options->verify.chain,
+          "a ledger head that you saved earlier: fails if the run was rolled back to before it")
+      .value("HEX");
+  command
+      .add_option("--key", options->verify.key,
+                  "the public key of who trained it: every checkpoint must be signed by it")
+      .value("PUB");
+  command
+      .add_option("--data", options->verify.data,
+                  "where the data set lies, if not where the recipe says")
+      .value("PATH");
+  command
+      .add_option(
+          "--parent", options->verify.parents,
+          "the run whose state this one starts from (`train --from`), which is verified too; "
+          "again: that one's parent")
+      .value("RUN")
+      .repeated();
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer(
       "Example: lockstep verify runs/fashion-mnist-ddpm\n"
       "Exit codes: 0 it holds, 1 intact files disagree, 5 something is damaged. docs/verify.md "
       "says what this proves.");

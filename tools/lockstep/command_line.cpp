@@ -1,5 +1,6 @@
 #include "command_line.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
@@ -15,11 +16,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Command {
+struct Row {
   const char* group;
   const char* name;
   const char* what;
-  Run (*add)(CLI::App&);
+  Run (*add)(Command&);
 };
 
 constexpr const char* kTraining = "Training";
@@ -27,7 +28,7 @@ constexpr const char* kEvidence = "Evidence";
 constexpr const char* kMachines = "Machines against each other";
 constexpr const char* kProgram = "This program";
 
-constexpr Command kCommands[] = {
+constexpr Row kCommands[] = {
     {kTraining, "train", "train a recipe, or continue its run (the same command again)", add_train},
     {kTraining, "sample", "make pictures from a run or a checkpoint", add_sample},
     {kTraining, "report",
@@ -88,7 +89,9 @@ Words options_of(const CLI::App& app) {
 
 // A word in front of the command that is none.
 [[noreturn]] void not_a_command(const CLI::App& app, const std::string& word) {
-  if (!word.starts_with("-")) no_such_command(app, word);
+  Words names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  if (!word.starts_with("-")) no_such_command(names, word);
   throw Error(Code::kUsage, "there is no option " + word + " in front of the command",
               "options of a command stand behind it");
 }
@@ -126,29 +129,50 @@ Run computing(const Run& run) {
   };
 }
 
+[[noreturn]] void refuse(const CLI::App& app, const Words& words, const CLI::ParseError& error) {
+  const auto parsed = app.get_subcommands();
+  const auto mark = std::ranges::find(words, "--");
+  const auto literal = [&](const std::string& word) {
+    return std::find(mark, words.end(), word) != words.end();
+  };
+  for (const std::string& word : app.remaining())
+    if (word != "--" && (parsed.empty() || !literal(word))) not_a_command(app, word);
+  if (parsed.empty())
+    throw Error(Code::kUsage, "a command is missing", "`lockstep help` shows all");
+  const CLI::App& command = *parsed.front();
+  for (const std::string& word : app.remaining(/*recurse=*/true))
+    if (word != "--") unexpected(command, word, literal(word));
+  throw Error(Code::kUsage, command.get_name() + ": " + complaint(command, words, error),
+              "`lockstep help " + command.get_name() + "` shows how");
+}
+
 }  // namespace
 
 CommandLine::CommandLine()
-    : app_("Trains diffusion models and GANs so that a run can be repeated, checked and trusted.",
-           "lockstep") {
-  app_.require_subcommand(1);
-  app_.set_help_flag("-h,--help", "print this and exit");
-  app_.set_version_flag("-V,--version", LOCKSTEP_VERSION, "print the version and exit");
-  app_.footer(footer());
-  for (const Command& command : kCommands) {
-    CLI::App* sub = app_.add_subcommand(command.name, command.what)->group(command.group);
+    : app_(std::make_unique<CLI::App>(
+          "Trains diffusion models and GANs so that a run can be repeated, checked and trusted.",
+          "lockstep")) {
+  app_->require_subcommand(1);
+  app_->set_help_flag("-h,--help", "print this and exit");
+  app_->set_version_flag("-V,--version", LOCKSTEP_VERSION, "print the version and exit");
+  app_->footer(footer());
+  for (const Row& row : kCommands) {
+    CLI::App* sub = app_->add_subcommand(row.name, row.what)->group(row.group);
     sub->option_defaults()->always_capture_default();
-    const Run run = command.add(*sub);
+    Command command(*sub);
+    const Run run = row.add(command);
     sub->final_callback(
-        [this, run = command.group == kProgram ? run : computing(run)] { chosen_ = run; });
+        [this, run = row.group == kProgram ? run : computing(run)] { chosen_ = run; });
     refuse_nonsense(*sub);
   }
 }
 
+CommandLine::~CommandLine() = default;
+
 Run CommandLine::parse(int argc, const char* const* argv) {
   // Most likely a script that lost its arguments: no success, and nothing on standard output.
   if (argc < 2)
-    return [text = help_of(app_)] {
+    return [text = help_of(*app_)] {
       std::cerr << text;
       return Code::kUsage;
     };
@@ -159,46 +183,27 @@ Run CommandLine::parse(int argc, const char* const* argv) {
       throw Error(Code::kUsage, word + " has no value");
   }
   try {
-    app_.parse(argc, argv);
+    app_->parse(argc, argv);
   } catch (const CLI::CallForVersion&) {
     return [] {
       print_line(LOCKSTEP_VERSION);
       return Code::kOk;
     };
   } catch (const CLI::CallForHelp&) {
-    const auto parsed = app_.get_subcommands();
-    return [text = help_of(parsed.empty() ? app_ : *parsed.front())] {
+    const auto parsed = app_->get_subcommands();
+    return [text = help_of(parsed.empty() ? *app_ : *parsed.front())] {
       print_lines(text);
       return Code::kOk;
     };
   } catch (const CLI::Success&) {
     return [] { return Code::kOk; };
   } catch (const CLI::ParseError& error) {
-    refuse(words, error);
+    refuse(*app_, words, error);
   }
   return chosen_;
 }
 
-void CommandLine::refuse(const Words& words, const CLI::ParseError& error) const {
-  const auto parsed = app_.get_subcommands();
-  const auto mark = std::ranges::find(words, "--");
-  const auto literal = [&](const std::string& word) {
-    return std::find(mark, words.end(), word) != words.end();
-  };
-  for (const std::string& word : app_.remaining())
-    if (word != "--" && (parsed.empty() || !literal(word))) not_a_command(app_, word);
-  if (parsed.empty())
-    throw Error(Code::kUsage, "a command is missing", "`lockstep help` shows all");
-  const CLI::App& command = *parsed.front();
-  for (const std::string& word : app_.remaining(/*recurse=*/true))
-    if (word != "--") unexpected(command, word, literal(word));
-  throw Error(Code::kUsage, command.get_name() + ": " + complaint(command, words, error),
-              "`lockstep help " + command.get_name() + "` shows how");
-}
-
-void no_such_command(const CLI::App& app, const std::string& name) {
-  Words names;
-  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+void no_such_command(const Words& names, const std::string& name) {
   throw Error(Code::kUsage, "there is no command " + quoted(name),
               hint_of(name, names, "lockstep help"));
 }

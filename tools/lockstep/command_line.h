@@ -1,7 +1,7 @@
 // The program's command line: the table of commands, and what is said to a line that does not fit.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +12,7 @@ namespace lockstep::cli {
 class CommandLine {
  public:
   CommandLine();
+  ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
@@ -20,15 +21,13 @@ class CommandLine {
   Run parse(int argc, const char* const* argv);
 
  private:
-  [[noreturn]] void refuse(const std::vector<std::string>& words,
-                           const CLI::ParseError& error) const;
-
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   Run chosen_;
 };
 
 // "there is no command 'verfy' (did you mean 'verify'? …)".
-[[noreturn]] void no_such_command(const CLI::App& app, const std::string& name);
+[[noreturn]] void no_such_command(const std::vector<std::string>& commands,
+                                  const std::string& name);
 
 // Whether --json is anywhere in the line, even in one that cannot be parsed.
 bool wants_json(int argc, const char* const* argv);

@@ -95,14 +95,15 @@ Visible visible(const std::string& folder, const std::string& data) {
   return all;
 }
 
-void add_container(CLI::App& app, Container& container) {
-  CLI::Option* image =
-      app.add_option("--container", container.image, "compute in a container of this image")
-          ->type_name("IMAGE");
-  app.add_option("--engine", container.engine,
-                 "buildah, podman, docker or apptainer, with options of its own")
-      ->type_name("WORDS")
-      ->needs(image);
+void add_container(Command& command, Container& container) {
+  const Option image =
+      command.add_option("--container", container.image, "compute in a container of this image")
+          .value("IMAGE");
+  command
+      .add_option("--engine", container.engine,
+                  "buildah, podman, docker or apptainer, with options of its own")
+      .value("WORDS")
+      .needs(image);
 }
 
 Code run_contained(const Container& container, const std::vector<Mount>& mounts,

@@ -1,10 +1,10 @@
 // A lockstep command inside a container, by whichever engine is there.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "lockstep/core/error.h"
 
 namespace lockstep::cli {
@@ -29,7 +29,7 @@ struct Visible {
 Visible visible(const std::string& folder, const std::string& data);
 
 // --container and --engine.
-void add_container(CLI::App& app, Container& container);
+void add_container(Command& command, Container& container);
 
 // Runs `lockstep arguments…` in a fresh container, which is removed afterwards. settings
 // ("NAME=value") are set inside, nothing of this process's environment is. output: as run_child's.

@@ -48,10 +48,11 @@ void print_error(const Error& error, bool json) try {
 
 }  // namespace
 
-void add_threads(CLI::App& app, int& threads) {
-  app.add_option("--threads", threads,
-                 "threads of this process, 0: one a core; never changes a bit")
-      ->check(CLI::Range(0, 4096));
+void add_threads(Command& command, int& threads) {
+  command
+      .add_option("--threads", threads,
+                  "threads of this process, 0: one a core; never changes a bit")
+      .range(0, 4096);
 }
 
 int threads_to_use(int asked, int ranks) {

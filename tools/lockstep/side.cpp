@@ -52,21 +52,22 @@ bool Side::is_run() const {
   return stdfs::is_directory(source);
 }
 
-void add_side(CLI::App& app, Side& side, const std::string& letter) {
+void add_side(Command& command, Side& side, const std::string& letter) {
   side.letter = letter;
-  app.add_option("--env-" + letter, side.settings,
-                 "set for the " + letter + " side; may be given again")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
-      ->check([](const std::string& setting) {
+  command
+      .add_option("--env-" + letter, side.settings,
+                  "set for the " + letter + " side; may be given again")
+      .value("NAME=VALUE")
+      .repeated()
+      .check([](const std::string& setting) {
         const auto end = setting.find('=');
         return end == std::string::npos || end == 0 ? "it is not NAME=VALUE: " + setting
                                                     : std::string();
       });
-  app.add_option("--program-" + letter, side.program, "another build of lockstep for it")
-      ->type_name("PATH");
-  app.add_option("--container-" + letter, side.container.image, "an image for it")
-      ->type_name("IMAGE");
+  command.add_option("--program-" + letter, side.program, "another build of lockstep for it")
+      .value("PATH");
+  command.add_option("--container-" + letter, side.container.image, "an image for it")
+      .value("IMAGE");
 }
 
 void require_sense(const Side& side) {

@@ -1,7 +1,6 @@
 // One side of `bisect`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,7 +29,7 @@ struct Computing {
 };
 
 // --env-a and so on.
-void add_side(CLI::App& app, Side& side, const std::string& letter);
+void add_side(Command& command, Side& side, const std::string& letter);
 
 // Error(kUsage) for options that would mean nothing.
 void require_sense(const Side& side);
