@@ -1,4 +1,4 @@
-// What ranks tell each other in front of every step: whether to stop, and how long the last one
+// What ranks tell each other before every step: whether to stop, and how long the last one
 // took them.
 #pragma once
 
