@@ -105,6 +105,26 @@ class Limits(Cli):
         self.assertEqual(len(lines), 1, lines)
         self.assertIn("--threads", lines[0])
 
+    def test_little_address_space_is_4(self):
+        """From the least with which the libraries can be loaded, until it works twice."""
+        def ends(mebibytes, *arguments):
+            return self.limited({resource.RLIMIT_AS: mebibytes << 20}, *arguments)
+        low, high = 0, 4096
+        if ends(high, "help").returncode != 0:
+            self.skipTest("NOT PROVED: this build needs more than 4 GiB of address space")
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if ends(middle, "help").returncode == 0 else (middle, high)
+        ended = []
+        while ended[-2:] != [0, 0]:
+            self.assertLess(len(ended), 500)
+            result = ends(high + 2 * len(ended), "train", "tiny.toml", "--quiet", "--threads", "1", "--run", "limited")
+            ended.append(result.returncode)
+            if result.returncode != 0:
+                self.one_line(4, result)
+        self.assertGreater(len(ended), 12)
+        self.assertEqual(self.evidence("limited"), self.whole)
+
     @unittest.skipUnless(os.access(PROGRAM, os.X_OK), "NOT PROVED: another user cannot run this build")
     def test_few_processes_are_4(self):
         for most in (1, 2, 3, 8):

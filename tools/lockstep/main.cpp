@@ -17,10 +17,12 @@
 namespace lockstep::cli {
 namespace {
 
-// Large tensors come and go every step: keep their pages instead of giving them back each time.
+// Large tensors come and go every step: keep their pages instead of giving them back each time. One
+// arena: a thread that finds no address space for its own would take a page for every allocation.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
+  mallopt(M_ARENA_MAX, 1);
 }
 
 int run(int argc, char** argv) {
