@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "fingerprint/gpu.h"
 #include "lockstep/comm/libraries.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/foreign_json.h"
+#include "lockstep/core/json.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/fingerprint/kernels.h"
 #include "lockstep/fingerprint/settings.h"
@@ -200,19 +199,16 @@ void require_self_test(const Fingerprint& fingerprint) {
 }
 
 std::string to_json(const Fingerprint& fingerprint) {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : fingerprint) object[name] = value;
-  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(fingerprint, 2);
 }
 
 Fingerprint from_json(const std::string& text) {
-  using Object = nlohmann::ordered_json::object_t;
   Fingerprint facts;
   try {
-    const auto object = parse_json<nlohmann::ordered_json>(text);
-    for (const auto& [name, value] : object.get_ref<const Object&>())
+    const Json object = parse_json(text).value_or(Json());
+    for (const auto& [name, value] : object.members())
       facts.emplace_back(name, value.get<std::string>());
-  } catch (const nlohmann::ordered_json::exception&) {
+  } catch (const JsonError&) {
     throw Error(Code::kCannotCompare, "it is not a fingerprint",
                 "give a file that `lockstep fingerprint --json` or a run made");
   }

@@ -1,7 +1,5 @@
 #include "train/metrics.h"
 
-#include <nlohmann/json.hpp>
-
 #include "lockstep/core/clock.h"
 #include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
@@ -11,13 +9,6 @@ namespace lockstep::train {
 namespace {
 
 constexpr double kSecondsBetweenLines = 5;
-
-template <class T>
-nlohmann::ordered_json object_of(const std::vector<std::pair<std::string, T>>& pairs) {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : pairs) object[name] = value;
-  return object;
-}
 
 // Shortest text with about four digits that count.
 std::string brief(double value) {
@@ -36,14 +27,14 @@ Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt
 
 void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   const double now = monotonic_seconds();
-  nlohmann::ordered_json line;
+  Json line;
   line["attempt"] = attempt_.number;
   line["step"] = record.entry.step.value;
   line["samples"] = record.entry.samples;
-  line["loss"] = object_of(record.entry.losses);
-  line["gradient_norm"] = object_of(record.gradient_norms);
-  line["learning_rate"] = object_of(record.learning_rates);
-  if (!report.values.empty()) line["monitor"] = object_of(report.values);
+  line["loss"] = record.entry.losses;
+  line["gradient_norm"] = record.gradient_norms;
+  line["learning_rate"] = record.learning_rates;
+  if (!report.values.empty()) line["monitor"] = report.values;
   if (report.verdict == monitor::Verdict::kStop) line["stop"] = report.lines;
   line["seconds"] = now - last_step_;
   line["time"] = unix_seconds();

@@ -12,8 +12,6 @@
 namespace lockstep::train::report {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMostTracks = 12;
 
 Track track_of(const std::string& name, const std::vector<Window>& windows, bool wrong) {
@@ -48,7 +46,7 @@ Html timeline(const Facts& facts) {
   if (tracks.size() > kMostTracks)
     tracks.erase(tracks.begin(), tracks.end() - static_cast<std::ptrdiff_t>(kMostTracks));
   std::vector<Track> replays;
-  for (const json& replay : facts.replays)
+  for (const Json& replay : facts.replays)
     replays.push_back(track_of(agrees(replay) ? "replay" : "replay, differs",
                                windows_of(facts, replay), !agrees(replay)));
   const auto shown = std::min(replays.size(), kMostTracks);

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lockstep/core/json.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/recipe.h"
@@ -69,7 +69,7 @@ struct Facts {
   Metrics metrics;
   std::map<Step, Checkpoint> checkpoints;
   std::map<Step, std::optional<Picture>> pictures;  // nothing: damaged
-  std::vector<nlohmann::json> replays;              // objects
+  std::vector<Json> replays;                        // objects
   std::vector<fingerprint::Node> environments;      // "attempt 2, rank 0"
   std::vector<std::string> warnings;                // lines of log.txt
   std::vector<std::string> notes;  // what cannot be read of files that are no evidence

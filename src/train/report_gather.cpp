@@ -3,7 +3,7 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/foreign_json.h"
+#include "lockstep/core/foreign.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/png.h"
 #include "lockstep/hash/key_file.h"
@@ -151,9 +151,9 @@ class Gatherer {
   void replays(const std::string& text) {
     std::int64_t unreadable = 0;
     for (const std::string_view line : lines_of(text)) {
-      auto replay = parse_json<nlohmann::json>(line);
-      if (replay.is_object())
-        facts_.replays.push_back(std::move(replay));
+      auto replay = parse_json(line);
+      if (replay && replay->is_object())
+        facts_.replays.push_back(std::move(*replay));
       else
         ++unreadable;
     }

@@ -1,27 +1,24 @@
 #include <algorithm>
 
-#include "lockstep/core/foreign_json.h"
 #include "lockstep/core/text.h"
 #include "train/report_facts.h"
 
 namespace lockstep::train::report {
 namespace {
 
-using nlohmann::json;
-
 // What of a line is drawn, in the order of the page. Losses are drawn from the ledger.
 constexpr const char* kKinds[] = {"gradient_norm", "learning_rate", "monitor"};
 constexpr std::size_t kMostSeries = 24;
 
-std::optional<double> number(const json& object, const std::string& name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
+std::optional<double> number(const Json& object, const std::string& name) {
+  const Json* found = object.find(name);
+  if (!found || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
 
-std::optional<std::int64_t> whole(const json& object, const std::string& name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+std::optional<std::int64_t> whole(const Json& object, const std::string& name) {
+  const Json* found = object.find(name);
+  if (!found || !found->is_integer()) return std::nullopt;
   return found->get<std::int64_t>();
 }
 
@@ -30,7 +27,7 @@ class Reader {
   explicit Reader(Facts& facts) : facts_(facts) {}
 
   void line(std::string_view text) {
-    const json line = parse_json<json>(text);
+    const Json line = parse_json(text).value_or(Json());
     const auto step = line.is_object() ? whole(line, "step") : std::nullopt;
     const auto seconds = step ? number(line, "seconds") : std::nullopt;
     if (!seconds || *step < 1 || !(*seconds >= 0 && *seconds < 1e9)) {
@@ -76,19 +73,19 @@ class Reader {
     if (seconds > 0) facts_.metrics.speed.push_back({elapsed_, 1 / seconds, seconds});
   }
 
-  void stops(const json& line) {
+  void stops(const Json& line) {
     std::vector<std::string>& last = facts_.metrics.last_stops;
     last.clear();
-    if (const auto stop = line.find("stop"); stop != line.end() && stop->is_array())
-      for (const json& said : *stop)
+    if (const Json* stop = line.find("stop"); stop && stop->is_array())
+      for (const Json& said : stop->elements())
         if (said.is_string()) last.push_back(said.get<std::string>());
     facts_.metrics.stops.insert(facts_.metrics.stops.end(), last.begin(), last.end());
   }
 
-  void values(const json& line, const std::string& kind, std::int64_t step) {
-    const auto object = line.find(kind);
-    if (object == line.end() || !object->is_object()) return;
-    for (const auto& [name, value] : object->items()) {
+  void values(const Json& line, const std::string& kind, std::int64_t step) {
+    const Json* object = line.find(kind);
+    if (!object || !object->is_object()) return;
+    for (const auto& [name, value] : object->members()) {
       const std::pair key(kind, name);
       if (!points_.contains(key) && points_.size() == kMostSeries) {
         ++facts_.metrics.left_out;
@@ -98,10 +95,10 @@ class Reader {
     }
   }
 
-  void losses(const json& line, std::int64_t step) {
+  void losses(const Json& line, std::int64_t step) {
     const auto& entries = facts_.ledger.entries;
-    const auto object = line.find("loss");
-    if (object == line.end() || static_cast<std::size_t>(step) > entries.size()) return;
+    const Json* object = line.find("loss");
+    if (!object || static_cast<std::size_t>(step) > entries.size()) return;
     bool same = true;
     for (const auto& [phase, loss] : entries[static_cast<std::size_t>(step) - 1].losses) {
       const auto said = object->is_object() ? number(*object, phase) : std::nullopt;

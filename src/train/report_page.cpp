@@ -28,7 +28,7 @@ std::string compared_with_parent(const Facts& facts) {
     return "lockstep verify: " + *note + ".";
   if (facts.parent_given) return "lockstep verify did: see its findings above.";
   for (auto replay = facts.replays.rbegin(); replay != facts.replays.rend(); ++replay)
-    if (const auto start = replay->find("start"); start != replay->end() && start->is_string())
+    if (const Json* start = replay->find("start"); start && start->is_string())
       if (says(start->get<std::string>()))
         return "A replay said: " + shortened(start->get<std::string>(), 200) + ".";
   return "Nobody compared it here; `lockstep report RUN --parent PARENT` does.";

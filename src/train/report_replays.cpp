@@ -7,21 +7,18 @@
 namespace lockstep::train::report {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMostWindows = 6;  // in a sentence
 
-std::string word(const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end()) return {};
-  if (found->is_structured()) return "…";
-  return shortened(found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', true),
-                   200);
+std::string word(const Json& object, const char* name) {
+  const Json* found = object.find(name);
+  if (!found) return {};
+  if (found->is_array() || found->is_object()) return "…";
+  return shortened(found->is_string() ? found->get<std::string>() : json_text(*found), 200);
 }
 
-std::optional<std::int64_t> step_in(const Facts& facts, const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+std::optional<std::int64_t> step_in(const Facts& facts, const Json& object, const char* name) {
+  const Json* found = object.find(name);
+  if (!found || !found->is_integer()) return std::nullopt;
   return std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, steps_of(facts));
 }
 
@@ -49,22 +46,22 @@ std::vector<Window> others(const std::vector<Window>& windows, std::int64_t last
   return result;
 }
 
-std::string result_of(const json& replay) {
+std::string result_of(const Json& replay) {
   if (agrees(replay)) return "agrees";
   std::string said =
       "differs at step " + word(replay, "first_difference") + ": " + word(replay, "what");
-  if (const auto place = replay.find("place"); place != replay.end() && place->is_object())
+  if (const Json* place = replay.find("place"); place && place->is_object())
     said += "; first tensor " + word(*place, "tensor");
   return said;
 }
 
 }  // namespace
 
-std::vector<Window> windows_of(const Facts& facts, const json& replay) {
+std::vector<Window> windows_of(const Facts& facts, const Json& replay) {
   std::vector<Window> windows;
-  const auto list = replay.find("windows");
-  if (list == replay.end() || !list->is_array()) return windows;
-  for (const json& one : *list) {
+  const Json* list = replay.find("windows");
+  if (!list || !list->is_array()) return windows;
+  for (const Json& one : list->elements()) {
     if (!one.is_object()) continue;
     const auto started = step_in(facts, one, "started"), to = step_in(facts, one, "to");
     if (started && to && *started < *to) windows.push_back({*started + 1, *to});
@@ -72,13 +69,14 @@ std::vector<Window> windows_of(const Facts& facts, const json& replay) {
   return windows;
 }
 
-bool agrees(const json& replay) {
-  return replay.value("agrees", json()) == true;
+bool agrees(const Json& replay) {
+  const Json* said = replay.find("agrees");
+  return said && *said == true;
 }
 
 std::vector<Window> replayed(const Facts& facts) {
   std::vector<Window> all;
-  for (const json& replay : facts.replays) {
+  for (const Json& replay : facts.replays) {
     if (!agrees(replay)) continue;
     const auto windows = windows_of(facts, replay);
     all.insert(all.end(), windows.begin(), windows.end());
@@ -114,9 +112,9 @@ Html of_replays(const Facts& facts) {
   if (facts.replays.empty())
     return paragraph("Not replayed yet: nothing shows that the numbers are right.");
   std::vector<Row> rows;
-  for (const json& replay : facts.replays) {
+  for (const Json& replay : facts.replays) {
     std::string machine;
-    if (const auto known = replay.find("machine"); known != replay.end() && known->is_object())
+    if (const Json* known = replay.find("machine"); known && known->is_object())
       for (const char* name : {"host", "cpu", "isa", "system", "container"})
         if (const std::string value = word(*known, name); !value.empty())
           machine += (machine.empty() ? "" : ", ") + value;

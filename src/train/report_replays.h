@@ -2,7 +2,6 @@
 // evidence itself.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "train/report_facts.h"
@@ -16,8 +15,8 @@ struct Window {
 };
 
 // What one replay computed, within the ledger.
-std::vector<Window> windows_of(const Facts& facts, const nlohmann::json& replay);
-bool agrees(const nlohmann::json& replay);
+std::vector<Window> windows_of(const Facts& facts, const Json& replay);
+bool agrees(const Json& replay);
 
 // The steps that some replay computed and found right: rising, apart from each other.
 std::vector<Window> replayed(const Facts& facts);

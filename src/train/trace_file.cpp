@@ -1,26 +1,19 @@
 #include <sstream>
 
 #include "lockstep/core/error.h"
-#include "lockstep/core/foreign_json.h"
+#include "lockstep/core/foreign.h"
 #include "lockstep/core/json.h"
 #include "lockstep/train/trace.h"
 
 namespace lockstep::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int kVersion = 2;
-
-Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  Json object = Json::object();
-  for (const auto& [name, value] : pairs) object[name] = value;
-  return object;
-}
 
 std::vector<std::pair<std::string, std::string>> pairs_of(const Json& object) {
   std::vector<std::pair<std::string, std::string>> pairs;
-  for (const auto& [name, value] : object.items()) pairs.emplace_back(name, value);
+  for (const auto& [name, value] : object.members())
+    pairs.emplace_back(name, value.get<std::string>());
   return pairs;
 }
 
@@ -34,7 +27,7 @@ Json header_of(const Trace& trace) {
           {"step", trace.step.value},
           {"started", trace.started.value},
           {"states_before", trace.states_before},
-          {"environment", object_of(trace.environment)}};
+          {"environment", trace.environment}};
 }
 
 Json line_of(const TracedOp& op) {
@@ -48,7 +41,7 @@ Json line_of(const TracedOp& op) {
 // A number with a fraction is none.
 Step step_of(const Json& line, const char* name) {
   const Json& value = line.at(name);
-  if (!value.is_number_integer())
+  if (!value.is_integer())
     throw Error(Code::kCannotCompare, std::string(name) + " is not a whole number");
   return Step(value.get<std::int64_t>());
 }
@@ -58,8 +51,8 @@ void read_header(const Json& line, Trace& trace) {
     throw Error(Code::kCannotCompare, "it is not a trace of version " + std::to_string(kVersion));
   trace.run.recipe = hash::Digest::from_hex(line.at("recipe").get<std::string>());
   trace.run.data = hash::Digest::from_hex(line.at("data").get<std::string>());
-  trace.run.semantics = line.at("semantics");
-  trace.numerics = line.at("numerics");
+  trace.run.semantics = line.at("semantics").get<std::int64_t>();
+  trace.numerics = line.at("numerics").get<std::string>();
   trace.step = step_of(line, "step");
   trace.started = step_of(line, "started");
   trace.states_before = line.at("states_before").get<std::vector<std::string>>();
@@ -71,10 +64,11 @@ void read_header(const Json& line, Trace& trace) {
 }
 
 TracedOp op_of(const Json& line) {
-  return {.pass = line.at("pass"),
-          .module = line.at("module"),
-          .of = line.value("of", std::string()),
-          .op = line.at("op"),
+  const Json* of = line.find("of");
+  return {.pass = line.at("pass").get<std::string>(),
+          .module = line.at("module").get<std::string>(),
+          .of = of ? of->get<std::string>() : "",
+          .op = line.at("op").get<std::string>(),
           .inputs = line.at("in").get<std::vector<std::string>>(),
           .outputs = line.at("out").get<std::vector<std::string>>()};
 }
@@ -84,7 +78,7 @@ TracedOp op_of(const Json& line) {
 void write_trace(const std::filesystem::path& path, const Trace& trace) {
   std::string text = json_line(header_of(trace));
   for (const TracedOp& op : trace.ops) text += json_line(line_of(op));
-  text += json_line({{"state", trace.state}, {"tensors", object_of(trace.tensors)}});
+  text += json_line({{"state", trace.state}, {"tensors", trace.tensors}});
   publish(real_file_system(), path, as_bytes(text));
 }
 
@@ -97,11 +91,11 @@ Trace read_trace(const std::filesystem::path& path) {
     for (bool ended = false; std::getline(lines, text);) {
       ++number;
       if (ended) throw Error(Code::kCannotCompare, "there is more behind its end");
-      const Json line = parse_json<Json>(text);
+      const Json line = parse_json(text).value_or(Json());
       if (number == 1) {
         read_header(line, trace);
       } else if (line.contains("state")) {
-        trace.state = line.at("state");
+        trace.state = line.at("state").get<std::string>();
         trace.tensors = pairs_of(line.at("tensors"));
         ended = true;
       } else {
@@ -109,7 +103,7 @@ Trace read_trace(const std::filesystem::path& path) {
       }
     }
     if (trace.state.empty()) throw Error(Code::kCannotCompare, "its end is missing");
-  } catch (const Json::exception&) {
+  } catch (const JsonError&) {
     throw Error(Code::kCannotCompare,
                 path.string() + ":" + std::to_string(number) + ": not a line of a trace",
                 "give a file that `lockstep trace` made");

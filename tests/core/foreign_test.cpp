@@ -5,14 +5,12 @@
 
 #include <filesystem>
 
-#include "lockstep/core/foreign_json.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep {
 namespace {
 
 namespace stdfs = std::filesystem;
-using Json = nlohmann::json;
 using lockstep::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
@@ -74,26 +72,6 @@ TEST_F(Foreign, LinesMayBeManyButNotLong) {
   put(text, text.size() + kLongestLine + 1);
   EXPECT_EQ(refusal(Code::kCorrupt, [&] { read_lines(fs, path); }),
             path.string() + ":" + std::to_string(lines + 1) + ": the line is longer than 1.0 MiB");
-}
-
-TEST(ForeignJson, IsParsedToADepth) {
-  const auto nested = [](int depth, const std::string& inner) {
-    const auto n = static_cast<std::size_t>(depth);
-    return std::string(n, '[') + inner + std::string(n, ']');
-  };
-  EXPECT_EQ(parse_json<Json>(R"({"a": [1, {"b": "[[["}]})")["a"][1]["b"], "[[[");
-  EXPECT_TRUE(parse_json<Json>(nested(kDeepestJson, "")).is_array());
-  EXPECT_TRUE(parse_json<Json>(nested(kDeepestJson, "1")).is_array());
-  EXPECT_TRUE(parse_json<Json>(nested(kDeepestJson + 1, "")).is_discarded());
-  EXPECT_TRUE(parse_json<Json>(R"({"time":)" + nested(200'000, "") + "}").is_discarded());
-  EXPECT_TRUE(parse_json<Json>(std::string(200'000, '[')).is_discarded());
-}
-
-TEST(ForeignJson, IsDiscardedIfItIsNoneOrTooLarge) {
-  for (const char* text : {"", "{", "nonsense", "1 2", "\"\xff\""})
-    EXPECT_TRUE(parse_json<Json>(text).is_discarded()) << text;
-  EXPECT_TRUE(parse_json<Json>("1" + std::string(kMostJson, ' ')).is_discarded());
-  EXPECT_EQ(parse_json<Json>("1" + std::string(kMostJson - 1, ' ')), 1);
 }
 
 }  // namespace

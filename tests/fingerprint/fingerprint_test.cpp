@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "lockstep/core/json.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/fingerprint/kernels.h"
 #include "lockstep/fingerprint/settings.h"
@@ -146,11 +146,12 @@ TEST(Fingerprint, IsAsBeforeWhenTakenAgain) {
 
 TEST(Fingerprint, ItsJsonHasEveryFactInOrder) {
   const Fingerprint facts = {{"b", "x \"quoted\"\n"}, {"a", "\xff not UTF-8"}, {"env.C", ""}};
-  const auto json = nlohmann::ordered_json::parse(to_json(facts));
-  ASSERT_EQ(json.size(), 3u);
-  EXPECT_EQ(json.begin().key(), "b");
-  EXPECT_EQ(json["b"], facts[0].second);
-  EXPECT_EQ(json["env.C"], "");
+  const auto json = parse_json(to_json(facts));
+  ASSERT_TRUE(json && json->is_object());
+  ASSERT_EQ(json->members().size(), 3u);
+  EXPECT_EQ(json->members()[0].name, "b");
+  EXPECT_EQ(json->at("b"), facts[0].second);
+  EXPECT_EQ(json->at("env.C"), "");
   EXPECT_EQ(from_json(to_json({{"b", "x"}, {"a", ""}})), (Fingerprint{{"b", "x"}, {"a", ""}}));
   for (const char* bad : {"", "[]", "{\"a\":1}", "{"}) EXPECT_THROW(from_json(bad), Error) << bad;
 }

@@ -20,7 +20,7 @@ OWNERS = {
     r"png\.h$|zlib\.h$": {"data"},
     r"hwy/": {"numerics"},
     r"gloo/": {"comm"},
-    r"spdlog/|fmt/": {"core"},
+    r"spdlog/|fmt/|nlohmann/": {"core"},
     r"(torch|ATen|c10)/": "ops",
 }
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "train/some_run.h"
 
@@ -45,8 +45,9 @@ Outcome outcome(int world, const std::vector<std::string>& overrides) {
   result.ledger = read_bytes(run_folder / "ledger.jsonl");
   std::istringstream metrics(read_bytes(run_folder / "metrics.jsonl"));
   for (std::string line; std::getline(metrics, line);) {
-    const auto parsed = nlohmann::json::parse(line);
-    if (parsed.contains("monitor")) result.measured.push_back(parsed["monitor"].dump());
+    const Json parsed = parse_json(line).value();
+    if (const Json* monitor = parsed.find("monitor"))
+      result.measured.push_back(json_text(*monitor));
   }
   for (const auto& file : std::filesystem::directory_iterator(run_folder / "checkpoints"))
     result.checkpoints.push_back(file.path().filename());

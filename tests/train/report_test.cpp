@@ -278,7 +278,8 @@ Facts replays(std::size_t steps, const std::vector<std::pair<Window, bool>>& don
   facts.ledger.entries.resize(steps);
   for (const auto& [window, agreed] : done)
     facts.replays.push_back(
-        {{"agrees", agreed}, {"windows", {{{"started", window.from - 1}, {"to", window.to}}}}});
+        {{"agrees", agreed},
+         {"windows", std::vector<Json>{{{"started", window.from - 1}, {"to", window.to}}}}});
   return facts;
 }
 

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/core/counted.h"
@@ -16,7 +15,6 @@ namespace lockstep::cli {
 namespace {
 
 namespace stdfs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 struct Options {
   Side a, b;

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/comm/gather.h"
@@ -19,7 +18,6 @@ using fingerprint::Finding;
 using fingerprint::Matters;
 using fingerprint::Node;
 using fingerprint::Question;
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::vector<std::string> reports;

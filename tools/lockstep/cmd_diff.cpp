@@ -1,5 +1,4 @@
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/core/counted.h"
@@ -10,8 +9,6 @@
 
 namespace lockstep::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string a, b;

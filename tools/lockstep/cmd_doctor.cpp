@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "command.h"
 #include "lockstep/comm/survey.h"
@@ -140,7 +139,7 @@ comm::Survey check_links(const comm::Identity& identity, const comm::Options& op
 }
 
 void print(const Checks& checks, bool json) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   bool all_fine = true;
   for (const Check& check : checks.list) {
     const bool fine = check.code == Code::kOk;

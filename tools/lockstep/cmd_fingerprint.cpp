@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "command.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "output.h"
@@ -15,9 +13,7 @@ Run add_fingerprint(Command& command) {
   return [json] {
     const fingerprint::Fingerprint facts = fingerprint::take(fingerprint::Kernels::kBoth);
     if (*json) {
-      nlohmann::ordered_json out = nlohmann::ordered_json::object();
-      for (const auto& [name, value] : facts) out[name] = value;
-      print_json(out);
+      print_json(facts);
       return Code::kOk;
     }
     for (const auto& [name, value] : facts) print_line(left(name, 27), " ", value);

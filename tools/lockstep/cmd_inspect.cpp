@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "command.h"
@@ -20,7 +19,6 @@ namespace lockstep::cli {
 namespace {
 
 namespace stdfs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 Json of_ledger(const stdfs::path& path) {
   const ledger::Ledger ledger = ledger::read(real_file_system(), path, ledger::TornTail::kDrop);
@@ -131,15 +129,9 @@ Json of_statement(const stdfs::path& path) {
           {"key", statement.key.hex()}};
 }
 
-Json object_of(const fingerprint::Fingerprint& facts) {
-  Json object = Json::object();
-  for (const auto& [name, value] : facts) object[name] = value;
-  return object;
-}
-
 Json of_fingerprint(const stdfs::path& path) {
   return {{"kind", "fingerprint"},
-          {"facts", object_of(fingerprint::from_json(read_text(real_file_system(), path)))}};
+          {"facts", fingerprint::from_json(read_text(real_file_system(), path))}};
 }
 
 Json of_trace(const stdfs::path& path) {
@@ -153,7 +145,7 @@ Json of_trace(const stdfs::path& path) {
           {"step", trace.step.value},
           {"operations", trace.ops.size()},
           {"state", trace.state},
-          {"environment", object_of(trace.environment)}};
+          {"environment", trace.environment}};
 }
 
 // A trace says so in its first bytes.
@@ -201,7 +193,7 @@ Json look_at(const stdfs::path& path) {
 
 // Two columns, nested objects indented.
 void print(const Json& value, const std::string& indent) {
-  for (const auto& [name, item] : value.items()) {
+  for (const auto& [name, item] : value.members()) {
     if (item.is_object()) {
       print_line(indent, name);
       print(item, indent + "  ");
@@ -212,7 +204,7 @@ void print(const Json& value, const std::string& indent) {
       print_line(indent, name, "  ",
                  item.is_string() ? item.get<std::string>()
                  : item.is_null() ? "none"
-                                  : item.dump());
+                                  : json_text(item));
     }
   }
 }

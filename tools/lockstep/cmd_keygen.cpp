@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "command.h"
 #include "lockstep/hash/key_file.h"
 #include "output.h"

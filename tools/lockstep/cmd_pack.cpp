@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "command.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/output_file.h"

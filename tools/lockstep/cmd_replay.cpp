@@ -39,13 +39,13 @@ std::int64_t fresh_seed() {
   return seed;
 }
 
-Code shown(const Options& options, const nlohmann::ordered_json& report) {
+Code shown(const Options& options, const Json& report) {
   note_replay(options.folder, report);
   if (options.json)
     print_json(report);
   else
     for (const std::string& line : replay_text(report)) print_line(line);
-  return report.at("agrees") ? Code::kOk : Code::kDiffer;
+  return report.at("agrees").get<bool>() ? Code::kOk : Code::kDiffer;
 }
 
 // This process's part.
@@ -105,7 +105,7 @@ Code run_in_container(const Options& options) {
     if (options.json) print_json(parse_error_report(read_text(real_file_system(), out), code));
     return code;
   }
-  auto report = parse_replay_report(read_text(real_file_system(), out), code);
+  Json report = parse_replay_report(read_text(real_file_system(), out), code);
   report["machine"]["container"] = options.container.image;
   return shown(options, report);
 }

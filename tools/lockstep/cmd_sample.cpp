@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "command.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/train/sample.h"
@@ -22,7 +20,7 @@ Code run(const Options& options) {
   const train::SampleResult result = train::sample(sample);
   const bool folder = result.sha256.empty();
   if (options.json) {
-    nlohmann::ordered_json out = {{"out", sample.out}, {"step", result.step.value}};
+    Json out = {{"out", sample.out}, {"step", result.step.value}};
     if (folder)
       out["files"] = sample.count;
     else

@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
@@ -15,19 +14,19 @@ struct Options {
   bool json = false;
 };
 
-nlohmann::ordered_json json_of(const train::VerifyResult& result, bool key) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+Json json_of(const train::VerifyResult& result, bool key) {
+  Json findings = Json::array();
   for (const train::Finding& finding : result.findings) {
     findings.push_back({{"kind", train::word(finding)}, {"what", finding.what}});
   }
-  nlohmann::ordered_json out = {{"ok", result.findings.empty()},
-                                {"recipe", result.recipe},
-                                {"chain", result.chain},
-                                {"steps", result.steps},
-                                {"checkpoints", result.checkpoints},
-                                {"pictures", result.pictures},
-                                {"findings", findings},
-                                {"notes", result.notes}};
+  Json out = {{"ok", result.findings.empty()},
+              {"recipe", result.recipe},
+              {"chain", result.chain},
+              {"steps", result.steps},
+              {"checkpoints", result.checkpoints},
+              {"pictures", result.pictures},
+              {"findings", findings},
+              {"notes", result.notes}};
   if (key) out["signed_to"] = nullptr;
   if (result.signed_to) out["signed_to"] = result.signed_to->value;
   return out;

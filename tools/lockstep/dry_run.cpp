@@ -1,7 +1,5 @@
 #include "dry_run.h"
 
-#include <nlohmann/json.hpp>
-
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/canonical.h"

@@ -3,11 +3,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
-#include "lockstep/core/json.h"
 #include "lockstep/core/printable.h"
 
 namespace lockstep::cli {
@@ -32,11 +30,11 @@ void print_lines(std::string_view text) {
   }
 }
 
-void print_json(const nlohmann::ordered_json& json) {
+void print_json(const Json& json) {
   printed() += json_line(json);
 }
 
-nlohmann::ordered_json error_json(Code code, const std::string& message, const std::string& hint) {
+Json error_json(Code code, const std::string& message, const std::string& hint) {
   return {{"error", {{"code", static_cast<int>(code)}, {"message", message}, {"hint", hint}}}};
 }
 

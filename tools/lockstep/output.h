@@ -2,12 +2,12 @@
 // to standard output as a whole, and a write that fails is an error: nobody takes half for all.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/json.h"
 
 namespace lockstep::cli {
 
@@ -26,10 +26,10 @@ void print_line(const Parts&... parts) {
 void print_lines(std::string_view text);
 
 // What --json prints: one line (core/json.h).
-void print_json(const nlohmann::ordered_json& json);
+void print_json(const Json& json);
 
 // An error as --json prints it: {"error":{"code":2,"message":…,"hint":…}}.
-nlohmann::ordered_json error_json(Code code, const std::string& message, const std::string& hint);
+Json error_json(Code code, const std::string& message, const std::string& hint);
 
 // A column: filled with spaces on its other side; a longer text stays as it is.
 std::string right(const std::string& text, std::size_t width);

@@ -5,8 +5,7 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/foreign_json.h"
-#include "lockstep/core/json.h"
+#include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/fingerprint.h"
@@ -15,8 +14,6 @@
 
 namespace lockstep::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json machine(int ranks) {
   Json facts = {{"ranks", ranks}};
@@ -79,18 +76,18 @@ Json replay_report(const train::ReplayOptions& options, int ranks,
 
 Json parse_replay_report(const std::string& text, Code code) {
   try {
-    Json report = parse_json<Json>(text);
+    Json report = parse_json(text).value_or(Json());
     static_cast<void>(replay_text(report));
     if (report.at("agrees").get<bool>() == (code == Code::kOk)) return report;
-  } catch (const Json::exception&) {  // one answer to all
+  } catch (const JsonError&) {  // one answer to all
   }
   throw Error(Code::kEnvironment, "the container's lockstep did not report a replay",
               "give an image that holds this version");
 }
 
 Json parse_error_report(const std::string& text, Code code) {
-  Json report = parse_json<Json>(text);
-  if (report.is_object() && report.contains("error")) return report;
+  const auto report = parse_json(text);
+  if (report && report->contains("error")) return *report;
   return error_json(code, "the container's lockstep ended with an error", "see standard error");
 }
 
@@ -102,12 +99,13 @@ std::vector<std::string> replay_text(const Json& report) {
     if (report.contains("place")) lines.push_back(place_text(report.at("place")));
     return lines;
   }
-  for (const Json& window : report.at("windows"))
+  for (const Json& window : report.at("windows").elements())
     lines.push_back("PASS: steps " + number(window.at("from")) + " to " + number(window.at("to")) +
                     " recomputed from step " + number(window.at("started")) +
                     ": every digest is the ledger's");
   if (report.contains("start")) lines.push_back("note: " + text(report.at("start")));
-  const std::int64_t compared = report.at("compared"), steps = report.at("steps");
+  const auto compared = report.at("compared").get<std::int64_t>();
+  const auto steps = report.at("steps").get<std::int64_t>();
   if (compared == steps) return lines;
   const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);
   lines.push_back(std::to_string(compared) + " of " + counted(steps, "step") + " (" +

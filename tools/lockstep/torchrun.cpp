@@ -1,9 +1,9 @@
 #include "torchrun.h"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/json.h"
 
 namespace lockstep::cli {
 
@@ -13,12 +13,10 @@ void tell_torchrun(const std::string& message, const comm::Environment& environm
   const auto path = environment("TORCHELASTIC_ERROR_FILE");
   if (!path || path->empty()) return;
   const std::string time = std::to_string(static_cast<std::int64_t>(unix_seconds()));
-  const nlohmann::ordered_json content = {
+  const Json content = {
       {"message",
        {{"message", message}, {"extraInfo", {{"py_callstack", message}, {"timestamp", time}}}}}};
-  std::ofstream(*path) << content.dump(-1, ' ', false,
-                                       nlohmann::ordered_json::error_handler_t::replace)
-                       << "\n";
+  std::ofstream(*path) << json_line(content);
 } catch (...) {  // nobody is left to tell
 }
 

@@ -1,7 +1,6 @@
 #include "values.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/core/text.h"
 #include "output.h"
@@ -18,12 +17,11 @@ std::string range(std::size_t i) {
 
 }  // namespace
 
-nlohmann::ordered_json values_json(const state::ValueDifference& values) {
-  nlohmann::ordered_json out = {
-      {"elements", values.elements},     {"different", values.different},
-      {"first", values.first},           {"a", to_text(values.a)},
-      {"b", to_text(values.b)},          {"largest_ulp", values.largest},
-      {"not_finite", values.not_finite}, {"histogram", nlohmann::ordered_json::object()}};
+Json values_json(const state::ValueDifference& values) {
+  Json out = {{"elements", values.elements},     {"different", values.different},
+              {"first", values.first},           {"a", to_text(values.a)},
+              {"b", to_text(values.b)},          {"largest_ulp", values.largest},
+              {"not_finite", values.not_finite}, {"histogram", Json::object()}};
   for (std::size_t i = 0; i < values.histogram.size(); ++i)
     if (values.histogram[i] > 0) out["histogram"][range(i)] = values.histogram[i];
   return out;

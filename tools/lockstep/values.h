@@ -1,14 +1,14 @@
 // How value differences are shown: ulps, their median and histogram.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "lockstep/core/json.h"
 #include "lockstep/state/compare.h"
 
 namespace lockstep::cli {
 
-nlohmann::ordered_json values_json(const state::ValueDifference& values);
+Json values_json(const state::ValueDifference& values);
 // "1", "2-3", "4-7": the range that holds the median; "-" without finite pairs.
 std::string median_ulps(const state::ValueDifference& values);
 // A line a range that occurs: "       4-7  ######  120".
