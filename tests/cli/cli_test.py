@@ -23,7 +23,7 @@ class Help(Cli):
 
     def test_shows_defaults(self):
         for command, defaults in (("sample", ("[samples.png]", "--count N [64]", "grid [8]")),
-                                  ("replay", ("--from N [1]", "--to N [0]")),
+                                  ("replay", ("--from STEP [1]", "--to STEP [0]")),
                                   ("train", ("[runs/<run.name>]", "--threads N [0]"))):
             text = self.ok(command, "--help")
             for default in defaults:

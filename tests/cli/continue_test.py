@@ -106,8 +106,9 @@ class FromAnotherRun(Cli):
         self.assertEqual(rates, [1e-4, 2e-4])
         os.rename(self.path("parent"), self.path("elsewhere"))
         self.ok(*self.child, *anew, "--from", "parent@3", "--run", "child")
-        self.assertIn("run.from.optimizer",
-                      self.refused(2, *self.child, *anew[2:], "--from", "parent@3", "--run", "child"))
+        other = self.run_it(*self.child, *anew[2:], "--from", "parent@3", "--run", "child")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("another recipe: run.from.optimizer is absent, there \"anew\"", other.stderr)
         self.ok("verify", "child", "--parent", "elsewhere")
 
     def test_refusals(self):

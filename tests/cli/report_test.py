@@ -135,7 +135,7 @@ class Runs(Report):
         self.assertEqual([row[2] for row in page.rows if len(row) == 5], roots)
 
     def test_show_pictures_of_images_as_they_are(self):
-        self.ok("train", "tiny.toml", "--quiet")
+        self.ok("train", "tiny.toml", "--quiet", "--set", "samples.count=4")
         images = self.page("runs/tiny").all("img")
         self.assertEqual([image["alt"] for image in images], ["samples after step 2"])
         png = base64.b64decode(images[0]["src"].partition(",")[2])

@@ -91,13 +91,8 @@ class Sample(Cli):
         self.assertIn("  arr_0\n    type  uint8\n    shape  [3,8,8,1]\n", text)
         self.assertIn("  step  2\n", text)
         whole = self.read("a.npz")
-        for at in range(0, len(whole), 3):
-            self.write("b.npz", whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
-            if at % 60 == 0 or at < 90 or at > len(whole) - 200:
-                self.assertIn("b.npz", self.refused(5, "inspect", "b.npz"))
-        for damaged in (b"", whole[:-1], whole + b"x", b"x" + whole, whole[22:]):
-            self.write("b.npz", damaged)
-            self.refused(5, "inspect", "b.npz")
+        self.write("b.npz", whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+        self.assertIn("b.npz: byte ", self.refused(5, "inspect", "b.npz"))
         numpy.savez(self.path("c.npz"), numpy.zeros(3))
         self.assertIn("made by another program", self.refused(5, "inspect", "c.npz"))
 

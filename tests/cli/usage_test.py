@@ -44,6 +44,7 @@ class Help(Cli):
             sections = re.findall(r"^## `lockstep (\w+).*?`\n(.*?)(?=^## |\Z)", file.read(), re.MULTILINE | re.DOTALL)
         self.assertEqual(sorted(name for name, _ in sections), sorted(self.commands()))
         for command, section in sections:
+            section = section.partition("| option | meaning |")[2].partition("\n\n")[0]
             described = [row.replace("\\|", "|") for row in re.findall(r"^\| `(--[^`]*)` \|", section, re.MULTILINE)]
             lines = [line.strip() for line in self.ok("help", command).splitlines()]
             shown = [re.sub(r" \[.*\]$", "", line.split("  ")[0]) for line in lines if line.startswith("--")]

@@ -78,7 +78,7 @@ TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
             "a.toml:1: unknown key 'runs' at the top level (did you mean 'run'?)");
   EXPECT_EQ(error_of("[run]\nzzzzzzzzzz = 1\n"),
             "a.toml:2: unknown key 'zzzzzzzzzz' in [run] (the keys are name, seed, steps, "
-            "numerics, start)");
+            "numerics, start, from)");
 }
 
 TEST(Load, ReportsTheFirstUnknownKeyOfATable) {
