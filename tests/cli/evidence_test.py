@@ -87,20 +87,25 @@ class Checkpoints(Cli):
             self.assertTrue((row[:height, number * step:number * step + width] == one).all(), number)
 
     def test_a_lone_checkpoint_with_another_state_than_it_names_is_not_sampled_from(self):
-        """Made to fit itself, sidecar too: by a tensor's byte, or by the digest that it names."""
+        """Made to fit itself, sidecar too: by its tensors, or by the digest that it names."""
         os.makedirs(self.path("elsewhere"))
         alone, whole = "elsewhere/step-00000002.h5", self.read(LAST)
-        with h5py.File(self.path(LAST), "r") as file:
-            offsets, named = [], file.attrs["state"]
-            file["state"].visititems(lambda _, item: offsets.append(item.id.get_offset())
-                                     if isinstance(item, h5py.Dataset) else None)
-        named = named if isinstance(named, bytes) else named.encode()
-        self.assertEqual(whole.count(named), 1)
-        at = min(offsets)
-        changed = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
-        for forged in (changed, whole.replace(named, named[::-1])):
-            self.write(alone, forged)
-            self.write(alone + ".sha256", sidecar(forged))
+
+        def forged(change):
+            self.write(alone, whole)
+            with h5py.File(self.path(alone), "r+") as file:
+                change(file)
+            self.assertEqual(len(self.read(alone)), len(whole))
+            self.assertNotEqual(self.read(alone), whole)
+            return self.read(alone)
+
+        def tensor(file):
+            file["state/model/param"].visititems(lambda _, item: item.write_direct(item[()] + 1)
+                                               if isinstance(item, h5py.Dataset) else None)
+
+        for change in (tensor, lambda file: file.attrs.modify("state", numpy.bytes_(b"0" * 64))):
+            made = forged(change)
+            self.write(alone + ".sha256", sidecar(made))
             line = self.refused(5, "sample", alone, "--out", "no.png")
             self.assertEqual(line, alone + ": its tensors are not the state that it names")
             self.assertFalse(os.path.exists(self.path("no.png")))

@@ -158,7 +158,7 @@ class Runs(Report):
         self.assertIn("lockstep verify: step 0 is the state of parent@20.", said)
         self.train("--set", "generator.optimizer.lr=2e-3", run="other")
         said = self.page("child", "--parent", "other").text()
-        self.assertIn("The evidence does not hold.", said)
+        self.assertIn("The evidence disagrees.", said)
         self.assertIn("lockstep verify did: see its findings above.", said)
 
     def test_that_stand_still_do_not_lead_with_finished(self):

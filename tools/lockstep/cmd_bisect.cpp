@@ -200,13 +200,16 @@ void print(const Options& options, const Found& found) {
                            "was made there");
 }
 
-Code run(Options& options) {
+void use_engine(Options& options) {
+  if (!options.engine) return;
+  if (options.a.container.image.empty() && options.b.container.image.empty())
+    throw Error(Code::kUsage, "bisect: --engine requires --container-a or --container-b",
+                "`lockstep help bisect` shows how");
+  options.a.container.engine = options.b.container.engine = *options.engine;
+}
+
+Code run(const Options& options) {
   log::set_quiet(true);
-  if (options.engine) {
-    if (options.a.container.image.empty() && options.b.container.image.empty())
-      throw Error(Code::kUsage, "bisect: --engine requires --container-a or --container-b");
-    options.a.container.engine = options.b.container.engine = *options.engine;
-  }
   const auto found = Bisect(options).run();
   if (!found) {
     if (options.json)
@@ -255,6 +258,7 @@ Run add_bisect(Command& command) {
       "Computes the step again on both sides and compares every operation. Exit codes: 0 same, 1 "
       "found, 125 cannot compare.");
   return [options]() -> Code {
+    use_engine(*options);
     try {
       return run(*options);
     } catch (const Error& error) {
