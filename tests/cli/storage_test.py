@@ -137,7 +137,7 @@ class Retired(Cli):
     def test_sample_takes_the_newer_one(self):
         said = self.at_every_call("sample", "live", "--count", "1", "--out", "out.png", "--threads", "1")
         self.assertGreater(len(said), 4)
-        self.assertEqual({line.split(", ")[0] for line in said}, {"out.png: 1 samples of step 3"})
+        self.assertEqual({line.split(", ")[0] for line in said}, {"out.png: 1 sample of step 3"})
 
     def test_verify_finds_no_damage(self):
         said = self.at_every_call("verify", "live")
