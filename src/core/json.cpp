@@ -224,7 +224,8 @@ Json& Json::operator[](std::string_view name) {
   auto& all = made<std::vector<Member>>(value_, kObject);
   for (Member& member : all)
     if (member.name == name) return member.value;
-  return all.emplace_back(std::string(name), Json()).value;
+  all.push_back({std::string(name), Json()});
+  return all.back().value;
 }
 
 void Json::push_back(Json element) {
@@ -235,7 +236,9 @@ void Json::update(const Json& object) {
   for (const auto& [name, value] : object.members()) (*this)[name] = value;
 }
 
-bool Json::operator==(const Json& other) const = default;
+bool Json::operator==(const Json& other) const {
+  return value_ == other.value_;
+}
 
 std::optional<Json> parse_json(std::string_view text) {
   Builder builder;

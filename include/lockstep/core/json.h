@@ -95,7 +95,7 @@ struct Json::Member {
   std::string name;
   Json value;
 
-  bool operator==(const Member&) const = default;
+  bool operator==(const Member& other) const { return name == other.name && value == other.value; }
 };
 
 template <class T>
