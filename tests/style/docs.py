@@ -3,7 +3,7 @@
 usage: docs.py ROOT LOCKSTEP          checks
        docs.py ROOT LOCKSTEP --renew  writes the commands' real output into the pages
 
-Links lead somewhere; docs/cli.md has every command, option and exit code of the program, and no
+Links lead somewhere; no line of prose is long; docs/cli.md has every command, option and exit code of the program, and no
 other; docs/checkpoint.md has the constants of the sources; each ```console block of a page is run in
 a fresh folder and prints what stands there.
 """
@@ -20,11 +20,12 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # A page that shows what a command or an option that is none is told.
 REFUSED = re.compile(r"^\$ lockstep .*\nlockstep: .*(?:there is no command|has no option) .*$", re.MULTILINE)
+LONGEST = 140  # characters of a line of prose
 EVERYWHERE = {"--help"}  # of every command; said once
 
 
 def pages(root):
-    return [p for p in [root / "README.md", *sorted(Path(root, "docs").glob("*.md"))] if p.exists()]
+    return [p for p in [root / "README.md", root / "CONTRIBUTING.md", *sorted(Path(root, "docs").glob("*.md"))] if p.exists()]
 
 
 def links(root):
@@ -33,6 +34,18 @@ def links(root):
         for target in re.findall(r"\]\(([^)#\s]*[./][^)#\s]*)[^)]*\)", page.read_text()):
             if not re.match(r"\w+:", target) and not (page.parent / target).exists():
                 found.append(f"{page.relative_to(root)}: the link {target} leads nowhere")
+    return found
+
+
+def long_lines(root):
+    """Lines of prose: no table, no code, no picture."""
+    found = []
+    for page in pages(root):
+        code = False
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            code ^= line.startswith("```")
+            if len(line) > LONGEST and not code and not line.startswith(("|", "    ", "![", "```")):
+                found.append(f"{page.relative_to(root)}:{number}: {len(line)} characters, at most {LONGEST}")
     return found
 
 
@@ -136,7 +149,7 @@ def stories(root, lockstep, renew=False):
 
 def problems(root, lockstep):
     root = Path(root)
-    return links(root) + commands(root, lockstep) + exit_codes(root) + constants(root) + stories(root, lockstep)
+    return links(root) + long_lines(root) + commands(root, lockstep) + exit_codes(root) + constants(root) + stories(root, lockstep)
 
 
 if __name__ == "__main__":
