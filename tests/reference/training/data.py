@@ -6,8 +6,9 @@ import numpy as np
 
 import host
 import philox
+from digests import hash_tree, u64
 from fused import fma
-from hashes import hash_tree_root, sha256, u64
+from hashes import sha256
 from recipe import shortest
 from streams import Stream
 
@@ -32,7 +33,7 @@ class Images:
 
     def content_hash(self):
         return sha256(b"lockstep images 1\n", u64(self.count), *map(u64, self.shape),
-                      hash_tree_root(self.pixels.tobytes())).hex()
+                      hash_tree(self.pixels.tobytes())).hex()
 
     def samples(self, indices):
         return from_bytes(self.pixels[indices])

@@ -1,41 +1,14 @@
-"""The objective ddpm: noise schedule, timesteps, noise, loss (training.md, *DDPM*; numerics.md, *Schedules*)."""
+"""The objective ddpm: timesteps, noise, loss (training.md, *DDPM*; numerics.md, *Schedules*)."""
 import math
 
 import numpy as np
 
-import host
 from elementary import ONE
 from fused import chain_products, fma
 from lanes import Gradients, Pass
+from schedules import noise_schedule, time_embedding
 from spectral import Prepared
 from streams import Stream
-
-
-def betas(schedule, steps):
-    if schedule == "linear":
-        c = 1000.0 / steps
-        a, b = c * 1e-4, c * 0.02
-        values = [a if steps == 1 else a + (b - a) * (t / (steps - 1)) for t in range(steps)]
-    else:
-        def s(t):
-            c = host.cos(((t / steps) + 0.008) / 1.008 * float.fromhex("0x1.921fb54442d18p+0"))
-            return c * c
-        values = [1.0 - s(t + 1) / s(t) for t in range(steps)]
-    return [min(beta, 0.999) for beta in values]
-
-
-def cumulative(beta):
-    out, product = [], 1.0
-    for b in beta:
-        product *= 1.0 - b
-        out.append(product)
-    return out
-
-
-def time_embedding(t, width):
-    m = width // 2
-    angles = [t * host.exp(-host.log(10000.0) * i / m) for i in range(m)]
-    return [host.cos(a) for a in angles] + [host.sin(a) for a in angles]
 
 
 def combine(a, x, b, y):
@@ -49,7 +22,7 @@ class Ddpm:
         self.network, self.lanes = networks["model"], lanes
         table = recipe["objective"]
         self.prediction, self.timesteps = table["prediction"], table["timesteps"]
-        self.product = cumulative(betas(table["schedule"], self.timesteps))
+        _, self.product = noise_schedule(table["schedule"], self.timesteps)
         self.timestep_stream = Stream(recipe.seed, "ddpm/timestep")
         self.noise_stream = Stream(recipe.seed, "ddpm/noise")
 

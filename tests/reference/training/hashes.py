@@ -1,35 +1,16 @@
-"""Fast leaf hashes, SHA-256 trees, and the digests of a state (docs/checkpoint.md, *The state's digest*)."""
+"""Fast leaf hashes of arrays, and the digests of a state made of them (docs/checkpoint.md, *The state's digest*)."""
 import hashlib
 
 import numpy as np
 
-from trees import tree
+import digests
 
-TILE_WORDS = 4096  # 16384 bytes
-LEAF_BYTES = 65536
+TILE_WORDS = digests.TILE // 4
+KEYS, (C_A, C_B) = np.array(digests.leaf_keys()[0], np.uint32), digests.leaf_keys()[1]
 
 
 def sha256(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
-
-
-def u64(n):
-    return int(n).to_bytes(8, "little")
-
-
-def text(s):
-    """A text inside a hash: its length, then its bytes."""
-    return u64(len(s.encode())) + s.encode()
-
-
-def _leaf_keys():
-    blocks = [sha256(b"lockstep leaf keys 0", u64(i)) for i in range(514)]
-    words = np.frombuffer(b"".join(blocks[:513]), "<u4")
-    constants = np.frombuffer(blocks[513][:16], "<u8") | np.uint64(1)
-    return words, int(constants[0]), int(constants[1])
-
-
-KEYS, C_A, C_B = _leaf_keys()
 
 
 def _nh(tiles, first):
@@ -50,31 +31,17 @@ def leaves(tensor):
     out = []
     for tiles, size in zip(groups, (4 * TILE_WORDS, 4 * len(rest))):
         a = _nh(tiles, 0) + np.uint64(size * C_A % 2 ** 64)
-        b = _nh(tiles, 4) + np.uint64(size * C_B % 2 ** 64)
+        b = _nh(tiles, digests.SHIFT) + np.uint64(size * C_B % 2 ** 64)
         out.append(np.stack([a, b], axis=1).astype("<u8").tobytes())
     return b"".join(out)
 
 
-def hash_tree_root(data):
-    """The root over blocks of 65536 bytes, as of a checkpoint's sidecar."""
-    blocks = [sha256(b"\0", data[i:i + LEAF_BYTES]) for i in range(0, len(data), LEAF_BYTES)]
-    top = tree(blocks, lambda left, right: sha256(b"\1", left, right))
-    return sha256(b"\2", u64(LEAF_BYTES), u64(len(data)), top)
-
-
-def _heading(name, tensor):
-    return text(name) + u64(tensor.ndim) + b"".join(map(u64, tensor.shape))
-
-
 def state_digest(tensors, step, samples):
     """`tensors`: (name, array) in the order of the state."""
-    digests = [sha256(_heading(name, tensor), leaves(tensor)) for name, tensor in tensors]
-    return sha256(text("lockstep state 0"), u64(step), u64(samples), u64(len(digests)), *digests).hex()
+    of_tensors = [sha256(digests.heading(name, tensor.shape), leaves(tensor)) for name, tensor in tensors]
+    return digests.state_digest(step, samples, of_tensors).hex()
 
 
 def commit_digest(tensors, step, samples):
-    parts = []
-    for name, tensor in tensors:
-        data = np.ascontiguousarray(tensor, "<f4").tobytes()
-        parts += [sha256(_heading(name, tensor)), hash_tree_root(data)]
-    return sha256(text("lockstep commit 0"), u64(step), u64(samples), u64(len(tensors)), *parts).hex()
+    flat = [(name, tensor.shape, tensor.reshape(-1).tolist()) for name, tensor in tensors]
+    return digests.commit(step, samples, flat).hex()

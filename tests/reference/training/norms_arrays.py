@@ -1,9 +1,10 @@
 """Batch norm over all lanes and group norm, with gradients (docs/numerics.md, *Norms*), on binary32 arrays."""
 import numpy as np
 
+from chains import tree
 from elementary import ONE, silu, silu_derivative
 from fused import chain_products, chain_values, fma
-from trees import tree, tree_sum
+from trees import tree_sum
 
 EPS = np.float32(1e-5)
 MOMENTUM = np.float32(0.1)

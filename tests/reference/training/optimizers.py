@@ -4,22 +4,16 @@ import math
 import numpy as np
 
 import host
+import schedules
 from fused import chain_products, fma
 from trees import tree_sum
 
 TILE = 4096
-PI = float.fromhex("0x1.921fb54442d18p+1")
 SLOTS = {"adamw": ("m", "v"), "sgd": ("momentum",)}
 
 
 def learning_rate(table, t):
-    lr, warmup = table["lr"], table["warmup"]
-    if t < warmup:
-        return lr * (t / warmup)
-    if table["schedule"] == "constant":
-        return lr
-    p = min(1.0, (t - warmup) / (table["horizon"] - warmup))
-    return lr * (0.5 * (1.0 + host.cos(PI * p)))
+    return schedules.learning_rate(table["schedule"], table["lr"], table["warmup"], table.get("horizon"), t)
 
 
 def _tile_squares(tensor):

@@ -3,8 +3,9 @@
     train.py RECIPE LEDGER --steps N                exit code 0 if all N steps' fields are equal, else 1
     train.py RECIPE LEDGER --steps N --break RULE   one rule done wrong: 0 if the right field is the first to differ
 
-Python 3.11 and NumPy are needed. NumPy adds, multiplies, divides, takes roots and converts, element by element; no sum,
-product of matrices or function of it is used on floats, so that neither its version nor the machine can show.
+Python 3.11 and NumPy are needed. What is computed number by number (host scalars, schedules, hashes of bytes) comes from
+../. NumPy adds, multiplies, divides, takes roots and converts, element by element; no sum, product of matrices or
+function of it is used on floats, so that neither its version nor the machine can show.
 
     recipe, data, streams              what is trained, on what, with which random numbers
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch
