@@ -7,6 +7,7 @@ Links lead somewhere; no line of prose is long; docs/cli.md has every command, o
 other; docs/checkpoint.md has the constants of the sources; each ```console block of a page is run in
 a fresh folder and prints what stands there.
 """
+import json
 import os
 import re
 import subprocess
@@ -110,6 +111,18 @@ def constants(root):
             for name, text in wanted.items() if text not in page]
 
 
+def picture(root, lockstep):
+    """README shows the quickstart's last picture: of its recipe, after its last step."""
+    def told(*command):
+        return json.loads(subprocess.run([lockstep, *command, "--json"], check=True, capture_output=True, text=True).stdout)
+
+    shown = told("inspect", root / "docs/fashion-mnist.png")["provenance"]
+    recipe = told("train", root / "recipes/fashion-mnist-ddpm.toml", "--dry-run")
+    steps = re.search(r"^steps = (\d+)$", recipe["recipe"], re.MULTILINE).group(1)
+    real, said = (recipe["id"], steps), (shown["recipe"], shown["step"])
+    return [] if real == said else [f"docs/fashion-mnist.png: of recipe and step {said}, the quickstart has {real}"]
+
+
 def play(block, folder, environment):
     """[(command, output)] of a console block's lines that begin with `$ `."""
     played, status = [], 0
@@ -149,7 +162,8 @@ def stories(root, lockstep, renew=False):
 
 def problems(root, lockstep):
     root = Path(root)
-    return links(root) + long_lines(root) + commands(root, lockstep) + exit_codes(root) + constants(root) + stories(root, lockstep)
+    return (links(root) + long_lines(root) + commands(root, lockstep) + exit_codes(root) + constants(root) +
+            picture(root, lockstep) + stories(root, lockstep))
 
 
 if __name__ == "__main__":
