@@ -10,8 +10,9 @@ namespace lockstep::comm {
 
 class ConnectedGroup final : public Group {
  public:
-  // Proves to every rank over the transport's own connections that this is the rank it says, and
-  // has them prove the same. own_address: under which the others reach this host. Collective.
+  // Proves to every other rank, over the transport's own connections, which rank this is; every
+  // other rank proves the same to it. own_address: the address at which other ranks reach this
+  // host. Collective: yes.
   ConnectedGroup(Rank rank, const Options& options, const Nonce& session,
                  const std::string& own_address, std::unique_ptr<Control> control,
                  std::unique_ptr<Transport> transport);
@@ -40,7 +41,7 @@ class ConnectedGroup final : public Group {
   const std::size_t rank_;
   const int exceptions_;  // in flight when the group was made
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<Control> control_;  // its thread interrupts the transport: it ends first
+  std::unique_ptr<Control> control_;  // its thread interrupts the transport, so it ends first
   Line line_;
 };
 

@@ -1,5 +1,5 @@
-// The control plane of a group that has come together: a thread that knows who is alive, spreads
-// the first reason to stop, and carries small messages while the transport is being set up.
+// The control plane of a group after its rendezvous. Its thread notices lost ranks, spreads the
+// first reason to stop, and carries small messages while the transport is set up.
 #pragma once
 
 #include <condition_variable>
@@ -19,19 +19,20 @@ class Control {
   Control(Rank rank, Joined joined, double deadline);
   ~Control();  // says goodbye if nothing went wrong
 
-  // Every rank's bytes, by rank. Collective. At most kMostBlob bytes; throws Error(kNetwork).
+  // Every rank's bytes, by rank. At most kMostBlob bytes each. Throws Error(kNetwork). Collective:
+  // yes.
   std::vector<Bytes> exchange(ByteView mine);
 
-  // This rank begins its next verb; the number of it, from 1. Throws if the group was stopped.
+  // Begins this rank's next verb; returns its number, from 1. Throws if the group was stopped.
   std::uint64_t begin();
   // Why the group was stopped, if it was. Waits up to `seconds` for a reason.
   std::optional<Error> reason(double seconds = 0);
   [[noreturn]] void throw_reason();
-  // This rank gives up; returns when the first reason is known here.
+  // This rank gives up: stops the group. Returns when it knows the group's first reason.
   void abort(const Error& reason);
   // Ranks that have not begun verb `number`: "rank 2 on b, rank 3 on b"; "" if all have.
   std::string laggards(std::uint64_t number);
-  // Called once, by the thread, when the group is stopped; at once if it is already.
+  // Calls `interrupt` once, when the group is stopped; at once if it is stopped already.
   void on_stop(std::function<void()> interrupt);
 
   std::string name(std::size_t rank) const;  // "rank 2 on b"
@@ -64,7 +65,7 @@ class Control {
   std::optional<Error> reason_;
   std::function<void()> interrupt_;
   std::vector<std::uint64_t> begun_;           // verbs, by rank
-  std::vector<std::optional<Bytes>> offered_;  // rank 0: of the exchange that is going on
+  std::vector<std::optional<Bytes>> offered_;  // rank 0: of the exchange under way
   std::optional<std::vector<Bytes>> exchanged_;
   bool closing_ = false;
 

@@ -1,5 +1,5 @@
-// How two processes of a run meet on a TCP connection: each has the other prove that it knows the
-// run's secret before it believes a word. Messages: wire.h.
+// How two processes of a run meet on a TCP connection. Each proves to the other that it knows the
+// run's secret, before anything else that it says is believed. Messages: wire.h.
 #pragma once
 
 #include <list>
@@ -11,7 +11,7 @@
 
 namespace lockstep::comm {
 
-// A connection and what has come over it.
+// A connection and the bytes that have arrived over it.
 struct Peer {
   Socket socket;
   FrameReader reader;
@@ -25,16 +25,16 @@ struct Proved {
   Bytes message;
 };
 
-// The host's side: any number of visitors at once, each with its own deadline, so that a slow one
-// keeps nobody waiting. Nothing that they say is trusted.
+// The host's side. It serves many visitors at once, each with its own deadline, so that a slow one
+// delays no other. Nothing that visitors send is trusted.
 class Door {
  public:
-  // `meeting` is part of the proofs: what was said at one door proves nothing at another.
-  // `where`: this rank and address, for those who speak another protocol.
+  // meeting: a part of every proof, so that a proof made at one door is worth nothing at another.
+  // where: this rank and its address, told to visitors that speak another protocol.
   Door(Socket listener, const Options& options, std::size_t world, std::string meeting,
        std::string where);
 
-  // Waits for the next event, at most until `until`; who has proved itself by then.
+  // Waits for the next event, at most until `until`. Returns those who have proved themselves.
   std::vector<Proved> serve(double until);
 
   const Socket& listener() const { return listener_; }
@@ -66,12 +66,12 @@ class Door {
   std::string last_dropped_;
 };
 
-// The visitor's side: who this is, both proofs, a message. `who` they are, for the errors.
+// The visitor's side: says hello, exchanges the proofs, sends `message`. who: the host, for errors.
 // Throws Error(kNetwork).
 void introduce(Peer& host, const Hello& hello, const Options& options, const std::string& meeting,
                ByteView message, const Wait& wait, const std::string& who);
 
-// Why the host stops, in its own words.
+// The host's reason to stop, in its own words.
 struct Told : Error {
   using Error::Error;
 };

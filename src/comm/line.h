@@ -1,8 +1,8 @@
-// The verbs of a rank over its transport, ended in the order they began.
+// A rank's verbs over its transport. They end in the order in which they began.
 //
-// A verb between two ranks is an opening (number, kind, size, and as many bytes as fit), and what
-// does not fit right behind, on its way while the opening is awaited. A rank that is out of step is
-// named, and no byte of it is taken.
+// Between two ranks, a verb is an opening (number, kind, size and as many bytes as fit) and then
+// the rest, which travels while the opening is still awaited. A rank that is out of step is named
+// in the error, and none of its bytes are used.
 #pragma once
 
 #include <deque>
@@ -18,19 +18,20 @@ namespace lockstep::comm {
 
 class Line {
  public:
-  // control and transport must outlive this, and this every verb.
+  // control and transport must outlive this Line, which must outlive every verb.
   Line(std::size_t rank, double deadline, Control& control, Transport& transport)
       : rank_(rank), deadline_(deadline), control_(control), transport_(transport) {}
 
-  // sends[r], receives[r]: whether there is a message at all.
+  // sends[r], receives[r]: whether there is a message to, or from, rank r.
   std::unique_ptr<Verb> begin(char kind, std::span<const ByteView> to,
                               std::span<const MutableByteView> from, const std::vector<bool>& sends,
                               const std::vector<bool>& receives);
-  // Bytes to and from all ranks, of no verb; `number`: 2v or 2v + 1 for one v of Control::begin.
+  // Moves bytes to and from all ranks outside of verbs. number: 2v or 2v + 1 for one v of
+  // Control::begin.
   void move(std::uint64_t number, std::span<const ByteView> to,
             std::span<const MutableByteView> from, const std::string& what);
   [[noreturn]] void give_up(const std::string& reason);
-  // The transport failed: gives up, by the reason behind it if there is one.
+  // Gives up because the transport failed, with the group's reason to stop if there is one.
   [[noreturn]] void broken(const std::string& doing, const std::string& problem);
 
  private:

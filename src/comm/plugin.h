@@ -7,9 +7,9 @@
 
 namespace lockstep::comm {
 
-// lockstep_<name>.so beside the program or in ../lib of it. Throws Error(kEnvironment) if it is
-// missing, cannot be loaded, or this machine lacks what it needs, Error(kNetwork) if the transport
-// cannot start.
+// Opens lockstep_<name>.so, which lies in the program's folder or in ../lib of it. Errors:
+// kEnvironment if the file is missing, cannot be loaded, or needs what this machine lacks; kNetwork
+// if the transport cannot start.
 std::unique_ptr<Transport> open_transport(const std::string& name, const TransportOptions& options);
 
 }  // namespace lockstep::comm

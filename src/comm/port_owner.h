@@ -1,4 +1,4 @@
-// Who listens on a TCP port of this host, as far as /proc tells this user.
+// Who listens on a TCP port of this host, as far as this user can see it in /proc.
 #pragma once
 
 #include <filesystem>
@@ -6,12 +6,12 @@
 
 namespace lockstep::comm {
 
-// Whether a program waits for connections there: a port may be in use by a connection alone, for a
-// minute after its end, too.
+// Whether a program listens there. A connection alone can hold a port, too, even for a minute after
+// its end.
 bool somebody_listens(int port);
 
-// "process 4711 (python3 train.py)", or "" if it cannot be seen. Of several that hold the port the
-// one that started first: others got it from that one. Never this process. `proc`: where procfs is.
+// "process 4711 (python3 train.py)", or "" if it cannot be seen. If several hold the port: the one
+// that started first, because the others inherited it. Never this process. proc: where procfs is.
 std::string port_owner(int port, const std::filesystem::path& proc = "/proc");
 
 }  // namespace lockstep::comm

@@ -1,12 +1,12 @@
-// Why a group was stopped, as those ranks say it that did not stop it.
+// Why a group was stopped, as told by the ranks that did not stop it.
 #pragma once
 
 #include "lockstep/core/error.h"
 
 namespace lockstep::comm {
 
-// A verdict on the run is every rank's end; anything else is one rank's, and the others lost a
-// peer.
+// kDiffer and kDiverged are verdicts on the run: every rank ends with them. Any other error is one
+// rank's own; the others have lost a peer (kNetwork).
 inline Code code_for_others(Code code) {
   return code == Code::kDiffer || code == Code::kDiverged ? code : Code::kNetwork;
 }

@@ -1,4 +1,4 @@
-// Names to addresses, within a deadline: getaddrinfo has none, and a name server that does not
+// Resolves names to addresses within a deadline. getaddrinfo has none: a name server that does not
 // answer can hold it for minutes.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Address {
 struct Resolved {
   std::vector<Address> addresses = {};
   std::string problem = {};  // why there are none
-  // " (10.0.0.7, fd00::7)", or "" where `host` says it already.
+  // " (10.0.0.7, fd00::7)", or "" if `host` is the address itself.
   std::string text(const std::string& host) const;
 };
 

@@ -30,28 +30,29 @@ class Socket {
   int fd_;
 };
 
-inline constexpr double kAsks = 0.1;  // seconds between two looks whether to stop
+inline constexpr double kAsks = 0.1;  // seconds between two checks whether to stop
 
-// How long to wait: until that time (monotonic_seconds()), or until `stopped`, which is asked now
-// and then.
+// How long to wait: to the time `until` (monotonic_seconds()), or until `stopped` is true. It is
+// called now and then.
 struct Wait {
   double until;
   std::function<bool()> stopped = {};
 };
 
-// Whether a refusal means that nobody listens yet (try again), or that nobody will.
+// What a refused connection means: nobody listens yet (try again), or nobody will.
 enum class Patience { kNobodyYet, kNow };
 
-// Throw Error(kNetwork) that says what is wrong and what to do. `interface`, if any, replaces the
-// address that `host` resolves to. A port that only a connection has is tried again until `until`.
+// Both throw Error(kNetwork), which says what is wrong and what to do. interface: if not empty, its
+// address replaces the one that `host` resolves to. until: how long to retry a port that only a
+// connection holds.
 Socket listen_at(const std::string& host, int port, const std::string& interface, double until = 0);
 Socket dial(const std::string& host, int port, const Wait& wait, Patience patience);
 
-// An error of the connection when bytes go unacknowledged for that long: the one that is cut fails,
-// before those who wait for its ranks run into their deadlines.
+// Makes the connection fail when bytes stay unacknowledged for that long. So a cut connection fails
+// before the ranks that wait for its ends reach their deadlines.
 void lose_after(const Socket& socket, double seconds);
 
-Socket accept_from(const Socket& listener);  // without waiting; none is there: closed
+Socket accept_from(const Socket& listener);  // does not wait; closed if there is none
 
 std::string own_host_name();
 std::string local_address(const Socket& socket);   // "10.0.0.7", without port
@@ -60,7 +61,7 @@ int local_port(const Socket& socket);
 std::string errno_text(int error);
 int poll_milliseconds(double until);  // for poll(2): rounded up, at least 0
 
-// What travels: u32 length of the payload, one byte of type, the payload.
+// What travels: length of the payload (u32), type (one byte), payload.
 struct Frame {
   char type;
   Bytes payload;
@@ -69,10 +70,10 @@ struct Frame {
 // False if the other side is gone or has not taken it by `until`.
 bool send_frame(const Socket& socket, char type, ByteView payload, double until);
 
-// Collects bytes as they come; never allocates by what a length field claims.
+// Collects bytes as they arrive. Never allocates what a length field merely claims.
 class FrameReader {
  public:
-  // Reads what is there without waiting. False at the end of the stream or on an error.
+  // Reads what has arrived, without waiting. False at the end of the stream or on an error.
   bool fill(const Socket& socket);
   // The next whole frame. Throws Error(kNetwork) if its payload claims more than `most` bytes.
   std::optional<Frame> next(std::size_t most);
@@ -82,7 +83,7 @@ class FrameReader {
   std::size_t used_ = 0;
 };
 
-// Waits for one frame. Nothing if the stream ended; throws Error(kNetwork) when it waited in vain.
+// Waits for one frame. Nothing if the stream ended; Error(kNetwork) if no frame came in time.
 std::optional<Frame> read_frame(const Socket& socket, FrameReader& reader, std::size_t most,
                                 const Wait& wait);
 

@@ -1,6 +1,6 @@
-// What a plug-in of comm is: something that moves bytes between ranks, in its own shared library
-// and symbol scope (LibTorch exports a Gloo of its own). No exception crosses this border: "" is
-// success, anything else says what went wrong.
+// The interface of comm's plug-ins, which move bytes between ranks. Each plug-in is a shared
+// library with its own symbol scope (LibTorch exports a Gloo of its own). No exception crosses this
+// border: "" means success, any other text says what went wrong.
 #pragma once
 
 #include <chrono>
@@ -16,29 +16,30 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // There are two ways to connect. A transport over TCP takes connections that are there already
-  // and whose other ends have proved who they are: sockets[r] leads to rank r (-1 for this one) and
-  // is closed by the caller. Collective.
+  // There are two ways to connect. First: a transport over TCP takes sockets that are connected
+  // already and whose other ends have proved who they are. sockets[r] leads to rank r (-1 for this
+  // rank); the caller closes it. Collective: yes.
   virtual bool takes_sockets() const noexcept { return false; }
   virtual std::string take(const std::vector<int>& /*sockets*/) noexcept { return "it does not"; }
 
-  // Any other says what the others must know to connect, one text a rank (empty for this one);
-  // addresses[r]: what rank r said for this one. Collective; returns when all are connected.
+  // Second: addresses() gives one text for each rank (empty for this one): what it needs to connect
+  // here. connect() takes in addresses[r] what rank r gave for this one, and returns when all are
+  // connected. Collective: yes.
   virtual std::vector<std::string> addresses() noexcept { return {}; }
   virtual std::string connect(const std::vector<std::string>& /*addresses*/) noexcept {
     return "it does not";
   }
 
-  // Begins to send to[r] to every rank r and to receive from[r]; empty ones and this rank's are
-  // left out. Collective among those; both sides of a message give the same size and number.
-  // Numbers rise.
+  // Begins to send to[r] to every rank r and to receive from[r] from it. Empty buffers and this
+  // rank's own are left out. Both sides of a message give the same size and number. Numbers rise.
+  // Collective: among the ranks of the messages.
   virtual std::string begin(std::uint64_t number, std::span<const ByteView> to,
                             std::span<const MutableByteView> from) noexcept = 0;
-  // Waits for what began first and has not been waited for: that one's buffers are the caller's
-  // again, however it ended.
+  // Waits for the oldest `begin` that has not been waited for. Its buffers are the caller's again,
+  // however it ended.
   virtual std::string finish(std::chrono::milliseconds timeout) noexcept = 0;
 
-  // From any thread: whatever waits, returns; nothing works afterwards.
+  // From any thread. Every call that waits returns; nothing works afterwards.
   virtual void interrupt() noexcept = 0;
 };
 
@@ -48,20 +49,19 @@ struct TransportOptions {
   std::string address;    // of this host, as others reach it
   std::string interface;  // overrides address
   std::chrono::milliseconds connect_timeout;
-  int local_rank;  // among the ranks of this host: which device
+  int local_rank;  // among this host's ranks: selects the device
 };
 inline constexpr int kTransportVersion = 3;
 
-// A symbol that a plug-in may have: what this machine lacks to run it; `problem` stays empty if
-// nothing.
+// An optional symbol. Sets `problem` to what this machine lacks to run the plug-in; "" if nothing.
 using TransportNeeds = void (*)(std::string& problem);
 inline constexpr const char* kTransportNeeds = "lockstep_transport_needs";
 
-// A symbol that a plug-in may have: its library and version, "Gloo 0.5.0".
+// An optional symbol. The plug-in's library and version: "Gloo 0.5.0".
 using TransportLibrary = void (*)(std::string& library);
 inline constexpr const char* kTransportLibrary = "lockstep_transport_library";
 
-// The symbol that it must have. Null: `problem` says why.
+// The required symbol. Null: `problem` says why.
 using OpenTransport = Transport* (*)(const TransportOptions& options, std::string& problem);
 inline constexpr const char* kOpenTransport = "lockstep_open_transport";
 

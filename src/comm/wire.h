@@ -1,4 +1,4 @@
-// The control plane's messages: types, caps, and reading what a peer sent without trusting it.
+// The control plane's messages: their types, their largest sizes, and how untrusted bytes are read.
 //
 //   visitor -> rank 0   hello: magic, protocol, rank, world, nonce
 //   rank 0 -> visitor   challenge: nonce, rank 0's proof
@@ -6,7 +6,7 @@
 //   rank 0 -> all       welcome: session, hosts  or  stopped: the reason
 //   later               ping (verbs begun), exchange, abort, stopped, goodbye
 //
-// A visitor that has not proved anything sends frames of fixed size only.
+// Before its proof a visitor sends frames of fixed size only.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ inline constexpr std::size_t kMostBlob = 1024 * 1024;  // of one rank, in an exc
 
 using Nonce = std::array<std::byte, kNonceBytes>;
 
-// Takes a payload apart; throws Error(kNetwork) where it is shorter than it says.
+// Takes a payload apart. Throws Error(kNetwork) if it is shorter than it says.
 class Cursor {
  public:
   explicit Cursor(ByteView rest) : rest_(rest) {}
@@ -38,7 +38,7 @@ class Cursor {
   std::uint64_t u64() { return get_u64_le(bytes(8)); }
   std::string text(std::size_t most);  // as put_text wrote it
   bool done() const { return rest_.empty(); }
-  void end() const;  // throws Error(kNetwork) if there is more
+  void end() const;  // throws Error(kNetwork) if bytes are left
 
  private:
   ByteView rest_;
@@ -50,9 +50,9 @@ struct Hello {
   Nonce nonce{};
 };
 Bytes to_bytes(const Hello& hello);
-Hello read_hello(ByteView payload);  // throws Error(kNetwork) if it is none of ours
+Hello read_hello(ByteView payload);  // throws Error(kNetwork) if it is not Lockstep's
 
-// What a rank that has proved itself says: its host's name and credentials.
+// What a rank says after its proof: its host's name and its credentials.
 struct Join {
   std::string host;
   std::vector<Credential> credentials;
@@ -60,7 +60,8 @@ struct Join {
 Bytes to_bytes(const Join& join);
 Join read_join(ByteView payload);  // throws Error(kNetwork)
 
-// The proof of one side (`role`) of one connection, over both nonces and who is meant.
+// The proof of one side (`role`) of a connection, over both nonces and the visitor's rank and
+// world.
 Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,
           std::uint64_t rank, std::uint64_t world);
 bool same(ByteView a, ByteView b);  // in constant time

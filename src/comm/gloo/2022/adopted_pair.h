@@ -15,8 +15,8 @@ namespace lockstep::comm {
 
 namespace tcp = gloo::transport::tcp;
 
-// A pair that takes over a connection made by others. It listens, on its device's address, no
-// longer than its constructor runs.
+// A pair that takes over a connection made elsewhere. It listens on its device's address only while
+// its constructor runs.
 class AdoptedPair : public tcp::Pair {
  public:
   AdoptedPair(tcp::Context* context, tcp::Device* device, int rank,

@@ -32,13 +32,13 @@ inline bool listens_at(int socket, const sockaddr_in& address) {
          own.sin_addr.s_addr == address.sin_addr.s_addr;
 }
 
-// What Gloo's thread knows of a descriptor that never has events.
+// Gloo's handler for a descriptor that never has events.
 class Silent final : public tcp::Handler {
   void handleEvents(int) override {}
 };
 
-// Gloo holds its listening socket where nobody can close it, and wants to unregister and close that
-// descriptor in the end. So another file takes its number.
+// Closes Gloo's listening socket. Gloo keeps its descriptor private, and unregisters and closes it
+// at the end; so another file takes over the descriptor's number.
 inline void stop_listening(tcp::Device& device, const sockaddr_in& address) {
   static Silent silent;
   for (int socket = 0, end = getdtablesize(); socket < end; ++socket) {
@@ -52,8 +52,8 @@ inline void stop_listening(tcp::Device& device, const sockaddr_in& address) {
   }
 }
 
-// A pair that takes over a connection made by others. Its device listens no longer than the
-// constructor of its first pair runs.
+// A pair that takes over a connection made elsewhere. Its device stops listening in the constructor
+// of its first pair.
 class AdoptedPair : public tcp::Pair {
  public:
   AdoptedPair(tcp::Context* context, tcp::Device* device, int rank,

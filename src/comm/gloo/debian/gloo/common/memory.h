@@ -1,5 +1,5 @@
-// Debian 12's libgloo-dev forgot this header, which its own tcp/pair.h includes. What Gloo's
-// classes need to have their size, as in Gloo's commit 5b14351; the library holds the rest.
+// Debian 12's libgloo-dev lacks this header, which its own tcp/pair.h includes. It holds what gives
+// Gloo's classes their size, as in Gloo's commit 5b14351; the rest is in the library.
 #pragma once
 
 #include <memory>
