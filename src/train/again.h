@@ -1,4 +1,4 @@
-// A run's steps computed again from what its folder holds, which is never written to.
+// Computes a run's steps again from its folder, which is never written to.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace lockstep::train {
 
 class Again {
  public:
-  // data: another place of the data set than the recipe's. `group` must outlive this. All ranks
-  // read the folder. Errors: kUsage (no run, or of other semantics), kCorrupt, kData (not the run's
-  // data set), kEnvironment.
+  // data: where the data set lies, if not where the recipe says. `group` must outlive this. All
+  // ranks read the folder. Errors: kUsage (no run, or of other semantics), kCorrupt, kData (not the
+  // run's data set), kEnvironment.
   Again(std::filesystem::path folder, const std::optional<std::string>& data, comm::Group& group);
 
   const ledger::Ledger& ledger() const { return ledger_; }
@@ -25,11 +25,11 @@ class Again {
   const RunFolder& folder() const { return folder_; }
   Training& training() { return *training_; }
 
-  // From the next restore on, no lane is computed twice.
+  // From the next restore on, lanes are computed only once.
   void without_witnesses() { recipe_.evidence.witness_rate = 0; }
 
-  // Makes the state that of the newest checkpoint at or before `target`, or of step 0. Returns the
-  // step from which it goes on. Error(kCorrupt) if that checkpoint is damaged.
+  // Restores the newest checkpoint at or before `target`, or step 0. Returns the step restored.
+  // Error(kCorrupt) if that checkpoint is damaged.
   Step restore(Step target);
   // The next step. Collective: yes. Bits: recipe, data, state.
   StepRecord step();

@@ -1,4 +1,4 @@
-// Ranks compare what the state became; a difference is located before anybody goes on.
+// Ranks compare their states; a difference is located before any rank goes on.
 #pragma once
 
 #include "lockstep/comm/group.h"
@@ -6,13 +6,12 @@
 
 namespace lockstep::train {
 
-// The new state is everybody's. Throws Error(kDiffer) naming tensor, elements, both values and the
-// odd rank unless all ranks hold the same digest; Error(kDiverged) naming the tensor if the state
-// that they agree on, or everybody's, has a value that is not finite. Collective: yes.
+// Checks that all ranks hold the same new state. Collective: yes. Errors:
+// kDiffer unless all digests are equal; names tensor, elements, both values and the odd rank.
+// kDiverged if the agreed state, or every rank's, has a value that is not finite; names the tensor.
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest);
 
-// Throws Error(kDiffer), naming tensor and elements, if the state is not `training.agreed` any
-// more.
+// Throws Error(kDiffer), naming tensor and elements, unless the state is still training.agreed.
 void require_unchanged(const Training& training, const state::StateDigest& now);
 
 }  // namespace lockstep::train

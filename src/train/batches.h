@@ -1,4 +1,4 @@
-// Samples as the objective takes them, read ahead for this rank's part of each global batch.
+// The objective's samples, read ahead for this rank's part of each global batch.
 #pragma once
 
 #include "lockstep/data/prefetch.h"

@@ -1,5 +1,5 @@
-// What a checkpoint claims beside its tensors, which only its own sidecar vouches for: recipe,
-// semantics, the samples' shape, and at step 0 the state itself. All of it follows from what a
+// What a checkpoint claims besides its tensors: recipe, semantics, the samples' shape, and at step
+// 0 the state itself. Only its own sidecar vouches for them, but all of them follow from what the
 // run's ledger names.
 #pragma once
 
@@ -15,29 +15,29 @@ namespace lockstep::train {
 
 using Shape = std::vector<std::int64_t>;  // of a sample: [H, W, C] or [D]
 
-// What every ledger of this recipe on this data begins with.
+// The header of every ledger of this recipe on this data.
 ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data);
 
-// The shape of the run's samples: `data` is the hash that its ledger names. Nothing if the recipe
-// names files and they are not here, or are others.
+// The shape of the run's samples. data: the hash that the run's ledger names. Nothing if the recipe
+// names files that are not here or have another hash.
 std::optional<Shape> shape_at_hand(const recipe::Recipe& recipe, const hash::Digest& data);
 
-// The recipe in a checkpoint, where the text is canonical, has the id that stands beside it and was
-// made with this program's semantics. `name` is the file's. Error: kCannotCompare for other
-// semantics, else kCorrupt.
+// The recipe in a checkpoint. Its text must be canonical and have the id beside it; its semantics
+// must be this program's. name: the file's. Errors: kCannotCompare for other semantics, else
+// kCorrupt.
 recipe::Recipe recipe_in(const checkpoint::Meta& meta, const std::string& name);
 
-// What does not follow from recipe, ledger and data, in words; nothing if all does. shape: nothing,
-// where it is not at hand.
+// The first claim that does not follow from recipe, ledger and data, in words; nothing if all do.
+// shape: nothing if it is not at hand.
 std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Recipe& recipe,
                                   const ledger::Header& header, const std::optional<Shape>& shape);
 
-// state::commit of step 0: computed from recipe and seed, or what the recipe names of another run's
-// state. Bits: recipe, shape.
+// state::commit of step 0: computed from recipe and seed, or named by the recipe if the run starts
+// from another run's state. Bits: recipe, shape.
 hash::Digest start_of(const recipe::Recipe& recipe, const Shape& shape);
 
-// The checkpoint of step 0 is where the run starts: what it is instead, or nothing. Its own shape
-// will do: a state made for another one has other tensors, or the same.
+// How a checkpoint of step 0 differs from the run's start, in words; nothing if it does not. Taking
+// its own shape is safe: a state made for another shape has other tensors, or the same.
 std::optional<std::string> not_the_start(const checkpoint::Loaded& loaded,
                                          const recipe::Recipe& recipe);
 

@@ -14,8 +14,8 @@ namespace lockstep::train {
 std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
                                 const std::vector<std::string>& fingerprints);
 
-// The first of LibTorch's kernels that gives other bits now than to the run's last attempt,
-// "conv2d"; nothing if none does, or nobody knows.
+// The first of LibTorch's kernels that gives other bits now than in the run's last attempt, such as
+// "conv2d"; nothing if none does or if it is not known.
 std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,
                                                const fingerprint::Fingerprint& now);
 

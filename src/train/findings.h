@@ -1,5 +1,4 @@
-// What `verify` finds on its way through a folder: an Error about evidence is a finding, and stops
-// nothing.
+// What `verify` finds in a folder. An Error about evidence is a finding and stops nothing.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +20,7 @@ class Findings {
  protected:
   using Names = std::vector<std::string>;
 
-  // What body returns; nothing if it throws an Error about evidence, which is noted.
+  // What body returns; nothing if it throws an Error about evidence, which becomes a finding.
   template <class Body>
   auto attempt(Body&& body) -> std::optional<decltype(body())> {
     try {
@@ -34,24 +33,24 @@ class Findings {
 
   void differ(const std::string& what) { result.findings.push_back({Code::kDiffer, what}); }
   void corrupt(const std::string& what) { result.findings.push_back({Code::kCorrupt, what}); }
-  // Folders of evidence hold nothing else; temporary files are what a kill leaves.
+  // Reports a file that nothing vouches for, unless it is temporary: a kill leaves those.
   void foreign(const std::filesystem::path& path);
 
-  // A link is none: what it names may be any file.
+  // False for a link: it may lead to any file.
   static bool is_file(const std::filesystem::path& path);
-  // Error(kCorrupt) unless it is there and a file.
+  // Throws Error(kCorrupt) unless it exists and is a file.
   void require(const std::filesystem::path& file) const;
-  // A folder of evidence is none, or a folder itself: what is behind a link may be any.
+  // Reports what is there but is not a folder itself: a link may lead to any folder.
   void require_folder(const std::filesystem::path& folder);
   // The names in a folder of evidence, if it is one.
   Names names_in(const std::filesystem::path& folder);
-  // Those of them that are there still. What is no file is noted and left out.
+  // The names that still exist. What is not a file is reported and left out.
   Names files_of(const std::filesystem::path& folder, Names names);
 
   FileSystem& fs_;
 
  private:
-  bool note(const Error& failure);  // false: it is not about evidence
+  bool note(const Error& failure);  // false if it is not about evidence
 };
 
 }  // namespace lockstep::train

@@ -1,5 +1,4 @@
-// What ranks tell each other before every step: whether to stop, and how long the last one
-// took them.
+// What ranks tell each other before every step: whether to stop, and how long their last step took.
 #pragma once
 
 #include "lockstep/comm/queue.h"
@@ -10,7 +9,7 @@ namespace lockstep::train {
 
 class Pace {
  public:
-  // queue: of this rank; nothing where it is alone.
+  // queue: this rank's; null if it is alone.
   Pace(const lane::Plan& plan, const comm::Queue* queue) : queue_(queue), straggler_(plan) {}
 
   // Whether any rank wants to stop: all get the same answer. Rank 0 logs who is slow. Collective:

@@ -6,7 +6,7 @@
 
 namespace lockstep::train {
 
-// Of whom the samples [first, first+count) are: recipe, step, state.
+// Where the samples [first, first+count) come from: recipe, step, state.
 data::Provenance provenance(const Training& training, const hash::Digest& state_root,
                             std::int64_t first, std::int64_t count);
 

@@ -22,11 +22,10 @@ struct Chart {
   Gaps gaps = Gaps::kByDistance;
 };
 
-// A figure: curve, axes, and in words the last, lowest and highest value.
+// A figure: curve, axes, and the last, lowest and highest value in words.
 Html draw(const Chart& chart);
 
-// The plane around a scatter's points (train/picture.h), with axes; large points, so that people
-// see them.
+// A scatter's points (train/picture.h) with axes, large enough for people to see.
 Html draw_points(const data::Picture& scatter, const std::string& words);
 
 // One row of a timeline.
@@ -35,7 +34,7 @@ struct Track {
   std::vector<std::pair<double, double>> bars;  // from, to
   std::vector<double> ticks;
   bool wrong = false;
-  std::string words;  // the same in words, for those who do not see it
+  std::string words;  // the same in words, for readers who cannot see it
 };
 
 // Rows over a common axis of steps 0 to `last`.

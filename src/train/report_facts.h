@@ -1,5 +1,5 @@
-// What a run's folder says of itself, read as far as it can be. Whether to believe it is `verify`'s
-// to say.
+// What a run's folder says about itself, as far as it can be read. `verify` says whether to believe
+// it.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ namespace lockstep::train::report {
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// One start of the program, as metrics.jsonl and environment/ tell it.
+// One start of the program, as metrics.jsonl and environment/ report it.
 struct Attempt {
   std::int64_t ranks = 0;  // 0: unknown
   std::int64_t steps = 0;  // that it did
-  std::int64_t again = 0;  // of these, that an earlier attempt had done
+  std::int64_t again = 0;  // of these, done by an earlier attempt too
   std::int64_t first = 0, last = 0;
   double seconds = 0;        // of its steps
   double began = kUnknown;   // unix time of its first step
@@ -39,7 +39,7 @@ struct Series {
 };
 
 struct Metrics {
-  std::vector<Series> series;  // by step; of attempts that did the same step, the last
+  std::vector<Series> series;  // by step; the last attempt at a step counts
   std::vector<Point> speed;  // steps/s by seconds of training at a step's end; weight: its seconds
   std::vector<std::string> stops;       // what monitors stopped attempts for
   std::vector<std::string> last_stops;  // those of the last line: nothing was done since
@@ -51,7 +51,7 @@ struct Metrics {
 struct Checkpoint {
   std::optional<std::int64_t> bytes;   // nothing: retired, or never there
   std::string root, root_problem;      // of its SHA-256 tree, hexadecimal
-  std::string key, statement_problem;  // who signed it; why it is not to be believed
+  std::string key, statement_problem;  // who signed it; why that does not count
 };
 
 struct Picture {
@@ -77,10 +77,10 @@ struct Facts {
   bool parent_given = false;
 };
 
-// Errors: those of `verify` for a folder that is no run, or a key that is none.
+// Errors: as `verify`'s for a folder that is not a run, or a key that is not one.
 Facts gather(FileSystem& fs, const RunFolder& folder, const VerifyOptions& options);
 
-// metrics.jsonl into `facts.metrics` and `facts.attempts`; after the ledger.
+// Reads metrics.jsonl into `facts.metrics` and `facts.attempts`. The ledger must be read before.
 void read_metrics(const std::string& text, Facts& facts);
 
 // The lines of a text, without their ends.

@@ -1,4 +1,4 @@
-// The page's parts, in its order.
+// The page's parts, in the page's order.
 #pragma once
 
 #include "lockstep/core/counted.h"
@@ -16,13 +16,13 @@ Html evidence(const Facts& facts);
 Html environments(const Facts& facts);
 Html recipe(const Facts& facts);
 
-// Of its style and of the script that shows values under the pointer; report_style.cpp.
+// The page's style, and the script that shows values under the pointer; report_style.cpp.
 extern const std::string_view kStyle, kScript;
 
-// All of it.
+// The whole page.
 std::string page(const Facts& facts);
 
-// What several parts say.
+// What several parts use.
 std::string name_of(const Facts& facts);
 std::int64_t steps_of(const Facts& facts);  // in the ledger, as far as it holds
 double last_step(const Facts& facts);       // that anything is drawn at

@@ -1,4 +1,4 @@
-// The run folder: where things lie in it, who writes to it, and which recipe it is of.
+// The run folder: where things lie in it, who writes to it, and which recipe it belongs to.
 #pragma once
 
 #include <filesystem>
@@ -30,8 +30,8 @@ struct RunFolder {
   std::filesystem::path log() const { return root / "log.txt"; }
 };
 
-// One writer a folder: held for the life of the object, given back by the system at any end of the
-// process.
+// One writer a folder. Held for the life of the object; the system releases it however the process
+// ends.
 class FolderLock {
  public:
   explicit FolderLock(const RunFolder& folder);  // Error(kUsage) if another process holds it
@@ -43,37 +43,37 @@ class FolderLock {
   int fd_;
 };
 
-// Removes what a killed attempt left: temporary files, lone sidecars. Under the lock.
+// Removes what a killed attempt left: temporary files, lone sidecars. The caller holds the lock.
 void sweep(FileSystem& fs, const RunFolder& folder);
 
-// Makes the folder a run of this recipe, or checks that it is one: Error(kUsage) for another recipe
-// id, Error(kData) for other data than the run's, and nothing is changed. Fields that cannot change
-// bits are renewed; run.steps does not fall below what is done.
+// Makes the folder a run of this recipe, or checks that it is one. Fields that cannot change bits
+// are renewed; run.steps does not fall below what is done. Errors, after which nothing is changed:
+// kUsage for another recipe id, kData for other data than the run's.
 void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                   const data::Dataset& dataset);
 
-// The folder's ledger, of its recipe. Error(kCorrupt) for one whose first line says otherwise.
+// The folder's ledger. Error(kCorrupt) if its first line is not of this recipe.
 ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
 
-// The meta data of a checkpoint of `training` whose ledger is `ledger`.
+// The metadata of a checkpoint of `training` whose ledger is `ledger`.
 checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger);
 
-// What a run's checkpoints are measured by.
+// What a run's checkpoints are checked against.
 struct Measure {
   const recipe::Recipe& recipe;
   const ledger::Ledger& ledger;
-  std::optional<Shape> shape;  // of the data's samples; nothing: the data are not at hand
+  std::optional<Shape> shape;  // of the data's samples; nothing if they are not at hand
 };
 
-// A checkpoint that is this run's: of the step in its name, with the chain and the state that the
-// ledger has there (at step 0: that recipe and seed make, or that the recipe names). Throws Error:
-// kCorrupt, kUsage (another recipe), kData (other data).
+// Loads a checkpoint and checks that it is this run's: of the step in its name, with the chain and
+// the state that the ledger has there (at step 0: the state that recipe and seed make, or that the
+// recipe names). Errors: kCorrupt, kUsage (another recipe), kData (other data).
 checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
                                const Measure& measure);
 
-// The same for who does not write to the folder: `choose` takes one of the steps that are there,
-// ascending, or throws Error. A run that trains meanwhile may retire it before it is opened: then
-// `choose` is asked again.
+// The same for those who only read the folder. `choose` picks one of the steps that are there
+// (ascending), or throws Error. A run that trains meanwhile may retire that checkpoint before it is
+// opened: then `choose` is asked again.
 struct OfRun {
   recipe::Recipe recipe;
   ledger::Ledger ledger;
@@ -83,13 +83,13 @@ struct OfRun {
 OfRun open_of_run(FileSystem& fs, const RunFolder& folder,
                   const std::function<Step(const std::vector<Step>&)>& choose);
 
-// What a damaged checkpoint means: to who trains, one to report and pass over; to who checks, a
-// finding, Error(kCorrupt) naming file, bytes and tensor.
+// What happens at a damaged checkpoint. Training reports it and passes over it; a check refuses it
+// with Error(kCorrupt), which names file, bytes and tensor.
 enum class Damaged { kPassOver, kRefuse };
 
-// Restores the newest checkpoint at or before `limit` that is whole and fits the ledger; a fresh
-// run's step 0 stays if there is none. Returns what was restored from. Error(kCorrupt) if an intact
-// one does not fit the ledger (the ledger was cut or is another run's).
+// Restores the newest checkpoint at or before `limit` that is whole and fits the ledger, and
+// returns it. If there is none, a fresh run's step 0 stays. Error(kCorrupt) if an intact one does
+// not fit the ledger (the ledger was cut or is another run's).
 std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
                                                  const ledger::Ledger& ledger, Step limit,
                                                  Damaged damaged, Training& training);

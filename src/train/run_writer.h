@@ -1,5 +1,5 @@
-// What rank 0 does for all: everything that is read from and written to the run folder while a run
-// goes on. The other ranks have none of it: they need no folder in common.
+// Rank 0 reads and writes the run folder for all ranks while a run goes on. The others do not touch
+// it, so they need no folder in common.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,21 @@ namespace lockstep::train {
 
 class RunWriter {
  public:
-  // Makes or continues the folder, whose lock it holds from here on, and restores `training` from
-  // its newest checkpoint. Errors: those of `run`.
+  // Makes or continues the folder, holds its lock from here on, and restores `training` from its
+  // newest checkpoint. Errors: those of `run`.
   RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training);
 
   void announce() const;
-  // The attempt begins. Error(kEnvironment) where a native run would go on with other kernels.
+  // The attempt begins. Error(kEnvironment) if a native run would go on with other kernels.
   void environments(const std::vector<std::string>& fingerprints);
-  // What the state was restored from, for the other ranks; then it is forgotten.
+  // The restored state, for the other ranks; null if none was. forget_restored frees it.
   const state::State* restored() const;
   void forget_restored();
 
-  // The step's line and metrics; a picture when it is due. A step that an earlier attempt did
-  // already must come out the same: Error(kDiffer).
+  // Writes the step's ledger line and metrics, and a picture when it is due. A step that an earlier
+  // attempt did must come out the same, else Error(kDiffer).
   void note(const StepRecord& record, const monitor::Report& report);
-  // A checkpoint of now, written in the background.
+  // Saves a checkpoint of this step in the background.
   void save(const state::State& whole, checkpoint::Reason reason);
   // Returns when all is durable.
   void finish();
@@ -52,7 +52,7 @@ class RunWriter {
   Attempt attempt_;
   std::unique_ptr<Metrics> metrics_;  // once there is a step
   std::optional<checkpoint::Loaded> loaded_;
-  std::optional<state::State> start_;  // step 0, where it is another run's and has just been made
+  std::optional<state::State> start_;  // step 0 of a new run, taken from another run
 };
 
 }  // namespace lockstep::train

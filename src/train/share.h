@@ -9,15 +9,16 @@
 
 namespace lockstep::train {
 
-// What rank 0 restored (`whole`; nothing elsewhere, and at step 0) becomes everybody's state; then
-// all have agreed on it. Only rank 0 needs to have read a checkpoint. Bits: rank 0's state.
+// Every rank gets the state that rank 0 restored, and all agree on it. Only rank 0 needs to have
+// read a checkpoint. whole: that state on rank 0; null elsewhere and at step 0. Bits: rank 0's
+// state.
 void share_state(comm::Group& group, const state::State* whole, Training& training);
 
-// Sums over ranks, element by element, of whole numbers: all ranks give as many.
+// Sums of whole numbers over ranks, element by element; all ranks give equally many.
 std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_t>& mine);
 
-// In front of an error that every rank has come to by itself: returns when all have. Who leaves by
-// an error stops the others, and one that is still on its way would say that instead.
+// Returns when all ranks have come here: called before an error that every rank finds by itself. A
+// rank that leaves with an error stops the others, and a late one would report that instead.
 void await_all(comm::Group& group);
 
 }  // namespace lockstep::train

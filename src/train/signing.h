@@ -11,7 +11,7 @@
 
 namespace lockstep::train {
 
-// What the statement says that is not so, in words; nothing if it fits.
+// What is wrong in the statement, in words; nothing if it fits.
 std::optional<std::string> misfit(const checkpoint::Statement& statement,
                                   const ledger::Header& header);
 std::optional<std::string> misfit(const checkpoint::Statement& statement,
@@ -19,19 +19,19 @@ std::optional<std::string> misfit(const checkpoint::Statement& statement,
 std::optional<std::string> misfit(const checkpoint::Statement& statement,
                                   const checkpoint::Loaded& checkpoint);
 
-// The statements of a folder that goes on with `key`, or without. Throws Error(kUsage) if it is
-// signed by another, or signed at all and there is no key: evidence is not mixed; Error(kCorrupt)
+// The statements of a folder whose run goes on with `key`, or without one. Errors: kUsage if
+// another key signed it, or if any signed it and none is given (evidence is not mixed); kCorrupt
 // for a statement that is damaged or whose parent is missing.
 checkpoint::Statements statements_by(FileSystem& fs, const RunFolder& folder,
                                      const std::optional<hash::PrivateKey>& key);
 
-// Error(kCorrupt) if what is signed is not what the ledger, and the checkpoint that the run goes on
-// from, say now.
+// Throws Error(kCorrupt) if a statement no longer fits the ledger, or the checkpoint that the run
+// goes on from.
 void require_signed(const RunFolder& folder, const checkpoint::Statements& statements,
                     const ledger::Ledger& ledger, const checkpoint::Loaded* newest);
 
-// Signs the checkpoints up to `newest` that are later than any signed one: a killed attempt did not
-// come to it, or had no key yet. What is damaged stays unsigned.
+// Signs the checkpoints up to `newest` that are later than every signed one: a killed attempt did
+// not sign them, or had no key yet. Damaged ones stay unsigned.
 void sign_rest(FileSystem& fs, const RunFolder& folder, const Measure& measure,
                const checkpoint::Loaded& newest, Step last_signed, checkpoint::Signer& signer);
 

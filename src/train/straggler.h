@@ -1,4 +1,4 @@
-// Names a rank that makes the others wait. For people: changes nothing, stops nothing.
+// Names a rank that makes the others wait. For people: it changes nothing and stops nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ class Straggler {
  public:
   explicit Straggler(const lane::Plan& plan) : plan_(plan) {}
 
-  // After a step in which rank r computed for seconds[r], outside of verbs. A line once a rank has
-  // computed for 5 s, and 1.5 times as long a lane as the others (their median); then from anew.
+  // To be called after each step. seconds[r]: how long rank r computed, outside of verbs. Once the
+  // slowest rank has computed for 5 s: a line if it took 1.5 times as long a lane as the others
+  // (their median); then the count starts anew.
   std::optional<std::string> after(const std::vector<double>& seconds);
 
  private:

@@ -1,4 +1,4 @@
-// What the monitors are shown of each step, the same on every rank.
+// What the monitors see of each step, the same on every rank.
 #pragma once
 
 #include "lockstep/monitor/monitor.h"
@@ -9,8 +9,8 @@ namespace lockstep::train {
 class Watch {
  public:
   explicit Watch(const monitor::Options& options) : options_(options), monitor_(options) {}
-  // After the step of this record. A look draws samples, on every rank the same, and adds up what
-  // the discriminator said. Changes no bit of the state. Collective: yes.
+  // To be called after this record's step. A look draws the same samples on every rank and adds up
+  // the discriminator's answers. Changes no bit of the state. Collective: yes.
   monitor::Report after(const StepRecord& record, Training& training, comm::Group& group);
 
  private:

@@ -1,7 +1,8 @@
-// Witness lanes: lanes that a second rank computes again, so that a gradient that was wrong before
-// the sum, and so the same on all ranks, is found. Which lanes, and who, is known before the step:
-// each lane is drawn with probability evidence.witness_rate from the run's seed and the step. In a
-// world of one the rank is its own witness: it finds what does not happen twice.
+// Witness lanes: a second rank computes some lanes again. This finds a gradient that was wrong
+// before the sum, and so is the same on all ranks.
+// Lanes and witnesses are known before the step: each lane is drawn with probability
+// evidence.witness_rate from the run's seed and the step. In a world of one the rank is its own
+// witness; it finds only errors that do not repeat.
 #pragma once
 
 #include <vector>
@@ -16,13 +17,13 @@ struct Witnessed {
   Rank owner, witness;
 };
 
-// Those that are drawn for the step after `before`. Bits: seed, rate, lanes, step.
+// The lanes drawn for the step after `before`. Bits: seed, rate, lanes, step.
 std::vector<Lane> drawn_lanes(const recipe::Recipe& recipe, Step before);
-// Of the step that follows training.state. Bits: seed, rate, step; who watches: world size too.
+// The lanes of the step after training.state. Bits: seed, rate, step; the witnesses: world, too.
 std::vector<Witnessed> witnessed_lanes(const Training& training);
 lane::Plan isolating(const lane::Plan& plan, const std::vector<Witnessed>& witnessed);
 
-// What a phase was computed from, to compute a lane of it again.
+// The inputs of a phase, to compute a lane of it again.
 struct PhaseAgain {
   const Training& training;
   const lane::Context& context;
@@ -31,10 +32,10 @@ struct PhaseAgain {
   const Feed& feed;
 };
 
-// Throws Error(kDiffer), on all ranks, if a witness comes to other bits than the lane's owner:
-// names phase, lane, gradient, elements, and who is odd: every rank computes the lane once more,
-// and the majority decides. Nothing is compared where the loss is not finite: that is no machine's
-// fault. Collective: yes. Changes nothing.
+// Compares the witnesses' bits with the owners'. If they differ, every rank computes the lane once
+// more, and all throw Error(kDiffer): it names phase, lane, gradient, elements and, if there is a
+// majority, the odd rank. Nothing is compared if the loss is not finite: that is no machine's
+// fault. Changes nothing. Collective: yes.
 void witness(const PhaseAgain& again, const std::vector<Witnessed>& witnessed,
              const lane::PhaseGradients& whole);
 
