@@ -14,14 +14,14 @@ class ByteSource {
   virtual ~ByteSource() = default;
   // Fills `into`; fewer bytes only at the end of the data. Throws Error(kData) for damaged gzip.
   virtual std::size_t read(std::span<std::uint8_t> into) = 0;
-  // No more bytes than these can come out of the whole file.
+  // An upper bound on the bytes that the whole file can give.
   virtual std::uint64_t most() const = 0;
   // Throws Error(kData) unless the data, and the file, end here (gzip: with the right CRC and
   // length).
   virtual void expect_end() = 0;
 };
 
-// Told apart by gzip's magic number. `file` must outlive the source.
+// Recognises gzip by its magic number. `file` must outlive the source.
 std::unique_ptr<ByteSource> open_source(File& file);
 
 }  // namespace lockstep::data

@@ -20,7 +20,7 @@ inline constexpr std::uint8_t kGrey = 0, kRgb = 2;  // colour types
 // A keyword of 1..79 characters, a NUL and the text.
 inline constexpr std::string_view kText = "tEXt";
 
-// Both bytes of the zlib header, and what stands before a stored block of n bytes.
+// Both bytes of the zlib header, and the header of a stored block of n bytes.
 inline constexpr std::array<std::uint8_t, 2> kZlibHeader{0x78, 0x01};
 inline std::array<std::uint8_t, 5> block_header(std::size_t n, bool last) {
   const auto low = static_cast<std::uint8_t>(n & 0xff), high = static_cast<std::uint8_t>(n >> 8);

@@ -8,7 +8,7 @@
 
 namespace lockstep::data {
 
-// Follows symbolic links: data often lies behind one.
+// Follows symbolic links: data is often reached through one.
 std::unique_ptr<File> open_data_file(const std::filesystem::path& path);
 
 }  // namespace lockstep::data

@@ -1,4 +1,4 @@
-// What every use of the HDF5 library in this folder goes through.
+// Every use of the HDF5 library in this folder goes through here.
 #pragma once
 
 #include <hdf5.h>
@@ -14,12 +14,12 @@
 
 namespace lockstep::hdf5 {
 
-// Held while inside HDF5, from its first use on: one call at a time (a build of HDF5 without
-// threads does), plug-ins off, HDF5's own printing of errors off.
+// Held during every use of HDF5. One thread at a time (so a build of HDF5 without threads will do);
+// plug-ins and HDF5's own printing of errors are off.
 class Door {
  public:
-  // data_sets: what is made inside. Error(kEnvironment) if there may not be memory enough for it:
-  // HDF5 itself crashes where its memory ends.
+  // data_sets: how many are made inside. Error(kEnvironment) if there may be too little memory for
+  // them: HDF5 itself crashes when it has none left.
   explicit Door(std::size_t data_sets = 0);
 
  private:
@@ -29,12 +29,12 @@ class Door {
 // The innermost message on HDF5's error stack, or "no reason given".
 std::string last_error();
 
-// Error(kEnvironment): all that HDF5 makes for us is in memory, and only memory can lack.
+// Error(kEnvironment): HDF5 works in memory here, so only memory can be lacking.
 [[noreturn]] void fail(const std::string& what);
 // The same, with the last error, if `status`, which `call` returned, is negative.
 void check(std::int64_t status, const char* call);
 
-// For what HDF5 calls: no exception may pass through its C. Where memory ends, the call fails.
+// For HDF5's callbacks: no exception may pass through its C. Without memory the callback fails.
 template <class Body>
 herr_t within_memory(Body&& body) noexcept {
   try {
@@ -67,7 +67,7 @@ class Handle {
 
 hid_t file_type(Type type);  // the library's constant; not to be closed
 
-// Printable ASCII but for space and slash, at most 255 bytes, not "." or "..".
+// Printable ASCII except space and slash, at most 255 bytes, not "." or "..".
 bool is_name(std::string_view name);
 
 inline constexpr std::size_t kMaxAttributes = 8;  // HDF5 stores more in another way ("dense")

@@ -1,6 +1,6 @@
-// What a canonical file seems to hold, read from its bytes without the HDF5 library, which is not
-// safe on hostile ones. Only a guess: the Reader makes the file's skeleton anew from it and
-// compares every byte, so nothing is checked here twice but what that needs to be safe.
+// What a canonical file seems to hold, read without the HDF5 library, which is not safe on hostile
+// bytes. It is only a guess: the Reader makes the file's skeleton anew from it and compares every
+// byte. So only what the Reader needs for its own safety is checked here.
 #pragma once
 
 #include <string>
@@ -11,8 +11,7 @@
 namespace lockstep::hdf5 {
 
 struct Description {
-  std::vector<DatasetSpec>
-      specs;  // fit for make_skeleton; all their bytes are fewer than the image
+  std::vector<DatasetSpec> specs;     // fit for make_skeleton; together smaller than the image
   std::vector<Attribute> attributes;  // by name
 };
 

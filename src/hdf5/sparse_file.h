@@ -1,5 +1,5 @@
-// A file driver for HDF5 that keeps a file in memory, the written pages only: holes of any size
-// cost nothing, and no path, file system or environment is involved.
+// A file driver for HDF5 that keeps the written pages of a file in memory. Holes of any size cost
+// nothing, and no path, file system or environment is involved.
 #pragma once
 
 #include <hdf5.h>

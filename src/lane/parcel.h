@@ -18,20 +18,20 @@ class Parcel {
   // sizes: floats of each piece; a piece begins at a tile of its tensor.
   explicit Parcel(const std::vector<std::int64_t>& sizes);
 
-  // All pieces, one behind the other.
+  // All pieces, one after the other.
   float* floats() { return data_.get(); }
   const float* floats() const { return data_.get(); }
   std::int64_t count() const { return floats_; }
   float* piece(std::size_t i) { return data_.get() + places_[i].floats; }
   const float* piece(std::size_t i) const { return data_.get() + places_[i].floats; }
 
-  // Of one tile, the float of the piece with which it begins: writes its leaf hash, behind all
-  // floats; whether the leaf hash is that of its floats.
+  // For the tile that begins with float `first` of a piece. seal: writes its leaf hash, after all
+  // floats. intact: whether that leaf hash is the one of its floats.
   void seal(std::size_t piece, std::int64_t first);
   bool intact(std::size_t piece, std::int64_t first) const;
   // Seals all tiles.
   void seal();
-  // Takes every piece's floats from where it begins, and seals: each tile while it is near.
+  // Copies every piece's floats from its pointer and seals each tile while it is in cache.
   void fill(const std::vector<const float*>& pieces);
   bool intact() const;
 
@@ -52,7 +52,7 @@ class Parcel {
   std::vector<Place> places_;  // of the pieces
   std::int64_t floats_ = 0;
   std::size_t size_ = 0;
-  std::unique_ptr<float[]> data_;  // not cleared: whoever makes it writes all of it
+  std::unique_ptr<float[]> data_;  // not initialised: its maker writes all of it
 };
 
 template <class Body>
@@ -62,7 +62,7 @@ void Parcel::tiles(Body&& body) const {
       body(i, first, std::min(numerics::kTileFloats, places_[i].size - first));
 }
 
-// Throws Error(kDiffer): `what`, from rank `sender`, is not what it sent.
+// Throws Error(kDiffer): `what` is not what rank `sender` sent.
 [[noreturn]] void refuse_arrived(const std::string& what, std::size_t sender,
                                  const comm::Group& group);
 

@@ -1,4 +1,4 @@
-// Which rank has which slices of the tensors that travel together, and the sealed messages of them.
+// Which rank has which slices of the tensors that travel together, and their sealed messages.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ class Shares {
 
   // The slices that fall to a rank, one a piece.
   std::vector<Slice> of(Rank rank) const;
-  // For `rows` times the slices of a rank.
+  // A parcel for `rows` rows of a rank's slices.
   Parcel parcel(Rank rank, std::size_t rows) const;
-  // One for each rank's slices.
+  // A parcel for each rank's slices.
   std::vector<Parcel> parcels() const;
-  // Throws unless a tile of `parcel`, rows of rank `owner`'s slices that `sender` sent, is as it
-  // was sent: the one of piece `piece` that begins with its float `first`.
+  // Throws Error(kDiffer) unless a tile is as it was sent: the one that begins with float `first`
+  // of piece `piece`. parcel: rows of rank `owner`'s slices, sent by rank `sender`.
   void require_intact(const Parcel& parcel, std::size_t piece, std::int64_t first, Rank owner,
                       std::size_t sender, const comm::Group& group) const;
-  // Puts every rank's slices, as they arrived from it (this rank's own did not travel), into
-  // `wholes`, one a piece. None: nothing arrived here.
+  // Copies every rank's slices from its parcel (this rank's own did not travel) into `wholes`, one
+  // tensor a piece. No parcels: nothing arrived here.
   void unpack(std::vector<Parcel>& parcels, const comm::Group& group,
               const std::vector<Tensor>& wholes) const;
 

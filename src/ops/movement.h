@@ -18,8 +18,8 @@ std::span<const Movement> movements();
 
 bool is_movement(std::string_view op);
 
-// What makes this call of an allowed operator more than movement: tensors of different types (a
-// conversion rounds) or elsewhere than in the CPU's memory. Empty if nothing does.
+// Why this call of an allowed operator is more than movement: tensors of different types (a
+// conversion rounds) or outside the CPU's memory. Empty if it is movement only.
 std::string conversion_in(c10::ArrayRef<const c10::IValue> arguments);
 
 }  // namespace lockstep::ops

@@ -1,5 +1,5 @@
 // Inside ops: LibTorch's kernels, a lane at a time (lockstep/ops/native.h). Arguments and results
-// as in ops.h: contiguous float32, [samples, …], parameters [P, …].
+// are as in ops.h: contiguous float32, [samples, …], parameters [P, …].
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace lockstep::ops::native {
 
-// x, contiguous and at an address such as LibTorch's own allocations have: kernels' bits may depend
-// on it.
+// x, contiguous and aligned as LibTorch's own allocations are: the bits of kernels may depend on
+// it.
 Tensor aligned(const Tensor& x);
 
 inline bool on() {
@@ -28,8 +28,8 @@ struct Piece {
   // Copies `values` to its rows of x.
   void put(const Tensor& values, Tensor& x) const;
 };
-// Calls body once a piece of `samples` samples, in this thread and the rank's others, as LibTorch's
-// kernels are to be called: without history, unobserved, on one thread.
+// Calls body once for each piece of `samples` samples, in this thread and the rank's others. Body
+// may call LibTorch's kernels: it runs without autograd history, unobserved, on one thread.
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body);
 
 // A parameter [P, …] as the pieces see it: what `prepare` makes of each slice, aligned.
@@ -44,7 +44,7 @@ class Slices {
   std::vector<std::int64_t> samples_;  // of each partial
 };
 
-// Rows [lanes, …], one a lane, to [P, …]: the tree over each partial's lanes.
+// Sums rows [lanes, …], one a lane, to [P, …]: the tree over each partial's lanes.
 Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows);
 
 // --- kernels
@@ -82,7 +82,7 @@ NormGradients layer_norm_backward(const LaneBlocks& lanes, const Tensor& x, cons
                                   const Tensor& beta, const Tensor& mean, const Tensor& rstd,
                                   const Tensor& dy);
 
-// Whether this function is one of the activations that LibTorch computes.
+// Whether LibTorch computes this activation.
 bool has(numerics::Unary op);
 Tensor unary(numerics::Unary op, const Tensor& x);
 Tensor unary_backward(numerics::Unary op, const Tensor& x, const Tensor& dy);

@@ -1,4 +1,4 @@
-// Inside ops: parameters [P, …] against the samples of their subtrees.
+// Inside ops: parameters [P, …] and the samples of their subtrees.
 #pragma once
 
 #include <functional>
@@ -17,12 +17,12 @@ struct Slice {
   }
 };
 
-// Calls body once for all samples where the parameters are one tensor seen P times (stride 0, or P
-// = 1), otherwise once a partial. Undefined parameters are left out of the question.
+// Calls body once for all samples if the parameters are one tensor seen P times (stride 0, or P =
+// 1), otherwise once for each partial. Undefined parameters do not count.
 void for_each_partial(const LaneBlocks& lanes, const Tensors& parameters,
                       const std::function<void(const Slice&)>& body);
 
-// The gradient of something added to every row: x [N, …, C] -> [P, C]. Twice differentiable.
+// The gradient of a vector added to every row: x [N, …, C] -> [P, C]. Twice differentiable.
 Tensor lane_column_sums(const LaneBlocks& lanes, const Tensor& x);
 
 // A parameter [P, C] repeated to every row of its subtree's samples: the transpose of

@@ -7,10 +7,10 @@
 
 namespace lockstep::ops {
 
-// An op of ours ran forward.
+// One of our ops ran forward.
 void note_op(const char* name);
 
-// While it lives, the autograd engine runs.
+// Lives while the autograd engine runs.
 class EnginePass {
  public:
   EnginePass();
@@ -22,7 +22,7 @@ class EnginePass {
   Where outer_;
 };
 
-// While it lives, the backward function of `op`, recorded by code of `module`, runs.
+// Lives while the backward function of `op`, recorded by code of `module`, runs.
 class BackwardPass {
  public:
   BackwardPass(const std::string& module, const std::string& op);

@@ -12,12 +12,14 @@ namespace lockstep::recipe {
 
 using KeySet = std::set<std::string>;  // "model", "model.optimizer", "model.optimizer.lr"
 
-// A set a layer. Of an extended file, and of one under overrides: all that it may hold by itself,
-// with the files that it extends. What stands above may choose otherwise, and then the keys of its
-// choices (those of another kind) mean nothing. Of others: nothing.
+// The keys that each layer may hold without being asked for them, one set a layer. For an extended
+// file, and for a file under overrides: all keys that it and the files it extends may hold by
+// themselves. A stronger layer may choose another kind; then the keys of the weaker choice mean
+// nothing. For other layers: none.
+// layers: none.
 std::vector<KeySet> inherited_keys(const std::vector<Layer>& layers);
 
-// "model.optimizer" and "lr".
+// "model.optimizer" and "lr" give "model.optimizer.lr".
 std::string joined_key(std::string_view path, std::string_view name);
 
 }  // namespace lockstep::recipe

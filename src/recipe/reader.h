@@ -1,4 +1,4 @@
-// Reads values out of layers into whatever a `describe` function names, and refuses the rest.
+// Reads the fields that a `describe` function names from layers, and refuses all other keys.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace lockstep::recipe {
 
 class Reader final : public Fields {
  public:
-  // inherited: what layers may hold without being asked for it, one set a layer.
+  // inherited: keys that a layer may hold without being asked for them, one set a layer.
   Reader(const std::vector<Layer>& layers, std::vector<KeySet> inherited);
 
   void field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max, Effect,
@@ -28,7 +28,7 @@ class Reader final : public Fields {
   void begin(std::string_view name, std::string_view) override;
   void end() override;
 
-  // After everything was described: refuses keys at the top level that nobody asked for.
+  // To be called last. Refuses keys at the top level that nobody asked for.
   void finish();
 
  private:

@@ -1,4 +1,4 @@
-// Writes whatever a `describe` function names as TOML text with one form for every value.
+// Writes the fields that a `describe` function names as TOML text, every value in one form.
 #pragma once
 
 #include <string>
