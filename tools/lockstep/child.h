@@ -6,20 +6,20 @@
 
 namespace lockstep::cli {
 
-// arguments[0] is looked up in PATH; settings ("NAME=value", the last of a name
-// counts) replace or join this process's environment. output: file that its standard output goes
-// to, made or emptied; "": this process's. Returns its exit code, 128 + n if signal n ended it.
-// Throws Error(kEnvironment) if it cannot be started.
+// Runs arguments[0], which is looked up in PATH, to its end. settings: "NAME=value", added to this
+// process's environment or replacing what it has; the last of a name counts. output: the file for
+// its standard output, made or emptied; "": this process's. Returns its exit code, or 128 + n if
+// signal n ended it. Throws Error(kEnvironment) if it cannot be started.
 int run_child(std::vector<std::string> arguments, const std::vector<std::string>& settings,
               const std::string& output);
 
-// texts' characters, and a null pointer behind them, as exec wants them.
+// Pointers to the texts' characters and a null pointer after them, as exec wants them.
 std::vector<char*> pointers(std::vector<std::string>& texts);
 
 // This program's own file.
 std::string own_program();
 
-// A folder of this process's own, removed with everything in it at the end of its life.
+// A new folder of this process's own. It is removed with everything in it when the object ends.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -1,7 +1,7 @@
-// A subcommand: declares its options on a Command and returns what runs when it was chosen. The
-// returned function gives the process's exit code (core/error.h) and throws Error.
+// A subcommand declares its options on a Command and returns the function that runs if it is
+// chosen. That function returns the process's exit code (core/error.h) and throws Error.
 //
-// CLI11 parses the line. A file that sees its header compiles for 8 s more, so commands see this.
+// CLI11 parses the line. Its header costs a file 8 s of compilation, so commands see only this.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ class Option {
  public:
   explicit Option(CLI::Option& option) : option_(&option) {}
   Option& required();
-  // What help calls its value: FILE, STEP. By default N for a number, TEXT else.
+  // What help calls its value: FILE, STEP. By default N for a number, otherwise TEXT.
   Option& value(const std::string& name);
   Option& range(std::int64_t least, std::int64_t most);
   Option& one_of(const std::vector<std::string>& words);
-  // "" for a value that is right, else what is wrong with it.
+  // complaint: returns "" for a right value, else what is wrong with it.
   Option& check(std::function<std::string(const std::string&)> complaint);
   Option& needs(const Option& other);
-  // Of a list: one value each time that the option is given.
+  // For a list: one value each time that the option is given.
   Option& repeated();
 
  private:
@@ -49,7 +49,7 @@ class Command {
   template <class Value>
   Option add_option(const std::string& names, Value& value, const std::string& what);
   Option add_flag(const std::string& names, bool& value, const std::string& what);
-  // Runs in place of the command, whatever else the line lacks.
+  // Runs instead of the command, even if the line lacks arguments.
   void add_instead(const std::string& name, std::function<void()> run, const std::string& what);
   // Lines below the options; "Example: …" is shown in the manual, too.
   void footer(const std::string& text);

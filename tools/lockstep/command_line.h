@@ -1,4 +1,4 @@
-// The program's command line: the table of commands, and what is said to a line that does not fit.
+// The program's command line: the table of commands, and the errors for a line that does not fit.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // What the line asks for; --help and --version are something to run, too. Throws Error(kUsage),
-  // whose line names what does not fit and what is nearest to it.
+  // Returns what the line asks for; --help and --version are something to run, too. Throws
+  // Error(kUsage), which names what does not fit and what is nearest to it.
   Run parse(int argc, const char* const* argv);
 
  private:

@@ -1,4 +1,4 @@
-// A lockstep command inside a container, by whichever engine is there.
+// Runs a lockstep command inside a container, with whichever engine is there.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 namespace lockstep::cli {
 
 struct Container {
-  std::string image;               // "": none, here
-  std::string engine = "buildah";  // and its own options: "buildah --root DIR --storage-driver vfs"
+  std::string image;  // "": no container
+  std::string engine =
+      "buildah";  // with its own options: "buildah --root DIR --storage-driver vfs"
 };
 
 struct Mount {
@@ -31,11 +32,10 @@ Visible visible(const std::string& folder, const std::string& data);
 // --container and --engine.
 void add_container(Command& command, Container& container);
 
-// Runs `lockstep arguments…` in a fresh container, which is removed afterwards. settings
-// ("NAME=value") are set inside, nothing of this process's environment is. output: as run_child's.
-// Returns the command's exit code. Throws Error(kUsage) for an engine whose words are not known,
-// Error(kEnvironment) if the engine or the image is not there or the container's end is none of
-// ours.
+// Runs `lockstep arguments…` in a fresh container, which is removed afterwards. settings:
+// "NAME=value", set inside; nothing of this process's environment is. output: as run_child's.
+// Returns the command's exit code. Errors: kUsage for an unknown engine; kEnvironment if the engine
+// or the image is not there, or the container ended otherwise than lockstep ends.
 Code run_contained(const Container& container, const std::vector<Mount>& mounts,
                    const std::vector<std::string>& settings,
                    const std::vector<std::string>& arguments, const std::string& output);

@@ -1,5 +1,5 @@
-// The one place where commands print their result. It is kept until the command ends, then written
-// to standard output as a whole, and a write that fails is an error: nobody takes half for all.
+// The one place where commands print their result. It is kept until the command ends and then
+// written to standard output as a whole. A failed write is an error, so nobody takes half for all.
 #pragma once
 
 #include <sstream>
@@ -11,8 +11,8 @@
 
 namespace lockstep::cli {
 
-// One line, whatever bytes are in it (core/printable.h): names and facts of others cannot forge a
-// second one.
+// Prints one line, whatever bytes are in it (core/printable.h): foreign names and facts cannot
+// forge a second line.
 void print_text_line(std::string_view line);
 
 template <class... Parts>
@@ -22,7 +22,7 @@ void print_line(const Parts&... parts) {
   print_text_line(line.str());
 }
 
-// A line for each that LF ends; for text of this program.
+// Prints each line that LF ends; for this program's own text.
 void print_lines(std::string_view text);
 
 // What --json prints: one line (core/json.h).
@@ -31,12 +31,12 @@ void print_json(const Json& json);
 // An error as --json prints it: {"error":{"code":2,"message":…,"hint":…}}.
 Json error_json(Code code, const std::string& message, const std::string& hint);
 
-// A column: filled with spaces on its other side; a longer text stays as it is.
+// Aligns a text in a column of `width`, with spaces; a longer text stays as it is.
 std::string right(const std::string& text, std::size_t width);
 std::string left(const std::string& text, std::size_t width);
 
-// Writes what was printed. Throws Error(kEnvironment) if that fails; a reader that is gone has read
-// what it wanted.
+// Writes what was printed. Throws Error(kEnvironment) if that fails. A reader that has gone away is
+// no failure: it has read what it wanted.
 void flush_output();
 
 }  // namespace lockstep::cli

@@ -1,5 +1,5 @@
-// How far a replay is. What it costs is said once its first step is done, and from then on how far
-// it is: on a terminal in one line that is written again and again, elsewhere in a line of the log
+// The progress of a replay. After the first step it says how long the replay will take, from then
+// on how far it is: on a terminal in one line that is overwritten, elsewhere in a line of the log
 // every ten seconds.
 #pragma once
 

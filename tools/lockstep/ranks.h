@@ -18,10 +18,10 @@ struct Launch {
   int max_restarts;
 };
 
-// Starts this very command as `ranks` processes with a secret of their own, waits for them, passes
-// SIGTERM and SIGINT on. Where signals killed ranks or the network failed, it starts the ranks that
-// remain again, at most max_restarts times. Returns the last attempt's code: that of the rank that
-// failed first, or kOk. A rank that a signal killed counts as kNetwork.
+// Starts this very command as `ranks` processes with a secret of their own, waits for them, and
+// passes SIGTERM and SIGINT on. If signals killed ranks or the network failed, it starts the
+// remaining ranks again, at most max_restarts times. Returns the last attempt's code: that of the
+// rank that failed first, or kOk. A rank that a signal killed counts as kNetwork.
 Code launch(const Launch& how, const comm::Environment& environment);
 
 // Seconds after which a rank that does not answer is given up: LOCKSTEP_DEADLINE, or 60. Throws
@@ -30,12 +30,12 @@ double deadline(const comm::Environment& environment);
 
 // This process's group: of one rank, unless a launcher's variables say otherwise. With several,
 // LOCKSTEP_SECRET_FILE names the file with the run's secret (32 to 4096 bytes, the same on all
-// ranks). Throws Error(kUsage) for variables or a secret that will not do, and what
-// comm::connect throws. Collective: yes.
+// ranks). Throws Error(kUsage) for bad variables or a bad secret, and what comm::connect throws.
+// Collective: yes.
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
                                   const std::string& shard, const comm::Environment& environment);
 
-// The same for ranks that must have nothing in common but the secret. Collective: yes.
+// The same for ranks that need have nothing in common except the secret. Collective: yes.
 std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
                                       const comm::Environment& environment);
 
@@ -47,8 +47,8 @@ comm::Options meeting_options(const comm::Identity& identity, const comm::Enviro
 std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
                                           const comm::Options& options);
 
-// The end of a command: rank 0 shows the result, then all go. A launcher that sees one rank end
-// with an error ends the others, rank 0 before it has said why. Collective: yes.
+// Ends a command: rank 0 shows the result, then all ranks go. A launcher that sees one rank end
+// with an error would end the others, perhaps rank 0 before it has said why. Collective: yes.
 void show(comm::Group& group, const std::function<void()>& on_rank_0);
 
 }  // namespace lockstep::cli

@@ -14,19 +14,19 @@ namespace lockstep::cli {
 
 Json replay_report(const train::ReplayOptions& options, int ranks,
                    const train::ReplayResult& result);
-// What another lockstep wrote that ended with this code. Throws Error(kEnvironment) if it is not a
-// report, or does not say what the code says.
+// Reads the report of another lockstep that ended with this code. Throws Error(kEnvironment) if the
+// text is not a report, or contradicts the code.
 Json parse_replay_report(const std::string& text, Code code);
 
-// The error that another lockstep wrote with --json and ended with; one of this code if it did not.
+// Reads the error that another lockstep wrote with --json; an error of this code if there is none.
 Json parse_error_report(const std::string& text, Code code);
 
-// "PASS: steps 1 to 300 recomputed from step 0: every digest is the ledger's", for people, line by
-// line. Throws JsonError for what is no report.
+// The report for people, line by line: "PASS: steps 1 to 300 recomputed from step 0: every digest
+// is the ledger's". Throws JsonError if it is not a report.
 std::vector<std::string> replay_text(const Json& report);
 
-// Appends a line with the time to the run's replays.jsonl: for people and for `report`, no
-// evidence. A folder that cannot be written to is left alone.
+// Appends a line with the time to the run's replays.jsonl, which is for people and for `report`,
+// and no evidence. A folder that cannot be written to is left alone.
 void note_replay(const std::filesystem::path& folder, const Json& report);
 
 }  // namespace lockstep::cli

@@ -12,7 +12,7 @@
 
 namespace lockstep::cli {
 
-// A run, and what its steps are computed with; or a trace that was made elsewhere.
+// A run and what its steps are computed with, or a trace that was made elsewhere.
 struct Side {
   std::string letter;  // "a" or "b"
   std::string source, program;
@@ -31,14 +31,14 @@ struct Computing {
 // --env-a and so on.
 void add_side(Command& command, Side& side, const std::string& letter);
 
-// Error(kUsage) for options that would mean nothing.
+// Throws Error(kUsage) for options that mean nothing for this side.
 void require_sense(const Side& side);
 
-// The run's step, by `lockstep trace` in the side's environment, in a file of `folder`. Throws
-// Error(kCannotCompare) if it could not be computed.
+// Traces the run's step by `lockstep trace` in the side's environment, into a file of `folder`.
+// Throws Error(kCannotCompare) if the step could not be computed.
 train::Trace trace_of(const Side& side, const Computing& computing, std::int64_t step,
                       const TemporaryFolder& folder);
-// What that step's operation puts out, all its tensors one after the other.
+// The output of one of that step's operations: all its tensors, one after the other.
 std::vector<float> values_of(const Side& side, const Computing& computing, std::int64_t step,
                              std::size_t operation, const TemporaryFolder& folder);
 

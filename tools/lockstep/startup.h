@@ -3,14 +3,14 @@
 
 namespace lockstep::cli {
 
-// Opens those of descriptors 0, 1 and 2 that are closed, on /dev/null: else the next file that is
-// opened, the ledger perhaps, is where messages go. Ignores SIGXFSZ: a limit on the size of files
-// is then a write that fails. SIGPIPE keeps its default: `lockstep diff A B | head` ends quietly.
+// Opens on /dev/null those of descriptors 0, 1 and 2 that are closed: otherwise messages would go
+// into the next file that is opened, perhaps the ledger. Ignores SIGXFSZ, so that a limit on file
+// sizes makes a write fail. SIGPIPE keeps its default: `lockstep diff A B | head` ends quietly.
 // Throws Error(kEnvironment).
 void start_up();
 
-// Error(kEnvironment) unless this process may open as many more files as it can need as one of
-// `world` ranks. Asked first: libraries that cannot open one say so late, vaguely or never.
+// Throws Error(kEnvironment) unless this process may open as many more files as one of `world`
+// ranks can need. Asked first: libraries that cannot open one say so late, vaguely or never.
 void require_open_files(int world);
 
 }  // namespace lockstep::cli

@@ -11,10 +11,10 @@ namespace lockstep::cli {
 Json values_json(const state::ValueDifference& values);
 // "1", "2-3", "4-7": the range that holds the median; "-" without finite pairs.
 std::string median_ulps(const state::ValueDifference& values);
-// A line a range that occurs: "       4-7  ######  120".
+// One line for each range that occurs: "       4-7  ######  120".
 std::string histogram(const state::ValueDifference& values);
 
-// Of a hash its first 12 digits, of other facts all; "-" for "".
+// The first 12 digits of a hash; any other fact as it is; "-" for "".
 std::string brief(const std::string& fact);
 
 }  // namespace lockstep::cli
