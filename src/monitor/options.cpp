@@ -13,13 +13,12 @@ void describe(Fields& f, Options& o) {
   f.field("stop_distance", o.stop_distance, 0.0, 1e6, Effect::kNone,
           "distance below which a look stops the run with exit code 7; 0: never");
   f.field("warn_accuracy", o.warn_accuracy, 0.0, 1.0, Effect::kNone,
-          "share of a step's real and fake samples that the discriminator tells rightly, above "
-          "which a look warns; 1: never");
+          "share of a step's real and fake samples that the discriminator judges rightly; above "
+          "it a look warns; 1: never");
   f.field("stop_accuracy", o.stop_accuracy, 0.0, 1.0, Effect::kNone,
           "the same share above which a look stops the run with exit code 7; 1: never");
   f.field("loss_limit", o.loss_limit, 0.0, 1e30, Effect::kNone,
-          "size of a loss above which a step counts as diverging, as does one that is not finite; "
-          "0: none");
+          "a step diverges if a loss is not finite or its size is above this; 0: none does");
   f.field("loss_steps", o.loss_steps, 1, std::int64_t{1'000'000'000'000}, Effect::kNone,
           "diverging steps in a row, of one attempt, that stop the run with exit code 7");
 }

@@ -39,7 +39,7 @@ void describe(Fields& f, Options& o) {
             "step from which the rate is 0, such as run.steps; greater than warmup");
   }
   f.field("ema_decay", o.ema_decay, 0.0, 0.9999999, Effect::kBits,
-          "of a moving average of the weights, used for samples; 0: none");
+          "decay of a moving average of the weights, used for samples; 0: none");
 }
 
 void check_schedule(const Options& o) {

@@ -33,15 +33,15 @@ void describe(Fields& f, Run& o) {
   f.begin("from", "the state of another run that this one starts from");
   if (o.start == "run") {
     f.field("recipe", o.from.recipe, Effect::kBits, "that run's recipe id");
-    f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "of that run");
+    f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "step of that run");
     f.field("updates", o.from.updates, 1, kMaxSteps, Effect::kBits,
-            "that its optimisers had counted by then, those of runs before it too");
+            "updates that its optimisers had counted by then, including those of earlier runs");
     f.field("state", o.from.state, Effect::kBits,
             "SHA-256 tree of the state at step 0 of this run");
   }
   f.choice("optimizer", o.from.optimizer, {"continue", "anew"}, Effect::kBitsWhereSet,
-           "with `train --from`: optimisers go on, with slots and count of updates, so the "
-           "schedule counts the updates of both runs; or begin anew, with warm-up and schedule");
+           "with `train --from`: optimisers keep their slots and count of updates, so schedules "
+           "count the updates of both runs; or they begin anew, with warm-up and schedule");
   f.end();
 }
 
