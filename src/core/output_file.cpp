@@ -86,7 +86,7 @@ void require_output(const stdfs::path& path, const OutputKind& kind, const stdfs
   if (path.empty() || !path.string().ends_with(kind.ending)) refuse("is no name for " + kind.what);
   std::error_code reason;
   if (stdfs::equivalent(path, source, reason))
-    refuse("is what is read: " + kind.what + " does not replace it");
+    refuse("is the input: " + kind.what + " does not replace it");
   require_no_name_of_a_run(path, kind.what);
   if (path.has_parent_path() && !stdfs::is_directory(path.parent_path(), reason))
     throw Error(Code::kEnvironment,

@@ -129,7 +129,7 @@ Layer override_layer(const std::string& text) {
   if (equals == std::string::npos || !is_key(key))
     fail("--set '" + text + "': expected key=value", "for example --set run.seed=2");
   if (key == "extends")
-    fail("--set extends: only a file says what it extends", "write a recipe that does");
+    fail("--set extends: only a recipe file can extend another", "write a recipe that does");
   const std::string name = "--set " + key;
   try {
     Layer layer{toml::parse(key + " = " + value_text(text.substr(equals + 1), name)), name, false};

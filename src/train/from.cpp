@@ -120,7 +120,7 @@ Parent parse_parent(const std::string& text) {
   if (at == std::string::npos) return {text, std::nullopt};
   const auto step = parse_int(std::string_view(text).substr(at + 1));
   if (!step || *step < 1)
-    throw Error(Code::kUsage, "--from " + text + ": behind '@' stands a step, 1 or more",
+    throw Error(Code::kUsage, "--from " + text + ": after '@' comes a step, 1 or more",
                 "for example --from runs/a@500");
   return {text.substr(0, at), Step(*step)};
 }

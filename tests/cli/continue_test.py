@@ -114,7 +114,7 @@ class FromAnotherRun(Cli):
     def test_refusals(self):
         for code, arguments, words in (
                 (2, ["--from", "parent@4"], "there are those of steps 3, 6"),
-                (2, ["--from", "parent@x"], "behind '@' stands a step"),
+                (2, ["--from", "parent@x"], "after '@' comes a step"),
                 (2, ["--from", "nowhere"], "is not a run"),
                 (2, ["--from", "parent", "--set", "generator.hidden=16"], "does not fit this recipe")):
             self.assertIn(words, self.refused(code, *self.child, *arguments, "--run", "child"))

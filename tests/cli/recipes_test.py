@@ -84,7 +84,7 @@ class Recipes(Cli):
         self.ok("train", "sub/tiny.toml", "--quiet", "--run", "run", "--set", "data.path=sub/images")
 
     def test_only_a_file_extends(self):
-        self.assertIn("only a file says what it extends", self.refused(2, "train", "tiny.toml", "--set", "extends=x"))
+        self.assertIn("only a recipe file can extend another", self.refused(2, "train", "tiny.toml", "--set", "extends=x"))
 
     def test_steps_beyond_the_horizon_are_warned_of(self):
         beyond = ["train", "tiny.toml", "--set", "model.optimizer.schedule=cosine", "--set", "model.optimizer.horizon=1"]

@@ -360,7 +360,7 @@ class Outputs(Cli):
         for name in (*own, "samples/new.png", "checkpoints/sub/new.h5", "log.txt", "recipe.toml.tmp", "environment", "replays.jsonl"):
             ending = os.path.splitext(name)[1]
             line = self.refused(2, *self.writers[ending if ending in self.writers else ""](os.path.join("run", name)))
-            self.assertRegex(line, "a name that the run run keeps for itself|is what is read|there already", name)
+            self.assertRegex(line, "a name that the run run keeps for itself|is the input|there already", name)
         for out in ("link/new.png", "run/checkpoints/../samples/new.png", "run/samples/"):
             self.assertIn("keeps for itself", self.refused(2, *self.writers[".png"](out)))
         self.assertIn("keeps for itself", self.refused(2, "train", "tiny.toml", "--quiet", "--run", "run/checkpoints/other"))

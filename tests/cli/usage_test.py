@@ -77,7 +77,7 @@ class Refused(Cli):
                 (["sample", "run", "--sampler-stops", "10"],
                  "sample has no option --sampler-stops (did you mean '--sampler-steps'? `lockstep help sample`"),
                 (["--threads", "2", "train", "tiny.toml"],
-                 "there is no option --threads in front of the command (options of a command stand behind it)")):
+                 "there is no option --threads before the command (a command's options come after it)")):
             self.assertIn(wanted, self.refused(2, *words))
 
     def test_words_that_are_far_are_not(self):

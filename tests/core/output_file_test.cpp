@@ -70,8 +70,8 @@ TEST(OutputFile, IsNotWhatIsRead) {
   publish(real_file_system(), path, as_bytes("precious"));
   EXPECT_NO_THROW(require_output(other, kPicture, path));
   stdfs::create_hard_link(path, other);
-  EXPECT_THAT(refusal(path, path), HasSubstr("is what is read"));
-  EXPECT_THAT(refusal(other, path), HasSubstr("is what is read"));
+  EXPECT_THAT(refusal(path, path), HasSubstr("is the input"));
+  EXPECT_THAT(refusal(other, path), HasSubstr("is the input"));
 }
 
 TEST(OutputFile, IsNoNameOfARun) {

@@ -57,7 +57,7 @@ class Bisect {
     // A step on the way from the checkpoint may be the first that differs in these environments.
     if (const auto earlier = train::parted_before(found_.a, found_.b)) {
       if (!both_runs())
-        cannot_compare("the sides part at step " + std::to_string(earlier->value) + " already",
+        cannot_compare("the sides differ at step " + std::to_string(earlier->value) + " already",
                        "make the trace of that step");
       trace(earlier->value);
     }
@@ -168,7 +168,7 @@ Json json_of(const Found& found) {
 void print_strange(const Side& side, const std::optional<Step>& step) {
   if (step)
     print_line("note: computed here, step ", step->value, " is not what the ledger of ",
-               side.source, " says: it was trained in another environment than this side has");
+               side.source, " says: the run was trained in another environment than this side's");
 }
 
 void print(const Options& options, const Found& found) {

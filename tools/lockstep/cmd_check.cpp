@@ -105,8 +105,8 @@ void print_text(const std::vector<Node>& nodes, const Comparison& comparison, Co
   print_line(verdict);
   if (code == Code::kEnvironment)
     print_line(
-        "the recipe's numerics are native: what is named above may change bits that the kernels "
-        "tried here did not show");
+        "the recipe's numerics are native: the differences above may change bits even where "
+        "the kernels tried here agree");
   else if (code == Code::kOk && question == Question::kPortable && !native)
     print_line("the recipe's numerics are portable: native kernels do not matter to it");
 }
@@ -173,7 +173,8 @@ Run add_check(Command& command) {
   command.add_option("reports", options->reports,
                      "saved reports: `lockstep fingerprint --json` of each node, or a run's "
                      "environment/*.json; none: the ranks of this job");
-  command.add_option("--recipe", options->recipe, "what it must be good enough for").value("FILE");
+  command.add_option("--recipe", options->recipe, "recipe that the nodes are to train")
+      .value("FILE");
   command.add_option("--ranks", options->ranks, "start this many processes here").range(1, 4096);
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(

@@ -95,7 +95,7 @@ std::string run_folder(const std::string& name) {
   discard(fs, probe);
   if (!locks)
     throw Error(Code::kEnvironment, folder.string() + ": its file system has no locks",
-                "two commands could write to one run at the same time: use another one");
+                "two commands could write to one run at once: use another file system");
   const auto free = static_cast<double>(stdfs::space(folder).available);
   if (free < kLeastDisk)
     throw Error(Code::kEnvironment, folder.string() + ": only " + human_bytes(free) + " are free");

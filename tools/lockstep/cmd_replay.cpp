@@ -143,7 +143,7 @@ Run add_replay(Command& command) {
       command
           .add_option("--spot", options->spot, "instead: so many windows drawn at random, 0: none")
           .range(0, 1000000);
-  command.add_option("--spot-steps", options->spot_steps, "steps of each such window")
+  command.add_option("--spot-steps", options->spot_steps, "steps of each window")
       .range(1, 1000000)
       .needs(spot);
   command.add_option("--seed", options->seed, "of the draw, -1: a fresh one, which is reported")

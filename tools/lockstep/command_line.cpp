@@ -87,16 +87,16 @@ Words options_of(const CLI::App& app) {
   return names;
 }
 
-// A word in front of the command that is none.
+// A word before the command that is not a command.
 [[noreturn]] void not_a_command(const CLI::App& app, const std::string& word) {
   Words names;
   for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
   if (!word.starts_with("-")) no_such_command(names, word);
-  throw Error(Code::kUsage, "there is no option " + word + " in front of the command",
-              "options of a command stand behind it");
+  throw Error(Code::kUsage, "there is no option " + word + " before the command",
+              "a command's options come after it");
 }
 
-// A word behind the command that it has no use for. literal: behind "--", so that it is no option.
+// A word after the command that does not belong there. literal: after "--", so not an option.
 [[noreturn]] void unexpected(const CLI::App& command, const std::string& word, bool literal) {
   const std::string name = command.get_name(), option = word.substr(0, word.find('='));
   if (word.starts_with("-") && !literal)

@@ -126,7 +126,7 @@ Code run_contained(const Container& container, const std::vector<Mount>& mounts,
         run(joined({"run", "--rm", "--network", "none", "--entrypoint", ""}, options("--volume"))));
   if (name == "apptainer" || name == "singularity")
     return exit_code(run(joined({"exec", "--cleanenv", "--contain"}, options("--bind"))));
-  throw Error(Code::kUsage, "--engine " + container.engine + ": its words are not known",
+  throw Error(Code::kUsage, "--engine " + container.engine + " is not known",
               "give buildah, podman, docker or apptainer");
 }
 

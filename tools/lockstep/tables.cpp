@@ -36,7 +36,7 @@ constexpr Listed kRunFiles[] = {
     {"ledger.jsonl", "the evidence: a header, then a line a step"},
     {"checkpoints/step-NNNNNNNN.h5", "the whole state after that step"},
     {"checkpoints/step-NNNNNNNN.h5.sha256", "its SHA-256 tree"},
-    {"checkpoints/step-NNNNNNNN.h5.sig", "who vouches for it and the ledger up to it"},
+    {"checkpoints/step-NNNNNNNN.h5.sig", "a signed statement about it and the ledger up to it"},
     {"checkpoints/step-NNNNNNNN.h5.interim", "saved because the run was stopped"},
     {"samples/step-NNNNNNNN.png", "pictures, with recipe, step and state in them"},
     {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},
