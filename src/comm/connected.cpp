@@ -69,7 +69,8 @@ void ConnectedGroup::prove(const Options& options, const Nonce& session) {
              what);
   for (std::size_t r = 0; r < world; ++r)
     if (r != rank_ && !same(proofs[r], proof_of(r, rank_, asked[r])))
-      line_.give_up("who answers as " + control_->name(r) + " does not know the run's secret");
+      line_.give_up("the process that answers as " + control_->name(r) +
+                    " does not know the run's secret");
 }
 
 std::unique_ptr<Verb> ConnectedGroup::begin_all_to_all(std::span<const ByteView> to,

@@ -74,7 +74,7 @@ bool Door::handle(Visitor& visitor, const Frame& frame, std::vector<Proved>& pro
       Bytes text;
       put_text(text, where_ + " speaks protocol " + std::to_string(kProtocol) + ", this rank " +
                          std::to_string(visitor.hello.protocol) +
-                         ": the same lockstep on all ranks, please");
+                         ": use the same lockstep on all ranks");
       send_frame(visitor.peer.socket, kStopped, text, soon);
       return drop(visitor, "it speaks protocol " + std::to_string(visitor.hello.protocol));
     }

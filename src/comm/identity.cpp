@@ -172,7 +172,7 @@ void find_master(const Variables& variables, Identity& identity) {
   if (identity.port > 65535)
     throw Error(Code::kUsage,
                 port + "=" + std::to_string(chosen - 2) +
-                    " is held by torchrun's agent, and there is no next port but one",
+                    " is held by torchrun's agent, and no port is two above it",
                 "set LOCKSTEP_PORT to a free port of rank 0's host");
 }
 

@@ -155,7 +155,7 @@ class Line::UnderWay final : public Verb {
       const ByteView came = ByteView(theirs_[r]).first(kHeader);
       if (!same(came, expected))
         line_.give_up("out of step: it expected " + describe(expected) + ", but " +
-                      line_.control_.name(r) + " came with " + describe(came));
+                      line_.control_.name(r) + " sent " + describe(came));
       std::ranges::copy(ByteView(theirs_[r]).subspan(kHeader, inlined(from.size())), from.begin());
     }
   }
@@ -205,7 +205,7 @@ void Line::require(const std::string& problem, std::uint64_t number, double unti
   if (monotonic_seconds() < until) broken(what, problem);
   const std::string late = control_.laggards(number);
   give_up(what + " did not finish in " + fixed(deadline_, 1) + " s" +
-          (late.empty() ? ": " + problem : ": " + late + " did not come to it"));
+          (late.empty() ? ": " + problem : ": " + late + " did not begin it"));
 }
 
 }  // namespace lockstep::comm

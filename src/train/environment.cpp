@@ -41,7 +41,7 @@ std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& 
   try {
     before = newest_environment(fs, folder);
   } catch (const Error& error) {
-    log::warn("whether this machine computes what the run's last one did is not known: " +
+    log::warn("cannot tell whether this machine gives the same bits as the run's last one: " +
               std::string(error.what()));
   }
   for (const auto& [name, value] : now) {

@@ -37,7 +37,7 @@ std::optional<std::string> Straggler::after(const std::vector<double>& seconds) 
   if (!(ratio > kSlow)) return std::nullopt;
   return "rank " + std::to_string(slowest) + " is slow: in the last " + std::to_string(steps) +
          " steps it computed " + fixed(ratio, 1) +
-         " times as long a lane as the others, which waited for it";
+         " times as long per lane as the others, which waited for it";
 }
 
 }  // namespace lockstep::train

@@ -45,7 +45,7 @@ const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane 
     votes.push_back(vote[0]);
   const auto share = [&](const hash::Digest& value) { return std::ranges::count(votes, value); };
   const auto most = static_cast<std::ptrdiff_t>(votes.size() / 2);
-  std::string verdict = "it cannot be told which of the two computes wrongly";
+  std::string verdict = "nobody can tell which of the two computes wrongly";
   for (const auto& [value, other] :
        {std::pair(of_owner, one.witness), std::pair(of_witness, one.owner)}) {
     if (share(value) > most)

@@ -118,7 +118,7 @@ class OddRank(Toy):
         over.set()
         thread.join()
         self.assertEqual(process.returncode, 0, err)
-        self.assertRegex(err, r"rank 1 is slow: in the last \d+ steps it computed [\d.]+ times as long a lane")
+        self.assertRegex(err, r"rank 1 is slow: in the last \d+ steps it computed [\d.]+ times as long per lane")
         with open(os.path.join(SOURCE, "tests/golden/ddpm.ledger.jsonl"), "rb") as golden:
             self.assertEqual(self.read("run/ledger.jsonl"), golden.read())
 

@@ -86,7 +86,7 @@ class Restarts(Toy):
         self.assertLess(time.monotonic() - struck, 100)
         waiting = r"rank [02]: step \d+: \w+ \(verb \d+\): "
         self.assertRegex(err, waiting + r"the group was stopped: rank 1 on \S+ was lost: no sign of life for 3.0 s")
-        self.assertIn("rank 1 did not end within 3.0 s of the first that failed and was killed", err)
+        self.assertIn("rank 1 was killed: it had not ended 3.0 s after the first that failed", err)
         self.assertIn("restart 1 of 1, with 2 ranks", err)
         self.assertEqual(self.evidence("run"), expected)
 

@@ -57,7 +57,7 @@ TEST(Failure, ARankThatDoesNotComeToAVerbIsNamed) {
     const Ended ended = ranks[r].wait();
     EXPECT_EQ(ended.code, 6);
     EXPECT_THAT(ended.err, AllOf(HasSubstr("barrier"), HasSubstr("did not finish in 5.0 s"),
-                                 HasSubstr("rank 1 on " + host() + " did not come")));
+                                 HasSubstr("rank 1 on " + host() + " did not begin it")));
   }
 }
 

@@ -26,7 +26,7 @@ TEST(Straggler, IsNamedOncePerFiveSecondsOfItsTime) {
   const auto lines = said(straggler, 6, {0.5, 1.0, 0.4});
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_THAT(lines[0], HasSubstr("rank 1 is slow: in the last 5 steps it computed "));
-  EXPECT_THAT(lines[0], HasSubstr(" times as long a lane"));
+  EXPECT_THAT(lines[0], HasSubstr(" times as long per lane"));
 }
 
 TEST(Straggler, IsNotWhoHasMoreLanes) {

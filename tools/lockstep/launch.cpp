@@ -193,8 +193,8 @@ class Ranks {
     for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
       if (pids_[rank] == 0) continue;
       ++hung_;
-      note("rank " + std::to_string(rank) + " did not end within " + fixed(grace, 1) +
-           " s of the first that failed and was killed");
+      note("rank " + std::to_string(rank) + " was killed: it had not ended " + fixed(grace, 1) +
+           " s after the first that failed");
       ::kill(pids_[rank], SIGKILL);
     }
   }
