@@ -82,7 +82,7 @@ class RealFile final : public File {
     const struct stat found = info();
     if (S_ISREG(found.st_mode) && found.st_nlink > 1)
       throw Error(Code::kEnvironment,
-                  path_.string() + " has another name, too (hard link), which would change with it",
+                  path_.string() + " has a second name (hard link), which would change, too",
                   "replace it by a copy of its own");
   }
 

@@ -96,7 +96,7 @@ class Reader {
     for (std::size_t i = 0; i < sizes.size();) {
       const std::size_t comma = std::min(sizes.find(", ", i), sizes.size());
       const auto size = parse_int(std::string_view(sizes).substr(i, comma - i));
-      if (!size || *size < 0) throw Refusal{"an array's shape is none"};
+      if (!size || *size < 0) throw Refusal{"an array has no valid shape"};
       found.shape.push_back(*size);
       i = comma + 2;
     }
@@ -134,10 +134,11 @@ class Reader {
     for (const std::int64_t side : member.shape) {
       const auto size = static_cast<std::uint64_t>(side);
       if (size > 0 && wanted > bytes / size)
-        throw Refusal{member.name + ": its shape is not its size"};
+        throw Refusal{member.name + ": its shape does not match its size"};
       wanted *= size;
     }
-    if (wanted != bytes || wanted == 0) throw Refusal{member.name + ": its shape is not its size"};
+    if (wanted != bytes || wanted == 0)
+      throw Refusal{member.name + ": its shape does not match its size"};
   }
 
   struct Values {

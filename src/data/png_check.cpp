@@ -157,7 +157,7 @@ std::optional<PngFault> check_png(ByteView png) {
         chunk.fault("lockstep writes no such chunk");
       }
     });
-    if (end != png.size()) throw Found{{"end of file", end, "bytes behind IEND"}};
+    if (end != png.size()) throw Found{{"end of file", end, "bytes after IEND"}};
   } catch (const Found& found) {
     return found.fault;
   }

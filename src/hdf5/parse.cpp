@@ -91,7 +91,7 @@ class Parser {
     if (offset > image_.size() || length > image_.size() - offset)
       reject(where + ": a part of it is not inside the file");
     spent_ += length;
-    if (spent_ > image_.size()) reject(where + ": its parts lie over others");
+    if (spent_ > image_.size()) reject(where + ": its parts overlap others");
     return image_.subspan(offset, length);
   }
 
@@ -321,7 +321,7 @@ class Parser {
     if (it.offset > image_.size() || bytes > image_.size() - it.offset)
       reject(path + ": its bytes are not inside the file");
     tensor_bytes_ += bytes;
-    if (tensor_bytes_ > image_.size()) reject(path + ": its bytes lie over others");
+    if (tensor_bytes_ > image_.size()) reject(path + ": its bytes overlap others");
     found_.specs.push_back({path, known->type, it.shape});
   }
 

@@ -90,7 +90,7 @@ Trace read_trace(const std::filesystem::path& path) {
   try {
     for (bool ended = false; std::getline(lines, text);) {
       ++number;
-      if (ended) throw Error(Code::kCannotCompare, "there is more behind its end");
+      if (ended) throw Error(Code::kCannotCompare, "there is more after its end");
       const Json line = parse_json(text).value_or(Json());
       if (number == 1) {
         read_header(line, trace);

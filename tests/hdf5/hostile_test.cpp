@@ -191,7 +191,7 @@ TEST(HostileFile, CostsNoMoreThanItsSize) {
     Reader(image, "x.h5");
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("its parts lie over others"));
+    EXPECT_THAT(error.what(), HasSubstr("its parts overlap others"));
   }
 }
 
