@@ -45,11 +45,11 @@ class Replay {
  private:
   std::string start_of_run(const std::optional<std::filesystem::path>& parent) const {
     if (!recipe::has_parent(again_.recipe()))
-      return parent ? "the run starts from no other: --parent is not looked at" : "";
+      return parent ? "the run starts from no other run: --parent is ignored" : "";
     if (parent) return compare_parent(*parent, again_.recipe());
     const recipe::From& from = again_.recipe().run.from;
     return "step 0 is taken from step " + std::to_string(from.step) + " of recipe " +
-           from.recipe.substr(0, 12) + ", which is not looked at (--parent)";
+           from.recipe.substr(0, 12) + ", which is not checked (--parent)";
   }
 
   // A difference is then no surprise, and says nothing about who trained.
@@ -135,7 +135,7 @@ class Replay {
   }
 
   static void warn_of_no_place(const Error& error) {
-    log::warn("which tensor differs cannot be told: " + std::string(error.what()));
+    log::warn("cannot tell which tensor differs: " + std::string(error.what()));
   }
 
   comm::Group& group_;

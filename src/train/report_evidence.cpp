@@ -80,7 +80,7 @@ std::string of_witnesses(const Facts& facts) {
          " lanes a second time (evidence.witness_rate " +
          to_text(facts.recipe->evidence.witness_rate) +
          "): " + counted(phases, "computation", "computations") +
-         ", one a phase. A run goes on only where they agree.";
+         ", one for each phase. A run goes on only if they agree.";
 }
 
 Html of_checkpoints(const Facts& facts) {

@@ -94,7 +94,7 @@ class Gatherer {
                              ? parse_int(stem.substr(8, dash - 8))
                              : std::nullopt;
     const auto rank = attempt ? parse_int(stem.substr(dash + 6)) : std::nullopt;
-    if (!rank) return note("environment/" + name + " is none of this run's files");
+    if (!rank) return note("environment/" + name + " is not a file of this run");
     ++facts_.attempts[*attempt].ranks;
     environments_[{*attempt, *rank}] = {
         "attempt " + std::to_string(*attempt) + ", rank " + std::to_string(*rank),
@@ -127,7 +127,7 @@ class Gatherer {
       const auto said = checkpoint::parse_statement(read_text(fs_, path), path.filename().string());
       one.key = said.key.hex();
       one.statement_problem = misfit(said, facts_.ledger).value_or("");
-      if (said.step != step) one.statement_problem = "its name is not its step";
+      if (said.step != step) one.statement_problem = "its name does not match its step";
       if (!facts_.key.empty() && facts_.key != one.key)
         one.statement_problem = "it is signed by another key";
       if (!one.root.empty() && one.root != said.checkpoint.hex())

@@ -135,7 +135,7 @@ Html curves(const Facts& facts) {
   charts += speed(facts);
   std::string said =
       "Losses come from the ledger. All other curves come from metrics.jsonl, which is no "
-      "evidence; a step that was done twice counts as it was done last. Gradient norms are L2, "
+      "evidence; of a step that was done twice, the last time counts. Gradient norms are L2, "
       "before clipping. The speed includes pictures and saving.";
   if (facts.attempts.size() > 1) said += " A dashed line marks where another attempt begins.";
   if (last_step(facts) > 360)

@@ -81,7 +81,7 @@ Statement outcome(const Facts& facts) {
   if (facts.verified.chain.empty() || !facts.recipe)
     return {
         Tone::kWrong,
-        "How far it came cannot be said.",
+        "Nobody can say how far it came.",
         "The recipe or the ledger does not hold; the ledger is readable up to step " + done + ".",
         {}};
   const std::int64_t all = facts.recipe->run.steps;
@@ -121,7 +121,7 @@ std::string of_signatures(const Facts& facts) {
   const bool any = std::ranges::any_of(facts.checkpoints,
                                        [](const auto& one) { return !one.second.key.empty(); });
   return any ? "It is signed; without --key nobody checked by whom."
-             : "Nobody signed it: a forger who rewrites all of it is not found.";
+             : "Nobody signed it: a forger who rewrites all of it is not caught.";
 }
 
 Statement evidence_of(const Facts& facts) {
@@ -143,10 +143,8 @@ Statement evidence_of(const Facts& facts) {
 
 Statement replays_of(const Facts& facts) {
   if (!std::ranges::all_of(facts.replays, agrees))
-    return {Tone::kWrong,
-            "A replay disagrees.",
-            "It came to other bits than the ledger's: see Replays.",
-            {}};
+    return {
+        Tone::kWrong, "A replay disagrees.", "Its bits differ from the ledger's: see Replays.", {}};
   const std::string said = coverage(facts);
   if (said.empty())
     return {Tone::kOpen, "Not replayed yet.", "Nothing shows that the numbers are right.", {}};

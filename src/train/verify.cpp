@@ -57,14 +57,14 @@ class Verifier : public Findings {
     if (!recipe_ || !recipe::has_parent(*recipe_)) {
       if (!parents.empty())
         result.notes.push_back(parents.front().string() +
-                               " is not looked at: the run before starts from no other's state");
+                               " is ignored: the run before it starts from no other run");
       return;
     }
     if (parents.empty()) {
       const recipe::From& from = recipe_->run.from;
       result.notes.push_back("the run starts from step " + std::to_string(from.step) +
                              " of recipe " + from.recipe.substr(0, 12) +
-                             ", which is not looked at (--parent)");
+                             ", which is not checked (--parent)");
       return;
     }
     Verifier parent(fs_, std::nullopt, std::nullopt, std::nullopt);
@@ -99,7 +99,7 @@ class Verifier : public Findings {
     if (!found) return;
     const std::optional<checkpoint::Loaded>& loaded = *found;
     if (!loaded) {
-      result.notes.push_back(file.string() + " was removed meanwhile, and is not looked at");
+      result.notes.push_back(file.string() + " was removed meanwhile and is not checked");
       return;
     }
     ++result.checkpoints;
@@ -111,7 +111,8 @@ class Verifier : public Findings {
     const auto recipe = attempt([&] { return recipe_in(meta, file.string()); });
     if (!recipe) return;
     if (checkpoint::step_of(file.filename().string()) != state.step)
-      differ(file.string() + ": its name is not its step, " + std::to_string(state.step.value));
+      differ(file.string() + ": its name does not match its step, " +
+             std::to_string(state.step.value));
     claims(file, *loaded, ledger ? ledger->header : header_of(*recipe, meta.data), *recipe);
     attempt([&] {
       against_statement(file, *loaded);
@@ -130,7 +131,7 @@ class Verifier : public Findings {
       if (entry.chain == *kept_) return;
     }
     corrupt(folder.ledger().string() + ": no line has the chain " + kept_->hex().substr(0, 12) +
-            ": it was put back to before that line, or is of another run");
+            ": it was rolled back to before that line, or is of another run");
   }
 
   // Every step started from what the one before left.
@@ -154,7 +155,8 @@ class Verifier : public Findings {
                       }).value_or(std::nullopt);
     if (!said) return std::nullopt;
     std::string what;
-    if (said->step != step) what = "its name is not its step, " + std::to_string(said->step.value);
+    if (said->step != step)
+      what = "its name does not match its step, " + std::to_string(said->step.value);
     if (key_ && said->key != *key_) what = "it is signed by another key";
     if (what.empty()) return said;
     differ(path.string() + ": " + what);
@@ -314,9 +316,9 @@ class Verifier : public Findings {
       return found == provenance.end() ? std::string() : found->second;
     };
     const auto step = parse_int(value("step"));
-    if (!step || *step < 1) return differ(path.string() + ": it does not say of which step it is");
+    if (!step || *step < 1) return differ(path.string() + ": it does not name its step");
     if (folder.sample(Step(*step)).filename() != path.filename())
-      differ(path.string() + ": its name is not its step, " + value("step"));
+      differ(path.string() + ": its name does not match its step, " + value("step"));
     if (static_cast<std::size_t>(*step) > ledger.entries.size()) {
       return corrupt("ledger.jsonl ends at step " + std::to_string(ledger.entries.size()) +
                      ", but " + path.string() + " is of step " + value("step") +

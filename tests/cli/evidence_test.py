@@ -72,7 +72,7 @@ class Checkpoints(Cli):
         self.ok("sample", "elsewhere/step-00000002.h5", "--count", "4", "--columns", "4", "--out",
                 "again.png", "--threads", "3")
         self.assertEqual(self.read("again.png"), own)
-        self.assertIn("this checkpoint alone: its bytes have its SHA-256 tree",
+        self.assertIn("this checkpoint alone: its bytes match its SHA-256 tree",
                       self.ok("verify", "elsewhere/step-00000002.h5"))
 
     def test_a_sample_depends_on_its_number_and_not_on_how_many_there_are(self):
@@ -156,7 +156,7 @@ class Verify(Cli):
             shutil.copy(self.path(first + tail), self.path(LAST + tail))
         for path in ("runs/tiny", LAST):
             (finding,) = self.verified(1, path)
-            self.assertEqual(finding, "disagrees: " + LAST + ": its name is not its step, 1")
+            self.assertEqual(finding, "disagrees: " + LAST + ": its name does not match its step, 1")
 
         os.remove(self.path(LAST + ".sha256"))
         self.assertIn("is missing", self.verified(5, LAST)[0])

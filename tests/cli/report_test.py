@@ -115,7 +115,7 @@ class Runs(Report):
         said = page.text()
         self.assertIn("Finished. All 40 steps are done. No monitor watched it ([monitor] in docs/recipes.md): see curves "
                       "and samples. The evidence holds. lockstep verify looked at 40 steps, 4 checkpoints and 2 pictures: nothing is "
-                      "damaged, nothing disagrees. Nobody signed it: a forger who rewrites all of it is not found. "
+                      "damaged, nothing disagrees. Nobody signed it: a forger who rewrites all of it is not caught. "
                       "Not replayed yet. Nothing shows that the numbers are right.", said)
         for value in (ledger[0]["recipe"], ledger[0]["data"], ledger[-1]["chain"], "portable: same bits",
                       "discriminator loss", "generator gradient norm",
@@ -256,7 +256,7 @@ class Runs(Report):
         self.assertIn("The evidence holds", self.page("wrong").text())
         self.assertEqual(self.run_it("replay", "wrong", "--from", "31", "--quiet").returncode, 1)
         said = self.page("wrong").text()
-        self.assertIn("A replay disagrees. It came to other bits than the ledger's", said)
+        self.assertIn("A replay disagrees. Its bits differ from the ledger's", said)
         self.assertIn("differs at step 33: state digest", said)
 
     def test_that_a_monitor_stopped(self):

@@ -241,7 +241,7 @@ class Forged(Signed):
         self.copy(checkpoint(20), checkpoint(30), "", ".sha256")
         self.forged(checkpoint(30, tail=".sig"), "its checkpoint is of another step", alone=1)
         self.copy(checkpoint(20), checkpoint(30), ".sig")
-        self.forged(checkpoint(30, tail=".sig"), "its name is not its step, 20", alone=1)
+        self.forged(checkpoint(30, tail=".sig"), "its name does not match its step, 20", alone=1)
 
     def test_a_ledger_that_is_rewritten_and_chained_anew(self):
         lines = self.read("run/ledger.jsonl").decode().splitlines()

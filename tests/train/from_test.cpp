@@ -200,7 +200,7 @@ TEST(Child, GoesOnWithoutItsParentAndIsReplayedFromItsOwnFolder) {
   const VerifyResult verified = verify(run);
   EXPECT_EQ(verified.code(), Code::kOk) << lines_of(verified);
   EXPECT_THAT(verified.notes, ElementsAre(HasSubstr("the SHA-256 tree that the recipe names"),
-                                          HasSubstr("which is not looked at (--parent)")));
+                                          HasSubstr("which is not checked (--parent)")));
 }
 
 TEST(Child, WithoutItsFirstStateIsRefused) {

@@ -263,7 +263,7 @@ TEST(Forged, AStatementOfAnotherRunByTheSameKey) {
 TEST(Forged, AStatementOfAnotherStep) {
   const SignedRun run;
   stdfs::copy_file(run.statement(2), run.statement(4), stdfs::copy_options::overwrite_existing);
-  expect_forged(run, "step-00000004.h5.sig: its name is not its step, 2", Code::kDiffer);
+  expect_forged(run, "step-00000004.h5.sig: its name does not match its step, 2", Code::kDiffer);
 }
 
 TEST(Forged, AStatementDroppedFromTheChain) {

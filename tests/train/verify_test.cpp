@@ -202,8 +202,9 @@ TEST(Verify, RefusesACheckpointOfAnotherStepUnderItsName) {
   const stdfs::path third = run.path() / "checkpoints/step-00000003.h5";
   const stdfs::path sixth = run.path() / "checkpoints/step-00000006.h5";
   replace(third, sixth, /*sidecar=*/true);
-  expect_refused(run.path(), Code::kDiffer, "step-00000006.h5: its name is not its step, 3");
-  expect_refused(sixth, Code::kDiffer, "step-00000006.h5: its name is not its step, 3");
+  expect_refused(run.path(), Code::kDiffer,
+                 "step-00000006.h5: its name does not match its step, 3");
+  expect_refused(sixth, Code::kDiffer, "step-00000006.h5: its name does not match its step, 3");
   const SomeRun again;
   replace(third, again.path() / "checkpoints/step-00000006.h5", /*sidecar=*/false);
   expect_refused(again.path(), Code::kCorrupt, "step-00000006.h5");
@@ -225,7 +226,8 @@ TEST(Verify, RefusesAPictureOfAnotherStepUnderItsName) {
   const SomeRun run;
   replace(run.path() / "samples/step-00000003.png", run.path() / "samples/step-00000006.png",
           /*sidecar=*/false);
-  expect_refused(run.path(), Code::kDiffer, "step-00000006.png: its name is not its step, 3");
+  expect_refused(run.path(), Code::kDiffer,
+                 "step-00000006.png: its name does not match its step, 3");
 }
 
 TEST(Verify, NamesAllThatIsWrongNotTheFirstOnly) {

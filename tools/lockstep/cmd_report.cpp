@@ -34,7 +34,7 @@ Run add_report(Command& command) {
       .value("FILE");
   command
       .add_option("--key", options->key,
-                  "the public key of who trained it: the page says what it vouches for")
+                  "the trainer's public key: the page says what it vouches for")
       .value("PUB");
   command
       .add_option(

@@ -34,7 +34,7 @@ Json json_of(const train::VerifyResult& result, bool key) {
 
 std::string checked(const train::VerifyResult& result) {
   if (result.chain.empty())
-    return "this checkpoint alone: its bytes have its SHA-256 tree, its tensors the state that it "
+    return "this checkpoint alone: its bytes match its SHA-256 tree, its tensors the state that it "
            "names; no ledger was compared";
   return counted(result.steps, "step") + ", " + counted(result.checkpoints, "checkpoint") + ", " +
          counted(result.pictures, "picture");
@@ -77,7 +77,7 @@ Run add_verify(Command& command) {
       .value("HEX");
   command
       .add_option("--key", options->verify.key,
-                  "the public key of who trained it: every checkpoint must be signed by it")
+                  "the trainer's public key: every checkpoint must be signed by it")
       .value("PUB");
   command
       .add_option("--data", options->verify.data,
