@@ -44,7 +44,7 @@ std::string described(const state::Named& named) {
   return text + "]";
 }
 
-// A file whose bytes are verified may still be somebody else's: its sidecar is not signed.
+// Verified bytes may still be somebody else's: the sidecar is not signed.
 hash::Digest digest_in(const hdf5::Reader& reader, const std::string& attribute,
                        const stdfs::path& file) {
   try {
@@ -71,8 +71,8 @@ void check_numbers(const Loaded& loaded, const stdfs::path& file) {
   if (shape.empty()) refuse("it has no /sample_shape");
 }
 
-// The tensors, whose bytes are in the file by now, are what the digest was taken of: the state may
-// have waited in memory since.
+// Checks the tensors against their digest once more, after writing: the state may have waited in
+// memory since the digest was taken.
 void require_state(const stdfs::path& file, const Meta& meta, const state::State& state) {
   if (state::digest(state).root == meta.state) return;
   throw Error(Code::kDiffer,
@@ -82,14 +82,14 @@ void require_state(const stdfs::path& file, const Meta& meta, const state::State
               "memory of this machine is not to be trusted; resume elsewhere");
 }
 
-// Bytes: of a file that this sidecar may be of, by the number of hashes that it has room for. A
-// small file is read in any case, to say where the two part.
+// The most bytes that this sidecar can describe, by the number of hashes that fit in it. A small
+// file is read in any case, to say where the two differ.
 std::uint64_t most_described(std::string_view sidecar) {
   const std::uint64_t line = hash::Digest().hex().size() + 1;
   return std::max(kReadInAnyCase, sidecar.size() / line * hash::kBlockBytes);
 }
 
-// After a failure: the sidecar may have got its name and the file not.
+// After a failure: the sidecar may have been renamed and the file not.
 void discard_lone_sidecar(FileSystem& fs, const stdfs::path& file) noexcept {
   try {
     if (!fs.exists(file)) fs.remove(sidecar_path(file));
@@ -206,7 +206,7 @@ Loaded load(FileSystem& fs, const stdfs::path& file) {
   throw Error(Code::kUsage, "no checkpoint " + file.string(), "give a step-NNNNNNNN.h5 of a run");
 }
 
-// Retention takes the file first: where it is there, whatever fails is its own.
+// Retention removes the file first: if the file is there, the failure is its own.
 std::optional<Loaded> load_if_there(FileSystem& fs, const stdfs::path& file) {
   if (!fs.exists(file)) return std::nullopt;
   try {

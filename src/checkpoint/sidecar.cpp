@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kCheck = "check ";
 
-// First line but for its LF.
+// The first line without its LF.
 std::string head_line(const Sidecar& sidecar) {
   return "lockstep-sha256-tree 1 leaf=" + std::to_string(hash::kBlockBytes) +
          " length=" + std::to_string(sidecar.length) + " root=" + sidecar.root.hex();
@@ -84,7 +84,7 @@ class Scanner {
   std::size_t begin_ = 0, next_ = 0, number_ = 0;
 };
 
-// The structure, without the check line's and the root's truth.
+// Only the structure: whether the check line and the root are right is not tested here.
 struct Parsed {
   Sidecar sidecar;
   bool checked = false;  // the check line is that of the lines above it
@@ -133,7 +133,7 @@ std::string names_between(const Sidecar& sidecar, std::uint64_t begin, std::uint
   return names;
 }
 
-// The sidecar's own text does not hold together: finds the line, with the file's help.
+// The sidecar's own text contradicts itself: finds the line, with the file's help.
 Finding blame_sidecar(ByteView file, std::string_view text, const Sidecar& sidecar,
                       const std::string& name) {
   const auto finding = [&](std::size_t line, const std::string& what) {

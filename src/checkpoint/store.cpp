@@ -28,7 +28,7 @@ bool due(const Retention& retention, Step step) {
   return multiple(step, retention.every) || step == retention.last;
 }
 
-// An empty file; whatever else bears the name marks nothing.
+// An empty file; anything else with that name marks nothing.
 bool is_marker(FileSystem& fs, const stdfs::path& path) {
   if (!fs.exists(path)) return false;
   try {
@@ -144,7 +144,7 @@ void Saver::retire(Step newest) {
   std::vector<Present> present = present_in(fs_, folder_);
   std::erase_if(present, [&](const Present& one) { return one.step > newest; });
   const std::vector<Step> gone = superseded(retention_, present);
-  // The files first, for good: a sidecar, statement or marker alone is no damage, a file alone is.
+  // The files first, durably: a file alone is damage; a sidecar, statement or marker alone is not.
   for (const Step step : gone) fs_.remove(folder_ / file_name(step));
   if (!gone.empty()) fs_.sync_directory(folder_);
   for (const Step step : gone) {
@@ -152,7 +152,7 @@ void Saver::retire(Step newest) {
     fs_.remove(file + std::string(kSidecar));
     log::info("removed " + file + ": " + why_gone(step, present));
   }
-  // A marker that the schedule contradicts, or whose file is gone, says nothing any more.
+  // A marker means nothing any more if the schedule contradicts it or its file is gone.
   for (const auto& [step, reason] : present)
     if (reason == Reason::kStopped &&
         (due(retention_, step) || std::ranges::find(gone, step) != gone.end()))

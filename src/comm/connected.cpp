@@ -50,8 +50,8 @@ ConnectedGroup::~ConnectedGroup() {
   control_->on_stop({});
 }
 
-// Rank a's proof to b covers who speaks to whom, the session and b's nonce: none can be played
-// back elsewhere.
+// Rank a's proof to b covers both ranks, the session and b's nonce: it cannot be replayed
+// elsewhere.
 void ConnectedGroup::prove(const Options& options, const Nonce& session) {
   const std::size_t world = control_->world();
   const auto proof_of = [&](std::size_t from, std::size_t to, const Nonce& nonce) {

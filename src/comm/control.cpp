@@ -94,7 +94,7 @@ std::vector<Bytes> Control::exchange(ByteView mine) {
   throw_reason();
 }
 
-// Rank 0: when all have come, everybody gets them.
+// Rank 0: once it has all ranks' bytes, it sends them to every rank.
 void Control::contribute(std::size_t r, Bytes blob) {
   std::vector<Bytes> all;
   {
@@ -217,7 +217,7 @@ void Control::run() {
         lost(r, "no sign of life for " + fixed(silence_, 1) +
                     " s (stopped, its machine or the network is down)");
   }
-  // Bytes that were never read would take our last words with them: wait until the others read.
+  // If unread bytes remain at close, our last words are lost: wait until the others have read.
   if (!reason())
     for (std::size_t r = 0; r < world(); ++r) send(r, kGoodbye, {});
   for (Peer& peer : peers_)

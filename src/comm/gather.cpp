@@ -44,7 +44,7 @@ class Gate {
   }
 
  private:
-  // A rank of ours, which may still be told that it does not fit.
+  // A rank of this run. It may still be told that it does not fit.
   void arrive(Proved& visitor) {
     Join said;
     try {
@@ -86,7 +86,7 @@ class Gate {
   void stop(const std::string& reason) {
     if (!reason_.empty()) return;
     reason_ = reason;
-    // Ranks that come a little later hear it, too.
+    // So that ranks that come a little later hear the reason, too.
     until_ = std::min(until_, monotonic_seconds() + options_.handshake);
   }
 
@@ -107,7 +107,7 @@ class Gate {
            " (see their logs: not started, another address, a firewall?)";
   }
 
-  // A host's own name is often a loopback address in its /etc/hosts: others then find nobody.
+  // A host's own name is often a loopback address in its /etc/hosts; others cannot reach it there.
   std::string listens() const {
     const std::string address = local_address(door_.listener());
     if (where_.starts_with(address + ":")) return "";

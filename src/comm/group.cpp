@@ -9,7 +9,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::uint64_t kMaxText = 1 << 24;  // before memory is taken for it
+constexpr std::uint64_t kMaxText = 1 << 24;  // checked before memory is taken
 
 class Deferred final : public Verb {
  public:

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kMostRanks = 4096;  // messages of the rendezvous are sized by it
 constexpr std::int64_t kDefaultPort = 29500;
 
-// The names under which one launcher tells what it knows; empty: it does not.
+// The variables of one launcher; empty: it does not set that one.
 struct Names {
   const char* launcher;
   const char *rank, *world, *local_rank, *local_size;
@@ -53,7 +53,7 @@ class Variables {
   const Environment& environment_;
 };
 
-// What one launcher says, checked by itself; nothing if it says nothing.
+// What one launcher says, checked on its own; nothing if it says nothing.
 std::optional<Identity> said_by(const Variables& variables, const Names& names) {
   const auto rank = variables.number(names.rank, 0, kMostRanks - 1);
   const auto world = variables.number(names.world, 1, kMostRanks);
@@ -103,7 +103,7 @@ std::optional<Names> of_srun(const Variables& variables) {
                "SLURM_LOCALID", ""};
 }
 
-// srun says how many tasks each node has, "4,2(x3)": known for this one where all have as many.
+// srun gives the tasks of each node, "4,2(x3)". Known for this node only if all have equally many.
 void count_local_tasks(const Variables& variables, Identity& srun) {
   const std::string each = variables.text("SLURM_STEP_TASKS_PER_NODE").value_or("");
   if (each.find(',') != std::string::npos) return;
@@ -165,8 +165,8 @@ void find_master(const Variables& variables, Identity& identity) {
     if (const auto job = variables.number("SLURM_JOB_ID", 0, INT64_MAX))
       fallback = 15000 + *job % 10000;
   std::int64_t chosen = variables.number(port, 1, 65535).value_or(fallback);
-  // The next but one: Linux gives odd ports to who listens, even ones to connections, so the next
-  // one to a port that it chose is often in use, or was a minute ago.
+  // Two above: Linux gives odd ports to listeners and even ones to connections. So the port next to
+  // one that it chose is often in use, or was a minute ago.
   if (variables.is("TORCHELASTIC_USE_AGENT_STORE", "True")) chosen += 2;
   identity.port = static_cast<int>(variables.number("LOCKSTEP_PORT", 1, 65535).value_or(chosen));
   if (identity.port > 65535)

@@ -30,7 +30,7 @@ Joined introduced(const Identity& identity, const Options& options,
   introduce(rank_0, {kProtocol, rank, world, fresh_nonce(options)}, options, "",
             join_message(options), {until, stopped}, who);
 
-  // Rank 0 answers when all ranks came or at its deadline, which may have begun after ours.
+  // Rank 0 answers when all ranks have come, or at its own deadline, which may end after ours.
   const Bytes welcome =
       expect(kWelcome, rank_0, kMostBlob, {until + options.deadline, stopped}, who);
   Cursor words(welcome);

@@ -49,12 +49,12 @@ std::string describe(ByteView header) {
          " bytes as verb " + std::to_string(get_u64_le(header));
 }
 
-// What was begun at the transport, of which each is to be finished, even after an error.
+// Operations begun at the transport. Each must be finished, even after an error.
 class Moves {
  public:
   explicit Moves(Transport& transport) : transport_(transport) {}
 
-  // What it says of a problem, `finish` repeats.
+  // `finish` reports its problem, too.
   void begin(std::uint64_t number, std::span<const ByteView> to,
              std::span<const MutableByteView> from) {
     ++begun_;
@@ -118,7 +118,7 @@ class Line::UnderWay final : public Verb {
   ~UnderWay() override {
     try {
       finish();
-    } catch (const Error&) {  // who did not wait for it has another one
+    } catch (const Error&) {  // whoever did not wait for it has another error
     }
   }
 
@@ -191,7 +191,7 @@ void Line::give_up(const std::string& reason) {
 }
 
 void Line::broken(const std::string& doing, const std::string& problem) {
-  // Who was lost is known to the control plane a moment later.
+  // The control plane learns a moment later which rank was lost.
   if (const auto reason = control_.reason(kReasonWithin)) {
     const Error stopped = reason->within(kGroupStopped);
     throw reason->code() == Code::kNetwork ? stopped.within(doing) : stopped;

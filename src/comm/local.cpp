@@ -34,14 +34,14 @@ class Room {
     if (round_ == round) check(lock);
   }
 
-  // The second meeting of a verb: whoever was at the first one comes, aborted or not.
+  // A verb's second meeting. Every rank of the first one comes, even after an abort.
   void part() {
     std::unique_lock lock(mutex_);
     const std::int64_t round = arrive();
     changed_.wait(lock, [&] { return round_ != round; });
   }
 
-  // The first one wins; whose it was is what run_local throws.
+  // The first abort wins; run_local throws that rank's error.
   void abort(int rank, const Error& reason) {
     std::scoped_lock lock(mutex_);
     if (reason_) return;
@@ -130,7 +130,7 @@ class LocalGroup final : public Group {
     }
   }
 
-  // A misfit is thrown only when nobody reads this rank's buffers any more: they go away with it.
+  // Throws a misfit only when no rank reads this rank's buffers any more: they go away with it.
   void leave(const std::optional<Error>& misfit) {
     room_.part();
     if (misfit) throw *misfit;

@@ -12,10 +12,11 @@
 namespace lockstep::comm {
 namespace {
 
-// Of the deadline: who calls knows best why it failed, so it says so first; then who is called.
+// Shares of the deadline. The caller knows best why it failed, so it reports first; then the
+// called.
 constexpr double kCallers = 0.75, kCalled = 0.85;
 
-// Tells the others. What this machine does not allow is its rank's own end, with its own code.
+// Stops the group. If this machine lacks something, its rank ends with that error's own code.
 [[noreturn]] void give_up(Control& control, const Error& why) {
   control.abort(why);
   if (why.code() == Code::kEnvironment) throw why;
@@ -66,7 +67,7 @@ std::vector<Pairs::Link> Pairs::meet(Control& control, const std::vector<std::st
   const auto stopped = [&] { return control.reason().has_value(); };
   std::vector<Link> links(world);
   const std::string here = address();
-  std::vector<std::jthread> calls;  // joined when this returns: a slow pair keeps no other waiting
+  std::vector<std::jthread> calls;  // joined when this returns: a slow pair delays no other
   for (std::size_t r = 0; r < rank_; ++r)
     calls.push_back(start_thread<std::jthread>([&, r] {
       links[r] = call(r, control, addresses[r], {started + kCallers * deadline, stopped});

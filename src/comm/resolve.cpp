@@ -51,7 +51,7 @@ std::string Resolved::text(const std::string& host) const {
   return list.empty() ? "" : list + ")";
 }
 
-// A thread asks, and is left to itself if the answer takes too long.
+// A thread asks. It is abandoned if the answer takes too long.
 Resolved resolve(const std::string& host, int port, double until) {
   const auto answer = std::make_shared<std::promise<Resolved>>();
   std::future<Resolved> coming = answer->get_future();

@@ -120,7 +120,7 @@ std::string cure(int error, const Resolved& name) {
   }
 }
 
-// What this process may not open is its own matter, whoever it was meant for.
+// A limit of this process is its own error, not the network's.
 [[noreturn]] void fail_to_open() {
   throw Error(Code::kEnvironment, "cannot open a socket: " + errno_text(errno),
               "raise the limit on open files (ulimit -n)");
@@ -130,8 +130,8 @@ bool too_many_open() {
   return errno == EMFILE || errno == ENFILE;
 }
 
-// On both kinds of sockets: a connection, and for a minute its remains, then keep nobody from
-// listening on the port that the system chose for it.
+// For both kinds of sockets: so a connection, and its remains for a minute, do not block listening
+// on the port that the system chose for it.
 void reuse_address(int fd) {
   if (fd < 0) return;  // errno says why
   const int on = 1;
@@ -145,7 +145,7 @@ Socket socket_for(const Address& address) {
   return socket;
 }
 
-// The first that works, or none and why.
+// The first address that works, or none and why.
 Socket listen_at_one_of(const std::vector<Address>& addresses, int& error) {
   for (const Address& address : addresses) {
     Socket socket = socket_for(address);
@@ -327,7 +327,7 @@ bool FrameReader::fill(const Socket& socket) {
     const ssize_t n = recv(socket.fd(), chunk.data(), chunk.size(), MSG_DONTWAIT);
     if (n > 0) {
       pending_.insert(pending_.end(), chunk.begin(), chunk.begin() + n);
-      // Back to the caller, who may find the claimed length too large.
+      // Returns to the caller, which may find the claimed length too large.
       if (static_cast<std::size_t>(n) == chunk.size()) return true;
     } else if (n < 0 && errno == EINTR) {
       continue;

@@ -67,7 +67,7 @@ void put_links(Bytes& out, const std::vector<Link>& links) {
   }
 }
 
-// What each rank said of its links, as one list: who called knows more than who was called.
+// What each rank said about its links, as one list. The caller's word counts: it knows more.
 std::vector<Link> share(Control& control, const std::vector<Link>& mine) {
   Bytes blob;
   put_links(blob, mine);
@@ -100,7 +100,7 @@ Survey survey(const Identity& identity, const Options& options) {
   const Nonce session = joined.session;
   const std::string own_address = joined.own_address;
   const int rank = static_cast<int>(identity.rank.value);
-  // Ranks that cannot talk are back later than the others, who wait for them here.
+  // Ranks that cannot talk return later than the others, which wait for them here.
   const auto kept =
       std::make_shared<Control>(identity.rank, std::move(joined), 3 * options.deadline);
   Control& control = *kept;

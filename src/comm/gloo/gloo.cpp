@@ -21,8 +21,8 @@ namespace {
 
 using Buffer = gloo::transport::UnboundBuffer;
 
-// Gloo writes to sockets so that a peer that is gone raises SIGPIPE. Held back while this lives, in
-// this thread and those made meanwhile; the process's own handling stays as it is.
+// Gloo's writes raise SIGPIPE if the peer is gone. Blocks that signal while this lives, in this
+// thread and in threads made meanwhile; the process's own handling stays as it is.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -48,16 +48,16 @@ class WithoutSigpipe {
 
 constexpr double kLockIsHeld = 1e-3;  // seconds
 
-// Gloo's own way to connect believes whoever comes first. A pair of ours takes over a connection
-// whose other end has proved who it is.
+// Gloo itself trusts whoever connects first. Our pair takes over a connection whose other end has
+// proved who it is.
 class Pair final : public AdoptedPair {
  public:
   using AdoptedPair::AdoptedPair;
-  // What comes may be damaged on the way: Gloo's thread must not end the process for it.
+  // Arriving bytes may be damaged: Gloo's thread must not end the process for that.
   void handleEvents(int events) override {
-    // Gloo would come back at once, and again, until who holds the lock lets go of it: perhaps a
-    // thread that waits for this one's core. Who closes a pair holds it until Gloo's thread moves
-    // on.
+    // While another thread holds the lock, Gloo would call this again and again: perhaps on the
+    // core that the other thread waits for. A thread that closes a pair holds the lock until Gloo's
+    // thread moves on.
     const double until = monotonic_seconds() + kLockIsHeld;
     const auto whole = static_cast<time_t>(until);
     const timespec end{whole, static_cast<long>(1e9 * (until - static_cast<double>(whole)))};

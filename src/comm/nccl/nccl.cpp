@@ -1,6 +1,6 @@
-// The plug-in for NCCL: sends and receives between GPUs, and none of its reductions. Tensors are in
-// the host's memory, so bytes pass through a buffer on the device. Every wait is a poll with a
-// deadline in the calling thread, and so is what an interruption leads to.
+// The plug-in for NCCL: sends and receives between GPUs, none of its reductions. Tensors are in
+// host memory, so bytes pass through a buffer on the device. Every wait polls with a deadline in
+// the calling thread, which also handles interruptions.
 #include <cuda_runtime.h>
 #include <nccl.h>
 #include <stdlib.h>
@@ -194,7 +194,7 @@ class Nccl final : public Transport {
     reserved_ = bytes;
   }
 
-  // Until what was sent has left; not after an interruption.
+  // Waits until all sent bytes have left, unless interrupted.
   void close() {
     attempt(connect_timeout_, [this] {
       check(ncclCommFinalize(communicator_), "ncclCommFinalize");
