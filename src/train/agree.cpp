@@ -12,7 +12,7 @@
 namespace lockstep::train {
 namespace {
 
-// The rank whose value most ranks hold; the lowest one where nobody has a majority.
+// The rank whose value most ranks hold; the lowest rank if there is no majority.
 template <class T>
 std::size_t majority_rank(const std::vector<T>& all) {
   std::size_t best = 0;
@@ -71,7 +71,7 @@ void agree(comm::Group& group, const state::State& state, const state::StateDige
     finite_ranks += of_rank[0].non_finite == kAllFinite;
   }
   const bool same = std::ranges::count(roots, roots[0]) == std::ssize(roots);
-  // One rank alone with such a value in what all have is odd; in its slices it is alone by nature.
+  // If only some ranks have such a value they are odd, unless the digests agree (slices).
   if (first != kAllFinite && (same || finite_ranks == 0))
     throw Error(Code::kDiverged,
                 "training diverged: non-finite value in " + state.tensors.at(first).name,
@@ -107,7 +107,7 @@ void name_odd(comm::Group& group, const state::State& state, const state::StateD
     const std::string where = who + difference->tensor + ", elements " +
                               std::to_string(difference->first) + " to " +
                               std::to_string(difference->last - 1);
-    // Slices have one holder: what differs is what somebody heard of its leaf hashes.
+    // A slice has one holder: the ranks received different leaf hashes of it.
     if (state.tensors[i].part) throw Error(Code::kDiffer, where, hint);
     const float* floats = ops::read(state.tensors[i].tensor);
     const auto tiles = comm::gather(

@@ -34,7 +34,7 @@ std::optional<Shape> shape_at_hand(const recipe::Recipe& recipe, const hash::Dig
   try {
     const auto dataset = data::open(recipe.data);
     if (dataset->hash() == data) return dataset->sample_shape();
-  } catch (const Error&) {  // not here, or nothing that can be opened
+  } catch (const Error&) {  // not here, or cannot be opened
   }
   return std::nullopt;
 }

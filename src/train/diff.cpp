@@ -101,7 +101,7 @@ class Diff {
     result_.ledger = ledger::first_difference(mine, theirs);
   }
 
-  // The ledger has one hash a step: which tensors, only checkpoints can tell.
+  // The ledger has one hash a step; only checkpoints can tell which tensors differ.
   void common_checkpoints(const RunFolder& a, const RunFolder& b) {
     const std::vector<Step> mine = checkpoint::list(fs_, a.checkpoints()),
                             theirs = checkpoint::list(fs_, b.checkpoints());
@@ -137,7 +137,7 @@ class Diff {
     return static_cast<std::int64_t>(names.size());
   }
 
-  // What a checkpoint says that no digest of a ledger's line is made of.
+  // What a checkpoint says beyond the digests of a ledger's line.
   static Facts claims(const checkpoint::Meta& meta) {
     std::string shape;
     for (const std::int64_t side : meta.sample_shape)
@@ -180,7 +180,7 @@ class Diff {
     };
     result_.headings = differences(facts(mine), facts(theirs));
     const auto chunks = differences(chunks_of(a, a_.string()), chunks_of(b, b_.string()));
-    // Chunks that hold the pixels need not be named where these differ.
+    // If the pixels differ, the chunks that hold them need not be named.
     const bool same = mine == theirs;
     std::ranges::copy_if(chunks, std::back_inserter(result_.headings), [&](const auto& one) {
       return same || (one.name != "IHDR" && one.name != "IDAT");

@@ -36,7 +36,7 @@ std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& 
                                                const fingerprint::Fingerprint& now) {
   const std::string native = "native.";
   if (std::ranges::none_of(now, [&](const auto& one) { return one.first.starts_with(native); }))
-    return std::nullopt;  // a portable run: what the last machine was does not matter
+    return std::nullopt;  // a portable run: the last machine does not matter
   fingerprint::Fingerprint before;
   try {
     before = newest_environment(fs, folder);

@@ -88,7 +88,7 @@ class Continuation {
     if (averages_go && !own.average) note(own.role + ": the parent's averages are not kept");
   }
 
-  // Parameters come first in the order of the state: it is the parent's by now.
+  // Parameters come first in the state's order, so the parent's are in place by now.
   static const state::Named& parameter_of(const state::Named& average, const state::State& state) {
     std::string name = average.name;
     name.replace(name.find("/ema/"), 5, "/param/");
@@ -151,7 +151,7 @@ Start start_from(const Parent& parent, recipe::Recipe recipe) {
 
 namespace {
 
-// What the parent's own evidence says of where the run starts, without its checkpoint.
+// Checks where the run starts against the parent's own evidence, without its checkpoint.
 void require_descent(const recipe::From& wanted, const RunFolder& parent,
                      const std::string& place) {
   const recipe::Recipe theirs = recipe::of_run(real_file_system(), parent.root);

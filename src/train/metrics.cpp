@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSecondsBetweenLines = 5;
 
-// Shortest text with about four digits that count.
+// The shortest text with about four significant digits.
 std::string brief(double value) {
   return value != 0 && value < 1e-3 && value > -1e-3 ? to_text(static_cast<float>(value))
                                                      : fixed(value, 4);

@@ -28,7 +28,7 @@ FolderLock::FolderLock(const RunFolder& folder)
   if (fd_ < 0)
     throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string() + ": " +
                                         std::generic_category().message(errno));
-  // A file system without locks refuses none.
+  // A file system without locks lets everybody in.
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(fd_);
     throw Error(Code::kUsage, "another process is writing to " + folder.root.string(),
@@ -112,8 +112,8 @@ checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger)
 
 namespace {
 
-// The checkpoint is this run's, of the step in its name, and the state that the ledger has there:
-// returns its digest.
+// Checks that the checkpoint is this run's: of the step in its name, with the state that the ledger
+// has there. Returns its digest.
 state::StateDigest require_of_run(const stdfs::path& file, Step step,
                                   const checkpoint::Loaded& loaded, const RunFolder& folder,
                                   const Measure& measure) {
@@ -187,7 +187,7 @@ OfRun open_of_run(FileSystem& fs, const RunFolder& folder,
     const stdfs::path file = folder.checkpoints() / checkpoint::file_name(step);
     std::optional<checkpoint::Loaded> loaded = checkpoint::load_if_there(fs, file);
     if (!loaded) continue;
-    // After it: the ledger has all steps of what was there before.
+    // Read after the checkpoint: so the ledger has all its steps.
     ledger::Ledger ledger = ledger_of_run(fs, folder, recipe);
     require_of_run(file, step, *loaded, folder,
                    {recipe, ledger, shape_at_hand(recipe, ledger.header.data)});

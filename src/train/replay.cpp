@@ -52,7 +52,7 @@ class Replay {
            from.recipe.substr(0, 12) + ", which is not checked (--parent)";
   }
 
-  // A difference is then no surprise, and says nothing about who trained.
+  // Then a difference is no surprise, and proves nothing against the run.
   void warn_of_other_kernels() const {
     if (!recipe::is_native(again_.recipe())) return;
     const auto kernel = other_native_kernel(real_file_system(), again_.folder(),
@@ -124,7 +124,7 @@ class Replay {
     try {
       while (mine.step < *next) again_.step();
     } catch (const Error& error) {
-      if (error.code() != Code::kDiverged) throw;  // that one all ranks come to alike
+      if (error.code() != Code::kDiverged) throw;  // all ranks find that one
       warn_of_no_place(error);
       return std::nullopt;
     }

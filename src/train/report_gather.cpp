@@ -174,8 +174,8 @@ class Gatherer {
   std::map<std::pair<std::int64_t, std::int64_t>, fingerprint::Node> environments_;
 };
 
-// Without a ledger that holds, verify compares nothing with it: then each checkpoint by itself.
-// What stops it is a finding.
+// If the ledger does not hold, `verify` compares nothing with it; then each checkpoint is checked
+// by itself. An error that stops it becomes a finding.
 VerifyResult verified(FileSystem& fs, const RunFolder& folder, const VerifyOptions& options) {
   VerifyResult result;
   const auto look = [&](auto&& body) {

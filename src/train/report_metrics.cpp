@@ -6,7 +6,7 @@
 namespace lockstep::train::report {
 namespace {
 
-// What of a line is drawn, in the order of the page. Losses are drawn from the ledger.
+// The parts of a line that are drawn, in the order of the page. Losses come from the ledger.
 constexpr const char* kKinds[] = {"gradient_norm", "learning_rate", "monitor"};
 constexpr std::size_t kMostSeries = 24;
 

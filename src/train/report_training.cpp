@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostMarks = 40;  // more attempts are not marked in curves
 constexpr std::size_t kMostPictures = 6;
-constexpr std::size_t kPictureBytes = 4 << 20;  // of all of them, as files
+constexpr std::size_t kPictureBytes = 4 << 20;  // of all shown pictures, as files
 constexpr std::int64_t kWidestPicture = 4096;   // pixels
 
 Chart by_step(const Facts& facts, const std::string& title, const std::string& unit) {
@@ -75,7 +75,7 @@ Html speed(const Facts& facts) {
   return draw(chart);
 }
 
-// First and last, and between them as many as there is room for, evenly.
+// First and last, and as many between them as there is room for, evenly spaced.
 std::vector<std::size_t> chosen(const std::vector<const Picture*>& pictures) {
   for (std::size_t count = std::min(pictures.size(), kMostPictures); count > 0; --count) {
     std::vector<std::size_t> picks;

@@ -1,4 +1,4 @@
-// What a reader wants to know first: what became of the run, whether its evidence holds, what was
+// What a reader wants to know first: how the run ended, whether its evidence holds, what was
 // computed again.
 #include <algorithm>
 
@@ -19,7 +19,7 @@ struct Statement {
   std::vector<std::string> list;
 };
 
-// A damaged block's line may name hundreds of tensors; what is wrong stands at its end.
+// A damaged block's line may name hundreds of tensors; its end says what is wrong.
 std::string without_middle(const std::string& line) {
   constexpr std::size_t kHead = 200, kTail = 150;
   if (line.size() <= kHead + kTail) return line;
@@ -41,10 +41,10 @@ std::string without_step(const std::string& line, const std::string& step) {
   return line.starts_with(beginning) ? line.substr(beginning.size()) : line;
 }
 
-// Steps in a row with the same loss to the last bit: with new samples in each, no chance.
+// So many steps in a row with the same loss to the last bit cannot be chance: each has new samples.
 constexpr std::int64_t kStill = 10;
 
-// What the ledger's losses say for sure, a line a phase.
+// What the ledger's losses show for certain, one line a phase.
 std::vector<std::string> odd_losses(const std::vector<ledger::Entry>& entries) {
   std::vector<std::string> lines;
   const std::size_t phases = entries.empty() ? 0 : entries.back().losses.size();

@@ -33,7 +33,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   require_same_data(group, *dataset);
-  // First: a recipe that does not fit its data or itself leaves no folder behind.
+  // First: a recipe that does not fit itself or its data leaves no folder behind.
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
   Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
@@ -74,7 +74,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
     if (last.verdict == monitor::Verdict::kStop) break;
     if (checkpoint_due(options.recipe, training.state.step)) save(checkpoint::Reason::kDue);
   }
-  // Where a monitor stopped it the run goes on from before, with another recipe.
+  // If a monitor stopped the run, it goes on from before, with another recipe.
   if (last.verdict != monitor::Verdict::kStop && saved != training.state.step)
     save(checkpoint::Reason::kStopped);
   if (writer) {
@@ -102,7 +102,7 @@ RunResult run(const RunOptions& options, comm::Group& group) {
     group.abort({Code::kBug, error.what()});
     throw;
   }
-  // Every rank says this by itself: nobody needs to be told.
+  // Every rank finds this by itself: nobody needs to be told.
   if (last.verdict == monitor::Verdict::kStop) {
     await_all(group);
     stop(last);

@@ -14,7 +14,7 @@ namespace lockstep::train {
 
 RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training)
     : recipe_(options.recipe), folder_{options.folder}, training_(training) {
-  std::optional<hash::PrivateKey> key;  // one that will not do leaves no folder behind
+  std::optional<hash::PrivateKey> key;  // first: a bad key leaves no folder behind
   if (options.sign) key = hash::read_private_key(*options.sign);
   if (recipe::has_parent(recipe_) && !options.start &&
       checkpoint::list(fs_, folder_.checkpoints()).empty())
@@ -111,7 +111,7 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
   metrics_->record(record, report);
   if (report.verdict == monitor::Verdict::kStop) return;
   for (const std::string& line : report.lines) log::warn(line);
-  // Before the step's checkpoint: where that is, the picture is.
+  // Before the step's checkpoint: a checkpoint implies its picture.
   if (at() == end() || due(recipe_.samples.every)) write_sample();
 }
 

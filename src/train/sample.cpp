@@ -36,7 +36,7 @@ std::optional<std::int64_t> number_in(const std::string& name) {
   return number && sample_name(*number) == name ? number : std::nullopt;
 }
 
-// Also looks whether it may be written.
+// Also checks that it may be written.
 Form form_of(const SampleOptions& options) {
   const std::string& out = options.out;
   const stdfs::path path(out);
@@ -73,7 +73,7 @@ Source newest_of(FileSystem& fs, const RunFolder& folder) {
   return {std::move(newest.recipe), std::move(newest.loaded)};
 }
 
-// A checkpoint alone: what it says must fit its own recipe.
+// A checkpoint alone: its claims must fit its own recipe.
 Source alone(FileSystem& fs, const stdfs::path& file) {
   checkpoint::Loaded loaded = checkpoint::load(fs, file);
   recipe::Recipe recipe = recipe_in(loaded.meta(), file.string());
@@ -95,7 +95,7 @@ std::string sampler_of(const objective::Options& options) {
                                    : options.sampler;
 }
 
-// The recipe's, with what was asked for instead.
+// The recipe's options, with those asked for instead.
 objective::Options chosen_sampler(const SampleOptions& asked, objective::Options options) {
   if (!asked.sampler && !asked.sampler_steps) return options;
   if (options.kind != "ddpm")

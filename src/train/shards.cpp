@@ -23,7 +23,7 @@ std::int64_t tiles_of(std::int64_t floats) {
   return (floats + numerics::kTileFloats - 1) / numerics::kTileFloats;
 }
 
-// Tiles [first, last) of a tensor fall to the rank.
+// The tiles [first, last) of a tensor that fall to a rank.
 struct Tiles {
   std::size_t first, last;
 };

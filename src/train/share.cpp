@@ -16,7 +16,7 @@ void share_state(comm::Group& group, const state::State* whole, Training& traini
     group.broadcast(Rank(0), std::as_writable_bytes(std::span(cursor)));
     training.state.step = Step(cursor[0]);
     training.state.samples = cursor[1];
-    // At a fresh run's step 0 everybody has made the same.
+    // At a fresh run's step 0 all ranks have made the same state.
     if (training.state.step > Step(0) || recipe::has_parent(training.recipe))
       scatter(group, whole, training.state);
   }
@@ -37,7 +37,7 @@ std::vector<std::int64_t> sums(comm::Group& group, const std::vector<std::int64_
 void await_all(comm::Group& group) {
   try {
     group.barrier();
-  } catch (const Error&) {  // one has left already: then all had come
+  } catch (const Error&) {  // a rank has left already, so all had come
   }
 }
 

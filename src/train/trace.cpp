@@ -66,7 +66,7 @@ TraceResult traced(const TraceOptions& options, comm::Group& group) {
     throw Error(Code::kUsage, "cannot trace step " + std::to_string(options.step.value) +
                                   ": the ledger has steps 1 to " +
                                   std::to_string(again.last().value));
-  again.without_witnesses();  // they compute lanes twice, which is nobody's difference
+  again.without_witnesses();  // they would compute lanes twice
   TraceResult result;
   Trace& trace = result.trace;
   trace.started = again.restore(Step(options.step.value - 1));

@@ -38,7 +38,7 @@ Json line_of(const TracedOp& op) {
   return line;
 }
 
-// A number with a fraction is none.
+// Refuses a number with a fraction.
 Step step_of(const Json& line, const char* name) {
   const Json& value = line.at(name);
   if (!value.is_integer())

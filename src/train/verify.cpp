@@ -28,7 +28,7 @@ class Verifier : public Findings {
       : Findings(fs), kept_(kept), key_(key), data_(data) {}
 
   void run_folder(const RunFolder& folder) {
-    // Before the ledger: where a run trains meanwhile, that has all steps of what is there now.
+    // Listed before the ledger is read: so a ledger that still grows has all their steps.
     const Names checkpoints_now = names_in(folder.checkpoints()),
                 samples_now = names_in(folder.samples());
     const auto ledger = attempt([&] {
@@ -69,7 +69,7 @@ class Verifier : public Findings {
     }
     Verifier parent(fs_, std::nullopt, std::nullopt, std::nullopt);
     parent.run_folder({parents.front()});
-    if (parent.recipe_) {  // else it is among the findings
+    if (parent.recipe_) {  // otherwise it is among the findings
       attempt([&] {
         recipe::Recipe recipe = *recipe_;
         if (data_) recipe.data.path = *data_;
@@ -124,7 +124,7 @@ class Verifier : public Findings {
   }
 
  private:
-  // The chain of a step names all steps before it: who has it has them.
+  // A step's chain covers all steps before it: a ledger that has the chain has those steps.
   void reaches(const RunFolder& folder, const ledger::Ledger& ledger) {
     if (!kept_ || *kept_ == ledger.header.chain) return;
     for (const ledger::Entry& entry : ledger.entries) {
@@ -212,8 +212,8 @@ class Verifier : public Findings {
       if (checkpoint::step_of(name)) {
         checkpoint_file(path, &ledger);
       } else if (!sidecar && !marker && !checkpoint::step_of_statement(name)) {
-        // A sidecar or marker alone is what a kill between two renames leaves, a statement alone
-        // retention.
+        // A kill between two renames leaves a sidecar or marker alone; retention leaves a statement
+        // alone.
         foreign(path);
       }
     }
@@ -381,7 +381,7 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
   VerifyResult& result = verifier.result;
   if (key && result.findings.empty() && !result.signed_to)
     result.findings.push_back({Code::kCorrupt, path.string() + ": nothing in it is signed"});
-  if (key) {  // against a forger, what disagrees is not to be trusted
+  if (key) {  // with a key: what disagrees may be forged
     for (Finding& finding : result.findings) finding.code = Code::kCorrupt;
   }
   if (!result.findings.empty()) result.signed_to.reset();

@@ -35,7 +35,7 @@ const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane 
                                [&](const auto& evidence) { return evidence.lane == lane; });
 }
 
-// Owner and witness differ. All ranks compute the lane once more, then say the same.
+// Owner and witness differ. All ranks compute the lane once more and throw the same error.
 [[noreturn]] void judge(const PhaseAgain& again, const Witnessed& one, const LaneEvidence* mine,
                         const hash::Digest& of_owner, const hash::Digest& of_witness) {
   comm::Group& group = again.context.group();
