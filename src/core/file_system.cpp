@@ -47,13 +47,13 @@ stdfs::path folder_of(const stdfs::path& path) {
   return path.has_parent_path() ? path.parent_path() : stdfs::path(".");
 }
 
-// A folder, device, FIFO or socket: nothing is put in its place, and nothing of ours is one.
+// A folder, device, FIFO or socket: never a file of ours, and nothing is put in its place.
 bool is_no_file(const stdfs::path& path) {
   struct stat there {};
   return ::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode);
 }
 
-// Two writers of one file.
+// Another process writes this file.
 [[noreturn]] void fail_busy(const stdfs::path& path) {
   throw Error(Code::kEnvironment, "another process is writing " + path.string(),
               "wait for it, or write elsewhere");
@@ -75,7 +75,7 @@ class RealFile final : public File {
   RealFile& operator=(const RealFile&) = delete;
 
   void lock_new() {
-    // A process that found the name before it was locked may have removed it.
+    // Another process may have found the name before it was locked, and removed it.
     if (!lock(fd_) || info().st_nlink == 0) fail_busy(path_);
   }
   void require_one_name() {
@@ -136,7 +136,7 @@ class RealFile final : public File {
   }
 
  private:
-  // O_NONBLOCK: a FIFO in a file's place is found to be none, and is not waited for.
+  // O_NONBLOCK: a FIFO in a file's place is recognised, and not waited for.
   static constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
   struct stat info() const {
@@ -281,7 +281,7 @@ void discard(FileSystem& fs, const stdfs::path& path) noexcept {
   try {
     fs.remove_abandoned(path);
   } catch (const Error&) {
-    // the failure that is under way is the one to tell
+    // the first failure is the one to report
   }
 }
 

@@ -12,7 +12,7 @@ namespace stdfs = std::filesystem;
 
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
 
-// What `read` makes, or what there was no memory for.
+// What `read` returns. Throws Error, naming file and size, if memory does not suffice.
 template <class Read>
 auto within_memory(const stdfs::path& path, std::uint64_t size, Read&& read) {
   try {

@@ -43,7 +43,7 @@ struct Sinks {
   Sinks() {
     terminal->set_pattern("%v");
     file->set_pattern("%Y-%m-%dT%H:%M:%S%z %v");
-    // A log that cannot be written (a full disk) must not hide what else the disk fails for.
+    // A log that cannot be written (a full disk) must not hide the disk's other failures.
     logger.set_error_handler([](const std::string&) {});
   }
 };

@@ -18,7 +18,7 @@ constexpr std::string_view kFilesOfARun[] = {kLedger, "recipe.toml", "metrics.js
                                              "replays.jsonl", "log.txt"};
 constexpr std::string_view kFoldersOfARun[] = {"checkpoints", "samples", "environment"};
 
-// What is at `path` that nothing is put in the place of; "" if there is no such thing.
+// What is at `path` and must not be replaced; "" if nothing is.
 std::string in_the_way(const stdfs::path& path) {
   std::error_code absent;
   switch (stdfs::symlink_status(path, absent).type()) {
@@ -38,8 +38,8 @@ std::string in_the_way(const stdfs::path& path) {
   }
 }
 
-// Whether a run names `inside`, relative to its folder, itself. Its temporary files bear these
-// names, too.
+// Whether `inside`, relative to a run's folder, is a name that the run uses. Its temporary files
+// count, too.
 bool is_of_a_run(const stdfs::path& inside) {
   if (inside.empty()) return false;
   std::string first = inside.begin()->string();
@@ -49,7 +49,7 @@ bool is_of_a_run(const stdfs::path& inside) {
   return !inside.has_parent_path() && std::ranges::any_of(kFilesOfARun, named);
 }
 
-// The folder of the run that names `path` itself; "" if there is none. Links above the path's last
+// The folder of the run that uses the name `path`; "" if there is none. Links above the path's last
 // part are followed, as they are when it is written.
 stdfs::path run_that_names(const stdfs::path& path) {
   std::error_code absent;

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-// Separators of lines and paragraphs, and what turns the direction of writing around.
+// Separators of lines and paragraphs, and characters that change the writing direction.
 bool moves_text(std::uint32_t character) {
   return character == 0x061c || (character >= 0x200e && character <= 0x200f) ||
          (character >= 0x2028 && character <= 0x202e) ||

@@ -9,11 +9,11 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kShortestTypo = 3;  // characters; of fewer, nobody can say what was meant
+constexpr std::size_t kShortestTypo = 3;  // characters; with fewer, anything could be meant
 
 template <class T>
 std::string number_text(T value) {
-  if (value != value) return "nan";  // without sign: a NaN has none worth telling
+  if (value != value) return "nan";  // without sign: a NaN's means nothing
   std::array<char, 64> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   return {buffer.data(), end};

@@ -1,4 +1,4 @@
-// What is found is written again by NpzWriter and compared, so that every byte is vouched for.
+// What is read is written again by NpzWriter and compared, so every byte is checked.
 #include <algorithm>
 
 #include "lockstep/core/error.h"
@@ -71,7 +71,7 @@ class Reader {
   }
 
  private:
-  // Members follow each other from the file's first byte on.
+  // Members follow each other from the file's first byte.
   NpzMember member(const std::string& name, std::uint64_t bytes) {
     NpzMember found{.name = name, .type = {}, .shape = {}, .text = {}};
     const std::uint64_t at = next_ + kLocalBytes + name.size();

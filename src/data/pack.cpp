@@ -39,7 +39,7 @@ std::string text_of(const Stamp& stamp) {
   return text + stamp.hash.hex();
 }
 
-// Everything in the file but the images follows from its stamp.
+// Everything in the file except the images follows from its stamp.
 hdf5::Skeleton skeleton_of(const Stamp& stamp) {
   const ImageShape& s = stamp.shape;
   const hdf5::DatasetSpec images{"/images", hdf5::Type::kU8, {s.n, s.h, s.w, s.c}};

@@ -34,7 +34,7 @@ Batch Prefetch::take(Draw first) {
   changed_.wait(lock, [&] { return ready_.has_value() || failure_ != nullptr; });
   const std::exception_ptr failure = std::exchange(failure_, nullptr);
   std::optional<Batch> batch = std::exchange(ready_, std::nullopt);
-  // After a failure there is no guess: whoever asks again for the same draws tries again.
+  // After a failure nothing is read ahead: the next call for the same draws tries again.
   wanted_ = failure ? std::nullopt : std::optional(first + stride_);
   changed_.notify_all();
   if (failure) std::rethrow_exception(failure);

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kPortable = "portable.", kNative = "native.";
 
-// Facts that describe what LibTorch's kernels are and run on. Others describe what only moves
-// bytes, or what our own arithmetic does not depend on.
+// Facts about LibTorch's kernels and what they run on. Other facts concern what only moves bytes,
+// or what our own arithmetic does not depend on.
 constexpr std::array kDescribeNative = {
     "native",         "machine",      "cpu",    "cpu_flags", "glibc",  "libtorch",
     "libtorch_flags", "libtorch_cpu", "mkl",    "onednn",    "openmp", "driver",
@@ -33,7 +33,7 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// known: only nodes that have the fact. A kernel that was not tried somewhere is no difference.
+// known: leave out nodes without the fact. A kernel that was not tried is not a difference.
 std::vector<Group> groups_of(const std::vector<Node>& nodes, const std::string& name,
                              bool known = false) {
   std::vector<Group> groups;
@@ -73,7 +73,7 @@ Finding of_portable(const std::string& kernel, std::vector<Group> groups, std::s
   return {std::string(kPortable) + kernel, Matters::kBoth, true, std::move(groups), sentence};
 }
 
-// Of all kernels in which the same nodes differ from the same others.
+// The sentence for all kernels in which the same nodes differ from the same others.
 std::string native_sentence(const std::vector<std::string>& kernels,
                             const std::vector<Group>& groups) {
   std::string sentence =

@@ -22,8 +22,8 @@
 namespace lockstep::fingerprint {
 namespace {
 
-// Variables that change bits somewhere in the stack below us: in native numerics, or never, but
-// then their reader wants to know.
+// Variables that can change bits somewhere below us: in native numerics, or never, but readers want
+// to know them.
 constexpr const char* kVariables[] = {"LOCKSTEP_ISA",
                                       "LOCKSTEP_TRANSPORT",
                                       "ATEN_CPU_CAPABILITY",

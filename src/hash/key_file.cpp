@@ -16,7 +16,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::size_t kMostBytes = 16 * 1024;  // of a key file, with what else stands in it
+constexpr std::size_t kMostBytes = 16 * 1024;  // of a key file, with any text around the key
 
 stdfs::path public_path(const stdfs::path& path) {
   return path.string() + ".pub";
@@ -32,7 +32,7 @@ stdfs::path public_path(const stdfs::path& path) {
               "cannot write " + path.string() + ": " + std::generic_category().message(errno));
 }
 
-// Not by core's file system: its files are readable by all that the umask lets.
+// Not through core's file system: its files are readable by all that the umask lets.
 void create(const stdfs::path& path, mode_t mode, const std::string& text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0 && errno == EEXIST) refuse_existing(path);

@@ -33,8 +33,8 @@ herr_t keep_first(unsigned, const H5E_error2_t* error, void* text) {
 
 Door::Door(std::size_t data_sets) : lock_(door_mutex()) {
   require_memory(kMemory + data_sets * kMemoryOfDataSet);
-  // Nothing is closed at the program's end: no file of ours is on a disk, and what HDF5 could not
-  // close for want of memory it would try to close again, and crash.
+  // Closes nothing at the program's end: no file of ours is on disk, and HDF5 would crash when it
+  // tries again to close what it could not close for lack of memory.
   [[maybe_unused]] static const herr_t nothing_at_exit = H5dont_atexit();
   check(H5open(), "H5open");
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // a setting of the calling thread

@@ -138,7 +138,7 @@ class Parser {
     const ByteView chunk = part(offset, length, where);
     if (length < 8) reject_form(where, "an object header");
     Scanner(chunk, where).expect("OCHK");
-    return chunk.subspan(4, length - 8);  // behind: the checksum
+    return chunk.subspan(4, length - 8);  // then: the checksum
   }
 
   void read_message(std::uint64_t kind, Scanner in, const std::string& where, int depth,

@@ -9,7 +9,7 @@
 namespace lockstep::lane {
 namespace {
 
-// Whole gradients of one entered tensor's uses, added in use order. Uses are added behind the
+// Adds the whole gradients of one entered tensor's uses, in use order. This happens after the
 // exchange: partials of different world sizes would pair the same numbers differently.
 Tensor sum_of_uses(const std::vector<Tensor>& grads) {
   LOCKSTEP_ASSERT(!grads.empty(), "a tensor entered the lane graph and does not reach the loss");
@@ -23,7 +23,7 @@ Tensor sum_of_uses(const std::vector<Tensor>& grads) {
   return total;
 }
 
-// Which parameter an entered tensor is, if it is one itself.
+// The parameter that an entered tensor is, if it is one itself.
 std::optional<std::size_t> parameter_number(const Tensor& root,
                                             const std::vector<Tensor>& parameters) {
   const auto leaf =

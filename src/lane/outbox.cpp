@@ -25,10 +25,10 @@ struct Outbox::Buckets {
     std::vector<Tensor> whole;  // its result
   };
 
-  // Job `i`: bucket i leaves, while the one before it arrives and is summed, and the sums of the
-  // one before that arrive.
+  // Job `i`: bucket i leaves; meanwhile bucket i - 1 arrives and is summed, and the sums of bucket
+  // i - 2 arrive.
   void advance(comm::Group& group, std::size_t i) {
-    if (failed) return;  // the job that did says why
+    if (failed) return;  // the job that failed says why
     failed = true;
     if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
     if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();

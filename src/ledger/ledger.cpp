@@ -126,7 +126,8 @@ Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header)
 }
 
 // What was read may never have reached the disk: after a failed fsync the kernel shows pages that
-// it will not write any more, and says so only once. So it goes to a new file before the next line.
+// it will not write any more, and reports that only once. So the ledger goes to a new file before
+// its next line.
 void Writer::renew() {
   publish(fs_, path_, as_bytes(text_));
   file_ = fs_.open_append(path_);

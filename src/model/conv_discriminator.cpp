@@ -1,6 +1,6 @@
 // Discriminators of strided convolutions:
-//   dcgan-discriminator (Radford et al. 2016): 4x4 convolutions of stride 2, batch norm behind all
-//     but the first, leaky ReLU 0.2, then linear. First values N(0, 0.02).
+//   dcgan-discriminator (Radford et al. 2016): 4x4 convolutions of stride 2, batch norm after all
+//     except the first, leaky ReLU 0.2, then linear. First values N(0, 0.02).
 //   sngan-discriminator (Miyato et al. 2018, table 3): a 3x3 convolution and a 4x4 of stride 2 a
 //     level, 3x3 alone on the last, leaky ReLU 0.1, then linear; spectral norm on every layer.
 #include <string>

@@ -1,5 +1,5 @@
 // Generators of transposed convolutions. Both project the latent to a coarse picture and double its
-// sides, batch norm (over all lanes) and ReLU behind every layer but the last, tanh at the end:
+// sides, batch norm (over all lanes) and ReLU after every layer except the last, tanh at the end:
 //   dcgan-generator (Radford et al. 2016): the last doubling makes the picture itself;
 //   sngan-generator (Miyato et al. 2018, table 3): a 3x3 convolution makes it from the finest
 //   level.

@@ -83,7 +83,7 @@ bool has_attention(const Options& o, std::int64_t level) {
          o.attention_levels.end();
 }
 
-// A residual block and, on some levels, attention behind it.
+// A residual block, followed by attention on some levels.
 class Stage : public Layer {
  public:
   Stage(std::int64_t in, std::int64_t out, bool attention, const Options& o) {

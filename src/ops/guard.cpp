@@ -13,8 +13,8 @@ namespace lockstep::ops {
 namespace {
 
 thread_local Guard* mine = nullptr;
-// The autograd node that runs in this thread, as LibTorch names it: only of interest where it is
-// not ours.
+// The autograd node that runs in this thread, by LibTorch's name; only of interest if it is not
+// ours.
 thread_local const char* node = nullptr;
 
 std::atomic<int> alive_count = 0;

@@ -276,7 +276,7 @@ Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& i
   check_guard();
   for (std::size_t i = 0; i < outputs.size(); ++i)
     LOCKSTEP_ASSERT(grads[i].sizes() == outputs[i].sizes(), "gradients fit their outputs");
-  // Between our nodes the observer rests where there is nothing to see: the engine makes a name for
+  // The observer pauses between our nodes if there is nothing to see: the engine makes a name for
   // each node that it shows.
   const bool outer = std::exchange(observed, at::isRecordFunctionEnabled());
   const EnginePass pass;

@@ -1,4 +1,4 @@
-// Which key makes one recipe another.
+// Names the first key in which two recipes differ.
 #include <algorithm>
 
 #include "lockstep/recipe/canonical.h"

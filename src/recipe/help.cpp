@@ -22,8 +22,8 @@ struct Choice {
   std::size_t taken = 0;
 };
 
-// Lists the fields of one table, with one word taken of each choice: of the first choices the given
-// ones, of the others the first.
+// Lists the fields of one table, with one word of each choice: `taken` gives the words of the first
+// choices, the others have their first word.
 class Lister final : public Fields {
  public:
   explicit Lister(std::vector<std::size_t> taken) : taken_(std::move(taken)) {}
@@ -82,8 +82,8 @@ class Lister final : public Fields {
 
 using Describe = std::function<void(Fields&)>;
 
-// One for each combination of words. A choice may exist for some words of another only, so the next
-// combination is known from the choices that were met.
+// One pass for each combination of words. Some choices exist only for some words of another, so
+// each pass shows which combination is next.
 std::vector<Lister> all_passes(const Describe& describe_options) {
   std::vector<Lister> passes;
   std::vector<std::size_t> next;
@@ -115,7 +115,7 @@ std::vector<Row> rows_of(const std::vector<Lister>& passes) {
   return rows;
 }
 
-// "(kind: gan, hinge-gan) ": the choices without which the key is not there.
+// "(kind: gan, hinge-gan) ": the choices that the key depends on.
 std::string condition(const std::vector<Lister>& passes, const std::string& key) {
   std::vector<Choice> choices;
   std::set<std::pair<std::string, std::string>> with;  // choices' words that the key was met with

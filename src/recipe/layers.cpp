@@ -48,7 +48,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
   return line;
 }
 
-// data.path, the one path that a recipe has.
+// data.path is the only path in a recipe.
 void resolve_paths(toml::table& table, const stdfs::path& folder) {
   toml::table* data = table["data"].as_table();
   toml::value<std::string>* path = data ? (*data)["path"].as_string() : nullptr;

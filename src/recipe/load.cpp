@@ -39,7 +39,7 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   return recipe;
 }
 
-// The networks of a GAN have no default: nobody means a U-Net.
+// A GAN's networks have no default kind: nobody means a U-Net.
 void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
                       const std::string& name) {
   if (recipe.objective.kind == "ddpm") return;
