@@ -20,13 +20,13 @@ std::vector<std::string> choices_of(const std::string& type) {
   return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
-// As the option names its values, without what CLI11 says of its checks behind it.
+// The option's own name for its values, without CLI11's remarks about its checks.
 std::string name_of_value(const CLI::Option& option) {
   const std::string type = option.get_type_name(), name = type.substr(0, type.find(':'));
   return name == "INT" ? "N" : name;
 }
 
-// Every other name is of a text.
+// Every other option takes a text.
 bool is_number(const CLI::Option& option) {
   const std::string name = name_of_value(option);
   return name == "N" || name == "STEP";

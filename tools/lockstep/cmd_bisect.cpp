@@ -30,7 +30,7 @@ struct Found {
   std::optional<train::Odd> odd;
   std::optional<state::ValueDifference> values;
   std::vector<std::string> environment;
-  // First steps that were not computed as the side's own ledger has them.
+  // The first steps that were computed otherwise than the side's own ledger says.
   std::optional<Step> not_as_a, not_as_b;
 };
 
@@ -100,7 +100,7 @@ class Bisect {
     return step_of_ledgers();
   }
 
-  // The first step that the ledgers have otherwise: nothing if there is none.
+  // The first step in which the ledgers differ; nothing if there is none.
   std::optional<std::int64_t> step_of_ledgers() const {
     const auto difference = ledger::first_difference(*ledger_a_, *ledger_b_);
     if (!difference) return std::nullopt;
@@ -188,7 +188,7 @@ void print(const Options& options, const Found& found) {
   print_lines(histogram(*found.values));
 }
 
-// The ledgers differ, but the operations do not: not the answer to what was asked.
+// The ledgers differ, but the operations do not: that does not answer the question.
 [[noreturn]] void refuse_agreement(const Options& options, const Found& found) {
   const std::string what = "the ledgers differ at step " + std::to_string(found.a.step.value) +
                            ", but computed here both sides agree";

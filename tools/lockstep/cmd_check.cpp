@@ -140,7 +140,7 @@ class Verdict {
   Code code_;
 };
 
-// Nothing keeps a rank away: to see how it differs is the purpose.
+// No rank is turned away: the purpose is to see how it differs.
 Code run_rank(const Options& options) {
   const Question question = question_of(options);
   // First: native kernels set variables of this process, which must have no other threads then.

@@ -34,7 +34,7 @@ struct Check {
   Code code = Code::kOk;
 };
 
-// What a check found out, or what it threw.
+// What a check found, or the error that it threw.
 class Checks {
  public:
   template <class Body>
@@ -78,7 +78,7 @@ std::string open_files(int world) {
   return std::to_string(limit.rlim_cur) + " allowed";
 }
 
-// Space, a file that is written, synced and locked; in the folder, or above it while there is none.
+// Free space, and a file written, synced and locked: in the folder, or above it if there is none.
 std::string run_folder(const std::string& name) {
   stdfs::path folder = stdfs::absolute(name);
   while (!stdfs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
@@ -152,12 +152,12 @@ void print(const Checks& checks, bool json) {
   if (json) print_json({{"ok", all_fine}, {"checks", list}});
 }
 
-// Until rank 0 has reported: a launcher that sees one rank end with an error ends the others.
+// Waits until rank 0 has reported: a launcher that sees one rank fail ends the others.
 void wait_for_all(const comm::Survey& survey) {
   flush_output();
   try {
     if (survey.part) survey.part();
-  } catch (const Error&) {  // a rank that is lost by now is no finding: nothing was begun
+  } catch (const Error&) {  // a rank lost now is no finding: nothing was begun
   }
 }
 

@@ -75,7 +75,8 @@ data::Picture opened(ByteView png, const stdfs::path& path) try {
   throw Error(Code::kCorrupt, error.message(), error.hint());
 }
 
-// Whose pixels they are is what lockstep wrote beside them; others' pictures have none of that.
+// Where the pixels come from, as lockstep wrote it beside them; other programs' pictures do not
+// say.
 Json of_picture(const stdfs::path& path) {
   const Bytes png = read_file(real_file_system(), path);
   const data::Picture picture = opened(png, path);

@@ -77,7 +77,7 @@ std::string item(const Argument& argument) {
   return item(tag, argument.what + (argument.preset.empty() ? "" : " [" + argument.preset + "]"));
 }
 
-// Behind a command's options stand an example, in a line that begins so, and other lines.
+// After a command's options come an example, in a line that begins so, and other lines.
 constexpr std::string_view kExample = "Example: ";
 
 std::string footer_of(const Description& command) {

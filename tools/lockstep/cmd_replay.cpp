@@ -69,7 +69,7 @@ Code run_rank(const Options& options) {
       identity,
       identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
       "none", process_environment());
-  std::optional<Progress> progress;  // one rank tells it
+  std::optional<Progress> progress;  // one rank shows it
   if (group->rank() == Rank(0)) replay.progress = std::ref(progress.emplace(options.quiet));
   const train::ReplayResult result = train::replay(replay, *group);
   progress.reset();

@@ -46,7 +46,7 @@ void report(const Options& options, const std::string& folder, const train::RunR
   }
 }
 
-// Names beside a path that is none, of what `train` takes.
+// Names beside a path that does not exist, of what `train` takes.
 std::vector<std::string> names_beside(const stdfs::path& path) {
   std::vector<std::string> names;
   std::error_code absent;
@@ -66,7 +66,7 @@ std::vector<std::string> names_beside(const stdfs::path& path) {
                   "give a recipe (a TOML file), or the folder of a run");
 }
 
-// A recipe, or a run's folder: that run's own.
+// Loads a recipe; from a run's folder, that run's own.
 recipe::Recipe recipe_of(const Options& options) {
   std::error_code unreadable;  // which `load` names
   if (stdfs::symlink_status(options.recipe, unreadable).type() == stdfs::file_type::not_found)
@@ -82,8 +82,7 @@ std::string folder_of(const Options& options, const recipe::Recipe& recipe) {
                                                               : "runs/" + recipe.run.name;
 }
 
-// What the run starts from. One that has begun goes on from its own folder where the parent is
-// gone.
+// What the run starts from. A run that has begun goes on from its own folder if the parent is gone.
 struct Beginning {
   recipe::Recipe recipe;
   std::vector<std::string> notes;

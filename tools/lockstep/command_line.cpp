@@ -71,7 +71,7 @@ std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
 
-// dashes: in front of the candidates, which have none: they make no two words alike.
+// dashes: shown before the candidate. Candidates come without them: dashes make no two words alike.
 std::string hint_of(const std::string& word, const Words& candidates, const std::string& where,
                     const std::string& dashes = {}) {
   const auto candidate = nearest_word(word, candidates);
@@ -79,7 +79,7 @@ std::string hint_of(const std::string& word, const Words& candidates, const std:
   return candidate ? "did you mean " + quoted(dashes + *candidate) + "? " + help : help;
 }
 
-// Long ones, without dashes.
+// The command's long options, without dashes.
 Words options_of(const CLI::App& app) {
   Words names;
   for (const CLI::Option* option : app.get_options())
@@ -107,7 +107,7 @@ Words options_of(const CLI::App& app) {
               "`lockstep help " + name + "` shows how");
 }
 
-// Of a command whose every word has its place.
+// What is wrong with a line whose every word has its place.
 std::string complaint(const CLI::App& command, const Words& words, const CLI::ParseError& error) {
   for (const CLI::Option* option : command.get_options()) {
     const Argument argument = argument_of(*option);
@@ -170,7 +170,8 @@ CommandLine::CommandLine()
 CommandLine::~CommandLine() = default;
 
 Run CommandLine::parse(int argc, const char* const* argv) {
-  // Most likely a script that lost its arguments: no success, and nothing on standard output.
+  // Most likely a script lost its arguments: this is no success, and prints nothing to standard
+  // output.
   if (argc < 2)
     return [text = help_of(*app_)] {
       std::cerr << text;

@@ -28,7 +28,7 @@ Words joined(Words words, const Words& more) {
   return words;
 }
 
-// "--volume a:a:ro", and "--env NAME=value", in the words of buildah, podman and docker.
+// "--volume a:a:ro", and "--env NAME=value", the syntax of buildah, podman and docker.
 Words volumes(const std::vector<Mount>& mounts, const char* option) {
   Words words;
   for (const Mount& mount : mounts)

@@ -33,7 +33,7 @@ constexpr const char* kHost = "127.0.0.1";
   throw Error(Code::kEnvironment, what + ": " + std::generic_category().message(error));
 }
 
-// This process's arguments without those that are for the launcher.
+// This process's arguments without those for the launcher.
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> kept;
@@ -63,14 +63,14 @@ int make_secret() {
   return fd;
 }
 
-// A descriptor that outlives exec in this one process, under its number: any other might be beyond
-// the limit on open files.
+// Hands a descriptor over to one child, under its own number: any other number might be beyond the
+// limit on open files.
 void hand_over(posix_spawn_file_actions_t& actions, int fd) {
   posix_spawn_file_actions_adddup2(&actions, fd, fd);
 }
 
-// SIGCHLD, SIGTERM and SIGINT, held back from the launcher's first moment to its last and taken one
-// by one. A rank starts with them held back, too, until it can stop in good order.
+// Blocks SIGCHLD, SIGTERM and SIGINT during the launcher's whole life and takes them one by one. A
+// rank starts with them blocked, too, until it can stop in good order.
 class Signals {
  public:
   Signals() {
@@ -100,7 +100,7 @@ class Ranks {
     const int secret = make_secret();
     const comm::Listening listening = comm::listen_on(kHost, 0);
     try {
-      require_open_files(count);  // each rank has those of above, too
+      require_open_files(count);  // each rank inherits those above
       for (int rank = 0; rank < count; ++rank) start(rank, count, secret, listening);
     } catch (...) {
       end();  // those that did start
@@ -113,7 +113,7 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  // grace: seconds that the others get once one has failed; who is left then is killed.
+  // grace: seconds that the others get once one has failed; then they are killed.
   void wait(Signals& signals, double grace) {
     double until = kForever;  // on the clock of monotonic_seconds
     while (running_ > 0) {
@@ -133,7 +133,7 @@ class Ranks {
   }
 
   Code code() const { return first_; }  // of the rank that failed first, or kOk
-  // Ranks that died; if none did by itself, those that did not end when the others did.
+  // Ranks that died by themselves; if none did, those that did not end with the others.
   int lost() const { return died_ > 0 ? died_ : hung_; }
   const std::string& cause() const { return cause_; }
 
@@ -166,7 +166,8 @@ class Ranks {
     if (rank == 0) hand_over(actions, listening.socket);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    // A group of its own: the terminal's Ctrl-C comes here alone, and is passed on once.
+    // A process group of its own: the terminal's Ctrl-C reaches only the launcher, which passes it
+    // on once.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     pid_t pid = 0;
     const int error = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes,
@@ -199,8 +200,8 @@ class Ranks {
     }
   }
 
-  // To those that still wait for it where the ranks meet, and cannot know. They read it from the
-  // start; who has met the others sees a connection close.
+  // For ranks that still wait at the rendezvous and cannot know: they read this from the start. A
+  // rank that has met the others sees a connection close.
   void tell_the_others(const std::string& what) const {
     const std::string text = what + " before all ranks had met";
     [[maybe_unused]] const ssize_t n = ::pwrite(notice_, text.data(), text.size(), 0);
@@ -228,7 +229,7 @@ class Ranks {
         ++died_;
         note(what);
       }
-      // Who tells of another rank's failure (kNetwork) is not its cause.
+      // A rank that reports another's failure (kNetwork) is not its cause.
       if (first_ == Code::kOk || (first_ == Code::kNetwork && code != Code::kOk)) first_ = code;
     }
   }
@@ -255,9 +256,9 @@ Code launch(const Launch& how, const comm::Environment& environment) {
   for (int restarts = 0;; ++restarts) {
     Ranks attempt(ranks);
     attempt.wait(signals, deadline(environment) / 2);
-    while (signals.next(0) != 0) {  // those that came last
+    while (signals.next(0) != 0) {  // signals that came last
     }
-    // Another cause (recipe, data, disk, divergence, bits) would be there again.
+    // Any other cause (recipe, data, disk, divergence, bits) would occur again.
     if (attempt.code() != Code::kNetwork || restarts == how.max_restarts ||
         signals.stop_requested())
       return attempt.code();

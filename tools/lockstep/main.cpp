@@ -31,7 +31,7 @@ int run(int argc, char** argv) {
   return static_cast<int>(code);
 }
 
-// Ranks share standard output: the first speaks for all.
+// Ranks share standard output: rank 0 speaks for all.
 bool speaks() {
   try {
     return comm::discover(process_environment()).rank == Rank(0);
@@ -40,7 +40,7 @@ bool speaks() {
   }
 }
 
-// On standard output, behind what was printed already.
+// On standard output, after what was printed already.
 void print_error(const Error& error, bool json) try {
   if (json && speaks()) print_json(error_json(error.code(), error.message(), error.hint()));
   flush_output();

@@ -40,7 +40,7 @@ void Progress::operator()(std::int64_t done, std::int64_t total) {
   shown_ = now;
   const std::string line = std::to_string(done) + " of " + std::to_string(total) +
                            " steps agree with the ledger, " + left(total - done) + " left";
-  // The cursor stays in front, so that a warning writes over it.
+  // The cursor stays at the line's start, so that a warning overwrites it.
   if (terminal_)
     std::cerr << line + kClear + "\r";
   else

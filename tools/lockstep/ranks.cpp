@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kShortestSecret = 32, kLongestSecret = 4096;
 
-// The descriptor that --ranks handed over: it has served.
+// Closes the descriptor that --ranks handed over: it is not needed any more.
 void close_handed_over(const std::string& path) {
   const std::string own = "/proc/self/fd/";
   if (!path.starts_with(own)) return;
@@ -63,7 +63,7 @@ int inherited(const comm::Environment& environment, const char* name) {
   return text ? static_cast<int>(parse_int(*text).value_or(-1)) : -1;
 }
 
-// What --ranks wrote for those that wait where the ranks meet: see launch.cpp.
+// What --ranks wrote for ranks that still wait at the rendezvous: see launch.cpp.
 std::string read_notice(int descriptor) {
   std::array<char, 256> text;
   const ssize_t n = descriptor < 0 ? 0 : ::pread(descriptor, text.data(), text.size(), 0);
@@ -138,7 +138,7 @@ std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
   }
   for (const auto& [name, value] : facts)
     if (name.starts_with("native.")) list.push_back({name, value, false});
-  // A different machine is no error as long as it computes the same; it is worth knowing.
+  // A different machine is no error as long as it computes the same bits; it is worth knowing.
   for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
     list.push_back({name, fingerprint::fact(facts, name), true});
   list.push_back({"transport", options.transport, false});

@@ -24,7 +24,7 @@ constexpr std::uint64_t kFilesOfPeer = 3;     // its control connection, its pai
 void start_up() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
-    // The lowest one that is free: this one.
+    // open() takes the lowest free descriptor: this one.
     if (::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY) != stream)
       throw Error(Code::kEnvironment,
                   "standard input, output or error is closed, and /dev/null "
@@ -32,7 +32,7 @@ void start_up() {
                       std::generic_category().message(errno));
   }
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);  // who reads the progress may go; training does not
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress may go; training goes on
 }
 
 void require_open_files(int world) {
