@@ -1,4 +1,4 @@
-"""Rules done wrong, each with the case that it decides and a neighbour that it does not touch."""
+"""Broken rules, each with a case that must change and a neighbour that must not."""
 import hashlib
 import struct
 
@@ -103,7 +103,7 @@ def fan_out():
     networks.fan_in = lambda inputs, outputs: outputs
 
 
-# A rule done wrong; (operation, case) that must differ then; one that must not.
+# A broken rule; the (operation, case) that must differ then; one that must not.
 BREAKS = {
     "unfused": (unfused, ("row_dots", "5 x 512, wide"), ("row_sums", "5 x 512, wide")),
     "flush": (flush, ("multiply", "bits"), ("add", "bits")),

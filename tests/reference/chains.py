@@ -1,4 +1,4 @@
-"""Blocked chains, the tree, lanes; what is made of them alone."""
+"""Blocked chains, the tree, lanes; operations that need nothing else."""
 import floats
 
 BLOCK = 512
@@ -90,7 +90,7 @@ def partials(lanes, lanes_of_partials):
 
 
 def lane_blocks(values, width, rows_per_lane):
-    """The values of each lane, for rows of a width."""
+    """The values of each lane, for rows of one width."""
     return rows(values, width * rows_per_lane)
 
 

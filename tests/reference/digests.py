@@ -17,7 +17,7 @@ def u64(value):
 
 
 def text(value):
-    """A text as it is hashed: its length, then its bytes."""
+    """A text in hashed form: its length, then its bytes."""
     return u64(len(value.encode())) + value.encode()
 
 
@@ -31,7 +31,7 @@ def leaf_keys():
 
 
 def length_of(tile):
-    """n, which the leaf counts: without what is padded."""
+    """The length n in the leaf: without the padding."""
     return len(tile)
 
 
@@ -55,7 +55,7 @@ def leaves(content):
 
 
 def hash_tree(content):
-    """The root over bytes, as a checkpoint's sidecar has it."""
+    """The root over bytes, as in a checkpoint's sidecar."""
     hashed = [hashlib.sha256(b"\0" + content[i:i + BLOCK]).digest() for i in range(0, len(content), BLOCK)]
     top = chains.tree(hashed, lambda a, b: hashlib.sha256(b"\1" + a + b).digest()) if hashed else b""
     return hashlib.sha256(b"\2" + u64(BLOCK) + u64(len(content)) + top).digest()

@@ -1,5 +1,5 @@
-"""floats.py against exact rational arithmetic, on operands chosen to meet the middles between numbers; exp and log
-against Python's decimals, functions where the nearest binary64 number rounds wrongly; known answers for Philox.
+"""floats.py against exact rational arithmetic, on operands near the midpoints between numbers; exp and log
+against Python's decimals, functions at arguments where the nearest binary64 number rounds wrongly; known answers for Philox.
 """
 import decimal
 import math
@@ -28,7 +28,7 @@ def magnitude(w):
 
 
 def nearest(exact, result):
-    """Is the result a nearest binary32 number, the even one of two?"""
+    """Is the result the nearest binary32 number, in a tie the even one?"""
     w = bits(abs(result))
     if exact and (exact < 0) != (math.copysign(1.0, result) < 0):
         return False
@@ -74,16 +74,16 @@ def check_arithmetic(problems):
             problems.append(f"sqrt {a.hex()}")
 
 
-# a, b, c: the rounded sum; binary64 rounded again gives another.
+# a, b, c: the rounded sum; a binary64 sum rounded again differs.
 FUSED = ((0x3F800001, 0x337FFFFE, 0x3F800001, 0x3F800001), (0x60918E00, 0x5E612000, 0xDD800000, 0x7F7FFFFF))
-# argument:result, where the nearest binary64 number is the middle of two binary32 numbers and the even one is wrong.
+# argument:result, where the nearest binary64 number is a midpoint of two binary32 numbers and the even one is wrong.
 HARD = {"log": "3c413d3a:c08e158f 41178feb:400fe5e7 4c5d65a5:418f034b 65d890d3:4254d1f9 6f31a8ec:42845a89",
         "sin": "46199998:beb1fa5d c6199998:3eb1fa5d",
         "cos": "5f18b878:3f7f14bb 6115cb11:3f78142f"}
 
 
 def check_decimal(problems):
-    """exp and log, whose correctly rounded decimals Python has too."""
+    """exp and log, which Python's decimals round correctly, too."""
     context = decimal.Context(prec=60, Emin=-999, Emax=999)
     for i in range(2000):
         x = abs(vectors.wide(vectors.word(2, i))) if i % 2 else abs(value(vectors.word(3, i) & 0x7F7FFFFF))

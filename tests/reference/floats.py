@@ -1,8 +1,8 @@
 """binary32 and binary64 arithmetic, every operation rounded once, to nearest, ties to even.
 
 A binary32 value is held in a Python float (a binary64 number) that binary32 represents. Adding, subtracting,
-dividing or taking the root in binary64 and rounding the result to binary32 rounds as once: 53 >= 2*24 + 2.
-A product of two binary32 values is exact in binary64. fma needs a look at what its sum lost.
+dividing or taking the root in binary64 and then rounding to binary32 equals one rounding: 53 >= 2*24 + 2.
+A product of two binary32 values is exact in binary64. fma must also look at the bits that its sum lost.
 """
 import math
 import struct
@@ -10,7 +10,7 @@ import struct
 NAN = math.nan
 INFINITY = math.inf
 _FLOAT = struct.Struct("<f")
-_HUGE = 2.0 ** 127  # below it the quick path of fma cannot overflow
+_HUGE = 2.0 ** 127  # below this fma's quick path cannot overflow
 
 
 def round32(x):
@@ -73,7 +73,7 @@ def fma(a, b, c):
         return _fma_by_integers(product, c)
     nearest = round32(total)
     if nearest != total:
-        # The second rounding can go wrong only from the middle of two neighbours, if that was rounded itself.
+        # The second rounding can go wrong only from the midpoint of two neighbours, if that was itself rounded.
         other = total + (total - nearest)
         if round32(other) == other:
             part = total - product

@@ -1,8 +1,8 @@
-"""The functions of binary32: correctly rounded exp, log, sin, cos, tanh, erf, and what is composed of them.
+"""The functions of binary32: correctly rounded exp, log, sin, cos, tanh, erf, and the functions composed of them.
 
 Each function is evaluated in fixed point on integers. The error is far below 2^12 units of the last place, so both
-ends of that interval are rounded; where they differ the precision is doubled (Ziv). A value that is a binary32
-number or the middle of two would never end this loop: those are exp(0), log(1), sin(0), cos(0), tanh(0), erf(0).
+ends of that interval are rounded; where they differ, the precision doubles (Ziv). This loop would never end for a
+value that is a binary32 number or the midpoint of two: these are exp(0), log(1), sin(0), cos(0), tanh(0), erf(0).
 """
 import functools
 import math

@@ -17,12 +17,12 @@ def inverse_root(n):
 
 
 def fan_in(inputs, outputs):
-    """What the bound of a layer's first values follows from."""
+    """The size that sets the bound of a layer's first values."""
     return inputs
 
 
 def _weighted(path, shape, inputs, outputs, mark, bias):
-    """A layer with a weight and, mostly, a bias; inputs: k k in."""
+    """A layer with a weight and usually a bias; inputs: k k in."""
     uniform = ("uniform", inverse_root(fan_in(inputs, outputs)))
     zero = ("constant", 0.0)
     weight = {None: uniform, ZERO: zero, DCGAN: ("normal", _DCGAN_DEVIATION)}[mark]

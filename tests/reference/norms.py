@@ -168,7 +168,7 @@ def unbiased(variance, count):
 
 
 def running(r, momentum, v):
-    """Running statistics moved towards the batch's."""
+    """Running statistics, moved towards the batch's statistics."""
     return [fma(momentum, sub(b, a), a) for a, b in zip(r, v)]
 
 

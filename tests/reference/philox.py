@@ -1,4 +1,4 @@
-"""Philox4x32-10, what is drawn from it, and the order of samples."""
+"""Philox4x32-10, its draws, and the order of samples."""
 import functools
 import hashlib
 

@@ -3,11 +3,11 @@ alone, against docs/conformance.json and docs/networks.json.
 
     run.py FILE              recomputes every case; prints those that differ
     run.py FILE --only NAME  the cases of one operation
-    run.py FILE --break RULE one rule done wrong: the cases named in breaks.py must differ, others not
+    run.py FILE --break RULE one broken rule: the cases named in breaks.py must differ, others not
     run.py FILE --order      checks that sample orders permute
 
-Only the standard library of Python is needed, and its float: IEEE 754 binary64 with one rounding for + - * / and
-sqrt. The rest is made of these and of integers.
+It needs only Python's standard library and float: IEEE 754 binary64 with one rounding for + - * / and
+sqrt. Everything else uses these and integers.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ import vectors
 
 def run(cases, specials):
     """The cases that differ, as (operation, case)."""
-    from operations import compute  # after a rule was broken: names are bound on import
+    from operations import compute  # after the rule is broken: import binds names
     differing = []
     for case in cases:
         name = (case["operation"], case["case"])

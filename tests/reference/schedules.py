@@ -10,12 +10,12 @@ _HALF_PI = float.fromhex("0x1.921fb54442d18p+0")
 
 
 def progress(t, warmup, horizon):
-    """Where on the cosine an update is, 0 to 1."""
+    """An update's place on the cosine, 0 to 1."""
     return min(1.0, (t - warmup) / (horizon - warmup))
 
 
 def learning_rate(schedule, lr, warmup, horizon, t):
-    """Of update t, counted from 1. horizon: of the cosine."""
+    """The rate of update t, counted from 1. horizon: where the cosine ends."""
     if t < warmup:
         return lr * (t / warmup)
     if schedule == "constant":

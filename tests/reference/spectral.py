@@ -21,7 +21,7 @@ def power_iteration(w, u, n):
 
 
 def over(values, sigma):
-    """Values divided by sigma: times its inverse."""
+    """Values over sigma: multiplied by its inverse."""
     inverse = div(1.0, sigma)
     return [mul(x, inverse) for x in values]
 
@@ -33,7 +33,7 @@ def normalised(w, u, v):
 
 
 def gradient(g, result, u, v, sigma):
-    """From the gradient of the result to that of w."""
+    """The gradient of w from the gradient of the result."""
     a = dot(g, result)
     n = len(v)
     return over([fma(mul(-a, u[k // n]), v[k % n], x) for k, x in enumerate(g)], sigma)

@@ -9,7 +9,7 @@ TILE = 4096
 
 
 def tile_squares(tensors):
-    """Of every tile, tensor by tensor."""
+    """The squares of every tile, tensor by tensor."""
     return [dot(tile, tile) for values in tensors for tile in rows(values, TILE)]
 
 
@@ -33,7 +33,7 @@ def power(beta, t):
 
 
 def adamw_scalars(t, lr, weight_decay, beta1, beta2, eps):
-    """What AdamW's update t takes, by name."""
+    """The scalars of AdamW's update t, by name."""
     return {name: round32(value) for name, value in {
         "beta1": beta1, "one_minus_beta1": 1.0 - beta1, "beta2": beta2, "one_minus_beta2": 1.0 - beta2, "eps": eps,
         "step_size": lr / (1.0 - power(beta1, t)), "inv_sqrt_bias2": 1.0 / sqrt64(1.0 - power(beta2, t)),

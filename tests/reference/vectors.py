@@ -80,7 +80,7 @@ def parameter(value):
 
 
 def encode(kind, values):
-    """Little-endian bytes; every NaN as one; digests as they are."""
+    """Little-endian bytes; every NaN with the same bits; digests as they are."""
     if kind == "digest":
         return b"".join(values)
     if kind in _INTEGERS:
@@ -91,7 +91,7 @@ def encode(kind, values):
 
 
 def differences(case, outputs):
-    """What of a case's published results the outputs are not; empty if all agree."""
+    """The published results of a case from which the outputs differ; empty if all agree."""
     found = []
     expected = list(case["outputs"].items())
     if len(outputs) != len(expected):

@@ -1,4 +1,4 @@
-"""Negative controls: one rule done wrong, and the field of the ledger that must be the first to differ."""
+"""Negative controls: one broken rule, and the field of the ledger that must be the first to differ."""
 from dataclasses import dataclass
 from typing import Callable
 
@@ -58,7 +58,7 @@ def pass_order():
 
 
 def embedding_order():
-    """The gradients of the time's embedding are added last use first, as a tape's usual walk would."""
+    """The gradients of the time embedding are added last use first, as a tape usually would."""
     init = unet.Backward.__init__
 
     class Prepending(list):
@@ -72,7 +72,7 @@ def embedding_order():
 
 
 def mean():
-    """The loss is divided by B, not multiplied with float(1 / B)."""
+    """The loss is divided by B, not multiplied by float(1 / B)."""
     lanes.Lanes.mean_loss = lambda self, losses: (self.column_sums(losses.reshape(-1, 1))[0]
                                                   / np.float32(self.count * self.per_lane))
 
@@ -93,7 +93,7 @@ def unfused():
 
 
 def rounded_twice():
-    """fma's sum is rounded to binary64, then to binary32. So rarely wrong that ddpm's state shows it from step 13 on."""
+    """fma's sum is rounded to binary64, then to binary32. A rare error: ddpm's state shows it from step 13 on."""
     fused.repaired = lambda product, addend: (product + addend).astype(np.float32)
 
 
@@ -106,8 +106,8 @@ def unchained():
 @dataclass
 class Break:
     apply: Callable
-    first: tuple  # fields of which one is the first to differ
-    kinds: tuple = ALL  # of the first network: recipes that the rule decides
+    first: tuple  # one of these fields must be the first to differ
+    kinds: tuple = ALL  # kinds of the first network: recipes that the rule affects
     only: tuple = ()  # if given, no other field may differ in any step
 
 

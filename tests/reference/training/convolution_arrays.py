@@ -34,12 +34,12 @@ def forward(x, w, stride, pad):
 
 
 def _taps(offset, kernel, stride, pad):
-    """Of input positions y with y mod stride = offset: the ky in the chain."""
+    """The ky in the chain, for input positions y with y mod stride = offset."""
     return [k for k in range(kernel) if (offset + pad - k) % stride == 0]
 
 
 def input_gradient(dy, w, stride, pad, size):
-    """Positions of one remainder modulo the stride have the same taps; each such class is one product."""
+    """Positions with the same remainder modulo the stride have the same taps; each remainder is one product."""
     kh, kw, inputs, outputs = w.shape
     dx = np.zeros((len(dy), *size, inputs), np.float32)
     for a in range(stride):

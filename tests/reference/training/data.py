@@ -107,7 +107,7 @@ def open_data(recipe):
 
 
 def batch(recipe, data, samples):
-    """The draws that follow `samples` draws, and the samples that they take."""
+    """The draws after the first `samples` draws, and the samples that they take."""
     size = recipe["batch"]["lanes"] * recipe["batch"]["samples_per_lane"]
     draws = list(range(samples, samples + size))
     return draws, data.samples(np.array([philox.sample(recipe.seed, data.count, d) for d in draws]))

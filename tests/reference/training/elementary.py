@@ -1,8 +1,8 @@
-"""exp, log, sin, cos, tanh of binary32 arrays, correctly rounded, and what is made of them (numerics.md, *Functions*).
+"""exp, log, sin, cos, tanh of binary32 arrays, correctly rounded, and functions composed of them (numerics.md, *Functions*).
 
-Evaluated in binary64, by operations of IEEE 754 alone, to an error far below 2^-45 of the result. Both ends of that
-interval are rounded; elements where they differ (one in a million) are computed again by ../functions.py with as many
-digits as they need. So how the binary64 value came about cannot show.
+Evaluated in binary64, with operations of IEEE 754 alone, to an error far below 2^-45 of the result. Both ends of that
+interval are rounded; where they differ (one element in a million), ../functions.py computes the element with as many
+digits as it needs. So results do not depend on how the binary64 value was computed.
 """
 import math
 
@@ -36,11 +36,11 @@ _COS = [(-1.0) ** i / math.factorial(2 * i) for i in range(11)]
 
 
 def _rounded(value, x, exactly):
-    """The binary64 approximation to binary32; by `exactly` where its error leaves two answers."""
+    """Rounds the binary64 approximation to binary32; calls `exactly` where its error leaves two answers."""
     with np.errstate(over="ignore", under="ignore"):
         low, high = (value * (1.0 - _ERROR)).astype(np.float32), (value * (1.0 + _ERROR)).astype(np.float32)
     result = np.array(low)
-    unsure = np.nonzero(~(low == high))  # a NaN is unsure, too
+    unsure = np.nonzero(~(low == high))  # NaN counts as unsure, too
     for at in zip(*unsure):
         result[at] = exactly(float(x[at]))
     return result

@@ -1,14 +1,14 @@
 """fma of binary32 arrays, rounded once, and blocked chains over all outputs at once (numerics.md, *Dot products*).
 
 A product of two binary32 numbers is exact in binary64. Adding the third rounds to 53 bits and then to 24: wrong only if
-the 53-bit sum is inexact and lies in the middle of two binary32 numbers. For numbers that are normal in binary32 these
-middles show in the lowest 29 bits. Below 2^-126 they do not; such sums are looked at one by one. A doubtful sum is
-made anew, rounded to odd, from which rounding again is right (Boldo and Melquiond).
+the 53-bit sum is inexact and the midpoint of two binary32 numbers. For numbers that are normal in binary32, the lowest
+29 bits show these midpoints. Below 2^-126 they do not; these sums are checked one by one. A doubtful sum is computed
+again and rounded to odd; rounding that once more is right (Boldo and Melquiond).
 """
 import numpy as np
 
 BLOCK = 512
-CHUNK = 1 << 15  # outputs at a time: what a chain touches stays in the cache
+CHUNK = 1 << 15  # outputs at a time: a chain's data stay in the cache
 
 _LOW = np.uint64((1 << 29) - 1)
 _MIDDLE = np.uint64(1 << 28)
@@ -18,7 +18,7 @@ multiply = np.multiply  # of binary32 numbers held in binary64: exact
 
 
 def round_to_odd(a, b):
-    """a + b of binary64 numbers; if inexact, that one of both neighbours whose last bit is set."""
+    """a + b of binary64 numbers; if inexact, the neighbour whose last bit is set."""
     s = a + b
     t = s - a
     lost = (a - (s - t)) + (b - t)
@@ -98,7 +98,7 @@ def _outer_block(u, v):
     j_step = min(j, CHUNK)
     i_step = max(1, min(i, CHUNK // j_step))
     z_step = max(1, CHUNK // (j_step * i_step))
-    chain = None  # its buffers serve all pieces of one shape
+    chain = None  # all pieces of one shape share its buffers
     for zs in _pieces(z, z_step):
         for i_s in _pieces(i, i_step):
             for js in _pieces(j, j_step):

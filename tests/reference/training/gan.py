@@ -11,7 +11,7 @@ from streams import Stream
 
 
 class Saturating:
-    """kind gan: of logits, the losses and the factors' gradients for a gradient g of each sample's loss."""
+    """kind gan: the losses from logits, and the factors' gradients for a gradient g of each sample's loss."""
 
     @staticmethod
     def real(r, g):
@@ -108,7 +108,7 @@ def r1(network, pass_, real, half_gamma, share):
         stages.append((stage, x))
         x, _ = stage.forward(pass_, x)
     d = np.ones_like(x)
-    used = []  # what each linear layer multiplied with its weight on the way down
+    used = []  # what each linear layer multiplied by its weight on the way down
     for stage, x in reversed(stages):
         if isinstance(stage, Linear):
             used.append((stage, d))

@@ -1,4 +1,4 @@
-"""The networks of GANs (docs/networks.md): layers in the order of registration, `stages` in that of computing."""
+"""The networks of GANs (docs/networks.md): layers in the order of registration, `stages` in the order of computation."""
 from layers import BatchNorm, Conv, Linear, TransposedConv
 from networks import LeakyRelu, Network, Reshape, Tanh, area, halved, run
 

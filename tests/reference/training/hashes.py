@@ -1,4 +1,4 @@
-"""Fast leaf hashes of arrays, and the digests of a state made of them (docs/checkpoint.md, *The state's digest*)."""
+"""Fast leaf hashes of arrays, and a state's digests made from them (docs/checkpoint.md, *The state's digest*)."""
 import hashlib
 
 import numpy as np
@@ -14,7 +14,7 @@ def sha256(*parts):
 
 
 def _nh(tiles, first):
-    """The NH sum of rows of words, keys from `first` on, modulo 2^64. Of integers: any order of adding will do."""
+    """The NH sum of rows of words, keys from `first` on, modulo 2^64. Integer sums: any order works."""
     keyed = tiles + KEYS[first:first + tiles.shape[1]]  # uint32 wraps
     products = keyed[:, 0::2].astype(np.uint64) * keyed[:, 1::2].astype(np.uint64)
     return np.add.reduce(products, axis=1, dtype=np.uint64)

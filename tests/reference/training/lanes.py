@@ -13,7 +13,7 @@ class Lanes:
     per_lane: int
 
     def rows(self, x):
-        """Rows [batch * n][c], lane-major, as [rows of a lane][lane][c]: what a chain inside each lane runs over."""
+        """Rows [batch * n][c], lane-major, as [rows of a lane][lane][c], the order of a chain inside each lane."""
         return np.ascontiguousarray(x.reshape(self.count, -1, x.shape[-1]).transpose(1, 0, 2))
 
     def column_sums(self, x):
@@ -32,11 +32,11 @@ class Lanes:
         return tree_sum(total)
 
     def mean_loss(self, losses):
-        """Of the losses of all samples."""
+        """The mean of the losses of all samples."""
         return self.column_sums(losses.reshape(-1, 1))[0] * self.share()
 
     def share(self):
-        """float(1 / B): each sample's part of the loss, and the gradient that its loss begins with."""
+        """float(1 / B): each sample's part of the loss, and the gradient at the start of its backward pass."""
         return np.float32(1.0 / (self.count * self.per_lane))
 
 
@@ -44,20 +44,20 @@ class Lanes:
 class Pass:
     """What one forward pass through a network uses."""
     lanes: Lanes
-    weights: dict  # the parameters as used: those under spectral norm divided
+    weights: dict  # the parameters as used: after division under spectral norm
     buffers: dict = field(default_factory=dict)
     moves_statistics: bool = False
 
 
 class Gradients(dict):
-    """Summed over lanes, by a parameter's name. `add` is for one more use, in the order of the uses."""
+    """Gradients summed over lanes, by parameter name. `add` adds one more use, in the order of uses."""
 
     def add(self, name, value):
         self[name] = value if name not in self else self[name] + value
 
 
 def summed(passes):
-    """The gradients of several passes, parameter by parameter; not every pass sees every parameter."""
+    """The gradients of several passes, parameter by parameter; not every pass uses every parameter."""
     total = Gradients()
     for gradients in passes:
         for name, value in gradients.items():

@@ -38,7 +38,7 @@ class Layer:
 
 
 class _Weighted(Layer):
-    """A weight and, mostly, a bias. `first` says the first values: uniform, zero or dcgan."""
+    """A weight and usually a bias. `first` names the first values: uniform, zero or dcgan."""
 
     def __init__(self, path, shape, fan_in, width, first, bias, spectral):
         self.weight_name, self.bias_name = path + ".weight", path + ".bias"

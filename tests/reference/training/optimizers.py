@@ -63,7 +63,7 @@ def _sgd(table, t):
 
 
 def update_role(role, table, gradients, t):
-    """Clips, and takes update t of all parameters of a role of the state."""
+    """Clips, then does update t of all parameters of one role of the state."""
     gradients = {name: gradients[name] for name in role.parameters}
     if table["clip_norm"] != 0.0:
         gradients = clipped(gradients, np.float32(table["clip_norm"]))

@@ -13,7 +13,7 @@ GANS = ("gan", "hinge-gan")
 RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("start", "fresh", {})]
 BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
 DATA = [("kind", "images", {})]
-# A dotted key of the page, such as mixture.modes of [data], stands in a table of its own.
+# A dotted key of the page, such as mixture.modes of [data], has a table of its own.
 DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05, {}), ("count", 1048576, {}),
                           ("seed", 0, {})],
               "shapes": [("side", 32, {}), ("count", 65536, {}), ("seed", 0, {})]}
@@ -41,13 +41,13 @@ def shortest(x, digits):
     if x == 0:
         return "-0" if sign else "0"
     text = "".join(map(str, figures))
-    point = len(text) + exponent  # digits in front of the decimal point
+    point = len(text) + exponent  # digits before the decimal point
     power = point - 1
     scientific = text[0] + ("." + text[1:] if len(text) > 1 else "") + f"e{'-' if power < 0 else '+'}{abs(power):02d}"
     if point <= 0:
         fixed = "0." + "0" * -point + text
     elif exponent >= 0:
-        fixed = str(int(abs(x)))  # a large number: all its digits, not zeros behind the shortest ones
+        fixed = str(int(abs(x)))  # a large number: all its digits, not zeros after the shortest ones
     else:
         fixed = text[:point] + "." + text[point:]
     return ("-" if sign else "") + (fixed if len(fixed) <= len(scientific) else scientific)

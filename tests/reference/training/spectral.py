@@ -23,7 +23,7 @@ def power_iteration(weight, u):
 
 
 class Normalised:
-    """The weight that is used, and the way back for its gradient."""
+    """The weight in use, and the backward function for its gradient."""
 
     def __init__(self, weight, u, v):
         w = weight.reshape(-1, weight.shape[-1])
@@ -38,7 +38,7 @@ class Normalised:
 
 
 class Prepared:
-    """A network's parameters as one phase uses them; in its own phase its u and v move first."""
+    """A network's parameters as one phase uses them; in the network's own phase, u and v change first."""
 
     def __init__(self, network, parameters, buffers, own_phase):
         self.weights = dict(parameters)
@@ -53,6 +53,6 @@ class Prepared:
             self.weights[name] = self.normalised[name].weight
 
     def gradients(self, gradients):
-        """From those of the used weights to those of the parameters."""
+        """The gradients of the parameters from those of the used weights."""
         return {name: self.normalised[name].gradient(g) if name in self.normalised else g
                 for name, g in gradients.items()}

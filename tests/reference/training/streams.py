@@ -1,4 +1,4 @@
-"""Philox4x32-10 over whole arrays, and what is drawn from a named stream (docs/numerics.md, *Philox*)."""
+"""Philox4x32-10 over whole arrays, and draws from a named stream (docs/numerics.md, *Philox*)."""
 import numpy as np
 
 import elementary

@@ -61,7 +61,7 @@ def nasty_triples(count):
 
 
 def beside_middles(count):
-    """Products that are an odd number of half ulps of c but for a rest that binary64's sum loses."""
+    """Products that are an odd number of half ulps of c, except for a remainder that binary64's sum loses."""
     i = RANDOM.integers(1, 200, count)
     odd = 2 * RANDOM.integers(0, 8, count) + 1
     exponent = RANDOM.choice([-150, -149, -130, -120, -60, 0, 60, 100], count)  # of half an ulp
@@ -90,7 +90,7 @@ def check_fma(count):
 
 
 def check_chains(count):
-    """Also such that every block has doubtful sums: few bits, wide exponents."""
+    """Operands that give every block doubtful sums, too: few bits, wide exponents."""
     wrong = 0
     for length, scale in ((1, 0), (17, 3), (512, 10), (513, 30), (1100, 10), (1100, 70)):
         def numbers(*shape):

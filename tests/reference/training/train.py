@@ -1,11 +1,11 @@
 """Trains a recipe from docs/ alone and compares every field of every step with its ledger.
 
     train.py RECIPE LEDGER --steps N                exit code 0 if all N steps' fields are equal, else 1
-    train.py RECIPE LEDGER --steps N --break RULE   one rule done wrong: 0 if the right field is the first to differ
+    train.py RECIPE LEDGER --steps N --break RULE   one broken rule: 0 if the right field is the first to differ
 
-Python 3.11 and NumPy are needed. What is computed number by number (host scalars, schedules, hashes of bytes) comes from
-../. NumPy adds, multiplies, divides, takes roots and converts, element by element; no sum, product of matrices or
-function of it is used on floats, so that neither its version nor the machine can show.
+It needs Python 3.11 and NumPy. Scalar computations (host scalars, schedules, hashes of bytes) come from ../. NumPy
+adds, multiplies, divides, takes roots and converts, element by element; none of its sums, matrix products or functions
+touches floats, so neither its version nor the machine can change a bit.
 
     recipe, data, streams              what is trained, on what, with which random numbers
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch

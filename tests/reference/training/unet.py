@@ -8,7 +8,7 @@ from networks import Network, Silu, run
 
 
 class Residual(Layer):
-    """forward and back take and give the time's embedding, too."""
+    """forward and back also take and return the time embedding."""
 
     def __init__(self, path, inputs, outputs, embedding, groups):
         self.norm1 = GroupNorm(path + ".norm1", inputs, groups, silu=True)
@@ -57,7 +57,7 @@ class Stage(Layer):
 
 
 def upsampled(x, size):
-    """The nearest pixel; and the way back, one chain not cut into blocks for each pixel."""
+    """The nearest pixel; backward, one chain per pixel, not cut into blocks."""
     ys = np.arange(size[0]) * x.shape[1] // size[0]
     xs = np.arange(size[1]) * x.shape[2] // size[1]
 
@@ -136,7 +136,7 @@ class Unet(Network):
 
 
 class Tape:
-    """What the way back must undo, last first; tensors kept on the way down, and their gradients."""
+    """What the backward pass must undo, last first; tensors kept on the way down, and their gradients."""
 
     def __init__(self, pass_, embedding):
         self.pass_, self.embedding = pass_, embedding
@@ -144,7 +144,7 @@ class Tape:
 
     def keep(self, h):
         self.kept.append(h)
-        self.entries.append(lambda dh, run: dh + run.kept.pop())  # what goes on before what is kept
+        self.entries.append(lambda dh, run: dh + run.kept.pop())  # the continuing branch before the kept one
         return h
 
     def joined(self, h):
@@ -188,7 +188,7 @@ class Tape:
 
 
 class Backward:
-    """One walk back along a tape."""
+    """One backward walk along a tape."""
 
     def __init__(self, gradients):
         self.gradients = gradients
