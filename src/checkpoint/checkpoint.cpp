@@ -203,7 +203,8 @@ Loaded Loaded::read(FileSystem& fs, const stdfs::path& file) {
 
 Loaded load(FileSystem& fs, const stdfs::path& file) {
   if (std::optional<Loaded> loaded = load_if_there(fs, file)) return *std::move(loaded);
-  throw Error(Code::kUsage, "no checkpoint " + file.string(), "give a step-NNNNNNNN.h5 of a run");
+  throw Error(Code::kUsage, "there is no " + file.string(),
+              "give a run folder or a step-NNNNNNNN.h5 of one");
 }
 
 // Retention removes the file first: if the file is there, the failure is its own.

@@ -82,8 +82,11 @@ std::optional<Identity> said_by(const Variables& variables, const Names& names) 
   if (found.local_size > found.world)
     throw Error(Code::kUsage, std::string(names.local_size) + "=" + std::to_string(*local_size) +
                                   " is more than " + names.world + "=" + std::to_string(*world));
-  found.sentence = "rank " + std::to_string(*rank) + " of " + std::to_string(*world) + " from " +
-                   names.launcher + " (" + names.rank + ", " + names.world + ")";
+  found.sentence = "rank " + std::to_string(*rank) + " of " + std::to_string(*world) + " from ";
+  const std::string rank_variable = names.rank, world_variable = names.world;
+  found.sentence += found.launcher == rank_variable
+                        ? rank_variable + " and " + world_variable
+                        : found.launcher + " (" + rank_variable + ", " + world_variable + ")";
   return found;
 }
 

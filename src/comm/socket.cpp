@@ -92,6 +92,11 @@ int connect_by(int fd, const Address& address, const Wait& wait) {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  // Seen once under load: a rejected connection whose error was gone. Only a peer is proof of one.
+  sockaddr_storage peer{};
+  socklen_t length = sizeof peer;
+  if (error == 0 && getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0)
+    return ECONNREFUSED;
   return error;
 }
 

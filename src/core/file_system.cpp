@@ -19,7 +19,8 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::string_view kTemporary = ".tmp";
+// A name that nobody chooses for a file of his own: what bears it is removed.
+constexpr std::string_view kTemporary = ".lockstep.tmp";
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;  // of a picture, the largest file
 constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;    // that is read whole, and of a text
 
@@ -268,6 +269,11 @@ bool is_temporary(const std::string& name) {
   return name.ends_with(kTemporary);
 }
 
+std::string without_temporary(std::string name) {
+  while (is_temporary(name)) name.resize(name.size() - kTemporary.size());
+  return name;
+}
+
 void sweep(FileSystem& fs, const stdfs::path& folder) {
   if (!fs.exists(folder)) return;
   for (const std::string& name : fs.list(folder)) {
@@ -283,6 +289,12 @@ void discard(FileSystem& fs, const stdfs::path& path) noexcept {
   } catch (const Error&) {
     // the first failure is the one to report
   }
+}
+
+void end_line(File& file) {
+  std::byte last{'\n'};
+  if (const std::uint64_t size = file.size(); size > 0) file.read_at(size - 1, {&last, 1});
+  if (last != std::byte{'\n'}) file.append(as_bytes("\n"));
 }
 
 void publish(FileSystem& fs, const stdfs::path& path, ByteView bytes) {

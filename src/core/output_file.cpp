@@ -1,6 +1,7 @@
 #include "lockstep/core/output_file.h"
 
 #include <algorithm>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 
@@ -14,8 +15,9 @@ namespace stdfs = std::filesystem;
 
 // As train/run_folder.h names them.
 constexpr std::string_view kLedger = "ledger.jsonl";
-constexpr std::string_view kFilesOfARun[] = {kLedger, "recipe.toml", "metrics.jsonl",
-                                             "replays.jsonl", "log.txt"};
+constexpr std::string_view kRecipe = "recipe.toml", kRunRecipe = "# recipe ";
+constexpr std::string_view kFilesOfARun[] = {kLedger, kRecipe, "metrics.jsonl", "replays.jsonl",
+                                             "log.txt"};
 constexpr std::string_view kFoldersOfARun[] = {"checkpoints", "samples", "environment"};
 
 // What is at `path` and must not be replaced; "" if nothing is.
@@ -43,10 +45,20 @@ std::string in_the_way(const stdfs::path& path) {
 bool is_of_a_run(const stdfs::path& inside) {
   if (inside.empty()) return false;
   std::string first = inside.begin()->string();
-  while (is_temporary(first)) first.resize(first.rfind('.'));
+  first = without_temporary(first);
   const auto named = [&](std::string_view name) { return first == name; };
   if (std::ranges::any_of(kFoldersOfARun, named)) return true;
   return !inside.has_parent_path() && std::ranges::any_of(kFilesOfARun, named);
+}
+
+// Whether it has a ledger, or the recipe that a run writes before it (recipe/canonical.h).
+bool is_run(const stdfs::path& folder) {
+  std::error_code absent;
+  if (stdfs::exists(stdfs::symlink_status(folder / kLedger, absent))) return true;
+  if (!stdfs::is_regular_file(folder / kRecipe, absent)) return false;
+  std::string begin(kRunRecipe.size(), ' ');
+  std::ifstream(folder / kRecipe).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == kRunRecipe;
 }
 
 // The folder of the run that uses the name `path`; "" if there is none. Links above the path's last
@@ -56,8 +68,7 @@ stdfs::path run_that_names(const stdfs::path& path) {
   stdfs::path inside = path.filename(),
               folder = stdfs::weakly_canonical(stdfs::absolute(path, absent).parent_path(), absent);
   for (; folder.has_relative_path(); folder = folder.parent_path()) {
-    if (is_of_a_run(inside) && stdfs::exists(stdfs::symlink_status(folder / kLedger, absent)))
-      return stdfs::proximate(folder, absent);
+    if (is_of_a_run(inside) && is_run(folder)) return stdfs::proximate(folder, absent);
     inside = folder.filename() / inside;
   }
   return {};

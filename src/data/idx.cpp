@@ -86,7 +86,7 @@ std::filesystem::path find_idx(const std::filesystem::path& path) {
     if (std::filesystem::exists(path / name, error)) return path / name;
   }
   throw Error(Code::kData, path.string() + " has no train-images-idx3-ubyte[.gz]",
-              "set data.path to a file of images");
+              "give a file of images");
 }
 
 std::unique_ptr<Images> read_idx(const std::filesystem::path& path) {

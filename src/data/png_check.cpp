@@ -1,6 +1,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <set>
 
 #include "lockstep/core/error.h"
 #include "lockstep/data/png.h"
@@ -140,6 +141,7 @@ std::optional<PngFault> check_png(ByteView png) {
   try {
     std::optional<Header> header;
     bool had_pixels = false;
+    std::set<std::string_view> keys;
     const std::uint64_t end = walk(png, [&](const Chunk& chunk) {
       if (!header) {
         header = header_of(chunk);
@@ -150,6 +152,9 @@ std::optional<PngFault> check_png(ByteView png) {
         chunk.fault("lockstep writes nothing between IDAT and IEND");
       } else if (chunk.type == png::kText) {
         check_text(chunk);
+        const std::string_view text = text_of(chunk);
+        if (!keys.insert(text.substr(0, text.find('\0'))).second)
+          chunk.fault("lockstep writes no key twice");
       } else if (chunk.type == "IDAT") {
         check_pixels(chunk, *header);
         had_pixels = true;

@@ -164,7 +164,8 @@ void describe_fresh(Fields& f) {
 std::string help_markdown() {
   std::string text = R"(# Recipes
 
-A recipe is a TOML file. Every key has a default, so a recipe says what differs from it:
+A recipe is a TOML file. A key that is left out has its default (in the tables below "must be given" marks the few
+without one), so a recipe is short:
 
 ```toml
 [run]
@@ -176,14 +177,15 @@ path = "../data/train-images-idx3-ubyte.gz"
 
 [model]
 channels = [32, 64]
+attention_levels = [1]
 
 [model.optimizer]
 lr = 3e-4
 ```
 
-All keys follow, with their defaults. A key with a condition in brackets, such as (schedule: cosine), exists only
-where that key of the same table has one of these words. What changes bits is part of the recipe id. [monitor] can
-end a run early; it cannot change what is computed until then.
+All keys follow, with their defaults. A key with a condition in brackets, such as (schedule: cosine), is allowed only
+where that key of the same table has one of these words. What changes bits is part of the recipe id. A monitor can
+stop a run; it never changes a result.
 
 `extends = "other.toml"`, at the top of a file, takes every key that is not given from another recipe. If the file chooses
 another `kind` than that one, inherited keys of the old kind are dropped.
@@ -191,6 +193,22 @@ another `kind` than that one, inherited keys of the old kind are dropped.
 Relative paths, `extends` and `data.path`, start at the folder of the recipe that they stand in; that of
 `--set data.path=…` starts at the current folder. A run's own recipe.toml has them absolute, so a run can be continued
 and replayed from anywhere; data that moved is given by `--set data.path=…` or `replay --data`.
+
+## Your own pictures
+
+A data set is one IDX file, the format of MNIST, plain or gzipped; or a folder that holds one named
+`train-images-idx3-ubyte` (`.gz`); or what `lockstep pack` made of it, which is read faster. The file begins with the
+bytes 0, 0, 8 and the number of dimensions. Then comes each size as a big-endian 32-bit integer, then one byte a value.
+Sizes are [pictures, height, width] for grey pictures and [pictures, height, width, 3] for colour. Labels are not read.
+NumPy writes such a file:
+
+```python
+import struct, numpy
+pictures = numpy.zeros((1000, 32, 32, 3), numpy.uint8)  # yours
+with open("mine-idx4-ubyte", "wb") as file:
+    file.write(struct.pack(f">HBB{pictures.ndim}I", 0, 8, pictures.ndim, *pictures.shape))
+    file.write(pictures.tobytes())
+```
 )";
   text += section("[run]", describe_fresh<Run>);
   text += section("[batch]", describe_fresh<lane::Options>);

@@ -118,7 +118,8 @@ std::string value_text(const std::string& value, const std::string& name) {
   } catch (const toml::parse_error& error) {
     problem = error.description();
   }
-  if (value.empty() || std::string("\"'[{").find(value.front()) != std::string::npos)
+  if (value.empty()) fail(name + " has no value", "a text that is empty stands as '\"\"'");
+  if (std::string("\"'[{").find(value.front()) != std::string::npos)
     fail(name + ": '" + value + "' is not a TOML value: " + problem);
   return quoted(value);
 }

@@ -1,5 +1,8 @@
 #include "train/claims.h"
 
+#include <algorithm>
+
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/canonical.h"
@@ -61,6 +64,31 @@ std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Re
   if (shape && meta.sample_shape != *shape)
     return "it says that samples are " + text_of(meta.sample_shape) +
            ", and those of the data are " + text_of(*shape);
+  return std::nullopt;
+}
+
+std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
+  const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane,
+                     every = recipe.evidence.commit_every;
+  const std::vector<std::string> phases = objective::phase_names(recipe.objective);
+  // Another run's state brings its own count.
+  std::int64_t samples = 0;
+  if (recipe::has_parent(recipe) && !ledger.entries.empty())
+    samples = std::max<std::int64_t>(0, ledger.entries.front().samples - batch);
+  for (const ledger::Entry& entry : ledger.entries) {
+    const std::string step = "step " + std::to_string(entry.step.value) + ": ";
+    samples += batch;
+    if (entry.samples != samples)
+      return step + "it says " + counted(entry.samples, "sample") + ", the recipe makes it " +
+             std::to_string(samples);
+    const bool same_phases =
+        std::ranges::equal(entry.losses, phases, {}, &std::pair<std::string, float>::first);
+    if (!same_phases) return step + "its losses are not those of the recipe's phases";
+    const bool due = every > 0 && entry.step.value % every == 0;
+    if (due != entry.commit.has_value())
+      return step + (due ? "it has no commit" : "it has a commit") +
+             ", the recipe wants one every " + counted(every, "step");
+  }
   return std::nullopt;
 }
 

@@ -63,6 +63,7 @@ Findings::Names Findings::files_of(const stdfs::path& folder, Names names) {
 
 const char* word(const Finding& finding) {
   if (finding.foreign) return "foreign";
+  if (finding.not_signed) return "unsigned";
   if (finding.code == Code::kEnvironment) return "unreadable";
   return finding.code == Code::kCorrupt ? "damaged" : "disagrees";
 }

@@ -33,6 +33,11 @@ class Findings {
 
   void differ(const std::string& what) { result.findings.push_back({Code::kDiffer, what}); }
   void corrupt(const std::string& what) { result.findings.push_back({Code::kCorrupt, what}); }
+  void not_signed(const std::filesystem::path& file, const std::filesystem::path& signature) {
+    result.findings.push_back({Code::kCorrupt,
+                               file.string() + ": " + signature.filename().string() + " is missing",
+                               /*foreign=*/false, /*not_signed=*/true});
+  }
   // Reports a file that nothing vouches for, unless it is temporary: a kill leaves those.
   void foreign(const std::filesystem::path& path);
 

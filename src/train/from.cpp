@@ -117,6 +117,8 @@ class Continuation {
 
 Parent parse_parent(const std::string& text) {
   const std::size_t at = text.rfind('@');
+  if (text.empty() || at == 0)
+    throw Error(Code::kUsage, "--from " + text + " names no run", "for example --from runs/a@500");
   if (at == std::string::npos) return {text, std::nullopt};
   const auto step = parse_int(std::string_view(text).substr(at + 1));
   if (!step || *step < 1)
@@ -151,9 +153,10 @@ Start start_from(const Parent& parent, recipe::Recipe recipe) {
 
 namespace {
 
-// Checks where the run starts against the parent's own evidence, without its checkpoint.
-void require_descent(const recipe::From& wanted, const RunFolder& parent,
-                     const std::string& place) {
+// Checks where the run starts against the parent's own evidence, without its checkpoint. Returns
+// the root of the parent's state there, as its ledger has it.
+hash::Digest require_descent(const recipe::From& wanted, const RunFolder& parent,
+                             const std::string& place) {
   const recipe::Recipe theirs = recipe::of_run(real_file_system(), parent.root);
   if (recipe::id(theirs).hex() != wanted.recipe)
     throw Error(
@@ -169,23 +172,40 @@ void require_descent(const recipe::From& wanted, const RunFolder& parent,
     throw Error(Code::kDiffer, "the run starts from " + place + ", after " +
                                    counted(updates, "update") + ", and its recipe says " +
                                    std::to_string(wanted.updates));
+  return ledger.entries[static_cast<std::size_t>(wanted.step) - 1].state;
+}
+
+// Without the parent's checkpoint: whether the child's own step 0 is, tensor by tensor, the state
+// that the parent's ledger has. Not where slots began anew or averages differ.
+bool is_the_parents(const hash::Digest& root, const recipe::From& wanted, const RunFolder& child) {
+  const auto start = checkpoint::load_if_there(
+      real_file_system(), child.checkpoints() / checkpoint::file_name(Step(0)));
+  if (!start || state::commit(start->state()).hex() != wanted.state) return false;
+  state::State state = start->state();
+  state.step = Step(wanted.step);
+  return state::digest(state).root == root;
 }
 
 }  // namespace
 
-std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe) {
+std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe,
+                           const std::filesystem::path& child) {
   const recipe::From& wanted = recipe.run.from;
   const std::string place = parent.string() + "@" + std::to_string(wanted.step);
-  require_descent(wanted, {parent}, place);
+  const hash::Digest root = require_descent(wanted, {parent}, place);
   std::string state;
   try {
     state = start_from({parent, Step(wanted.step)}, recipe).recipe.run.from.state;
   } catch (const Error& error) {
     const auto file = RunFolder{parent}.checkpoints() / checkpoint::file_name(Step(wanted.step));
-    if (!real_file_system().exists(file))
-      return place + " has no checkpoint any more: step 0 is not compared with it";
-    if (error.code() == Code::kData)
-      return "step 0 is not compared with " + place + ": " + error.message();
+    const bool gone = !real_file_system().exists(file);
+    if (gone && is_the_parents(root, wanted, {child}))
+      return "step 0 has the digest that the ledger of " + place + " has there";
+    if (gone || error.code() == Code::kData)
+      throw Error(Code::kEnvironment,
+                  "step 0 cannot be compared with " + place + ": " +
+                      (gone ? "its checkpoint is gone" : error.message()),
+                  "without --parent the run is taken to start where it says");
     if (error.code() != Code::kUsage) throw;
     throw Error(Code::kDiffer, error.message(), error.hint());  // it cannot have started there
   }

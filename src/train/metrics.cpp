@@ -20,9 +20,7 @@ std::string brief(double value) {
 
 Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt)
     : file_(fs.open_append(folder.metrics())), attempt_(attempt), last_step_(attempt.began) {
-  std::byte end{'\n'};
-  if (const auto size = file_->size(); size > 0) file_->read_at(size - 1, {&end, 1});
-  if (end != std::byte{'\n'}) file_->append(as_bytes("\n"));  // a killed attempt's last line
+  end_line(*file_);
 }
 
 void Metrics::record(const StepRecord& record, const monitor::Report& report) {

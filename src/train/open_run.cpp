@@ -61,6 +61,22 @@ void require_data_of_run(const RunFolder& folder, const ledger::Ledger& ledger,
               "give the run's data by data.path, or another folder with --run");
 }
 
+// A folder without a run may be anybody's: nothing of it is replaced or appended to.
+void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
+  const auto refuse = [&](const stdfs::path& file) {
+    throw Error(
+        Code::kUsage,
+        folder.root.string() + " is no run, but has " + file.string() + ", a name that a run uses",
+        "give another folder with --run, or move that away");
+  };
+  for (const stdfs::path& file : {folder.metrics(), folder.replays(), folder.log()})
+    if (fs.exists(file)) refuse(file);
+  for (const stdfs::path& below : {folder.checkpoints(), folder.samples(), folder.environment()}) {
+    if (!fs.exists(below)) continue;
+    if (const auto names = fs.list(below); !names.empty()) refuse(below / names.front());
+  }
+}
+
 }  // namespace
 
 void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
@@ -72,8 +88,13 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe
       throw Error(Code::kUsage,
                   folder.root.string() +
                       " is a run of another recipe: " + recipe::first_difference(mine, theirs),
-                  "give another folder with --run");
+                  "give another folder with --run, or start a new run from this one's state under "
+                  "the other recipe: train RECIPE --from " +
+                      folder.root.string() + " --run NEW");
     }
+    if (!fs.exists(folder.ledger()) && !checkpoint::list(fs, folder.checkpoints()).empty())
+      throw Error(Code::kCorrupt, folder.root.string() + " has checkpoints but no ledger.jsonl",
+                  "restore it from a copy, or give another folder with --run");
     if (fs.exists(folder.ledger())) {
       const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
       require_data_of_run(folder, ledger, dataset);
@@ -85,8 +106,18 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe
   } else if (fs.exists(folder.ledger())) {
     throw Error(Code::kCorrupt, folder.root.string() + " has a ledger but no recipe.toml",
                 "give another folder with --run");
+  } else {
+    require_no_strangers(fs, folder);
   }
   publish(fs, folder.recipe(), as_bytes(recipe::run_text(recipe)));
+}
+
+void require_of_recipe(const RunFolder& folder, const ledger::Ledger& ledger,
+                       const recipe::Recipe& recipe) {
+  if (const auto what = misfit(ledger, recipe))
+    throw Error(Code::kCorrupt,
+                folder.ledger().string() + " does not follow from recipe.toml: " + *what,
+                "the evidence is damaged; restore the file from another copy");
 }
 
 ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder,
@@ -94,6 +125,7 @@ ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder,
   ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
   if (ledger.header != header_of(recipe, ledger.header.data))
     throw Error(Code::kCorrupt, folder.ledger().string() + " is not of the recipe beside it");
+  require_of_recipe(folder, ledger, recipe);
   return ledger;
 }
 

@@ -35,13 +35,18 @@ data::Picture scatter(std::int64_t n, const float* points) {
   return picture;
 }
 
-data::Provenance provenance(const Training& training, const hash::Digest& state_root,
+data::Provenance provenance(const hash::Digest& recipe, Step step, const hash::Digest& state_root,
                             std::int64_t first, std::int64_t count) {
   return {{"Software", "lockstep"},
-          {"recipe", recipe::id(training.recipe).hex()},
-          {"step", std::to_string(training.state.step.value)},
+          {"recipe", recipe.hex()},
+          {"step", std::to_string(step.value)},
           {"state", state_root.hex()},
           {"samples", std::to_string(first) + " to " + std::to_string(first + count - 1)}};
+}
+
+data::Provenance provenance(const Training& training, const hash::Digest& state_root,
+                            std::int64_t first, std::int64_t count) {
+  return provenance(recipe::id(training.recipe), training.state.step, state_root, first, count);
 }
 
 Bytes picture(Training& training, const hash::Digest& state_root, std::int64_t first,

@@ -6,7 +6,9 @@
 
 namespace lockstep::train {
 
-// Where the samples [first, first+count) come from: recipe, step, state.
+// Where the samples [first, first+count) come from: recipe id, step, root of the state.
+data::Provenance provenance(const hash::Digest& recipe, Step step, const hash::Digest& state_root,
+                            std::int64_t first, std::int64_t count);
 data::Provenance provenance(const Training& training, const hash::Digest& state_root,
                             std::int64_t first, std::int64_t count);
 

@@ -23,6 +23,7 @@ class Replay {
         again_(options.folder, options.data, group),
         progress_(options.progress ? options.progress : [](std::int64_t, std::int64_t) {}) {
     result_.steps = again_.last().value;
+    result_.chain = again_.ledger().chain().hex();
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
     result_.start = start_of_run(options.parent);
@@ -46,7 +47,7 @@ class Replay {
   std::string start_of_run(const std::optional<std::filesystem::path>& parent) const {
     if (!recipe::has_parent(again_.recipe()))
       return parent ? "the run starts from no other run: --parent is ignored" : "";
-    if (parent) return compare_parent(*parent, again_.recipe());
+    if (parent) return compare_parent(*parent, again_.recipe(), again_.folder().root);
     const recipe::From& from = again_.recipe().run.from;
     return "step 0 is taken from step " + std::to_string(from.step) + " of recipe " +
            from.recipe.substr(0, 12) + ", which is not checked (--parent)";

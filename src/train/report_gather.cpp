@@ -2,6 +2,7 @@
 #include <map>
 
 #include "lockstep/checkpoint/store.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/foreign.h"
 #include "lockstep/core/text.h"
@@ -148,15 +149,30 @@ class Gatherer {
     place = Picture{pixels.width, pixels.height, pixels.channels, std::move(png)};
   }
 
+  // A replay says which ledger it compared with: the chain at its last step then.
+  bool of_this_ledger(const Json& replay) const {
+    const Json *steps = replay.find("steps"), *chain = replay.find("chain");
+    if (!steps || !steps->is_integer() || !chain || !chain->is_string()) return false;
+    const auto& entries = facts_.ledger.entries;
+    const auto last = steps->get<std::int64_t>();
+    if (last < 1 || last > static_cast<std::int64_t>(entries.size())) return false;
+    return chain->get<std::string>() == entries[static_cast<std::size_t>(last) - 1].chain.hex();
+  }
+
   void replays(const std::string& text) {
-    std::int64_t unreadable = 0;
+    std::int64_t unreadable = 0, others = 0;
     for (const std::string_view line : lines_of(text)) {
       auto replay = parse_json(line);
-      if (replay && replay->is_object())
-        facts_.replays.push_back(std::move(*replay));
-      else
+      if (!replay || !replay->is_object())
         ++unreadable;
+      else if (!of_this_ledger(*replay))
+        ++others;
+      else
+        facts_.replays.push_back(std::move(*replay));
     }
+    if (others > 0)
+      note("replays.jsonl: " + counted(others, "replay is", "replays are") +
+           " not of this ledger, and left out");
     if (unreadable > 0)
       note("replays.jsonl: lines that cannot be read: " + std::to_string(unreadable));
   }

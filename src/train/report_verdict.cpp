@@ -137,7 +137,12 @@ Statement evidence_of(const Facts& facts) {
   std::vector<std::string> lines;
   for (const Finding& finding : findings)
     lines.push_back(std::string(word(finding)) + ": " + finding.what);
-  return {Tone::kWrong, damaged ? "The evidence does not hold." : "The evidence disagrees.",
+  const bool only_unsigned =
+      std::ranges::all_of(findings, [](const Finding& finding) { return finding.not_signed; });
+  return {Tone::kWrong,
+          only_unsigned ? "The given key did not sign all of it."
+          : damaged     ? "The evidence does not hold."
+                        : "The evidence disagrees.",
           "lockstep verify found:", lines};
 }
 
@@ -148,8 +153,10 @@ Statement replays_of(const Facts& facts) {
   const std::string said = coverage(facts);
   if (said.empty())
     return {Tone::kOpen, "Not replayed yet.", "Nothing shows that the numbers are right.", {}};
-  return said.starts_with("All ") ? Statement{Tone::kFine, "Replayed.", said, {}}
-                                  : Statement{Tone::kOpen, "Replayed in part.", said, {}};
+  const std::string where =
+      " Replays says on which machines: one that trained it may repeat its own fault.";
+  return said.starts_with("All ") ? Statement{Tone::kFine, "Replayed.", said + where, {}}
+                                  : Statement{Tone::kOpen, "Replayed in part.", said + where, {}};
 }
 
 }  // namespace

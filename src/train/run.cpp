@@ -64,8 +64,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   while (training.state.step < end) {
     result.preempted = pace.anyone_stops(group, stop_requested());
     if (result.preempted) {
-      if (writer)
-        log::info("stopped by a signal: saving, then ending; a second Ctrl-C ends at once");
+      if (writer) log::info("stopped by a signal: saving, then ending");
       break;
     }
     const StepRecord record = pace.timed([&] { return step(training, group, std::ref(batches)); });

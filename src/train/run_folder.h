@@ -48,11 +48,16 @@ void sweep(FileSystem& fs, const RunFolder& folder);
 
 // Makes the folder a run of this recipe, or checks that it is one. Fields that cannot change bits
 // are renewed; run.steps does not fall below what is done. Errors, after which nothing is changed:
-// kUsage for another recipe id, kData for other data than the run's.
+// kUsage for another recipe id, kData for other data than the run's, kCorrupt for a run that has
+// lost its recipe or ledger.
 void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                   const data::Dataset& dataset);
 
-// The folder's ledger. Error(kCorrupt) if its first line is not of this recipe.
+// Error(kCorrupt) if a line does not follow from the recipe (train/claims.h).
+void require_of_recipe(const RunFolder& folder, const ledger::Ledger& ledger,
+                       const recipe::Recipe& recipe);
+
+// The folder's ledger. Error(kCorrupt) if a line does not follow from this recipe.
 ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
 
 // The metadata of a checkpoint of `training` whose ledger is `ledger`.

@@ -30,6 +30,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   log::open_file(folder_.log());
   ledger_ =
       std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset.hash()));
+  require_of_recipe(folder_, ledger_->ledger(), recipe_);
   const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                                         recipe_.checkpoint.keep_every, end()};
   if (key)
@@ -75,6 +76,7 @@ void RunWriter::forget_restored() {
 
 void RunWriter::announce() const {
   const auto known = static_cast<std::int64_t>(ledger_->ledger().entries.size());
+  if (known > end().value) return log::info("the run already has " + counted(known, "step"));
   if (at() >= end())
     return log::info("all " + counted(end().value, "step is", "steps are") + " done");
   if (at().value > 0 || known > 0) {

@@ -13,6 +13,7 @@
 #include "lockstep/train/from.h"
 #include "train/claims.h"
 #include "train/findings.h"
+#include "train/picture_claims.h"
 #include "train/run_folder.h"
 #include "train/signing.h"
 
@@ -28,6 +29,7 @@ class Verifier : public Findings {
       : Findings(fs), kept_(kept), key_(key), data_(data) {}
 
   void run_folder(const RunFolder& folder) {
+    folder_ = folder.root;
     // Listed before the ledger is read: so a ledger that still grows has all their steps.
     const Names checkpoints_now = names_in(folder.checkpoints()),
                 samples_now = names_in(folder.samples());
@@ -43,7 +45,7 @@ class Verifier : public Findings {
     if (!ledger) return;
     result.steps = static_cast<std::int64_t>(ledger->entries.size());
     result.chain = ledger->chain().hex();
-    if (recipe_) of_recipe(folder, ledger->header);
+    if (recipe_) of_recipe(folder, *ledger);
     for (const stdfs::path& part : {folder.checkpoints(), folder.samples()}) require_folder(part);
     reaches(folder, *ledger);
     states_continue(folder, *ledger);
@@ -73,7 +75,7 @@ class Verifier : public Findings {
       attempt([&] {
         recipe::Recipe recipe = *recipe_;
         if (data_) recipe.data.path = *data_;
-        result.notes.push_back(compare_parent(parents.front(), recipe));
+        result.notes.push_back(compare_parent(parents.front(), recipe, folder_));
         return true;
       });
     }
@@ -193,8 +195,7 @@ class Verifier : public Findings {
     if (said != statements_.end()) {
       if (const auto what = misfit(said->second, loaded)) differ(signature.string() + ": " + *what);
     } else if (key_ && !fs_.exists(signature) && fs_.exists(file)) {
-      corrupt(file.string() + ": it is not signed: " + signature.filename().string() +
-              " is missing");
+      not_signed(file, signature);
     }
   }
 
@@ -220,11 +221,15 @@ class Verifier : public Findings {
   }
 
   // The recipe and ledger beside it.
-  void of_recipe(const RunFolder& folder, const ledger::Header& header) {
+  void of_recipe(const RunFolder& folder, const ledger::Ledger& ledger) {
+    const ledger::Header& header = ledger.header;
+    const std::string file = folder.ledger().string();
     if (recipe::id(*recipe_) != header.recipe)
-      differ(folder.ledger().string() + ": it is the ledger of another recipe than recipe.toml");
+      differ(file + ": it is the ledger of another recipe than recipe.toml");
     else if (header != header_of(*recipe_, header.data))
-      differ(folder.ledger().string() + ":1: it does not follow from recipe.toml");
+      differ(file + ":1: it does not follow from recipe.toml");
+    else if (const auto what = misfit(ledger, *recipe_))
+      differ(file + ": it does not follow from recipe.toml: " + *what);
   }
 
   // What a checkpoint says that does not follow from recipe, ledger and data.
@@ -304,32 +309,12 @@ class Verifier : public Findings {
         continue;
       }
       ++result.pictures;
-      picture_of_ledger(folder, path, data::read_provenance(png), ledger);
+      for (Finding& one : misfits(folder, path, data::read_provenance(png), ledger))
+        result.findings.push_back(std::move(one));
     }
   }
 
-  void picture_of_ledger(const RunFolder& folder, const stdfs::path& path,
-                         const data::Provenance& provenance, const ledger::Ledger& ledger) {
-    const auto value = [&](const std::string& key) {
-      const auto found = std::find_if(provenance.begin(), provenance.end(),
-                                      [&](const auto& pair) { return pair.first == key; });
-      return found == provenance.end() ? std::string() : found->second;
-    };
-    const auto step = parse_int(value("step"));
-    if (!step || *step < 1) return differ(path.string() + ": it does not name its step");
-    if (folder.sample(Step(*step)).filename() != path.filename())
-      differ(path.string() + ": its name does not match its step, " + value("step"));
-    if (static_cast<std::size_t>(*step) > ledger.entries.size()) {
-      return corrupt("ledger.jsonl ends at step " + std::to_string(ledger.entries.size()) +
-                     ", but " + path.string() + " is of step " + value("step") +
-                     ": the ledger was cut");
-    }
-    if (value("recipe") != ledger.header.recipe.hex())
-      differ(path.string() + ": it was made by another recipe");
-    if (value("state") != ledger.entries[static_cast<std::size_t>(*step) - 1].state.hex())
-      differ(path.string() + ": it was made from another state than the ledger's");
-  }
-
+  stdfs::path folder_;
   std::optional<hash::Digest> kept_;
   std::optional<hash::PublicKey> key_;
   std::optional<std::string> data_;
@@ -380,7 +365,9 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
   }
   VerifyResult& result = verifier.result;
   if (key && result.findings.empty() && !result.signed_to)
-    result.findings.push_back({Code::kCorrupt, path.string() + ": nothing in it is signed"});
+    result.findings.push_back({.code = Code::kCorrupt,
+                               .what = path.string() + ": nothing in it is signed",
+                               .not_signed = true});
   if (key) {  // with a key: what disagrees may be forged
     for (Finding& finding : result.findings) finding.code = Code::kCorrupt;
   }

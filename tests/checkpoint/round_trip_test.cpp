@@ -93,9 +93,9 @@ TEST(Checkpoint, FileNamesAreReadBackAndForeignOnesAreNot) {
   for (const std::int64_t step : {0L, 7L, 99'999'999L, 123'456'789L})
     EXPECT_EQ(step_of(file_name(Step(step))), Step(step));
   for (const char* name :
-       {"step-500.h5", "step-00000500.h5.tmp", "step-00000500.h5.sha256", "step--0000500.h5",
-        "step-.h5", "step-0000050x.h5", "Step-00000500.h5", "step-00000500", "", ".h5",
-        "step-000000500.h5", "step-99999999999999999999.h5"})
+       {"step-500.h5", "step-00000500.h5.lockstep.tmp", "step-00000500.h5.sha256",
+        "step--0000500.h5", "step-.h5", "step-0000050x.h5", "Step-00000500.h5", "step-00000500", "",
+        ".h5", "step-000000500.h5", "step-99999999999999999999.h5"})
     EXPECT_EQ(step_of(name), std::nullopt) << name;
 }
 

@@ -25,7 +25,7 @@ class FlippingDisk final : public FileSystem {
   FlippingDisk(FileSystem& inner, std::uint64_t at) : inner_(inner), at_(at) {}
   std::unique_ptr<File> create_new(const std::filesystem::path& path) override {
     auto file = inner_.create_new(path);
-    if (path.extension() != ".tmp" || path.stem().extension() != ".h5") return file;
+    if (!path.string().ends_with(".h5.lockstep.tmp")) return file;
     return std::make_unique<FlippingFile>(std::move(file), at_);
   }
   std::unique_ptr<File> open_read(const std::filesystem::path& path) override {

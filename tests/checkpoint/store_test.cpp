@@ -196,8 +196,8 @@ TEST(Sweep, RemovesWhatAKilledSaverLeft) {
   publish(real(), folder.path(), some_meta(state), state);
   const std::vector<std::string> whole = real().list(folder.path());
   for (const char* name :
-       {"step-00000020.h5.tmp", "step-00000020.h5.sha256.tmp", "step-00000020.h5.sha256",
-        "step-00000009.h5.sha256", "step-00000020.h5.interim"})
+       {"step-00000020.h5.lockstep.tmp", "step-00000020.h5.sha256.lockstep.tmp",
+        "step-00000020.h5.sha256", "step-00000009.h5.sha256", "step-00000020.h5.interim"})
     real().create_new(folder.path() / name)->append(as_bytes("half"));
   checkpoint::sweep(real(), folder.path());
   EXPECT_EQ(real().list(folder.path()), whole);
@@ -221,7 +221,7 @@ TEST(Saver, CopiesTheStateBeforeItReturns) {
 
 TEST(List, LeavesOutWhatIsNoCheckpoint) {
   const TemporaryFolder folder;
-  for (const char* name : {"step-00000020.h5", "step-00000003.h5", "step-00000030.h5.tmp",
+  for (const char* name : {"step-00000020.h5", "step-00000003.h5", "step-00000030.h5.lockstep.tmp",
                            "step-00000040.h5.sha256", "notes.txt", "step-5.h5"})
     lockstep::publish(real(), folder.path() / name, ByteView{});
   EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(3), Step(20)));
@@ -301,10 +301,11 @@ TEST(Publish, MakesFileAndSidecarDurableBeforeTheFileGetsItsName) {
       order.push_back(call);
   const std::string file = file_name(Step(7)), sidecar = file + ".sha256",
                     sync_folder = "sync " + folder.path().filename().string();
-  EXPECT_THAT(order, ElementsAre("create " + file + ".tmp", "sync " + file + ".tmp",
-                                 "create " + sidecar + ".tmp", "sync " + sidecar + ".tmp",
-                                 "rename " + sidecar + ".tmp", sync_folder,
-                                 "rename " + file + ".tmp", sync_folder));
+  EXPECT_THAT(
+      order, ElementsAre("create " + file + ".lockstep.tmp", "sync " + file + ".lockstep.tmp",
+                         "create " + sidecar + ".lockstep.tmp", "sync " + sidecar + ".lockstep.tmp",
+                         "rename " + sidecar + ".lockstep.tmp", sync_folder,
+                         "rename " + file + ".lockstep.tmp", sync_folder));
 }
 
 // --- kill -9

@@ -79,8 +79,9 @@ TEST(Publish, SyncsBeforeTheFileGetsItsNameAndTheFolderAfter) {
   FaultyFileSystem fs(real(), FaultyFileSystem::kNever);
   publish(fs, folder.path() / "file", as_bytes("text"));
   EXPECT_THAT(fs.calls(),
-              ElementsAre("remove file.tmp", "create file.tmp", "write file.tmp", "sync file.tmp",
-                          "rename file.tmp", "sync " + folder.path().filename().string()));
+              ElementsAre("remove file.lockstep.tmp", "create file.lockstep.tmp",
+                          "write file.lockstep.tmp", "sync file.lockstep.tmp",
+                          "rename file.lockstep.tmp", "sync " + folder.path().filename().string()));
 }
 
 TEST(Publish, NeverSyncsAFileAgainWhoseSyncFailed) {
@@ -88,13 +89,14 @@ TEST(Publish, NeverSyncsAFileAgainWhoseSyncFailed) {
   const stdfs::path path = folder.path() / "file";
   FaultyFileSystem fs(real(), 4, FaultyFileSystem::After::kRecovers, EIO);
   EXPECT_THAT(message_of([&] { publish(fs, path, as_bytes("text")); }),
-              HasSubstr("cannot sync " + path.string() + ".tmp: Input/output error"));
+              HasSubstr("cannot sync " + path.string() + ".lockstep.tmp: Input/output error"));
   publish(fs, path, as_bytes("text"));
   EXPECT_THAT(
       fs.calls(),
-      ElementsAre("remove file.tmp", "create file.tmp", "write file.tmp", "sync file.tmp",
-                  "remove file.tmp", "remove file.tmp", "create file.tmp", "write file.tmp",
-                  "sync file.tmp", "rename file.tmp", "sync " + folder.path().filename().string()));
+      ElementsAre("remove file.lockstep.tmp", "create file.lockstep.tmp", "write file.lockstep.tmp",
+                  "sync file.lockstep.tmp", "remove file.lockstep.tmp", "remove file.lockstep.tmp",
+                  "create file.lockstep.tmp", "write file.lockstep.tmp", "sync file.lockstep.tmp",
+                  "rename file.lockstep.tmp", "sync " + folder.path().filename().string()));
 }
 
 TEST(Publish, TellsTheFirstReasonWhenCleaningUpFailsToo) {
@@ -109,7 +111,7 @@ TEST(Publish, DoesNotFollowALinkPlantedAtItsTemporaryName) {
   const TemporaryFolder folder;
   const stdfs::path victim = folder.path() / "victim", path = folder.path() / "file";
   publish(real(), victim, as_bytes("precious"));
-  stdfs::create_symlink(victim, path.string() + ".tmp");
+  stdfs::create_symlink(victim, path.string() + ".lockstep.tmp");
   publish(real(), path, as_bytes("new"));
   EXPECT_EQ(read_text(real(), victim), "precious");
   EXPECT_EQ(read_text(real(), path), "new");

@@ -91,7 +91,7 @@ TEST(OutputFile, IsNoNameOfARun) {
   stdfs::create_directory_symlink(run / "samples", folder.path() / "link");
   const std::vector<stdfs::path> kept = {
       "recipe.toml",          "ledger.jsonl",    "metrics.jsonl",
-      "replays.jsonl",        "log.txt",         "ledger.jsonl.tmp",
+      "replays.jsonl",        "log.txt",         "ledger.jsonl.lockstep.tmp",
       "checkpoints",          "environment",     "checkpoints/new.h5",
       "environment/new.json", "samples/new.png", "samples/mine/new.png",
       "mine/../log.txt",      "../link/new.png"};
@@ -137,12 +137,13 @@ TEST(Publish, PutsNothingInThePlaceOfWhatIsNoFile) {
 
 TEST(Sweep, LeavesWhatIsNoFile) {
   const TemporaryFolder folder;
-  stdfs::create_directory(folder.path() / "x.tmp");
-  ASSERT_EQ(::mkfifo((folder.path() / "y.tmp").c_str(), 0600), 0);
+  stdfs::create_directory(folder.path() / "x.lockstep.tmp");
+  ASSERT_EQ(::mkfifo((folder.path() / "y.lockstep.tmp").c_str(), 0600), 0);
   publish(real_file_system(), folder.path() / "z", as_bytes("z"));
-  stdfs::rename(folder.path() / "z", folder.path() / "z.tmp");
+  stdfs::rename(folder.path() / "z", folder.path() / "z.lockstep.tmp");
   sweep(real_file_system(), folder.path());
-  EXPECT_THAT(real_file_system().list(folder.path()), ::testing::ElementsAre("x.tmp", "y.tmp"));
+  EXPECT_THAT(real_file_system().list(folder.path()),
+              ::testing::ElementsAre("x.lockstep.tmp", "y.lockstep.tmp"));
 }
 
 }  // namespace

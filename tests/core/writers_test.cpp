@@ -93,12 +93,12 @@ TEST(Writers, ProcessesThatRaceLeaveOneWholeFile) {
 
 TEST(Sweep, RemovesAbandonedTemporariesAndNothingElse) {
   const TemporaryFolder folder;
-  for (const char* name : {"a.h5", "a.h5.tmp", "b.tmp", "notes"})
+  for (const char* name : {"a.h5", "a.h5.lockstep.tmp", "b.lockstep.tmp", "notes"})
     std::ofstream(folder.path() / name) << name;
-  stdfs::create_symlink(folder.path() / "notes", folder.path() / "link.tmp");
-  const auto alive = real().create_new(folder.path() / "alive.tmp");
+  stdfs::create_symlink(folder.path() / "notes", folder.path() / "link.lockstep.tmp");
+  const auto alive = real().create_new(folder.path() / "alive.lockstep.tmp");
   sweep(real(), folder.path());
-  EXPECT_THAT(real().list(folder.path()), ElementsAre("a.h5", "alive.tmp", "notes"));
+  EXPECT_THAT(real().list(folder.path()), ElementsAre("a.h5", "alive.lockstep.tmp", "notes"));
   EXPECT_NO_THROW(sweep(real(), folder.path() / "nothing"));
 }
 
@@ -106,7 +106,7 @@ TEST(Planted, ASecondNameOfAnotherFileIsNotWrittenThrough) {
   const TemporaryFolder folder;
   const stdfs::path victim = folder.path() / "victim";
   publish(real(), victim, as_bytes("precious"));
-  for (const char* name : {"file", "file.tmp", "log"})
+  for (const char* name : {"file", "file.lockstep.tmp", "log"})
     stdfs::create_hard_link(victim, folder.path() / name);
   publish(real(), folder.path() / "file", as_bytes("new"));
   EXPECT_THAT(refusal([&] { real().open_append(folder.path() / "log")->append(as_bytes("x")); }),
@@ -136,7 +136,7 @@ TEST(Planted, AFifoIsRefusedAndNotWaitedFor) {
   EXPECT_THAT(refusal([&] { publish(real(), path, as_bytes("new")); }),
               HasSubstr("not a regular file"));
   ASSERT_EQ(::unlink(path.c_str()), 0);
-  ASSERT_EQ(::mkfifo((path.string() + ".tmp").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((path.string() + ".lockstep.tmp").c_str(), 0600), 0);
   EXPECT_THAT(refusal([&] { publish(real(), path, as_bytes("new")); }), HasSubstr("move it away"));
 }
 

@@ -116,8 +116,9 @@ TEST(Help, ListsKeysOfEveryKind) {
 
 TEST(Help, ListsEveryKeyThatTheParserKnowsAndNoOther) {
   const auto sections = split(help_markdown(), "\n## ");
-  ASSERT_EQ(sections.size(), 11U);
+  ASSERT_EQ(sections.size(), 12U);
   for (std::size_t i = 1; i < sections.size(); ++i) {
+    if (!sections[i].starts_with('[')) continue;  // prose
     const std::string table = sections[i].substr(1, sections[i].find(']') - 1);
     Keys keys;
     Words words;

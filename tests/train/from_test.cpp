@@ -8,6 +8,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
+#include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/replay.h"
 #include "lockstep/train/step.h"
@@ -275,22 +276,56 @@ TEST(Child, IsVerifiedBesideWhatIsNotItsParent) {
       HasSubstr("is not a run"));
 }
 
+// Retention takes checkpoints; the parent's ledger still has the digest of its state.
+TEST(Child, IsComparedWithItsParentsLedgerWhereTheCheckpointIsGone) {
+  const SomeRun parent, other(2);
+  const lockstep::testing::TemporaryFolder folder;
+  const stdfs::path run = folder.path() / "run", anew = folder.path() / "anew",
+                    forged = folder.path() / "forged";
+  testing::run_by(1, continuing(parent.path(), run));
+  testing::run_by(1, continuing(parent.path(), anew, {"run.from.optimizer=anew"}));
+  // A child of another run that names this one: only the state tells.
+  RunOptions lie = continuing(other.path(), forged);
+  lie.recipe.run.from.recipe = recipe::id(recipe::of_run(real_file_system(), parent.path())).hex();
+  testing::run_by(1, lie);
+  for (const char* tail : {"", ".sha256"})
+    stdfs::remove(parent.path() / ("checkpoints/step-00000003.h5" + std::string(tail)));
+
+  const VerifyResult result = verify(run, {.parents = {parent.path()}});
+  EXPECT_EQ(result.code(), Code::kOk) << lines_of(result);
+  const std::string place = parent.path().string() + "@3";
+  EXPECT_THAT(result.notes, ::testing::Contains("step 0 has the digest that the ledger of " +
+                                                place + " has there"));
+  for (const stdfs::path& child : {anew, forged}) {
+    const VerifyResult unknown = verify(child, {.parents = {parent.path()}});
+    EXPECT_EQ(unknown.code(), Code::kEnvironment);
+    EXPECT_THAT(lines_of(unknown), HasSubstr("step 0 cannot be compared with " + place));
+    EXPECT_THAT(refusal(Code::kEnvironment,
+                        [&] {
+                          replay_alone(
+                              {.folder = child, .window = {}, .data = {}, .parent = parent.path()});
+                        }),
+                HasSubstr("step 0 cannot be compared"));
+  }
+}
+
 // The parent's ledger knows how many steps and updates there were.
 TEST(ChildsRecipe, IsHeldAgainstTheParentsLedger) {
   const SomeRun parent;
   const lockstep::testing::TemporaryFolder folder;
   recipe::Recipe recipe = continuing(parent.path(), folder.path()).recipe;
-  EXPECT_THAT(compare_parent(parent.path(), recipe), HasSubstr("step 0 is the state of"));
+  EXPECT_THAT(compare_parent(parent.path(), recipe, folder.path()),
+              HasSubstr("step 0 is the state of"));
   recipe.run.from.updates = 99;
-  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), recipe); }),
+  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), recipe, folder.path()); }),
               HasSubstr("after 3 updates, and its recipe says 99"));
   recipe.run.from.step = recipe.run.from.updates = 99;
-  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), recipe); }),
+  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), recipe, folder.path()); }),
               HasSubstr("whose ledger ends at step 6"));
   recipe::Recipe other = testing::small_gan({"generator.hidden=16"});
   other.run.start = "run";
   other.run.from = continuing(parent.path(), folder.path()).recipe.run.from;
-  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), other); }),
+  EXPECT_THAT(refusal(Code::kDiffer, [&] { compare_parent(parent.path(), other, folder.path()); }),
               HasSubstr("has another shape there"));
 }
 

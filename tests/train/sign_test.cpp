@@ -114,7 +114,7 @@ TEST(Signed, ByAnotherKeyOrNotAtAllIsDamaged) {
   EXPECT_EQ(verify(run.path(), {.key = public_key_file(1)}).code(), Code::kCorrupt);
   EXPECT_EQ(verify(run.checkpoint(4), {.key = public_key_file(1)}).code(), Code::kCorrupt);
   remove_statements(run);
-  expect_forged(run, "step-00000004.h5: it is not signed", Code::kOk);
+  expect_forged(run, "step-00000004.h5: step-00000004.h5.sig is missing", Code::kOk);
   EXPECT_EQ(verify(run.checkpoint(4), {.key = public_key_file(0)}).code(), Code::kCorrupt);
   stdfs::remove_all(run.checkpoints());
   expect_forged(run, "nothing in it is signed", Code::kOk);
@@ -251,7 +251,7 @@ TEST(Forged, AWholeRunAroundAnotherState) {
   expect_forged(run, "step-00000006.h5.sig: the ledger's chain at step 6 is not the one that was",
                 Code::kDiffer);
   stdfs::remove(run.statement(6));
-  expect_forged(run, "step-00000006.h5: it is not signed", Code::kOk);
+  expect_forged(run, "step-00000006.h5: step-00000006.h5.sig is missing", Code::kOk);
 }
 
 TEST(Forged, AStatementOfAnotherRunByTheSameKey) {

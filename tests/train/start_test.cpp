@@ -113,7 +113,8 @@ TEST(PlantedStart, IsNeverTrainedFromNorSigned) {
                      run / ("checkpoints/step-00000000.h5" + std::string(end)));
   RunOptions planted = options(run);
   planted.sign = key;
-  EXPECT_EQ(error_of([&] { testing::run_by(1, planted); }).code(), Code::kCorrupt);
+  // A folder that is no run yet, but has a run's names, is somebody else's.
+  EXPECT_EQ(error_of([&] { testing::run_by(1, planted); }).code(), Code::kUsage);
   EXPECT_FALSE(stdfs::exists(run / "checkpoints/step-00000000.h5.sig"));
 
   // A run that has other checkpoints goes on from those, and does not sign it either.

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <functional>
+
+#include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/ledger/ledger.h"
 #include "train/some_run.h"
@@ -168,6 +171,32 @@ TEST(Verify, RefusesALedgerThatWasRewrittenWithNewChains) {
   forge_ledger(run, 6, [](ledger::Entry& entry) { entry.commit = entry.before; });
   expect_refused(run.path(), Code::kDiffer,
                  "step-00000006.h5: its bytes are not what the ledger's");
+}
+
+// Whole in itself, with the chains of what it says; only the recipe tells.
+TEST(Verify, RefusesALedgerThatDoesNotFollowFromItsRecipe) {
+  const std::vector<std::pair<const char*, std::function<void(ledger::Entry&)>>> lies = {
+      {"step 2: it says", [](ledger::Entry& entry) { entry.samples += 1; }},
+      {"step 2: its losses are not those",
+       [](ledger::Entry& entry) { entry.losses[0].first = "d"; }},
+      {"step 2: its losses are not those", [](ledger::Entry& entry) { entry.losses.pop_back(); }},
+      {"step 2: it has no commit", [](ledger::Entry& entry) { entry.commit.reset(); }},
+      {"step 3: it has a commit", [](ledger::Entry& entry) { entry.commit = entry.state; }}};
+  for (const auto& [what, lie] : lies) {
+    const SomeRun run;
+    forge_ledger(run, std::string(what).starts_with("step 3") ? 3 : 2, lie);
+    for (const char* kept : {"checkpoints", "samples"}) stdfs::remove_all(run.path() / kept);
+    expect_refused(run.path(), Code::kDiffer, what);
+    try {
+      testing::run_by(1, {.recipe = testing::small_gan({"run.seed=1", "run.steps=7"}),
+                          .folder = run.path(),
+                          .threads = 1});
+      ADD_FAILURE() << "it went on: " << what;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kCorrupt) << error.what();
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(Verify, RefusesTheLedgerOfAnotherRun) {

@@ -65,7 +65,10 @@ int run_child(std::vector<std::string> arguments, const std::vector<std::string>
     throw Error(Code::kEnvironment, "cannot start " + arguments.front() + ": " +
                                         std::generic_category().message(error));
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno == EINTR) continue;
+    throw Error(Code::kEnvironment, "cannot hear how " + arguments.front() +
+                                        " ended: " + std::generic_category().message(errno));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -176,6 +176,10 @@ Json of_run(const stdfs::path& path) {
 Json look_at(const stdfs::path& path) {
   if (!stdfs::exists(path)) throw Error(Code::kUsage, "there is no " + path.string());
   if (stdfs::is_directory(path)) return of_run(path);
+  for (const char* name : {"metrics.jsonl", "replays.jsonl", "log.txt"})
+    if (path.filename() == name)
+      throw Error(Code::kUsage, path.string() + " is text for people and their tools, not evidence",
+                  "read it as it is; docs/cli.md lists the keys of metrics.jsonl");
   if (path.extension() == ".toml") return of_recipe(path);
   if (path.extension() == ".jsonl") return is_trace(path) ? of_trace(path) : of_ledger(path);
   if (path.extension() == ".png") return of_picture(path);

@@ -9,6 +9,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/hash/hmac.h"
+#include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/replay.h"
 #include "output.h"
@@ -86,13 +87,24 @@ Code run_in_container(const Options& options) {
     arguments.push_back(name);
     arguments.push_back(std::to_string(value));
   };
+  const auto steps = static_cast<std::int64_t>(
+      ledger::read(real_file_system(), stdfs::path(options.folder) / "ledger.jsonl",
+                   ledger::TornTail::kDrop)
+          .entries.size());
+  std::vector<train::Window> windows;
   if (options.spot > 0) {
-    add("--spot", options.spot);
-    add("--spot-steps", options.spot_steps);
-    add("--seed", options.seed < 0 ? fresh_seed() : options.seed);
+    train::ReplayOptions spots{.folder = {}, .window = {}, .data = {}};
+    spots.spots = options.spot;
+    spots.spot_steps = options.spot_steps;
+    spots.seed = static_cast<std::uint64_t>(options.seed < 0 ? fresh_seed() : options.seed);
+    windows = train::spot_windows(spots, steps);
+    add("--spot", spots.spots);
+    add("--spot-steps", spots.spot_steps);
+    add("--seed", static_cast<std::int64_t>(spots.seed));
   } else {
+    windows.push_back({Step(options.from), Step(options.to > 0 ? options.to : steps)});
     add("--from", options.from);
-    add("--to", options.to);
+    add("--to", windows.back().to->value);
   }
   add("--ranks", options.ranks);
   add("--threads", options.threads);
@@ -105,7 +117,7 @@ Code run_in_container(const Options& options) {
     if (options.json) print_json(parse_error_report(read_text(real_file_system(), out), code));
     return code;
   }
-  Json report = parse_replay_report(read_text(real_file_system(), out), code);
+  Json report = parse_replay_report(read_text(real_file_system(), out), code, windows, steps);
   report["machine"]["container"] = options.container.image;
   return shown(options, report);
 }

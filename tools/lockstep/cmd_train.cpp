@@ -116,6 +116,14 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
   }
   train::Start start = train::start_from(parent, recipe);
   const recipe::From& from = start.recipe.run.from;
+  const recipe::From& wanted = recipe.run.from;
+  if (recipe::has_parent(recipe) &&
+      (wanted.recipe != from.recipe || wanted.step != from.step || wanted.state != from.state))
+    throw Error(Code::kUsage,
+                "the recipe starts from step " + std::to_string(wanted.step) + " of recipe " +
+                    wanted.recipe.substr(0, 12) + ", not from " + parent.folder.string() + "@" +
+                    std::to_string(from.step) + " (recipe " + from.recipe.substr(0, 12) + ")",
+                "give that run with --from, or take [run.from] out of the recipe");
   start.notes.insert(
       start.notes.begin(),
       "starts from " + parent.folder.string() + "@" + std::to_string(from.step) + ", after " +
@@ -130,6 +138,7 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
 Code run_rank(const Options& options, const recipe::Recipe& given) {
   train::catch_stop_signals();
   const comm::Identity identity = comm::discover(process_environment());
+  if (identity.rank == Rank(0) && !options.quiet) train::announce_stop_signals();
   if (identity.world > 1) log::info(identity.sentence);
   const std::string folder = folder_of(options, given);
   std::unique_ptr<comm::Group> group;
@@ -190,13 +199,15 @@ Run add_train(Command& command) {
                   "override one key: --set model.optimizer.lr=1e-3; may be given again")
       .value("KEY=VALUE")
       .repeated();
-  command.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]")
-      .value("FOLDER");
+  const Option folder =
+      command.add_option("--run", options->run, "run folder, made or continued [runs/<run.name>]")
+          .value("FOLDER");
   command
       .add_option("--from", options->from,
                   "start a new run from that run's checkpoint (of that step, or the newest); its "
                   "evidence names it")
-      .value("RUN[@STEP]");
+      .value("RUN[@STEP]")
+      .needs(folder);
   command
       .add_option("--ranks", options->ranks,
                   "start this many processes here, at most one a lane; never changes a bit")

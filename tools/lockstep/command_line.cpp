@@ -99,10 +99,15 @@ Words options_of(const CLI::App& app) {
 // A word after the command that does not belong there. literal: after "--", so not an option.
 [[noreturn]] void unexpected(const CLI::App& command, const std::string& word, bool literal) {
   const std::string name = command.get_name(), option = word.substr(0, word.find('='));
-  if (word.starts_with("-") && !literal)
-    throw Error(Code::kUsage, name + " has no option " + option,
-                hint_of(option.substr(std::min(option.find_first_not_of('-'), option.size())),
-                        options_of(command), "lockstep help " + name, "--"));
+  if (word.starts_with("-") && !literal) {
+    const std::string bare = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+    std::string hint = hint_of(bare, options_of(command), "lockstep help " + name, "--");
+    if (name == "train") {
+      for (const Listed& other : other_programs_options())
+        if (bare == other.name) hint = other.what;
+    }
+    throw Error(Code::kUsage, name + " has no option " + option, hint);
+  }
   throw Error(Code::kUsage, name + ": " + quoted(word) + " is one argument too many",
               "`lockstep help " + name + "` shows how");
 }

@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -53,6 +54,11 @@ void flush_output() {
     const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EPIPE) return;
+    if (n < 0 && errno == EAGAIN) {  // who made the stream has it not wait: the reader is slow
+      pollfd ready{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+      ::poll(&ready, 1, -1);
+      continue;
+    }
     if (n < 0)
       throw Error(
           Code::kEnvironment,

@@ -65,6 +65,7 @@ Json replay_report(const train::ReplayOptions& options, int ranks,
   if (!result.start.empty()) out["start"] = result.start;
   out["compared"] = result.compared;
   out["steps"] = result.steps;
+  out["chain"] = result.chain;
   if (result.differs) {
     out["first_difference"] = result.differs->value;
     out["what"] = result.what;
@@ -74,14 +75,43 @@ Json replay_report(const train::ReplayOptions& options, int ranks,
   return out;
 }
 
-Json parse_replay_report(const std::string& text, Code code) {
+namespace {
+
+// Whether it says of exactly these windows that they were recomputed; of a replay that disagrees,
+// of those up to the difference.
+bool answers(const Json& report, const std::vector<train::Window>& windows, std::int64_t steps) {
+  if (report.at("steps").get<std::int64_t>() < steps) return false;  // it may train meanwhile
+  const bool agrees = report.at("agrees").get<bool>();
+  const auto& said = report.at("windows").elements();
+  if (said.empty() || said.size() > windows.size()) return false;
+  if (agrees && said.size() != windows.size()) return false;
+  std::int64_t least = 0, most = 0;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const auto started = said[i].at("started").get<std::int64_t>(),
+               from = said[i].at("from").get<std::int64_t>(),
+               to = said[i].at("to").get<std::int64_t>();
+    const bool whole = agrees || i + 1 < said.size();
+    if (from != windows[i].from.value || started < 0 || started >= from || to > steps) return false;
+    if (whole ? to != windows[i].to->value : to <= started) return false;
+    least += whole ? to - from + 1 : 0;
+    most += to - started;
+  }
+  const auto compared = report.at("compared").get<std::int64_t>();
+  return compared >= std::min(least, steps) && compared <= std::min(most, steps);
+}
+
+}  // namespace
+
+Json parse_replay_report(const std::string& text, Code code,
+                         const std::vector<train::Window>& windows, std::int64_t steps) {
   try {
     Json report = parse_json(text).value_or(Json());
     static_cast<void>(replay_text(report));
-    if (report.at("agrees").get<bool>() == (code == Code::kOk)) return report;
+    if (report.at("agrees").get<bool>() == (code == Code::kOk) && answers(report, windows, steps))
+      return report;
   } catch (const JsonError&) {  // one answer to all
   }
-  throw Error(Code::kEnvironment, "the container's lockstep did not report a replay",
+  throw Error(Code::kEnvironment, "the container's lockstep did not report the replay asked for",
               "give an image that holds this version");
 }
 
@@ -109,7 +139,7 @@ std::vector<std::string> replay_text(const Json& report) {
   if (compared == steps) return lines;
   const double share = 100.0 * static_cast<double>(compared) / static_cast<double>(steps);
   lines.push_back(std::to_string(compared) + " of " + counted(steps, "step") + " (" +
-                  fixed(share, 1) + " %) are shown");
+                  fixed(share, 1) + " %) were recomputed and agree");
   if (report.contains("seed")) lines.back() += "; drawn with --seed " + number(report.at("seed"));
   return lines;
 }
@@ -119,6 +149,7 @@ void note_replay(const std::filesystem::path& folder, const Json& report) {
   line.update(report);
   try {
     const auto file = real_file_system().open_append(folder / "replays.jsonl");
+    end_line(*file);
     file->append(as_bytes(json_line(line)));
   } catch (const Error& error) {
     log::info("not noted in the run's folder: " + std::string(error.what()));

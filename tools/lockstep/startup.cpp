@@ -32,6 +32,7 @@ void start_up() {
                       std::generic_category().message(errno));
   }
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by a parent, children would vanish unheard
   std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress may go; training goes on
 }
 

@@ -45,7 +45,33 @@ constexpr Listed kRunFiles[] = {
     {"report.html", "the page that report makes of all of it"},
 };
 
+constexpr Listed kOtherProgramsOptions[] = {
+    {"steps", "a key of the recipe: --set run.steps=500"},
+    {"max-steps", "a key of the recipe: --set run.steps=500"},
+    {"epochs", "a recipe counts steps: --set run.steps=500"},
+    {"seed", "a key of the recipe: --set run.seed=2"},
+    {"lr", "a key of the recipe: --set model.optimizer.lr=1e-4 (generator.optimizer.lr, …)"},
+    {"learning-rate",
+     "a key of the recipe: --set model.optimizer.lr=1e-4 (generator.optimizer.lr, …)"},
+    {"batch-size", "keys of the recipe: --set batch.samples_per_lane=4, times batch.lanes"},
+    {"batch", "keys of the recipe: --set batch.samples_per_lane=4, times batch.lanes"},
+    {"data", "a key of the recipe: --set data.path=PATH"},
+    {"resume", "the same command continues a run"},
+    {"continue", "the same command continues a run"},
+    {"checkpoint", "a run continues by itself; a new one starts from another by --from RUN@STEP"},
+    {"device", "this version computes on CPUs alone"},
+    {"gpu", "this version computes on CPUs alone"},
+    {"gpus", "this version computes on CPUs alone"},
+    {"config", "the recipe stands without an option: lockstep train RECIPE"},
+    {"out", "the run's folder: --run FOLDER"},
+    {"output", "the run's folder: --run FOLDER"},
+};
+
 }  // namespace
+
+std::span<const Listed> other_programs_options() {
+  return kOtherProgramsOptions;
+}
 
 std::span<const ExitCode> exit_codes() {
   return kExitCodes;

@@ -21,5 +21,7 @@ struct Listed {
 std::span<const Listed> variables();
 // What a run's folder holds.
 std::span<const Listed> run_files();
+// Options that other programs have and `train` has not: without dashes, and what to do instead.
+std::span<const Listed> other_programs_options();
 
 }  // namespace lockstep::cli

@@ -1,5 +1,6 @@
 #include "torchrun.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "lockstep/core/clock.h"
@@ -16,6 +17,7 @@ void tell_torchrun(const std::string& message, const comm::Environment& environm
   const Json content = {
       {"message",
        {{"message", message}, {"extraInfo", {{"py_callstack", message}, {"timestamp", time}}}}}};
+  if (std::filesystem::exists(*path) && !std::filesystem::is_regular_file(*path)) return;
   std::ofstream(*path) << json_line(content);
 } catch (...) {  // nobody is left to tell
 }

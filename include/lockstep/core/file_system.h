@@ -70,14 +70,19 @@ void make_folders(FileSystem& fs, const std::filesystem::path& path);
 Bytes read_file(FileSystem& fs, const std::filesystem::path& path);
 std::string read_text(FileSystem& fs, const std::filesystem::path& path);
 void publish(FileSystem& fs, const std::filesystem::path& path, ByteView bytes);
+// Ends the last line of a file of lines where a killed writer left it open.
+void end_line(File& file);
 // The same for content that is made while it is written. before_rename runs when all bytes are
 // durable and the file has not got its name yet.
 void publish(FileSystem& fs, const std::filesystem::path& path,
              const std::function<void(File&)>& write,
              const std::function<void()>& before_rename = {});
 
-// The temporary file is <path>.tmp; `sweep` removes those that killed writers left in a folder.
+// The temporary file is <path>.lockstep.tmp; `sweep` removes those that killed writers left in a
+// folder.
 bool is_temporary(const std::string& name);
+// The name that a temporary file will get; of another name that name itself.
+std::string without_temporary(std::string name);
 void sweep(FileSystem& fs, const std::filesystem::path& folder);
 
 // Removes a temporary file if it can: for cleaning up after a failure, whose reason must not be

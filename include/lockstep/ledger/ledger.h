@@ -60,7 +60,8 @@ class Writer {
   // caller.
   std::optional<Difference> record(Entry entry);
 
-  // fsync. After an Error from here or from `record` the file may end in a torn line: open anew.
+  // fsync. Error(kEnvironment) if the path leads to another file now. After an Error from here or
+  // from `record` the file may end in a torn line: open anew.
   void sync();
 
  private:

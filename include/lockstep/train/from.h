@@ -36,10 +36,12 @@ struct Start {
 // state.
 Start start_from(const Parent& parent, recipe::Recipe recipe);
 
-// Makes step 0 of `recipe`, which has [run.from], from the parent's folder again. Returns a line
-// that says what was compared, for people. Where the parent has no checkpoint of that step any
-// more, it says so. Error: kUsage (no run), kDiffer (another run, another state), kCorrupt (the
-// parent's evidence does not hold), those of data::open.
-std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe);
+// Makes step 0 of `recipe`, which has [run.from], from the parent's folder again. Where the parent
+// has no checkpoint of that step any more, the step 0 in the folder `child` is compared with the
+// digest in the parent's ledger. Returns a line that says what was compared, for people. Error:
+// kUsage (no run), kDiffer (another run, another state), kEnvironment (it cannot be compared),
+// kCorrupt (the parent's evidence does not hold).
+std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe,
+                           const std::filesystem::path& child);
 
 }  // namespace lockstep::train

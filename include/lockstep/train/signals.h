@@ -4,6 +4,9 @@
 namespace lockstep::train {
 
 void catch_stop_signals();  // a second SIGINT ends the process at once
+// From now on a line on standard error says, at once, that the signal came and what follows: a
+// step's pictures may take long.
+void announce_stop_signals();
 bool stop_requested();
 
 }  // namespace lockstep::train

@@ -19,8 +19,9 @@ struct Finding {
   Code code;
   std::string what;  // one line: file, place, what is wrong
   bool foreign = false;
+  bool not_signed = false;  // intact perhaps, but asked for with a key
 };
-// "damaged", "foreign", "disagrees" or "unreadable".
+// "damaged", "foreign", "unsigned", "disagrees" or "unreadable".
 const char* word(const Finding& finding);
 
 struct VerifyOptions {
