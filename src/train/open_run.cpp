@@ -88,8 +88,8 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe
       throw Error(Code::kUsage,
                   folder.root.string() +
                       " is a run of another recipe: " + recipe::first_difference(mine, theirs),
-                  "give another folder with --run, or start a new run from this one's state under "
-                  "the other recipe: train RECIPE --from " +
+                  "give another folder with --run; to go on from this run's state under the other "
+                  "recipe: train RECIPE --from " +
                       folder.root.string() + " --run NEW");
     }
     if (!fs.exists(folder.ledger()) && !checkpoint::list(fs, folder.checkpoints()).empty())
