@@ -16,6 +16,12 @@ class GoesOn(Cli):
     def checkpoints(self, run="run"):
         return sorted(int(name[5:13]) for name in os.listdir(self.path(run, "checkpoints")) if name.endswith(".h5"))
 
+    def test_another_recipe_of_a_run_needs_a_run_of_its_own(self):
+        self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=1")
+        line = self.refused(2, "train", "run", "--set", "generator.optimizer.lr=1e-5", "--quiet")
+        self.assertIn("run is a run of another recipe: generator.optimizer.lr", line)
+        self.assertIn("train RECIPE --from run --run NEW", line)
+
     def test_by_the_runs_own_recipe(self):
         self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=4")
         self.assertIn("run: 4 steps", self.train("run"))
@@ -34,6 +40,7 @@ class GoesOn(Cli):
         self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=5")
         self.assertIn("run: 5 steps", self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=3"))
         self.assertIn("steps = 5", self.read("run", "recipe.toml").decode())
+        self.assertTrue(self.read("run", "log.txt").decode().endswith("the run already has 5 steps\n"))
         self.ok("verify", "run")
 
     def test_another_schedule_removes_no_checkpoint(self):
@@ -94,6 +101,42 @@ class FromAnotherRun(Cli):
         self.assertIn("starts from parent@3, after 3 updates", self.read("child", "log.txt").decode())
         self.assertEqual(json.loads(self.ok("inspect", "child", "--json"))["ledger"]["from"]["step"], 3)
 
+    def test_a_recipe_that_names_its_parent_takes_no_other(self):
+        self.ok(*self.child, "--from", "parent@3", "--run", "child")
+        self.ok("train", TOY, "--run", "other", *SMALL, "--set", "run.steps=3", "--set", "run.seed=12", "--quiet")
+        ids = {run: json.loads(self.ok("inspect", run, "--json"))["recipe"][:12] for run in ("parent", "other")}
+        again = ["train", "child/recipe.toml", "--run", "new", "--quiet"]
+        for run, step in (("other", 3), ("parent", 6)):
+            self.assertIn(f"the recipe starts from step 3 of recipe {ids['parent']}, not from {run}@{step} "
+                          f"(recipe {ids[run]})", self.refused(2, *again, "--from", f"{run}@{step}"))
+            self.assertFalse(os.path.exists(self.path("new")))
+        self.ok(*again, "--from", "parent@3")
+        self.assertEqual(self.read("new", "ledger.jsonl"), self.read("child", "ledger.jsonl"))
+
+    def without_checkpoint(self, step):
+        for tail in ("", ".sha256"):
+            os.remove(self.path(f"parent/checkpoints/step-{step:08}.h5{tail}"))
+
+    def test_a_parent_whose_checkpoint_is_gone_is_compared_by_its_ledger(self):
+        self.ok(*self.child, "--from", "parent@3", "--run", "child")
+        self.without_checkpoint(3)
+        said = "note: step 0 has the digest that the ledger of parent@3 has there\n"
+        self.assertIn(said, self.ok("verify", "child", "--parent", "parent"))
+        self.assertIn(said, self.ok("replay", "child", "--parent", "parent", "--quiet"))
+
+    def test_a_parent_that_cannot_be_compared_is_no_agreement(self):
+        """Slots that began anew are not those of the ledger's digest."""
+        self.ok(*self.child, "--set", "run.from.optimizer=anew", "--from", "parent", "--run", "child")
+        self.ok("verify", "child", "--parent", "parent")
+        self.without_checkpoint(6)
+        said = "step 0 cannot be compared with parent@6: its checkpoint is gone"
+        self.assertIn(said, self.refused(4, "replay", "child", "--parent", "parent", "--quiet"))
+        self.assertFalse(os.path.exists(self.path("child/replays.jsonl")))
+        result = self.run_it("verify", "child", "--parent", "parent", "--json")
+        self.assertEqual(result.returncode, 4, result.stdout + result.stderr)
+        self.assertEqual([one["kind"] for one in json.loads(result.stdout)["findings"]], ["unreadable"])
+        self.assertIn(said, result.stdout)
+
     def test_begins_anew(self):
         anew = ["--set", "run.from.optimizer=anew", "--set", "generator.optimizer.warmup=2"]
         self.assertIn("the run starts from no other", self.refused(2, *self.child, *anew, "--run", "child"))
@@ -115,7 +158,9 @@ class FromAnotherRun(Cli):
         for code, arguments, words in (
                 (2, ["--from", "parent@4"], "there are those of steps 3, 6"),
                 (2, ["--from", "parent@x"], "after '@' comes a step"),
-                (2, ["--from", "nowhere"], "is not a run"),
+                (2, ["--from", "nowhere"], "there is no nowhere"),
+                (2, ["--from", ""], "it is empty"),
+                (2, ["--from", "@3"], "names no run"),
                 (2, ["--from", "parent", "--set", "generator.hidden=16"], "does not fit this recipe")):
             self.assertIn(words, self.refused(code, *self.child, *arguments, "--run", "child"))
             self.assertFalse(os.path.exists(self.path("child")))

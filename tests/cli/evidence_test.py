@@ -124,6 +124,57 @@ class Checkpoints(Cli):
         self.assertFalse(os.path.exists(self.path("no.png")))
 
 
+    def test_one_that_was_cut_to_nothing_is_said_in_a_short_line(self):
+        """All its tensors are damaged then."""
+        self.write(LAST, "")
+        line = self.refused(5, "sample", "runs/tiny", "--out", "no.png")
+        self.assertLess(len(line), 600)
+        self.assertRegex(line, r"\((/\S+, ){3}/\S+ and \d+ more\)")
+
+
+class Pictures(Cli):
+    """A run's picture says what training writes, and nothing else."""
+
+    NAME = "runs/tiny/samples/step-00000002.png"
+
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", "--quiet", "--set", "samples.count=4")
+        self.whole = self.read(self.NAME)
+
+    def rewritten(self, change):
+        """The picture with other texts, each with the CRC that fits it."""
+        at, before, texts, behind = 8, self.whole[:8], [], b""
+        while at < len(self.whole):
+            size, kind = struct.unpack(">I4s", self.whole[at:at + 8])
+            chunk = self.whole[at:at + size + 12]
+            at += size + 12
+            if kind == b"tEXt":
+                texts.append(chunk[8:-4])
+            elif texts:
+                behind += chunk
+            else:
+                before += chunk
+        made = b"".join(struct.pack(">I", len(text)) + b"tEXt" + text + struct.pack(">I", zlib.crc32(b"tEXt" + text))
+                        for text in change(texts))
+        self.write(self.NAME, before + made + behind)
+
+    def test_other_texts_are_found(self):
+        self.rewritten(lambda texts: texts)
+        self.assertEqual(self.read(self.NAME), self.whole)  # the control
+        for code, change in ((5, lambda texts: [*texts, texts[1]]),
+                             (1, lambda texts: [*texts, b"author\0somebody"]),
+                             (1, lambda texts: [text for text in texts if not text.startswith(b"samples")]),
+                             (1, lambda texts: texts[::-1]),
+                             (1, lambda texts: [*texts, b"sampler\0ddpm"]),
+                             (1, lambda texts: [text.replace(b"0 to 3", b"00 to 3") for text in texts])):
+            self.rewritten(change)
+            self.assertNotEqual(self.read(self.NAME), self.whole)
+            result = self.run_it("verify", "runs/tiny")
+            self.assertEqual(result.returncode, code, result.stdout)
+            self.assertIn(self.NAME, result.stdout)
+
+
 class Verify(Cli):
     def verified(self, code, path):
         """Findings, the same in words and in JSON."""
@@ -189,7 +240,7 @@ class PutBack(Cli):
         self.ok("verify", "old")
         result = self.run_it("verify", "old", "--chain", new)
         self.assertEqual(result.returncode, 5, result.stderr)
-        self.assertIn(f"no line has the chain {new[:12]}: it was put back", result.stdout)
+        self.assertIn(f"no line has the chain {new[:12]}: it was rolled back", result.stdout)
         self.ok("verify", LAST, "--chain", new)
         self.assertEqual(self.run_it("verify", LAST, "--chain", old).returncode, 5)
         self.assertIn("64 hexadecimal digits", self.refused(2, "verify", "old", "--chain", "abc"))

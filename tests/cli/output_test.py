@@ -1,10 +1,12 @@
 """What commands print: all of it or an error, one line whatever stands in it, and JSON in one form."""
 
+import fcntl
 import json
 import os
 import pty
 import signal
 import subprocess
+import time
 
 from support import PROGRAM, Cli, main
 
@@ -60,6 +62,18 @@ class Full(Output):
             self.assertEqual(process.stderr.read(), b"")
             process.stderr.close()
             self.assertEqual(process.wait(), 0)
+
+    def test_a_slow_reader_of_a_pipe_on_which_nobody_waits_gets_all(self):
+        reads, writes = os.pipe()
+        fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(writes, False)
+        process = subprocess.Popen([PROGRAM, "man"], stdin=subprocess.DEVNULL, stdout=writes, stderr=subprocess.PIPE)
+        os.close(writes)
+        time.sleep(0.5)
+        with open(reads, encoding="utf-8") as file:
+            text = file.read()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err, text), (0, b"", self.ok("man")))
 
     def test_training_goes_on_without_a_reader_of_its_progress(self):
         process = subprocess.Popen([PROGRAM, "train", "tiny.toml", "--run", "unread"], cwd=self.folder,
@@ -177,6 +191,12 @@ class Inspect(Output):
         self.assertEqual(self.seen("trace.jsonl")["kind"], "trace")
         self.assertEqual(self.seen("runs/tiny/ledger.jsonl")["kind"], "ledger")
         self.assertIn("cpu", self.seen("runs/tiny/environment/attempt-001-rank-0.json")["facts"])
+
+    def test_calls_no_evidence_what_is_none(self):
+        self.ok("replay", "runs/tiny", "--quiet")
+        for name in ("metrics.jsonl", "replays.jsonl", "log.txt"):
+            self.assertIn(f"runs/tiny/{name} is text for people and their tools, not evidence",
+                          self.refused(2, "inspect", f"runs/tiny/{name}"))
 
     def test_calls_foreign_what_is_foreign(self):
         for name in ("images", "support.py"):

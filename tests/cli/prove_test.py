@@ -107,46 +107,6 @@ class Replay(Prove):
         self.ok("verify", "run")
 
 
-class Contained(Prove):
-    """The words and codes of a container's engine: a script that runs the command here, or what a test has it do.
-    Real containers: tests/containers."""
-
-    def engine(self, does):
-        self.write("podman", f"#!/bin/sh\nwhile [ \"$1\" != lockstep ]; do shift; done\nshift\n{does}\n")
-        os.chmod(self.path("podman"), 0o755)
-        return ["--container", "image", "--engine", self.path("podman") + " --storage-driver vfs"]
-
-    def test_what_it_computed_is_shown_and_noted(self):
-        self.gan("run")
-        engine = self.engine(f'exec {PROGRAM} "$@"')
-        report = self.report(0, "replay", "run", "--from", "11", *engine)
-        self.assertEqual(report["machine"]["container"], "image")
-        self.assertIn("PASS: steps 11 to 12", self.ok("replay", "run", "--from", "11", "--quiet", *engine))
-        notes = [json.loads(line) for line in self.read("run", "replays.jsonl").splitlines()]
-        self.assertEqual([note["machine"].get("container") for note in notes], [None, "image"] * 2)
-
-    def test_what_is_no_report_proves_nothing(self):
-        self.gan("run")
-        self.ok("replay", "run", "--quiet")
-        before = self.read("run", "replays.jsonl")
-        honest = f'{PROGRAM} "$@" >&2'
-        for does in ("exit 0", "echo PASS", "echo '{\"agrees\":true}'", "echo '{\"agrees\":\"yes\",\"windows\":[]}'",
-                     f'{PROGRAM} "$@"; exit 1', "exit 1", f"{honest} 2>/dev/null; exit 0"):
-            result = self.run_it("replay", "run", "--quiet", *self.engine(does))
-            self.assertEqual(result.returncode, 4, does + result.stdout + result.stderr)
-            self.assertIn("did not report a replay", result.stderr)
-            self.assertEqual(result.stdout, "")
-        self.assertEqual(self.read("run", "replays.jsonl").splitlines()[:1], before.splitlines()[:1])
-
-    def test_codes_of_its_own_are_no_findings(self):
-        self.gan("run")
-        for code, expected in (("125", 4), ("126", 4), ("127", 4), ("137", 4), ("42", 4), ("3", 3), ("5", 5), ("75", 75)):
-            result = self.run_it("replay", "run", "--quiet", *self.engine(f"exit {code}"))
-            self.assertEqual(result.returncode, expected, code + result.stderr)
-            if int(code) != expected:
-                self.assertIn(f"the container ended with code {code}", result.stderr)
-
-
 class Native(Prove):
     def test_any_number_of_ranks_and_threads_gives_the_same_files(self):
         self.train("a", *NATIVE)

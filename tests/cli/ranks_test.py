@@ -2,6 +2,7 @@
 launchers' variables, secrets and their mistakes."""
 
 import fcntl
+import json
 import os
 import re
 import signal
@@ -198,6 +199,21 @@ class Ranks(Toy):
         _, err = process.communicate(timeout=200)
         self.assertNotEqual(process.returncode, 0, err)
         return err.strip().removeprefix("lockstep: ")
+
+    def test_who_they_are_by_hand_is_said_with_both_variables(self):
+        process = self.start(*TRAIN[:-1], "--run", "run", RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                             MASTER_PORT=str(free_port()), LOCKSTEP_SECRET_FILE=self.secret(), LOCKSTEP_DEADLINE="1000")
+        self.assertEqual(process.stderr.readline(), "rank 0 of 2 from RANK and WORLD_SIZE\n")
+
+    def test_an_error_file_that_nobody_reads_is_not_waited_for(self):
+        command = [PROGRAM, "train", "tiny.toml", "--set", "data.path=gone"]
+        self.assertIn("gone", self.refused(3, *command[1:], TORCHELASTIC_ERROR_FILE=self.path("file")))
+        self.assertIn("gone", json.loads(self.read("file"))["message"]["message"])
+        os.mkfifo(self.path("fifo"))
+        result = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                env={**os.environ, "TORCHELASTIC_ERROR_FILE": self.path("fifo")}, timeout=20,
+                                check=False)
+        self.assertIn("gone", self.one_line(3, result))
 
     def test_mistakes_are_one_line(self):
         self.assertIn("WORLD_SIZE", self.refused(2, *TRAIN, RANK="0"))

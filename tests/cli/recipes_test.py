@@ -4,11 +4,16 @@ import gzip
 import json
 import os
 import random
+import re
 import struct
+import subprocess
+import sys
+import unittest
 
 from support import RECIPE, SOURCE, Cli, main
 
 IDX_IMAGES = b"\0\0\x08\x03"
+FASHION = "/usr/share/datasets/fashion-mnist"
 
 
 class Recipes(Cli):
@@ -126,7 +131,34 @@ class Recipes(Cli):
         self.assertEqual(self.contents(), before)
 
 
+class Page(Cli):
+    """The examples of `train --help-recipe`, as they stand."""
+
+    def block(self, language, heading="# Recipes"):
+        text = self.ok("train", "--help-recipe").partition(f"{heading}\n")[2]
+        return re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)[1]
+
+    @unittest.skipUnless(os.path.isdir(FASHION), f"NOT PROVED: no {FASHION}")
+    def test_the_recipe_can_be_trained(self):
+        self.write("example.toml", self.block("toml"))
+        self.ok("train", "example.toml", "--dry-run", "--set", f"data.path={FASHION}")
+
+    def test_the_python_lines_write_a_data_set(self):
+        lines = self.block("python", "## Your own pictures")
+        subprocess.run([sys.executable, "-c", lines], cwd=self.folder, check=True)
+        self.ok("pack", re.search(r'open\("(.*?)"', lines)[1], "mine.h5")
+        self.assertEqual(json.loads(self.ok("inspect", "mine.h5", "--json"))["images"], 1000)
+
+
 class Data(Cli):
+    def test_that_is_missing_has_a_hint(self):
+        for path, hint in ((FASHION + "-nowhere", "install Debian's package dataset-fashion-mnist"),
+                           ("~/x", "only the shell knows ~"), ("gone", "give the path of an IDX file")):
+            for command in (["train", "tiny.toml", "--set", f"data.path={path}"], ["pack", path, "out.h5"]):
+                line = self.refused(3, *command)
+                self.assertIn(path, line)
+                self.assertIn(hint, line)
+
     def refused_images(self, content, what):
         self.write("bad", content)
         before = self.contents()

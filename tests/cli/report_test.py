@@ -351,6 +351,11 @@ class Damage(Report):
 
 
 class Hostile(Report):
+    def of_ledger(self):
+        """What makes a line of replays.jsonl one of this ledger."""
+        last = json.loads(self.read("run/ledger.jsonl").splitlines()[-1])
+        return {"steps": last["step"], "chain": last["chain"]}
+
     def test_names_and_values_become_no_markup(self):
         self.train()
         clean = [(tag, sorted(attributes)) for tag, attributes in self.page().elements]
@@ -359,7 +364,8 @@ class Hostile(Report):
                     "learning_rate": {payload: payload}, "monitor": {payload: 2}, "stop": [payload]}
             self.append("metrics.jsonl", json.dumps(line) + "\n")
             self.append("log.txt", f"2026-01-01T00:00:00+00:00 warning: {payload}\n")
-            self.append("replays.jsonl", json.dumps({"time": payload, "agrees": payload, "what": payload,
+            self.append("replays.jsonl", json.dumps({**self.of_ledger(), "time": payload, "agrees": payload,
+                                                     "what": payload,
                                                      "first_difference": payload, "windows": [payload, {"to": payload}],
                                                      "machine": {"host": payload},
                                                      "place": {"tensor": payload}}) + "\n")
@@ -390,17 +396,19 @@ class Hostile(Report):
 
     def test_numbers_beyond_all_reason(self):
         self.train()
+        ours = json.dumps(self.of_ledger())[1:-1]
         for value in ("1e308", "-1e308", "1e999", "-0.0", "null", "9223372036854775807", "-9223372036854775808",
                       "18446744073709551615", "1e-320", "true", "[]", "{}"):
             for name in ("step", "seconds", "time", "attempt"):
                 line = {"step": "39", "seconds": "0.1", "time": "1", "attempt": "1", name: value}
                 body = ",".join(f'"{key}":{said}' for key, said in line.items())
                 self.append("metrics.jsonl", f'{{{body},"gradient_norm":{{"generator":{value}}}}}\n')
-            self.append("replays.jsonl", f'{{"agrees":true,"windows":[{{"started":{value},"to":{value}}},'
-                                         f'{{"started":0,"to":{value}}}]}}\n')
+            for this in (ours, f'"steps":{value},"chain":{value}'):
+                self.append("replays.jsonl", f'{{{this},"agrees":true,"windows":[{{"started":{value},"to":{value}}},'
+                                             f'{{"started":0,"to":{value}}}]}}\n')
         self.append("metrics.jsonl", "[" * 100000 + "\n")
         deep = "[" * 200000 + "]" * 200000
-        self.append("replays.jsonl", f'{{"agrees":false,"time":{deep},"what":{deep},"machine":{{"cpu":{deep}}}}}\n')
+        self.append("replays.jsonl", f'{{{ours},"agrees":false,"time":{deep},"what":{deep},"machine":{{"cpu":{deep}}}}}\n')
         self.page()
 
     def test_a_picture_that_is_none(self):

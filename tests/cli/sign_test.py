@@ -41,8 +41,8 @@ class Signed(Toy):
     def forged(self, *words, alone):
         """With the key it is damaged, and a line has all these words; without, the exit code is `alone`."""
         lines = self.verified(5).splitlines()
-        self.assertTrue(all(line.startswith("damaged: ") for line in lines), lines)
-        self.assertTrue(any(all(word in line for word in words) for line in lines), lines)
+        self.assertTrue(all(line.startswith(("damaged: ", "unsigned: ")) for line in lines), lines)
+        self.assertTrue(any(all(word in line for word in ("damaged: ", *words)) for line in lines), lines)
         self.verified(alone, "run")
 
 
@@ -162,11 +162,11 @@ class Runs(Signed):
             shutil.rmtree(self.path("run"))
             self.train("--set", f"run.steps={steps}")
             os.remove(self.path(checkpoint(steps, tail=".sig")))
-            self.assertIn(f"step-{steps:08}.h5: it is not signed", self.verified(5))
+            self.assertIn(f"unsigned: {checkpoint(steps)}: step-{steps:08}.h5.sig is missing", self.verified(5))
             self.train("--set", f"run.steps={steps}")  # nothing is left to train
             self.verified(0)
             os.remove(self.path(checkpoint(steps, tail=".sig")))
-            self.write(checkpoint(steps, tail=".sig.tmp"), "lockstep statement 1\n")
+            self.write(checkpoint(steps, tail=".sig.lockstep.tmp"), "lockstep statement 1\n")
             self.train()
             self.assertEqual(self.without("run", 25), expected)
 
@@ -272,9 +272,17 @@ class Forged(Signed):
 
     def test_no_statement_at_all(self):
         self.without_statements()
-        self.forged(checkpoint(40), "it is not signed", alone=0)
+        self.assertEqual(self.verified(5).splitlines(),
+                         [f"unsigned: {checkpoint(step)}: step-{step:08}.h5.sig is missing"
+                          for step in range(10, STEPS + 1, 10)])
+        self.verified(0, "run")
+        self.ok("report", "run", "--key", "key.pub")
+        page = self.read("run/report.html").decode()
+        self.assertNotIn("The evidence does not hold.", page)
+        self.assertIn("The given key did not sign all of it.", page)
         shutil.rmtree(self.path("run/checkpoints"))
-        self.forged("run: nothing in it is signed", alone=0)
+        self.assertEqual(self.verified(5), "unsigned: run: nothing in it is signed\n")
+        self.verified(0, "run")
 
     def collide(self, step):
         """Floats that are others in a state whose leaf hashes, and so the digest that file and ledger name, are the

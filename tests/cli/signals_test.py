@@ -4,6 +4,7 @@ the bytes of a run that nobody disturbed."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,8 @@ from support import PROGRAM, Cli, main
 STEPS = 400
 TRAIN = ["train", "tiny.toml", "--quiet", "--json", "--set", f"run.steps={STEPS}", "--set",
          "checkpoint.every=100"]
+FIRST = "lockstep: stopping after this step and its pictures; a second Ctrl-C ends at once"
+SECOND = "lockstep: ended at once; the same command goes on from the last checkpoint"
 
 
 class Signals(Cli):
@@ -60,6 +63,45 @@ class Signals(Cli):
         self.assertEqual((ended["first"], ended["steps"], ended["preempted"]), (at[1], STEPS, False))
         self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
 
+    def test_say_at_once_what_they_lead_to(self):
+        loud = [word for word in TRAIN if word != "--quiet"]
+        for number, ranks in ((signal.SIGTERM, "1"), (signal.SIGINT, "1"), (signal.SIGTERM, "2")):
+            run = f"run-{number}-{ranks}"
+            process = self.start(*loud, "--run", run, "--ranks", ranks)
+            self.wait_for_step(run, 7)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 75, err)
+            self.assertEqual(err.splitlines().count(FIRST), 1, err)
+            self.assertNotIn(SECOND, err)
+
+    def test_a_second_ctrl_c_ends_at_once(self):
+        long = ["samples.every=1", "samples.count=4096", "objective.timesteps=200", "objective.sampler_steps=200"]
+        process = self.start("train", "tiny.toml", "--run", "run", *(word for key in long for word in ("--set", key)))
+        self.wait_for_step("run", 1)
+        process.send_signal(signal.SIGINT)
+        self.assertIn(FIRST + "\n", iter(process.stderr.readline, ""))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, err), (128 + signal.SIGINT, SECOND + "\n"))
+        self.ok("verify", "run")
+
+    def test_a_ledger_that_another_program_replaces_ends_the_run(self):
+        self.ok(*TRAIN, "--run", "undisturbed")
+        process = self.start(*TRAIN, "--run", "run")
+        self.wait_for_step("run", 107)
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        os.rename(self.path("run/ledger.jsonl"), self.path("moved"))
+        shutil.copy(self.path("moved"), self.path("run/ledger.jsonl"))
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=120)
+        line = self.one_line(4, subprocess.CompletedProcess([], process.returncode, out, err))
+        self.assertIn("run/ledger.jsonl was replaced or removed while the run wrote to it", line)
+        self.ok("verify", "run")
+        self.ok(*TRAIN, "--run", "run")
+        self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
+
     def test_one_writer_a_folder(self):
         process = self.start(*TRAIN, "--run", "run")
         self.wait_for_step("run", 1)
@@ -79,6 +121,26 @@ class Signals(Cli):
         again = json.loads(self.ok(*short))
         self.assertEqual((again["first"], again["chain"]), (2, first["chain"]))
         self.assertEqual(self.evidence("runs/tiny"), before)
+
+
+class Ignored(Cli):
+    """SIGCHLD, by who started the program: so ended children vanish unheard, unless it is set back."""
+
+    def called(self, *arguments):
+        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=120, check=False,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+
+    def test_ranks_are_heard_of(self):
+        result = self.called("train", "tiny.toml", "--ranks", "2", "--quiet", "--run", "run")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_so_is_a_child_that_fails(self):
+        self.ok("train", "tiny.toml", "--quiet", "--run", "run")
+        result = self.called("bisect", "run", "run", "--step", "1", "--env-b", "LOCKSTEP_ISA=zz")
+        self.assertEqual(result.returncode, 125, result.stderr)
+        self.assertIn("unknown instruction set 'zz'", result.stderr)
+        self.assertIn("step 1 of run could not be computed (exit code 2, see above)", result.stderr)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from support import PROGRAM, Cli, main  # noqa: E402
 STEPS = ["--quiet", "--set", "run.steps=2", "--set", "checkpoint.every=1", "--set",
          "checkpoint.keep_last=1", "--set", "samples.every=2", "--set", "samples.count=2"]
 TRAIN = ["train", "tiny.toml", *STEPS]
+BEGIN = [*TRAIN, "--set", "run.steps=1"]
 SIGNED = [*TRAIN, "--sign", "key"]
 
 
@@ -193,12 +194,12 @@ class Planted(Cli):
                 shutil.rmtree(self.path("run"))
 
     def test_links_at_the_names_of_what_is_published_are_replaced(self):
-        self.ok(*TRAIN, "--run", "undisturbed")
+        for command in (BEGIN, TRAIN):
+            self.ok(*command, "--run", "undisturbed")
         for plant in (os.symlink, os.link):
-            os.makedirs(self.path("run/checkpoints"))
-            os.makedirs(self.path("run/samples"))
-            for name in ("checkpoints/step-00000002.h5.tmp", "checkpoints/step-00000002.h5.sha256",
-                         "samples/step-00000002.png", "ledger.jsonl.tmp"):
+            self.ok(*BEGIN, "--run", "run")
+            for name in ("checkpoints/step-00000002.h5.lockstep.tmp", "checkpoints/step-00000002.h5.sha256",
+                         "samples/step-00000002.png", "ledger.jsonl.lockstep.tmp"):
                 plant(self.path("victim"), self.path("run", name))
             self.ok(*TRAIN, "--run", "run")
             self.expect_untouched()
@@ -232,9 +233,9 @@ class Leftovers(Cli):
     def test_what_a_killed_attempt_left_is_swept_at_the_next(self):
         self.ok(*TRAIN, "--run", "run")
         whole = self.contents("run")
-        left = ("recipe.toml.tmp", "ledger.jsonl.tmp", "checkpoints/step-00000001.h5.tmp",
-                "checkpoints/step-00000001.h5.sha256", "checkpoints/step-00000001.h5.sha256.tmp",
-                "samples/step-00000002.png.tmp", "environment/attempt-002-rank-0.json.tmp")
+        left = ("recipe.toml.lockstep.tmp", "ledger.jsonl.lockstep.tmp", "checkpoints/step-00000001.h5.lockstep.tmp",
+                "checkpoints/step-00000001.h5.sha256", "checkpoints/step-00000001.h5.sha256.lockstep.tmp",
+                "samples/step-00000002.png.lockstep.tmp", "environment/attempt-002-rank-0.json.lockstep.tmp")
         for name in left:
             self.write("run/" + name, "half")
         self.ok("verify", "run")
@@ -243,23 +244,27 @@ class Leftovers(Cli):
                          set(whole) | {"environment/attempt-002-rank-0.json"})
 
     def test_a_folder_with_the_name_of_a_leftover_is_left_and_named(self):
-        self.ok(*TRAIN, "--run", "undisturbed")
-        left = ("checkpoints/x.tmp", "checkpoints/step-00000400.h5.sha256", "samples/y.tmp", "environment/z.tmp")
+        for command in (BEGIN, TRAIN):
+            self.ok(*command, "--run", "undisturbed")
+        self.ok(*BEGIN, "--run", "run")
+        left = ("checkpoints/x.lockstep.tmp", "checkpoints/step-00000400.h5.sha256", "samples/y.lockstep.tmp",
+                "environment/z.lockstep.tmp")
         for name in left:
             os.makedirs(self.path("run", name))
         for _ in range(2):
-            os.mkfifo(self.path("run/checkpoints/fifo.tmp"))
+            os.mkfifo(self.path("run/checkpoints/fifo.lockstep.tmp"))
             result = self.run_it(*TRAIN, "--run", "run")
             self.assertEqual(result.returncode, 0, result.stderr)
-            for name in (*left, "checkpoints/fifo.tmp"):
+            for name in (*left, "checkpoints/fifo.lockstep.tmp"):
                 self.assertIn(f"warning: run/{name} is left as it is: it is not a regular file", result.stderr)
                 self.assertTrue(os.path.exists(self.path("run", name)))
-            os.remove(self.path("run/checkpoints/fifo.tmp"))  # evidence() would wait for it
+            os.remove(self.path("run/checkpoints/fifo.lockstep.tmp"))  # evidence() would wait for it
             self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
 
     def test_a_folder_where_a_file_must_go_is_4_and_says_what_to_do(self):
-        for name in ("checkpoints/step-00000001.h5.tmp", "checkpoints/step-00000001.h5.sha256",
-                     "checkpoints/step-00000002.h5", "samples/step-00000002.png", "ledger.jsonl.tmp"):
+        for name in ("checkpoints/step-00000002.h5.lockstep.tmp", "checkpoints/step-00000002.h5.sha256",
+                     "checkpoints/step-00000002.h5", "samples/step-00000002.png", "recipe.toml.lockstep.tmp"):
+            self.ok(*BEGIN, "--run", "run")
             os.makedirs(self.path("run", name))
             result = self.run_it(*TRAIN, "--run", "run")
             last = result.stderr.splitlines()[-1]
@@ -318,7 +323,7 @@ class Outputs(Cli):
                 self.assertIn(path, line)
                 after = os.lstat(path)
                 self.assertEqual((after.st_mode, after.st_ino), (before.st_mode, before.st_ino), kind)
-                self.assertFalse(os.path.exists(path + ".tmp"))
+                self.assertFalse(os.path.exists(path + ".lockstep.tmp"))
         self.assertEqual(self.read("victim"), b"precious")
 
     def test_devices_are_not_replaced(self):
@@ -346,8 +351,8 @@ class Outputs(Cli):
         self.ok("pack", "images", "pack.h5")
         os.link(self.path("pack.h5"), self.path("other.h5"))
         for out in ("pack.h5", "other.h5", "./pack.h5"):
-            self.assertIn("what is read", self.refused(2, "pack", "pack.h5", out))
-        self.assertIn("what is read", self.refused(2, "trace", "run", "run/ledger.jsonl"))
+            self.assertIn("is the input", self.refused(2, "pack", "pack.h5", out))
+        self.assertIn("is the input", self.refused(2, "trace", "run", "run/ledger.jsonl"))
         self.ok("verify", "run")
         self.ok("inspect", "pack.h5")
 
@@ -357,7 +362,8 @@ class Outputs(Cli):
         before = self.contents("run")
         own = [name for name in before if os.path.splitext(name)[1] in self.writers]
         self.assertGreater(len(own), 3)
-        for name in (*own, "samples/new.png", "checkpoints/sub/new.h5", "log.txt", "recipe.toml.tmp", "environment", "replays.jsonl"):
+        for name in (*own, "samples/new.png", "checkpoints/sub/new.h5", "log.txt", "recipe.toml.lockstep.tmp", "environment",
+                     "replays.jsonl"):
             ending = os.path.splitext(name)[1]
             line = self.refused(2, *self.writers[ending if ending in self.writers else ""](os.path.join("run", name)))
             self.assertRegex(line, "a name that the run run keeps for itself|is the input|there already", name)

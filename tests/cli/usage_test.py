@@ -86,6 +86,17 @@ class Refused(Cli):
                       ["tune"], ["generate"]):
             self.assertNotIn("did you mean", self.refused(2, *words), words)
 
+    def test_options_of_other_programs_are_told_what_to_do_here(self):
+        for words, hint in ((["--steps", "5"], "--set run.steps="), (["--lr", "1e-3"], "--set model.optimizer.lr="),
+                            (["--epochs", "3"], "a recipe counts steps: --set run.steps="),
+                            (["--resume"], "the same command continues a run"),
+                            (["--device", "cuda"], "computes on CPUs alone"), (["--seed", "5"], "--set run.seed="),
+                            (["--batch-size", "4"], "--set batch.samples_per_lane=")):
+            line = self.refused(2, "train", "tiny.toml", *words)
+            self.assertIn(f"train has no option {words[0]} (", line)
+            self.assertIn(hint, line)
+        self.assertIn("`lockstep help verify` shows all", self.refused(2, "verify", "run", "--steps", "5"))
+
     def test_too_much_and_too_little_is_named(self):
         for words, wanted in ((["replay"], "replay: RUN is missing"),
                               (["diff", "a"], "diff: B is missing"),
@@ -119,6 +130,7 @@ class Refused(Cli):
                               (["replay", "run", "--engine", "podman"], "replay: --engine requires --container"),
                               (["bisect", "run", "run", "--step", "1", "--engine", "podman"],
                                "bisect: --engine requires --container-a or --container-b"),
+                              (["train", "tiny.toml", "--from", "run"], "train: --from requires --run"),
                               (["verify", last, "--parent", "run"], "--parent is of a run")):
             self.assertIn(wanted, self.refused(2, *words))
         self.assertEqual(self.contents(), before)

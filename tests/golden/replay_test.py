@@ -39,6 +39,8 @@ def main():
         golden.train(program, name, run, steps=last)
         code, said = replay(program, run, first, last)
         del said["machine"]
+        with open(os.path.join(run, "ledger.jsonl"), encoding="ascii") as file:
+            assert said.pop("chain") == json.loads(file.readlines()[-1])["chain"], said
         assert code == 0 and said == {"agrees": True, "windows": [{"started": every, "from": first, "to": last}],
                                       "compared": last - every, "steps": last}, said
         code, said = replay(program, run, 1, 3)

@@ -1,0 +1,66 @@
+"""What is not a run's own is left as it is, and what a run lost is not made up."""
+
+import os
+import shutil
+
+from support import Cli, main
+
+TRAIN = ["train", "tiny.toml", "--quiet"]
+
+
+class Kept(Cli):
+    def setUp(self):
+        super().setUp()
+        self.ok(*TRAIN, "--run", "run")
+
+    def test_a_run_that_lost_its_ledger_gets_no_new_one(self):
+        os.remove(self.path("run/ledger.jsonl"))
+        before = self.contents()
+        for command in ([*TRAIN, "--run", "run"], ["train", "run", "--quiet", "--set", "run.steps=5"]):
+            self.assertIn("run has checkpoints but no ledger.jsonl", self.refused(5, *command))
+            self.assertEqual(self.contents(), before)
+
+    def test_a_folder_that_is_no_run_is_no_place_for_one(self):
+        for name in ("samples/notes.txt", "checkpoints/x", "environment/x", "log.txt", "metrics.jsonl",
+                     "replays.jsonl"):
+            os.makedirs(os.path.dirname(self.path("mine", name)))
+            self.write(f"mine/{name}", "mine")
+            before = self.contents(), sorted(os.listdir(self.path("mine")))
+            self.assertIn(f"mine is no run, but has mine/{name}", self.refused(2, *TRAIN, "--run", "mine"))
+            self.assertEqual((self.contents(), sorted(os.listdir(self.path("mine")))), before)
+            shutil.rmtree(self.path("mine"))
+        os.makedirs(self.path("mine/samples"))  # nothing is lost there
+        self.write("mine/notes.txt", "mine")
+        self.ok(*TRAIN, "--run", "mine")
+        self.assertEqual(self.read("mine/notes.txt"), b"mine")
+
+    def test_a_file_in_tmp_stays(self):
+        os.rename(self.path("images"), self.path("d.h5.tmp"))
+        self.write("p.png.tmp", "mine")
+        before = self.contents()
+        self.ok("pack", "d.h5.tmp", "d.h5")
+        self.ok("sample", "run", "--count", "1", "--out", "p.png")
+        self.assertEqual(self.contents(), {**before, **{name: self.contents()[name] for name in ("d.h5", "p.png")}})
+
+    def test_a_file_in_tmp_stays_in_a_runs_folder_too(self):
+        mine = ("recipe.toml.tmp", "ledger.jsonl.tmp", "environment/attempt-001-rank-0.json.tmp", "notes.tmp")
+        for name in mine:
+            self.write(f"run/{name}", "mine")
+        self.ok(*TRAIN, "--run", "run", "--set", "run.steps=3")
+        self.assertEqual([self.read("run", name) for name in mine], [b"mine"] * len(mine))
+
+    def test_a_run_that_has_only_its_recipe_keeps_its_names(self):
+        os.makedirs(self.path("half"))
+        shutil.copy(self.path("run/recipe.toml"), self.path("half"))
+        before = self.contents("half")
+        for command in (["sample", "run", "--count", "1", "--out", "half/checkpoints/foo.png"],
+                        ["trace", "run", "half/ledger.jsonl", "--quiet"]):
+            self.assertIn("a name that the run half keeps for itself", self.refused(2, *command))
+        self.assertEqual(self.contents("half"), before)
+        os.makedirs(self.path("own/checkpoints"))  # a recipe of one's own makes no run
+        shutil.copy(self.path("tiny.toml"), self.path("own/recipe.toml"))
+        self.ok("sample", "run", "--count", "1", "--out", "own/checkpoints/foo.png")
+
+
+if __name__ == "__main__":
+    main()
