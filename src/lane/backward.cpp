@@ -1,6 +1,9 @@
+#include "lockstep/lane/backward.h"
+
 #include <algorithm>
 #include <optional>
 
+#include "lane/pending.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 #include "lockstep/lane/exchange.h"
@@ -65,34 +68,72 @@ std::vector<Tensor> parameter_gradients(const std::vector<Entered>& entered,
 }
 
 // What leaves in the exchange: the loss, then every use, the last one first: about the order in
-// which gradients are known. Number 0 is the loss, use u has number uses - u.
-std::vector<Outbox::Expected> expected_by(const Context& context) {
-  std::vector<Outbox::Expected> list;
-  for (const Use& use : context.uses()) {
-    const Entered& entered = context.entered()[use.entered];
-    list.push_back({"gradient of " + entered.name, entered.root.numel()});
+// which gradients are known. The loss has number 0; of n uses, use u has number n - u. Uses over
+// all lanes at once come before those of a portion, which are the same in every portion.
+class Uses {
+ public:
+  Uses(const Context& all, const Context& portion) {
+    append(all);
+    portions_at_ = entered_of_.size();
+    if (&portion == &all)
+      portions_at_ = 0;
+    else
+      append(portion);
   }
-  list.push_back({"the loss", 1});
-  std::reverse(list.begin(), list.end());
-  Turns turns;
-  for (Outbox::Expected& one : list) one.turn = turns.next(one.floats);
-  return list;
-}
+
+  std::size_t count() const { return entered_of_.size(); }
+  const std::vector<Entered>& entered() const { return entered_; }
+  const Entered& entered_by(std::size_t use) const { return entered_[entered_of_[use]]; }
+  std::size_t number_of(std::size_t use) const { return count() - use; }
+  std::size_t first_of_portion() const { return portions_at_; }
+  // Of each entered tensor what `by_number` holds for its uses, in their order.
+  std::vector<std::vector<Tensor>> grouped(const std::vector<Tensor>& by_number) const {
+    std::vector<std::vector<Tensor>> groups(entered_.size());
+    for (std::size_t use = 0; use < count(); ++use) {
+      // A use that does not reach the loss (a bias under a gradient penalty) has nothing to send.
+      const Tensor& one = by_number[number_of(use)];
+      if (one.defined()) groups[entered_of_[use]].push_back(one);
+    }
+    return groups;
+  }
+
+  std::vector<Outbox::Expected> expected() const {
+    std::vector<Outbox::Expected> list = {{"the loss", 1}};
+    for (std::size_t use = count(); use-- > 0;)
+      list.push_back({"gradient of " + entered_by(use).name, entered_by(use).root.numel()});
+    Turns turns;
+    for (Outbox::Expected& one : list) one.turn = turns.next(one.floats);
+    return list;
+  }
+
+ private:
+  void append(const Context& context) {
+    for (const Use& use : context.uses()) {
+      const Entered& entered = context.entered()[use.entered];
+      const auto known = std::ranges::find_if(
+          entered_, [&](const Entered& one) { return one.root.is_same(entered.root); });
+      entered_of_.push_back(static_cast<std::size_t>(known - entered_.begin()));
+      if (known == entered_.end()) entered_.push_back(entered);
+    }
+  }
+
+  std::vector<Entered> entered_;
+  std::vector<std::size_t> entered_of_;  // by use
+  std::size_t portions_at_ = 0;
+};
 
 // All uses of a parameter that entered itself stay in the same slices: the optimiser's.
 std::vector<Outbox::Expected> sliced_where_possible(std::vector<Outbox::Expected> list,
-                                                    const Context& context,
+                                                    const Uses& uses,
                                                     const std::vector<Tensor>& parameters) {
   std::vector<std::int64_t> turn_of;
   Turns turns;
   for (const Tensor& parameter : parameters) turn_of.push_back(turns.next(parameter.numel()));
-  const std::vector<Use>& uses = context.uses();
-  for (std::size_t use = 0; use < uses.size(); ++use) {
-    const Tensor& root = context.entered()[uses[use].entered].root;
-    const auto number = parameter_number(root, parameters);
+  for (std::size_t use = 0; use < uses.count(); ++use) {
+    const auto number = parameter_number(uses.entered_by(use).root, parameters);
     if (!number) continue;
-    list[uses.size() - use].turn = turn_of[*number];
-    list[uses.size() - use].sliced = true;
+    list[uses.number_of(use)].turn = turn_of[*number];
+    list[uses.number_of(use)].sliced = true;
   }
   return list;
 }
@@ -115,17 +156,19 @@ void cut(std::vector<Tensor>& gradients, const std::vector<Entered>& entered,
   }
 }
 
-// Calls known(number, partials) for all that reaches the loss, as soon as it is known.
-void run_backward(Context& context, const Tensor& loss, float seed,
-                  const std::function<void(std::size_t, const Tensor&)>& known) {
-  const std::vector<Use>& uses = context.uses();
-  known(0, ops::bare(loss));
-  context.on_partials(
-      [&](std::size_t use, const Tensor& grad) { known(uses.size() - use, grad.contiguous()); });
+// Backward from `output`; calls known(use, partials) for all uses that it reaches, as soon as that
+// is known. Returns the gradient of `given`, where that is defined.
+Tensor run_backward(Context& context, const Tensor& output, const Tensor& gradient,
+                    const Tensor& given,
+                    const std::function<void(std::size_t use, const Tensor&)>& known) {
+  context.on_partials([&](std::size_t use, const Tensor& grad) { known(use, grad.contiguous()); });
   std::vector<Tensor> wanted;
-  for (const Use& use : uses) wanted.push_back(use.tensor);
-  ops::gradients({loss}, {ops::filled(loss.sizes(), seed)}, wanted, /*create_graph=*/false);
+  for (const Use& use : context.uses()) wanted.push_back(use.tensor);
+  if (given.defined()) wanted.push_back(given);
+  const std::vector<Tensor> found =
+      ops::gradients({output}, {gradient}, wanted, /*create_graph=*/false);
   context.on_partials({});
+  return given.defined() ? found.back() : Tensor();
 }
 
 LaneEvidence::Part part_of(std::string name, const float* floats, std::int64_t count) {
@@ -139,19 +182,23 @@ LaneEvidence::Part part_of(std::string name, const float* floats, std::int64_t c
 // One lane's evidence, gathered while its gradients become known.
 class Collector {
  public:
-  // row: the lane's among the partials
-  Collector(const Context& context, Lane lane, std::int64_t row)
-      : list_(expected_by(context)), row_(row), evidence_{lane, {}}, parts_(list_.size()) {}
+  Collector(std::vector<Outbox::Expected> list, Lane lane)
+      : list_(std::move(list)), evidence_{lane, {}}, parts_(list_.size()) {}
 
-  void add(std::size_t number, const Tensor& partials) {
+  // Partials of a portion: nothing of it where the lane is not among them.
+  void add(std::size_t number, const std::vector<numerics::Subtree>& nodes,
+           const Tensor& partials) {
+    const auto mine = std::ranges::find(nodes, numerics::Subtree{evidence_.lane.value, 1});
+    if (mine == nodes.end()) return;
     const std::int64_t floats = partials.numel() / partials.size(0);
-    parts_[number] = part_of(list_[number].name, ops::read(partials) + row_ * floats, floats);
+    parts_[number] =
+        part_of(list_[number].name, ops::read(partials) + (mine - nodes.begin()) * floats, floats);
   }
 
-  LaneEvidence finish(const Context& context) {
-    const std::int64_t row = context.is_shadow() ? 0 : evidence_.lane.value;
+  LaneEvidence finish(const Context& gatherer) {
+    const std::int64_t row = gatherer.is_shadow() ? 0 : evidence_.lane.value;
     evidence_.parts = std::move(parts_);
-    for (const Context::Gathered& gathered : context.gathered())
+    for (const Context::Gathered& gathered : gatherer.gathered())
       evidence_.parts.push_back(part_of("batch statistics of " + gathered.name,
                                         gathered.lanes.data() + row * gathered.width,
                                         gathered.width));
@@ -160,62 +207,124 @@ class Collector {
 
  private:
   std::vector<Outbox::Expected> list_;
-  std::int64_t row_;
   LaneEvidence evidence_;
   std::vector<LaneEvidence::Part> parts_;
 };
 
-// One for each isolated lane of this rank.
-std::vector<Collector> collectors(const Context& context) {
-  std::vector<Collector> all;
-  const auto subtrees = context.plan().subtrees(context.group().rank());
-  for (std::size_t row = 0; row < subtrees.size(); ++row) {
-    const Lane lane(subtrees[row].first);
-    if (std::ranges::binary_search(context.plan().isolated(), lane))
-      all.emplace_back(context, lane, static_cast<std::int64_t>(row));
+}  // namespace
+
+class Backward::Sums {
+ public:
+  Sums(Context& all, std::vector<Portion> portions, float seed, std::vector<Tensor> parameters,
+       Gradients form)
+      : all_(all),
+        portions_(std::move(portions)),
+        seed_(seed),
+        parameters_(std::move(parameters)),
+        form_(form),
+        ends_(all.plan().subtrees(all.portion())) {}
+
+  Tensor portion(Context& context, const Tensor& loss, const Tensor& given) {
+    LOCKSTEP_ASSERT(done_ < portions_.size() && context.portion() == portions_[done_],
+                    "portions come in order");
+    if (done_++ == 0) begin(context);
+    const std::vector<numerics::Subtree> nodes = context.plan().subtrees(context.portion());
+    known(0, nodes, ops::bare(loss));
+    const std::size_t first = uses_->first_of_portion();
+    return run_backward(context, loss, ops::filled(loss.sizes(), seed_), given,
+                        [&](std::size_t use, const Tensor& partials) {
+                          known(uses_->number_of(first + use), nodes, partials);
+                        });
   }
-  return all;
+
+  void given(const Tensor& given, const Tensor& gradient) {
+    run_backward(all_, given, gradient, {}, [&](std::size_t use, const Tensor& partials) {
+      known(uses_->number_of(use), ends_, partials);
+    });
+  }
+
+  PhaseGradients finish() {
+    LOCKSTEP_ASSERT(done_ == portions_.size(), "a portion is missing");
+    const std::vector<Tensor> exchanged = outbox_->finish();
+    std::vector<Tensor> whole;  // one an entered tensor
+    for (const std::vector<Tensor>& of_uses : uses_->grouped(exchanged))
+      whole.push_back(sum_of_uses(of_uses));
+    PhaseGradients result{.loss_sum = *ops::read(exchanged.front()),
+                          .gradients = parameter_gradients(uses_->entered(), whole, parameters_),
+                          .of_lanes = {}};
+    if (form_ == Gradients::kSlices)
+      cut(result.gradients, uses_->entered(), parameters_, all_.group());
+    for (Collector& lane : lanes_) result.of_lanes.push_back(lane.finish(all_));
+    return result;
+  }
+
+ private:
+  // The first portion's forward pass tells what will leave.
+  void begin(const Context& portion) {
+    uses_.emplace(all_, portion);
+    std::vector<Outbox::Expected> expected = uses_->expected();
+    for (const Lane lane : all_.plan().isolated())
+      if (all_.plan().owner(lane) == all_.group().rank()) lanes_.emplace_back(expected, lane);
+    pending_.resize(expected.size());
+    if (form_ == Gradients::kSlices)
+      expected = sliced_where_possible(std::move(expected), *uses_, parameters_);
+    outbox_.emplace(all_.plan(), all_.group(), std::move(expected));
+  }
+
+  void known(std::size_t number, const std::vector<numerics::Subtree>& nodes,
+             const Tensor& partials) {
+    LOCKSTEP_STRIKE(kGradient, all_.group(), partials.mutable_data_ptr<float>(), partials.numel());
+    for (Collector& lane : lanes_) lane.add(number, nodes, partials);
+    pending_[number].add(all_.plan(), ends_, nodes, partials);
+    if (done_ == portions_.size()) outbox_->put(number, pending_[number].take());
+  }
+
+  Context& all_;
+  const std::vector<Portion> portions_;
+  const float seed_;
+  const std::vector<Tensor> parameters_;
+  const Gradients form_;
+  const std::vector<numerics::Subtree> ends_;  // what the rank's partials stand for
+  std::size_t done_ = 0;                       // portions that began
+  std::optional<Uses> uses_;
+  std::vector<PendingPartials> pending_;  // by number
+  std::vector<Collector> lanes_;
+  std::optional<Outbox> outbox_;
+};
+
+Backward::Backward(Context& all, std::vector<Portion> portions, float seed,
+                   std::vector<Tensor> parameters, Gradients form)
+    : sums_(std::make_unique<Sums>(all, std::move(portions), seed, std::move(parameters), form)) {}
+Backward::~Backward() = default;
+
+Tensor Backward::portion(Context& context, const Tensor& loss, const Tensor& given) {
+  return sums_->portion(context, loss, given);
 }
 
-}  // namespace
+void Backward::given(const Tensor& given, const Tensor& gradient) {
+  sums_->given(given, gradient);
+}
+
+PhaseGradients Backward::finish() {
+  return sums_->finish();
+}
 
 PhaseGradients backward(Context& context, const Tensor& loss, float seed,
                         const std::vector<Tensor>& parameters, Gradients form) {
-  std::vector<Outbox::Expected> expected = expected_by(context);
-  if (form == Gradients::kSlices)
-    expected = sliced_where_possible(std::move(expected), context, parameters);
-  Outbox outbox(context.plan(), context.group(), std::move(expected));
-  std::vector<Collector> lanes = collectors(context);
-  run_backward(context, loss, seed, [&](std::size_t number, const Tensor& partials) {
-    LOCKSTEP_STRIKE(kGradient, context.group(), partials.mutable_data_ptr<float>(),
-                    partials.numel());
-    for (Collector& lane : lanes) lane.add(number, partials);
-    outbox.put(number, partials);
-  });
-  const std::vector<Tensor> exchanged = outbox.finish();
-
-  const std::vector<Use>& uses = context.uses();
-  std::vector<std::vector<Tensor>> grads(context.entered().size());
-  for (std::size_t use = 0; use < uses.size(); ++use) {
-    // A use that does not reach the loss (a bias under a gradient penalty) has nothing to send.
-    const Tensor& grad = exchanged[uses.size() - use];
-    if (grad.defined()) grads[uses[use].entered].push_back(grad);
-  }
-  std::vector<Tensor> whole;  // one an entered tensor
-  for (const std::vector<Tensor>& of_uses : grads) whole.push_back(sum_of_uses(of_uses));
-  PhaseGradients result{.loss_sum = *ops::read(exchanged.front()),
-                        .gradients = parameter_gradients(context.entered(), whole, parameters),
-                        .of_lanes = {}};
-  if (form == Gradients::kSlices)
-    cut(result.gradients, context.entered(), parameters, context.group());
-  for (Collector& lane : lanes) result.of_lanes.push_back(lane.finish(context));
-  return result;
+  Backward sums(context, {context.portion()}, seed, parameters, form);
+  sums.portion(context, loss);
+  return sums.finish();
 }
 
 LaneEvidence backward_of_shadow(Context& shadow, const Tensor& loss, float seed) {
-  Collector lane(shadow, shadow.lane(), 0);
-  run_backward(shadow, loss, seed,
-               [&](std::size_t number, const Tensor& partials) { lane.add(number, partials); });
+  const Uses uses(shadow, shadow);
+  const std::vector<numerics::Subtree> nodes = shadow.plan().subtrees(shadow.portion());
+  Collector lane(uses.expected(), shadow.portion().first);
+  lane.add(0, nodes, ops::bare(loss));
+  run_backward(shadow, loss, ops::filled(loss.sizes(), seed), {},
+               [&](std::size_t use, const Tensor& partials) {
+                 lane.add(uses.number_of(use), nodes, partials);
+               });
   return lane.finish(shadow);
 }
 

@@ -21,7 +21,10 @@ std::string name_of(const Tensor& root) {
 }  // namespace
 
 Context::Context(const Plan& plan, comm::Group& group)
-    : plan_(&plan), group_(&group), lanes_(plan.blocks(group.rank())) {}
+    : Context(plan, group, plan.block(group.rank())) {}
+
+Context::Context(const Plan& plan, comm::Group& group, const Portion& portion)
+    : plan_(&plan), group_(&group), portion_(portion), lanes_(plan.blocks(portion)) {}
 
 Context Context::evaluation(std::int64_t samples) {
   Context context;
@@ -33,31 +36,29 @@ Context Context::shadow(Lane lane) const {
   LOCKSTEP_ASSERT(group_ && !plan().isolated().empty());
   Context context;
   context.plan_ = plan_;
-  context.lanes_ = {.samples_per_lane = plan_->samples_per_lane(), .lanes = {1}};
-  context.shadow_ = {this, lane};
+  context.portion_ = {lane, 1};
+  context.lanes_ = plan_->blocks(context.portion_);
+  context.original_ = this;
   return context;
 }
 
 std::vector<float> Context::gather_lanes(const std::vector<float>& mine, std::int64_t width) {
-  if (shadow_) {
-    const std::vector<Gathered>& known = shadow_->original->gathered_;
+  if (is_shadow()) {
+    const std::vector<Gathered>& known = original_->gathered_;
     LOCKSTEP_ASSERT(gathered_.size() < known.size());
     const Gathered& same = known[gathered_.size()];
     LOCKSTEP_ASSERT(same.width == width && mine.size() == static_cast<std::size_t>(width));
     gathered_.push_back({same.name, width, mine});
     return same.lanes;
   }
+  LOCKSTEP_ASSERT(portion_ == plan().block(group().rank()),
+                  ops::where().module + " mixes samples and sees a portion of the lanes");
   std::vector<std::int64_t> counts;
   for (int r = 0; r < plan().world(); ++r) counts.push_back(plan().lane_count(Rank(r)) * width);
   std::vector<float> all =
       gather_sealed(group(), "batch statistics of " + ops::where().module, mine, counts);
   if (!plan().isolated().empty()) gathered_.push_back({ops::where().module, width, all});
   return all;
-}
-
-Lane Context::lane() const {
-  LOCKSTEP_ASSERT(shadow_);
-  return shadow_->lane;
 }
 
 const Plan& Context::plan() const {

@@ -38,27 +38,37 @@ Rank Plan::owner(Lane lane) const {
   return rank;
 }
 
-std::vector<numerics::Subtree> Plan::subtrees(Rank rank) const {
+std::vector<Portion> Plan::portions(Rank rank, std::int64_t at_once) const {
+  const Portion all = block(rank);
+  if (at_once == 0) return {all};
+  std::vector<Portion> portions;
+  for (std::int64_t done = 0; done < all.count; done += at_once)
+    portions.push_back({all.first + done, std::min(at_once, all.count - done)});
+  return portions;
+}
+
+std::vector<numerics::Subtree> Plan::subtrees(const Portion& portion) const {
   std::vector<numerics::Subtree> all;
-  std::int64_t first = first_lane(rank).value;
+  const Lane end = portion.first + portion.count;
+  std::int64_t first = portion.first.value;
   const auto up_to = [&](std::int64_t last) {
     if (first >= last) return;
     const auto some = numerics::maximal_subtrees(lanes(), first, last - first);
     all.insert(all.end(), some.begin(), some.end());
   };
   for (const Lane lane : isolated_) {
-    if (owner(lane) != rank) continue;
+    if (lane < portion.first || !(lane < end)) continue;
     up_to(lane.value);
     all.push_back({lane.value, 1});
     first = lane.value + 1;
   }
-  up_to(first_lane(rank + 1).value);
+  up_to(end.value);
   return all;
 }
 
-numerics::LaneBlocks Plan::blocks(Rank rank) const {
+numerics::LaneBlocks Plan::blocks(const Portion& portion) const {
   numerics::LaneBlocks blocks{.samples_per_lane = samples_per_lane(), .lanes = {}};
-  for (const numerics::Subtree& subtree : subtrees(rank)) blocks.lanes.push_back(subtree.count);
+  for (const numerics::Subtree& subtree : subtrees(portion)) blocks.lanes.push_back(subtree.count);
   return blocks;
 }
 

@@ -44,7 +44,6 @@ class DcganDiscriminator : public Discriminator {
     flops_ += output_->flops();
   }
 
-  bool allows_gradient_penalty() const override { return norms_.empty(); }
   double forward_flops() const override { return flops_; }
 
   Tensor forward(Context& context, const Tensor& x, bool trained) override {
@@ -84,7 +83,6 @@ class SnganDiscriminator : public Discriminator {
     flops_ += output_->flops();
   }
 
-  bool allows_gradient_penalty() const override { return true; }
   double forward_flops() const override { return flops_; }
 
   Tensor forward(Context& context, const Tensor& x, bool /*trained*/) override {

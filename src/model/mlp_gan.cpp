@@ -75,8 +75,6 @@ class MlpDiscriminator : public Discriminator {
     output_ = register_module("output", std::make_shared<SpectralLinear>(width, 1));
   }
 
-  bool allows_gradient_penalty() const override { return true; }
-
   Tensor forward(Context& context, const Tensor& x, bool /*trained*/) override {
     const ops::Scope here = scope();
     Tensor h = ops::reshape(x, {x.size(0), width_});

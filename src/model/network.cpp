@@ -115,6 +115,14 @@ void Network::initialize(std::int64_t seed, const std::string& role) {
   });
 }
 
+bool Network::mixes_samples() const {
+  bool any = false;
+  walk("", static_cast<const Layer&>(*this), [&](const std::string&, const Layer& layer) {
+    any = any || (&layer != this && layer.mixes_samples());
+  });
+  return any;
+}
+
 std::shared_ptr<Network> make_network(const Options& options,
                                       const std::vector<std::int64_t>& sample_shape) {
   if (options.kind == "unet") return make_unet(options, sample_shape);

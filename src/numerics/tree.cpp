@@ -70,6 +70,14 @@ std::vector<Subtree> maximal_subtrees(std::int64_t total, std::int64_t first, st
   return nodes;
 }
 
+std::optional<Subtree> parent_of(std::int64_t total, Subtree left, Subtree right) {
+  const Subtree parent{left.first, left.count + right.count};
+  if (right.first != left.first + left.count || tree_split(parent.count) != left.count)
+    return std::nullopt;
+  if (maximal_subtrees(total, parent.first, parent.count).size() != 1) return std::nullopt;
+  return parent;
+}
+
 std::int64_t LaneBlocks::lane_count() const {
   std::int64_t count = 0;
   for (const std::int64_t block : lanes) count += block;

@@ -46,8 +46,8 @@ class Ddpm : public Objective {
   std::string sampled_role() const override { return "model"; }
 
   void check(const Networks& networks) const override { denoiser_of(networks); }
-  Loss loss(int phase, lane::Context& context, const Networks& networks,
-            const Batch& batch) const override;
+  Loss loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
+            const Tensor& given) const override;
   Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const override;
 
  private:
@@ -60,8 +60,8 @@ class Ddpm : public Objective {
   numerics::Stream timestep_, noise_, sample_start_, sample_noise_;
 };
 
-Loss Ddpm::loss(int phase, lane::Context& context, const Networks& networks,
-                const Batch& batch) const {
+Loss Ddpm::loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
+                const Tensor& /*given*/) const {
   LOCKSTEP_ASSERT(phase == 0);
   auto& network = denoiser_of(networks);
   const std::int64_t n = batch.values.size(0), each = batch.values.numel() / n;

@@ -25,18 +25,21 @@ class Gan : public Objective {
 
   std::vector<std::string> roles() const override { return {"generator", "discriminator"}; }
   std::vector<Phase> phases() const override {
-    return {{"discriminator", "discriminator"}, {"generator", "generator"}};
+    return {{"discriminator", "discriminator", "generator"},
+            {"generator", "generator", "generator"}};
   }
   std::string sampled_role() const override { return "generator"; }
 
   void check(const Networks& networks) const override;
-  Loss loss(int phase, lane::Context& context, const Networks& networks,
-            const Batch& batch) const override;
+  Tensor given(int phase, lane::Context& context, const Networks& networks,
+               const Batch& batch) const override;
+  Loss loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
+            const Tensor& fake) const override;
   Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const override;
 
  private:
-  Loss discriminator_loss(lane::Context& context, model::Generator& generator,
-                          model::Discriminator& discriminator, const Batch& batch) const;
+  Loss discriminator_loss(lane::Context& context, model::Discriminator& discriminator,
+                          const Batch& batch, const Tensor& fake) const;
   // Small where the discriminator gives logits of this sign (1: real, -1: fake).
   Tensor discriminator_term(const Tensor& logits, float sign) const;
 
@@ -74,7 +77,7 @@ std::int64_t count_of_sign(const Tensor& logits, float sign) {
 void Gan::check(const Networks& networks) const {
   generator_of(networks);
   const auto& discriminator = discriminator_of(networks);
-  if (r1_ > 0.0f && !discriminator.allows_gradient_penalty()) {
+  if (r1_ > 0.0f && discriminator.mixes_samples()) {
     throw Error(Code::kUsage,
                 "r1: the discriminator has batch norm, which is differentiable once and mixes "
                 "samples: no gradient penalty",
@@ -82,16 +85,19 @@ void Gan::check(const Networks& networks) const {
   }
 }
 
-Loss Gan::loss(int phase, lane::Context& context, const Networks& networks,
-               const Batch& batch) const {
+Tensor Gan::given(int phase, lane::Context& context, const Networks& networks,
+                  const Batch& batch) const {
   auto& generator = generator_of(networks);
+  const bool trained = phase == kGenerator;
+  const at::AutoGradMode with_graph(trained);
+  return generator.forward(context, latents(generator, phase, batch), trained);
+}
+
+Loss Gan::loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
+               const Tensor& fake) const {
   auto& discriminator = discriminator_of(networks);
-  if (phase == kDiscriminator) {
-    return discriminator_loss(context, generator, discriminator, batch);
-  }
+  if (phase == kDiscriminator) return discriminator_loss(context, discriminator, batch, fake);
   LOCKSTEP_ASSERT(phase == kGenerator, std::to_string(phase));
-  const Tensor fake =
-      generator.forward(context, latents(generator, phase, batch), /*trained=*/true);
   const Tensor wrong = ops::scale(discriminator.forward(context, fake, /*trained=*/false), -1.0f);
   return {ops::lane_sums(context.lanes(), hinge_ ? wrong : ops::softplus(wrong)), {}};
 }
@@ -113,13 +119,8 @@ Tensor Gan::discriminator_term(const Tensor& logits, float sign) const {
   return ops::leaky_relu(ops::add(wrong, ops::filled(wrong.sizes(), 1.0f)), 0.0f);
 }
 
-Loss Gan::discriminator_loss(lane::Context& context, model::Generator& generator,
-                             model::Discriminator& discriminator, const Batch& batch) const {
-  Tensor fake;
-  {
-    const at::NoGradGuard frozen;
-    fake = generator.forward(context, latents(generator, kDiscriminator, batch), false);
-  }
+Loss Gan::discriminator_loss(lane::Context& context, model::Discriminator& discriminator,
+                             const Batch& batch, const Tensor& fake) const {
   const Tensor on_real = discriminator.forward(context, batch.values, /*trained=*/true),
                on_fake = discriminator.forward(context, fake, /*trained=*/true);
   Tensor loss = ops::add(discriminator_term(on_real, 1.0f), discriminator_term(on_fake, -1.0f));

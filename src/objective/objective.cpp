@@ -31,6 +31,12 @@ Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t 
   return drawn;
 }
 
+Loss loss_at_once(const Objective& objective, int phase, lane::Context& context,
+                  const Networks& networks, const Batch& batch) {
+  return objective.loss(phase, context, networks, batch,
+                        objective.given(phase, context, networks, batch));
+}
+
 std::unique_ptr<Objective> make_objective(const Options& options, std::int64_t seed,
                                           const std::vector<std::int64_t>& sample_shape) {
   if (options.kind == "ddpm") return make_ddpm(options, seed, sample_shape);

@@ -6,8 +6,8 @@
 namespace lockstep::train {
 
 Again::Again(std::filesystem::path folder, const std::optional<std::string>& data,
-             comm::Group& group)
-    : folder_{std::move(folder)}, group_(group) {
+             comm::Group& group, std::int64_t lanes_at_once)
+    : folder_{std::move(folder)}, group_(group), lanes_at_once_(lanes_at_once) {
   FileSystem& fs = real_file_system();
   recipe_ = recipe::of_run(fs, folder_.root);
   if (data) recipe_.data.path = *data;
@@ -25,6 +25,7 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
 Step Again::restore(Step target) {
   batches_.reset();
   training_.emplace(make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
+  training_->lanes_at_once = lanes_at_once_;
   const auto restored =
       restore_newest(real_file_system(), folder_, ledger_, target, Damaged::kRefuse, *training_);
   if (!restored && recipe::has_parent(recipe_))

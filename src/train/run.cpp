@@ -37,6 +37,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
   Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
+  training.lanes_at_once = options.lanes_at_once;
   std::optional<RunWriter> writer;
   if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
   share_state(group, writer ? writer->restored() : nullptr, training);

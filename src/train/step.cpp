@@ -2,7 +2,6 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
-#include "lockstep/lane/exchange.h"
 #include "lockstep/numerics/update.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/native.h"
@@ -10,6 +9,7 @@
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
 #include "train/agree.h"
+#include "train/phase.h"
 #include "train/shards.h"
 #include "train/witness.h"
 
@@ -57,14 +57,11 @@ void run_phase(Training& training, const Round& round, int phase, Noted& noted,
   for (Trained& one : training.trained) one.network->prepare(/*trained=*/one.role == names.role);
 
   lane::Context context(round.plan, round.group);
-  const objective::Loss loss =
-      training.objective->loss(phase, context, training.networks, round.batch);
-  record.judged.right += loss.judged.right;
-  record.judged.all += loss.judged.all;
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
-  const lane::PhaseGradients sums =
-      lane::backward(context, loss.sums, inverse_batch, own.parameters,
-                     training.sharded ? lane::Gradients::kSlices : lane::Gradients::kWhole);
+  const auto [sums, judged] =
+      compute_phase(training, context, phase, round.batch, inverse_batch, own.parameters);
+  record.judged.right += judged.right;
+  record.judged.all += judged.all;
   ops::show("sum over lanes", {}, sums.gradients);
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 

@@ -110,6 +110,7 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
                     .trained = {},
                     .networks = {},
                     .sharded = sharded(ranks),
+                    .lanes_at_once = 0,
                     .state = {},
                     .agreed = {}};
   training.objective = in_table("objective", [&] {

@@ -25,8 +25,8 @@ LaneEvidence computed_again(const PhaseAgain& again, Lane lane) {
   const objective::Batch batch =
       again.feed(Draw(again.training.state.samples + lane.value * plan.samples_per_lane()),
                  plan.samples_per_lane());
-  const objective::Loss loss =
-      again.training.objective->loss(again.phase, shadow, again.training.networks, batch);
+  const objective::Loss loss = objective::loss_at_once(*again.training.objective, again.phase,
+                                                       shadow, again.training.networks, batch);
   return lane::backward_of_shadow(shadow, loss.sums, again.seed);
 }
 

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "lockstep/lane/exchange.h"
+#include "lockstep/lane/backward.h"
 #include "lockstep/train/step.h"
 
 namespace lockstep::train {

@@ -42,6 +42,11 @@ class OddRank(Toy):
                                       rf"rank 1 on \S+ has '{theirs}'")
         self.assertFalse(os.path.exists(self.path("run")))
 
+    def test_each_computes_as_many_lanes_at_once_as_it_likes(self):
+        self.ok(*TRAIN, "--run", "alone")
+        self.pair([*TRAIN, "--run", "run"], ["--lanes-at-once", "1"])
+        self.assertEqual(self.evidence("run"), self.evidence("alone"))
+
     def test_other_data_is_found_before_the_first_step_and_the_sample_is_named(self):
         other = self.path("other")
         os.mkdir(other)

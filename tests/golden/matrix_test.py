@@ -3,6 +3,7 @@
 Usage: matrix_test.py PROGRAM RECIPE CASE, where CASE is
   again          twice in a row, in two folders
   threads-N      with N threads
+  portions-N     with N lanes at once, and half of the steps with all
   isa-NAME       with LOCKSTEP_ISA=NAME; exit code 77 where the CPU lacks it
   surroundings   another locale, time zone, umask, number of threads and working folder, no HOME,
                  memory disturbed by MALLOC_PERTURB_, other kernels for LibTorch
@@ -46,6 +47,15 @@ def with_isa(program, name, run, isa):
     assert code == 4 and isa in err, f"{isa} should be refused here with exit code 4: {code}\n{err}"
     print(f"NOT PROVED here: {isa} (this CPU lacks {' '.join(sorted(lacks))})")
     sys.exit(golden.SKIPPED)
+
+
+def portions(program, name, run, lanes):
+    """Begun with all lanes at once, continued with `lanes` of them."""
+    half = golden.steps_of(name) // 2
+    golden.train(program, name, run, "--set", "samples.count=0", steps=half)
+    program.ok("train", golden.recipe(name), "--run", run, "--quiet", "--lanes-at-once", lanes)
+    golden.drop_end(name, run, half)
+    golden.require(name, run)
 
 
 def elsewhere(program, name, run):
@@ -102,6 +112,8 @@ def main():
             golden.train(program, name, run + "-again")
         elif kind == "threads":
             golden.train(program, name, run, "--threads", value)
+        elif kind == "portions":
+            portions(program, name, run, value)
         elif kind == "isa":
             with_isa(program, name, run, value)
         elif case == "clock":

@@ -9,6 +9,7 @@
 
 #include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
+#include "lockstep/lane/backward.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/where.h"
 

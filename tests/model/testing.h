@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "lockstep/lane/exchange.h"
+#include "lockstep/lane/backward.h"
 #include "lockstep/model/network.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/record.h"

@@ -42,7 +42,7 @@ TEST(Ddpm, AnUntrainedNetworkPredictsNothingSoTheLossIsThePowerOfItsTarget) {
     networks[0].network->prepare(false);
     const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, 1);
     lane::Context context(plan, group);
-    const Tensor loss = objective->loss(0, context, networks, c.batch(plan, Rank(0))).sums;
+    const Tensor loss = loss_at_once(*objective, 0, context, networks, c.batch(plan, Rank(0))).sums;
     // Mean square of 21,600 normals: 1, with a standard error of 0.0096.
     EXPECT_NEAR(*ops::read(loss) / static_cast<float>(plan.batch()), 1.0F, 0.05F);
   });

@@ -30,17 +30,16 @@ class Constant : public model::Generator {
 // The logit is the sample.
 class Identity : public model::Discriminator {
  public:
-  explicit Identity(bool penalty) : penalty_(penalty) {
+  explicit Identity(bool penalty) {
     linear_ = register_module("linear", std::make_shared<model::Linear>(1, 1));
+    if (!penalty) register_module("norm", std::make_shared<model::BatchNorm>(1));
   }
   Tensor forward(lane::Context& context, const Tensor& x, bool) override {
     return ops::reshape(linear_->forward(context, x), {x.size(0)});
   }
-  bool allows_gradient_penalty() const override { return penalty_; }
   double forward_flops() const override { return 2; }
 
  private:
-  bool penalty_;
   std::shared_ptr<model::Linear> linear_;
 };
 
@@ -82,7 +81,7 @@ std::pair<float, Judged> loss_of(const std::string& kind, int phase, int world) 
     const std::int64_t first = plan.first_lane(group.rank()).value * 2;
     std::copy_n(kReal.begin() + first, values.numel(), ops::write(values));
     lane::Context context(plan, group);
-    const Loss loss = objective->loss(phase, context, networks, {values, Draw(first)});
+    const Loss loss = loss_at_once(*objective, phase, context, networks, {values, Draw(first)});
     const auto& own =
         network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
     const float whole = lane::backward(context, loss.sums, 1.0F, parameters_of(own)).loss_sum;

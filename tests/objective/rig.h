@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "lockstep/comm/local.h"
-#include "lockstep/lane/exchange.h"
+#include "lockstep/lane/backward.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/objective/objective.h"
 #include "lockstep/ops/record.h"
@@ -84,7 +84,8 @@ inline lane::PhaseGradients run_phase(const Case& c, int phase, int world,
     const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, world);
     prepare(*objective, networks, phase);
     lane::Context context(plan, group);
-    const Tensor loss = objective->loss(phase, context, networks, c.batch(plan, group.rank())).sums;
+    const Tensor loss =
+        loss_at_once(*objective, phase, context, networks, c.batch(plan, group.rank())).sums;
     const auto& trained =
         network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
     auto mine = lane::backward(context, loss, 1.0F / static_cast<float>(plan.batch()),
@@ -138,8 +139,9 @@ inline void expect_gradients_agree_with_differences(const Case& c, int phase, do
     lane::PhaseGradients analytic;
     {
       lane::Context context(plan, group);
-      analytic = lane::backward(context, objective->loss(phase, context, networks, batch).sums,
-                                seed, parameters_of(trained));
+      analytic =
+          lane::backward(context, loss_at_once(*objective, phase, context, networks, batch).sums,
+                         seed, parameters_of(trained));
     }
     // Spectral norm's vectors are constants of the gradient: prepare without an iteration. The
     // discriminator phase needs gradients inside its loss, so that of values stays on.
@@ -147,7 +149,7 @@ inline void expect_gradients_agree_with_differences(const Case& c, int phase, do
       for (const Role& role : networks) role.network->prepare(false);
       lane::Context context(plan, group);
       return static_cast<double>(
-                 *ops::read(objective->loss(phase, context, networks, batch).sums)) *
+                 *ops::read(loss_at_once(*objective, phase, context, networks, batch).sums)) *
              static_cast<double>(seed);
     };
     const double rounding = 1e-7 * (std::abs(loss()) + 1.0) / h;

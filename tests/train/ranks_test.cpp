@@ -2,6 +2,7 @@
 // which one rank wrote.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
 #include "lockstep/comm/local.h"
@@ -29,18 +30,22 @@ class Golden {
     EXPECT_EQ(ledger_.header.data.hex(), dataset_->hash().hex());
   }
 
+  // How many lanes a rank computes at once.
+  using AtOnce = std::function<std::int64_t(Rank)>;
+
   // Every rank's record of every step is the ledger's line.
-  void expect_same(int world, std::size_t steps) const {
-    for (const bool sharded : {false, true}) expect_same(world, steps, sharded);
+  void expect_same(int world, std::size_t steps, const AtOnce& at_once = nullptr) const {
+    for (const bool sharded : {false, true}) expect_same(world, steps, at_once, sharded);
   }
 
  private:
-  void expect_same(int world, std::size_t steps, bool sharded) const {
+  void expect_same(int world, std::size_t steps, const AtOnce& at_once, bool sharded) const {
     comm::run_local(world, [&](comm::Group& group) {
       numerics::set_threads(1 + group.rank().value % 2);  // ranks need not be alike
       Ranks ranks{.world = world};
       if (sharded) ranks.keeps = group.rank();
       Training training = make_training(recipe_, dataset_->sample_shape(), ranks);
+      if (at_once) training.lanes_at_once = at_once(group.rank());
       Batches batches(*dataset_, recipe_, training.plan, group.rank());
       for (std::size_t i = 0; i < steps; ++i) {
         StepRecord record = step(training, group, std::ref(batches));
@@ -48,7 +53,7 @@ class Golden {
           record.entry.commit = ledger_.entries.at(i).commit;
         EXPECT_EQ(ledger::difference(ledger_.entries.at(i), record.entry), std::nullopt)
             << "step " << i + 1 << ", rank " << group.rank().value << " of " << world
-            << (sharded ? ", sharded" : "");
+            << (sharded ? ", sharded" : "") << ", lanes at once: " << training.lanes_at_once;
       }
     });
   }
@@ -76,6 +81,30 @@ TEST(Ranks, AConvolutionalGanWithSpectralNormTrainsToTheSameBitsByAnyNumberOfThe
 TEST(Ranks, AUNetTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("ddpm");
   for (const int world : {1, 2, 3, 5, 8}) golden.expect_same(world, 3);
+}
+
+// 1, 3, and another number on each rank. In dcgan's phases all lanes go at once; in toy-gan's and
+// sngan's the generator's, the discriminator in portions.
+void expect_same_in_portions(const std::string& name, std::size_t steps) {
+  const Golden golden(name);
+  for (const int world : {1, 3}) {
+    for (const std::int64_t lanes : {1, 3})
+      golden.expect_same(world, steps, [lanes](Rank) { return lanes; });
+  }
+  golden.expect_same(3, steps, [](Rank rank) { return rank.value; });
+}
+
+TEST(Portions, OfAGanWithBatchNormGiveTheSameBits) {
+  expect_same_in_portions("toy-gan", 6);
+}
+TEST(Portions, OfAGanWithBatchNormInBothNetworksGiveTheSameBits) {
+  expect_same_in_portions("dcgan", 2);
+}
+TEST(Portions, OfAGanWithSpectralNormGiveTheSameBits) {
+  expect_same_in_portions("sngan", 2);
+}
+TEST(Portions, OfAUNetGiveTheSameBits) {
+  expect_same_in_portions("ddpm", 2);
 }
 
 }  // namespace

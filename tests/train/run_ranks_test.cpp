@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
@@ -65,6 +66,22 @@ TEST(RunByRanks, DividesTheOptimisersSlotsWithoutAnyoneSeeingItInTheFiles) {
   rest.shard = Shard::kOptimizer;
   EXPECT_EQ(run_by(5, rest).last, Step(6));
   EXPECT_EQ(evidence(folder.path() / "run"), evidence(alone.path()));
+}
+
+TEST(RunByRanks, WitnessesLanesInPortionsToo) {
+  const lockstep::testing::TemporaryFolder folder;
+  std::optional<std::map<std::string, std::string>> first;
+  for (const auto& [world, lanes] : {std::pair(1, 0), {1, 1}, {1, 3}, {3, 0}, {3, 1}, {2, 3}}) {
+    std::string name = std::to_string(world);
+    name.append("-").append(std::to_string(lanes));
+    RunOptions some = options(folder.path() / name, 6);
+    some.recipe.evidence.witness_rate = 1;
+    some.lanes_at_once = lanes;
+    run_by(world, some);
+    const auto files = evidence(some.folder);
+    if (!first) first = files;
+    EXPECT_EQ(files, *first) << name;
+  }
 }
 
 TEST(RunByRanks, WritesWhatEveryRankIs) {

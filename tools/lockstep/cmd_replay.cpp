@@ -27,6 +27,7 @@ struct Options {
   std::int64_t from = 1, to = 0, spot = 0, spot_steps = 10, seed = -1;
   std::string data;
   std::optional<std::string> parent;
+  std::int64_t lanes_at_once = 0;
   int threads = 0, ranks = 1;
   Container container;
   bool quiet = false, json = false;
@@ -63,6 +64,7 @@ Code run_rank(const Options& options) {
       .seed = static_cast<std::uint64_t>(options.seed < 0 ? fresh_seed() : options.seed),
       .data = {},
       .threads = threads_to_use(options.threads, identity.local_size),
+      .lanes_at_once = options.lanes_at_once,
       .parent = options.parent};
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;
@@ -108,6 +110,7 @@ Code run_in_container(const Options& options) {
   }
   add("--ranks", options.ranks);
   add("--threads", options.threads);
+  if (options.lanes_at_once > 0) add("--lanes-at-once", options.lanes_at_once);
   if (options.quiet) arguments.emplace_back("--quiet");
 
   const TemporaryFolder here;
@@ -173,6 +176,7 @@ Run add_replay(Command& command) {
       .range(1, 4096);
   add_container(command, options->container);
   add_threads(command, options->threads);
+  add_lanes_at_once(command, options->lanes_at_once);
   command.add_flag("--quiet", options->quiet, "warnings and errors only");
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(

@@ -29,6 +29,7 @@ struct Options {
   std::string run;
   std::optional<std::string> sign, from;
   int threads = 0, ranks = 1, max_restarts = 0;
+  std::int64_t lanes_at_once = 0;
   std::string shard = "none";
   bool dry_run = false, quiet = false, json = false;
 };
@@ -153,6 +154,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
          .folder = folder,
          .threads = threads_to_use(options.threads, identity.local_size),
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
+         .lanes_at_once = options.lanes_at_once,
          .sign = options.sign,
          .start = beginning.start,
          .notes = beginning.notes},
@@ -227,6 +229,7 @@ Run add_train(Command& command) {
                   "private key of `lockstep keygen`: rank 0 signs every checkpoint with it")
       .value("KEY");
   add_threads(command, options->threads);
+  add_lanes_at_once(command, options->lanes_at_once);
   command.add_flag("--dry-run", options->dry_run,
                    "print the resolved recipe, its id, size and cost, and train nothing");
   command.add_flag("--quiet", options->quiet, "warnings and errors only");

@@ -82,6 +82,8 @@ Run add_man(Command& command);
 // --threads, 0 for one a core; the number to use where `ranks` of them share the machine.
 void add_threads(Command& command, int& threads);
 int threads_to_use(int asked, int ranks = 1);
+// --lanes-at-once, 0 for all of the process's.
+void add_lanes_at_once(Command& command, std::int64_t& lanes);
 
 comm::Environment process_environment();
 

@@ -56,6 +56,15 @@ void add_threads(Command& command, int& threads) {
       .range(0, 4096);
 }
 
+void add_lanes_at_once(Command& command, std::int64_t& lanes) {
+  command
+      .add_option(
+          "--lanes-at-once", lanes,
+          "lanes of this process that are computed at once, 0: all; fewer need less memory; "
+          "never changes a bit")
+      .range(std::int64_t{0}, std::int64_t{1} << 40);
+}
+
 int threads_to_use(int asked, int ranks) {
   if (asked > 0) return asked;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);

@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +30,9 @@ struct Use {
 
 class Context {
  public:
-  // A training phase over the rank's lanes.
+  // A training phase over all of the rank's lanes, or over a portion of them.
   Context(const Plan& plan, comm::Group& group);
+  Context(const Plan& plan, comm::Group& group, const Portion& portion);
   // Sampling and evaluation: `samples` in one lane, one rank, no gradients, running statistics.
   static Context evaluation(std::int64_t samples);
 
@@ -42,14 +42,14 @@ class Context {
   Context shadow(Lane lane) const;
 
   const numerics::LaneBlocks& lanes() const { return lanes_; }
+  const Portion& portion() const { return portion_; }  // a shadow's: its lane
   bool training() const { return plan_ != nullptr; }
-  Lane lane() const;  // a shadow's
-  bool is_shadow() const { return shadow_.has_value(); }
+  bool is_shadow() const { return original_ != nullptr; }
   const Plan& plan() const;    // training only
   comm::Group& group() const;  // training only, and no shadow's
 
-  // Of every lane [width], from those of this rank's lanes. A tile that does not arrive as it was
-  // sent is Error(kDiffer). Collective: yes, but for a shadow.
+  // Of every lane [width], from those of this rank's lanes: only over all of them at once. A tile
+  // that does not arrive as it was sent is Error(kDiffer). Collective: yes, but for a shadow.
   std::vector<float> gather_lanes(const std::vector<float>& mine, std::int64_t width);
   // What was gathered, where the plan isolates lanes; a shadow's: what its own lane gave.
   struct Gathered {
@@ -76,13 +76,10 @@ class Context {
   Context() = default;
   const Plan* plan_ = nullptr;
   comm::Group* group_ = nullptr;
+  Portion portion_;
   numerics::LaneBlocks lanes_;
   std::vector<Gathered> gathered_;
-  struct Shadow {
-    const Context* original;
-    Lane lane;
-  };
-  std::optional<Shadow> shadow_;
+  const Context* original_ = nullptr;  // a shadow's
   std::vector<Entered> entered_;
   std::vector<Use> uses_;
   std::shared_ptr<OnPartials> on_partials_ = std::make_shared<OnPartials>();

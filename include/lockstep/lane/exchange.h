@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lockstep/lane/context.h"
-#include "lockstep/lane/evidence.h"
 
 namespace lockstep::lane {
 
@@ -78,22 +77,5 @@ class Outbox {
   std::vector<std::size_t> bucket_of_;   // by number in the list
   std::vector<std::future<void>> ends_;  // of the jobs: one a bucket, and two
 };
-
-// Backward of a phase's loss ([P] partial sums; the loss is their tree sum) and the exchange
-// meanwhile, then the backward pass of the parameter graph: d(loss)/d(parameters[i]), whole. `seed`
-// is the gradient of the final loss with respect to the sum (1/batch for a mean over samples).
-// Every parameter must be reached. kSlices: of the gradient of parameter i only this rank's slice
-// (slice_of, turns in the order of the parameters), flat; more than one rank. Collective: yes.
-// Bits: not of kWhole or kSlices.
-enum class Gradients { kWhole, kSlices };
-struct PhaseGradients {
-  float loss_sum = 0;                  // tree over all lanes of the [P] partial sums
-  std::vector<Tensor> gradients;       // one a parameter
-  std::vector<LaneEvidence> of_lanes;  // of this rank's isolated lanes
-};
-PhaseGradients backward(Context& context, const Tensor& loss, float seed,
-                        const std::vector<Tensor>& parameters, Gradients form = Gradients::kWhole);
-// The same backward pass for a shadow: what its lane contributes, and nothing leaves.
-LaneEvidence backward_of_shadow(Context& shadow, const Tensor& loss, float seed);
 
 }  // namespace lockstep::lane

@@ -18,6 +18,13 @@ struct Options {
 
 void describe(Fields& fields, Options& options);
 
+// Lanes of one rank that are computed at once.
+struct Portion {
+  Lane first;
+  std::int64_t count = 0;
+  bool operator==(const Portion&) const = default;
+};
+
 class Plan {
  public:
   // Throws Error(kUsage) unless 1 <= world <= lanes.
@@ -40,11 +47,17 @@ class Plan {
   // Its samples: which draws of the global batch, counted from 0.
   std::int64_t first_draw(Rank rank) const { return first_lane(rank).value * samples_per_lane(); }
   std::int64_t sample_count(Rank rank) const { return lane_count(rank) * samples_per_lane(); }
-  // The maximal subtrees of the block (around isolated lanes): what the rank's partials stand for,
-  // in order.
-  std::vector<numerics::Subtree> subtrees(Rank rank) const;
+  // The whole block as one portion; or the block in portions of `at_once` lanes, in order, the last
+  // with what is left. 0: all at once. Never affects bits.
+  Portion block(Rank rank) const { return {first_lane(rank), lane_count(rank)}; }
+  std::vector<Portion> portions(Rank rank, std::int64_t at_once) const;
+  // The maximal subtrees of a portion (around isolated lanes): what its partials stand for, in
+  // order. Those of a rank's block are what the rank sends.
+  std::vector<numerics::Subtree> subtrees(const Portion& portion) const;
+  std::vector<numerics::Subtree> subtrees(Rank rank) const { return subtrees(block(rank)); }
   // The same as kernels want it.
-  numerics::LaneBlocks blocks(Rank rank) const;
+  numerics::LaneBlocks blocks(const Portion& portion) const;
+  numerics::LaneBlocks blocks(Rank rank) const { return blocks(block(rank)); }
 
  private:
   Options options_;

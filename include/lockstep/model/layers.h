@@ -75,6 +75,7 @@ class GroupNorm : public Layer {
 class BatchNorm : public Layer {
  public:
   explicit BatchNorm(std::int64_t channels);
+  bool mixes_samples() const override { return true; }
   // track: move the running statistics.
   Tensor forward(Context& context, const Tensor& x, bool track);
 

@@ -42,6 +42,9 @@ class Layer {
   // the phase's own. Network::prepare calls it for every layer. Collective: no. Bits: parameters,
   // buffers.
   virtual void prepare(bool /*trained*/) {}
+  // Whether what it gives for a sample depends on the batch's other samples (batch norm), in
+  // training: such a layer sees all lanes at once, and is differentiable once.
+  virtual bool mixes_samples() const { return false; }
 
  protected:
   Tensor parameter(const std::string& name, at::IntArrayRef sizes,
@@ -86,6 +89,8 @@ class Network : public Layer {
   void name_layers(const std::string& role);
   // Names the layers; first values of all parameters and buffers. Bits: seed, role, paths, shapes.
   void initialize(std::int64_t seed, const std::string& role);
+  // Whether any of its layers does.
+  bool mixes_samples() const final;
   // Multiply-adds of a forward pass of one sample, times two.
   virtual double forward_flops() const = 0;
 };
@@ -108,9 +113,6 @@ class Generator : public Network {
 class Discriminator : public Network {
  public:
   virtual Tensor forward(Context& context, const Tensor& x, bool trained) = 0;
-  // Whether the gradient of a sample's logit with respect to that sample can be differentiated
-  // again: batch norm is differentiable once, and mixes samples.
-  virtual bool allows_gradient_penalty() const = 0;
 };
 
 // The explicit table: one line a kind. `sample_shape`: [H, W, C] or [D]. Values are not

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,6 +29,10 @@ struct Subtree {
 // The maximal nodes of the tree over `total` lanes that lie inside [first, first+count), in order.
 // Every block of lanes is the union of its maximal subtrees; the whole range gives one node.
 std::vector<Subtree> maximal_subtrees(std::int64_t total, std::int64_t first, std::int64_t count);
+
+// The node of the tree over `total` lanes whose children are `left` and `right`; nothing if there
+// is none.
+std::optional<Subtree> parent_of(std::int64_t total, Subtree left, Subtree right);
 
 // How the samples in a rank's batch fall into lanes and partials. Samples are lane-major:
 // sample s of the batch lies in the rank's lane s / samples_per_lane.

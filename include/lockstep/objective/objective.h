@@ -29,8 +29,9 @@ model::Network& network_of(const Networks& networks,
                            const std::string& role);  // Error(kBug) if absent
 
 struct Phase {
-  std::string name;  // key of the loss in the ledger: "denoise"; "discriminator", "generator"
-  std::string role;  // whose parameters it trains
+  std::string name;        // key of the loss in the ledger: "denoise"; "discriminator", "generator"
+  std::string role;        // whose parameters it trains
+  std::string maker = {};  // whose output the loss judges, where that is another network's
 };
 
 // How many of the rank's samples a discriminator judged, and how many of them rightly. Whole
@@ -54,16 +55,27 @@ class Objective {
   // Throws Error(kUsage) for networks that it cannot train: another sort, or, with a gradient
   // penalty, a discriminator that does not allow one.
   virtual void check(const Networks& networks) const = 0;
-  // Of the rank's samples. `prepare` of all networks has run. Collective: yes (batch norm). Bits:
-  // parameters, batch values, draws, seed, lanes.
-  virtual Loss loss(int phase, lane::Context& context, const Networks& networks,
-                    const Batch& batch) const = 0;
+  // What the phase's maker gives for these samples, [N, ...sample shape], with graph if the phase
+  // trains it. Undefined where there is no maker. As `loss`.
+  virtual Tensor given(int /*phase*/, lane::Context& /*context*/, const Networks& /*networks*/,
+                       const Batch& /*batch*/) const {
+    return {};
+  }
+  // Of the context's samples, `given` being what the maker gave for them. `prepare` of all networks
+  // has run. Collective: where a network mixes samples (batch norm). Bits: parameters, batch
+  // values, draws, seed, lanes.
+  virtual Loss loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
+                    const Tensor& given) const = 0;
   // Samples [count, ...sample shape], number `first` and following of the stream of pictures: a
   // picture is a function of seed, its number and the weights, not of count. No gradients.
   virtual Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const = 0;
   // The role whose weights (their average, if one is kept) make samples.
   virtual std::string sampled_role() const = 0;
 };
+
+// With what the maker gives for the same samples.
+Loss loss_at_once(const Objective& objective, int phase, lane::Context& context,
+                  const Networks& networks, const Batch& batch);
 
 // The explicit table: one line a kind.
 std::unique_ptr<Objective> make_objective(const Options& options, std::int64_t seed,

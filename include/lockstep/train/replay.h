@@ -29,6 +29,7 @@ struct ReplayOptions {
   std::uint64_t seed = 0;           // of the spots
   std::optional<std::string> data;  // another place of the data set; default: the recipe's
   int threads = 1;                  // of this rank
+  std::int64_t lanes_at_once = 0;   // of this rank, as in train/run.h
   // The run whose state this one starts from: its checkpoint is compared with step 0.
   std::optional<std::filesystem::path> parent = {};
   // Called before the first recomputed step, with 0, and after each that agrees; `total`: steps

@@ -27,6 +27,9 @@ struct RunOptions {
   std::filesystem::path folder;  // created, or continued if it is a run of the same recipe
   int threads = 1;               // of this rank; never affects bits
   Shard shard = Shard::kNone;    // the same on all ranks
+  // How many lanes of this rank go through a pass at once: less memory, the same bits. Ranks may
+  // differ. 0: all.
+  std::int64_t lanes_at_once = 0;
   // Private key (hash/key_file.h) that signs every checkpoint; rank 0 alone reads it. A run is
   // signed by one key, and goes on with that one only.
   std::optional<std::filesystem::path> sign = {};

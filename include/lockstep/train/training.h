@@ -48,6 +48,8 @@ struct Training {
   std::vector<Trained> trained;  // one a role, in the objective's order
   objective::Networks networks;  // the same networks, for the objective
   bool sharded = false;          // Ranks::keeps
+  // How many lanes go through a pass at once: less memory, the same bits. 0: all of the rank's.
+  std::int64_t lanes_at_once = 0;
   // Order: per role parameters, buffers, optimiser slots, average.
   state::State state;
   // What the state was after the last step, as all ranks agreed: the next step starts from nothing

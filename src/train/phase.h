@@ -1,0 +1,21 @@
+// Forward and backward of one phase over this rank's lanes, at once or in portions.
+#pragma once
+
+#include "lockstep/lane/backward.h"
+#include "lockstep/train/training.h"
+
+namespace lockstep::train {
+
+struct PhaseResult {
+  lane::PhaseGradients sums;
+  objective::Judged judged;
+};
+
+// `all`: a fresh context over all of the rank's lanes. What a network that mixes samples gives, it
+// gives for all lanes at once; everything else goes in portions of training.lanes_at_once. `seed`:
+// lane::Backward's. Collective: yes. Bits: training.state and batch; not of portions.
+PhaseResult compute_phase(const Training& training, lane::Context& all, int phase,
+                          const objective::Batch& batch, float seed,
+                          const std::vector<Tensor>& parameters);
+
+}  // namespace lockstep::train
