@@ -265,6 +265,10 @@ std::string read_text(FileSystem& fs, const stdfs::path& path) {
   return read_text(fs, path, kMostText);
 }
 
+stdfs::path temporary_of(const stdfs::path& path) {
+  return path.string() + std::string(kTemporary);
+}
+
 bool is_temporary(const std::string& name) {
   return name.ends_with(kTemporary);
 }
@@ -303,7 +307,7 @@ void publish(FileSystem& fs, const stdfs::path& path, ByteView bytes) {
 
 void publish(FileSystem& fs, const stdfs::path& path, const std::function<void(File&)>& write,
              const std::function<void()>& before_rename) {
-  const stdfs::path temporary = path.string() + std::string(kTemporary);
+  const stdfs::path temporary = temporary_of(path);
   if (!fs.remove_abandoned(temporary)) fail_busy(path);  // else: left by a killed writer
   try {
     const auto file = fs.create_new(temporary);

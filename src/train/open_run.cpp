@@ -42,7 +42,7 @@ FolderLock::~FolderLock() {
 
 void sweep(FileSystem& fs, const RunFolder& folder) {
   for (const stdfs::path& file : {folder.recipe(), folder.ledger()})
-    fs.remove_abandoned(file.string() + ".tmp");
+    fs.remove_abandoned(temporary_of(file));
   checkpoint::sweep(fs, folder.checkpoints());
   sweep(fs, folder.samples());
   sweep(fs, folder.environment());

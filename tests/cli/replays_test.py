@@ -60,7 +60,8 @@ class Contained(Prove):
 
     def test_codes_of_its_own_are_no_findings(self):
         self.gan("run")
-        for code, expected in (("125", 4), ("126", 4), ("127", 4), ("137", 4), ("42", 4), ("3", 3), ("5", 5), ("75", 75)):
+        for code, expected in (("125", 4), ("126", 4), ("127", 4), ("137", 4), ("42", 4), ("3", 3), ("5", 5),
+                               ("75", 75)):
             result = self.run_it("replay", "run", "--quiet", *self.engine(f"exit {code}"))
             self.assertEqual(result.returncode, expected, code + result.stderr)
             if int(code) != expected:

@@ -83,7 +83,8 @@ std::string run_folder(const std::string& name) {
   stdfs::path folder = stdfs::absolute(name);
   while (!stdfs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
   FileSystem& fs = real_file_system();
-  const stdfs::path probe = folder / "doctor.tmp";
+  const stdfs::path probe = temporary_of(folder / "doctor");
+  fs.remove_abandoned(probe);  // a killed doctor's
   const double start = monotonic_seconds();
   auto file = fs.create_new(probe);
   file->append(Bytes(4096));

@@ -80,6 +80,7 @@ void publish(FileSystem& fs, const std::filesystem::path& path,
 
 // The temporary file is <path>.lockstep.tmp; `sweep` removes those that killed writers left in a
 // folder.
+std::filesystem::path temporary_of(const std::filesystem::path& path);
 bool is_temporary(const std::string& name);
 // The name that a temporary file will get; of another name that name itself.
 std::string without_temporary(std::string name);

@@ -79,11 +79,11 @@ inline constexpr std::size_t kBlockBytes = 64 * 1024;
 using BlockSink = std::function<void(ByteView block)>;
 
 // Writes the file so that `path` is, whatever happens, the old file (or none) or the complete new
-// one: temporary file `<path>.tmp` beside it, write, compare what reads back with the skeleton and
-// the tensors, fsync, rename, fsync of the folder. tensors[i] holds the bytes of data set i.
-// before_rename runs when all bytes are durable and the file has not
-// got its name yet: whoever sees the file then sees what was published there (its sidecar) too.
-// Throws Error(kEnvironment) and removes the temporary file.
+// one: temporary file `<path>.lockstep.tmp` beside it, write, compare what reads back with the
+// skeleton and the tensors, fsync, rename, fsync of the folder. tensors[i] holds the bytes of data
+// set i. before_rename runs when all bytes are durable and the file has not got its name yet:
+// whoever sees the file then sees what was published there (its sidecar) too. Throws
+// Error(kEnvironment) and removes the temporary file.
 void publish(FileSystem& fs, const std::filesystem::path& path, const Skeleton& skeleton,
              std::span<const ByteView> tensors, const BlockSink& sink = {},
              const std::function<void()>& before_rename = {});
