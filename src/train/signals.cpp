@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -9,27 +10,29 @@
 namespace lockstep::train {
 namespace {
 
-volatile std::sig_atomic_t requested = 0, telling = 0;
+// Any thread may get a signal, two of them at once.
+std::atomic<bool> requested = false, telling = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 // In a signal handler, where little else is allowed.
 void tell(std::string_view line) {
-  if (telling && ::write(STDERR_FILENO, line.data(), line.size()) < 0) telling = 0;
+  if (telling && ::write(STDERR_FILENO, line.data(), line.size()) < 0) telling = false;
 }
 
 void on_signal(int signal) {
-  if (requested && signal == SIGINT) {
+  const bool again = requested.exchange(true);
+  if (again && signal == SIGINT) {
     tell("lockstep: ended at once; the same command goes on from the last checkpoint\n");
     std::_Exit(128 + SIGINT);
   }
-  if (!requested)
+  if (!again)
     tell("lockstep: stopping after this step and its pictures; a second Ctrl-C ends at once\n");
-  requested = 1;
 }
 
 }  // namespace
 
 void announce_stop_signals() {
-  telling = 1;
+  telling = true;
 }
 
 void catch_stop_signals() {
@@ -45,7 +48,7 @@ void catch_stop_signals() {
 }
 
 bool stop_requested() {
-  return requested != 0;
+  return requested;
 }
 
 }  // namespace lockstep::train
