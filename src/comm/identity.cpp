@@ -53,6 +53,10 @@ class Variables {
   const Environment& environment_;
 };
 
+std::string pair_of(const Identity& identity) {
+  return "rank " + std::to_string(identity.rank.value) + " of " + std::to_string(identity.world);
+}
+
 // What one launcher says, checked on its own; nothing if it says nothing.
 std::optional<Identity> said_by(const Variables& variables, const Names& names) {
   const auto rank = variables.number(names.rank, 0, kMostRanks - 1);
@@ -82,11 +86,10 @@ std::optional<Identity> said_by(const Variables& variables, const Names& names) 
   if (found.local_size > found.world)
     throw Error(Code::kUsage, std::string(names.local_size) + "=" + std::to_string(*local_size) +
                                   " is more than " + names.world + "=" + std::to_string(*world));
-  found.sentence = "rank " + std::to_string(*rank) + " of " + std::to_string(*world) + " from ";
-  const std::string rank_variable = names.rank, world_variable = names.world;
-  found.sentence += found.launcher == rank_variable
-                        ? rank_variable + " and " + world_variable
-                        : found.launcher + " (" + rank_variable + ", " + world_variable + ")";
+  const std::string by = names.rank;  // by hand: its variable stands for a launcher's name
+  found.sentence = pair_of(found) + " from " +
+                   (found.launcher == by ? by + " and " + names.world
+                                         : found.launcher + " (" + by + ", " + names.world + ")");
   return found;
 }
 
@@ -123,10 +126,6 @@ std::optional<Identity> of_pet(const Variables& variables) {
                 "PET_NPROC_PER_NODE=" + *each + " asks for several ranks a node, this is one",
                 "start it with torchrun --no-python");
   return said_by(variables, Names{"PET", "PET_NODE_RANK", "PET_NNODES", "", ""});
-}
-
-std::string pair_of(const Identity& identity) {
-  return "rank " + std::to_string(identity.rank.value) + " of " + std::to_string(identity.world);
 }
 
 void must_agree(const Identity& one, const Identity& other) {

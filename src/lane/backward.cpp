@@ -7,7 +7,6 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 #include "lockstep/lane/exchange.h"
-#include "lockstep/numerics/elementwise.h"
 
 namespace lockstep::lane {
 namespace {
@@ -17,12 +16,7 @@ namespace {
 Tensor sum_of_uses(const std::vector<Tensor>& grads) {
   LOCKSTEP_ASSERT(!grads.empty(), "a tensor entered the lane graph and does not reach the loss");
   Tensor total = grads.front();
-  for (std::size_t use = 1; use < grads.size(); ++use) {
-    Tensor sum = ops::empty(total.sizes());
-    numerics::binary(numerics::Binary::kAdd, sum.numel(), ops::read(total), ops::read(grads[use]),
-                     ops::write(sum));
-    total = sum;
-  }
+  for (std::size_t use = 1; use < grads.size(); ++use) total = added(total, grads[use]);
   return total;
 }
 
@@ -74,11 +68,9 @@ class Uses {
  public:
   Uses(const Context& all, const Context& portion) {
     append(all);
+    if (&portion == &all) return;
     portions_at_ = entered_of_.size();
-    if (&portion == &all)
-      portions_at_ = 0;
-    else
-      append(portion);
+    append(portion);
   }
 
   std::size_t count() const { return entered_of_.size(); }

@@ -15,14 +15,14 @@ bool inside(const Subtree& node, const Subtree& end) {
   return end.first <= node.first && node.first + node.count <= end.first + end.count;
 }
 
+}  // namespace
+
 Tensor added(const Tensor& left, const Tensor& right) {
   Tensor sum = ops::empty(left.sizes());
   numerics::binary(numerics::Binary::kAdd, sum.numel(), ops::read(left), ops::read(right),
                    ops::write(sum));
   return sum;
 }
-
-}  // namespace
 
 void PendingPartials::add(const Plan& plan, const std::vector<Subtree>& ends,
                           const std::vector<Subtree>& nodes, const Tensor& rows) {

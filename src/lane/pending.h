@@ -9,6 +9,9 @@
 
 namespace lockstep::lane {
 
+// left + right, element by element, in a tensor of its own.
+at::Tensor added(const at::Tensor& left, const at::Tensor& right);
+
 class PendingPartials {
  public:
   // Of the next portion: rows [P, ...], one for each of `nodes`. `ends`: the rank's subtrees, in

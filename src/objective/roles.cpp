@@ -7,9 +7,4 @@ std::vector<std::string> roles(const Options& options) {
   return {"model"};
 }
 
-std::vector<std::string> phase_names(const Options& options) {
-  if (options.kind == "gan" || options.kind == "hinge-gan") return {"discriminator", "generator"};
-  return {"denoise"};
-}
-
 }  // namespace lockstep::objective

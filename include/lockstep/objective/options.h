@@ -28,7 +28,5 @@ void describe(Fields& fields, Options& options);
 
 // The networks that the objective trains, in order: tables of the recipe, names in the state.
 std::vector<std::string> roles(const Options& options);
-// Its phases, in the order of a step: keys of the losses in the ledger.
-std::vector<std::string> phase_names(const Options& options);
 
 }  // namespace lockstep::objective
