@@ -1,6 +1,7 @@
 #include "lockstep/numerics/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@ constexpr std::int64_t kPiecesPerThread = 2;
 thread_local int thread_count = 1;
 thread_local bool inside_a_piece = false;  // nested calls run where they are
 thread_local std::unique_ptr<Workers> workers;
+std::atomic<bool> idle = false;
 
 // Throws unless this thread rounds to nearest and keeps subnormals.
 void check_floating_point_mode() {
@@ -42,10 +44,14 @@ int threads() {
   return thread_count;
 }
 
+void set_idle(bool now) {
+  idle = now;
+}
+
 void parallel_for(std::int64_t n, std::int64_t grain,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& body) {
   LOCKSTEP_ASSERT(grain >= 1, "grain " + std::to_string(grain));
-  if (n <= 0) return;
+  if (n <= 0 || idle) return;
   const std::int64_t grains = (n + grain - 1) / grain;
   const std::int64_t pieces = std::min<std::int64_t>(grains, kPiecesPerThread * thread_count);
   if (pieces == 1 || thread_count == 1 || inside_a_piece) {

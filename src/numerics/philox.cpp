@@ -49,8 +49,15 @@ void box_muller(const ElementwiseKernels& kernels, const std::uint32_t* bits, st
   for (std::int64_t i = 0; i < pairs; ++i) out[2 * i + 1] = radius[i] * wave[i];
 }
 
+constexpr std::int64_t kMostElements = std::int64_t{1} << 34;
+
 void check_count(std::int64_t n) {
-  LOCKSTEP_ASSERT(n >= 0 && n <= (std::int64_t{1} << 34), std::to_string(n) + " random elements");
+  LOCKSTEP_ASSERT(n >= 0, std::to_string(n));
+  if (n > kMostElements)  // a word of the counter numbers blocks of 4
+    throw Error(Code::kUsage,
+                "a tensor of " + std::to_string(n) + " elements: random numbers are drawn for " +
+                    std::to_string(kMostElements) + " at most",
+                "make the model smaller");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace lockstep::objective {
 
 // Pictures are sampled in pieces of at most this many, to bound memory. Never affects bits.
-inline constexpr std::int64_t kSamplesAtOnce = 64;
+inline constexpr std::int64_t kSamplesAtOnce = 16;
 
 std::unique_ptr<Objective> make_ddpm(const Options& options, std::int64_t seed,
                                      const std::vector<std::int64_t>& sample_shape);

@@ -2,12 +2,13 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/memory.h"
 
 namespace lockstep::train {
 
 Again::Again(std::filesystem::path folder, const std::optional<std::string>& data,
-             comm::Group& group, std::int64_t lanes_at_once)
-    : folder_{std::move(folder)}, group_(group), lanes_at_once_(lanes_at_once) {
+             comm::Group& group, std::int64_t lanes_at_once, int processes)
+    : folder_{std::move(folder)}, group_(group) {
   FileSystem& fs = real_file_system();
   recipe_ = recipe::of_run(fs, folder_.root);
   if (data) recipe_.data.path = *data;
@@ -20,6 +21,8 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
                     ledger_.header.data.hex().substr(0, 12),
                 "give the run's data with --data");
   }
+  lanes_at_once_ = lanes_at_once_that_fit(recipe_, dataset_->sample_shape(),
+                                          {.world = group_.size()}, lanes_at_once, processes);
 }
 
 Step Again::restore(Step target) {

@@ -18,7 +18,7 @@ class Again {
   // ranks read the folder. Errors: kUsage (no run, or of other semantics), kCorrupt, kData (not the
   // run's data set), kEnvironment.
   Again(std::filesystem::path folder, const std::optional<std::string>& data, comm::Group& group,
-        std::int64_t lanes_at_once = 0);
+        std::int64_t lanes_at_once = 0, int processes = 0);
 
   const ledger::Ledger& ledger() const { return ledger_; }
   Step last() const { return Step(static_cast<std::int64_t>(ledger_.entries.size())); }
@@ -40,7 +40,7 @@ class Again {
  private:
   const RunFolder folder_;
   comm::Group& group_;
-  const std::int64_t lanes_at_once_;
+  std::int64_t lanes_at_once_ = 0;
   recipe::Recipe recipe_;
   std::unique_ptr<data::Dataset> dataset_;
   ledger::Ledger ledger_;

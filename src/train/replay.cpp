@@ -20,7 +20,7 @@ class Replay {
  public:
   Replay(const ReplayOptions& options, comm::Group& group)
       : group_(group),
-        again_(options.folder, options.data, group, options.lanes_at_once),
+        again_(options.folder, options.data, group, options.lanes_at_once, options.processes),
         progress_(options.progress ? options.progress : [](std::int64_t, std::int64_t) {}) {
     result_.steps = again_.last().value;
     result_.chain = again_.ledger().chain().hex();

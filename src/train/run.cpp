@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/numerics/parallel.h"
+#include "lockstep/train/memory.h"
 #include "lockstep/train/signals.h"
 #include "lockstep/train/step.h"
 #include "train/batches.h"
@@ -36,8 +37,10 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
+  const std::int64_t lanes_at_once = lanes_at_once_that_fit(
+      options.recipe, dataset->sample_shape(), ranks, options.lanes_at_once, options.processes);
   Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
-  training.lanes_at_once = options.lanes_at_once;
+  training.lanes_at_once = lanes_at_once;
   std::optional<RunWriter> writer;
   if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
   share_state(group, writer ? writer->restored() : nullptr, training);

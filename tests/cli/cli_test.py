@@ -5,9 +5,8 @@ import hashlib
 import json
 import os
 import struct
-import subprocess
 
-from support import PROGRAM, RECIPE, SOURCE, Cli, main
+from support import RECIPE, SOURCE, Cli, main
 
 COMMANDS = ["train", "sample", "verify", "replay", "diff", "bisect", "trace", "inspect", "pack", "fingerprint"]
 
@@ -170,28 +169,6 @@ class Runs(Cli):
         result = self.run_it("verify", "runs/tiny")
         self.assertEqual(result.returncode, 5)
         self.assertIn("recipe.toml", result.stdout + result.stderr)
-
-
-class Portions(Cli):
-    """--lanes-at-once: the same bytes with less memory. That it is heeded shows in nothing but the memory."""
-
-    def peak(self, *arguments):
-        """What the command had in memory at most, in KiB."""
-        process = subprocess.Popen([PROGRAM, *arguments, "--threads", "1", "--quiet"], cwd=self.folder,
-                                   stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(process.returncode, 0)
-        return usage.ru_maxrss
-
-    def test_of_one_lane_need_less_memory(self):
-        train = ["train", os.path.join(SOURCE, "recipes/fashion-mnist-ddpm.toml"), "--set", "run.steps=1", "--set",
-                 "samples.count=0", "--set", "batch.samples_per_lane=16"]
-        # Twice as much at least in the passes themselves; the program alone takes a quarter of a GiB.
-        one = self.peak(*train, "--run", "one", "--lanes-at-once", "1")
-        self.assertLess(one, 0.7 * self.peak(*train, "--run", "all"))
-        self.assertEqual(self.evidence("one"), self.evidence("all"))
-        self.assertLess(self.peak("replay", "all", "--lanes-at-once", "1"), 0.7 * self.peak("replay", "all"))
 
 
 if __name__ == "__main__":

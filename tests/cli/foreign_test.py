@@ -216,11 +216,6 @@ class Giants(Cli):
 
 
 class Recipes(Cli):
-    def test_a_model_larger_than_memory_is_4_in_one_line(self):
-        line = self.refused(4, "train", "tiny.toml", "--dry-run", "--set", "model.channels=[65536, 65536]",
-                            "--set", "model.blocks=64")
-        self.assertIn("out of memory", line)
-
     def test_a_hundred_megabytes_are_2(self):
         with open(self.path("large.toml"), "wb") as file:
             file.truncate(100_000_000)

@@ -65,6 +65,7 @@ Code run_rank(const Options& options) {
       .data = {},
       .threads = threads_to_use(options.threads, identity.local_size),
       .lanes_at_once = options.lanes_at_once,
+      .processes = identity.local_size,
       .parent = options.parent};
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;

@@ -155,6 +155,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
          .threads = threads_to_use(options.threads, identity.local_size),
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
          .lanes_at_once = options.lanes_at_once,
+         .processes = identity.local_size,
          .sign = options.sign,
          .start = beginning.start,
          .notes = beginning.notes},
@@ -174,7 +175,9 @@ Code run(const Options& options) {
   require_no_name_of_a_run(options.run, "another run");
   const recipe::Recipe recipe = recipe_of(options);
   if (options.dry_run) {
-    dry_run(beginning(options, recipe).recipe, options.json);
+    train::Ranks ranks{.world = options.ranks};
+    if (options.shard == "optimizer") ranks.keeps = Rank(0);
+    dry_run(beginning(options, recipe).recipe, ranks, options.json);
     return Code::kOk;
   }
   log::set_quiet(options.quiet);

@@ -1,10 +1,12 @@
 #include "dry_run.h"
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/ops/memory.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/warnings.h"
-#include "lockstep/train/training.h"
+#include "lockstep/train/memory.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -18,9 +20,9 @@ struct Size {
 
 // A step costs one forward and two backward products a network and phase; good to a few tens of
 // percent.
-Size size_of(const recipe::Recipe& recipe) {
-  const train::Training training =
-      train::make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
+Size size_of(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape) {
+  const ops::Allocations uncomputed;  // the model may be too large for this machine
+  const train::Training training = train::make_training(recipe, sample_shape, {.world = 1});
   Size size{.parameters = 0, .state_bytes = training.state.bytes(), .step_flops = 0};
   for (const train::Trained& one : training.trained) {
     for (const at::Tensor& parameter : one.parameters) size.parameters += parameter.numel();
@@ -30,10 +32,51 @@ Size size_of(const recipe::Recipe& recipe) {
   return size;
 }
 
+// A step's memory for a number of lanes at once.
+struct Memory {
+  std::int64_t lanes = 0;
+  train::StepMemory step;
+};
+
+std::vector<Memory> memories(const recipe::Recipe& recipe,
+                             const std::vector<std::int64_t>& sample_shape,
+                             const train::Ranks& ranks) {
+  std::vector<Memory> all;
+  for (const std::int64_t lanes : train::lanes_at_once_choices(recipe, ranks))
+    all.push_back({lanes, train::step_memory(recipe, sample_shape, ranks, lanes)});
+  return all;
+}
+
+// The same on every machine: not what fits.
+Json json_of(const std::vector<Memory>& memories) {
+  Json choices = Json::array();
+  for (const auto& [lanes, step] : memories)
+    choices.push_back({{"lanes_at_once", lanes},
+                       {"step_bytes", step.total()},
+                       {"state_bytes", step.state},
+                       {"passes_bytes", step.passes}});
+  return choices;
+}
+
+std::string human(std::int64_t bytes) {
+  return human_bytes(static_cast<double>(bytes));
+}
+
+void print(const std::vector<Memory>& memories, int processes) {
+  const auto left = memory_left(processes);
+  for (const auto& [lanes, step] : memories)
+    print_line("# memory      ", counted(lanes, "lane"), " at once: ", human(step.total()),
+               " (state ", human(step.state), ", passes ", human(step.passes), ")",
+               left && !train::fits(step, *left) ? ", too much here" : "");
+  if (left) print_line("# here        ", left->limit, " leaves ", human(left->bytes));
+}
+
 }  // namespace
 
-void dry_run(const recipe::Recipe& recipe, bool json) {
-  const Size size = size_of(recipe);
+void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json) {
+  const std::vector<std::int64_t> sample_shape = data::open(recipe.data)->sample_shape();
+  const Size size = size_of(recipe, sample_shape);
+  const std::vector<Memory> choices = memories(recipe, sample_shape, ranks);
   const std::string id = recipe::id(recipe).hex();
   const std::vector<std::string> warnings = recipe::warnings(recipe);
   if (json) {
@@ -42,6 +85,7 @@ void dry_run(const recipe::Recipe& recipe, bool json) {
                 {"parameters", size.parameters},
                 {"state_bytes", size.state_bytes},
                 {"flops_per_step", size.step_flops},
+                {"memory", json_of(choices)},
                 {"warnings", warnings}});
     return;
   }
@@ -52,6 +96,7 @@ void dry_run(const recipe::Recipe& recipe, bool json) {
   print_line("# state       ", human_bytes(static_cast<double>(size.state_bytes)),
              " in memory, the same in each checkpoint");
   print_line("# compute     about ", fixed(size.step_flops / 1e9, 2), " GFLOP a step");
+  print(choices, ranks.world);
   for (const std::string& line : warnings) print_line("# warning     ", line);
 }
 

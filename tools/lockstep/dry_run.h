@@ -1,11 +1,13 @@
 #pragma once
 
 #include "lockstep/recipe/recipe.h"
+#include "lockstep/train/training.h"
 
 namespace lockstep::cli {
 
-// Prints the resolved recipe, its id, parameters, memory, FLOPs a step and warnings;
-// trains nothing.
-void dry_run(const recipe::Recipe& recipe, bool json);
+// Prints the resolved recipe, its id, parameters, FLOPs a step, a rank's memory for several numbers
+// of lanes at once, and warnings; trains nothing. What fits here is in the text alone: the JSON is
+// the same on every machine.
+void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json);
 
 }  // namespace lockstep::cli

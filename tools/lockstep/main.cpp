@@ -9,6 +9,7 @@
 
 #include "command_line.h"
 #include "lockstep/core/thread.h"
+#include "lockstep/ops/memory.h"
 #include "output.h"
 #include "startup.h"
 #include "torchrun.h"
@@ -22,6 +23,7 @@ void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
   mallopt(M_ARENA_MAX, 1);
+  ops::take_memory_from_malloc();
 }
 
 int run(int argc, char** argv) {
@@ -60,8 +62,8 @@ void add_lanes_at_once(Command& command, std::int64_t& lanes) {
   command
       .add_option(
           "--lanes-at-once", lanes,
-          "lanes of this process that are computed at once, 0: all; fewer need less memory; "
-          "never changes a bit")
+          "lanes of this process that are computed at once, 0: as many as fit; fewer need less "
+          "memory; never changes a bit")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
 }
 

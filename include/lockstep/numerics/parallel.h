@@ -16,6 +16,10 @@ namespace lockstep::numerics {
 void set_threads(int count);
 int threads();
 
+// While it is set, kernels of this process return and write nothing (ops/memory.h). Off by
+// default.
+void set_idle(bool idle);
+
 // Calls body(begin, end) on pieces that cover [0, n) once; pieces other than the last are multiples
 // of `grain`. Runs on the calling thread alone when n <= grain. Rethrows the first exception.
 void parallel_for(std::int64_t n, std::int64_t grain,

@@ -30,6 +30,7 @@ struct ReplayOptions {
   std::optional<std::string> data;  // another place of the data set; default: the recipe's
   int threads = 1;                  // of this rank
   std::int64_t lanes_at_once = 0;   // of this rank, as in train/run.h
+  int processes = 0;                // the same
   // The run whose state this one starts from: its checkpoint is compared with step 0.
   std::optional<std::filesystem::path> parent = {};
   // Called before the first recomputed step, with 0, and after each that agrees; `total`: steps

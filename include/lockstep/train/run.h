@@ -28,8 +28,11 @@ struct RunOptions {
   int threads = 1;               // of this rank; never affects bits
   Shard shard = Shard::kNone;    // the same on all ranks
   // How many lanes of this rank go through a pass at once: less memory, the same bits. Ranks may
-  // differ. 0: all.
+  // differ. 0: as many as fit (train/memory.h).
   std::int64_t lanes_at_once = 0;
+  // Ranks that share this machine's memory, each a process of its own. 0: memory is not looked at
+  // (ranks as threads of one process).
+  int processes = 0;
   // Private key (hash/key_file.h) that signs every checkpoint; rank 0 alone reads it. A run is
   // signed by one key, and goes on with that one only.
   std::optional<std::filesystem::path> sign = {};
@@ -52,8 +55,8 @@ struct RunResult {
 //
 // Errors: kUsage (the folder holds another recipe or is signed by another key, a key that will not
 // do, or another process writes there), kData (data set unusable or not the run's), kCorrupt
-// (evidence in the folder does not hold), kEnvironment (disk full: what was saved stays; native
-// numerics whose kernels give other bits than where the run was trained last), kDiffer (a
+// (evidence in the folder does not hold), kEnvironment (disk full: what was saved stays; a step
+// that does not fit into memory; native numerics whose kernels give other bits than where the run was trained last), kDiffer (a
 // recomputed step is not what the ledger says, ranks disagree), kDiverged (a non-finite value, or a
 // monitor: all ranks at the same step), kNetwork (another rank gave up: its reason). Collective:
 // yes. Bits: of all files: recipe and data; not the world size.

@@ -1,0 +1,36 @@
+// Memory of tensors: where it comes from, and what would be needed, counted without computing.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep::ops {
+
+// From now on LibTorch's tensors on the CPU are blocks of malloc, aligned to 64 bytes: once, at the
+// start of a process. LibTorch itself asks for aligned blocks, which glibc before 2.38 does not
+// give out again once they were freed: a step then takes half as much again. Bits: none.
+void take_memory_from_malloc();
+
+// While it lives, kernels do nothing (numerics/parallel.h), and large tensors share a little memory:
+// what is made of them has shape and place, and no values. So a step of a model that does not fit
+// can be walked through, to see what it needs.
+//
+// One a process at a time, while no other thread computes. Error(kEnvironment) where even the
+// addresses of one tensor do not fit. Bits: none; nothing that was made inside may be used for
+// training.
+class Allocations {
+ public:
+  Allocations();
+  ~Allocations();
+  Allocations(const Allocations&) = delete;
+  Allocations& operator=(const Allocations&) = delete;
+
+  std::int64_t live() const;  // bytes of tensors that were made inside and are there
+  std::int64_t peak() const;  // the most that were there at a time, since the last reset
+  void reset_peak();
+
+ private:
+  class Allocator;
+  Allocator* allocator_;  // stays where a tensor outlives this
+};
+
+}  // namespace lockstep::ops

@@ -1,0 +1,46 @@
+// What a step needs in memory, before anything is computed; and how many lanes at once fit.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/core/memory.h"
+#include "lockstep/recipe/recipe.h"
+#include "lockstep/train/training.h"
+
+namespace lockstep::train {
+
+// Bytes of tensors on one rank. The program itself (some 200 MiB) and its threads' scratch memory
+// are not among them.
+struct StepMemory {
+  std::int64_t state = 0;     // parameters, buffers, optimiser slots, averages
+  std::int64_t copy = 0;      // of the state, while a checkpoint is written beside the next step
+  std::int64_t passes = 0;    // activations, gradients and pending partials of the largest phase
+  std::int64_t pictures = 0;  // of samples.count samples; never beside the passes
+
+  std::int64_t total() const { return state + std::max(copy + passes, pictures); }
+};
+
+// Of the rank that has most lanes, when `lanes_at_once` (0: all of its lanes) go through a pass at
+// once. A step is walked through without computing it (ops/memory.h), so this takes as long as
+// that has ops, and needs hardly any memory. What travels between ranks is not counted. Errors: as
+// make_training.
+StepMemory step_memory(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                       const Ranks& ranks, std::int64_t lanes_at_once);
+
+// With something to spare for what is not counted.
+bool fits(const StepMemory& memory, const MemoryLeft& left);
+
+// The numbers of lanes at once that are worth a look: all of them, and every half of the one
+// before, down to 1.
+std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, const Ranks& ranks);
+
+// How many lanes at once to take: what was asked for; if nothing was (0), all that fit, of the
+// choices above. Returns 0 for all. Error(kEnvironment), with the numbers, if that does not fit.
+// Says in the log if it is less than all. `processes`: that share this machine; 0: what was
+// asked for is taken as it is. Bits: never.
+std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
+                                    const std::vector<std::int64_t>& sample_shape,
+                                    const Ranks& ranks, std::int64_t asked, int processes);
+
+}  // namespace lockstep::train

@@ -1,0 +1,109 @@
+#include "lockstep/core/memory.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "lockstep/core/text.h"
+
+namespace lockstep {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+using Bytes64 = std::optional<std::int64_t>;
+
+// A file that holds one number; nothing for "max".
+Bytes64 number_in(const stdfs::path& file) {
+  std::ifstream in(file);
+  std::string word;
+  return in >> word ? parse_int(word) : std::nullopt;
+}
+
+// The number behind `key` in lines of "key number".
+Bytes64 number_after(const stdfs::path& file, const std::string& key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string word, number;
+    if (words >> word >> number && word == key) return parse_int(number);
+  }
+  return std::nullopt;
+}
+
+// Where files of a controller's groups lie, and their names.
+struct Controller {
+  stdfs::path mount, group;
+  const char *limit, *used, *cache;
+};
+
+// Of the group `controller.group` and all around it.
+Bytes64 left_in(const Controller& controller) {
+  Bytes64 least;
+  for (stdfs::path group = controller.group.relative_path();; group = group.parent_path()) {
+    const stdfs::path folder = controller.mount / group;
+    const Bytes64 limit = number_in(folder / controller.limit);
+    const Bytes64 used = number_in(folder / controller.used);
+    if (limit && used) {
+      const std::int64_t cache =
+          number_after(folder / "memory.stat", controller.cache).value_or(std::int64_t{0});
+      const std::int64_t left = *limit - std::max<std::int64_t>(0, *used - cache);
+      least = std::min(least.value_or(left), left);
+    }
+    if (group.empty()) return least;
+  }
+}
+
+Bytes64 left_in_cgroups(const stdfs::path& root) {
+  std::ifstream in(root / "proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {  // "0::/a/b", "4:memory:/a/b"
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const stdfs::path mount = root / "sys/fs/cgroup", group = line.substr(second + 1);
+    Bytes64 left;
+    if (controllers == ",,")
+      left = left_in({mount, group, "memory.max", "memory.current", "inactive_file"});
+    else if (controllers.find(",memory,") != std::string::npos)
+      left = left_in({mount / "memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                      "total_inactive_file"});
+    if (left) return left;
+  }
+  return std::nullopt;
+}
+
+// Pages that this process has: field `number` of /proc/self/statm.
+std::int64_t pages(const stdfs::path& root, int number) {
+  std::ifstream in(root / "proc/self/statm");
+  std::int64_t value = 0;
+  for (int i = 0; i <= number; ++i) in >> value;
+  return in ? value * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
+Bytes64 left_of(__rlimit_resource_t resource, std::int64_t used) {
+  struct rlimit limit {};
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX)) - used;
+}
+
+}  // namespace
+
+std::optional<MemoryLeft> memory_left(int processes, const stdfs::path& root) {
+  std::optional<MemoryLeft> least;
+  const auto offer = [&](Bytes64 bytes, const char* limit) {
+    if (!bytes || (least && least->bytes <= *bytes)) return;
+    least = {std::max<std::int64_t>(0, *bytes), limit};
+  };
+  const auto share = [&](Bytes64 bytes) { return bytes ? Bytes64(*bytes / processes) : bytes; };
+  offer(share(left_in_cgroups(root)), "the cgroup's memory limit");
+  offer(left_of(RLIMIT_AS, pages(root, 0)), "the address space (ulimit -v)");
+  offer(left_of(RLIMIT_DATA, pages(root, 5)), "the data segment (ulimit -d)");
+  const Bytes64 available = number_after(root / "proc/meminfo", "MemAvailable:");
+  offer(share(available ? Bytes64(*available * 1024) : available), "free memory (MemAvailable)");
+  return least;
+}
+
+}  // namespace lockstep

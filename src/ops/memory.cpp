@@ -1,0 +1,156 @@
+#include "lockstep/ops/memory.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "lockstep/numerics/parallel.h"
+
+namespace lockstep::ops {
+namespace {
+
+constexpr std::size_t kSmall = std::size_t{1} << 16;  // these get memory of their own
+constexpr std::size_t kReal = std::size_t{16} << 20;  // that stands for all larger ones
+
+// What both allocators share: memory that only they give back.
+class CpuAllocator : public at::Allocator {
+ public:
+  at::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memmove(to, from, bytes);
+  }
+};
+
+class Malloc : public CpuAllocator {
+ public:
+  at::DataPtr allocate(std::size_t bytes) override {
+    void* block = std::malloc(bytes + kAlignment);
+    if (block == nullptr) throw std::bad_alloc();
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    void* data = reinterpret_cast<void*>((address + kAlignment - 1) / kAlignment * kAlignment);
+    return {data, block, &std::free, at::Device(at::kCPU)};
+  }
+
+ private:
+  static constexpr std::uintptr_t kAlignment = 64;
+};
+
+// Addresses as many as the largest tensor has, behind which lie kReal bytes again and again.
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena() {
+    for (const auto& [base, size] : mapped_) ::munmap(base, size);
+    if (file_ >= 0) ::close(file_);
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // Room for `bytes`; every call may give the same.
+  void* at_least(std::size_t bytes) {
+    const std::size_t largest = mapped_.empty() ? 0 : mapped_.back().second;
+    if (bytes <= largest) return mapped_.back().first;
+    const std::size_t wanted = (std::max(bytes, 2 * largest) + kReal - 1) / kReal * kReal;
+    if (file_ < 0) {
+      file_ = ::memfd_create("lockstep-allocations", MFD_CLOEXEC);
+      if (file_ < 0 || ::ftruncate(file_, kReal) != 0) refuse(bytes);
+    }
+    void* base =
+        ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) refuse(bytes);
+    mapped_.emplace_back(base, wanted);  // beside the smaller one, where tensors lie
+    for (std::size_t at = 0; at < wanted; at += kReal) {
+      if (::mmap(static_cast<char*>(base) + at, kReal, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_FIXED, file_, 0) == MAP_FAILED)
+        refuse(bytes);
+    }
+    return base;
+  }
+
+ private:
+  [[noreturn]] static void refuse(std::size_t bytes) {
+    throw Error(Code::kEnvironment,
+                "a tensor of " + human_bytes(static_cast<double>(bytes)) +
+                    " does not fit into this process",
+                "lower batch.samples_per_lane or the model's size");
+  }
+
+  int file_ = -1;
+  std::vector<std::pair<void*, std::size_t>> mapped_;  // the last is the largest
+};
+
+}  // namespace
+
+void take_memory_from_malloc() {
+  static Malloc blocks;
+  c10::SetCPUAllocator(&blocks, /*priority=*/UINT8_MAX);
+}
+
+class Allocations::Allocator : public CpuAllocator {
+ public:
+  at::DataPtr allocate(std::size_t bytes) override {
+    auto* block = new Block{this, static_cast<std::int64_t>(bytes), nullptr};
+    void* data = nullptr;
+    if (bytes <= kSmall)
+      data = block->own = std::calloc(1, std::max<std::size_t>(bytes, 1));
+    else
+      data = arena_.at_least(bytes);
+    live += block->bytes;
+    peak = std::max<std::int64_t>(peak, live);
+    return {data, block, &release, at::Device(at::kCPU)};
+  }
+
+  at::Allocator* replaced = nullptr;
+  std::int64_t live = 0, peak = 0;
+
+ private:
+  struct Block {
+    Allocator* allocator;
+    std::int64_t bytes;
+    void* own;
+  };
+  static void release(void* context) {
+    auto* block = static_cast<Block*>(context);
+    block->allocator->live -= block->bytes;
+    std::free(block->own);
+    delete block;
+  }
+
+  Arena arena_;
+};
+
+Allocations::Allocations() : allocator_(new Allocator) {
+  allocator_->replaced = c10::GetCPUAllocator();
+  c10::SetCPUAllocator(allocator_, /*priority=*/UINT8_MAX);
+  numerics::set_idle(true);
+}
+
+Allocations::~Allocations() {
+  numerics::set_idle(false);
+  c10::SetCPUAllocator(allocator_->replaced, /*priority=*/UINT8_MAX);
+  if (allocator_->live == 0) delete allocator_;
+}
+
+std::int64_t Allocations::live() const {
+  return allocator_->live;
+}
+
+std::int64_t Allocations::peak() const {
+  return allocator_->peak;
+}
+
+void Allocations::reset_peak() {
+  allocator_->peak = allocator_->live;
+}
+
+}  // namespace lockstep::ops

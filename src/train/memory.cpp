@@ -1,0 +1,126 @@
+#include "lockstep/train/memory.h"
+
+#include <algorithm>
+
+#include "lockstep/comm/local.h"
+#include "lockstep/core/counted.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
+#include "lockstep/ops/memory.h"
+#include "lockstep/ops/record.h"
+#include "lockstep/train/step.h"
+
+namespace lockstep::train {
+namespace {
+
+// Beside tensors: stacks, buffers of the exchange and of kernels, the ledger; and what malloc
+// loses, measured at 1 to 2 parts of 100.
+constexpr std::int64_t kBeside = std::int64_t{128} << 20;
+constexpr std::int64_t kLossOf = 16;
+
+std::int64_t lanes_of(const recipe::Recipe& recipe, const Ranks& ranks) {
+  return lane::Plan(recipe.batch, ranks.world).lane_count(Rank(0));
+}
+
+std::string human(std::int64_t bytes) {
+  return human_bytes(static_cast<double>(bytes));
+}
+
+// The recipe of a rank alone with `lanes` lanes: in what it needs for its passes like one of many.
+// Witnesses compare values, and there are none.
+recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
+  recipe.batch.lanes = lanes;
+  recipe.evidence.witness_rate = 0;
+  recipe.evidence.commit_every = 0;
+  recipe.run.numerics = "portable";
+  // A sampler's steps need the same memory, one after the other.
+  if (recipe.objective.sampler == "ancestral") recipe.objective.sampler = "ddim";
+  recipe.objective.sampler_steps = 1;
+  return recipe;
+}
+
+std::string sentence(std::int64_t lanes, const StepMemory& memory) {
+  return counted(lanes, "lane needs ", "lanes at once need ") + human(memory.total()) + " (state " +
+         human(memory.state) + ", passes " + human(memory.passes) + ")";
+}
+
+std::string sentence(const MemoryLeft& left) {
+  return left.limit + " leaves " + human(left.bytes);
+}
+
+std::int64_t peak_of_step(Training& training, const ops::Allocations& tensors) {
+  const std::int64_t before = tensors.live();
+  std::vector<std::int64_t> sizes = training.sample_shape;
+  comm::run_local(1, [&](comm::Group& group) {
+    step(training, group, [&](Draw first, std::int64_t count) {
+      sizes.insert(sizes.begin(), count);
+      return objective::Batch{ops::empty(sizes), first};
+    });
+  });
+  return tensors.peak() - before;
+}
+
+}  // namespace
+
+StepMemory step_memory(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                       const Ranks& ranks, std::int64_t lanes_at_once) {
+  StepMemory memory;
+  ops::Allocations tensors;
+  {
+    Training training =
+        make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1});
+    training.lanes_at_once = lanes_at_once;
+    memory.state = tensors.live();
+    tensors.reset_peak();
+    memory.passes = peak_of_step(training, tensors);
+    tensors.reset_peak();
+    if (recipe.samples.count > 0) draw_samples(training, 0, recipe.samples.count);
+    memory.pictures = tensors.peak() - memory.state;
+  }
+  if (ranks.keeps) {
+    const Training divided = make_training(alone(recipe, recipe.batch.lanes), sample_shape, ranks);
+    memory.state = tensors.live();
+  }
+  if (recipe.checkpoint.every > 0) memory.copy = memory.state;
+  return memory;
+}
+
+bool fits(const StepMemory& memory, const MemoryLeft& left) {
+  return memory.total() + memory.total() / kLossOf + kBeside <= left.bytes;
+}
+
+std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, const Ranks& ranks) {
+  std::vector<std::int64_t> choices{lanes_of(recipe, ranks)};
+  while (choices.back() > 1) choices.push_back((choices.back() + 1) / 2);
+  return choices;
+}
+
+std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
+                                    const std::vector<std::int64_t>& sample_shape,
+                                    const Ranks& ranks, std::int64_t asked, int processes) {
+  if (processes == 0) return asked;
+  const auto left = memory_left(processes);
+  if (!left) return asked;
+  const std::int64_t all = lanes_of(recipe, ranks);
+  const auto choices =
+      asked > 0 ? std::vector{std::min(asked, all)} : lanes_at_once_choices(recipe, ranks);
+  std::vector<StepMemory> needs;
+  for (const std::int64_t lanes : choices) {
+    needs.push_back(step_memory(recipe, sample_shape, ranks, lanes));
+    if (!fits(needs.back(), *left)) continue;
+    if (asked > 0 || lanes == all) return asked;
+    log::info(counted(lanes, "lane") + " of " + std::to_string(all) +
+              " at once: " + sentence(all, needs.front()) + ", and " + sentence(*left));
+    return lanes;
+  }
+  // Fewer lanes have smaller activations and more pending partials: any may be the least.
+  const auto least = std::ranges::min_element(needs, {}, &StepMemory::total);
+  throw Error(Code::kEnvironment,
+              sentence(choices[static_cast<std::size_t>(least - needs.begin())], *least) +
+                  ", and " + sentence(*left),
+              asked > 0 ? "lower --lanes-at-once, or leave it out: as many as fit"
+                        : "use more machines, lower batch.samples_per_lane or the model's size");
+}
+
+}  // namespace lockstep::train
