@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
-#include "lockstep/lane/shards.h"
+#include "lockstep/lane/slices.h"
 #include "lockstep/ops/view.h"
 #include "lockstep/ops/where.h"
 

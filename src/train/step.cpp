@@ -9,8 +9,8 @@
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
 #include "train/agree.h"
+#include "train/divided_state.h"
 #include "train/phase.h"
-#include "train/shards.h"
 #include "train/witness.h"
 
 namespace lockstep::train {
@@ -77,7 +77,7 @@ void run_phase(Training& training, const Round& round, int phase, Noted& noted,
   ops::show(own.options.kind.c_str(), sums.gradients, own.updated);
   if (training.sharded) {
     note_slots(training.state, own.role, noted);
-    share_updates(round.group, own);
+    gather_parameters(round.group, own);
   }
 
   record.entry.losses.emplace_back(names.name, sums.loss_sum * inverse_batch);

@@ -20,7 +20,7 @@ struct Named {
                       // "<role>/ema/<path>"
   at::Tensor tensor;  // float32, contiguous; shared with the module or optimiser that owns it
   // Where this rank holds only a slice of the tensor, whole tiles of it, and `tensor` is that, flat
-  // (train/shards.h).
+  // (train/divided_state.h).
   struct Part {
     std::vector<std::int64_t> shape;  // of the whole
     std::int64_t first = 0;           // element of the whole at which `tensor` begins

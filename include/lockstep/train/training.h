@@ -36,7 +36,8 @@ struct Trained {
 struct Ranks {
   int world = 1;
   // --shard optimizer: the optimisers keep slots for the slices of this rank alone, and update
-  // those (train/shards.h). Nothing: every rank keeps and updates all. The same for a world of one.
+  // those (train/divided_state.h). Nothing: every rank keeps and updates all. The same for a world
+  // of one.
   std::optional<Rank> keeps = {};
 };
 

@@ -1,9 +1,9 @@
-#include "train/shards.h"
+#include "train/divided_state.h"
 
 #include <algorithm>
 
 #include "lockstep/comm/gather.h"
-#include "lockstep/lane/shards.h"
+#include "lockstep/lane/slices.h"
 #include "lockstep/numerics/reduce.h"
 #include "lockstep/ops/record.h"
 
@@ -95,34 +95,17 @@ state::StateDigest digest(const state::State& state, const state::StateDigest& k
 std::optional<state::State> whole_state(comm::Group& group, const state::State& state) {
   if (!divided(state)) return state;
   state::State whole = state;
-  std::vector<lane::Shard> shards;
+  std::vector<lane::SlicedTensor> slices;
   for (state::Named& named : whole.tensors) {
     if (!named.part) continue;
     const at::Tensor slice = named.tensor;
     named.tensor = group.rank() == Rank(0) ? ops::empty(named.part->shape) : at::Tensor();
-    shards.push_back({named.name, named.part->turn, floats_of(named), slice, named.tensor});
+    slices.push_back({named.name, named.part->turn, floats_of(named), slice, named.tensor});
     named.part.reset();
   }
-  lane::gather(group, Rank(0), shards);
+  lane::gather(group, Rank(0), slices);
   if (group.rank() != Rank(0)) return std::nullopt;
   return whole;
-}
-
-void scatter(comm::Group& group, const state::State* whole, state::State& state) {
-  std::vector<float> passing;
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    state::Named& named = state.tensors[i];
-    float* held = ops::write(named.tensor);
-    const auto floats = static_cast<std::size_t>(floats_of(named));
-    if (!named.part) {
-      group.broadcast(Rank(0), std::as_writable_bytes(std::span(held, floats)));
-      continue;
-    }
-    passing.resize(floats);
-    if (whole) std::copy_n(ops::read(whole->tensors[i].tensor), floats, passing.data());
-    group.broadcast(Rank(0), std::as_writable_bytes(std::span(passing)));
-    std::copy_n(passing.data() + named.first(), named.tensor.numel(), held);
-  }
 }
 
 std::vector<float> all_squares(comm::Group& group, const std::vector<at::Tensor>& parameters,
@@ -157,13 +140,13 @@ std::vector<float> all_squares(comm::Group& group, const std::vector<at::Tensor>
   return squares;
 }
 
-void share_updates(comm::Group& group, const Trained& trained) {
-  std::vector<lane::Shard> shards;
+void gather_parameters(comm::Group& group, const Trained& trained) {
+  std::vector<lane::SlicedTensor> slices;
   const auto named = trained.network->parameters_in_order();
   for (std::size_t i = 0; i < named.size(); ++i)
-    shards.push_back({trained.role + "/param/" + named[i].path, trained.parts[i].turn,
+    slices.push_back({trained.role + "/param/" + named[i].path, trained.parts[i].turn,
                       named[i].tensor.numel(), trained.updated[i], ops::bare(named[i].tensor)});
-  lane::all_gather(group, shards);
+  lane::all_gather(group, slices);
 }
 
 }  // namespace lockstep::train

@@ -11,7 +11,7 @@
 
 namespace lockstep::lane {
 
-struct Shard {
+struct SlicedTensor {
   std::string name;         // for messages
   std::int64_t turn = 0;    // slice_of's
   std::int64_t floats = 0;  // of the whole
@@ -20,11 +20,11 @@ struct Shard {
 };
 
 // Fills every `whole` on all ranks. Collective: yes. Bits: slices.
-void all_gather(comm::Group& group, const std::vector<Shard>& shards);
+void all_gather(comm::Group& group, const std::vector<SlicedTensor>& tensors);
 
 // Fills every `whole` on rank `root` (undefined elsewhere). Collective:
 // yes. Bits: slices.
-void gather(comm::Group& group, Rank root, const std::vector<Shard>& shards);
+void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tensors);
 
 // Floats of which rank r has counts[r], one behind the other by rank. `what` names them in
 // messages. Collective: yes. Bits: mine.

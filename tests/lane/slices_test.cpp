@@ -1,7 +1,5 @@
 // Tensors in slices: put together they are what they were, for any world size and any sizes; and a
 // gradient that stays sliced is the slice of the whole one.
-#include "lockstep/lane/shards.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,6 +7,7 @@
 
 #include "lockstep/comm/local.h"
 #include "lockstep/lane/exchange.h"
+#include "lockstep/lane/slices.h"
 #include "lockstep/numerics/philox.h"
 
 namespace lockstep::lane {
@@ -72,7 +71,7 @@ RC_GTEST_PROP(Shards, MakeTheWholeAgain, ()) {
   const auto sizes = some_sizes();
   const auto root = Rank(*rc::gen::inRange<std::int64_t>(0, world));
   comm::run_local(world, [&](comm::Group& group) {
-    std::vector<Shard> shards;
+    std::vector<SlicedTensor> shards;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const auto number = static_cast<std::int64_t>(i);
       const Slice slice = slice_of(number, sizes[i], group.rank(), world);
@@ -90,7 +89,7 @@ RC_GTEST_PROP(Shards, MakeTheWholeAgain, ()) {
     all_gather(group, shards);
     expect();
     if (group.rank() != root) {
-      for (Shard& shard : shards) shard.whole = Tensor();
+      for (SlicedTensor& shard : shards) shard.whole = Tensor();
     }
     gather(group, root, shards);
     if (group.rank() == root) expect();

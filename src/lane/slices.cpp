@@ -1,61 +1,61 @@
-#include "lockstep/lane/shards.h"
+#include "lockstep/lane/slices.h"
 
 #include <algorithm>
 
-#include "lane/shares.h"
+#include "lane/parcel_layout.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 
 namespace lockstep::lane {
 namespace {
 
-Shares shares_of(const std::vector<Shard>& shards, int world) {
-  std::vector<Shares::Piece> pieces;
-  for (const Shard& shard : shards) pieces.push_back({shard.name, shard.turn, shard.floats});
-  return Shares(std::move(pieces), world);
+ParcelLayout layout_of(const std::vector<SlicedTensor>& tensors, int world) {
+  std::vector<ParcelLayout::Piece> pieces;
+  for (const SlicedTensor& one : tensors) pieces.push_back({one.name, one.turn, one.floats});
+  return ParcelLayout(std::move(pieces), world);
 }
 
-Parcel packed(const std::vector<Shard>& shards, const Shares& shares, Rank rank) {
-  Parcel parcel = shares.parcel(rank, 1);
+Parcel packed(const std::vector<SlicedTensor>& tensors, const ParcelLayout& layout, Rank rank) {
+  Parcel parcel = layout.parcel(rank, 1);
   std::vector<const float*> pieces;
   std::int64_t floats = 0;
-  for (const Shard& shard : shards) {
-    pieces.push_back(ops::read(shard.slice));
-    floats += shard.slice.numel();
+  for (const SlicedTensor& one : tensors) {
+    pieces.push_back(ops::read(one.slice));
+    floats += one.slice.numel();
   }
   LOCKSTEP_ASSERT(floats == parcel.count());
   parcel.fill(pieces);
   return parcel;
 }
 
-std::vector<Tensor> wholes_of(const std::vector<Shard>& shards) {
+std::vector<Tensor> wholes_of(const std::vector<SlicedTensor>& tensors) {
   std::vector<Tensor> wholes;
-  for (const Shard& shard : shards) wholes.push_back(shard.whole);
+  for (const SlicedTensor& one : tensors) wholes.push_back(one.whole);
   return wholes;
 }
 
 }  // namespace
 
-void all_gather(comm::Group& group, const std::vector<Shard>& shards) {
-  const Shares shares = shares_of(shards, group.size());
-  std::vector<Parcel> slices = shares.parcels();
+void all_gather(comm::Group& group, const std::vector<SlicedTensor>& tensors) {
+  const ParcelLayout layout = layout_of(tensors, group.size());
+  std::vector<Parcel> slices = layout.parcels();
   Parcel& own = slices[static_cast<std::size_t>(group.rank().value)];
-  own = packed(shards, shares, group.rank());
+  own = packed(tensors, layout, group.rank());
   group.all_gather(own.bytes(), views(slices));
-  shares.unpack(slices, group, wholes_of(shards));
+  layout.unpack(slices, group, wholes_of(tensors));
 }
 
-void gather(comm::Group& group, Rank root, const std::vector<Shard>& shards) {
-  const Shares shares = shares_of(shards, group.size());
-  const Parcel mine = packed(shards, shares, group.rank());
+void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tensors) {
+  const ParcelLayout layout = layout_of(tensors, group.size());
+  const Parcel mine = packed(tensors, layout, group.rank());
   std::vector<Parcel> slices;
-  if (group.rank() == root) slices = shares.parcels();
+  if (group.rank() == root) slices = layout.parcels();
   std::vector<ByteView> to(static_cast<std::size_t>(group.size()));
   to[static_cast<std::size_t>(root.value)] = mine.bytes();
   std::vector<MutableByteView> from = views(slices);
   from.resize(to.size());
   group.all_to_all(to, from);
-  shares.unpack(slices, group, wholes_of(shards));
+  layout.unpack(slices, group, wholes_of(tensors));
 }
 
 std::vector<float> gather_sealed(comm::Group& group, const std::string& what,

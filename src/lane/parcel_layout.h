@@ -9,14 +9,14 @@
 
 namespace lockstep::lane {
 
-class Shares {
+class ParcelLayout {
  public:
   struct Piece {
     std::string what;         // for messages: "gradient of generator/output [64 x 2]"
     std::int64_t turn = 0;    // slice_of's
     std::int64_t floats = 0;  // of the whole
   };
-  Shares(std::vector<Piece> pieces, int world) : pieces_(std::move(pieces)), world_(world) {}
+  ParcelLayout(std::vector<Piece> pieces, int world) : pieces_(std::move(pieces)), world_(world) {}
 
   // The slices that fall to a rank, one a piece.
   std::vector<Slice> of(Rank rank) const;
