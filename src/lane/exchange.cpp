@@ -66,7 +66,7 @@ class Exchange::Alike {
       : plan_(plan),
         group_(group),
         contributions_(std::move(contributions)),
-        layout_(pieces_of(contributions_), group.size()),
+        layout_(pieces_of(contributions_)),
         own_(layout_.of(group.rank())) {
     // Its own partials go nowhere.
     for (int r = 0; r < group.size(); ++r) {
@@ -117,8 +117,7 @@ class Exchange::Alike {
   static std::vector<ParcelLayout::Piece> pieces_of(
       const std::vector<Contribution>& contributions) {
     std::vector<ParcelLayout::Piece> pieces;
-    for (const Contribution& one : contributions)
-      pieces.push_back({one.name, one.turn, one.partials.numel() / one.partials.size(0)});
+    for (const Contribution& one : contributions) pieces.push_back({one.name, one.division});
     return pieces;
   }
 

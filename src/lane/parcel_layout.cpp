@@ -8,8 +8,7 @@ namespace lockstep::lane {
 
 std::vector<Slice> ParcelLayout::of(Rank rank) const {
   std::vector<Slice> slices;
-  for (const Piece& piece : pieces_)
-    slices.push_back(slice_of(piece.turn, piece.floats, rank, world_));
+  for (const Piece& piece : pieces_) slices.push_back(piece.division.slice(rank));
   return slices;
 }
 
@@ -22,7 +21,7 @@ Parcel ParcelLayout::parcel(Rank rank, std::size_t rows) const {
 
 std::vector<Parcel> ParcelLayout::parcels() const {
   std::vector<Parcel> all;
-  for (int r = 0; r < world_; ++r) all.push_back(parcel(Rank(r), 1));
+  for (int r = 0; r < pieces_.front().division.world(); ++r) all.push_back(parcel(Rank(r), 1));
   return all;
 }
 

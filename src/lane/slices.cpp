@@ -9,10 +9,10 @@
 namespace lockstep::lane {
 namespace {
 
-ParcelLayout layout_of(const std::vector<SlicedTensor>& tensors, int world) {
+ParcelLayout layout_of(const std::vector<SlicedTensor>& tensors) {
   std::vector<ParcelLayout::Piece> pieces;
-  for (const SlicedTensor& one : tensors) pieces.push_back({one.name, one.turn, one.floats});
-  return ParcelLayout(std::move(pieces), world);
+  for (const SlicedTensor& one : tensors) pieces.push_back({one.name, one.division});
+  return ParcelLayout(std::move(pieces));
 }
 
 Parcel packed(const std::vector<SlicedTensor>& tensors, const ParcelLayout& layout, Rank rank) {
@@ -37,7 +37,7 @@ std::vector<Tensor> wholes_of(const std::vector<SlicedTensor>& tensors) {
 }  // namespace
 
 void all_gather(comm::Group& group, const std::vector<SlicedTensor>& tensors) {
-  const ParcelLayout layout = layout_of(tensors, group.size());
+  const ParcelLayout layout = layout_of(tensors);
   std::vector<Parcel> slices = layout.parcels();
   Parcel& own = slices[static_cast<std::size_t>(group.rank().value)];
   own = packed(tensors, layout, group.rank());
@@ -46,7 +46,7 @@ void all_gather(comm::Group& group, const std::vector<SlicedTensor>& tensors) {
 }
 
 void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tensors) {
-  const ParcelLayout layout = layout_of(tensors, group.size());
+  const ParcelLayout layout = layout_of(tensors);
   const Parcel mine = packed(tensors, layout, group.rank());
   std::vector<Parcel> slices;
   if (group.rank() == root) slices = layout.parcels();
@@ -58,20 +58,21 @@ void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tens
   layout.unpack(slices, group, wholes_of(tensors));
 }
 
-std::vector<float> gather_sealed(comm::Group& group, const std::string& what,
-                                 const std::vector<float>& mine,
-                                 const std::vector<std::int64_t>& counts) {
+std::vector<std::vector<float>> gather_sealed(comm::Group& group, const std::string& what,
+                                              const std::vector<float>& mine,
+                                              const std::vector<std::size_t>& counts) {
   std::vector<Parcel> parcels;
-  for (const std::int64_t count : counts) parcels.emplace_back(std::vector{count});
+  for (const std::size_t count : counts)
+    parcels.emplace_back(std::vector{static_cast<std::int64_t>(count)});
   Parcel own({static_cast<std::int64_t>(mine.size())});
   std::ranges::copy(mine, own.floats());
   own.seal();
   group.all_gather(own.bytes(), views(parcels));
-  std::vector<float> all;
+  std::vector<std::vector<float>> all;
   for (std::size_t r = 0; r < parcels.size(); ++r) {
     LOCKSTEP_STRIKE(kStatistics, group, parcels[r].floats(), parcels[r].count());
     if (!parcels[r].intact()) refuse_arrived(what, r, group);
-    all.insert(all.end(), parcels[r].floats(), parcels[r].floats() + parcels[r].count());
+    all.emplace_back(parcels[r].floats(), parcels[r].floats() + parcels[r].count());
   }
   return all;
 }

@@ -1,37 +1,52 @@
 #include "train/divided_state.h"
 
 #include <algorithm>
+#include <span>
 
 #include "lockstep/comm/gather.h"
 #include "lockstep/lane/slices.h"
-#include "lockstep/numerics/reduce.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::train {
 namespace {
 
-bool divided(const state::State& state) {
-  return std::ranges::any_of(state.tensors,
-                             [](const state::Named& named) { return named.part.has_value(); });
+std::vector<Division> divisions_of(const state::State& state) {
+  std::vector<Division> divisions;
+  for (const state::Named& named : state.tensors)
+    if (named.part) divisions.push_back(named.part->division);
+  return divisions;
 }
 
-std::int64_t floats_of(const state::Named& named) {
-  return c10::multiply_integers(named.shape());
+std::size_t tiles_in(std::int64_t floats) {
+  return static_cast<std::size_t>(lane::tiles_in(floats));
 }
 
-std::int64_t tiles_of(std::int64_t floats) {
-  return (floats + numerics::kTileFloats - 1) / numerics::kTileFloats;
+// Of the tensors, by rank.
+std::vector<std::size_t> tile_counts(const std::vector<Division>& tensors, int world) {
+  std::vector<std::size_t> counts;
+  for (Rank rank; rank.value < world; ++rank) {
+    counts.push_back(0);
+    for (const Division& one : tensors) counts.back() += tiles_in(one.slice(rank).size());
+  }
+  return counts;
 }
 
-// The tiles [first, last) of a tensor that fall to a rank.
-struct Tiles {
-  std::size_t first, last;
-};
-Tiles tiles_of(std::int64_t turn, std::int64_t floats, std::size_t rank, int world) {
-  const lane::Slice slice =
-      lane::slice_of(turn, floats, Rank(static_cast<std::int64_t>(rank)), world);
-  const auto first = static_cast<std::size_t>(tiles_of(slice.first));
-  return {first, first + static_cast<std::size_t>(tiles_of(slice.size()))};
+// A value for each tile of the tensors, in order, out of what each rank has for its own tiles.
+template <class T>
+std::vector<T> in_order(const std::vector<Division>& tensors,
+                        const std::vector<std::vector<T>>& by_rank) {
+  std::vector<T> all;
+  std::vector<std::size_t> taken(by_rank.size());
+  for (const Division& one : tensors) {
+    const std::size_t begin = all.size();
+    all.resize(begin + tiles_in(one.size()));
+    for (std::size_t r = 0; r < by_rank.size(); ++r) {
+      const Slice& slice = one.slice(Rank(static_cast<std::int64_t>(r)));
+      for (std::size_t tile = 0; tile < tiles_in(slice.size()); ++tile)
+        all[begin + tiles_in(slice.first) + tile] = by_rank[r][taken[r]++];
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -54,29 +69,23 @@ state::StateDigest digest(comm::Group& group, const state::State& state, const N
   for (const auto& [i, hashes] : noted) rest.tensors[i].tensor = at::Tensor();
   state::Leaves leaves = state::leaves(rest);
   for (const auto& [i, hashes] : noted) leaves[i] = hashes;
-  if (divided(state)) {
+  const std::vector<Division> divisions = divisions_of(state);
+  if (!divisions.empty()) {
     std::vector<hash::Leaf> mine;
-    std::vector<std::size_t> counts(static_cast<std::size_t>(group.size()));
-    const auto each = [&](auto&& body) {
-      for (std::size_t i = 0; i < leaves.size(); ++i) {
-        const state::Named& named = state.tensors[i];
-        if (!named.part) continue;
-        for (std::size_t r = 0; r < counts.size(); ++r)
-          body(r, leaves[i], tiles_of(named.part->turn, floats_of(named), r, group.size()));
-      }
-    };
-    each([&](std::size_t rank, const auto& of_tensor, Tiles tiles) {
-      counts[rank] += tiles.last - tiles.first;
-      if (Rank(static_cast<std::int64_t>(rank)) == group.rank())
-        mine.insert(mine.end(), of_tensor.begin() + static_cast<std::ptrdiff_t>(tiles.first),
-                    of_tensor.begin() + static_cast<std::ptrdiff_t>(tiles.last));
-    });
-    const auto all = comm::gather(group, mine, counts);
-    std::vector<std::size_t> taken(counts.size());
-    each([&](std::size_t rank, auto& of_tensor, Tiles tiles) {
-      for (std::size_t tile = tiles.first; tile < tiles.last; ++tile)
-        of_tensor[tile] = all[rank][taken[rank]++];
-    });
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!state.tensors[i].part) continue;
+      const auto [first, last] = state::held_tiles(state.tensors[i]);
+      const auto held = std::span(leaves[i]).subspan(first, last - first);
+      mine.insert(mine.end(), held.begin(), held.end());
+    }
+    const std::vector<hash::Leaf> all =
+        in_order(divisions, comm::gather(group, mine, tile_counts(divisions, group.size())));
+    auto next = all.begin();
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!state.tensors[i].part) continue;
+      std::copy_n(next, leaves[i].size(), leaves[i].begin());
+      next += std::ssize(leaves[i]);
+    }
   }
   return state::digest(state, std::move(leaves));
 }
@@ -93,60 +102,38 @@ state::StateDigest digest(const state::State& state, const state::StateDigest& k
 }
 
 std::optional<state::State> whole_state(comm::Group& group, const state::State& state) {
-  if (!divided(state)) return state;
   state::State whole = state;
-  std::vector<lane::SlicedTensor> slices;
+  std::vector<lane::SlicedTensor> sliced;
   for (state::Named& named : whole.tensors) {
     if (!named.part) continue;
     const at::Tensor slice = named.tensor;
     named.tensor = group.rank() == Rank(0) ? ops::empty(named.part->shape) : at::Tensor();
-    slices.push_back({named.name, named.part->turn, floats_of(named), slice, named.tensor});
+    sliced.push_back({named.name, named.part->division, slice, named.tensor});
     named.part.reset();
   }
-  lane::gather(group, Rank(0), slices);
+  if (sliced.empty()) return whole;
+  lane::gather(group, Rank(0), sliced);
   if (group.rank() != Rank(0)) return std::nullopt;
   return whole;
 }
 
-std::vector<float> all_squares(comm::Group& group, const std::vector<at::Tensor>& parameters,
-                               const std::vector<at::Tensor>& slices) {
-  const auto world = static_cast<std::size_t>(group.size());
-  std::vector<std::int64_t> counts(world);
-  std::vector<std::vector<Tiles>> owned(parameters.size());  // by rank
-  std::size_t tiles = 0;
-  lane::Turns turns;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::int64_t turn = turns.next(parameters[i].numel());
-    for (std::size_t r = 0; r < world; ++r) {
-      owned[i].push_back(tiles_of(turn, parameters[i].numel(), r, group.size()));
-      counts[r] += static_cast<std::int64_t>(owned[i][r].last - owned[i][r].first);
-    }
-    tiles += static_cast<std::size_t>(tiles_of(parameters[i].numel()));
-  }
-  const std::vector<float> by_rank = lane::gather_sealed(group, "sums of squares of gradients",
-                                                         optim::tile_squares(slices), counts);
-  std::vector<std::size_t> from(world);  // where each rank's next tile is
-  for (std::size_t r = 1; r < world; ++r)
-    from[r] = from[r - 1] + static_cast<std::size_t>(counts[r - 1]);
-  std::vector<float> squares(tiles);
-  std::size_t tensor = 0;  // where its tiles begin
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    for (std::size_t r = 0; r < world; ++r) {
-      for (std::size_t tile = owned[i][r].first; tile < owned[i][r].last; ++tile)
-        squares[tensor + tile] = by_rank[from[r]++];
-    }
-    tensor += static_cast<std::size_t>(tiles_of(parameters[i].numel()));
-  }
-  return squares;
+std::vector<float> all_squares(comm::Group& group, const Trained& trained,
+                               const std::vector<at::Tensor>& gradients) {
+  std::vector<float> mine = optim::tile_squares(gradients);
+  if (trained.divisions.empty()) return mine;
+  return in_order(trained.divisions,
+                  lane::gather_sealed(group, "sums of squares of gradients", mine,
+                                      tile_counts(trained.divisions, group.size())));
 }
 
 void gather_parameters(comm::Group& group, const Trained& trained) {
-  std::vector<lane::SlicedTensor> slices;
+  if (trained.divisions.empty()) return;
+  std::vector<lane::SlicedTensor> sliced;
   const auto named = trained.network->parameters_in_order();
   for (std::size_t i = 0; i < named.size(); ++i)
-    slices.push_back({trained.role + "/param/" + named[i].path, trained.parts[i].turn,
-                      named[i].tensor.numel(), trained.updated[i], ops::bare(named[i].tensor)});
-  lane::all_gather(group, slices);
+    sliced.push_back({trained.role + "/param/" + named[i].path, trained.divisions[i],
+                      trained.updated[i], ops::bare(named[i].tensor)});
+  lane::all_gather(group, sliced);
 }
 
 }  // namespace lockstep::train

@@ -1,7 +1,7 @@
-// Tensors of which every rank has its own slice (`slice_of`), as in ZeRO (Rajbhandari et al. 2020):
-// put together, or fetched by one rank. Like the exchange, every tile travels with its sender's
-// leaf hash; one that does not arrive as it was sent is Error(kDiffer), naming tensor, elements and
-// both ranks.
+// Tensors of which every rank has its own slice, as in ZeRO (Rajbhandari et al. 2020): put
+// together, or fetched by one rank. Like the exchange, every tile travels with its sender's leaf
+// hash; one that does not arrive as it was sent is Error(kDiffer), naming tensor, elements and both
+// ranks.
 #pragma once
 
 #include <string>
@@ -12,11 +12,10 @@
 namespace lockstep::lane {
 
 struct SlicedTensor {
-  std::string name;         // for messages
-  std::int64_t turn = 0;    // slice_of's
-  std::int64_t floats = 0;  // of the whole
-  Tensor slice;             // this rank's, flat
-  Tensor whole;             // where all slices go
+  std::string name;  // for messages
+  Division division;
+  Tensor slice;  // this rank's, flat
+  Tensor whole;  // where all slices go
 };
 
 // Fills every `whole` on all ranks. Collective: yes. Bits: slices.
@@ -26,10 +25,10 @@ void all_gather(comm::Group& group, const std::vector<SlicedTensor>& tensors);
 // yes. Bits: slices.
 void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tensors);
 
-// Floats of which rank r has counts[r], one behind the other by rank. `what` names them in
-// messages. Collective: yes. Bits: mine.
-std::vector<float> gather_sealed(comm::Group& group, const std::string& what,
-                                 const std::vector<float>& mine,
-                                 const std::vector<std::int64_t>& counts);
+// Every rank's floats, by rank, of which rank r has counts[r]. `what` names them in messages.
+// Collective: yes. Bits: mine.
+std::vector<std::vector<float>> gather_sealed(comm::Group& group, const std::string& what,
+                                              const std::vector<float>& mine,
+                                              const std::vector<std::size_t>& counts);
 
 }  // namespace lockstep::lane
