@@ -29,19 +29,27 @@ std::optional<std::size_t> parameter_number(const Tensor& root,
   return static_cast<std::size_t>(leaf - parameters.begin());
 }
 
+Tensor cut(const Tensor& whole, const Slice& slice) {
+  Tensor part = ops::empty({slice.size()});
+  std::copy_n(ops::read(whole) + slice.first, slice.size(), ops::write(part));
+  return part;
+}
+
 // The parameter graph's backward pass: from gradients of the entered tensors to those of the
-// parameters. Those of parameters that entered themselves pass as they are.
+// parameters. Those of parameters that entered themselves pass as they are; of the others, which
+// are whole, the rank keeps its slices, where there are any.
 std::vector<Tensor> parameter_gradients(const std::vector<Entered>& entered,
-                                        const std::vector<Tensor>& whole,
-                                        const std::vector<Tensor>& parameters) {
+                                        const std::vector<Tensor>& sums,
+                                        const std::vector<Tensor>& parameters,
+                                        const std::vector<Division>& kept, Rank rank) {
   std::vector<Tensor> result(parameters.size());
   std::vector<Tensor> roots, root_grads;
   for (std::size_t i = 0; i < entered.size(); ++i) {
     if (const auto number = parameter_number(entered[i].root, parameters)) {
-      result[*number] = whole[i];
+      result[*number] = sums[i];
     } else {
       roots.push_back(entered[i].root);
-      root_grads.push_back(whole[i]);
+      root_grads.push_back(sums[i]);
     }
   }
   std::vector<Tensor> rest;
@@ -56,7 +64,7 @@ std::vector<Tensor> parameter_gradients(const std::vector<Entered>& entered,
   for (std::size_t i = 0; i < rest.size(); ++i) {
     LOCKSTEP_ASSERT(grads[i].defined(), "parameter number " + std::to_string(where[i]) +
                                             " of the phase gets no gradient");
-    result[where[i]] = grads[i];
+    result[where[i]] = kept.empty() ? grads[i] : cut(grads[i], kept[where[i]].slice(rank));
   }
   return result;
 }
@@ -93,8 +101,6 @@ class Uses {
     std::vector<Outbox::Expected> list = {{"the loss", 1}};
     for (std::size_t use = count(); use-- > 0;)
       list.push_back({"gradient of " + entered_by(use).name, entered_by(use).root.numel()});
-    Turns turns;
-    for (Outbox::Expected& one : list) one.turn = turns.next(one.floats);
     return list;
   }
 
@@ -113,40 +119,6 @@ class Uses {
   std::vector<std::size_t> entered_of_;  // by use
   std::size_t portions_at_ = 0;
 };
-
-// All uses of a parameter that entered itself stay in the same slices: the optimiser's.
-std::vector<Outbox::Expected> sliced_where_possible(std::vector<Outbox::Expected> list,
-                                                    const Uses& uses,
-                                                    const std::vector<Tensor>& parameters) {
-  std::vector<std::int64_t> turn_of;
-  Turns turns;
-  for (const Tensor& parameter : parameters) turn_of.push_back(turns.next(parameter.numel()));
-  for (std::size_t use = 0; use < uses.count(); ++use) {
-    const auto number = parameter_number(uses.entered_by(use).root, parameters);
-    if (!number) continue;
-    list[uses.number_of(use)].turn = turn_of[*number];
-    list[uses.number_of(use)].sliced = true;
-  }
-  return list;
-}
-
-// The slices of gradients that are still whole.
-void cut(std::vector<Tensor>& gradients, const std::vector<Entered>& entered,
-         const std::vector<Tensor>& parameters, const comm::Group& group) {
-  std::vector<bool> done(parameters.size());
-  for (const Entered& one : entered) {
-    if (const auto number = parameter_number(one.root, parameters)) done[*number] = true;
-  }
-  Turns turns;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::int64_t turn = turns.next(parameters[i].numel());
-    if (done[i]) continue;
-    const Slice slice = slice_of(turn, parameters[i].numel(), group.rank(), group.size());
-    Tensor part = ops::empty({slice.size()});
-    std::copy_n(ops::read(gradients[i]) + slice.first, slice.size(), ops::write(part));
-    gradients[i] = part;
-  }
-}
 
 // Backward from `output`; calls known(use, partials) for all uses that it reaches, as soon as that
 // is known. Returns the gradient of `given`, where that is defined.
@@ -208,12 +180,12 @@ class Collector {
 class Backward::Sums {
  public:
   Sums(Context& all, std::vector<Portion> portions, float seed, std::vector<Tensor> parameters,
-       Gradients form)
+       std::vector<Division> kept)
       : all_(all),
         portions_(std::move(portions)),
         seed_(seed),
         parameters_(std::move(parameters)),
-        form_(form),
+        kept_(std::move(kept)),
         ends_(all.plan().subtrees(all.portion())) {}
 
   Tensor portion(Context& context, const Tensor& loss, const Tensor& given) {
@@ -238,14 +210,13 @@ class Backward::Sums {
   PhaseGradients finish() {
     LOCKSTEP_ASSERT(done_ == portions_.size(), "a portion is missing");
     const std::vector<Tensor> exchanged = outbox_->finish();
-    std::vector<Tensor> whole;  // one an entered tensor
+    std::vector<Tensor> sums;  // one an entered tensor
     for (const std::vector<Tensor>& of_uses : uses_->grouped(exchanged))
-      whole.push_back(sum_of_uses(of_uses));
+      sums.push_back(sum_of_uses(of_uses));
     PhaseGradients result{.loss_sum = *ops::read(exchanged.front()),
-                          .gradients = parameter_gradients(uses_->entered(), whole, parameters_),
+                          .gradients = parameter_gradients(uses_->entered(), sums, parameters_,
+                                                           kept_, all_.group().rank()),
                           .of_lanes = {}};
-    if (form_ == Gradients::kSlices)
-      cut(result.gradients, uses_->entered(), parameters_, all_.group());
     for (Collector& lane : lanes_) result.of_lanes.push_back(lane.finish(all_));
     return result;
   }
@@ -256,10 +227,12 @@ class Backward::Sums {
     uses_.emplace(all_, portion);
     std::vector<Outbox::Expected> expected = uses_->expected();
     for (const Lane lane : all_.plan().isolated())
-      if (all_.plan().owner(lane) == all_.group().rank()) lanes_.emplace_back(expected, lane);
+      if (all_.plan().partition().owner(lane) == all_.group().rank())
+        lanes_.emplace_back(expected, lane);
     pending_.resize(expected.size());
-    if (form_ == Gradients::kSlices)
-      expected = sliced_where_possible(std::move(expected), *uses_, parameters_);
+    for (std::size_t use = 0; use < uses_->count() && !kept_.empty(); ++use)
+      if (const auto number = parameter_number(uses_->entered_by(use).root, parameters_))
+        expected[uses_->number_of(use)].kept = kept_[*number];
     outbox_.emplace(all_.plan(), all_.group(), std::move(expected));
   }
 
@@ -275,7 +248,7 @@ class Backward::Sums {
   const std::vector<Portion> portions_;
   const float seed_;
   const std::vector<Tensor> parameters_;
-  const Gradients form_;
+  const std::vector<Division> kept_;
   const std::vector<numerics::Subtree> ends_;  // what the rank's partials stand for
   std::size_t done_ = 0;                       // portions that began
   std::optional<Uses> uses_;
@@ -285,8 +258,9 @@ class Backward::Sums {
 };
 
 Backward::Backward(Context& all, std::vector<Portion> portions, float seed,
-                   std::vector<Tensor> parameters, Gradients form)
-    : sums_(std::make_unique<Sums>(all, std::move(portions), seed, std::move(parameters), form)) {}
+                   std::vector<Tensor> parameters, std::vector<Division> kept)
+    : sums_(std::make_unique<Sums>(all, std::move(portions), seed, std::move(parameters),
+                                   std::move(kept))) {}
 Backward::~Backward() = default;
 
 Tensor Backward::portion(Context& context, const Tensor& loss, const Tensor& given) {
@@ -302,8 +276,8 @@ PhaseGradients Backward::finish() {
 }
 
 PhaseGradients backward(Context& context, const Tensor& loss, float seed,
-                        const std::vector<Tensor>& parameters, Gradients form) {
-  Backward sums(context, {context.portion()}, seed, parameters, form);
+                        const std::vector<Tensor>& parameters) {
+  Backward sums(context, {context.portion()}, seed, parameters);
   sums.portion(context, loss);
   return sums.finish();
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
-#include "lockstep/lane/shards.h"
+#include "lockstep/lane/slices.h"
 #include "lockstep/ops/view.h"
 #include "lockstep/ops/where.h"
 
@@ -21,7 +21,7 @@ std::string name_of(const Tensor& root) {
 }  // namespace
 
 Context::Context(const Plan& plan, comm::Group& group)
-    : Context(plan, group, plan.block(group.rank())) {}
+    : Context(plan, group, plan.partition().lanes_of(group.rank())) {}
 
 Context::Context(const Plan& plan, comm::Group& group, const Portion& portion)
     : plan_(&plan), group_(&group), portion_(portion), lanes_(plan.blocks(portion)) {}
@@ -51,12 +51,16 @@ std::vector<float> Context::gather_lanes(const std::vector<float>& mine, std::in
     gathered_.push_back({same.name, width, mine});
     return same.lanes;
   }
-  LOCKSTEP_ASSERT(portion_ == plan().block(group().rank()),
+  const Partition& partition = plan().partition();
+  LOCKSTEP_ASSERT(portion_ == partition.lanes_of(group().rank()),
                   ops::where().module + " mixes samples and sees a portion of the lanes");
-  std::vector<std::int64_t> counts;
-  for (int r = 0; r < plan().world(); ++r) counts.push_back(plan().lane_count(Rank(r)) * width);
-  std::vector<float> all =
-      gather_sealed(group(), "batch statistics of " + ops::where().module, mine, counts);
+  std::vector<std::size_t> counts;
+  for (int r = 0; r < partition.world(); ++r)
+    counts.push_back(static_cast<std::size_t>(partition.lanes_of(Rank(r)).count * width));
+  std::vector<float> all;
+  for (const std::vector<float>& theirs :
+       gather_sealed(group(), "batch statistics of " + ops::where().module, mine, counts))
+    all.insert(all.end(), theirs.begin(), theirs.end());
   if (!plan().isolated().empty()) gathered_.push_back({ops::where().module, width, all});
   return all;
 }

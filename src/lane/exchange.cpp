@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lane/shares.h"
+#include "lane/parcel_layout.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 #include "lockstep/numerics/reduce.h"
@@ -35,10 +35,10 @@ const float* row_of(const Contribution& contribution, std::int64_t row) {
 }
 
 // This rank's partials of another rank's slices.
-Parcel packed(const Shares& shares, const std::vector<Contribution>& contributions, Rank to) {
+Parcel packed(const ParcelLayout& layout, const std::vector<Contribution>& contributions, Rank to) {
   const std::int64_t rows = contributions.front().partials.size(0);
-  const std::vector<Slice> slices = shares.of(to);
-  Parcel parcel = shares.parcel(to, static_cast<std::size_t>(rows));
+  const std::vector<Slice> slices = layout.of(to);
+  Parcel parcel = layout.parcel(to, static_cast<std::size_t>(rows));
   std::vector<const float*> pieces;
   for (std::int64_t row = 0; row < rows; ++row)
     for (std::size_t i = 0; i < slices.size(); ++i)
@@ -66,16 +66,16 @@ class Exchange::Alike {
       : plan_(plan),
         group_(group),
         contributions_(std::move(contributions)),
-        shares_(pieces_of(contributions_), group.size()),
-        own_(shares_.of(group.rank())) {
+        layout_(pieces_of(contributions_)),
+        own_(layout_.of(group.rank())) {
     // Its own partials go nowhere.
     for (int r = 0; r < group.size(); ++r) {
       const auto subtrees = plan.subtrees(Rank(r));
       nodes_.insert(nodes_.end(), subtrees.begin(), subtrees.end());
       rows_.push_back(static_cast<std::int64_t>(subtrees.size()));
       const bool own = Rank(r) == group.rank();
-      outgoing_.push_back(own ? Parcel({}) : packed(shares_, contributions_, Rank(r)));
-      incoming_.push_back(own ? Parcel({}) : shares_.parcel(group.rank(), subtrees.size()));
+      outgoing_.push_back(own ? Parcel({}) : packed(layout_, contributions_, Rank(r)));
+      incoming_.push_back(own ? Parcel({}) : layout_.parcel(group.rank(), subtrees.size()));
     }
     verb_ = group.begin_all_to_all(views(std::as_const(outgoing_)), views(incoming_));
   }
@@ -86,7 +86,7 @@ class Exchange::Alike {
     for (std::size_t r = 0; r < incoming_.size(); ++r)
       if (Rank(static_cast<std::int64_t>(r)) != group_.rank())
         LOCKSTEP_STRIKE(kArrived, group_, incoming_[r].floats(), incoming_[r].count());
-    Parcel sum = shares_.parcel(group_.rank(), 1);
+    Parcel sum = layout_.parcel(group_.rank(), 1);
     std::vector<const float*> rows;
     sum.tiles([&](std::size_t piece, std::int64_t first, std::int64_t count) {
       take_rows(piece, first, rows);
@@ -97,7 +97,7 @@ class Exchange::Alike {
     if (contributions_.front().sliced) {
       result_ = taken_apart(sum, own_);
     } else {
-      gathered_ = shares_.parcels();
+      gathered_ = layout_.parcels();
       Parcel& own = gathered_[static_cast<std::size_t>(group_.rank().value)];
       own = std::move(sum);
       verb_ = group_.begin_all_gather(own.bytes(), views(gathered_));
@@ -109,15 +109,15 @@ class Exchange::Alike {
     verb_->finish();
     for (const Contribution& one : contributions_)
       result_.push_back(ops::empty(one.partials.sizes().slice(1)));
-    shares_.unpack(gathered_, group_, result_);
+    layout_.unpack(gathered_, group_, result_);
     return std::move(result_);
   }
 
  private:
-  static std::vector<Shares::Piece> pieces_of(const std::vector<Contribution>& contributions) {
-    std::vector<Shares::Piece> pieces;
-    for (const Contribution& one : contributions)
-      pieces.push_back({one.name, one.turn, one.partials.numel() / one.partials.size(0)});
+  static std::vector<ParcelLayout::Piece> pieces_of(
+      const std::vector<Contribution>& contributions) {
+    std::vector<ParcelLayout::Piece> pieces;
+    for (const Contribution& one : contributions) pieces.push_back({one.name, one.division});
     return pieces;
   }
 
@@ -132,7 +132,7 @@ class Exchange::Alike {
           continue;
         }
         const std::size_t sent = static_cast<std::size_t>(row) * own_.size() + piece;
-        shares_.require_intact(incoming_[r], sent, first, group_.rank(), r, group_);
+        layout_.require_intact(incoming_[r], sent, first, group_.rank(), r, group_);
         rows.push_back(incoming_[r].piece(sent) + first);
       }
     }
@@ -141,7 +141,7 @@ class Exchange::Alike {
   const Plan plan_;
   comm::Group& group_;
   const std::vector<Contribution> contributions_;
-  const Shares shares_;
+  const ParcelLayout layout_;
   const std::vector<Slice> own_;
   std::vector<numerics::Subtree> nodes_;     // of all ranks' partials
   std::vector<std::int64_t> rows_;           // partials, by rank

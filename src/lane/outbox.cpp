@@ -12,6 +12,17 @@ namespace {
 constexpr std::int64_t kFirstBucketFloats = 1 << 18;  // 1 MiB
 constexpr std::int64_t kBucketFloats = 1 << 20;
 
+// Who sums what, balanced over the whole list; what stays sliced is summed where it is kept.
+std::vector<Division> divided(const Partition& partition,
+                              const std::vector<Outbox::Expected>& expected) {
+  std::vector<std::int64_t> sizes;
+  for (const Outbox::Expected& one : expected) sizes.push_back(one.size);
+  std::vector<Division> divisions = partition.divide(sizes);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (expected[i].kept) divisions[i] = *expected[i].kept;
+  return divisions;
+}
+
 }  // namespace
 
 // Shared with the jobs that exchange them.
@@ -47,6 +58,7 @@ struct Outbox::Buckets {
 Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected)
     : group_(group),
       expected_(std::move(expected)),
+      divisions_(divided(plan.partition(), expected_)),
       put_(expected_.size()),
       buckets_(new Buckets{plan, {}}) {
   std::int64_t floats = kBucketFloats;  // of the last bucket
@@ -59,7 +71,7 @@ Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expec
     Buckets::Bucket& bucket = buckets.back();
     bucket.last = i + 1;
     ++bucket.missing;
-    floats += expected_[i].floats;
+    floats += expected_[i].size;
     bucket_of_.push_back(buckets.size() - 1);
   }
 }
@@ -77,8 +89,8 @@ void Outbox::send() {
   for (std::size_t i = bucket.first; i < bucket.last; ++i) {
     if (!put_[i].defined()) continue;
     bucket.numbers.push_back(i);
-    const Expected& expected = expected_[i];
-    bucket.content.push_back({expected.name, put_[i].contiguous(), expected.turn, expected.sliced});
+    bucket.content.push_back(
+        {expected_[i].name, put_[i].contiguous(), divisions_[i], expected_[i].kept.has_value()});
   }
   start();
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lockstep/hash/leaf.h"
+#include "lockstep/lane/partition.h"
 
 namespace lockstep::lane {
 namespace {
@@ -22,7 +23,7 @@ Parcel::Parcel(const std::vector<std::int64_t>& sizes) {
   std::int64_t end = floats_;
   for (Place& place : places_) {
     place.leaves = end;
-    end += (place.size + kTile - 1) / kTile * kLeafFloats;
+    end += tiles_in(place.size) * kLeafFloats;
   }
   size_ = static_cast<std::size_t>(end);
   data_ = std::make_unique_for_overwrite<float[]>(size_);

@@ -7,6 +7,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "lockstep/lane/partition.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/train/step.h"
@@ -20,7 +21,7 @@ constexpr std::int64_t kBeside = std::int64_t{128} << 20;
 constexpr std::int64_t kLossOf = 16;
 
 std::int64_t lanes_of(const recipe::Recipe& recipe, const Ranks& ranks) {
-  return lane::Plan(recipe.batch, ranks.world).lane_count(Rank(0));
+  return lane::Partition(recipe.batch.lanes, ranks.world).lanes_of(Rank(0)).count;
 }
 
 std::string human(std::int64_t bytes) {

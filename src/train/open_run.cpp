@@ -12,8 +12,8 @@
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "train/divided_state.h"
 #include "train/run_folder.h"
-#include "train/shards.h"
 
 namespace lockstep::train {
 

@@ -17,10 +17,9 @@ class PhaseRun {
         phase_(objective_.phases()[static_cast<std::size_t>(number)]),
         batch_(batch) {}
 
-  PhaseResult operator()(float seed, const std::vector<Tensor>& parameters) {
+  PhaseResult operator()(float seed, const Trained& trained) {
     const std::vector<lane::Portion> portions = cut();
-    lane::Backward backward(all_, portions, seed, parameters,
-                            training_.sharded ? lane::Gradients::kSlices : lane::Gradients::kWhole);
+    lane::Backward backward(all_, portions, seed, trained.parameters, trained.divisions);
     if (portions.size() == 1) {
       pass(backward, all_, objective_.given(number_, all_, training_.networks, batch_), false);
     } else {
@@ -95,9 +94,8 @@ class PhaseRun {
 }  // namespace
 
 PhaseResult compute_phase(const Training& training, lane::Context& all, int phase,
-                          const objective::Batch& batch, float seed,
-                          const std::vector<Tensor>& parameters) {
-  return PhaseRun(training, all, phase, batch)(seed, parameters);
+                          const objective::Batch& batch, float seed, const Trained& trained) {
+  return PhaseRun(training, all, phase, batch)(seed, trained);
 }
 
 }  // namespace lockstep::train

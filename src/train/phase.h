@@ -13,9 +13,9 @@ struct PhaseResult {
 
 // `all`: a fresh context over all of the rank's lanes. What a network that mixes samples gives, it
 // gives for all lanes at once; everything else goes in portions of training.lanes_at_once. `seed`:
-// lane::Backward's. Collective: yes. Bits: training.state and batch; not of portions.
+// lane::Backward's; `trained`: whose parameters' gradients. Collective: yes. Bits: training.state
+// and batch; not of portions.
 PhaseResult compute_phase(const Training& training, lane::Context& all, int phase,
-                          const objective::Batch& batch, float seed,
-                          const std::vector<Tensor>& parameters);
+                          const objective::Batch& batch, float seed, const Trained& trained);
 
 }  // namespace lockstep::train

@@ -10,8 +10,8 @@
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/train/from.h"
 #include "train/again.h"
+#include "train/collectives.h"
 #include "train/environment.h"
-#include "train/share.h"
 
 namespace lockstep::train {
 namespace {

@@ -12,11 +12,12 @@
 #include "lockstep/train/signals.h"
 #include "lockstep/train/step.h"
 #include "train/batches.h"
+#include "train/collectives.h"
+#include "train/divided_state.h"
 #include "train/pace.h"
 #include "train/run_writer.h"
 #include "train/same_data.h"
-#include "train/shards.h"
-#include "train/share.h"
+#include "train/state_broadcast.h"
 #include "train/watch.h"
 
 namespace lockstep::train {
@@ -43,7 +44,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   training.lanes_at_once = lanes_at_once;
   std::optional<RunWriter> writer;
   if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
-  share_state(group, writer ? writer->restored() : nullptr, training);
+  broadcast_state(group, writer ? writer->restored() : nullptr, training);
   if (writer) writer->forget_restored();
   const auto kernels = recipe::is_native(options.recipe) ? fingerprint::Kernels::kBoth
                                                          : fingerprint::Kernels::kPortable;

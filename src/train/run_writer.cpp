@@ -6,8 +6,8 @@
 #include "lockstep/core/log.h"
 #include "lockstep/hash/key_file.h"
 #include "lockstep/train/sample.h"
+#include "train/divided_state.h"
 #include "train/environment.h"
-#include "train/shards.h"
 #include "train/signing.h"
 
 namespace lockstep::train {

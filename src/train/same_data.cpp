@@ -6,7 +6,7 @@
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
-#include "train/share.h"
+#include "train/collectives.h"
 
 namespace lockstep::train {
 namespace {

@@ -9,8 +9,8 @@
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
 #include "train/agree.h"
+#include "train/divided_state.h"
 #include "train/phase.h"
-#include "train/shards.h"
 #include "train/witness.h"
 
 namespace lockstep::train {
@@ -59,26 +59,22 @@ void run_phase(Training& training, const Round& round, int phase, Noted& noted,
   lane::Context context(round.plan, round.group);
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
   const auto [sums, judged] =
-      compute_phase(training, context, phase, round.batch, inverse_batch, own.parameters);
+      compute_phase(training, context, phase, round.batch, inverse_batch, own);
   record.judged.right += judged.right;
   record.judged.all += judged.all;
   ops::show("sum over lanes", {}, sums.gradients);
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
-  const std::vector<float> squares = training.sharded
-                                         ? all_squares(round.group, own.parameters, sums.gradients)
-                                         : optim::tile_squares(sums.gradients);
-  const float norm = optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm), squares,
-                                                sums.gradients);
+  const float norm =
+      optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm),
+                                 all_squares(round.group, own, sums.gradients), sums.gradients);
   ops::show("clip", {}, sums.gradients);
   const std::int64_t t = recipe::updates_before(training.recipe) + training.state.step.value + 1;
   const double lr = optim::learning_rate(own.options, t);
   own.optimizer->update(t, lr, own.updated, sums.gradients);
   ops::show(own.options.kind.c_str(), sums.gradients, own.updated);
-  if (training.sharded) {
-    note_slots(training.state, own.role, noted);
-    share_updates(round.group, own);
-  }
+  note_slots(training.state, own.role, noted);
+  gather_parameters(round.group, own);
 
   record.entry.losses.emplace_back(names.name, sums.loss_sum * inverse_batch);
   record.gradient_norms.emplace_back(names.name, norm);

@@ -17,7 +17,7 @@ std::optional<std::string> Straggler::after(const std::vector<double>& seconds) 
   ++steps_;
   const auto a_lane = [&](std::size_t r) {
     const Rank rank(static_cast<std::int64_t>(r));
-    return sums_[r] / static_cast<double>(plan_.lane_count(rank));
+    return sums_[r] / static_cast<double>(plan_.partition().lanes_of(rank).count);
   };
   std::size_t slowest = 0;
   for (std::size_t r = 1; r < sums_.size(); ++r) {

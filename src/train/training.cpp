@@ -34,23 +34,21 @@ auto in_table(const std::string& table, Make&& make) {
   }
 }
 
-bool sharded(const Ranks& ranks) {
-  return ranks.keeps && ranks.world > 1;
-}
-
 // This rank's optimiser keeps and updates its slices of the parameters.
-void divide(Trained& trained, const Ranks& ranks) {
-  lane::Turns turns;
-  for (const Tensor& whole : trained.parameters) {
-    const std::int64_t turn = turns.next(whole.numel());
-    const lane::Slice slice = lane::slice_of(turn, whole.numel(), *ranks.keeps, ranks.world);
-    trained.parts.push_back({.shape = whole.sizes().vec(), .first = slice.first, .turn = turn});
-    trained.updated.push_back(ops::bare(whole).view(-1).narrow(0, slice.first, slice.size()));
+void divide(Trained& trained, const lane::Partition& partition, Rank rank) {
+  std::vector<std::int64_t> sizes;
+  for (const Tensor& whole : trained.parameters) sizes.push_back(whole.numel());
+  trained.divisions = partition.divide(sizes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Slice& slice = trained.divisions[i].slice(rank);
+    trained.updated.push_back(
+        ops::bare(trained.parameters[i]).view(-1).narrow(0, slice.first, slice.size()));
   }
 }
 
 Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
-                     const std::vector<std::int64_t>& sample_shape, const Ranks& ranks,
+                     const std::vector<std::int64_t>& sample_shape,
+                     const lane::Partition& partition, std::optional<Rank> keeps,
                      const MakeNetwork& make) {
   const ops::Scope here(options.role);
   const auto make_network = [&] { return make(options.model, sample_shape); };
@@ -58,15 +56,15 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
                   .network = in_table(options.role, make_network),
                   .parameters = {},
                   .updated = {},
-                  .parts = {},
+                  .divisions = {},
                   .options = options.optimizer,
                   .optimizer = nullptr,
                   .average = nullptr,
                   .average_parameters = {}};
   trained.network->initialize(seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());
-  if (sharded(ranks)) {
-    divide(trained, ranks);
+  if (keeps && partition.world() > 1) {
+    divide(trained, partition, *keeps);
   } else {
     trained.updated = trained.parameters;
   }
@@ -81,7 +79,7 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
   return trained;
 }
 
-void name_state(const Trained& trained, state::State& state) {
+void name_state(const Trained& trained, std::optional<Rank> keeps, state::State& state) {
   const auto parameters = trained.network->parameters_in_order();
   const auto add = [&](const std::string& kind, const std::string& path, const Tensor& tensor) {
     state.tensors.push_back({trained.role + "/" + kind + "/" + path, tensor.detach()});
@@ -93,7 +91,9 @@ void name_state(const Trained& trained, state::State& state) {
   for (std::size_t s = 0; s < slots.size(); ++s) {
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       add(slots[s], parameters[p].path, trained.optimizer->slots()[s][p]);
-      if (!trained.parts.empty()) state.tensors.back().part = trained.parts[p];
+      if (!trained.divisions.empty())
+        state.tensors.back().part = {parameters[p].tensor.sizes().vec(), trained.divisions[p],
+                                     *keeps};
     }
   }
   for (std::size_t p = 0; p < trained.average_parameters.size(); ++p)
@@ -109,7 +109,6 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
                     .objective = nullptr,
                     .trained = {},
                     .networks = {},
-                    .sharded = sharded(ranks),
                     .lanes_at_once = 0,
                     .state = {},
                     .agreed = {}};
@@ -118,9 +117,10 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
   });
   for (const std::string& role : training.objective->roles()) {
     training.trained.push_back(make_trained(recipe::network(recipe, role), recipe.run.seed,
-                                            sample_shape, ranks, make_network));
+                                            sample_shape, training.plan.partition(), ranks.keeps,
+                                            make_network));
     training.networks.push_back({role, training.trained.back().network});
-    name_state(training.trained.back(), training.state);
+    name_state(training.trained.back(), ranks.keeps, training.state);
   }
   in_table("objective", [&] { training.objective->check(training.networks); });
   return training;

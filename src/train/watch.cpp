@@ -2,7 +2,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/record.h"
-#include "train/share.h"
+#include "train/collectives.h"
 
 namespace lockstep::train {
 

@@ -85,16 +85,16 @@ std::vector<Lane> drawn_lanes(const recipe::Recipe& recipe, Step before) {
 }
 
 std::vector<Witnessed> witnessed_lanes(const Training& training) {
-  const lane::Plan& plan = training.plan;
+  const lane::Partition& partition = training.plan.partition();
   const numerics::Stream stream = stream_of(training.recipe);
-  const auto others = static_cast<std::uint32_t>(plan.world() - 1);
+  const auto others = static_cast<std::uint32_t>(partition.world() - 1);
   std::vector<Witnessed> witnessed;
   for (const Lane lane : drawn_lanes(training.recipe, training.state.step)) {
     const std::uint64_t position = position_of(training.recipe, training.state.step, lane);
-    const Rank owner = plan.owner(lane);
+    const Rank owner = partition.owner(lane);
     const std::int64_t shift =
         others == 0 ? 0 : 1 + numerics::draw_below(stream, position, 1, others);
-    witnessed.push_back({lane, owner, Rank((owner.value + shift) % plan.world())});
+    witnessed.push_back({lane, owner, Rank((owner.value + shift) % partition.world())});
   }
   return witnessed;
 }

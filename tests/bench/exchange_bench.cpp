@@ -81,10 +81,9 @@ class Bench {
     const auto rank = static_cast<std::uint32_t>(group.rank().value);
     for (const train::Trained& network : training.trained) {
       Gradients& of_network = networks_.emplace_back();
-      lane::Turns turns;
       for (std::size_t i = network.parameters.size(); i-- > 0;) {
         const std::int64_t floats = network.parameters[i].numel();
-        of_network.list.push_back({std::to_string(i), floats, turns.next(floats)});
+        of_network.list.push_back({std::to_string(i), floats});
         Tensor partials = ops::empty({rows, floats});
         numerics::fill_normal({.key = {static_cast<std::uint32_t>(i), rank}, .micro = 0}, 0,
                               partials.numel(), ops::write(partials));

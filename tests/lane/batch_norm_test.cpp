@@ -25,8 +25,7 @@ BatchNormState fresh_state() {
 
 // Samples of a rank's lanes, out of the whole batch.
 Tensor mine(const Plan& plan, Rank rank, const Tensor& whole) {
-  return whole.narrow(0, plan.first_lane(rank).value * kSamples, plan.lane_count(rank) * kSamples)
-      .contiguous();
+  return whole.narrow(0, plan.first_draw(rank), plan.sample_count(rank)).contiguous();
 }
 
 struct Result {
@@ -57,7 +56,9 @@ Result run(int world, const Tensor& x, const Tensor& dy, bool track) {
     Result& result = ranks[static_cast<std::size_t>(group.rank().value)];
     append(result.y, y);
     append(result.dx, grads[0]);
-    for (const Tensor& whole : exchange(plan, group, {{"gamma", grads[1]}, {"beta", grads[2]}}))
+    const auto of = plan.partition().divide({kChannels, kChannels});
+    for (const Tensor& whole :
+         exchange(plan, group, {{"gamma", grads[1], of[0]}, {"beta", grads[2], of[1]}}))
       append(result.shared, whole);
     append(result.shared, state.running_mean);
     append(result.shared, state.running_var);

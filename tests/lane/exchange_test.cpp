@@ -58,6 +58,18 @@ Whole floats_of(const std::vector<Tensor>& tensors) {
   return out;
 }
 
+// The sums of tensors of which this rank has these partials.
+std::vector<Tensor> exchanged(const Plan& plan, comm::Group& group,
+                              const std::vector<Tensor>& partials) {
+  std::vector<std::int64_t> sizes;
+  for (const Tensor& one : partials) sizes.push_back(one.numel() / one.size(0));
+  const std::vector<Division> divisions = plan.partition().divide(sizes);
+  std::vector<Contribution> mine;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    mine.push_back({"tensor " + std::to_string(i), partials[i], divisions[i]});
+  return exchange(plan, group, mine);
+}
+
 // Every rank's result.
 std::vector<Whole> exchanged(std::int64_t lanes, int world,
                              const std::vector<std::int64_t>& sizes) {
@@ -65,7 +77,7 @@ std::vector<Whole> exchanged(std::int64_t lanes, int world,
   std::vector<Whole> results(static_cast<std::size_t>(world));
   comm::run_local(world, [&](comm::Group& group) {
     const auto subtrees = plan.subtrees(group.rank());
-    std::vector<Contribution> mine;
+    std::vector<Tensor> mine;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       Tensor partials = ops::empty({static_cast<std::int64_t>(subtrees.size()), sizes[i]});
       for (std::size_t p = 0; p < subtrees.size(); ++p) {
@@ -73,9 +85,9 @@ std::vector<Whole> exchanged(std::int64_t lanes, int world,
         std::copy(sum.begin(), sum.end(),
                   ops::write(partials) + static_cast<std::int64_t>(p) * sizes[i]);
       }
-      mine.push_back({"tensor " + std::to_string(i), partials});
+      mine.push_back(partials);
     }
-    results[static_cast<std::size_t>(group.rank().value)] = floats_of(exchange(plan, group, mine));
+    results[static_cast<std::size_t>(group.rank().value)] = floats_of(exchanged(plan, group, mine));
   });
   return results;
 }
@@ -107,7 +119,7 @@ TEST(Exchange, KeepsNegativeZero) {
     const Plan plan({.lanes = 5, .samples_per_lane = 1}, world);
     comm::run_local(world, [&](comm::Group& group) {
       const auto p = static_cast<std::int64_t>(plan.subtrees(group.rank()).size());
-      const Tensor sum = exchange(plan, group, {{"x", ops::filled({p, 3}, -0.0F)}})[0];
+      const Tensor sum = exchanged(plan, group, {ops::filled({p, 3}, -0.0F)})[0];
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::signbit(ops::read(sum)[i]));
     });
   }
@@ -180,13 +192,13 @@ struct Model {
 };
 
 // A phase with a parameter graph (w / sigma), a parameter used twice and a norm.
-PhaseGradients phase(const Plan& plan, comm::Group& group) {
+PhaseGradients phase(const Plan& plan, comm::Group& group, std::vector<Division> kept = {}) {
   Model m(11);
   Context context(plan, group);
   const auto& lanes = context.lanes();
   Tensor x = ops::empty({lanes.samples(), 4});
   for (std::int64_t i = 0; i < lanes.samples(); ++i) {
-    const std::int64_t draw = plan.first_lane(group.rank()).value * plan.samples_per_lane() + i;
+    const std::int64_t draw = plan.first_draw(group.rank()) + i;
     numerics::fill_normal({.key = {99, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 4,
                           ops::write(x) + 4 * i);
   }
@@ -195,8 +207,10 @@ PhaseGradients phase(const Plan& plan, comm::Group& group) {
                                         context.enter(m.gamma), context.enter(m.beta), 2, 1e-5F,
                                         ops::Activation::kSilu);
   const Tensor loss = ops::row_squares(ops::linear(lanes, hidden, context.enter(m.out), Tensor()));
-  return backward(context, ops::lane_sums(lanes, loss), 1.0F / static_cast<float>(plan.batch()),
-                  {m.w, m.gamma, m.beta, m.out});
+  Backward sums(context, {context.portion()}, 1.0F / static_cast<float>(plan.batch()),
+                {m.w, m.gamma, m.beta, m.out}, std::move(kept));
+  sums.portion(context, ops::lane_sums(lanes, loss));
+  return sums.finish();
 }
 
 TEST(Backward, GivesTheSameBitsForEveryWorld) {
@@ -213,6 +227,22 @@ TEST(Backward, GivesTheSameBitsForEveryWorld) {
     if (!expected) expected = results[0];
     for (const Whole& result : results) EXPECT_TRUE(same_bits(result, *expected)) << world;
   }
+}
+
+// Of w's gradient, which comes out of the parameter graph, as of the others, which are exchanged.
+TEST(Backward, KeepsSlicesOfTheWholeGradients) {
+  const Plan plan({.lanes = 6, .samples_per_lane = 3}, 3);
+  const std::vector<Division> kept = plan.partition().divide({24, 6, 6, 18});
+  comm::run_local(3, [&](comm::Group& group) {
+    const Whole whole = floats_of(phase(plan, group).gradients),
+                mine = floats_of(phase(plan, group, kept).gradients);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const Slice& slice = kept[i].slice(group.rank());
+      EXPECT_TRUE(
+          same_bits(mine[i], Floats(whole[i].begin() + slice.first, whole[i].begin() + slice.last)))
+          << i;
+    }
+  });
 }
 
 // As a last bias under a gradient penalty: one use of two has no gradient, and nothing is added.
@@ -240,7 +270,7 @@ Tensor curved_penalty(const Plan& plan, Rank rank, const numerics::LaneBlocks& l
                       const Tensor& w) {
   Tensor x = ops::empty({lanes.samples(), 4});
   for (std::int64_t i = 0; i < lanes.samples(); ++i) {
-    const std::int64_t draw = plan.first_lane(rank).value * plan.samples_per_lane() + i;
+    const std::int64_t draw = plan.first_draw(rank) + i;
     numerics::fill_normal({.key = {98, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 4,
                           ops::write(x) + 4 * i);
   }
@@ -270,7 +300,7 @@ TEST(Border, TwoSumsThatMeetBeforeTheExchangeDependOnTheWorld) {
       const Tensor loss = curved_penalty(plan, group.rank(), lanes, leaf);
       const Tensor partials =
           ops::gradients({loss}, {ops::filled(loss.sizes(), 1.0F)}, {leaf}, false)[0];
-      const Whole whole = floats_of(exchange(plan, group, {{"leaf", partials}}));
+      const Whole whole = floats_of(exchanged(plan, group, {partials}));
       if (group.rank().value == 0) results.push_back(whole);
     });
   }

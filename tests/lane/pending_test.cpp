@@ -56,7 +56,7 @@ RC_GTEST_PROP(PendingPartials, OfAnyPortionsAreThoseOfAllLanes, ()) {
   for (int r = 0; r < world; ++r) {
     const auto ends = plan.subtrees(Rank(r));
     PendingPartials pending;
-    std::int64_t next = plan.first_lane(Rank(r)).value;
+    std::int64_t next = plan.partition().lanes_of(Rank(r)).first.value;
     for (const Portion& portion : plan.portions(Rank(r), at_once)) {
       RC_ASSERT(portion.first.value == next);
       RC_ASSERT(portion.count >= 1 && portion.count <= at_once);
@@ -64,7 +64,7 @@ RC_GTEST_PROP(PendingPartials, OfAnyPortionsAreThoseOfAllLanes, ()) {
       const auto nodes = plan.subtrees(portion);
       pending.add(plan, ends, nodes, partials_of(nodes));
     }
-    RC_ASSERT(next == plan.first_lane(Rank(r) + 1).value);
+    RC_ASSERT(next == plan.partition().lanes_of(Rank(r) + 1).first.value);
     const at::Tensor rows = pending.take();
     RC_ASSERT(rows.size(0) == static_cast<std::int64_t>(ends.size()));
     RC_ASSERT(bits(rows) == bits(partials_of(ends)));

@@ -77,8 +77,8 @@ std::pair<float, Judged> loss_of(const std::string& kind, int phase, int world) 
     const Networks networks = known();
     prepare(*objective, networks, phase);
     const lane::Plan plan({.lanes = 2, .samples_per_lane = 2}, world);
-    Tensor values = ops::empty({plan.lane_count(group.rank()) * 2, 1});
-    const std::int64_t first = plan.first_lane(group.rank()).value * 2;
+    Tensor values = ops::empty({plan.sample_count(group.rank()), 1});
+    const std::int64_t first = plan.first_draw(group.rank());
     std::copy_n(kReal.begin() + first, values.numel(), ops::write(values));
     lane::Context context(plan, group);
     const Loss loss = loss_at_once(*objective, phase, context, networks, {values, Draw(first)});

@@ -62,9 +62,8 @@ struct Case {
   Batch batch(const lane::Plan& plan, Rank rank) const {
     std::vector<std::int64_t> sizes = shape;
     sizes.insert(sizes.begin(), plan.batch());
-    const std::int64_t first = plan.first_lane(rank).value * samples_per_lane;
-    return {normals(sizes, 5).narrow(0, first, plan.lane_count(rank) * samples_per_lane),
-            Draw(1000 + first)};
+    const std::int64_t first = plan.first_draw(rank);
+    return {normals(sizes, 5).narrow(0, first, plan.sample_count(rank)), Draw(1000 + first)};
   }
 };
 

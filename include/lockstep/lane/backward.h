@@ -10,10 +10,6 @@
 
 namespace lockstep::lane {
 
-// kSlices: of the gradient of parameter i only this rank's slice (slice_of, turns in the order of
-// the parameters), flat; more than one rank.
-enum class Gradients { kWhole, kSlices };
-
 struct PhaseGradients {
   float loss_sum = 0;                  // tree over all lanes of the [P] partial sums
   std::vector<Tensor> gradients;       // d(loss)/d(parameters[i]), one a parameter
@@ -25,12 +21,13 @@ struct PhaseGradients {
 // the final loss with respect to the sum of the [P] partial sums (1/batch for a mean over samples).
 //
 // Partials wait until the last portion, whose backward pass they leave in.
-// Errors: Error(kDiffer) of the exchange. Bits: not of the portions, `form` or the world size.
+// `kept`: of the gradient of parameter i only this rank's slice by kept[i], flat; empty: all whole.
+// Errors: Error(kDiffer) of the exchange. Bits: not of the portions, `kept` or the world size.
 class Backward {
  public:
   // `all` and the parameters' memory must outlive this.
   Backward(Context& all, std::vector<Portion> portions, float seed, std::vector<Tensor> parameters,
-           Gradients form = Gradients::kWhole);
+           std::vector<Division> kept = {});
   ~Backward();
 
   // The next portion's: its loss [P], with graph. `context` is `all` or a portion's own. Returns
@@ -49,7 +46,7 @@ class Backward {
 
 // The same for all lanes at once.
 PhaseGradients backward(Context& context, const Tensor& loss, float seed,
-                        const std::vector<Tensor>& parameters, Gradients form = Gradients::kWhole);
+                        const std::vector<Tensor>& parameters);
 // The same backward pass for a shadow: what its lane contributes, and nothing leaves.
 LaneEvidence backward_of_shadow(Context& shadow, const Tensor& loss, float seed);
 

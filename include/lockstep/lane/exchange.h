@@ -7,6 +7,7 @@
 
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,13 @@ namespace lockstep::lane {
 struct Contribution {
   std::string name;
   Tensor partials;
-  std::int64_t turn = 0;  // which rank sums what: slice_of's
-  bool sliced = false;    // every rank keeps the slice that it summed
+  Division division;    // which rank sums what
+  bool sliced = false;  // every rank keeps the slice that it summed
 };
 
 // Returns [...] for each, the tree over all lanes; flat and only the rank's slice where it is to
-// stay sliced. Throws Error(kDiffer), naming tensor, elements
-// and both ranks, if something did not arrive as it was sent.
-// Collective: yes. Bits: partials and plan.lanes(), never the world size.
+// stay sliced. Throws Error(kDiffer), naming tensor, elements and both ranks, if something did not
+// arrive as it was sent. Collective: yes. Bits: partials and plan.lanes(), never the world size.
 std::vector<Tensor> exchange(const Plan& plan, comm::Group& group,
                              const std::vector<Contribution>& contributions);
 
@@ -53,9 +53,8 @@ class Outbox {
  public:
   struct Expected {
     std::string name;
-    std::int64_t floats = 0;  // of the whole tensor
-    std::int64_t turn = 0;    // as in Contribution
-    bool sliced = false;
+    std::int64_t size = 0;              // of the whole tensor, in floats
+    std::optional<Division> kept = {};  // every rank keeps its slice; nothing: the whole
   };
   // `group` must outlive this.
   Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected);
@@ -72,6 +71,7 @@ class Outbox {
 
   comm::Group& group_;
   std::vector<Expected> expected_;
+  std::vector<Division> divisions_;  // of what is expected
   std::vector<Tensor> put_;
   std::shared_ptr<Buckets> buckets_;
   std::vector<std::size_t> bucket_of_;   // by number in the list

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/core/division.h"
 #include "lockstep/core/ids.h"
 #include "lockstep/hash/leaf.h"
 #include "lockstep/hash/sha256.h"
@@ -19,17 +20,17 @@ struct Named {
   std::string name;   // "<role>/param/<path>", "<role>/buffer/<path>", "<role>/<slot>/<path>",
                       // "<role>/ema/<path>"
   at::Tensor tensor;  // float32, contiguous; shared with the module or optimiser that owns it
-  // Where this rank holds only a slice of the tensor, whole tiles of it, and `tensor` is that, flat
-  // (train/shards.h).
+  // Where every rank holds only a slice of the tensor, whole tiles of it, and `tensor` is this
+  // rank's, flat.
   struct Part {
     std::vector<std::int64_t> shape;  // of the whole
-    std::int64_t first = 0;           // element of the whole at which `tensor` begins
-    std::int64_t turn = 0;            // which slices fall to which rank: lane::slice_of's
+    Division division;
+    Rank holder;  // of `tensor`
   };
   std::optional<Part> part = {};
 
   std::vector<std::int64_t> shape() const { return part ? part->shape : tensor.sizes().vec(); }
-  std::int64_t first() const { return part ? part->first : 0; }
+  std::int64_t first() const { return part ? part->division.slice(part->holder).first : 0; }
 };
 
 struct State {

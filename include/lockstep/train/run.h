@@ -56,10 +56,10 @@ struct RunResult {
 // Errors: kUsage (the folder holds another recipe or is signed by another key, a key that will not
 // do, or another process writes there), kData (data set unusable or not the run's), kCorrupt
 // (evidence in the folder does not hold), kEnvironment (disk full: what was saved stays; a step
-// that does not fit into memory; native numerics whose kernels give other bits than where the run was trained last), kDiffer (a
-// recomputed step is not what the ledger says, ranks disagree), kDiverged (a non-finite value, or a
-// monitor: all ranks at the same step), kNetwork (another rank gave up: its reason). Collective:
-// yes. Bits: of all files: recipe and data; not the world size.
+// that does not fit into memory; native numerics whose kernels give other bits than where the run
+// was trained last), kDiffer (a recomputed step is not what the ledger says, ranks disagree),
+// kDiverged (a non-finite value, or a monitor: all ranks at the same step), kNetwork (another rank
+// gave up: its reason). Collective: yes. Bits: of all files: recipe and data; not the world size.
 RunResult run(const RunOptions& options, comm::Group& group);
 
 }  // namespace lockstep::train

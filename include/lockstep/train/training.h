@@ -23,9 +23,9 @@ using at::Tensor;
 struct Trained {
   std::string role;
   std::shared_ptr<model::Network> network;
-  std::vector<Tensor> parameters;  // in order
-  std::vector<Tensor> updated;     // by this rank's optimiser: all of them, or its slices, flat
-  std::vector<state::Named::Part> parts;  // which slices; empty: all of them
+  std::vector<Tensor> parameters;   // in order
+  std::vector<Tensor> updated;      // by this rank's optimiser: all of them, or its slices, flat
+  std::vector<Division> divisions;  // of parameters among the ranks' optimisers; empty: all to each
   optim::Options options;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::shared_ptr<model::Network> average;  // moving average of the weights, or null
@@ -36,7 +36,8 @@ struct Trained {
 struct Ranks {
   int world = 1;
   // --shard optimizer: the optimisers keep slots for the slices of this rank alone, and update
-  // those (train/shards.h). Nothing: every rank keeps and updates all. The same for a world of one.
+  // those (train/divided_state.h). Nothing: every rank keeps and updates all. The same for a world
+  // of one.
   std::optional<Rank> keeps = {};
 };
 
@@ -47,7 +48,6 @@ struct Training {
   std::unique_ptr<objective::Objective> objective;
   std::vector<Trained> trained;  // one a role, in the objective's order
   objective::Networks networks;  // the same networks, for the objective
-  bool sharded = false;          // Ranks::keeps
   // How many lanes go through a pass at once: less memory, the same bits. 0: all of the rank's.
   std::int64_t lanes_at_once = 0;
   // Order: per role parameters, buffers, optimiser slots, average.

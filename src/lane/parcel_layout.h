@@ -1,4 +1,5 @@
-// Which rank has which slices of the tensors that travel together, and their sealed messages.
+// Where the slices of tensors that travel together lie in sealed messages: one parcel for each
+// rank's slices, in it the tensors' slices one behind the other.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@
 
 namespace lockstep::lane {
 
-class Shares {
+class ParcelLayout {
  public:
   struct Piece {
-    std::string what;         // for messages: "gradient of generator/output [64 x 2]"
-    std::int64_t turn = 0;    // slice_of's
-    std::int64_t floats = 0;  // of the whole
+    std::string what;  // for messages: "gradient of generator/output [64 x 2]"
+    Division division;
   };
-  Shares(std::vector<Piece> pieces, int world) : pieces_(std::move(pieces)), world_(world) {}
+  // At least one piece, all divided among the same ranks.
+  explicit ParcelLayout(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {}
 
   // The slices that fall to a rank, one a piece.
   std::vector<Slice> of(Rank rank) const;
@@ -38,7 +39,6 @@ class Shares {
               const std::vector<Tensor>& wholes) const;
 
   std::vector<Piece> pieces_;
-  int world_;
 };
 
 std::vector<ByteView> views(const std::vector<Parcel>& parcels);

@@ -1,6 +1,6 @@
 // Tensors in slices: put together they are what they were, for any world size and any sizes; and a
 // gradient that stays sliced is the slice of the whole one.
-#include "lockstep/lane/shards.h"
+#include "lockstep/lane/slices.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -32,33 +32,6 @@ Tensor cut(const Tensor& whole, Slice slice) {
   return part;
 }
 
-RC_GTEST_PROP(Turns, LeaveNoRankMoreThanOneTileAheadOfAnother, ()) {
-  const auto sizes =
-      *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 50000));
-  const auto world = *rc::gen::inRange(1, 9);
-  Turns turns;
-  std::vector<std::int64_t> tiles(static_cast<std::size_t>(world));
-  for (const std::int64_t size : sizes) {
-    const std::int64_t turn = turns.next(size);
-    std::vector<Slice> slices;
-    for (int r = 0; r < world; ++r) {
-      slices.push_back(slice_of(turn, size, Rank(r), world));
-      tiles[static_cast<std::size_t>(r)] += (slices.back().size() + 4095) / 4096;
-      RC_ASSERT(slices.back().first % 4096 == 0 || slices.back().first == size);
-    }
-    // Together they are the tensor.
-    std::ranges::sort(slices, {}, [](const Slice& s) { return std::pair(s.first, s.last); });
-    std::int64_t end = 0;
-    for (const Slice& slice : slices) {
-      RC_ASSERT(slice.first == end);
-      end = slice.last;
-    }
-    RC_ASSERT(end == size);
-  }
-  const auto [least, most] = std::ranges::minmax(tiles);
-  RC_ASSERT(most - least <= 1);
-}
-
 // Around one, two and more tiles of 4096.
 std::vector<std::int64_t> some_sizes() {
   return *rc::gen::nonEmpty(rc::gen::resize(
@@ -67,56 +40,54 @@ std::vector<std::int64_t> some_sizes() {
              rc::gen::inRange<std::int64_t>(20000, 30000)))));
 }
 
-RC_GTEST_PROP(Shards, MakeTheWholeAgain, ()) {
+RC_GTEST_PROP(Slices, MakeTheWholeAgain, ()) {
   const auto world = *rc::gen::inRange(1, 7);
   const auto sizes = some_sizes();
   const auto root = Rank(*rc::gen::inRange<std::int64_t>(0, world));
+  const std::vector<Division> divisions = Partition(world, world).divide(sizes);
   comm::run_local(world, [&](comm::Group& group) {
-    std::vector<Shard> shards;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto number = static_cast<std::int64_t>(i);
-      const Slice slice = slice_of(number, sizes[i], group.rank(), world);
-      shards.push_back({"tensor", number, sizes[i],
-                        cut(normal(static_cast<std::uint32_t>(i), sizes[i]), slice),
-                        ops::filled({sizes[i]}, -1.0F)});
-    }
+    std::vector<SlicedTensor> sliced;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      sliced.push_back(
+          {"tensor", divisions[i],
+           cut(normal(static_cast<std::uint32_t>(i), sizes[i]), divisions[i].slice(group.rank())),
+           ops::filled({sizes[i]}, -1.0F)});
     const auto expect = [&] {
       for (std::size_t i = 0; i < sizes.size(); ++i) {
-        EXPECT_EQ(floats_of(shards[i].whole),
+        EXPECT_EQ(floats_of(sliced[i].whole),
                   floats_of(normal(static_cast<std::uint32_t>(i), sizes[i])));
-        shards[i].whole = ops::filled({sizes[i]}, -1.0F);
+        sliced[i].whole = ops::filled({sizes[i]}, -1.0F);
       }
     };
-    all_gather(group, shards);
+    all_gather(group, sliced);
     expect();
     if (group.rank() != root) {
-      for (Shard& shard : shards) shard.whole = Tensor();
+      for (SlicedTensor& one : sliced) one.whole = Tensor();
     }
-    gather(group, root, shards);
+    gather(group, root, sliced);
     if (group.rank() == root) expect();
   });
 }
 
-RC_GTEST_PROP(Shards, AreWhatTheExchangeLeavesSliced, ()) {
+RC_GTEST_PROP(Slices, AreWhatTheExchangeLeavesSliced, ()) {
   const auto lanes = *rc::gen::inRange<std::int64_t>(2, 9);
   const auto world = *rc::gen::inRange<int>(2, static_cast<int>(lanes) + 1);
   const auto sizes = some_sizes();
   const Plan plan({.lanes = lanes, .samples_per_lane = 1}, world);
+  const std::vector<Division> divisions = plan.partition().divide(sizes);
   comm::run_local(world, [&](comm::Group& group) {
     const auto rows = static_cast<std::int64_t>(plan.subtrees(group.rank()).size());
     std::vector<Contribution> whole, some_sliced;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto number = static_cast<std::int64_t>(i);
       const auto stream =
           static_cast<std::uint32_t>(100 * i) + static_cast<std::uint32_t>(group.rank().value);
       const Tensor partials = normal(stream, rows * sizes[i]).view({rows, sizes[i]});
-      whole.push_back({"tensor", partials, number, false});
-      some_sliced.push_back({"tensor", partials, number, i % 3 != 1});
+      whole.push_back({"tensor", partials, divisions[i]});
+      some_sliced.push_back({"tensor", partials, divisions[i], i % 3 != 1});
     }
     const auto expected = exchange(plan, group, whole), sums = exchange(plan, group, some_sliced);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const Slice slice =
-          slice_of(static_cast<std::int64_t>(i), sizes[i], group.rank(), group.size());
+      const Slice& slice = divisions[i].slice(group.rank());
       EXPECT_EQ(floats_of(sums[i]), some_sliced[i].sliced ? floats_of(cut(expected[i], slice))
                                                           : floats_of(expected[i]));
     }

@@ -1,4 +1,4 @@
-#include "lane/shares.h"
+#include "lane/parcel_layout.h"
 
 #include <algorithm>
 
@@ -6,28 +6,27 @@
 
 namespace lockstep::lane {
 
-std::vector<Slice> Shares::of(Rank rank) const {
+std::vector<Slice> ParcelLayout::of(Rank rank) const {
   std::vector<Slice> slices;
-  for (const Piece& piece : pieces_)
-    slices.push_back(slice_of(piece.turn, piece.floats, rank, world_));
+  for (const Piece& piece : pieces_) slices.push_back(piece.division.slice(rank));
   return slices;
 }
 
-Parcel Shares::parcel(Rank rank, std::size_t rows) const {
+Parcel ParcelLayout::parcel(Rank rank, std::size_t rows) const {
   std::vector<std::int64_t> sizes;
   for (std::size_t row = 0; row < rows; ++row)
     for (const Slice& slice : of(rank)) sizes.push_back(slice.size());
   return Parcel(sizes);
 }
 
-std::vector<Parcel> Shares::parcels() const {
+std::vector<Parcel> ParcelLayout::parcels() const {
   std::vector<Parcel> all;
-  for (int r = 0; r < world_; ++r) all.push_back(parcel(Rank(r), 1));
+  for (int r = 0; r < pieces_.front().division.world(); ++r) all.push_back(parcel(Rank(r), 1));
   return all;
 }
 
-void Shares::require_intact(const Parcel& parcel, std::size_t piece, std::int64_t first, Rank owner,
-                            std::size_t sender, const comm::Group& group) const {
+void ParcelLayout::require_intact(const Parcel& parcel, std::size_t piece, std::int64_t first,
+                                  Rank owner, std::size_t sender, const comm::Group& group) const {
   if (parcel.intact(piece, first)) return;
   const std::size_t i = piece % pieces_.size();
   const Slice slice = of(owner)[i];
@@ -38,8 +37,8 @@ void Shares::require_intact(const Parcel& parcel, std::size_t piece, std::int64_
       sender, group);
 }
 
-void Shares::unpack(Parcel& parcel, Rank owner, const comm::Group& group,
-                    const std::vector<Tensor>& wholes) const {
+void ParcelLayout::unpack(Parcel& parcel, Rank owner, const comm::Group& group,
+                          const std::vector<Tensor>& wholes) const {
   const bool travelled = owner != group.rank();
   if (travelled) LOCKSTEP_STRIKE(kGathered, group, parcel.floats(), parcel.count());
   const std::vector<Slice> slices = of(owner);
@@ -53,8 +52,8 @@ void Shares::unpack(Parcel& parcel, Rank owner, const comm::Group& group,
   });
 }
 
-void Shares::unpack(std::vector<Parcel>& parcels, const comm::Group& group,
-                    const std::vector<Tensor>& wholes) const {
+void ParcelLayout::unpack(std::vector<Parcel>& parcels, const comm::Group& group,
+                          const std::vector<Tensor>& wholes) const {
   for (std::size_t r = 0; r < parcels.size(); ++r)
     unpack(parcels[r], Rank(static_cast<std::int64_t>(r)), group, wholes);
 }

@@ -29,15 +29,13 @@ state::StateDigest digest(const state::State& state, const state::StateDigest& k
 // The whole state, to be saved: on rank 0, or on every rank if nothing is divided. Collective: yes.
 std::optional<state::State> whole_state(comm::Group& group, const state::State& state);
 
-// Every rank gets rank 0's tensors, or its `whole` (null elsewhere). Collective: yes.
-void scatter(comm::Group& group, const state::State* whole, state::State& state);
+// Squares of all tiles (optim::tile_squares) of a network's gradients, of which this rank has
+// `gradients`: all, or its slices. Collective: yes.
+std::vector<float> all_squares(comm::Group& group, const Trained& trained,
+                               const std::vector<at::Tensor>& gradients);
 
-// Squares of all tiles (optim::tile_squares) of gradients; each rank has its slices of them.
-// Collective: yes.
-std::vector<float> all_squares(comm::Group& group, const std::vector<at::Tensor>& parameters,
-                               const std::vector<at::Tensor>& slices);
-
-// Every rank gets the parameters that the other ranks' optimisers updated. Collective: yes.
-void share_updates(comm::Group& group, const Trained& trained);
+// Every rank gets the slices of parameters that the other ranks' optimisers updated, if they are
+// divided. Collective: yes.
+void gather_parameters(comm::Group& group, const Trained& trained);
 
 }  // namespace lockstep::train
