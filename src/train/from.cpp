@@ -12,8 +12,8 @@
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/run_folder.h"
 #include "lockstep/train/training.h"
-#include "train/run_folder.h"
 
 namespace lockstep::train {
 namespace {

@@ -12,7 +12,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
-#include "train/run_folder.h"
+#include "lockstep/train/run_folder.h"
 #include "train/shards.h"
 
 namespace lockstep::train {

@@ -6,9 +6,9 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/train/run.h"
+#include "lockstep/train/run_folder.h"
 #include "lockstep/train/step.h"
 #include "train/metrics.h"
-#include "train/run_folder.h"
 
 namespace lockstep::train {
 

@@ -14,9 +14,9 @@
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/load.h"
-#include "train/claims.h"
-#include "train/picture.h"
-#include "train/run_folder.h"
+#include "lockstep/train/claims.h"
+#include "lockstep/train/picture.h"
+#include "lockstep/train/run_folder.h"
 
 namespace lockstep::train {
 namespace {

@@ -1,12 +1,12 @@
 #include <filesystem>
 
 #include "command.h"
+#include "lockstep/audit/bisect.h"
+#include "lockstep/audit/diff.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
-#include "lockstep/train/bisect.h"
-#include "lockstep/train/diff.h"
 #include "output.h"
 #include "side.h"
 #include "values.h"
@@ -25,9 +25,9 @@ struct Options {
 };
 
 struct Found {
-  train::Trace a, b;
+  audit::Trace a, b;
   bool from_ledgers = false;  // the step was not asked for: the ledgers differ there
-  std::optional<train::Odd> odd;
+  std::optional<audit::Odd> odd;
   std::optional<state::ValueDifference> values;
   std::vector<std::string> environment;
   // The first steps that were computed otherwise than the side's own ledger says.
@@ -55,18 +55,18 @@ class Bisect {
     if (!step) return std::nullopt;
     trace(*step);
     // A step on the way from the checkpoint may be the first that differs in these environments.
-    if (const auto earlier = train::parted_before(found_.a, found_.b)) {
+    if (const auto earlier = audit::parted_before(found_.a, found_.b)) {
       if (!both_runs())
         cannot_compare("the sides differ at step " + std::to_string(earlier->value) + " already",
                        "make the trace of that step");
       trace(earlier->value);
     }
-    found_.odd = train::first_odd(found_.a, found_.b);
+    found_.odd = audit::first_odd(found_.a, found_.b);
     if (ledger_a_) found_.not_as_a = not_in_ledger(found_.a, *ledger_a_);
     if (ledger_b_) found_.not_as_b = not_in_ledger(found_.b, *ledger_b_);
-    if (found_.odd && found_.odd->kind == train::Odd::Kind::kOutput && both_runs())
+    if (found_.odd && found_.odd->kind == audit::Odd::Kind::kOutput && both_runs())
       compare_values();
-    for (const auto& one : train::differences(found_.a.environment, found_.b.environment))
+    for (const auto& one : audit::differences(found_.a.environment, found_.b.environment))
       found_.environment.push_back(one.name + ": " + brief(one.a) + " | " + brief(one.b));
     return std::move(found_);
   }
@@ -75,18 +75,18 @@ class Bisect {
   bool both_runs() const { return ledger_a_ && ledger_b_; }
 
   // What the side's source holds: a run's ledger, or the trace itself.
-  static void read(const Side& side, train::Trace& trace, std::optional<ledger::Ledger>& ledger) {
+  static void read(const Side& side, audit::Trace& trace, std::optional<ledger::Ledger>& ledger) {
     if (side.is_run())
       ledger = ledger::read(real_file_system(), stdfs::path(side.source) / "ledger.jsonl",
                             ledger::TornTail::kDrop);
     else
-      trace = train::read_trace(side.source);
+      trace = audit::read_trace(side.source);
   }
 
   std::optional<std::int64_t> first_step() {
     std::optional<std::int64_t> step;
     if (options_.step > 0) step = options_.step;
-    const auto agree_on = [&](const Side& side, const train::Trace& trace) {
+    const auto agree_on = [&](const Side& side, const audit::Trace& trace) {
       const std::int64_t its = trace.step.value;
       if (step.value_or(its) != its)
         cannot_compare(side.source + " is a trace of step " + std::to_string(its) + ", not of " +
@@ -131,17 +131,17 @@ class Bisect {
   Found found_;
 };
 
-std::string sentence(const train::Odd& odd) {
+std::string sentence(const audit::Odd& odd) {
   switch (odd.kind) {
-    case train::Odd::Kind::kOutput:
+    case audit::Odd::Kind::kOutput:
       return odd.a + " is the first operation that differs: its inputs agree, its output does not";
-    case train::Odd::Kind::kInput:
+    case audit::Odd::Kind::kInput:
       return odd.a +
              " gets other inputs, though every operation before it agrees: what made them "
              "is not traced";
-    case train::Odd::Kind::kOrder:
+    case audit::Odd::Kind::kOrder:
       return "other operations: " + odd.a + " in the first, " + odd.b + " in the second";
-    case train::Odd::Kind::kState:
+    case audit::Odd::Kind::kState:
       return "every operation agrees, but the new states do not, first in " + odd.a +
              ": what changed it is not traced";
   }

@@ -22,7 +22,7 @@ Json machine(int ranks) {
   return facts;
 }
 
-Json place_of(const train::ReplayResult::Place& place) {
+Json place_of(const audit::ReplayResult::Place& place) {
   Json out = {{"checkpoint", place.checkpoint.value},
               {"tensors", place.tensors},
               {"tensor", place.first.tensor},
@@ -55,8 +55,8 @@ std::string place_text(const Json& place) {
 
 }  // namespace
 
-Json replay_report(const train::ReplayOptions& options, int ranks,
-                   const train::ReplayResult& result) {
+Json replay_report(const audit::ReplayOptions& options, int ranks,
+                   const audit::ReplayResult& result) {
   Json out = {{"agrees", !result.differs}, {"windows", Json::array()}};
   for (const auto& done : result.windows)
     out["windows"].push_back(
@@ -79,7 +79,7 @@ namespace {
 
 // Whether it says of exactly these windows that they were recomputed; of a replay that disagrees,
 // of those up to the difference.
-bool answers(const Json& report, const std::vector<train::Window>& windows, std::int64_t steps) {
+bool answers(const Json& report, const std::vector<audit::Window>& windows, std::int64_t steps) {
   if (report.at("steps").get<std::int64_t>() < steps) return false;  // it may train meanwhile
   const bool agrees = report.at("agrees").get<bool>();
   const auto& said = report.at("windows").elements();
@@ -103,7 +103,7 @@ bool answers(const Json& report, const std::vector<train::Window>& windows, std:
 }  // namespace
 
 Json parse_replay_report(const std::string& text, Code code,
-                         const std::vector<train::Window>& windows, std::int64_t steps) {
+                         const std::vector<audit::Window>& windows, std::int64_t steps) {
   try {
     Json report = parse_json(text).value_or(Json());
     static_cast<void>(replay_text(report));
