@@ -24,16 +24,16 @@ std::int64_t samples_in(const std::string& text) {
 
 std::vector<Finding> misfits(const train::RunFolder& folder, const std::filesystem::path& picture,
                              const data::Provenance& texts, const ledger::Ledger& ledger) {
-  const std::string file = picture.string(), said = value_of(texts, "step");
-  const auto step = parse_int(said);
+  const std::string file = picture.string(), number = value_of(texts, "step");
+  const auto step = parse_int(number);
   if (!step || *step < 1) return {{Code::kDiffer, file + ": it does not name its step"}};
   std::vector<Finding> found;
   if (folder.sample(Step(*step)).filename() != picture.filename())
-    found.push_back({Code::kDiffer, file + ": its name does not match its step, " + said});
+    found.push_back({Code::kDiffer, file + ": its name does not match its step, " + number});
   if (static_cast<std::size_t>(*step) > ledger.entries.size()) {
     found.push_back({Code::kCorrupt, "ledger.jsonl ends at step " +
                                          std::to_string(ledger.entries.size()) + ", but " + file +
-                                         " is of step " + said + ": the ledger was cut"});
+                                         " is of step " + number + ": the ledger was cut"});
     return found;
   }
   const hash::Digest& state = ledger.entries[static_cast<std::size_t>(*step) - 1].state;

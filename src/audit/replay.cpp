@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "audit/again.h"
+#include "audit/replay_session.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/error.h"
@@ -20,10 +20,10 @@ class Replay {
  public:
   Replay(const ReplayOptions& options, comm::Group& group)
       : group_(group),
-        again_(options.folder, options.data, group, options.lanes_at_once),
+        session_(options.folder, options.data, group, options.lanes_at_once),
         progress_(options.progress ? options.progress : [](std::int64_t, std::int64_t) {}) {
-    result_.steps = again_.last().value;
-    result_.chain = again_.ledger().chain().hex();
+    result_.steps = session_.last().value;
+    result_.chain = session_.ledger().chain().hex();
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
     result_.start = start_of_run(options.parent);
@@ -45,18 +45,18 @@ class Replay {
 
  private:
   std::string start_of_run(const std::optional<std::filesystem::path>& parent) const {
-    if (!recipe::has_parent(again_.recipe()))
+    if (!recipe::has_parent(session_.recipe()))
       return parent ? "the run starts from no other run: --parent is ignored" : "";
-    if (parent) return train::compare_parent(*parent, again_.recipe(), again_.folder().root);
-    const recipe::From& from = again_.recipe().run.from;
+    if (parent) return train::compare_parent(*parent, session_.recipe(), session_.folder().root);
+    const recipe::From& from = session_.recipe().run.from;
     return "step 0 is taken from step " + std::to_string(from.step) + " of recipe " +
            from.recipe.substr(0, 12) + ", which is not checked (--parent)";
   }
 
   // Then a difference is no surprise, and proves nothing against the run.
   void warn_of_other_kernels() const {
-    if (!recipe::is_native(again_.recipe())) return;
-    const auto kernel = train::other_native_kernel(real_file_system(), again_.folder(),
+    if (!recipe::is_native(session_.recipe())) return;
+    const auto kernel = train::other_native_kernel(real_file_system(), session_.folder(),
                                                    fingerprint::take(fingerprint::Kernels::kBoth));
     if (kernel)
       log::warn(
@@ -65,15 +65,15 @@ class Replay {
   }
 
   Step checked_end(const Window& window) const {
-    const Step to = window.to.value_or(again_.last());
+    const Step to = window.to.value_or(session_.last());
     if (window.to && *window.to < window.from)
       throw Error(Code::kUsage, "--from " + std::to_string(window.from.value) + " is after --to " +
                                     std::to_string(to.value));
-    if (window.from.value < 1 || to < window.from || to > again_.last()) {
+    if (window.from.value < 1 || to < window.from || to > session_.last()) {
       throw Error(Code::kUsage, "cannot replay steps " + std::to_string(window.from.value) +
                                     " to " + std::to_string(to.value) +
                                     ": the ledger has steps 1 to " +
-                                    std::to_string(again_.last().value));
+                                    std::to_string(session_.last().value));
     }
     return to;
   }
@@ -81,20 +81,20 @@ class Replay {
   // From the newest checkpoint before the window, or from step 0, to its end.
   std::int64_t steps_needed(const Window& window) const {
     const std::vector<Step> steps =
-        checkpoint::list(real_file_system(), again_.folder().checkpoints());
+        checkpoint::list(real_file_system(), session_.folder().checkpoints());
     const auto after = std::ranges::lower_bound(steps, window.from);
     const std::int64_t started = after == steps.begin() ? 0 : std::prev(after)->value;
     return checked_end(window).value - started;
   }
 
   void replay(Step from, Step to) {
-    const Step started = again_.restore(Step(from.value - 1));
+    const Step started = session_.restore(Step(from.value - 1));
     result_.windows.push_back({started, from, to});
-    while (again_.training().state.step < to) {
-      const train::StepRecord record = again_.step();
+    while (session_.training().state.step < to) {
+      const train::StepRecord record = session_.step();
       const Step now = record.entry.step;
       compared_.insert(now.value);
-      if (const auto difference = ledger::difference(again_.said(now), record.entry)) {
+      if (const auto difference = ledger::difference(session_.entry(now), record.entry)) {
         result_.differs = now;
         result_.what = *difference;
         result_.windows.back().to = now;
@@ -108,13 +108,13 @@ class Replay {
   // The ledger has one hash a step; a checkpoint has the values.
   std::optional<ReplayResult::Place> located() {
     FileSystem& fs = real_file_system();
-    const std::vector<Step> steps = checkpoint::list(fs, again_.folder().checkpoints());
-    const state::State& mine = again_.training().state;
+    const std::vector<Step> steps = checkpoint::list(fs, session_.folder().checkpoints());
+    const state::State& mine = session_.training().state;
     const auto next = std::ranges::lower_bound(steps, mine.step);
     if (next == steps.end()) return std::nullopt;
     std::optional<checkpoint::Loaded> theirs;
     try {
-      theirs = checkpoint::load(fs, again_.folder().checkpoints() / checkpoint::file_name(*next));
+      theirs = checkpoint::load(fs, session_.folder().checkpoints() / checkpoint::file_name(*next));
     } catch (const Error& error) {
       warn_of_no_place(error);
     }
@@ -125,7 +125,7 @@ class Replay {
     if (mine.step < *next)
       log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
     try {
-      while (mine.step < *next) again_.step();
+      while (mine.step < *next) session_.step();
     } catch (const Error& error) {
       if (error.code() != Code::kDiverged) throw;  // all ranks find that one
       warn_of_no_place(error);
@@ -142,7 +142,7 @@ class Replay {
   }
 
   comm::Group& group_;
-  Again again_;
+  ReplaySession session_;
   std::vector<Window> windows_;
   std::function<void(std::int64_t, std::int64_t)> progress_;
   std::int64_t done_ = 0, total_ = 0;  // recomputed steps, of all windows

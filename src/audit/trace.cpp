@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "audit/again.h"
+#include "audit/replay_session.h"
 #include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/parallel.h"
@@ -63,25 +63,25 @@ class Listener {
 
 TraceResult traced(const TraceOptions& options, comm::Group& group) {
   numerics::set_threads(options.threads);
-  Again again(options.folder, options.data, group);
-  if (options.step.value < 1 || options.step > again.last())
+  ReplaySession session(options.folder, options.data, group);
+  if (options.step.value < 1 || options.step > session.last())
     throw Error(Code::kUsage, "cannot trace step " + std::to_string(options.step.value) +
                                   ": the ledger has steps 1 to " +
-                                  std::to_string(again.last().value));
-  again.without_witnesses();  // they would compute lanes twice
+                                  std::to_string(session.last().value));
+  session.without_witnesses();  // they would compute lanes twice
   TraceResult result;
   Trace& trace = result.trace;
-  trace.started = again.restore(Step(options.step.value - 1));
-  while (again.training().state.step.value < options.step.value - 1)
-    trace.states_before.push_back(again.step().entry.before.hex());
+  trace.started = session.restore(Step(options.step.value - 1));
+  while (session.training().state.step.value < options.step.value - 1)
+    trace.states_before.push_back(session.step().entry.before.hex());
 
-  trace.run = again.ledger().header;
-  trace.numerics = again.recipe().run.numerics;
+  trace.run = session.ledger().header;
+  trace.numerics = session.recipe().run.numerics;
   trace.step = options.step;
   trace.environment = fingerprint::take();
   {
     const ops::TraceScope scope(Listener(options.values_of, result));
-    const train::StepRecord record = again.step();
+    const train::StepRecord record = session.step();
     trace.states_before.push_back(record.entry.before.hex());
     trace.state = record.entry.state.hex();
   }
@@ -89,7 +89,7 @@ TraceResult traced(const TraceOptions& options, comm::Group& group) {
     throw Error(Code::kUsage, "there is no operation " + std::to_string(*options.values_of),
                 "step " + std::to_string(options.step.value) + " has operations 0 to " +
                     std::to_string(trace.ops.size() - 1));
-  const train::Training& training = again.training();
+  const train::Training& training = session.training();
   for (std::size_t i = 0; i < training.state.tensors.size(); ++i)
     trace.tensors.emplace_back(training.state.tensors[i].name, training.agreed->tensors[i].hex());
   return result;

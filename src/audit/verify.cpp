@@ -88,7 +88,7 @@ class Verifier : public Findings {
     const stdfs::path signature = file.string() + ".sig";
     const auto step = checkpoint::step_of(file.filename().string());
     if (step && fs_.exists(signature)) {
-      if (const auto said = statement(signature, *step)) accept(*said);
+      if (const auto parsed = statement(signature, *step)) accept(*parsed);
     }
     checkpoint_file(file, nullptr);
   }
@@ -147,27 +147,27 @@ class Verifier : public Findings {
 
   // A statement that is whole, under its step's name and by the key, if there is one.
   std::optional<checkpoint::Statement> statement(const stdfs::path& path, Step step) {
-    const auto said = attempt([&]() -> std::optional<checkpoint::Statement> {
-                        try {
-                          return checkpoint::parse_statement(read_text(fs_, path), path.string());
-                        } catch (const Error&) {
-                          if (fs_.exists(path)) throw;
-                          return std::nullopt;  // retired meanwhile
-                        }
-                      }).value_or(std::nullopt);
-    if (!said) return std::nullopt;
+    const auto parsed = attempt([&]() -> std::optional<checkpoint::Statement> {
+                          try {
+                            return checkpoint::parse_statement(read_text(fs_, path), path.string());
+                          } catch (const Error&) {
+                            if (fs_.exists(path)) throw;
+                            return std::nullopt;  // retired meanwhile
+                          }
+                        }).value_or(std::nullopt);
+    if (!parsed) return std::nullopt;
     std::string what;
-    if (said->step != step)
-      what = "its name does not match its step, " + std::to_string(said->step.value);
-    if (key_ && said->key != *key_) what = "it is signed by another key";
-    if (what.empty()) return said;
+    if (parsed->step != step)
+      what = "its name does not match its step, " + std::to_string(parsed->step.value);
+    if (key_ && parsed->key != *key_) what = "it is signed by another key";
+    if (what.empty()) return parsed;
     differ(path.string() + ": " + what);
     return std::nullopt;
   }
 
-  void accept(const checkpoint::Statement& said) {
-    statements_[said.step] = said;
-    if (key_) result.signed_to = std::max(result.signed_to.value_or(said.step), said.step);
+  void accept(const checkpoint::Statement& accepted) {
+    statements_[accepted.step] = accepted;
+    if (key_) result.signed_to = std::max(result.signed_to.value_or(accepted.step), accepted.step);
   }
 
   void statements(const train::RunFolder& folder, const Names& names,
@@ -176,12 +176,12 @@ class Verifier : public Findings {
     for (const std::string& name : names) {
       const auto step = checkpoint::step_of_statement(name);
       if (!step || !is_file(folder.checkpoints() / name)) continue;
-      const auto said = statement(folder.checkpoints() / name, *step);
-      if (!said) continue;
-      if (const auto what = train::misfit(*said, ledger))
+      const auto parsed = statement(folder.checkpoints() / name, *step);
+      if (!parsed) continue;
+      if (const auto what = train::misfit(*parsed, ledger))
         differ((folder.checkpoints() / name).string() + ": " + *what);
       else
-        accept(*said);
+        accept(*parsed);
     }
     if (result.findings.size() > before) return;  // what is damaged is missing below
     for (const Step step : checkpoint::orphans(statements_))
@@ -192,9 +192,9 @@ class Verifier : public Findings {
   void against_statement(const stdfs::path& file, const checkpoint::Loaded& loaded) {
     const stdfs::path signature = file.string() + ".sig";
     const auto step = checkpoint::step_of(file.filename().string());
-    const auto said = step ? statements_.find(*step) : statements_.end();
-    if (said != statements_.end()) {
-      if (const auto what = train::misfit(said->second, loaded))
+    const auto found = step ? statements_.find(*step) : statements_.end();
+    if (found != statements_.end()) {
+      if (const auto what = train::misfit(found->second, loaded))
         differ(signature.string() + ": " + *what);
     } else if (key_ && !fs_.exists(signature) && fs_.exists(file)) {
       not_signed(file, signature);

@@ -46,15 +46,15 @@ class Gate {
  private:
   // A rank of this run. It may still be told that it does not fit.
   void arrive(Proved& visitor) {
-    Join said;
+    Join message;
     try {
-      said = read_join(visitor.message);
+      message = read_join(visitor.message);
     } catch (const Error& error) {
       stop("rank " + std::to_string(visitor.hello.rank) + " at " + visitor.from + ": " +
            error.message());
     }
     const std::size_t r = visitor.hello.rank;
-    const std::string who = "rank " + std::to_string(r) + " on " + said.host;
+    const std::string who = "rank " + std::to_string(r) + " on " + message.host;
     if (visitor.hello.world != world_) {
       stop("the sizes of the world differ: " + who + " is one of " +
            std::to_string(visitor.hello.world) + ", rank 0 on " + joined_.hosts[0] + " one of " +
@@ -63,7 +63,7 @@ class Gate {
       stop(who + " is beyond a world of " + std::to_string(world_) + " (ranks count from 0)");
     } else if (r == 0 || joined_.peers[r].socket.open()) {
       stop("two processes say they are rank " + std::to_string(r) + ": one on " + joined_.hosts[r] +
-           ", one on " + said.host + " at " + visitor.from +
+           ", one on " + message.host + " at " + visitor.from +
            " (each rank once; is another run using " + where_ + "?)");
     }
     if (!reason_.empty()) {
@@ -72,8 +72,8 @@ class Gate {
       return;
     }
     joined_.peers[r] = std::move(visitor.peer);
-    joined_.hosts[r] = said.host;
-    credentials_[r] = std::move(said.credentials);
+    joined_.hosts[r] = message.host;
+    credentials_[r] = std::move(message.credentials);
     ++arrived_;
   }
 

@@ -44,7 +44,7 @@ Joined introduced(const Identity& identity, const Options& options,
 Joined join(const Identity& identity, const Options& options) {
   try {
     return introduced(identity, options, [&] { return !why_hopeless(options).empty(); });
-  } catch (const Told&) {
+  } catch (const HostStopped&) {
     throw;
   } catch (const Error&) {  // rank 0 may have gone for the same reason
     const std::string why = why_hopeless(options);

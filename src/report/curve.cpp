@@ -91,10 +91,10 @@ std::string scientific(double value, int decimals) {
 
 // Of the first digit: -2 for 0.05.
 int exponent(double value) {
-  const std::string said = scientific(value, 0);
-  const std::size_t sign = said.find('e') + 1;
-  const auto size = static_cast<int>(parse_int(said.substr(sign + 1)).value_or(0));
-  return said[sign] == '-' ? -size : size;
+  const std::string digits = scientific(value, 0);
+  const std::size_t sign = digits.find('e') + 1;
+  const auto size = static_cast<int>(parse_int(digits.substr(sign + 1)).value_or(0));
+  return digits[sign] == '-' ? -size : size;
 }
 
 std::size_t longest(const std::vector<std::string>& names) {

@@ -136,14 +136,14 @@ std::string in_words(const Chart& chart, const Envelope& curve) {
     if (!high || point.y > high->y) high = &point;
     last = &point;
   }
-  std::string said;
+  std::string caption;
   if (last)
-    said = "last " + brief(last->y) + "; lowest " + brief(low->y) + " at " + place(chart, low->x) +
-           "; highest " + brief(high->y) + " at " + place(chart, high->x);
+    caption = "last " + brief(last->y) + "; lowest " + brief(low->y) + " at " +
+              place(chart, low->x) + "; highest " + brief(high->y) + " at " + place(chart, high->x);
   if (curve.not_finite > 0)
-    said += (said.empty() ? "" : "; ") + std::to_string(curve.not_finite) +
-            (curve.not_finite == 1 ? " value is" : " values are") + " not finite (▼)";
-  return said.empty() ? "no values" : said;
+    caption += (caption.empty() ? "" : "; ") + std::to_string(curve.not_finite) +
+               (curve.not_finite == 1 ? " value is" : " values are") + " not finite (▼)";
+  return caption.empty() ? "no values" : caption;
 }
 
 Html track(const Track& track, double last) {
@@ -177,13 +177,13 @@ Html draw(const Chart& chart) {
   const Axis y = y_axis(curve, chart.may_be_logarithmic);
   std::string unit = chart.unit;
   if (y.logarithmic) unit += (unit.empty() ? "" : ", ") + std::string("logarithmic");
-  const std::string said = in_words(chart, curve);
+  const std::string caption = in_words(chart, curve);
   Html picture = axes(chart, x, y);
   if (curve.empty()) picture = words((kLeft + kRight) / 2, 90, "middle", "no finite values");
   const Html svg = element("svg",
                            {{"viewBox", "0 0 " + brief(kWidth) + " " + brief(kHeight)},
                             {"role", "img"},
-                            {"aria-label", chart.title + ": " + said},
+                            {"aria-label", chart.title + ": " + caption},
                             {"class", "chart"},
                             {"data-x", chart.x_name},
                             {"data-v", columns_of(curve, x)}},
@@ -191,11 +191,11 @@ Html draw(const Chart& chart) {
   const Html title = element("b", text(chart.title)) +
                      (unit.empty() ? Html{} : element("span", text(" (" + unit + ")")));
   return element("figure", element("figcaption", title) + svg +
-                               element("p", {{"class", "said"}}, text(said))) +
+                               element("p", {{"class", "said"}}, text(caption))) +
          "\n"_html;
 }
 
-Html draw_points(const data::Picture& scatter, const std::string& said) {
+Html draw_points(const data::Picture& scatter, const std::string& caption) {
   constexpr double kSide = train::kScatterSide, kBegin = 26, kAbove = 6;  // a unit a pixel
   const Axis x{-train::kScatterRange, train::kScatterRange, kBegin, kBegin + kSide};
   const Axis y{-train::kScatterRange, train::kScatterRange, kAbove + kSide, kAbove};
@@ -215,7 +215,7 @@ Html draw_points(const data::Picture& scatter, const std::string& said) {
   return element("svg",
                  {{"viewBox", "0 0 288 282"},
                   {"role", "img"},
-                  {"aria-label", said},
+                  {"aria-label", caption},
                   {"class", "chart scatter"}},
                  plane);
 }

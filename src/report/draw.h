@@ -26,7 +26,7 @@ struct Chart {
 Html draw(const Chart& chart);
 
 // A scatter's points (train/picture.h) with axes, large enough for people to see.
-Html draw_points(const data::Picture& scatter, const std::string& words);
+Html draw_points(const data::Picture& scatter, const std::string& caption);
 
 // One row of a timeline.
 struct Track {

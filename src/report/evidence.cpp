@@ -110,10 +110,10 @@ Html of_checkpoints(const Facts& facts) {
 }
 
 std::string some_of(const std::vector<std::string>& names) {
-  std::string said;
+  std::string list;
   for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 8); ++i)
-    said += (i == 0 ? "" : "; ") + names[i];
-  return names.size() > 8 ? said + "; and " + std::to_string(names.size() - 8) + " more" : said;
+    list += (i == 0 ? "" : "; ") + names[i];
+  return names.size() > 8 ? list + "; and " + std::to_string(names.size() - 8) + " more" : list;
 }
 
 Row difference(const fingerprint::Finding& finding) {
@@ -136,14 +136,14 @@ Html of_kernels(const Facts& facts, const fingerprint::Comparison& comparison,
   const auto tried = std::ranges::count_if(
       first, [&](const auto& fact) { return fact.first.starts_with(kind + "."); });
   if (tried == 0) return {};
-  std::string said = "The self-test of " +
-                     counted(static_cast<std::int64_t>(tried), "kernel", "kernels") + " (" + kind +
-                     ") gave " + promise + ".";
+  std::string agreement = "The self-test of " +
+                          counted(static_cast<std::int64_t>(tried), "kernel", "kernels") + " (" +
+                          kind + ") gave " + promise + ".";
   std::vector<std::string> wrong;
   for (const auto& finding : comparison.findings)
     if (finding.kernel && finding.fact.starts_with(kind + ".") && !finding.sentence.empty())
       wrong.push_back(finding.sentence);
-  if (wrong.empty()) return paragraph(said);
+  if (wrong.empty()) return paragraph(agreement);
   Html items;
   for (const std::string& sentence : wrong) items += element("li", text(shortened(sentence, 600)));
   return element("ul", {{"class", "wrong"}}, items);

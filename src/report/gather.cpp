@@ -125,13 +125,14 @@ class Gatherer {
 
   void statement(const stdfs::path& path, Step step, Checkpoint& one) {
     try {
-      const auto said = checkpoint::parse_statement(read_text(fs_, path), path.filename().string());
-      one.key = said.key.hex();
-      one.statement_problem = train::misfit(said, facts_.ledger).value_or("");
-      if (said.step != step) one.statement_problem = "its name does not match its step";
+      const auto parsed =
+          checkpoint::parse_statement(read_text(fs_, path), path.filename().string());
+      one.key = parsed.key.hex();
+      one.statement_problem = train::misfit(parsed, facts_.ledger).value_or("");
+      if (parsed.step != step) one.statement_problem = "its name does not match its step";
       if (!facts_.key.empty() && facts_.key != one.key)
         one.statement_problem = "it is signed by another key";
-      if (!one.root.empty() && one.root != said.checkpoint.hex())
+      if (!one.root.empty() && one.root != parsed.checkpoint.hex())
         one.statement_problem = "it is of another file";
     } catch (const Error& error) {
       one.statement_problem = error.message();

@@ -77,8 +77,8 @@ class Reader {
     std::vector<std::string>& last = facts_.metrics.last_stops;
     last.clear();
     if (const Json* stop = line.find("stop"); stop && stop->is_array())
-      for (const Json& said : stop->elements())
-        if (said.is_string()) last.push_back(said.get<std::string>());
+      for (const Json& reason : stop->elements())
+        if (reason.is_string()) last.push_back(reason.get<std::string>());
     facts_.metrics.stops.insert(facts_.metrics.stops.end(), last.begin(), last.end());
   }
 
@@ -101,8 +101,8 @@ class Reader {
     if (!object || static_cast<std::size_t>(step) > entries.size()) return;
     bool same = true;
     for (const auto& [phase, loss] : entries[static_cast<std::size_t>(step) - 1].losses) {
-      const auto said = object->is_object() ? number(*object, phase) : std::nullopt;
-      if (loss - loss == 0) same = same && said && *said == double{loss};  // finite
+      const auto recorded = object->is_object() ? number(*object, phase) : std::nullopt;
+      if (loss - loss == 0) same = same && recorded && *recorded == double{loss};  // finite
     }
     same_losses_[step] = same;
   }

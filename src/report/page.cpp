@@ -10,11 +10,11 @@ namespace lockstep::report {
 namespace {
 
 Html networks(const recipe::Recipe& recipe) {
-  std::string said;
+  std::string names;
   for (const recipe::NetworkOptions& one : recipe.networks)
-    said += (said.empty() ? "" : ", ") + (recipe.networks.size() == 1 ? "" : one.role + " ") +
-            one.model.kind + " by " + one.optimizer.kind;
-  return text(recipe.objective.kind + ": " + said);
+    names += (names.empty() ? "" : ", ") + (recipe.networks.size() == 1 ? "" : one.role + " ") +
+             one.model.kind + " by " + one.optimizer.kind;
+  return text(recipe.objective.kind + ": " + names);
 }
 
 // Who compared step 0 with the run that it is from: this page's verify, or a replay.
@@ -120,9 +120,9 @@ Html summary(const Facts& facts) {
 
 Html recipe(const Facts& facts) {
   if (facts.recipe_text.empty()) return paragraph("recipe.toml cannot be read.");
-  Html said;
-  if (!facts.recipe) said = paragraph("recipe.toml does not hold. It says:");
-  return said + element("pre", {{"tabindex", "0"}}, text(shortened(facts.recipe_text, 100000)));
+  Html problem;
+  if (!facts.recipe) problem = paragraph("recipe.toml does not hold. It says:");
+  return problem + element("pre", {{"tabindex", "0"}}, text(shortened(facts.recipe_text, 100000)));
 }
 
 std::string page(const Facts& facts) {

@@ -48,11 +48,11 @@ std::vector<Window> others(const std::vector<Window>& windows, std::int64_t last
 
 std::string result_of(const Json& replay) {
   if (agrees(replay)) return "agrees";
-  std::string said =
+  std::string sentence =
       "differs at step " + word(replay, "first_difference") + ": " + word(replay, "what");
   if (const Json* place = replay.find("place"); place && place->is_object())
-    said += "; first tensor " + word(*place, "tensor");
-  return said;
+    sentence += "; first tensor " + word(*place, "tensor");
+  return sentence;
 }
 
 }  // namespace
@@ -70,8 +70,8 @@ std::vector<Window> windows_of(const Facts& facts, const Json& replay) {
 }
 
 bool agrees(const Json& replay) {
-  const Json* said = replay.find("agrees");
-  return said && *said == true;
+  const Json* agrees = replay.find("agrees");
+  return agrees && *agrees == true;
 }
 
 std::vector<Window> replayed(const Facts& facts) {
@@ -85,17 +85,17 @@ std::vector<Window> replayed(const Facts& facts) {
 }
 
 std::string in_words(const std::vector<Window>& windows) {
-  std::string said;
+  std::string words;
   const std::size_t shown = std::min(windows.size(), kMostWindows);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& [from, to] = windows[i];
-    said += (i == 0 ? "" : i + 1 == windows.size() ? " and " : ", ") + std::to_string(from);
-    if (from < to) said += " to " + std::to_string(to);
+    words += (i == 0 ? "" : i + 1 == windows.size() ? " and " : ", ") + std::to_string(from);
+    if (from < to) words += " to " + std::to_string(to);
   }
   if (shown < windows.size())
-    said += " and " +
-            counted(static_cast<std::int64_t>(windows.size() - shown), "more range", "more ranges");
-  return said;
+    words += " and " + counted(static_cast<std::int64_t>(windows.size() - shown), "more range",
+                               "more ranges");
+  return words;
 }
 
 std::string coverage(const Facts& facts) {

@@ -117,7 +117,7 @@ std::string of_steps(const Attempt& attempt) {
 Row row_of(std::int64_t number, const Attempt& attempt) {
   const std::string began = utc_text(attempt.began);
   const bool timed = attempt.seconds > 0;
-  const auto maybe = [](bool is, const std::string& said) { return text(is ? said : "–"); };
+  const auto maybe = [](bool is, const std::string& value) { return text(is ? value : "–"); };
   return {{text(std::to_string(number)), maybe(attempt.ranks > 0, std::to_string(attempt.ranks)),
            maybe(!began.empty(), began), text(of_steps(attempt)),
            text(std::to_string(attempt.again)), maybe(timed, human_seconds(attempt.seconds)),
@@ -134,17 +134,17 @@ Html curves(const Facts& facts) {
     charts += draw(chart);
   }
   charts += speed(facts);
-  std::string said =
+  std::string sentence =
       "Losses come from the ledger. All other curves come from metrics.jsonl, which is no "
       "evidence; of a step that was done twice, the last time counts. Gradient norms are L2, "
       "before clipping. The speed includes pictures and saving.";
-  if (facts.attempts.size() > 1) said += " A dashed line marks where another attempt begins.";
+  if (facts.attempts.size() > 1) sentence += " A dashed line marks where another attempt begins.";
   if (last_step(facts) > 360)
-    said +=
+    sentence +=
         " Where several steps share a place, the line is their mean, and the shade spans their "
         "lowest and highest value.";
   if (charts.markup.empty()) return paragraph("There is nothing to draw.");
-  return paragraph(said) + element("div", {{"class", "charts"}}, charts);
+  return paragraph(sentence) + element("div", {{"class", "charts"}}, charts);
 }
 
 Html samples(const Facts& facts) {
@@ -168,16 +168,16 @@ Html samples(const Facts& facts) {
   const bool points = facts.recipe && facts.recipe->data.kind == "mixture";
   for (const std::size_t i : picks)
     figures += figure_of(steps[i], *pictures[i], points && is_scatter(*pictures[i]));
-  std::string said =
+  std::string sentence =
       "Each picture begins with the same random numbers, so their samples can be compared. ";
-  if (facts.pictures.empty()) said = "The folder has no pictures.";
+  if (facts.pictures.empty()) sentence = "The folder has no pictures.";
   if (const std::size_t rest = pictures.size() - picks.size(); rest > 0)
-    said += counted(static_cast<std::int64_t>(rest), "other picture", "other pictures") +
-            " in samples/ not shown. ";
-  if (large > 0) said += counted(large, "picture", "pictures") + " too large to be shown. ";
+    sentence += counted(static_cast<std::int64_t>(rest), "other picture", "other pictures") +
+                " in samples/ not shown. ";
+  if (large > 0) sentence += counted(large, "picture", "pictures") + " too large to be shown. ";
   if (!damaged.empty())
-    said += "Damaged pictures are not shown: step " + shortened(damaged, 200) + ".";
-  return paragraph(said) + element("div", {{"class", "pictures"}}, figures);
+    sentence += "Damaged pictures are not shown: step " + shortened(damaged, 200) + ".";
+  return paragraph(sentence) + element("div", {{"class", "pictures"}}, figures);
 }
 
 Html attempts(const Facts& facts) {

@@ -88,8 +88,8 @@ Statement outcome(const Facts& facts) {
   const std::string of = "step " + done + " of " + std::to_string(all);
   if (!facts.metrics.last_stops.empty()) {
     std::vector<std::string> reasons;
-    for (const std::string& said : facts.metrics.last_stops)
-      reasons.push_back(without_step(said, done));
+    for (const std::string& reason : facts.metrics.last_stops)
+      reasons.push_back(without_step(reason, done));
     return {Tone::kWrong, "A monitor stopped it at " + of + ".", "", reasons};
   }
   if (steps_of(facts) < all)
@@ -150,13 +150,14 @@ Statement replays_of(const Facts& facts) {
   if (!std::ranges::all_of(facts.replays, agrees))
     return {
         Tone::kWrong, "A replay disagrees.", "Its bits differ from the ledger's: see Replays.", {}};
-  const std::string said = coverage(facts);
-  if (said.empty())
+  const std::string covered = coverage(facts);
+  if (covered.empty())
     return {Tone::kOpen, "Not replayed yet.", "Nothing shows that the numbers are right.", {}};
   const std::string where =
       " Replays says on which machines: one that trained it may repeat its own fault.";
-  return said.starts_with("All ") ? Statement{Tone::kFine, "Replayed.", said + where, {}}
-                                  : Statement{Tone::kOpen, "Replayed in part.", said + where, {}};
+  return covered.starts_with("All ")
+             ? Statement{Tone::kFine, "Replayed.", covered + where, {}}
+             : Statement{Tone::kOpen, "Replayed in part.", covered + where, {}};
 }
 
 }  // namespace
@@ -166,19 +167,19 @@ Html verdict(const Facts& facts) {
   if (const auto losses = odd_losses(facts.ledger.entries); !losses.empty())
     all.insert(all.begin(),
                {Tone::kWrong, "The losses are not those of a run that learns.", "", losses});
-  Html said;
+  Html list;
   bool wrong = false;
   for (const Statement& one : all) {
     const char* kind = one.tone == Tone::kFine   ? "fine"
                        : one.tone == Tone::kOpen ? "open"
                                                  : "wrong";
-    said +=
+    list +=
         element("p", {{"class", kind}},
                 element("strong", text(one.head)) + text(one.rest.empty() ? "" : " " + one.rest));
-    if (!one.list.empty()) said += list_of(one.list);
+    if (!one.list.empty()) list += list_of(one.list);
     wrong |= one.tone == Tone::kWrong;
   }
-  return element("div", {{"class", wrong ? "verdict wrong" : "verdict"}}, said) + "\n"_html;
+  return element("div", {{"class", wrong ? "verdict wrong" : "verdict"}}, list) + "\n"_html;
 }
 
 }  // namespace lockstep::report

@@ -130,7 +130,7 @@ Parent parse_parent(const std::string& text) {
 Start start_from(const Parent& parent, recipe::Recipe recipe) {
   FileSystem& fs = real_file_system();
   const RunFolder folder{parent.folder};
-  const auto [theirs, ledger, step, loaded] = open_of_run(
+  const auto [theirs, ledger, step, loaded] = open_run(
       fs, folder, [&](const std::vector<Step>& steps) { return step_of(steps, folder, parent); });
 
   recipe.run.start = "fresh";

@@ -210,8 +210,8 @@ checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step ste
   return loaded;
 }
 
-OfRun open_of_run(FileSystem& fs, const RunFolder& folder,
-                  const std::function<Step(const std::vector<Step>&)>& choose) {
+OpenedRun open_run(FileSystem& fs, const RunFolder& folder,
+                   const std::function<Step(const std::vector<Step>&)>& choose) {
   constexpr int kTries = 20;
   recipe::Recipe recipe = recipe::of_run(fs, folder.root);
   for (int tries = 0; tries < kTries; ++tries) {

@@ -64,7 +64,7 @@ struct Source {
 };
 
 Source newest_of(FileSystem& fs, const RunFolder& folder) {
-  OfRun newest = open_of_run(fs, folder, [&](const std::vector<Step>& steps) {
+  OpenedRun newest = open_run(fs, folder, [&](const std::vector<Step>& steps) {
     if (steps.empty())
       throw Error(Code::kUsage, folder.root.string() + " has no checkpoint yet",
                   "give a run folder or a step-NNNNNNNN.h5");

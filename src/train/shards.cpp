@@ -36,7 +36,7 @@ Tiles tiles_of(std::int64_t turn, std::int64_t floats, std::size_t rank, int wor
 
 }  // namespace
 
-void note_slots(const state::State& state, const std::string& role, Noted& noted) {
+void note_slots(const state::State& state, const std::string& role, SlotHashes& slot_hashes) {
   state::State slots;
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
@@ -46,14 +46,15 @@ void note_slots(const state::State& state, const std::string& role, Noted& noted
     numbers.push_back(i);
   }
   state::Leaves leaves = state::leaves(slots);
-  for (std::size_t i = 0; i < numbers.size(); ++i) noted[numbers[i]] = std::move(leaves[i]);
+  for (std::size_t i = 0; i < numbers.size(); ++i) slot_hashes[numbers[i]] = std::move(leaves[i]);
 }
 
-state::StateDigest digest(comm::Group& group, const state::State& state, const Noted& noted) {
+state::StateDigest digest(comm::Group& group, const state::State& state,
+                          const SlotHashes& slot_hashes) {
   state::State rest = state;
-  for (const auto& [i, hashes] : noted) rest.tensors[i].tensor = at::Tensor();
+  for (const auto& [i, hashes] : slot_hashes) rest.tensors[i].tensor = at::Tensor();
   state::Leaves leaves = state::leaves(rest);
-  for (const auto& [i, hashes] : noted) leaves[i] = hashes;
+  for (const auto& [i, hashes] : slot_hashes) leaves[i] = hashes;
   if (divided(state)) {
     std::vector<hash::Leaf> mine;
     std::vector<std::size_t> counts(static_cast<std::size_t>(group.size()));

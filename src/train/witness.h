@@ -13,7 +13,7 @@ namespace lockstep::train {
 lane::Plan isolating(const lane::Plan& plan, const std::vector<Witnessed>& witnessed);
 
 // The inputs of a phase, to compute a lane of it again.
-struct PhaseAgain {
+struct PhaseInputs {
   const Training& training;
   const lane::Context& context;
   int phase;
@@ -25,7 +25,7 @@ struct PhaseAgain {
 // more, and all throw Error(kDiffer): it names phase, lane, gradient, elements and, if there is a
 // majority, the odd rank. Nothing is compared if the loss is not finite: that is no machine's
 // fault. Changes nothing. Collective: yes.
-void witness(const PhaseAgain& again, const std::vector<Witnessed>& witnessed,
+void witness(const PhaseInputs& inputs, const std::vector<Witnessed>& witnessed,
              const lane::PhaseGradients& whole);
 
 }  // namespace lockstep::train

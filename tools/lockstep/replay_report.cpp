@@ -82,15 +82,15 @@ namespace {
 bool answers(const Json& report, const std::vector<audit::Window>& windows, std::int64_t steps) {
   if (report.at("steps").get<std::int64_t>() < steps) return false;  // it may train meanwhile
   const bool agrees = report.at("agrees").get<bool>();
-  const auto& said = report.at("windows").elements();
-  if (said.empty() || said.size() > windows.size()) return false;
-  if (agrees && said.size() != windows.size()) return false;
+  const auto& reported = report.at("windows").elements();
+  if (reported.empty() || reported.size() > windows.size()) return false;
+  if (agrees && reported.size() != windows.size()) return false;
   std::int64_t least = 0, most = 0;
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    const auto started = said[i].at("started").get<std::int64_t>(),
-               from = said[i].at("from").get<std::int64_t>(),
-               to = said[i].at("to").get<std::int64_t>();
-    const bool whole = agrees || i + 1 < said.size();
+  for (std::size_t i = 0; i < reported.size(); ++i) {
+    const auto started = reported[i].at("started").get<std::int64_t>(),
+               from = reported[i].at("from").get<std::int64_t>(),
+               to = reported[i].at("to").get<std::int64_t>();
+    const bool whole = agrees || i + 1 < reported.size();
     if (from != windows[i].from.value || started < 0 || started >= from || to > steps) return false;
     if (whole ? to != windows[i].to->value : to <= started) return false;
     least += whole ? to - from + 1 : 0;

@@ -38,15 +38,15 @@ struct ReplayOptions {
 };
 
 struct ReplayResult {
-  struct Done {
+  struct ReplayedWindow {
     Step started;   // checkpoint (or 0) the recomputation began from
     Step from, to;  // window asked for; every step from started + 1 on is compared
   };
-  std::vector<Done> windows;  // as far as they went
-  std::int64_t compared = 0;  // different steps that were recomputed and compared
-  std::int64_t steps = 0;     // in the ledger
-  std::string chain;          // the ledger's head, hexadecimal
-  std::string start;          // what step 0 is, where it is another run's state; else ""
+  std::vector<ReplayedWindow> windows;  // as far as they went
+  std::int64_t compared = 0;            // different steps that were recomputed and compared
+  std::int64_t steps = 0;               // in the ledger
+  std::string chain;                    // the ledger's head, hexadecimal
+  std::string start;                    // what step 0 is, where it is another run's state; else ""
 
   std::optional<Step> differs;  // first step that is not what the ledger says; the end of it
   std::string what;             // which part of it

@@ -79,14 +79,14 @@ checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step ste
 // The same for those who only read the folder. `choose` picks one of the steps that are there
 // (ascending), or throws Error. A run that trains meanwhile may retire that checkpoint before it is
 // opened: then `choose` is asked again.
-struct OfRun {
+struct OpenedRun {
   recipe::Recipe recipe;
   ledger::Ledger ledger;
   Step step;
   checkpoint::Loaded loaded;
 };
-OfRun open_of_run(FileSystem& fs, const RunFolder& folder,
-                  const std::function<Step(const std::vector<Step>&)>& choose);
+OpenedRun open_run(FileSystem& fs, const RunFolder& folder,
+                   const std::function<Step(const std::vector<Step>&)>& choose);
 
 // What happens at a damaged checkpoint. Training reports it and passes over it; a check refuses it
 // with Error(kCorrupt), which names file, bytes and tensor.

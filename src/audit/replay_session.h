@@ -12,13 +12,13 @@
 
 namespace lockstep::audit {
 
-class Again {
+class ReplaySession {
  public:
   // data: where the data set lies, if not where the recipe says. `group` must outlive this. All
   // ranks read the folder. Errors: kUsage (no run, or of other semantics), kCorrupt, kData (not the
   // run's data set), kEnvironment.
-  Again(std::filesystem::path folder, const std::optional<std::string>& data, comm::Group& group,
-        std::int64_t lanes_at_once = 0);
+  ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
+                comm::Group& group, std::int64_t lanes_at_once = 0);
 
   const ledger::Ledger& ledger() const { return ledger_; }
   Step last() const { return Step(static_cast<std::int64_t>(ledger_.entries.size())); }
@@ -35,7 +35,7 @@ class Again {
   // The next step. Collective: yes. Bits: recipe, data, state.
   train::StepRecord step();
   // What the ledger says of a step.
-  const ledger::Entry& said(Step step) const;
+  const ledger::Entry& entry(Step step) const;
 
  private:
   const train::RunFolder folder_;

@@ -1,12 +1,12 @@
-#include "audit/again.h"
+#include "audit/replay_session.h"
 
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/load.h"
 
 namespace lockstep::audit {
 
-Again::Again(std::filesystem::path folder, const std::optional<std::string>& data,
-             comm::Group& group, std::int64_t lanes_at_once)
+ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
+                             comm::Group& group, std::int64_t lanes_at_once)
     : folder_{std::move(folder)}, group_(group), lanes_at_once_(lanes_at_once) {
   FileSystem& fs = real_file_system();
   recipe_ = recipe::of_run(fs, folder_.root);
@@ -22,7 +22,7 @@ Again::Again(std::filesystem::path folder, const std::optional<std::string>& dat
   }
 }
 
-Step Again::restore(Step target) {
+Step ReplaySession::restore(Step target) {
   batches_.reset();
   training_.emplace(
       train::make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
@@ -38,11 +38,11 @@ Step Again::restore(Step target) {
   return training_->state.step;
 }
 
-train::StepRecord Again::step() {
+train::StepRecord ReplaySession::step() {
   return train::step(*training_, group_, std::ref(*batches_));
 }
 
-const ledger::Entry& Again::said(Step step) const {
+const ledger::Entry& ReplaySession::entry(Step step) const {
   return ledger_.entries[static_cast<std::size_t>(step.value) - 1];
 }
 
