@@ -1,11 +1,10 @@
 #include "lockstep/audit/trace.h"
 
-#include <span>
-
 #include "audit/replay_session.h"
 #include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/bytes.h"
 #include "lockstep/ops/trace.h"
 
 namespace lockstep::audit {
@@ -17,10 +16,9 @@ std::string digest_of(const Tensor& tensor) {
   if (!tensor.defined()) return {};
   std::string shape = "float32";
   for (const std::int64_t size : tensor.sizes()) shape += " " + std::to_string(size);
-  const Tensor dense = ops::bare(tensor).contiguous();
   hash::Sha256 hash;
   hash.update(as_bytes(shape + "\n"));
-  hash.update(std::as_bytes(std::span(ops::read(dense), static_cast<std::size_t>(dense.numel()))));
+  hash.update(ops::bytes(ops::bare(tensor).contiguous()));
   return hash.finish().hex();
 }
 

@@ -12,7 +12,7 @@
 #include "lockstep/hash/sha256.h"
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/parallel.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/bytes.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/claims.h"
 #include "lockstep/train/picture.h"
@@ -212,11 +212,9 @@ class Sampling {
       });
       npz.begin_array("arr_0", images() ? "|u1" : "<f4", sizes);
       in_blocks([&](std::int64_t, const Tensor& samples) {
-        const auto numbers = static_cast<std::size_t>(samples.numel());
         std::vector<std::uint8_t> pixels;
         if (images()) pixels = bytes_of_images(samples);
-        npz.append(images() ? std::as_bytes(std::span(pixels))
-                            : std::as_bytes(std::span(ops::read(samples), numbers)));
+        npz.append(images() ? std::as_bytes(std::span(pixels)) : ops::bytes(samples));
       });
       npz.begin_file("provenance.txt");
       for (const auto& [key, value] : provenance_of(options_.first, options_.count))
