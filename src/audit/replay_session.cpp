@@ -2,6 +2,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/open_run.h"
 
 namespace lockstep::audit {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/ledger/ledger.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/run_folder.h"
 #include "lockstep/train/step.h"

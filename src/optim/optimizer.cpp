@@ -2,8 +2,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/record.h"
+#include "lockstep/optim/learning_rate.h"
 #include "optim/kinds.h"
-#include "optim/schedule.h"
 
 namespace lockstep::optim {
 

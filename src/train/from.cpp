@@ -12,7 +12,7 @@
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
-#include "lockstep/train/run_folder.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "lockstep/checkpoint/store.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/run.h"
-#include "lockstep/train/run_folder.h"
 #include "lockstep/train/step.h"
 #include "train/metrics.h"
 

@@ -15,8 +15,8 @@
 #include "lockstep/ops/bytes.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/claims.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/picture.h"
-#include "lockstep/train/run_folder.h"
 
 namespace lockstep::train {
 namespace {

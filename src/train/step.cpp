@@ -8,6 +8,7 @@
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
+#include "lockstep/optim/learning_rate.h"
 #include "train/agree.h"
 #include "train/phase.h"
 #include "train/shards.h"

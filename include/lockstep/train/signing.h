@@ -7,7 +7,7 @@
 #include <string>
 
 #include "lockstep/checkpoint/signer.h"
-#include "lockstep/train/run_folder.h"
+#include "lockstep/train/open_run.h"
 
 namespace lockstep::train {
 

@@ -1,3 +1,5 @@
+#include "lockstep/fingerprint/fingerprint.h"
+
 #include <ATen/Version.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
@@ -11,7 +13,6 @@
 #include "lockstep/comm/libraries.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/json.h"
-#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/fingerprint/kernels.h"
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/hash/sha256.h"

@@ -1,3 +1,5 @@
+#include "report/facts.h"
+
 #include <algorithm>
 #include <map>
 
@@ -11,7 +13,6 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/signing.h"
-#include "report/facts.h"
 
 namespace lockstep::report {
 namespace {
