@@ -149,12 +149,4 @@ constexpr TileKernels kTileKernels = {kRows, kLanes, tile, transpose};
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const TileKernels& tile_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kTileKernels, HWY_STATIC_DISPATCH(kTileKernels));
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(TileKernels, tile_kernels, kTileKernels, HWY_STATIC_DISPATCH(kTileKernels))
