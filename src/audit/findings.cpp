@@ -61,7 +61,7 @@ Findings::Names Findings::files_of(const stdfs::path& folder, Names names) {
   return names;
 }
 
-const char* word(const Finding& finding) {
+const char* kind_of(const Finding& finding) {
   if (finding.foreign) return "foreign";
   if (finding.not_signed) return "unsigned";
   if (finding.code == Code::kEnvironment) return "unreadable";

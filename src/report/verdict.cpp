@@ -136,7 +136,7 @@ Statement evidence_of(const Facts& facts) {
       findings, [](const audit::Finding& finding) { return finding.code != Code::kDiffer; });
   std::vector<std::string> lines;
   for (const audit::Finding& finding : findings)
-    lines.push_back(std::string(word(finding)) + ": " + finding.what);
+    lines.push_back(std::string(kind_of(finding)) + ": " + finding.what);
   const bool only_unsigned = std::ranges::all_of(
       findings, [](const audit::Finding& finding) { return finding.not_signed; });
   return {Tone::kWrong,

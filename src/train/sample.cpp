@@ -121,9 +121,9 @@ class Sampling {
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
                   "leave it out, or write a .png");
-    const objective::Options& own = training_.recipe.objective;
-    const objective::Options chosen = chosen_sampler(options, own);
-    if (sampler_of(chosen) != sampler_of(own)) {
+    const objective::Options& of_recipe = training_.recipe.objective;
+    const objective::Options chosen = chosen_sampler(options, of_recipe);
+    if (sampler_of(chosen) != sampler_of(of_recipe)) {
       training_.objective = objective::make_objective(chosen, training_.recipe.run.seed, shape());
       other_sampler_ = sampler_of(chosen);
     }

@@ -269,7 +269,7 @@ TEST(Verify, CallsForeignWhatIsNothingOfTheRun) {
   const VerifyResult result = verify(run.path());
   EXPECT_EQ(result.code(), Code::kCorrupt);
   ASSERT_EQ(result.findings.size(), 2u) << lines_of(result);
-  for (const Finding& finding : result.findings) EXPECT_STREQ(word(finding), "foreign");
+  for (const Finding& finding : result.findings) EXPECT_STREQ(kind_of(finding), "foreign");
 }
 
 }  // namespace

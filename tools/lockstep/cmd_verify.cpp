@@ -17,7 +17,7 @@ struct Options {
 Json json_of(const audit::VerifyResult& result, bool key) {
   Json findings = Json::array();
   for (const audit::Finding& finding : result.findings) {
-    findings.push_back({{"kind", audit::word(finding)}, {"what", finding.what}});
+    findings.push_back({{"kind", audit::kind_of(finding)}, {"what", finding.what}});
   }
   Json out = {{"ok", result.findings.empty()},
               {"recipe", result.recipe},
@@ -47,7 +47,7 @@ Code run(const Options& options) {
     return result.code();
   }
   for (const audit::Finding& finding : result.findings) {
-    print_line(audit::word(finding), ": ", finding.what);
+    print_line(audit::kind_of(finding), ": ", finding.what);
   }
   if (result.findings.empty()) {
     print_line(options.path, ": the evidence holds: ", checked(result), "; recipe ",

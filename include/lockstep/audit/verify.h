@@ -22,7 +22,7 @@ struct Finding {
   bool not_signed = false;  // intact perhaps, but asked for with a key
 };
 // "damaged", "foreign", "unsigned", "disagrees" or "unreadable".
-const char* word(const Finding& finding);
+const char* kind_of(const Finding& finding);
 
 struct VerifyOptions {
   // A head of this run's ledger that was kept elsewhere, 64 hexadecimal digits. Evidence that was
