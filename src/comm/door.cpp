@@ -132,7 +132,8 @@ Bytes expect(char type, Peer& host, std::size_t most, const Wait& wait, const st
     throw Error(Code::kNetwork, who + ": closed the connection",
                 type == kWelcome ? "see rank 0's log"
                                  : "another program, or a rank of a run with another secret");
-  if (frame->type == kStopped) throw Told(Code::kNetwork, Cursor(frame->payload).text(kMostText));
+  if (frame->type == kStopped)
+    throw HostStopped(Code::kNetwork, Cursor(frame->payload).text(kMostText));
   if (frame->type != type)
     throw Error(Code::kNetwork, who + ": does not speak Lockstep's protocol",
                 "another program has this port");

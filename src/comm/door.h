@@ -72,11 +72,11 @@ void introduce(Peer& host, const Hello& hello, const Options& options, const std
                ByteView message, const Wait& wait, const std::string& who);
 
 // The host's reason to stop, in its own words.
-struct Told : Error {
+struct HostStopped : Error {
   using Error::Error;
 };
 
-// The host's next frame, which must be of `type`. Throws Told, or Error(kNetwork).
+// The host's next frame, which must be of `type`. Throws HostStopped, or Error(kNetwork).
 Bytes expect(char type, Peer& host, std::size_t most, const Wait& wait, const std::string& who);
 
 }  // namespace lockstep::comm

@@ -3,13 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "lockstep/comm/gather.h"
-#include "lockstep/core/error.h"
-
 namespace lockstep::comm {
 namespace {
-
-constexpr std::uint64_t kMaxText = 1 << 24;  // checked before memory is taken
 
 class Deferred final : public Verb {
  public:
@@ -21,21 +16,6 @@ class Deferred final : public Verb {
 };
 
 }  // namespace
-
-std::vector<std::string> gather_texts(Group& group, const std::string& mine) {
-  std::vector<std::size_t> sizes;
-  for (const auto& size : gather<std::uint64_t>(group, {mine.size()})) {
-    if (size[0] > kMaxText)
-      throw Error(Code::kNetwork,
-                  "a rank announces a text of " + std::to_string(size[0]) + " bytes",
-                  "all ranks must run the same program");
-    sizes.push_back(size[0]);
-  }
-  std::vector<std::string> texts;
-  for (const auto& text : gather<char>(group, {mine.begin(), mine.end()}, sizes))
-    texts.emplace_back(text.begin(), text.end());
-  return texts;
-}
 
 std::unique_ptr<Verb> Group::begin_all_to_all(std::span<const ByteView> to,
                                               std::span<const MutableByteView> from) {

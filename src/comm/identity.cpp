@@ -58,7 +58,7 @@ std::string pair_of(const Identity& identity) {
 }
 
 // What one launcher says, checked on its own; nothing if it says nothing.
-std::optional<Identity> said_by(const Variables& variables, const Names& names) {
+std::optional<Identity> identity_from(const Variables& variables, const Names& names) {
   const auto rank = variables.number(names.rank, 0, kMostRanks - 1);
   const auto world = variables.number(names.world, 1, kMostRanks);
   if (!rank && !world) return std::nullopt;
@@ -125,7 +125,7 @@ std::optional<Identity> of_pet(const Variables& variables) {
     throw Error(Code::kUsage,
                 "PET_NPROC_PER_NODE=" + *each + " asks for several ranks a node, this is one",
                 "start it with torchrun --no-python");
-  return said_by(variables, Names{"PET", "PET_NODE_RANK", "PET_NNODES", "", ""});
+  return identity_from(variables, Names{"PET", "PET_NODE_RANK", "PET_NNODES", "", ""});
 }
 
 void must_agree(const Identity& one, const Identity& other) {
@@ -182,9 +182,9 @@ void find_master(const Variables& variables, Identity& identity) {
 
 Identity discover(const Environment& environment) {
   const Variables variables(environment);
-  const auto plain = said_by(variables, kPlain);
+  const auto plain = identity_from(variables, kPlain);
   const auto srun_names = of_srun(variables);
-  auto srun = srun_names ? said_by(variables, *srun_names) : std::nullopt;
+  auto srun = srun_names ? identity_from(variables, *srun_names) : std::nullopt;
   if (srun) count_local_tasks(variables, *srun);
   std::optional<Identity> chosen = plain;
   if (plain && variables.has("TORCHELASTIC_RUN_ID")) {
@@ -195,9 +195,9 @@ Identity discover(const Environment& environment) {
     must_agree(*plain, *srun);
   }
   for (const Names& names : kMpi) {
-    const auto said = said_by(variables, names);
-    if (said && chosen && chosen->launcher == "RANK") must_agree(*chosen, *said);
-    if (!chosen) chosen = said;
+    const auto found = identity_from(variables, names);
+    if (found && chosen && chosen->launcher == "RANK") must_agree(*chosen, *found);
+    if (!chosen) chosen = found;
   }
   if (!chosen) chosen = srun;
   if (!chosen) chosen = of_pet(variables);

@@ -221,15 +221,15 @@ Socket listen_at(const std::string& host, int port, const std::string& interface
                 "cannot listen on " + where + ": the name is not resolved: " + name.problem,
                 "check MASTER_ADDR and this host's DNS");
   const double started = monotonic_seconds();
-  for (bool said = false;;) {
+  for (bool logged = false;;) {
     int error = 0;
     if (Socket socket = listen_at_one_of(name.addresses, error)) return socket;
     if (error != EADDRINUSE) refuse_address(where, error);
     const double now = monotonic_seconds();
     if (somebody_listens(port) || now >= until) refuse_port(where, port);
-    if (!said && now > started + kSaysAfter) {
+    if (!logged && now > started + kSaysAfter) {
       log::warn(where + ": a connection has this port, still trying to listen there");
-      said = true;
+      logged = true;
     }
     poll(nullptr, 0, poll_milliseconds(std::min(until, now + kAsks)));
   }
@@ -238,7 +238,7 @@ Socket listen_at(const std::string& host, int port, const std::string& interface
 Socket dial(const std::string& host, int port, const Wait& wait, Patience patience) {
   const double started = monotonic_seconds();
   const std::string where = host + ":" + std::to_string(port);
-  bool said = false;
+  bool logged = false;
   for (int tries = 1;; ++tries) {
     const Resolved name = resolve(host, port, wait.until);
     int error = 0;
@@ -261,9 +261,9 @@ Socket dial(const std::string& host, int port, const Wait& wait, Patience patien
           Code::kNetwork,
           what + " (" + std::to_string(tries) + " tries in " + fixed(now - started, 1) + " s)",
           cure(error, name));
-    if (!said && now > started + kSaysAfter) {
+    if (!logged && now > started + kSaysAfter) {
       log::warn("still trying " + what + ", for another " + fixed(wait.until - now, 0) + " s");
-      said = true;
+      logged = true;
     }
     poll(nullptr, 0, poll_milliseconds(now + pause));
   }

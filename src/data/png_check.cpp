@@ -11,7 +11,7 @@ namespace lockstep::data {
 namespace {
 
 // Thrown inside this file only: the walk stops at the first fault.
-struct Found {
+struct PngDamage {
   PngFault fault;
 };
 
@@ -26,12 +26,12 @@ struct Chunk {
   std::uint64_t offset = 0;
   ByteView data;
 
-  [[noreturn]] void fault(const std::string& what) const { throw Found{{type, offset, what}}; }
+  [[noreturn]] void fault(const std::string& what) const { throw PngDamage{{type, offset, what}}; }
 };
 
 Chunk next_chunk(ByteView png, std::uint64_t offset) {
   if (png.size() - offset < png::kChunkOverhead) {
-    throw Found{{"end of file", offset, "the file ends inside a chunk or without IEND"}};
+    throw PngDamage{{"end of file", offset, "the file ends inside a chunk or without IEND"}};
   }
   const std::uint64_t length = get_u32_be(png.subspan(offset, 4));
   const ByteView type = png.subspan(offset + 4, 4);
@@ -113,13 +113,14 @@ void check_pixels(const Chunk& idat, const Header& header) {
   if (adler != get_u32_be(rest)) idat.fault("wrong Adler-32");
 }
 
-// Every chunk in order, the first and the last too; throws Found. Returns where the next byte is.
+// Every chunk in order, the first and the last too; throws PngDamage. Returns where the next byte
+// is.
 template <class Visit>
 std::uint64_t walk(ByteView png, Visit&& visit) {
   const ByteView signature = std::as_bytes(std::span(png::kSignature));
   if (png.size() < signature.size() ||
       !std::equal(signature.begin(), signature.end(), png.begin())) {
-    throw Found{{"signature", 0, "not a PNG file"}};
+    throw PngDamage{{"signature", 0, "not a PNG file"}};
   }
   std::uint64_t offset = signature.size();
   while (true) {
@@ -162,9 +163,9 @@ std::optional<PngFault> check_png(ByteView png) {
         chunk.fault("lockstep writes no such chunk");
       }
     });
-    if (end != png.size()) throw Found{{"end of file", end, "bytes after IEND"}};
-  } catch (const Found& found) {
-    return found.fault;
+    if (end != png.size()) throw PngDamage{{"end of file", end, "bytes after IEND"}};
+  } catch (const PngDamage& damage) {
+    return damage.fault;
   }
   return std::nullopt;
 }
@@ -188,8 +189,8 @@ std::vector<PngChunk> png_chunks(ByteView png, const std::string& name) {
       chunks.push_back({chunk.type, chunk.data});
     });
     if (end != png.size()) chunks.push_back({"behind IEND", png.subspan(end)});
-  } catch (const Found& found) {
-    throw Error(Code::kData, name + ": " + line_of(found.fault));
+  } catch (const PngDamage& damage) {
+    throw Error(Code::kData, name + ": " + line_of(damage.fault));
   }
   return chunks;
 }

@@ -8,6 +8,7 @@
 #include "lockstep/numerics/norm.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/numerics/update.h"
+#include "lockstep/ops/bytes.h"
 #include "lockstep/ops/native.h"
 #include "lockstep/ops/ops.h"
 
@@ -37,9 +38,7 @@ class Hasher {
  public:
   void add(const Tensor& tensor) {
     if (!tensor.defined()) return;
-    const Tensor dense = ops::bare(tensor).contiguous();
-    hash_.update(
-        std::as_bytes(std::span(ops::read(dense), static_cast<std::size_t>(dense.numel()))));
+    hash_.update(ops::bytes(ops::bare(tensor).contiguous()));
   }
   hash::Digest finish() { return hash_.finish(); }
 

@@ -162,7 +162,7 @@ class Collector {
   LaneEvidence finish(const Context& gatherer) {
     const std::int64_t row = gatherer.is_shadow() ? 0 : evidence_.lane.value;
     evidence_.parts = std::move(parts_);
-    for (const Context::Gathered& gathered : gatherer.gathered())
+    for (const LaneGather::Gathered& gathered : gatherer.lane_gather()->gathered())
       evidence_.parts.push_back(part_of("batch statistics of " + gathered.name,
                                         gathered.lanes.data() + row * gathered.width,
                                         gathered.width));

@@ -23,7 +23,7 @@ Statistics batch_statistics(Context& context, const Tensor& x, std::int64_t rows
     std::copy_n(mean.data() + lane * c, c, local.data() + 2 * lane * c);
     std::copy_n(m2.data() + lane * c, c, local.data() + (2 * lane + 1) * c);
   }
-  const std::vector<float> all = context.gather_lanes(local, 2 * c);
+  const std::vector<float> all = (*context.lane_gather())(local, 2 * c);
   const auto count = static_cast<float>(context.lanes().samples_per_lane * rows);
   Statistics result{ops::empty({c}), ops::empty({c}), 0};
   for (std::int64_t j = 0; j < c; ++j) {
@@ -85,9 +85,9 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
   }
   return ops::record_with_parameters(
       "batch_norm", {x_in, gamma_in, beta_in}, y, ops::Differentiable::kOnce,
-      [&context, x, gamma, mean = batch.mean, rstd, count = batch.count, rows, c, total](
-          const Tensor& dy, const std::vector<bool>&) -> ops::Tensors {
-        const numerics::LaneBlocks& lanes = context.lanes();
+      [gather = context.lane_gather(), lanes = context.lanes(), all_lanes = context.plan().lanes(),
+       x, gamma, mean = batch.mean, rstd, count = batch.count, rows, c,
+       total](const Tensor& dy, const std::vector<bool>&) -> ops::Tensors {
         const std::int64_t mine = lanes.lane_count();
         std::vector<float> sum_dy(static_cast<std::size_t>(mine * c)), sum_dy_xhat(sum_dy.size()),
             local;
@@ -113,12 +113,11 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
           numerics::tree_sum(beta_rows.data(), in_subtree, c, ops::write(dbeta) + p * c);
           numerics::tree_sum(gamma_rows.data(), in_subtree, c, ops::write(dgamma) + p * c);
         }
-        const std::vector<float> all = context.gather_lanes(local, 2 * c);
+        const std::vector<float> all = (*gather)(local, 2 * c);
         std::vector<const float*> lane_rows;
-        for (std::int64_t l = 0; l < context.plan().lanes(); ++l)
-          lane_rows.push_back(all.data() + 2 * l * c);
+        for (std::int64_t l = 0; l < all_lanes; ++l) lane_rows.push_back(all.data() + 2 * l * c);
         std::vector<float> sums(static_cast<std::size_t>(2 * c));
-        numerics::tree_sum(lane_rows.data(), context.plan().lanes(), 2 * c, sums.data());
+        numerics::tree_sum(lane_rows.data(), all_lanes, 2 * c, sums.data());
         Tensor dx = ops::empty(x.sizes());
         numerics::batch_norm_backward_apply(total, c, count, ops::read(x), ops::read(mean),
                                             ops::read(rstd), ops::read(gamma), ops::read(dy),

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
-#include "lockstep/lane/slices.h"
 #include "lockstep/ops/view.h"
 #include "lockstep/ops/where.h"
 
@@ -24,7 +23,11 @@ Context::Context(const Plan& plan, comm::Group& group)
     : Context(plan, group, plan.partition().lanes_of(group.rank())) {}
 
 Context::Context(const Plan& plan, comm::Group& group, const Portion& portion)
-    : plan_(&plan), group_(&group), portion_(portion), lanes_(plan.blocks(portion)) {}
+    : plan_(&plan),
+      group_(&group),
+      portion_(portion),
+      lanes_(plan.blocks(portion)),
+      lane_gather_(std::make_shared<LaneGather>(plan, group, portion)) {}
 
 Context Context::evaluation(std::int64_t samples) {
   Context context;
@@ -38,31 +41,8 @@ Context Context::shadow(Lane lane) const {
   context.plan_ = plan_;
   context.portion_ = {lane, 1};
   context.lanes_ = plan_->blocks(context.portion_);
-  context.original_ = this;
+  context.lane_gather_ = std::make_shared<LaneGather>(lane_gather_);
   return context;
-}
-
-std::vector<float> Context::gather_lanes(const std::vector<float>& mine, std::int64_t width) {
-  if (is_shadow()) {
-    const std::vector<Gathered>& known = original_->gathered_;
-    LOCKSTEP_ASSERT(gathered_.size() < known.size());
-    const Gathered& same = known[gathered_.size()];
-    LOCKSTEP_ASSERT(same.width == width && mine.size() == static_cast<std::size_t>(width));
-    gathered_.push_back({same.name, width, mine});
-    return same.lanes;
-  }
-  const Partition& partition = plan().partition();
-  LOCKSTEP_ASSERT(portion_ == partition.lanes_of(group().rank()),
-                  ops::where().module + " mixes samples and sees a portion of the lanes");
-  std::vector<std::size_t> counts;
-  for (int r = 0; r < partition.world(); ++r)
-    counts.push_back(static_cast<std::size_t>(partition.lanes_of(Rank(r)).count * width));
-  std::vector<float> all;
-  for (const std::vector<float>& theirs :
-       gather_sealed(group(), "batch statistics of " + ops::where().module, mine, counts))
-    all.insert(all.end(), theirs.begin(), theirs.end());
-  if (!plan().isolated().empty()) gathered_.push_back({ops::where().module, width, all});
-  return all;
 }
 
 const Plan& Context::plan() const {

@@ -60,9 +60,9 @@ std::vector<Tensor> taken_apart(const Parcel& sum, const std::vector<Slice>& sli
 }  // namespace
 
 // Tensors that all stay in slices, or all become whole.
-class Exchange::Alike {
+class Exchange::Transfer {
  public:
-  Alike(const Plan& plan, comm::Group& group, std::vector<Contribution> contributions)
+  Transfer(const Plan& plan, comm::Group& group, std::vector<Contribution> contributions)
       : plan_(plan),
         group_(group),
         contributions_(std::move(contributions)),
@@ -159,15 +159,15 @@ Exchange::Exchange(const Plan& plan, comm::Group& group,
     return;
   }
   for (const bool sliced : {false, true}) {
-    std::vector<Contribution> alike;
+    std::vector<Contribution> chosen;
     std::vector<std::size_t> where;
     for (std::size_t i = 0; i < contributions.size(); ++i) {
       if (contributions[i].sliced != sliced) continue;
-      alike.push_back(contributions[i]);
+      chosen.push_back(contributions[i]);
       where.push_back(i);
     }
-    if (alike.empty()) continue;
-    alike_.push_back(std::make_unique<Alike>(plan, group, std::move(alike)));
+    if (chosen.empty()) continue;
+    transfers_.push_back(std::make_unique<Transfer>(plan, group, std::move(chosen)));
     where_.push_back(std::move(where));
   }
 }
@@ -175,12 +175,12 @@ Exchange::Exchange(const Plan& plan, comm::Group& group,
 Exchange::~Exchange() = default;
 
 void Exchange::sum() {
-  for (const auto& alike : alike_) alike->sum();
+  for (const auto& transfer : transfers_) transfer->sum();
 }
 
 std::vector<Tensor> Exchange::finish() {
-  for (std::size_t a = 0; a < alike_.size(); ++a) {
-    const std::vector<Tensor> sums = alike_[a]->finish();
+  for (std::size_t a = 0; a < transfers_.size(); ++a) {
+    const std::vector<Tensor> sums = transfers_[a]->finish();
     for (std::size_t i = 0; i < sums.size(); ++i) result_[where_[a][i]] = sums[i];
   }
   return std::move(result_);

@@ -116,9 +116,9 @@ void check_chain(const hash::Digest& written, const hash::Digest& computed) {
   }
 }
 
-// `again` is the canonical line of what was read from `line`, with the chain that was read.
-void check_canonical(std::string_view line, std::string_view again) {
-  if (line != again) refuse("not the canonical text of its values");
+// `canonical` is the canonical line of what was read from `line`, with the chain that was read.
+void check_canonical(std::string_view line, std::string_view canonical) {
+  if (line != canonical) refuse("not the canonical text of its values");
 }
 
 std::string header_body(const Header& header) {

@@ -58,28 +58,29 @@ bool Monitor::due(Step step) const {
   return options_.every > 0 && step.value % options_.every == 0;
 }
 
-Report Monitor::see(const Seen& seen) {
+Report Monitor::observe(const Observation& observation) {
   Report report;
-  if (!seen.samples.empty()) {
-    const float distance = pairwise_distance(seen.samples, options_.samples);
+  if (!observation.samples.empty()) {
+    const float distance = pairwise_distance(observation.samples, options_.samples);
     report.values.emplace_back("sample_distance", distance);
-    judge_limits(report, at(seen.step, "collapse"), "the mean distance of samples", distance,
+    judge_limits(report, at(observation.step, "collapse"), "the mean distance of samples", distance,
                  "distance", options_.warn_distance, options_.stop_distance, 1);
   }
-  if (seen.judged > 0) {
-    const float accuracy = static_cast<float>(seen.right) / static_cast<float>(seen.judged);
+  if (observation.judged > 0) {
+    const float accuracy =
+        static_cast<float>(observation.right) / static_cast<float>(observation.judged);
     report.values.emplace_back("discriminator_accuracy", accuracy);
-    judge_limits(report, at(seen.step, "discriminator"), "its accuracy", accuracy, "accuracy",
-                 options_.warn_accuracy, options_.stop_accuracy, -1);
+    judge_limits(report, at(observation.step, "discriminator"), "its accuracy", accuracy,
+                 "accuracy", options_.warn_accuracy, options_.stop_accuracy, -1);
   }
   bool diverging = false;
-  for (const auto& [phase, loss] : seen.losses) {
+  for (const auto& [phase, loss] : observation.losses) {
     const double size = loss < 0 ? -double{loss} : double{loss};
     const bool finite = numerics::all_finite(1, &loss);
     const bool large = options_.loss_limit > 0 && !(size <= options_.loss_limit);
     if (finite && !large) continue;
-    const std::string line = at(seen.step, "divergence") + "the loss of the " + phase + " is " +
-                             (finite ? to_text(loss) : "not finite");
+    const std::string line = at(observation.step, "divergence") + "the loss of the " + phase +
+                             " is " + (finite ? to_text(loss) : "not finite");
     if (options_.loss_limit == 0) {
       judge(report, Verdict::kWarn, line);
       continue;

@@ -15,9 +15,8 @@ namespace {
 class LaneGradient {
  public:
   LaneGradient(const TileKernels& tile, const ConvShape& s, std::int64_t samples,
-               std::int64_t block, std::int64_t begin, std::int64_t end, const float* x,
-               const float* dy)
-      : tile_(tile), s_(s), samples_(samples), block_(block), begin_(begin), x_(x), dy_(dy) {
+               std::int64_t begin, std::int64_t end, const float* x, const float* dy)
+      : tile_(tile), s_(s), samples_(samples), begin_(begin), x_(x), dy_(dy) {
     rows_ = end - begin;
     a_.resize(static_cast<std::size_t>(rows_));
     c_.resize(static_cast<std::size_t>(rows_));
@@ -30,8 +29,8 @@ class LaneGradient {
     for (std::int64_t r = 0; r < rows_; ++r) c_[static_cast<std::size_t>(r)] = dw + r * s_.out;
     const std::int64_t pixels = samples_ * s_.out_h() * s_.out_w();
     if (pixels == 0) std::fill_n(dw, rows_ * s_.out, 0.0F);
-    for (std::int64_t k = 0; k < pixels; k += block_) {
-      const std::int64_t first = lane * pixels + k, count = std::min(block_, pixels - k);
+    for (std::int64_t k = 0; k < pixels; k += kBlock) {
+      const std::int64_t first = lane * pixels + k, count = std::min(kBlock, pixels - k);
       gather(first, first + count);
       transposed_ ? add_block_transposed(first, count, k > 0) : add_block(first, count, k > 0);
     }
@@ -117,7 +116,7 @@ class LaneGradient {
 
   const TileKernels& tile_;
   const ConvShape& s_;
-  std::int64_t samples_, block_, begin_, rows_;
+  std::int64_t samples_, begin_, rows_;
   const float* x_;
   const float* dy_;
   bool transposed_;
@@ -145,10 +144,6 @@ void conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float
                         const float* dy, float* dw) {
   const std::int64_t rows = s.kh * s.kw * s.in;
   const Isa isa = selected_isa();
-  std::int64_t block = kBlock;
-#ifdef LOCKSTEP_BREAK_THREAD_SUM  // negative control: a test build with this must fail its tests
-  if (threads() > 1) block = 16 + threads();
-#endif
   const std::int64_t grain = isa == Isa::kScalar ? 1 : tile_kernels(isa).rows;
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t spl = lanes.samples_per_lane, size = (end - begin) * s.out;
@@ -164,7 +159,7 @@ void conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float
         conv2d_weight_grad_scalar(s, lane * spl, spl, begin, end, x, dy, out);
       });
     } else {
-      LaneGradient gradient(tile_kernels(isa), s, spl, block, begin, end, x, dy);
+      LaneGradient gradient(tile_kernels(isa), s, spl, begin, end, x, dy);
       over_lanes([&](std::int64_t lane, float* out) { gradient.compute(lane, out); });
     }
   });

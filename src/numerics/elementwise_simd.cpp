@@ -194,12 +194,4 @@ constexpr ElementwiseKernels kElementwise = {
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const ElementwiseKernels& elementwise_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kElementwise, kElementwiseScalar);
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(ElementwiseKernels, elementwise_kernels, kElementwise, kElementwiseScalar)

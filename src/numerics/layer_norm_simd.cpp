@@ -145,12 +145,4 @@ constexpr LayerNormKernels kLayerNorm = {forward, backward, column_gradient_sums
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const LayerNormKernels& layer_norm_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kLayerNorm, kLayerNormScalar);
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(LayerNormKernels, layer_norm_kernels, kLayerNorm, kLayerNormScalar)

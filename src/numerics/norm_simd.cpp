@@ -160,12 +160,4 @@ constexpr NormKernels kNorm = {column_squares, column_gradient_sums, normalize,
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const NormKernels& norm_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kNorm, kNormScalar);
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(NormKernels, norm_kernels, kNorm, kNormScalar)

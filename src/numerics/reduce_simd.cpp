@@ -67,12 +67,4 @@ constexpr ReduceKernels kReduce = {row_sums,    row_squares, row_dots, row_squar
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const ReduceKernels& reduce_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kReduce, kReduceScalar);
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(ReduceKernels, reduce_kernels, kReduce, kReduceScalar)

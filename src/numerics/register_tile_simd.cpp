@@ -28,11 +28,7 @@ void tile_of(const RegisterTile& t) {
     LOCKSTEP_UNROLL for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(d);
   }
   const float* b = t.b;
-  for (std::int64_t i = 0; i < t.depth; ++i) {
-    std::int64_t k = i;
-#ifdef LOCKSTEP_BREAK_FMA_ORDER  // negative control: a test build with this must fail its tests
-    if (kPacked && t.depth > 40) b = t.b + (k = t.depth - 1 - i) * kV * kLanes;
-#endif
+  for (std::int64_t k = 0; k < t.depth; ++k) {
     const std::int64_t offset = t.a_offset[k];
     const float* row = kPacked ? b : b + t.b_offset[k];
     V bv[kV];
@@ -149,12 +145,4 @@ constexpr TileKernels kTileKernels = {kRows, kLanes, tile, transpose};
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const TileKernels& tile_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kTileKernels, HWY_STATIC_DISPATCH(kTileKernels));
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(TileKernels, tile_kernels, kTileKernels, HWY_STATIC_DISPATCH(kTileKernels))

@@ -9,7 +9,7 @@
 //   HWY_BEFORE_NAMESPACE();
 //   namespace lockstep::numerics::HWY_NAMESPACE { namespace hn = hwy::HWY_NAMESPACE; … }
 //   HWY_AFTER_NAMESPACE();
-//   #if HWY_ONCE   // the table by Isa
+//   LOCKSTEP_KERNELS(GemmKernels, gemm_kernels, kGemm, kGemmScalar)   // the table by Isa
 //
 // No std:: templates inside the target namespaces: their code would be compiled for that target and
 // could be the copy the linker keeps for everybody.
@@ -36,3 +36,17 @@ static_assert(HWY_NATIVE_FMA || HWY_TARGET == HWY_EMU128,  // the latter is comp
               "MulAdd must be one rounding on every target");
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+// Defines `const Kernels& function(Isa)`: the SIMD target's `table`, or `scalar_table`. Once a
+// file, after the pass over the last target.
+#undef LOCKSTEP_KERNELS
+#if HWY_ONCE
+#define LOCKSTEP_KERNELS(Kernels, function, table, scalar_table) \
+  namespace lockstep::numerics {                                 \
+  const Kernels& function([[maybe_unused]] Isa isa) {            \
+    return LOCKSTEP_TABLE(isa, table, scalar_table);             \
+  }                                                              \
+  }
+#else
+#define LOCKSTEP_KERNELS(Kernels, function, table, scalar_table)
+#endif

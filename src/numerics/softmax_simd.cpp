@@ -92,12 +92,4 @@ constexpr SoftmaxKernels kSoftmax = {forward, backward};
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const SoftmaxKernels& softmax_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kSoftmax, kSoftmaxScalar);
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(SoftmaxKernels, softmax_kernels, kSoftmax, kSoftmaxScalar)

@@ -76,12 +76,4 @@ constexpr UpdateKernels kUpdate = {adamw_range, sgd_range, ema_range};
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace lockstep::numerics {
-
-const UpdateKernels& update_kernels([[maybe_unused]] Isa isa) {
-  return LOCKSTEP_TABLE(isa, kUpdate, kUpdateScalar);
-}
-
-}  // namespace lockstep::numerics
-#endif
+LOCKSTEP_KERNELS(UpdateKernels, update_kernels, kUpdate, kUpdateScalar)

@@ -29,7 +29,7 @@ using torch::autograd::Node;
 thread_local bool observed = true;
 
 // Base of our nodes.
-class Own : public Node {
+class OpNode : public Node {
  public:
   // Notes that a walk met this edge; false if it did before, or cannot say.
   bool meet(std::uint64_t walk, std::uint32_t input, bool& first) {
@@ -51,7 +51,7 @@ class Own : public Node {
           edge.function->input_metadata(edge.input_nr).is_same_shape(gradients[i]) &&
               gradients[i].scalar_type() == at::kFloat,
           "the gradient of op '" + name() + "' does not fit its input " + std::to_string(i));
-      if (auto* own = dynamic_cast<Own*>(edge.function.get())) own->hear(gradients[i]);
+      if (auto* node = dynamic_cast<OpNode*>(edge.function.get())) node->hear(gradients[i]);
     }
     return gradients;
   }
@@ -72,15 +72,15 @@ bool has_hooks(Node& node) {
 bool engine_only_carries(const Tensors& outputs) {
   static std::atomic<std::uint64_t> walks = 0;
   const std::uint64_t walk = ++walks;
-  std::vector<Own*> open;
+  std::vector<OpNode*> open;
   std::vector<const Node*> leaves;
   const auto follow = [&](const Edge& edge) {
     if (!edge.is_valid()) return true;
     if (has_hooks(*edge.function)) return false;
     bool first = false;
-    if (auto* own = dynamic_cast<Own*>(edge.function.get())) {
-      if (!own->meet(walk, edge.input_nr, first)) return false;
-      if (first) open.push_back(own);
+    if (auto* node = dynamic_cast<OpNode*>(edge.function.get())) {
+      if (!node->meet(walk, edge.input_nr, first)) return false;
+      if (first) open.push_back(node);
       return true;
     }
     first = std::find(leaves.begin(), leaves.end(), edge.function.get()) == leaves.end();
@@ -91,7 +91,7 @@ bool engine_only_carries(const Tensors& outputs) {
     if (!follow(torch::autograd::impl::gradient_edge(output))) return false;
   }
   while (!open.empty()) {
-    const Own* node = open.back();
+    const OpNode* node = open.back();
     open.pop_back();
     for (const Edge& edge : node->next_edges()) {
       if (!follow(edge)) return false;
@@ -101,9 +101,9 @@ bool engine_only_carries(const Tensors& outputs) {
 }
 
 // One recorded op. The engine calls apply with the gradient of the op's only output.
-class Recorded final : public Own {
+class RecordedNode final : public OpNode {
  public:
-  Recorded(const char* name, Differentiable differentiable, Backward backward)
+  RecordedNode(const char* name, Differentiable differentiable, Backward backward)
       : name_(name), differentiable_(differentiable), backward_(std::move(backward)) {}
 
   std::string name() const override { return name_; }
@@ -138,9 +138,9 @@ class Recorded final : public Own {
 
 // Where a parameter entered: the engine hands over the gradient that arrives here and goes no
 // further.
-class Border final : public Own {
+class BorderNode final : public OpNode {
  public:
-  explicit Border(std::function<void(const Tensor&)> on_gradient)
+  explicit BorderNode(std::function<void(const Tensor&)> on_gradient)
       : on_gradient_(std::move(on_gradient)) {}
   std::string name() const override { return "border"; }
   void hear(const Tensor& gradient) override {
@@ -165,9 +165,9 @@ class Border final : public Own {
 }
 
 // The outputs of a fork share one node, whose apply sees all gradients at once.
-class Forked final : public Own {
+class ForkNode final : public OpNode {
  public:
-  explicit Forked(bool over_border) : over_border_(over_border) {}
+  explicit ForkNode(bool over_border) : over_border_(over_border) {}
   bool over_border() const { return over_border_; }
   std::string name() const override { return "fork"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
@@ -203,8 +203,8 @@ class Forked final : public Own {
 bool came_over_border(const Tensor& x) {
   if (!x.defined() || !x.requires_grad()) return false;
   const Node* node = x.grad_fn().get();
-  if (dynamic_cast<const Border*>(node) != nullptr) return true;
-  const auto* forked = dynamic_cast<const Forked*>(node);
+  if (dynamic_cast<const BorderNode*>(node) != nullptr) return true;
+  const auto* forked = dynamic_cast<const ForkNode*>(node);
   return forked != nullptr && forked->over_border();
 }
 
@@ -239,8 +239,8 @@ Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor ou
   note_op(name);
   show(name, inputs, {output});
   if (!wants_history(inputs)) return output;
-  auto node = std::shared_ptr<Recorded>(new Recorded(name, differentiable, std::move(backward)),
-                                        torch::autograd::deleteNode);
+  auto node = std::shared_ptr<RecordedNode>(
+      new RecordedNode(name, differentiable, std::move(backward)), torch::autograd::deleteNode);
   torch::autograd::edge_list edges;
   edges.reserve(inputs.size());
   for (const Tensor& input : inputs) {
@@ -254,14 +254,16 @@ Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor ou
 
 Tensor over_border(const Tensor& partials, std::function<void(const Tensor&)> on_gradient) {
   Tensor entered = bare(partials);
-  torch::autograd::set_history(entered, std::shared_ptr<Border>(new Border(std::move(on_gradient)),
-                                                                torch::autograd::deleteNode));
+  torch::autograd::set_history(entered,
+                               std::shared_ptr<BorderNode>(new BorderNode(std::move(on_gradient)),
+                                                           torch::autograd::deleteNode));
   return entered;
 }
 
 Tensors fork(const Tensor& x, int uses) {
   if (!wants_history({x})) return Tensors(static_cast<std::size_t>(uses), x);
-  auto node = std::shared_ptr<Forked>(new Forked(came_over_border(x)), torch::autograd::deleteNode);
+  auto node =
+      std::shared_ptr<ForkNode>(new ForkNode(came_over_border(x)), torch::autograd::deleteNode);
   node->set_next_edges({torch::autograd::impl::gradient_edge(x)});
   Tensors outputs;
   for (int use = 0; use < uses; ++use) {

@@ -2,18 +2,14 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/record.h"
+#include "lockstep/optim/learning_rate.h"
 #include "optim/kinds.h"
-#include "optim/schedule.h"
 
 namespace lockstep::optim {
 
 std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> zeros;
-#ifdef LOCKSTEP_BREAK_UNINITIALISED  // negative control: memory that nobody wrote to
-  for (const at::Tensor& p : parameters) zeros.push_back(ops::empty(p.sizes()));
-#else
   for (const at::Tensor& p : parameters) zeros.push_back(ops::filled(p.sizes(), 0.0f));
-#endif
   return zeros;
 }
 

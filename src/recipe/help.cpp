@@ -126,7 +126,7 @@ std::string condition(const std::vector<Lister>& passes, const std::string& key)
       if (has(pass, key)) with.emplace(choice.key, choice.words[choice.taken]);
     }
   }
-  std::string said;
+  std::string limits;
   for (const Choice& choice : choices) {
     std::string words;
     std::size_t count = 0;
@@ -135,9 +135,9 @@ std::string condition(const std::vector<Lister>& passes, const std::string& key)
       words += (++count == 1 ? "" : ", ") + word;
     }
     if (count > 0 && count < choice.words.size())
-      said += (said.empty() ? "" : "; ") + choice.key + ": " + words;
+      limits += (limits.empty() ? "" : "; ") + choice.key + ": " + words;
   }
-  return said.empty() ? "" : "(" + said + ") ";
+  return limits.empty() ? "" : "(" + limits + ") ";
 }
 
 std::string section(const std::string& title, const Describe& describe_options) {

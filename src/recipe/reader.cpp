@@ -44,10 +44,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return nearest ? "did you mean '" + *nearest + "'?" : otherwise + listed(candidates);
 }
 
-template <class Found>
-[[noreturn]] void fail_type(const Found& found, const std::string& wanted,
+template <class KeyValue>
+[[noreturn]] void fail_type(const KeyValue& given, const std::string& wanted,
                             const std::string& hint = {}) {
-  fail(found.place + ": " + found.key + " must be " + wanted + ", not " + type_name(*found.node),
+  fail(given.place + ": " + given.key + " must be " + wanted + ", not " + type_name(*given.node),
        hint);
 }
 
@@ -56,10 +56,10 @@ std::string hint_for_integer(const toml::node& node) {
   return node.is_floating_point() ? "without point and exponent: 10000 or 10_000" : "";
 }
 
-template <class Found, class T>
-void check_range(const Found& found, T value, T min, T max) {
+template <class KeyValue, class T>
+void check_range(const KeyValue& given, T value, T min, T max) {
   if (value >= min && value <= max) return;
-  fail(found.place + ": " + found.key + " is out of range: " + written(value),
+  fail(given.place + ": " + given.key + " is out of range: " + written(value),
        "it may be " + written(min) + " to " + written(max));
 }
 
@@ -79,7 +79,7 @@ std::string Reader::in_scope() const {
 }
 
 // The value of the strongest layer that has the key.
-Reader::Found Reader::find(std::string_view name) {
+Reader::KeyValue Reader::find(std::string_view name) {
   Scope& scope = scopes_.back();
   scope.known.emplace_back(name);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -100,72 +100,72 @@ void Reader::fail_missing(std::string_view name) const {
 
 void Reader::field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max,
                    Effect, std::string_view) {
-  const Found found = find(name);
-  if (!found.node && (value < min || value > max)) fail_missing(name);
-  if (!found.node) return;
-  const auto* integer = found.node->as_integer();
-  if (!integer) fail_type(found, "an integer", hint_for_integer(*found.node));
-  check_range(found, integer->get(), min, max);
+  const KeyValue given = find(name);
+  if (!given.node && (value < min || value > max)) fail_missing(name);
+  if (!given.node) return;
+  const auto* integer = given.node->as_integer();
+  if (!integer) fail_type(given, "an integer", hint_for_integer(*given.node));
+  check_range(given, integer->get(), min, max);
   value = integer->get();
 }
 
 void Reader::field(std::string_view name, double& value, double min, double max, Effect,
                    std::string_view) {
-  const Found found = find(name);
-  if (!found.node) return;
+  const KeyValue given = find(name);
+  if (!given.node) return;
   double number = 0;
-  if (const auto* real = found.node->as_floating_point())
+  if (const auto* real = given.node->as_floating_point())
     number = real->get();
-  else if (const auto* integer = found.node->as_integer())
+  else if (const auto* integer = given.node->as_integer())
     number = static_cast<double>(integer->get());
   else
-    fail_type(found, "a number");
-  if (number - number != 0) fail(found.place + ": " + found.key + " is not a finite number");
-  check_range(found, number, min, max);
+    fail_type(given, "a number");
+  if (number - number != 0) fail(given.place + ": " + given.key + " is not a finite number");
+  check_range(given, number, min, max);
   value = number + 0.0;  // -0.0 becomes 0.0: one recipe, one id
 }
 
 void Reader::field(std::string_view name, bool& value, Effect, std::string_view) {
-  const Found found = find(name);
-  if (!found.node) return;
-  const auto* boolean = found.node->as_boolean();
-  if (!boolean) fail_type(found, "true or false");
+  const KeyValue given = find(name);
+  if (!given.node) return;
+  const auto* boolean = given.node->as_boolean();
+  if (!boolean) fail_type(given, "true or false");
   value = boolean->get();
 }
 
 void Reader::field(std::string_view name, std::string& value, Effect, std::string_view) {
-  const Found found = find(name);
-  if (!found.node) return;
-  const auto* string = found.node->as_string();
-  if (!string) fail_type(found, "a string");
+  const KeyValue given = find(name);
+  if (!given.node) return;
+  const auto* string = given.node->as_string();
+  if (!string) fail_type(given, "a string");
   value = string->get();
 }
 
 void Reader::field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t min,
                    std::int64_t max, Effect, std::string_view) {
-  const Found found = find(name);
-  if (!found.node) return;
-  const auto* array = found.node->as_array();
-  if (!array) fail_type(found, "an array of integers");
+  const KeyValue given = find(name);
+  if (!given.node) return;
+  const auto* array = given.node->as_array();
+  if (!array) fail_type(given, "an array of integers");
   value.clear();
   for (const toml::node& element : *array) {
     const auto* integer = element.as_integer();
     if (!integer)
-      fail(found.place + ": " + found.key + " must hold integers only, not " + type_name(element),
+      fail(given.place + ": " + given.key + " must hold integers only, not " + type_name(element),
            hint_for_integer(element));
-    check_range(found, integer->get(), min, max);
+    check_range(given, integer->get(), min, max);
     value.push_back(integer->get());
   }
 }
 
 void Reader::choice(std::string_view name, std::string& value,
                     const std::vector<std::string>& words, Effect, std::string_view) {
-  const Found found = find(name);
-  if (found.node) {
-    const auto* string = found.node->as_string();
-    if (!string) fail_type(found, "a string");
+  const KeyValue given = find(name);
+  if (given.node) {
+    const auto* string = given.node->as_string();
+    if (!string) fail_type(given, "a string");
     if (std::find(words.begin(), words.end(), string->get()) == words.end())
-      fail(found.place + ": " + found.key + " cannot be '" + string->get() + "'",
+      fail(given.place + ": " + given.key + " cannot be '" + string->get() + "'",
            "it may be " + listed(words));
     value = string->get();
   }

@@ -38,13 +38,13 @@ class Reader final : public Fields {
     std::vector<const toml::table*> tables;  // one a layer, null where it has none
     std::vector<std::string> known;
   };
-  struct Found {
+  struct KeyValue {
     const toml::node* node = nullptr;
     std::string place;  // of the value
     std::string key;    // "'lr' in [model.optimizer]"
   };
 
-  Found find(std::string_view name);
+  KeyValue find(std::string_view name);
   std::string in_scope() const;
   [[noreturn]] void fail_missing(std::string_view name) const;
   void refuse_unknown() const;

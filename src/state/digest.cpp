@@ -1,23 +1,14 @@
 #include <algorithm>
-#include <bit>
 
 #include "lockstep/core/error.h"
 #include "lockstep/hash/merkle.h"
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/parallel.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/bytes.h"
 #include "lockstep/state/state.h"
 
 namespace lockstep::state {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "floats are hashed as they lie in memory");
-
-ByteView bytes_of(const at::Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  return std::as_bytes(std::span(ops::read(tensor), static_cast<std::size_t>(tensor.numel())));
-}
 
 // Name and shape: what stands before a tensor's content in every hash over it.
 Bytes heading(const Named& named) {
@@ -62,7 +53,7 @@ std::int64_t State::bytes() const {
 
 std::pair<std::size_t, std::size_t> held_tiles(const Named& named) {
   const auto first = static_cast<std::size_t>(named.first()) * sizeof(float) / hash::kTileBytes;
-  return {first, first + hash::leaf_count(bytes_of(named.tensor).size())};
+  return {first, first + hash::leaf_count(ops::bytes(named.tensor).size())};
 }
 
 Leaves leaves(const State& state) {
@@ -79,7 +70,7 @@ Leaves leaves(const State& state) {
       static_cast<std::int64_t>(tiles.size()), 16, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin; at < end; ++at) {
           const auto [i, tile] = tiles[static_cast<std::size_t>(at)];
-          const ByteView held = bytes_of(state.tensors[i].tensor);
+          const ByteView held = ops::bytes(state.tensors[i].tensor);
           const std::size_t first = (tile - held_tiles(state.tensors[i]).first) * hash::kTileBytes;
           result[i][tile] =
               hash::leaf_hash(held.subspan(first, std::min(hash::kTileBytes, held.size() - first)));
@@ -111,7 +102,7 @@ hash::Digest commit(const State& state) {
     LOCKSTEP_ASSERT(!named.part, named.name);
     const Bytes head = heading(named);
     append(root, hash::sha256(head));
-    append(root, hash::tree_digest(bytes_of(named.tensor)));
+    append(root, hash::tree_digest(ops::bytes(named.tensor)));
   }
   return hash::sha256(root);
 }

@@ -49,7 +49,8 @@ std::string values_of(const std::vector<float>& odd, const std::vector<float>& u
          " instead of " + in_full(usual[at]);
 }
 
-struct Said {
+// What a rank tells the others of its new state.
+struct RankReport {
   hash::Digest root;
   std::size_t non_finite;  // the first such tensor
 };
@@ -61,11 +62,12 @@ constexpr std::size_t kAllFinite = SIZE_MAX;
 }  // namespace
 
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest) {
-  const auto said = comm::gather(
-      group, std::vector{Said{digest.root, state::first_non_finite(state).value_or(kAllFinite)}});
+  const auto reports = comm::gather(
+      group,
+      std::vector{RankReport{digest.root, state::first_non_finite(state).value_or(kAllFinite)}});
   std::vector<hash::Digest> roots;
   std::size_t first = kAllFinite, finite_ranks = 0;
-  for (const auto& of_rank : said) {
+  for (const auto& of_rank : reports) {
     roots.push_back(of_rank[0].root);
     first = std::min(first, of_rank[0].non_finite);
     finite_ranks += of_rank[0].non_finite == kAllFinite;

@@ -1,4 +1,4 @@
-#include "train/batches.h"
+#include "lockstep/train/batches.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "train/claims.h"
+#include "lockstep/train/claims.h"
 
 #include <algorithm>
 

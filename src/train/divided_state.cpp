@@ -51,7 +51,7 @@ std::vector<T> in_order(const std::vector<Division>& tensors,
 
 }  // namespace
 
-void note_slots(const state::State& state, const std::string& role, Noted& noted) {
+void note_slots(const state::State& state, const std::string& role, SlotHashes& slot_hashes) {
   state::State slots;
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
@@ -61,14 +61,15 @@ void note_slots(const state::State& state, const std::string& role, Noted& noted
     numbers.push_back(i);
   }
   state::Leaves leaves = state::leaves(slots);
-  for (std::size_t i = 0; i < numbers.size(); ++i) noted[numbers[i]] = std::move(leaves[i]);
+  for (std::size_t i = 0; i < numbers.size(); ++i) slot_hashes[numbers[i]] = std::move(leaves[i]);
 }
 
-state::StateDigest digest(comm::Group& group, const state::State& state, const Noted& noted) {
+state::StateDigest digest(comm::Group& group, const state::State& state,
+                          const SlotHashes& slot_hashes) {
   state::State rest = state;
-  for (const auto& [i, hashes] : noted) rest.tensors[i].tensor = at::Tensor();
+  for (const auto& [i, hashes] : slot_hashes) rest.tensors[i].tensor = at::Tensor();
   state::Leaves leaves = state::leaves(rest);
-  for (const auto& [i, hashes] : noted) leaves[i] = hashes;
+  for (const auto& [i, hashes] : slot_hashes) leaves[i] = hashes;
   const std::vector<Division> divisions = divisions_of(state);
   if (!divisions.empty()) {
     std::vector<hash::Leaf> mine;

@@ -13,15 +13,16 @@
 namespace lockstep::train {
 
 // Leaf hashes by the tensor's number; none for tensors whose hashes were not taken.
-using Noted = std::map<std::size_t, std::vector<hash::Leaf>>;
+using SlotHashes = std::map<std::size_t, std::vector<hash::Leaf>>;
 
 // Takes the leaf hashes of this rank's slices of a network's slots right after their update. A
 // slice has one holder, so only these hashes can show that it changes later in the step.
-void note_slots(const state::State& state, const std::string& role, Noted& noted);
+void note_slots(const state::State& state, const std::string& role, SlotHashes& slot_hashes);
 
 // The digest of the whole state, with the slices' noted hashes. Ranks exchange those of their
 // slices. Collective: yes.
-state::StateDigest digest(comm::Group& group, const state::State& state, const Noted& noted = {});
+state::StateDigest digest(comm::Group& group, const state::State& state,
+                          const SlotHashes& slot_hashes = {});
 
 // The same from this rank's slices alone, the others' taken from `known`. Collective: no.
 state::StateDigest digest(const state::State& state, const state::StateDigest& known);

@@ -1,4 +1,4 @@
-#include "train/environment.h"
+#include "lockstep/train/environment.h"
 
 #include <algorithm>
 

@@ -12,8 +12,8 @@
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/training.h"
-#include "train/run_folder.h"
 
 namespace lockstep::train {
 namespace {
@@ -66,26 +66,28 @@ class Continuation {
     if (std::ranges::find(notes, line) == notes.end()) notes.push_back(line);
   }
 
-  void network(const Trained& own, state::State& state) {
-    const auto role = std::ranges::find(recipe_.networks, own.role, &recipe::NetworkOptions::role);
-    if (role == recipe_.networks.end()) refuse("it has no " + own.role);
-    const bool same_optimizer = role->optimizer.kind == own.options.kind;
+  void network(const Trained& trained, state::State& state) {
+    const auto role =
+        std::ranges::find(recipe_.networks, trained.role, &recipe::NetworkOptions::role);
+    if (role == recipe_.networks.end()) refuse("it has no " + trained.role);
+    const bool same_optimizer = role->optimizer.kind == trained.options.kind;
     if (!same_optimizer && !anew_)
-      note(own.role + ": the slots of " + own.options.kind +
+      note(trained.role + ": the slots of " + trained.options.kind +
            " start at zero, the parent has those of " + role->optimizer.kind);
     for (state::Named& named : state.tensors) {
-      if (!named.name.starts_with(own.role + "/")) continue;
+      if (!named.name.starts_with(trained.role + "/")) continue;
       const std::string kind = kind_of(named.name);
       if (kind == "ema" && !theirs_.contains(named.name)) {
-        note(own.role + ": averages start as copies of the weights, the parent keeps none");
+        note(trained.role + ": averages start as copies of the weights, the parent keeps none");
         copy(parameter_of(named, state), named);
       } else if (is_weight(kind) || kind == "ema" || (same_optimizer && !anew_)) {
         take(named);
       }
     }
     const bool averages_go = std::ranges::any_of(
-        theirs_, [&](const auto& one) { return one.first.starts_with(own.role + "/ema/"); });
-    if (averages_go && !own.average) note(own.role + ": the parent's averages are not kept");
+        theirs_, [&](const auto& one) { return one.first.starts_with(trained.role + "/ema/"); });
+    if (averages_go && !trained.average)
+      note(trained.role + ": the parent's averages are not kept");
   }
 
   // Parameters come first in the state's order, so the parent's are in place by now.
@@ -95,12 +97,12 @@ class Continuation {
     return *std::ranges::find(state.tensors, name, &state::Named::name);
   }
 
-  void take(state::Named& own) {
-    const auto found = theirs_.find(own.name);
-    if (found == theirs_.end()) refuse("it has no " + own.name);
-    if (found->second->shape() != own.shape()) refuse(own.name + " has another shape there");
-    copy(*found->second, own);
-    taken_.insert(own.name);
+  void take(state::Named& named) {
+    const auto found = theirs_.find(named.name);
+    if (found == theirs_.end()) refuse("it has no " + named.name);
+    if (found->second->shape() != named.shape()) refuse(named.name + " has another shape there");
+    copy(*found->second, named);
+    taken_.insert(named.name);
   }
 
   static void copy(const state::Named& from, state::Named& to) {
@@ -130,7 +132,7 @@ Parent parse_parent(const std::string& text) {
 Start start_from(const Parent& parent, recipe::Recipe recipe) {
   FileSystem& fs = real_file_system();
   const RunFolder folder{parent.folder};
-  const auto [theirs, ledger, step, loaded] = open_of_run(
+  const auto [theirs, ledger, step, loaded] = open_run(
       fs, folder, [&](const std::vector<Step>& steps) { return step_of(steps, folder, parent); });
 
   recipe.run.start = "fresh";

@@ -5,8 +5,8 @@
 
 #include "lockstep/core/file_system.h"
 #include "lockstep/monitor/monitor.h"
+#include "lockstep/train/run_folder.h"
 #include "lockstep/train/step.h"
-#include "train/run_folder.h"
 
 namespace lockstep::train {
 

@@ -6,7 +6,8 @@
 namespace lockstep::train {
 namespace {
 
-struct Word {
+// Of one rank.
+struct PaceReport {
   double seconds;
   std::uint64_t stop;
 };
@@ -16,7 +17,7 @@ struct Word {
 bool Pace::anyone_stops(comm::Group& group, bool mine) {
   bool stop = false;
   std::vector<double> seconds;
-  for (const auto& theirs : comm::gather(group, std::vector{Word{seconds_, mine}})) {
+  for (const auto& theirs : comm::gather(group, std::vector{PaceReport{seconds_, mine}})) {
     seconds.push_back(theirs[0].seconds);
     stop |= theirs[0].stop != 0;
   }

@@ -1,5 +1,5 @@
 // Samples as a PNG with its provenance.
-#include "train/picture.h"
+#include "lockstep/train/picture.h"
 
 #include "lockstep/core/error.h"
 #include "lockstep/data/grid.h"

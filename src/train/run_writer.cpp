@@ -5,10 +5,10 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/hash/key_file.h"
+#include "lockstep/train/environment.h"
 #include "lockstep/train/sample.h"
+#include "lockstep/train/signing.h"
 #include "train/divided_state.h"
-#include "train/environment.h"
-#include "train/signing.h"
 
 namespace lockstep::train {
 

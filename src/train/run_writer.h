@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "lockstep/checkpoint/store.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/step.h"
 #include "train/metrics.h"
-#include "train/run_folder.h"
 
 namespace lockstep::train {
 

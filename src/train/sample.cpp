@@ -12,11 +12,11 @@
 #include "lockstep/hash/sha256.h"
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/parallel.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/bytes.h"
 #include "lockstep/recipe/load.h"
-#include "train/claims.h"
-#include "train/picture.h"
-#include "train/run_folder.h"
+#include "lockstep/train/claims.h"
+#include "lockstep/train/open_run.h"
+#include "lockstep/train/picture.h"
 
 namespace lockstep::train {
 namespace {
@@ -64,7 +64,7 @@ struct Source {
 };
 
 Source newest_of(FileSystem& fs, const RunFolder& folder) {
-  OfRun newest = open_of_run(fs, folder, [&](const std::vector<Step>& steps) {
+  OpenedRun newest = open_run(fs, folder, [&](const std::vector<Step>& steps) {
     if (steps.empty())
       throw Error(Code::kUsage, folder.root.string() + " has no checkpoint yet",
                   "give a run folder or a step-NNNNNNNN.h5");
@@ -121,9 +121,9 @@ class Sampling {
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
                   "leave it out, or write a .png");
-    const objective::Options& own = training_.recipe.objective;
-    const objective::Options chosen = chosen_sampler(options, own);
-    if (sampler_of(chosen) != sampler_of(own)) {
+    const objective::Options& of_recipe = training_.recipe.objective;
+    const objective::Options chosen = chosen_sampler(options, of_recipe);
+    if (sampler_of(chosen) != sampler_of(of_recipe)) {
       training_.objective = objective::make_objective(chosen, training_.recipe.run.seed, shape());
       other_sampler_ = sampler_of(chosen);
     }
@@ -212,11 +212,9 @@ class Sampling {
       });
       npz.begin_array("arr_0", images() ? "|u1" : "<f4", sizes);
       in_blocks([&](std::int64_t, const Tensor& samples) {
-        const auto numbers = static_cast<std::size_t>(samples.numel());
         std::vector<std::uint8_t> pixels;
         if (images()) pixels = bytes_of_images(samples);
-        npz.append(images() ? std::as_bytes(std::span(pixels))
-                            : std::as_bytes(std::span(ops::read(samples), numbers)));
+        npz.append(images() ? std::as_bytes(std::span(pixels)) : ops::bytes(samples));
       });
       npz.begin_file("provenance.txt");
       for (const auto& [key, value] : provenance_of(options_.first, options_.count))

@@ -1,4 +1,4 @@
-#include "train/signing.h"
+#include "lockstep/train/signing.h"
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"

@@ -8,6 +8,7 @@
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
+#include "lockstep/optim/learning_rate.h"
 #include "train/agree.h"
 #include "train/divided_state.h"
 #include "train/phase.h"
@@ -49,32 +50,32 @@ struct Round {
   }
 };
 
-void run_phase(Training& training, const Round& round, int phase, Noted& noted,
+void run_phase(Training& training, const Round& round, int phase, SlotHashes& slot_hashes,
                StepRecord& record) {
   const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
   const ops::Scope here("objective/" + names.name);
-  Trained& own = trained_of(training, names.role);
+  Trained& trained = trained_of(training, names.role);
   for (Trained& one : training.trained) one.network->prepare(/*trained=*/one.role == names.role);
 
   lane::Context context(round.plan, round.group);
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
   const auto [sums, judged] =
-      compute_phase(training, context, phase, round.batch, inverse_batch, own);
+      compute_phase(training, context, phase, round.batch, inverse_batch, trained);
   record.judged.right += judged.right;
   record.judged.all += judged.all;
   ops::show("sum over lanes", {}, sums.gradients);
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
   const float norm =
-      optim::clip_by_global_norm(static_cast<float>(own.options.clip_norm),
-                                 all_squares(round.group, own, sums.gradients), sums.gradients);
+      optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm),
+                                 all_squares(round.group, trained, sums.gradients), sums.gradients);
   ops::show("clip", {}, sums.gradients);
   const std::int64_t t = recipe::updates_before(training.recipe) + training.state.step.value + 1;
-  const double lr = optim::learning_rate(own.options, t);
-  own.optimizer->update(t, lr, own.updated, sums.gradients);
-  ops::show(own.options.kind.c_str(), sums.gradients, own.updated);
-  note_slots(training.state, own.role, noted);
-  gather_parameters(round.group, own);
+  const double lr = optim::learning_rate(trained.options, t);
+  trained.optimizer->update(t, lr, trained.updated, sums.gradients);
+  ops::show(trained.options.kind.c_str(), sums.gradients, trained.updated);
+  note_slots(training.state, trained.role, slot_hashes);
+  gather_parameters(round.group, trained);
 
   record.entry.losses.emplace_back(names.name, sums.loss_sum * inverse_batch);
   record.gradient_norms.emplace_back(names.name, norm);
@@ -82,14 +83,14 @@ void run_phase(Training& training, const Round& round, int phase, Noted& noted,
 }
 
 void update_averages(Training& training) {
-  for (Trained& own : training.trained) {
-    if (!own.average) continue;
-    const auto one_minus_decay = static_cast<float>(1.0 - own.options.ema_decay);
-    for (std::size_t i = 0; i < own.parameters.size(); ++i) {
-      numerics::ema(one_minus_decay, own.parameters[i].numel(), ops::read(own.parameters[i]),
-                    ops::write(own.average_parameters[i]));
+  for (Trained& trained : training.trained) {
+    if (!trained.average) continue;
+    const auto one_minus_decay = static_cast<float>(1.0 - trained.options.ema_decay);
+    for (std::size_t i = 0; i < trained.parameters.size(); ++i) {
+      numerics::ema(one_minus_decay, trained.parameters[i].numel(),
+                    ops::read(trained.parameters[i]), ops::write(trained.average_parameters[i]));
     }
-    ops::show("average", own.parameters, own.average_parameters);
+    ops::show("average", trained.parameters, trained.average_parameters);
   }
 }
 
@@ -97,9 +98,9 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   StepRecord record;
   record.entry.before = checked_start(training, group);
   const Round round(training, group, feed);
-  Noted noted;
+  SlotHashes slot_hashes;
   for (int phase = 0; phase < static_cast<int>(training.objective->phases().size()); ++phase) {
-    run_phase(training, round, phase, noted, record);
+    run_phase(training, round, phase, slot_hashes, record);
   }
   update_averages(training);
   ++training.state.step;
@@ -107,7 +108,7 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
   for ([[maybe_unused]] const state::Named& named : training.state.tensors)
     LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
-  training.agreed = digest(group, training.state, noted);
+  training.agreed = digest(group, training.state, slot_hashes);
   agree(group, training.state, *training.agreed);
 
   record.entry.step = training.state.step;

@@ -7,14 +7,15 @@
 namespace lockstep::train {
 
 monitor::Report Watch::after(const StepRecord& record, Training& training, comm::Group& group) {
-  monitor::Seen seen{.step = record.entry.step, .losses = record.entry.losses, .samples = {}};
-  if (!monitor_.due(seen.step)) return monitor_.see(seen);
+  monitor::Observation observation{
+      .step = record.entry.step, .losses = record.entry.losses, .samples = {}};
+  if (!monitor_.due(observation.step)) return monitor_.observe(observation);
   const Tensor samples = draw_samples(training, 0, options_.samples);
-  seen.samples = {ops::read(samples), static_cast<std::size_t>(samples.numel())};
+  observation.samples = {ops::read(samples), static_cast<std::size_t>(samples.numel())};
   const auto judged = sums(group, {record.judged.right, record.judged.all});
-  seen.right = judged[0];
-  seen.judged = judged[1];
-  return monitor_.see(seen);
+  observation.right = judged[0];
+  observation.judged = judged[1];
+  return monitor_.observe(observation);
 }
 
 void stop(const monitor::Report& report) {

@@ -4,30 +4,21 @@
 
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/error.h"
-#include "lockstep/data/stream.h"
 
 namespace lockstep::train {
 namespace {
 
 using lane::LaneEvidence;
 
-numerics::Stream stream_of(const recipe::Recipe& recipe) {
-  return data::stream(static_cast<std::uint64_t>(recipe.run.seed), "evidence/witness");
-}
-
-std::uint64_t position_of(const recipe::Recipe& recipe, Step before, Lane lane) {
-  return static_cast<std::uint64_t>(before.value * recipe.batch.lanes + lane.value);
-}
-
-LaneEvidence computed_again(const PhaseAgain& again, Lane lane) {
-  const lane::Plan& plan = again.training.plan;
-  lane::Context shadow = again.context.shadow(lane);
+LaneEvidence recomputed(const PhaseInputs& inputs, Lane lane) {
+  const lane::Plan& plan = inputs.training.plan;
+  lane::Context shadow = inputs.context.shadow(lane);
   const objective::Batch batch =
-      again.feed(Draw(again.training.state.samples + lane.value * plan.samples_per_lane()),
-                 plan.samples_per_lane());
-  const objective::Loss loss = objective::loss_at_once(*again.training.objective, again.phase,
-                                                       shadow, again.training.networks, batch);
-  return lane::backward_of_shadow(shadow, loss.sums, again.seed);
+      inputs.feed(Draw(inputs.training.state.samples + lane.value * plan.samples_per_lane()),
+                  plan.samples_per_lane());
+  const objective::Loss loss = objective::loss_at_once(*inputs.training.objective, inputs.phase,
+                                                       shadow, inputs.training.networks, batch);
+  return lane::backward_of_shadow(shadow, loss.sums, inputs.seed);
 }
 
 const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane lane) {
@@ -36,10 +27,10 @@ const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane 
 }
 
 // Owner and witness differ. All ranks compute the lane once more and throw the same error.
-[[noreturn]] void judge(const PhaseAgain& again, const Witnessed& one, const LaneEvidence* mine,
+[[noreturn]] void judge(const PhaseInputs& inputs, const Witnessed& one, const LaneEvidence* mine,
                         const hash::Digest& of_owner, const hash::Digest& of_witness) {
-  comm::Group& group = again.context.group();
-  const LaneEvidence once_more = computed_again(again, one.lane);
+  comm::Group& group = inputs.context.group();
+  const LaneEvidence once_more = recomputed(inputs, one.lane);
   std::vector<hash::Digest> votes = {of_owner, of_witness};
   for (const auto& vote : comm::gather(group, std::vector{once_more.digest()}))
     votes.push_back(vote[0]);
@@ -63,7 +54,7 @@ const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane 
       at < a.size() ? lane::place_of(once_more, at) : std::string("not the same twice");
   throw Error(Code::kDiffer,
               "lane " + std::to_string(one.lane.value) + ", phase " +
-                  again.training.objective->phases()[static_cast<std::size_t>(again.phase)].name +
+                  inputs.training.objective->phases()[static_cast<std::size_t>(inputs.phase)].name +
                   ", " + place + ": rank " + std::to_string(one.owner.value) +
                   ", its owner, and rank " + std::to_string(one.witness.value) +
                   ", its witness, computed different bits; " + verdict,
@@ -72,44 +63,17 @@ const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane 
 
 }  // namespace
 
-std::vector<Lane> drawn_lanes(const recipe::Recipe& recipe, Step before) {
-  const numerics::Stream stream = stream_of(recipe);
-  const auto rate = static_cast<float>(recipe.evidence.witness_rate);
-  std::vector<Lane> drawn;
-  for (Lane lane; lane.value < recipe.batch.lanes; ++lane) {
-    float uniform = 0;
-    numerics::fill_uniform(stream, position_of(recipe, before, lane), 1, &uniform);
-    if (uniform < rate) drawn.push_back(lane);
-  }
-  return drawn;
-}
-
-std::vector<Witnessed> witnessed_lanes(const Training& training) {
-  const lane::Partition& partition = training.plan.partition();
-  const numerics::Stream stream = stream_of(training.recipe);
-  const auto others = static_cast<std::uint32_t>(partition.world() - 1);
-  std::vector<Witnessed> witnessed;
-  for (const Lane lane : drawn_lanes(training.recipe, training.state.step)) {
-    const std::uint64_t position = position_of(training.recipe, training.state.step, lane);
-    const Rank owner = partition.owner(lane);
-    const std::int64_t shift =
-        others == 0 ? 0 : 1 + numerics::draw_below(stream, position, 1, others);
-    witnessed.push_back({lane, owner, Rank((owner.value + shift) % partition.world())});
-  }
-  return witnessed;
-}
-
 lane::Plan isolating(const lane::Plan& plan, const std::vector<Witnessed>& witnessed) {
   std::vector<Lane> lanes;
   for (const Witnessed& one : witnessed) lanes.push_back(one.lane);
   return plan.isolating(std::move(lanes));
 }
 
-void witness(const PhaseAgain& again, const std::vector<Witnessed>& witnessed,
+void witness(const PhaseInputs& inputs, const std::vector<Witnessed>& witnessed,
              const lane::PhaseGradients& whole) {
   const bool finite = whole.loss_sum - whole.loss_sum == 0.0F;
   if (witnessed.empty() || !finite) return;
-  comm::Group& group = again.context.group();
+  comm::Group& group = inputs.context.group();
   // Two claims a lane, the owner's and the witness's; a rank fills in its own.
   std::vector<hash::Digest> claims(2 * witnessed.size());
   std::vector<LaneEvidence> shadows(witnessed.size());
@@ -117,7 +81,7 @@ void witness(const PhaseAgain& again, const std::vector<Witnessed>& witnessed,
     if (witnessed[i].owner == group.rank())
       claims[2 * i] = evidence_of(whole.of_lanes, witnessed[i].lane).digest();
     if (witnessed[i].witness == group.rank()) {
-      shadows[i] = computed_again(again, witnessed[i].lane);
+      shadows[i] = recomputed(inputs, witnessed[i].lane);
       claims[2 * i + 1] = shadows[i].digest();
     }
   }
@@ -130,7 +94,7 @@ void witness(const PhaseAgain& again, const std::vector<Witnessed>& witnessed,
     const LaneEvidence* mine = nullptr;
     if (one.witness == group.rank()) mine = &shadows[i];
     if (one.owner == group.rank()) mine = &evidence_of(whole.of_lanes, one.lane);
-    judge(again, one, mine, of_owner, of_witness);
+    judge(inputs, one, mine, of_owner, of_witness);
   }
 }
 

@@ -12,8 +12,8 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/ops/where.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
-#include "train/batches.h"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "conformance/document.h"
 #include "lockstep/objective/schedule.h"
-#include "lockstep/optim/options.h"
+#include "lockstep/optim/learning_rate.h"
 
 namespace lockstep::conformance {
 namespace {

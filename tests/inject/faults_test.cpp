@@ -17,8 +17,8 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
-#include "train/batches.h"
 
 namespace lockstep::train {
 namespace {

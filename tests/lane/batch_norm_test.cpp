@@ -161,6 +161,25 @@ TEST(BatchNorm, GradientsAreThoseOfFiniteDifferences) {
   });
 }
 
+TEST(BatchNorm, ItsGraphNeedsNoContext) {
+  const Plan plan({.lanes = 3, .samples_per_lane = 2}, 1);
+  comm::run_local(1, [&](comm::Group& group) {
+    const auto gradient = [&](bool gone) {
+      Context context(plan, group);
+      BatchNormState state = fresh_state();
+      const Tensor gamma = context.enter(values({kChannels}, 3)),
+                   beta = context.enter(values({kChannels}, 4));
+      const Tensor x = values({6, kChannels}, 1).requires_grad_(true);
+      const Tensor y = batch_norm(context, x, gamma, beta, state, false);
+      if (gone) context = Context::evaluation(1);
+      Floats dx;
+      append(dx, ops::gradients({y}, {values({6, kChannels}, 2)}, {x}, false)[0]);
+      return dx;
+    };
+    EXPECT_EQ(gradient(true), gradient(false));
+  });
+}
+
 TEST(BatchNorm, RefusesGradientsOfGradients) {
   const Plan plan({.lanes = 2, .samples_per_lane = 2}, 1);
   comm::run_local(1, [&](comm::Group& group) {

@@ -40,7 +40,7 @@ TEST(Monitor, LooksEverySoManyStepsAndNeverUnlessAsked) {
 
 Report looked_at(const Options& options, const std::vector<float>& samples, std::int64_t right,
                  std::int64_t judged) {
-  return Monitor(options).see(
+  return Monitor(options).observe(
       {.step = Step(7), .losses = {}, .samples = samples, .right = right, .judged = judged});
 }
 
@@ -88,7 +88,7 @@ Report after_losses(const Options& options, const std::vector<float>& losses) {
     const std::vector<std::pair<std::string, float>> named = {{"generator", 0.5F},
                                                               {"discriminator", loss}};
     EXPECT_NE(report.verdict, Verdict::kStop);
-    report = monitor.see({.step = Step(++step), .losses = named, .samples = {}});
+    report = monitor.observe({.step = Step(++step), .losses = named, .samples = {}});
   }
   return report;
 }

@@ -1,9 +1,10 @@
+#include "lockstep/optim/learning_rate.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "lockstep/core/error.h"
-#include "lockstep/optim/options.h"
 
 namespace lockstep::optim {
 namespace {

@@ -11,8 +11,8 @@
 #include "lockstep/numerics/parallel.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
-#include "train/batches.h"
 
 namespace lockstep::train {
 namespace {

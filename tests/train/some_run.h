@@ -12,7 +12,7 @@
 #include "lockstep/train/run.h"
 #include "support/temporary_folder.h"
 
-namespace lockstep::train::testing {
+namespace lockstep::testing {
 
 inline recipe::Recipe small_gan(const std::vector<std::string>& more = {}) {
   std::vector<std::string> overrides = {
@@ -23,10 +23,10 @@ inline recipe::Recipe small_gan(const std::vector<std::string>& more = {}) {
 }
 
 // run() by `world` ranks that are threads.
-inline RunResult run_by(int world, const RunOptions& options) {
-  RunResult result;
+inline train::RunResult run_by(int world, const train::RunOptions& options) {
+  train::RunResult result;
   comm::run_local(world, [&](comm::Group& group) {
-    const RunResult mine = run(options, group);
+    const train::RunResult mine = train::run(options, group);
     if (group.rank() == Rank(0)) result = mine;
   });
   return result;
@@ -52,7 +52,7 @@ inline void write_bytes(const std::filesystem::path& path, const std::string& by
 class SomeRun {
  public:
   explicit SomeRun(std::int64_t seed = 1) {
-    static const lockstep::testing::TemporaryFolder originals;
+    static const TemporaryFolder originals;
     const std::filesystem::path original = originals.path() / std::to_string(seed);
     if (!std::filesystem::exists(original)) make_run(original, seed);
     std::filesystem::copy(original, path(), std::filesystem::copy_options::recursive);
@@ -73,7 +73,7 @@ class SomeRun {
   }
 
  private:
-  lockstep::testing::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
-}  // namespace lockstep::train::testing
+}  // namespace lockstep::testing

@@ -1,12 +1,12 @@
 #include <filesystem>
 
 #include "command.h"
+#include "lockstep/audit/bisect.h"
+#include "lockstep/audit/diff.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
-#include "lockstep/train/bisect.h"
-#include "lockstep/train/diff.h"
 #include "output.h"
 #include "side.h"
 #include "values.h"
@@ -24,10 +24,10 @@ struct Options {
   bool json = false;
 };
 
-struct Found {
-  train::Trace a, b;
+struct BisectResult {
+  audit::Trace a, b;
   bool from_ledgers = false;  // the step was not asked for: the ledgers differ there
-  std::optional<train::Odd> odd;
+  std::optional<audit::Odd> odd;
   std::optional<state::ValueDifference> values;
   std::vector<std::string> environment;
   // The first steps that were computed otherwise than the side's own ledger says.
@@ -45,58 +45,58 @@ class Bisect {
       if (!stdfs::exists(side->source)) cannot_compare("there is no " + side->source);
       require_sense(*side);
     }
-    read(options.a, found_.a, ledger_a_);
-    read(options.b, found_.b, ledger_b_);
+    read(options.a, result_.a, ledger_a_);
+    read(options.b, result_.b, ledger_b_);
   }
 
   // Nothing if the ledgers agree and nobody asked for a step.
-  std::optional<Found> run() {
+  std::optional<BisectResult> run() {
     const auto step = first_step();
     if (!step) return std::nullopt;
     trace(*step);
     // A step on the way from the checkpoint may be the first that differs in these environments.
-    if (const auto earlier = train::parted_before(found_.a, found_.b)) {
+    if (const auto earlier = audit::parted_before(result_.a, result_.b)) {
       if (!both_runs())
         cannot_compare("the sides differ at step " + std::to_string(earlier->value) + " already",
                        "make the trace of that step");
       trace(earlier->value);
     }
-    found_.odd = train::first_odd(found_.a, found_.b);
-    if (ledger_a_) found_.not_as_a = not_in_ledger(found_.a, *ledger_a_);
-    if (ledger_b_) found_.not_as_b = not_in_ledger(found_.b, *ledger_b_);
-    if (found_.odd && found_.odd->kind == train::Odd::Kind::kOutput && both_runs())
+    result_.odd = audit::first_odd(result_.a, result_.b);
+    if (ledger_a_) result_.not_as_a = not_in_ledger(result_.a, *ledger_a_);
+    if (ledger_b_) result_.not_as_b = not_in_ledger(result_.b, *ledger_b_);
+    if (result_.odd && result_.odd->kind == audit::Odd::Kind::kOutput && both_runs())
       compare_values();
-    for (const auto& one : train::differences(found_.a.environment, found_.b.environment))
-      found_.environment.push_back(one.name + ": " + brief(one.a) + " | " + brief(one.b));
-    return std::move(found_);
+    for (const auto& one : audit::differences(result_.a.environment, result_.b.environment))
+      result_.environment.push_back(one.name + ": " + brief(one.a) + " | " + brief(one.b));
+    return std::move(result_);
   }
 
  private:
   bool both_runs() const { return ledger_a_ && ledger_b_; }
 
   // What the side's source holds: a run's ledger, or the trace itself.
-  static void read(const Side& side, train::Trace& trace, std::optional<ledger::Ledger>& ledger) {
+  static void read(const Side& side, audit::Trace& trace, std::optional<ledger::Ledger>& ledger) {
     if (side.is_run())
       ledger = ledger::read(real_file_system(), stdfs::path(side.source) / "ledger.jsonl",
                             ledger::TornTail::kDrop);
     else
-      trace = train::read_trace(side.source);
+      trace = audit::read_trace(side.source);
   }
 
   std::optional<std::int64_t> first_step() {
     std::optional<std::int64_t> step;
     if (options_.step > 0) step = options_.step;
-    const auto agree_on = [&](const Side& side, const train::Trace& trace) {
+    const auto agree_on = [&](const Side& side, const audit::Trace& trace) {
       const std::int64_t its = trace.step.value;
       if (step.value_or(its) != its)
         cannot_compare(side.source + " is a trace of step " + std::to_string(its) + ", not of " +
                        std::to_string(*step));
       step = its;
     };
-    if (!ledger_a_) agree_on(options_.a, found_.a);
-    if (!ledger_b_) agree_on(options_.b, found_.b);
+    if (!ledger_a_) agree_on(options_.a, result_.a);
+    if (!ledger_b_) agree_on(options_.b, result_.b);
     if (step) return step;
-    found_.from_ledgers = true;
+    result_.from_ledgers = true;
     return step_of_ledgers();
   }
 
@@ -112,56 +112,57 @@ class Bisect {
 
   // Of the sides that are runs.
   void trace(std::int64_t step) {
-    if (ledger_a_) found_.a = trace_of(options_.a, options_.computing, step, folder_);
-    if (ledger_b_) found_.b = trace_of(options_.b, options_.computing, step, folder_);
+    if (ledger_a_) result_.a = trace_of(options_.a, options_.computing, step, folder_);
+    if (ledger_b_) result_.b = trace_of(options_.b, options_.computing, step, folder_);
   }
 
   // The odd operation's outputs.
   void compare_values() {
     const auto one = [&](const Side& side) {
-      return values_of(side, options_.computing, found_.a.step.value, found_.odd->number, folder_);
+      return values_of(side, options_.computing, result_.a.step.value, result_.odd->number,
+                       folder_);
     };
     const std::vector<float> a = one(options_.a), b = one(options_.b);
-    if (a.size() == b.size()) found_.values = state::compare(a, b);
+    if (a.size() == b.size()) result_.values = state::compare(a, b);
   }
 
   const Options& options_;
   const TemporaryFolder folder_;
   std::optional<ledger::Ledger> ledger_a_, ledger_b_;  // of the sides that are runs
-  Found found_;
+  BisectResult result_;
 };
 
-std::string sentence(const train::Odd& odd) {
+std::string sentence(const audit::Odd& odd) {
   switch (odd.kind) {
-    case train::Odd::Kind::kOutput:
+    case audit::Odd::Kind::kOutput:
       return odd.a + " is the first operation that differs: its inputs agree, its output does not";
-    case train::Odd::Kind::kInput:
+    case audit::Odd::Kind::kInput:
       return odd.a +
              " gets other inputs, though every operation before it agrees: what made them "
              "is not traced";
-    case train::Odd::Kind::kOrder:
+    case audit::Odd::Kind::kOrder:
       return "other operations: " + odd.a + " in the first, " + odd.b + " in the second";
-    case train::Odd::Kind::kState:
+    case audit::Odd::Kind::kState:
       return "every operation agrees, but the new states do not, first in " + odd.a +
              ": what changed it is not traced";
   }
   return {};
 }
 
-Json json_of(const Found& found) {
-  Json out = {{"same", !found.odd},
-              {"step", found.a.step.value},
-              {"operations", found.a.ops.size()},
+Json json_of(const BisectResult& result) {
+  Json out = {{"same", !result.odd},
+              {"step", result.a.step.value},
+              {"operations", result.a.ops.size()},
               {"not_as_ledger", Json::object()}};
-  if (found.not_as_a) out["not_as_ledger"]["a"] = found.not_as_a->value;
-  if (found.not_as_b) out["not_as_ledger"]["b"] = found.not_as_b->value;
-  if (found.odd)
-    out["odd"] = {{"number", found.odd->number},
-                  {"a", found.odd->a},
-                  {"b", found.odd->b},
-                  {"what", sentence(*found.odd)}};
-  if (found.values) out["values"] = values_json(*found.values);
-  out["environment"] = found.environment;
+  if (result.not_as_a) out["not_as_ledger"]["a"] = result.not_as_a->value;
+  if (result.not_as_b) out["not_as_ledger"]["b"] = result.not_as_b->value;
+  if (result.odd)
+    out["odd"] = {{"number", result.odd->number},
+                  {"a", result.odd->a},
+                  {"b", result.odd->b},
+                  {"what", sentence(*result.odd)}};
+  if (result.values) out["values"] = values_json(*result.values);
+  out["environment"] = result.environment;
   return out;
 }
 
@@ -171,31 +172,32 @@ void print_strange(const Side& side, const std::optional<Step>& step) {
                side.source, " says: the run was trained in another environment than this side's");
 }
 
-void print(const Options& options, const Found& found) {
-  for (const std::string& line : found.environment) print_line("environment ", line);
-  print_strange(options.a, found.not_as_a);
-  print_strange(options.b, found.not_as_b);
-  const std::string step = "step " + std::to_string(found.a.step.value);
-  if (!found.odd) {
-    print_line(step, ": all ", counted(found.a.ops.size(), "operation agrees", "operations agree"));
+void print(const Options& options, const BisectResult& result) {
+  for (const std::string& line : result.environment) print_line("environment ", line);
+  print_strange(options.a, result.not_as_a);
+  print_strange(options.b, result.not_as_b);
+  const std::string step = "step " + std::to_string(result.a.step.value);
+  if (!result.odd) {
+    print_line(step, ": all ",
+               counted(result.a.ops.size(), "operation agrees", "operations agree"));
     return;
   }
-  print_line(step, ", operation ", found.odd->number, " of ", found.a.ops.size(), ":");
-  print_line(sentence(*found.odd));
-  if (!found.values) return;
-  print_line(found.values->different, " of ", found.values->elements, " elements differ, first ",
-             found.values->first, "; ulps:");
-  print_lines(histogram(*found.values));
+  print_line(step, ", operation ", result.odd->number, " of ", result.a.ops.size(), ":");
+  print_line(sentence(*result.odd));
+  if (!result.values) return;
+  print_line(result.values->different, " of ", result.values->elements, " elements differ, first ",
+             result.values->first, "; ulps:");
+  print_lines(histogram(*result.values));
 }
 
 // The ledgers differ, but the operations do not: that does not answer the question.
-[[noreturn]] void refuse_agreement(const Options& options, const Found& found) {
-  const std::string what = "the ledgers differ at step " + std::to_string(found.a.step.value) +
+[[noreturn]] void refuse_agreement(const Options& options, const BisectResult& result) {
+  const std::string what = "the ledgers differ at step " + std::to_string(result.a.step.value) +
                            ", but computed here both sides agree";
-  if (!found.not_as_a && !found.not_as_b)
+  if (!result.not_as_a && !result.not_as_b)
     cannot_compare(what, "their states are the same, too: `lockstep diff` shows what is not");
   cannot_compare(what, "give the environment in which " +
-                           (found.not_as_a ? options.a.source : options.b.source) +
+                           (result.not_as_a ? options.a.source : options.b.source) +
                            " was trained, by --env-, --program- or --container-, or a trace that "
                            "was made there");
 }
@@ -210,20 +212,20 @@ void use_engine(Options& options) {
 
 Code run(const Options& options) {
   log::set_quiet(true);
-  const auto found = Bisect(options).run();
-  if (!found) {
+  const auto result = Bisect(options).run();
+  if (!result) {
     if (options.json)
       print_json({{"same", true}});
     else
       print_line("the ledgers agree; --step asks for a step");
     return Code::kOk;
   }
-  if (!found->odd && found->from_ledgers) refuse_agreement(options, *found);
+  if (!result->odd && result->from_ledgers) refuse_agreement(options, *result);
   if (options.json)
-    print_json(json_of(*found));
+    print_json(json_of(*result));
   else
-    print(options, *found);
-  return found->odd ? Code::kDiffer : Code::kOk;
+    print(options, *result);
+  return result->odd ? Code::kDiffer : Code::kOk;
 }
 
 }  // namespace

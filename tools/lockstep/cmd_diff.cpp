@@ -1,9 +1,9 @@
 #include <array>
 
 #include "command.h"
+#include "lockstep/audit/diff.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
-#include "lockstep/train/diff.h"
 #include "output.h"
 #include "values.h"
 
@@ -16,14 +16,14 @@ struct Options {
   bool json = false;
 };
 
-Json json_of(const std::vector<train::FactDifference>& facts) {
+Json json_of(const std::vector<audit::FactDifference>& facts) {
   Json list = Json::array();
   for (const auto& fact : facts)
     list.push_back({{"name", fact.name}, {"a", fact.a}, {"b", fact.b}, {"bits", fact.bits}});
   return list;
 }
 
-Json json_of(const train::DiffResult& diff) {
+Json json_of(const audit::DiffResult& diff) {
   Json out = {{"kind", diff.kind},
               {"same", diff.same()},
               {"recipe", json_of(diff.recipe)},
@@ -50,7 +50,7 @@ Json json_of(const train::DiffResult& diff) {
   return out;
 }
 
-void print(const std::string& title, const std::vector<train::FactDifference>& facts) {
+void print(const std::string& title, const std::vector<audit::FactDifference>& facts) {
   for (const auto& fact : facts)
     print_line(title, " ", fact.name, ": ", brief(fact.a), " | ", brief(fact.b),
                fact.bits ? "" : "  (cannot change bits)");
@@ -70,7 +70,7 @@ void print(const std::vector<Row>& rows) {
   }
 }
 
-void print_tensors(const train::DiffResult& diff, std::int64_t most) {
+void print_tensors(const audit::DiffResult& diff, std::int64_t most) {
   if (diff.tensors.empty()) return;
   print_line(diff.tensors.size(), " of ", counted(diff.tensors_compared, "tensor"),
              diff.tensors.size() == 1 ? " differs:" : " differ:");
@@ -95,7 +95,7 @@ void print_tensors(const train::DiffResult& diff, std::int64_t most) {
   }
 }
 
-void print(const train::DiffResult& diff, std::int64_t most) {
+void print(const audit::DiffResult& diff, std::int64_t most) {
   print("recipe", diff.recipe);
   print("environment", diff.environment);
   print("file", diff.headings);
@@ -118,7 +118,7 @@ void print(const train::DiffResult& diff, std::int64_t most) {
 }
 
 Code run(const Options& options) {
-  const train::DiffResult diff = train::diff(options.a, options.b);
+  const audit::DiffResult diff = audit::diff(options.a, options.b);
   if (options.json)
     print_json(json_of(diff));
   else

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "command.h"
+#include "lockstep/audit/trace.h"
 #include "lockstep/checkpoint/statement.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/foreign.h"
@@ -12,7 +13,6 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
-#include "lockstep/train/trace.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -136,7 +136,7 @@ Json of_fingerprint(const stdfs::path& path) {
 }
 
 Json of_trace(const stdfs::path& path) {
-  const train::Trace trace = train::read_trace(path);
+  const audit::Trace trace = audit::read_trace(path);
   return {{"kind", "trace"},
           {"recipe", trace.run.recipe.hex()},
           {"data", trace.run.data.hex()},

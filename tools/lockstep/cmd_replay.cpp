@@ -5,13 +5,13 @@
 #include "child.h"
 #include "command.h"
 #include "container.h"
+#include "lockstep/audit/replay.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
-#include "lockstep/train/replay.h"
 #include "output.h"
 #include "progress.h"
 #include "ranks.h"
@@ -56,7 +56,7 @@ Code run_rank(const Options& options) {
   if (identity.world > 1 && options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "several ranks draw the same windows from the same seed",
                 "give --seed");
-  train::ReplayOptions replay{
+  audit::ReplayOptions replay{
       .folder = options.folder,
       .window = {.from = Step(options.from), .to = {}},
       .spots = options.spot,
@@ -75,7 +75,7 @@ Code run_rank(const Options& options) {
       "none", process_environment());
   std::optional<Progress> progress;  // one rank shows it
   if (group->rank() == Rank(0)) replay.progress = std::ref(progress.emplace(options.quiet));
-  const train::ReplayResult result = train::replay(replay, *group);
+  const audit::ReplayResult result = audit::replay(replay, *group);
   progress.reset();
   show(*group, [&] { shown(options, replay_report(replay, group->size(), result)); });
   return result.differs ? Code::kDiffer : Code::kOk;
@@ -94,13 +94,13 @@ Code run_in_container(const Options& options) {
       ledger::read(real_file_system(), stdfs::path(options.folder) / "ledger.jsonl",
                    ledger::TornTail::kDrop)
           .entries.size());
-  std::vector<train::Window> windows;
+  std::vector<audit::Window> windows;
   if (options.spot > 0) {
-    train::ReplayOptions spots{.folder = {}, .window = {}, .data = {}};
+    audit::ReplayOptions spots{.folder = {}, .window = {}, .data = {}};
     spots.spots = options.spot;
     spots.spot_steps = options.spot_steps;
     spots.seed = static_cast<std::uint64_t>(options.seed < 0 ? fresh_seed() : options.seed);
-    windows = train::spot_windows(spots, steps);
+    windows = audit::spot_windows(spots, steps);
     add("--spot", spots.spots);
     add("--spot-steps", spots.spot_steps);
     add("--seed", static_cast<std::int64_t>(spots.seed));

@@ -1,6 +1,6 @@
 #include "command.h"
 #include "lockstep/core/counted.h"
-#include "lockstep/train/report.h"
+#include "lockstep/report/report.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -13,10 +13,10 @@ struct Options {
 };
 
 Code run(const Options& options) {
-  const train::ReportResult result = train::write_report({.folder = options.folder,
-                                                          .out = options.out,
-                                                          .key = options.key,
-                                                          .parents = options.parents});
+  const report::ReportResult result = report::write_report({.folder = options.folder,
+                                                            .out = options.out,
+                                                            .key = options.key,
+                                                            .parents = options.parents});
   const std::size_t findings = result.verified.findings.size();
   print_line(result.out.string(), ": ",
              findings == 0

@@ -2,11 +2,11 @@
 #include <limits>
 
 #include "command.h"
+#include "lockstep/audit/trace.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/output_file.h"
-#include "lockstep/train/trace.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -24,15 +24,15 @@ Code run(const Options& options) {
   const std::string values = options.out + ".values";
   require_output(options.out, {"a trace", ".jsonl"}, options.folder + "/ledger.jsonl");
   if (options.values_of >= 0) require_output(values, {"a file of values", ".values"});
-  train::TraceOptions trace{.folder = options.folder,
+  audit::TraceOptions trace{.folder = options.folder,
                             .step = Step(options.step),
                             .data = {},
                             .threads = threads_to_use(options.threads),
                             .values_of = {}};
   if (!options.data.empty()) trace.data = options.data;
   if (options.values_of >= 0) trace.values_of = static_cast<std::size_t>(options.values_of);
-  const train::TraceResult result = train::trace(trace);
-  train::write_trace(options.out, result.trace);
+  const audit::TraceResult result = audit::trace(trace);
+  audit::write_trace(options.out, result.trace);
   if (trace.values_of) publish(real_file_system(), values, std::as_bytes(std::span(result.values)));
   print_line(options.out, ": step ", options.step, ", ",
              counted(result.trace.ops.size(), "operation"), ", state ", result.trace.state);

@@ -1,8 +1,8 @@
 #include <optional>
 
 #include "command.h"
+#include "lockstep/audit/verify.h"
 #include "lockstep/core/counted.h"
-#include "lockstep/train/verify.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -10,14 +10,14 @@ namespace {
 
 struct Options {
   std::string path;
-  train::VerifyOptions verify;
+  audit::VerifyOptions verify;
   bool json = false;
 };
 
-Json json_of(const train::VerifyResult& result, bool key) {
+Json json_of(const audit::VerifyResult& result, bool key) {
   Json findings = Json::array();
-  for (const train::Finding& finding : result.findings) {
-    findings.push_back({{"kind", train::word(finding)}, {"what", finding.what}});
+  for (const audit::Finding& finding : result.findings) {
+    findings.push_back({{"kind", audit::kind_of(finding)}, {"what", finding.what}});
   }
   Json out = {{"ok", result.findings.empty()},
               {"recipe", result.recipe},
@@ -32,7 +32,7 @@ Json json_of(const train::VerifyResult& result, bool key) {
   return out;
 }
 
-std::string checked(const train::VerifyResult& result) {
+std::string checked(const audit::VerifyResult& result) {
   if (result.chain.empty())
     return "this checkpoint alone: its bytes match its SHA-256 tree, its tensors the state that it "
            "names; no ledger was compared";
@@ -41,13 +41,13 @@ std::string checked(const train::VerifyResult& result) {
 }
 
 Code run(const Options& options) {
-  const train::VerifyResult result = train::verify(options.path, options.verify);
+  const audit::VerifyResult result = audit::verify(options.path, options.verify);
   if (options.json) {
     print_json(json_of(result, options.verify.key.has_value()));
     return result.code();
   }
-  for (const train::Finding& finding : result.findings) {
-    print_line(train::word(finding), ": ", finding.what);
+  for (const audit::Finding& finding : result.findings) {
+    print_line(audit::kind_of(finding), ": ", finding.what);
   }
   if (result.findings.empty()) {
     print_line(options.path, ": the evidence holds: ", checked(result), "; recipe ",

@@ -22,7 +22,7 @@ Json machine(int ranks) {
   return facts;
 }
 
-Json place_of(const train::ReplayResult::Place& place) {
+Json place_of(const audit::ReplayResult::Place& place) {
   Json out = {{"checkpoint", place.checkpoint.value},
               {"tensors", place.tensors},
               {"tensor", place.first.tensor},
@@ -55,8 +55,8 @@ std::string place_text(const Json& place) {
 
 }  // namespace
 
-Json replay_report(const train::ReplayOptions& options, int ranks,
-                   const train::ReplayResult& result) {
+Json replay_report(const audit::ReplayOptions& options, int ranks,
+                   const audit::ReplayResult& result) {
   Json out = {{"agrees", !result.differs}, {"windows", Json::array()}};
   for (const auto& done : result.windows)
     out["windows"].push_back(
@@ -79,18 +79,18 @@ namespace {
 
 // Whether it says of exactly these windows that they were recomputed; of a replay that disagrees,
 // of those up to the difference.
-bool answers(const Json& report, const std::vector<train::Window>& windows, std::int64_t steps) {
+bool answers(const Json& report, const std::vector<audit::Window>& windows, std::int64_t steps) {
   if (report.at("steps").get<std::int64_t>() < steps) return false;  // it may train meanwhile
   const bool agrees = report.at("agrees").get<bool>();
-  const auto& said = report.at("windows").elements();
-  if (said.empty() || said.size() > windows.size()) return false;
-  if (agrees && said.size() != windows.size()) return false;
+  const auto& reported = report.at("windows").elements();
+  if (reported.empty() || reported.size() > windows.size()) return false;
+  if (agrees && reported.size() != windows.size()) return false;
   std::int64_t least = 0, most = 0;
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    const auto started = said[i].at("started").get<std::int64_t>(),
-               from = said[i].at("from").get<std::int64_t>(),
-               to = said[i].at("to").get<std::int64_t>();
-    const bool whole = agrees || i + 1 < said.size();
+  for (std::size_t i = 0; i < reported.size(); ++i) {
+    const auto started = reported[i].at("started").get<std::int64_t>(),
+               from = reported[i].at("from").get<std::int64_t>(),
+               to = reported[i].at("to").get<std::int64_t>();
+    const bool whole = agrees || i + 1 < reported.size();
     if (from != windows[i].from.value || started < 0 || started >= from || to > steps) return false;
     if (whole ? to != windows[i].to->value : to <= started) return false;
     least += whole ? to - from + 1 : 0;
@@ -103,7 +103,7 @@ bool answers(const Json& report, const std::vector<train::Window>& windows, std:
 }  // namespace
 
 Json parse_replay_report(const std::string& text, Code code,
-                         const std::vector<train::Window>& windows, std::int64_t steps) {
+                         const std::vector<audit::Window>& windows, std::int64_t steps) {
   try {
     Json report = parse_json(text).value_or(Json());
     static_cast<void>(replay_text(report));

@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/audit/replay.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/json.h"
-#include "lockstep/train/replay.h"
 
 namespace lockstep::cli {
 
-Json replay_report(const train::ReplayOptions& options, int ranks,
-                   const train::ReplayResult& result);
+Json replay_report(const audit::ReplayOptions& options, int ranks,
+                   const audit::ReplayResult& result);
 // Reads the report of another lockstep that ended with this code, and was asked for these windows
 // of a ledger of so many steps. Throws Error(kEnvironment) if the text is not a report, contradicts
 // the code, or answers something else.
 Json parse_replay_report(const std::string& text, Code code,
-                         const std::vector<train::Window>& windows, std::int64_t steps);
+                         const std::vector<audit::Window>& windows, std::int64_t steps);
 
 // Reads the error that another lockstep wrote with --json; an error of this code if there is none.
 Json parse_error_report(const std::string& text, Code code);

@@ -81,9 +81,9 @@ void require_sense(const Side& side) {
                 "leave out --env-" + side.letter + ", " + program + " and " + container);
 }
 
-train::Trace trace_of(const Side& side, const Computing& computing, std::int64_t step,
+audit::Trace trace_of(const Side& side, const Computing& computing, std::int64_t step,
                       const TemporaryFolder& folder) {
-  return train::read_trace(traced(side, computing, step, std::nullopt, folder));
+  return audit::read_trace(traced(side, computing, step, std::nullopt, folder));
 }
 
 std::vector<float> values_of(const Side& side, const Computing& computing, std::int64_t step,

@@ -8,7 +8,7 @@
 
 #include "child.h"
 #include "container.h"
-#include "lockstep/train/trace.h"
+#include "lockstep/audit/trace.h"
 
 namespace lockstep::cli {
 
@@ -36,7 +36,7 @@ void require_sense(const Side& side);
 
 // Traces the run's step by `lockstep trace` in the side's environment, into a file of `folder`.
 // Throws Error(kCannotCompare) if the step could not be computed.
-train::Trace trace_of(const Side& side, const Computing& computing, std::int64_t step,
+audit::Trace trace_of(const Side& side, const Computing& computing, std::int64_t step,
                       const TemporaryFolder& folder);
 // The output of one of that step's operations: all its tensors, one after the other.
 std::vector<float> values_of(const Side& side, const Computing& computing, std::int64_t step,

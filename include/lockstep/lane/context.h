@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/lane/lane_gather.h"
 #include "lockstep/lane/plan.h"
 #include "lockstep/ops/ops.h"
 
@@ -37,27 +38,19 @@ class Context {
   static Context evaluation(std::int64_t samples);
 
   // The phase again for one lane, contributing nothing: a witness. What ranks gathered is read
-  // again, in the same order. Only where the plan isolates lanes; `this` and the shadow stay where
-  // they are. Collective: no.
+  // again, in the same order. Only where the plan isolates lanes. Collective: no.
   Context shadow(Lane lane) const;
 
   const numerics::LaneBlocks& lanes() const { return lanes_; }
   const Portion& portion() const { return portion_; }  // a shadow's: its lane
   bool training() const { return plan_ != nullptr; }
-  bool is_shadow() const { return original_ != nullptr; }
+  bool is_shadow() const { return lane_gather_ && lane_gather_->is_shadow(); }
   const Plan& plan() const;    // training only
   comm::Group& group() const;  // training only, and no shadow's
 
-  // Of every lane [width], from those of this rank's lanes: only over all of them at once. A tile
-  // that does not arrive as it was sent is Error(kDiffer). Collective: yes, but for a shadow.
-  std::vector<float> gather_lanes(const std::vector<float>& mine, std::int64_t width);
-  // What was gathered, where the plan isolates lanes; a shadow's: what its own lane gave.
-  struct Gathered {
-    std::string name;  // of the module, for messages
-    std::int64_t width = 0;
-    std::vector<float> lanes;  // [lanes][width]; a shadow's [1][width]
-  };
-  const std::vector<Gathered>& gathered() const { return gathered_; }
+  // Values of every lane, from those of this rank's: training only. To be shared with whatever
+  // gathers in a backward pass.
+  const std::shared_ptr<LaneGather>& lane_gather() const { return lane_gather_; }
 
   // The tensor as the lane graph sees it: [P, ...root's shape], stride 0 over P. Gradients are
   // recorded for it only if it requires one. Each call is one use. A use's gradient must come out
@@ -78,8 +71,7 @@ class Context {
   comm::Group* group_ = nullptr;
   Portion portion_;
   numerics::LaneBlocks lanes_;
-  std::vector<Gathered> gathered_;
-  const Context* original_ = nullptr;  // a shadow's
+  std::shared_ptr<LaneGather> lane_gather_;
   std::vector<Entered> entered_;
   std::vector<Use> uses_;
   std::shared_ptr<OnPartials> on_partials_ = std::make_shared<OnPartials>();

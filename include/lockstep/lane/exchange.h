@@ -40,10 +40,10 @@ class Exchange {
   std::vector<Tensor> finish();
 
  private:
-  class Alike;
-  std::vector<std::unique_ptr<Alike>> alike_;    // those that become whole, those that do not
-  std::vector<std::vector<std::size_t>> where_;  // of each, the contributions' numbers
-  std::vector<Tensor> result_;                   // one a contribution
+  class Transfer;
+  std::vector<std::unique_ptr<Transfer>> transfers_;  // those that become whole, those that do not
+  std::vector<std::vector<std::size_t>> where_;       // of each, the contributions' numbers
+  std::vector<Tensor> result_;                        // one a contribution
 };
 
 // Contributions that become known one after the other, in any order, leave in buckets while the

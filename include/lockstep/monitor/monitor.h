@@ -13,7 +13,7 @@
 namespace lockstep::monitor {
 
 // What a step left, as every rank has it.
-struct Seen {
+struct Observation {
   Step step;
   std::span<const std::pair<std::string, float>> losses;  // by phase
   // On a look (`due`), otherwise empty: samples, one after the other, and how many of the step's
@@ -35,8 +35,8 @@ class Monitor {
   explicit Monitor(const Options& options) : options_(options) {}
   // Whether `step` is looked at: samples and counts are wanted.
   bool due(Step step) const;
-  // Once after each step. Bits: what was seen, and the losses of the steps before.
-  Report see(const Seen& seen);
+  // Once after each step. Bits: the observation, and the losses of the steps before.
+  Report observe(const Observation& observation);
 
  private:
   Options options_;

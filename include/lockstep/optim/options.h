@@ -23,7 +23,4 @@ struct Options {
 };
 void describe(Fields& fields, Options& options);
 
-// The learning rate of update t (counted from 1), in double with host functions.
-double learning_rate(const Options& options, std::int64_t t);
-
 }  // namespace lockstep::optim

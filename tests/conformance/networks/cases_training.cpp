@@ -5,6 +5,7 @@
 #include "lockstep/comm/local.h"
 #include "lockstep/lane/batch_norm.h"
 #include "lockstep/ops/ops.h"
+#include "lockstep/optim/learning_rate.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep::conformance {

@@ -1,0 +1,72 @@
+// Recomputes windows of a run's steps and compares every digest with the ledger: the proof that the
+// run is what its evidence says.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/core/ids.h"
+#include "lockstep/state/compare.h"
+
+namespace lockstep::audit {
+
+// Steps from `from` to `to`, both included.
+struct Window {
+  Step from{1};
+  std::optional<Step> to;  // default: the ledger's end
+};
+
+struct ReplayOptions {
+  std::filesystem::path folder;     // the run; never written to
+  Window window;                    // where there are no spots
+  std::int64_t spots = 0;           // instead: so many windows, drawn from the seed
+  std::int64_t spot_steps = 10;     // steps of each
+  std::uint64_t seed = 0;           // of the spots
+  std::optional<std::string> data;  // another place of the data set; default: the recipe's
+  int threads = 1;                  // of this rank
+  std::int64_t lanes_at_once = 0;   // of this rank, as in train/run.h
+  int processes = 0;                // the same
+  // The run whose state this one starts from: its checkpoint is compared with step 0.
+  std::optional<std::filesystem::path> parent = {};
+  // Called before the first recomputed step, with 0, and after each that agrees; `total`: steps
+  // that all windows need, from the checkpoints that they start at.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+};
+
+struct ReplayResult {
+  struct ReplayedWindow {
+    Step started;   // checkpoint (or 0) the recomputation began from
+    Step from, to;  // window asked for; every step from started + 1 on is compared
+  };
+  std::vector<ReplayedWindow> windows;  // as far as they went
+  std::int64_t compared = 0;            // different steps that were recomputed and compared
+  std::int64_t steps = 0;               // in the ledger
+  std::string chain;                    // the ledger's head, hexadecimal
+  std::string start;                    // what step 0 is, where it is another run's state; else ""
+
+  std::optional<Step> differs;  // first step that is not what the ledger says; the end of it
+  std::string what;             // which part of it
+  // Where a checkpoint of that step or of a later one tells more: recomputed up to there, the first
+  // tensor that is not what it holds.
+  struct Place {
+    Step checkpoint;
+    std::int64_t tensors = 0;  // that differ
+    state::TensorDifference first;
+  };
+  std::optional<Place> place;
+};
+
+// The windows that `spots` gives for a run of so many steps: in order, without overlap. Bits:
+// arguments.
+std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t steps);
+
+// Errors: kUsage (no run; a window outside of the ledger), kData (not the run's data set), kCorrupt
+// (evidence that does not hold), those of `step`. Collective: yes; every rank reads the folder.
+ReplayResult replay(const ReplayOptions& options, comm::Group& group);
+
+}  // namespace lockstep::audit

@@ -1,0 +1,63 @@
+// A run's ledger and checkpoints, opened: each follows from the recipe and fits the others, or it
+// is refused.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "lockstep/checkpoint/checkpoint.h"
+#include "lockstep/ledger/ledger.h"
+#include "lockstep/train/claims.h"
+#include "lockstep/train/run_folder.h"
+#include "lockstep/train/training.h"
+
+namespace lockstep::train {
+
+// Error(kCorrupt) if a line does not follow from the recipe (train/claims.h).
+void require_of_recipe(const RunFolder& folder, const ledger::Ledger& ledger,
+                       const recipe::Recipe& recipe);
+
+// The folder's ledger. Error(kCorrupt) if a line does not follow from this recipe.
+ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
+
+// The metadata of a checkpoint of `training` whose ledger is `ledger`.
+checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger);
+
+// What a run's checkpoints are checked against.
+struct Measure {
+  const recipe::Recipe& recipe;
+  const ledger::Ledger& ledger;
+  std::optional<Shape> shape;  // of the data's samples; nothing if they are not at hand
+};
+
+// Loads a checkpoint and checks that it is this run's: of the step in its name, with the chain and
+// the state that the ledger has there (at step 0: the state that recipe and seed make, or that the
+// recipe names). Errors: kCorrupt, kUsage (another recipe), kData (other data).
+checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
+                               const Measure& measure);
+
+// The same for those who only read the folder. `choose` picks one of the steps that are there
+// (ascending), or throws Error. A run that trains meanwhile may retire that checkpoint before it is
+// opened: then `choose` is asked again.
+struct OpenedRun {
+  recipe::Recipe recipe;
+  ledger::Ledger ledger;
+  Step step;
+  checkpoint::Loaded loaded;
+};
+OpenedRun open_run(FileSystem& fs, const RunFolder& folder,
+                   const std::function<Step(const std::vector<Step>&)>& choose);
+
+// What happens at a damaged checkpoint. Training reports it and passes over it; a check refuses it
+// with Error(kCorrupt), which names file, bytes and tensor.
+enum class Damaged { kPassOver, kRefuse };
+
+// Restores the newest checkpoint at or before `limit` that is whole and fits the ledger, and
+// returns it. If there is none, a fresh run's step 0 stays. Error(kCorrupt) if an intact one does
+// not fit the ledger (the ledger was cut or is another run's).
+std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder& folder,
+                                                 const ledger::Ledger& ledger, Step limit,
+                                                 Damaged damaged, Training& training);
+
+}  // namespace lockstep::train

@@ -1,0 +1,21 @@
+// What a picture of samples is made of.
+#pragma once
+
+#include "lockstep/data/png.h"
+#include "lockstep/train/training.h"
+
+namespace lockstep::train {
+
+// Where the samples [first, first+count) come from: recipe id, step, root of the state.
+data::Provenance provenance(const hash::Digest& recipe, Step step, const hash::Digest& state_root,
+                            std::int64_t first, std::int64_t count);
+data::Provenance provenance(const Training& training, const hash::Digest& state_root,
+                            std::int64_t first, std::int64_t count);
+
+inline constexpr std::int64_t kScatterSide = 256;  // pixels
+inline constexpr float kScatterRange = 1.5F;       // points outside [-1.5, 1.5]^2 are left out
+
+// 2-D points [n][2], a white pixel each on black.
+data::Picture scatter(std::int64_t n, const float* points);
+
+}  // namespace lockstep::train

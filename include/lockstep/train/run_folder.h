@@ -1,0 +1,50 @@
+// The run folder: where things lie in it, who writes to it, and which recipe it belongs to.
+#pragma once
+
+#include <filesystem>
+
+#include "lockstep/core/file_system.h"
+#include "lockstep/core/ids.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/recipe/recipe.h"
+
+namespace lockstep::train {
+
+struct RunFolder {
+  std::filesystem::path root;
+
+  std::filesystem::path recipe() const { return root / "recipe.toml"; }
+  std::filesystem::path ledger() const { return root / "ledger.jsonl"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path samples() const { return root / "samples"; }
+  std::filesystem::path sample(Step step) const;
+  std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path replays() const { return root / "replays.jsonl"; }
+  std::filesystem::path environment() const { return root / "environment"; }
+  std::filesystem::path log() const { return root / "log.txt"; }
+};
+
+// One writer a folder. Held for the life of the object; the system releases it however the process
+// ends.
+class FolderLock {
+ public:
+  explicit FolderLock(const RunFolder& folder);  // Error(kUsage) if another process holds it
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+// Removes what a killed attempt left: temporary files, lone sidecars. The caller holds the lock.
+void sweep(FileSystem& fs, const RunFolder& folder);
+
+// Makes the folder a run of this recipe, or checks that it is one. Fields that cannot change bits
+// are renewed; run.steps does not fall below what is done. Errors, after which nothing is changed:
+// kUsage for another recipe id, kData for other data than the run's, kCorrupt for a run that has
+// lost its recipe or ledger.
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
+                  const data::Dataset& dataset);
+
+}  // namespace lockstep::train

@@ -1,0 +1,78 @@
+#include "audit/findings.h"
+
+#include <algorithm>
+
+namespace lockstep::audit {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+bool is_folder(const stdfs::path& path) {
+  std::error_code ignored;
+  return stdfs::is_directory(stdfs::symlink_status(path, ignored));
+}
+
+constexpr const char* kNoFile = ": it is a folder, link, pipe or device, not a file";
+
+}  // namespace
+
+bool Findings::note(const Error& failure) {
+  const bool as_it_is = failure.code() == Code::kDiffer || failure.code() == Code::kEnvironment;
+  if (!as_it_is && failure.code() != Code::kCorrupt && failure.code() != Code::kCannotCompare)
+    return false;
+  result.findings.push_back({as_it_is ? failure.code() : Code::kCorrupt, failure.what()});
+  return true;
+}
+
+void Findings::foreign(const stdfs::path& path) {
+  if (is_temporary(path.filename().string())) return;
+  result.findings.push_back(
+      {Code::kCorrupt,
+       path.string() + ": it is not a file of this run, nothing vouches for it (move it away)",
+       /*foreign=*/true});
+}
+
+bool Findings::is_file(const stdfs::path& path) {
+  std::error_code ignored;
+  return stdfs::is_regular_file(stdfs::symlink_status(path, ignored));
+}
+
+void Findings::require(const stdfs::path& file) const {
+  if (!fs_.exists(file)) throw Error(Code::kCorrupt, file.string() + " is missing");
+  if (!is_file(file)) throw Error(Code::kCorrupt, file.string() + kNoFile);
+}
+
+void Findings::require_folder(const stdfs::path& folder) {
+  if (fs_.exists(folder) && !is_folder(folder))
+    corrupt(folder.string() + ": it is a link, pipe or file, not a folder");
+}
+
+Findings::Names Findings::names_in(const stdfs::path& folder) {
+  if (!is_folder(folder)) return {};
+  return attempt([&] { return fs_.list(folder); }).value_or(Names());
+}
+
+Findings::Names Findings::files_of(const stdfs::path& folder, Names names) {
+  std::erase_if(names, [&](const std::string& name) {
+    if (is_temporary(name) || is_file(folder / name)) return false;
+    if (fs_.exists(folder / name)) corrupt((folder / name).string() + kNoFile);
+    return true;
+  });
+  return names;
+}
+
+const char* kind_of(const Finding& finding) {
+  if (finding.foreign) return "foreign";
+  if (finding.not_signed) return "unsigned";
+  if (finding.code == Code::kEnvironment) return "unreadable";
+  return finding.code == Code::kCorrupt ? "damaged" : "disagrees";
+}
+
+Code VerifyResult::code() const {
+  for (const Code code : {Code::kCorrupt, Code::kEnvironment, Code::kDiffer})
+    if (std::ranges::any_of(findings, [&](const Finding& one) { return one.code == code; }))
+      return code;
+  return Code::kOk;
+}
+
+}  // namespace lockstep::audit

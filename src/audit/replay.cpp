@@ -1,0 +1,185 @@
+#include "lockstep/audit/replay.h"
+
+#include <algorithm>
+#include <set>
+
+#include "audit/replay_session.h"
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/comm/gather.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
+#include "lockstep/data/stream.h"
+#include "lockstep/numerics/parallel.h"
+#include "lockstep/train/environment.h"
+#include "lockstep/train/from.h"
+
+namespace lockstep::audit {
+namespace {
+
+class Replay {
+ public:
+  Replay(const ReplayOptions& options, comm::Group& group)
+      : group_(group),
+        session_(options.folder, options.data, group, options.lanes_at_once, options.processes),
+        progress_(options.progress ? options.progress : [](std::int64_t, std::int64_t) {}) {
+    result_.steps = session_.last().value;
+    result_.chain = session_.ledger().chain().hex();
+    if (result_.steps == 0)
+      throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
+    result_.start = start_of_run(options.parent);
+    windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
+                                 : std::vector<Window>{options.window};
+  }
+
+  ReplayResult run() {
+    warn_of_other_kernels();
+    for (const Window& window : windows_) total_ += steps_needed(window);
+    progress_(0, total_);
+    for (const Window& window : windows_) {
+      replay(window.from, checked_end(window));
+      if (result_.differs) break;
+    }
+    result_.compared = static_cast<std::int64_t>(compared_.size());
+    return std::move(result_);
+  }
+
+ private:
+  std::string start_of_run(const std::optional<std::filesystem::path>& parent) const {
+    if (!recipe::has_parent(session_.recipe()))
+      return parent ? "the run starts from no other run: --parent is ignored" : "";
+    if (parent) return train::compare_parent(*parent, session_.recipe(), session_.folder().root);
+    const recipe::From& from = session_.recipe().run.from;
+    return "step 0 is taken from step " + std::to_string(from.step) + " of recipe " +
+           from.recipe.substr(0, 12) + ", which is not checked (--parent)";
+  }
+
+  // Then a difference is no surprise, and proves nothing against the run.
+  void warn_of_other_kernels() const {
+    if (!recipe::is_native(session_.recipe())) return;
+    const auto kernel = train::other_native_kernel(real_file_system(), session_.folder(),
+                                                   fingerprint::take(fingerprint::Kernels::kBoth));
+    if (kernel)
+      log::warn(
+          "the run's numerics are native, and " + *kernel +
+          " gives other bits here than where it was trained last: a difference proves nothing");
+  }
+
+  Step checked_end(const Window& window) const {
+    const Step to = window.to.value_or(session_.last());
+    if (window.to && *window.to < window.from)
+      throw Error(Code::kUsage, "--from " + std::to_string(window.from.value) + " is after --to " +
+                                    std::to_string(to.value));
+    if (window.from.value < 1 || to < window.from || to > session_.last()) {
+      throw Error(Code::kUsage, "cannot replay steps " + std::to_string(window.from.value) +
+                                    " to " + std::to_string(to.value) +
+                                    ": the ledger has steps 1 to " +
+                                    std::to_string(session_.last().value));
+    }
+    return to;
+  }
+
+  // From the newest checkpoint before the window, or from step 0, to its end.
+  std::int64_t steps_needed(const Window& window) const {
+    const std::vector<Step> steps =
+        checkpoint::list(real_file_system(), session_.folder().checkpoints());
+    const auto after = std::ranges::lower_bound(steps, window.from);
+    const std::int64_t started = after == steps.begin() ? 0 : std::prev(after)->value;
+    return checked_end(window).value - started;
+  }
+
+  void replay(Step from, Step to) {
+    const Step started = session_.restore(Step(from.value - 1));
+    result_.windows.push_back({started, from, to});
+    while (session_.training().state.step < to) {
+      const train::StepRecord record = session_.step();
+      const Step now = record.entry.step;
+      compared_.insert(now.value);
+      if (const auto difference = ledger::difference(session_.entry(now), record.entry)) {
+        result_.differs = now;
+        result_.what = *difference;
+        result_.windows.back().to = now;
+        result_.place = located();
+        return;
+      }
+      progress_(++done_, total_);
+    }
+  }
+
+  // The ledger has one hash a step; a checkpoint has the values.
+  std::optional<ReplayResult::Place> located() {
+    FileSystem& fs = real_file_system();
+    const std::vector<Step> steps = checkpoint::list(fs, session_.folder().checkpoints());
+    const state::State& mine = session_.training().state;
+    const auto next = std::ranges::lower_bound(steps, mine.step);
+    if (next == steps.end()) return std::nullopt;
+    std::optional<checkpoint::Loaded> theirs;
+    try {
+      theirs = checkpoint::load(fs, session_.folder().checkpoints() / checkpoint::file_name(*next));
+    } catch (const Error& error) {
+      warn_of_no_place(error);
+    }
+    // Steps are collective: all ranks go on, or none.
+    const auto unreadable = [](const std::vector<char>& of_rank) { return of_rank.front() != 0; };
+    if (std::ranges::any_of(comm::gather(group_, std::vector<char>(1, !theirs)), unreadable))
+      return std::nullopt;
+    if (mine.step < *next)
+      log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
+    try {
+      while (mine.step < *next) session_.step();
+    } catch (const Error& error) {
+      if (error.code() != Code::kDiverged) throw;  // all ranks find that one
+      warn_of_no_place(error);
+      return std::nullopt;
+    }
+    const auto differences = state::compare(mine, theirs->state());
+    if (differences.empty()) return std::nullopt;
+    return ReplayResult::Place{*next, static_cast<std::int64_t>(differences.size()),
+                               differences.front()};
+  }
+
+  static void warn_of_no_place(const Error& error) {
+    log::warn("cannot tell which tensor differs: " + std::string(error.what()));
+  }
+
+  comm::Group& group_;
+  ReplaySession session_;
+  std::vector<Window> windows_;
+  std::function<void(std::int64_t, std::int64_t)> progress_;
+  std::int64_t done_ = 0, total_ = 0;  // recomputed steps, of all windows
+  std::set<std::int64_t> compared_;
+  ReplayResult result_;
+};
+
+}  // namespace
+
+std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t steps) {
+  const std::int64_t length = std::min(options.spot_steps, steps);
+  if (length < 1) return {};
+  const numerics::Stream stream = data::stream(options.seed, "replay/spots");
+  std::vector<std::int64_t> first;
+  for (std::int64_t i = 0; i < options.spots; ++i)
+    first.push_back(1 + numerics::draw_below(stream, static_cast<std::uint64_t>(i), 0,
+                                             static_cast<std::uint32_t>(steps - length + 1)));
+  std::ranges::sort(first);
+  std::vector<Window> windows;
+  for (const std::int64_t from : first) {
+    const Step to(from + length - 1);
+    if (!windows.empty() && from <= windows.back().to->value + 1)
+      windows.back().to = to;
+    else
+      windows.push_back({Step(from), to});
+  }
+  return windows;
+}
+
+ReplayResult replay(const ReplayOptions& options, comm::Group& group) {
+  numerics::set_threads(options.threads);
+  try {
+    return Replay(options, group).run();
+  } catch (const Error& error) {
+    group.abort(error);  // the others hear why
+    throw;
+  }
+}
+
+}  // namespace lockstep::audit

@@ -1,0 +1,53 @@
+#include "audit/replay_session.h"
+
+#include "lockstep/core/error.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/memory.h"
+#include "lockstep/train/open_run.h"
+
+namespace lockstep::audit {
+
+ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
+                             comm::Group& group, std::int64_t lanes_at_once, int processes)
+    : folder_{std::move(folder)}, group_(group) {
+  FileSystem& fs = real_file_system();
+  recipe_ = recipe::of_run(fs, folder_.root);
+  if (data) recipe_.data.path = *data;
+  dataset_ = data::open(recipe_.data);
+  ledger_ = train::ledger_of_run(fs, folder_, recipe_);
+  if (ledger_.header.data != dataset_->hash()) {
+    throw Error(Code::kData,
+                "the data set " + recipe_.data.path + " is not the run's: its hash is " +
+                    dataset_->hash().hex().substr(0, 12) + ", the ledger says " +
+                    ledger_.header.data.hex().substr(0, 12),
+                "give the run's data with --data");
+  }
+  lanes_at_once_ = train::lanes_at_once_that_fit(
+      recipe_, dataset_->sample_shape(), {.world = group_.size()}, lanes_at_once, processes);
+}
+
+Step ReplaySession::restore(Step target) {
+  batches_.reset();
+  training_.emplace(
+      train::make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
+  training_->lanes_at_once = lanes_at_once_;
+  const auto restored = train::restore_newest(real_file_system(), folder_, ledger_, target,
+                                              train::Damaged::kRefuse, *training_);
+  if (!restored && recipe::has_parent(recipe_))
+    throw Error(Code::kCorrupt,
+                (folder_.checkpoints() / checkpoint::file_name(Step(0))).string() +
+                    " is missing: the state of another run that this one starts from",
+                "restore it from another copy");
+  batches_.emplace(*dataset_, recipe_, training_->plan, group_.rank());
+  return training_->state.step;
+}
+
+train::StepRecord ReplaySession::step() {
+  return train::step(*training_, group_, std::ref(*batches_));
+}
+
+const ledger::Entry& ReplaySession::entry(Step step) const {
+  return ledger_.entries[static_cast<std::size_t>(step.value) - 1];
+}
+
+}  // namespace lockstep::audit

@@ -1,0 +1,52 @@
+// Computes a run's steps again from its folder, which is never written to.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/ledger/ledger.h"
+#include "lockstep/train/batches.h"
+#include "lockstep/train/run_folder.h"
+#include "lockstep/train/step.h"
+
+namespace lockstep::audit {
+
+class ReplaySession {
+ public:
+  // data: where the data set lies, if not where the recipe says. `group` must outlive this. All
+  // ranks read the folder. Errors: kUsage (no run, or of other semantics), kCorrupt, kData (not the
+  // run's data set), kEnvironment.
+  ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
+                comm::Group& group, std::int64_t lanes_at_once = 0, int processes = 0);
+
+  const ledger::Ledger& ledger() const { return ledger_; }
+  Step last() const { return Step(static_cast<std::int64_t>(ledger_.entries.size())); }
+  const recipe::Recipe& recipe() const { return recipe_; }
+  const train::RunFolder& folder() const { return folder_; }
+  train::Training& training() { return *training_; }
+
+  // From the next restore on, lanes are computed only once.
+  void without_witnesses() { recipe_.evidence.witness_rate = 0; }
+
+  // Restores the newest checkpoint at or before `target`, or step 0. Returns the step restored.
+  // Error(kCorrupt) if that checkpoint is damaged.
+  Step restore(Step target);
+  // The next step. Collective: yes. Bits: recipe, data, state.
+  train::StepRecord step();
+  // What the ledger says of a step.
+  const ledger::Entry& entry(Step step) const;
+
+ private:
+  const train::RunFolder folder_;
+  comm::Group& group_;
+  std::int64_t lanes_at_once_ = 0;
+  recipe::Recipe recipe_;
+  std::unique_ptr<data::Dataset> dataset_;
+  ledger::Ledger ledger_;
+  std::optional<train::Training> training_;
+  std::optional<train::Batches> batches_;
+};
+
+}  // namespace lockstep::audit

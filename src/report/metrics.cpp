@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "lockstep/core/text.h"
+#include "report/facts.h"
+
+namespace lockstep::report {
+namespace {
+
+// The parts of a line that are drawn, in the order of the page. Losses come from the ledger.
+constexpr const char* kKinds[] = {"gradient_norm", "learning_rate", "monitor"};
+constexpr std::size_t kMostSeries = 24;
+
+std::optional<double> number(const Json& object, const std::string& name) {
+  const Json* found = object.find(name);
+  if (!found || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::optional<std::int64_t> whole(const Json& object, const std::string& name) {
+  const Json* found = object.find(name);
+  if (!found || !found->is_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+class Reader {
+ public:
+  explicit Reader(Facts& facts) : facts_(facts) {}
+
+  void line(std::string_view text) {
+    const Json line = parse_json(text).value_or(Json());
+    const auto step = line.is_object() ? whole(line, "step") : std::nullopt;
+    const auto seconds = step ? number(line, "seconds") : std::nullopt;
+    if (!seconds || *step < 1 || !(*seconds >= 0 && *seconds < 1e9)) {
+      ++facts_.metrics.unreadable;
+      return;
+    }
+    attempt_ = whole(line, "attempt").value_or(attempt_);
+    of_attempt(*step, *seconds, number(line, "time").value_or(kUnknown));
+    for (const char* kind : kKinds) values(line, kind, *step);
+    losses(line, *step);
+    stops(line);
+  }
+
+  void finish() {
+    std::int64_t unlike = 0;
+    for (const auto& [step, same] : same_losses_) unlike += same ? 0 : 1;
+    facts_.metrics.unlike = unlike;
+    for (const char* kind : kKinds) {
+      for (const auto& [key, points] : points_) {
+        if (key.first != kind) continue;
+        Series series{key.first, key.second, {}};
+        for (const auto& [step, value] : points)
+          series.points.push_back({static_cast<double>(step), value, 1});
+        facts_.metrics.series.push_back(std::move(series));
+      }
+    }
+  }
+
+ private:
+  void of_attempt(std::int64_t step, double seconds, double time) {
+    Attempt& attempt = facts_.attempts[attempt_];
+    if (attempt.steps == 0) {
+      attempt.first = step;
+      attempt.began = time - seconds;
+      attempt.offset = elapsed_;
+    }
+    ++attempt.steps;
+    attempt.again += step <= furthest_ ? 1 : 0;
+    attempt.last = step;
+    attempt.seconds += seconds;
+    furthest_ = std::max(furthest_, step);
+    elapsed_ += seconds;
+    if (seconds > 0) facts_.metrics.speed.push_back({elapsed_, 1 / seconds, seconds});
+  }
+
+  void stops(const Json& line) {
+    std::vector<std::string>& last = facts_.metrics.last_stops;
+    last.clear();
+    if (const Json* stop = line.find("stop"); stop && stop->is_array())
+      for (const Json& reason : stop->elements())
+        if (reason.is_string()) last.push_back(reason.get<std::string>());
+    facts_.metrics.stops.insert(facts_.metrics.stops.end(), last.begin(), last.end());
+  }
+
+  void values(const Json& line, const std::string& kind, std::int64_t step) {
+    const Json* object = line.find(kind);
+    if (!object || !object->is_object()) return;
+    for (const auto& [name, value] : object->members()) {
+      const std::pair key(kind, name);
+      if (!points_.contains(key) && points_.size() == kMostSeries) {
+        ++facts_.metrics.left_out;
+        continue;
+      }
+      points_[key][step] = value.is_number() ? value.get<double>() : kUnknown;
+    }
+  }
+
+  void losses(const Json& line, std::int64_t step) {
+    const auto& entries = facts_.ledger.entries;
+    const Json* object = line.find("loss");
+    if (!object || static_cast<std::size_t>(step) > entries.size()) return;
+    bool same = true;
+    for (const auto& [phase, loss] : entries[static_cast<std::size_t>(step) - 1].losses) {
+      const auto recorded = object->is_object() ? number(*object, phase) : std::nullopt;
+      if (loss - loss == 0) same = same && recorded && *recorded == double{loss};  // finite
+    }
+    same_losses_[step] = same;
+  }
+
+  Facts& facts_;
+  std::int64_t attempt_ = 1, furthest_ = 0;
+  double elapsed_ = 0;
+  std::map<std::pair<std::string, std::string>, std::map<std::int64_t, double>> points_;
+  std::map<std::int64_t, bool> same_losses_;
+};
+
+}  // namespace
+
+void read_metrics(const std::string& text, Facts& facts) {
+  Reader reader(facts);
+  for (const std::string_view line : lines_of(text)) reader.line(line);
+  reader.finish();
+  if (facts.metrics.unreadable > 0)
+    facts.notes.push_back("metrics.jsonl: lines that cannot be read: " +
+                          std::to_string(facts.metrics.unreadable));
+  if (facts.metrics.left_out > 0)
+    facts.notes.push_back("metrics.jsonl: values of more names than " +
+                          std::to_string(kMostSeries) +
+                          " are not drawn: " + std::to_string(facts.metrics.left_out));
+  if (facts.metrics.unlike > 0)
+    facts.notes.push_back("metrics.jsonl: steps with another loss than the ledger's: " +
+                          std::to_string(facts.metrics.unlike));
+}
+
+}  // namespace lockstep::report

@@ -1,0 +1,18 @@
+#include "lockstep/report/report.h"
+
+#include "lockstep/core/output_file.h"
+#include "report/sections.h"
+
+namespace lockstep::report {
+
+ReportResult write_report(const ReportOptions& options) {
+  FileSystem& fs = real_file_system();
+  const train::RunFolder folder{options.folder};
+  const std::filesystem::path out = options.out.value_or(folder.root / "report.html");
+  if (std::filesystem::is_directory(folder.root)) require_output(out, {"a page", ".html"});
+  Facts facts = gather(fs, folder, {.key = options.key, .parents = options.parents});
+  publish(fs, out, as_bytes(page(facts)));
+  return {out, std::move(facts.verified)};
+}
+
+}  // namespace lockstep::report

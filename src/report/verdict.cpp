@@ -1,0 +1,185 @@
+// What a reader wants to know first: how the run ended, whether its evidence holds, what was
+// computed again.
+#include <algorithm>
+
+#include "lockstep/core/text.h"
+#include "report/replays.h"
+#include "report/sections.h"
+
+namespace lockstep::report {
+namespace {
+
+constexpr std::size_t kMostFindings = 50;
+
+enum class Tone { kFine, kOpen, kWrong };
+
+struct Statement {
+  Tone tone;
+  std::string head, rest;
+  std::vector<std::string> list;
+};
+
+// A damaged block's line may name hundreds of tensors; its end says what is wrong.
+std::string without_middle(const std::string& line) {
+  constexpr std::size_t kHead = 200, kTail = 150;
+  if (line.size() <= kHead + kTail) return line;
+  return shortened(line, kHead) + " " + line.substr(line.size() - kTail);
+}
+
+Html list_of(const std::vector<std::string>& lines) {
+  Html items;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostFindings); ++i)
+    items += element("li", text(without_middle(lines[i])));
+  if (lines.size() > kMostFindings)
+    items += element("li", text("and " + std::to_string(lines.size() - kMostFindings) + " more"));
+  return element("ul", items);
+}
+
+// Without the beginning that names the step.
+std::string without_step(const std::string& line, const std::string& step) {
+  const std::string beginning = "step " + step + ": ";
+  return line.starts_with(beginning) ? line.substr(beginning.size()) : line;
+}
+
+// So many steps in a row with the same loss to the last bit cannot be chance: each has new samples.
+constexpr std::int64_t kStill = 10;
+
+// What the ledger's losses show for certain, one line a phase.
+std::vector<std::string> odd_losses(const std::vector<ledger::Entry>& entries) {
+  std::vector<std::string> lines;
+  const std::size_t phases = entries.empty() ? 0 : entries.back().losses.size();
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    const auto& [name, last] = entries.back().losses[phase];
+    std::int64_t infinite = 0, first = 0, still = 0;
+    for (const ledger::Entry& entry : entries) {
+      if (phase >= entry.losses.size()) continue;
+      const float loss = entry.losses[phase].second;
+      if (!(loss - loss == 0) && infinite++ == 0) first = entry.step.value;
+      still = loss == last ? still + 1 : 0;
+    }
+    const std::string of = "the loss of the " + name + " ";
+    if (infinite > 0)
+      lines.push_back(of + "is not finite in " + counted(infinite, "step") + ", first in step " +
+                      std::to_string(first));
+    else if (still >= kStill)
+      lines.push_back(of + "is " + to_text(last) + " in each of the last " +
+                      counted(still, "step"));
+  }
+  return lines;
+}
+
+// [monitor] says who looks while a run trains.
+std::string unwatched(const Facts& facts) {
+  const monitor::Options& options = facts.recipe->monitor;
+  return options.every > 0 || options.loss_limit > 0
+             ? ""
+             : " No monitor watched it ([monitor] in docs/recipes.md): see curves and samples.";
+}
+
+Statement outcome(const Facts& facts) {
+  const std::string done = std::to_string(steps_of(facts));
+  if (facts.verified.chain.empty() || !facts.recipe)
+    return {
+        Tone::kWrong,
+        "Nobody can say how far it came.",
+        "The recipe or the ledger does not hold; the ledger is readable up to step " + done + ".",
+        {}};
+  const std::int64_t all = facts.recipe->run.steps;
+  const std::string of = "step " + done + " of " + std::to_string(all);
+  if (!facts.metrics.last_stops.empty()) {
+    std::vector<std::string> reasons;
+    for (const std::string& reason : facts.metrics.last_stops)
+      reasons.push_back(without_step(reason, done));
+    return {Tone::kWrong, "A monitor stopped it at " + of + ".", "", reasons};
+  }
+  if (steps_of(facts) < all)
+    return {Tone::kOpen,
+            "Not finished: " + of + ".",
+            "It was interrupted, or it is still training." + unwatched(facts),
+            {}};
+  return {Tone::kFine,
+          "Finished.",
+          "All " + counted(steps_of(facts), "step is", "steps are") + " done." + unwatched(facts),
+          {}};
+}
+
+std::string checked(const Facts& facts) {
+  const audit::VerifyResult& result = facts.verified;
+  return counted(result.steps, "step", "steps") + ", " +
+         counted(result.checkpoints, "checkpoint", "checkpoints") + " and " +
+         counted(result.pictures, "picture", "pictures");
+}
+
+std::string of_signatures(const Facts& facts) {
+  if (facts.verified.signed_to) {
+    const std::int64_t later = facts.verified.steps - facts.verified.signed_to->value;
+    return "The given key signed it up to step " + std::to_string(facts.verified.signed_to->value) +
+           (later > 0 ? "; " + counted(later, "later step is", "later steps are") + " not signed."
+                      : ".");
+  }
+  if (!facts.key.empty()) return "Nobody can say what the given key vouches for.";
+  const bool any = std::ranges::any_of(facts.checkpoints,
+                                       [](const auto& one) { return !one.second.key.empty(); });
+  return any ? "It is signed; without --key nobody checked by whom."
+             : "Nobody signed it: a forger who rewrites all of it is not caught.";
+}
+
+Statement evidence_of(const Facts& facts) {
+  const auto& findings = facts.verified.findings;
+  if (findings.empty())
+    return {Tone::kFine,
+            "The evidence holds.",
+            "lockstep verify looked at " + checked(facts) +
+                ": nothing is damaged, nothing disagrees. " + of_signatures(facts),
+            {}};
+  const bool damaged = std::ranges::any_of(
+      findings, [](const audit::Finding& finding) { return finding.code != Code::kDiffer; });
+  std::vector<std::string> lines;
+  for (const audit::Finding& finding : findings)
+    lines.push_back(std::string(kind_of(finding)) + ": " + finding.what);
+  const bool only_unsigned = std::ranges::all_of(
+      findings, [](const audit::Finding& finding) { return finding.not_signed; });
+  return {Tone::kWrong,
+          only_unsigned ? "The given key did not sign all of it."
+          : damaged     ? "The evidence does not hold."
+                        : "The evidence disagrees.",
+          "lockstep verify found:", lines};
+}
+
+Statement replays_of(const Facts& facts) {
+  if (!std::ranges::all_of(facts.replays, agrees))
+    return {
+        Tone::kWrong, "A replay disagrees.", "Its bits differ from the ledger's: see Replays.", {}};
+  const std::string covered = coverage(facts);
+  if (covered.empty())
+    return {Tone::kOpen, "Not replayed yet.", "Nothing shows that the numbers are right.", {}};
+  const std::string where =
+      " Replays says on which machines: one that trained it may repeat its own fault.";
+  return covered.starts_with("All ")
+             ? Statement{Tone::kFine, "Replayed.", covered + where, {}}
+             : Statement{Tone::kOpen, "Replayed in part.", covered + where, {}};
+}
+
+}  // namespace
+
+Html verdict(const Facts& facts) {
+  std::vector<Statement> all = {outcome(facts), evidence_of(facts), replays_of(facts)};
+  if (const auto losses = odd_losses(facts.ledger.entries); !losses.empty())
+    all.insert(all.begin(),
+               {Tone::kWrong, "The losses are not those of a run that learns.", "", losses});
+  Html list;
+  bool wrong = false;
+  for (const Statement& one : all) {
+    const char* kind = one.tone == Tone::kFine   ? "fine"
+                       : one.tone == Tone::kOpen ? "open"
+                                                 : "wrong";
+    list +=
+        element("p", {{"class", kind}},
+                element("strong", text(one.head)) + text(one.rest.empty() ? "" : " " + one.rest));
+    if (!one.list.empty()) list += list_of(one.list);
+    wrong |= one.tone == Tone::kWrong;
+  }
+  return element("div", {{"class", wrong ? "verdict wrong" : "verdict"}}, list) + "\n"_html;
+}
+
+}  // namespace lockstep::report

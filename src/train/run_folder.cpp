@@ -1,0 +1,115 @@
+#include "lockstep/train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "lockstep/checkpoint/store.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
+#include "lockstep/ledger/ledger.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/recipe/load.h"
+
+namespace lockstep::train {
+
+namespace stdfs = std::filesystem;
+
+stdfs::path RunFolder::sample(Step step) const {
+  return samples() / ("step-" + pad_number(step.value, 8) + ".png");
+}
+
+FolderLock::FolderLock(const RunFolder& folder)
+    : fd_(::open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (fd_ < 0)
+    throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string() + ": " +
+                                        std::generic_category().message(errno));
+  // A file system without locks lets everybody in.
+  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(fd_);
+    throw Error(Code::kUsage, "another process is writing to " + folder.root.string(),
+                "wait for it, or give another folder with --run");
+  }
+}
+
+FolderLock::~FolderLock() {
+  ::close(fd_);
+}
+
+void sweep(FileSystem& fs, const RunFolder& folder) {
+  for (const stdfs::path& file : {folder.recipe(), folder.ledger()})
+    fs.remove_abandoned(temporary_of(file));
+  checkpoint::sweep(fs, folder.checkpoints());
+  sweep(fs, folder.samples());
+  sweep(fs, folder.environment());
+}
+
+namespace {
+
+// Before anything in the folder is renewed: `recipe` may say where other data lies.
+void require_data_of_run(const RunFolder& folder, const ledger::Ledger& ledger,
+                         const data::Dataset& dataset) {
+  const hash::Digest mine = dataset.hash(), theirs = ledger.header.data;
+  if (mine == theirs) return;
+  throw Error(Code::kData,
+              "the data set is not the one of " + folder.root.string() + ": its hash is " +
+                  mine.hex().substr(0, 12) + ", the ledger says " + theirs.hex().substr(0, 12),
+              "give the run's data by data.path, or another folder with --run");
+}
+
+// A folder without a run may be anybody's: nothing of it is replaced or appended to.
+void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
+  const auto refuse = [&](const stdfs::path& file) {
+    throw Error(
+        Code::kUsage,
+        folder.root.string() + " is no run, but has " + file.string() + ", a name that a run uses",
+        "give another folder with --run, or move that away");
+  };
+  for (const stdfs::path& file : {folder.metrics(), folder.replays(), folder.log()})
+    if (fs.exists(file)) refuse(file);
+  for (const stdfs::path& below : {folder.checkpoints(), folder.samples(), folder.environment()}) {
+    if (!fs.exists(below)) continue;
+    if (const auto names = fs.list(below); !names.empty()) refuse(below / names.front());
+  }
+}
+
+}  // namespace
+
+void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
+                  const data::Dataset& dataset) {
+  if (fs.exists(folder.recipe())) {
+    const std::string mine = recipe::canonical_bits(recipe),
+                      theirs = recipe::canonical_bits(recipe::of_run(fs, folder.root));
+    if (mine != theirs) {
+      throw Error(Code::kUsage,
+                  folder.root.string() +
+                      " is a run of another recipe: " + recipe::first_difference(mine, theirs),
+                  "give another folder with --run; to go on from this run's state under the other "
+                  "recipe: train RECIPE --from " +
+                      folder.root.string() + " --run NEW");
+    }
+    if (!fs.exists(folder.ledger()) && !checkpoint::list(fs, folder.checkpoints()).empty())
+      throw Error(Code::kCorrupt, folder.root.string() + " has checkpoints but no ledger.jsonl",
+                  "restore it from a copy, or give another folder with --run");
+    if (fs.exists(folder.ledger())) {
+      const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
+      require_data_of_run(folder, ledger, dataset);
+      // It says no fewer steps than are done.
+      const auto done = static_cast<std::int64_t>(ledger.entries.size());
+      recipe.run.steps = std::max(recipe.run.steps, done);
+    }
+    if (read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return;
+  } else if (fs.exists(folder.ledger())) {
+    throw Error(Code::kCorrupt, folder.root.string() + " has a ledger but no recipe.toml",
+                "give another folder with --run");
+  } else {
+    require_no_strangers(fs, folder);
+  }
+  publish(fs, folder.recipe(), as_bytes(recipe::run_text(recipe)));
+}
+
+}  // namespace lockstep::train
