@@ -1,5 +1,6 @@
-// Multilayer perceptrons for GANs: the generator normalises over all lanes (batch norm), the
-// discriminator is Lipschitz by spectral norm and twice differentiable, for gradient penalties.
+// Multilayer perceptrons for GANs: the generator normalises over all lanes (batch norm) or not at
+// all, the discriminator is Lipschitz by spectral norm and twice differentiable, for gradient
+// penalties.
 #include <functional>
 #include <numeric>
 #include <string>
@@ -15,7 +16,7 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// z -> (linear, batch norm, relu) x layers -> linear
+// z -> (linear, batch norm if asked for, relu) x layers -> linear
 class MlpGenerator : public Generator {
  public:
   MlpGenerator(const Options& o, const std::vector<std::int64_t>& shape)
@@ -25,7 +26,8 @@ class MlpGenerator : public Generator {
       const std::string number = std::to_string(i);
       hidden_.push_back(
           register_module("hidden" + number, std::make_shared<Linear>(width, o.hidden)));
-      norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(o.hidden)));
+      if (o.norm == "batch")
+        norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(o.hidden)));
       width = o.hidden;
     }
     output_ = register_module("output", std::make_shared<Linear>(width, product(shape)));
@@ -37,7 +39,8 @@ class MlpGenerator : public Generator {
     const ops::Scope here = scope();
     Tensor h = z;
     for (std::size_t i = 0; i < hidden_.size(); ++i) {
-      h = norms_[i]->forward(context, hidden_[i]->forward(context, h), trained);
+      h = hidden_[i]->forward(context, h);
+      if (!norms_.empty()) h = norms_[i]->forward(context, h, trained);
       h = ops::leaky_relu(h, 0.0f);
     }
     std::vector<std::int64_t> sizes = {z.size(0)};
@@ -55,7 +58,7 @@ class MlpGenerator : public Generator {
   std::int64_t latent_;
   std::vector<std::int64_t> shape_;
   std::vector<std::shared_ptr<Linear>> hidden_;
-  std::vector<std::shared_ptr<BatchNorm>> norms_;
+  std::vector<std::shared_ptr<BatchNorm>> norms_;  // one a hidden layer, or none
   std::shared_ptr<Linear> output_;
 };
 

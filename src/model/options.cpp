@@ -42,6 +42,10 @@ void describe(Fields& f, Options& o) {
   if (o.kind.ends_with("-generator")) {
     f.field("latent", o.latent, 1, kWidest, Effect::kBits, "width of the latent input");
   }
+  if (is("mlp-generator")) {
+    f.choice("norm", o.norm, {"batch", "none"}, Effect::kBitsWhereSet,
+             "normalisation of hidden layers: over the batch, or none");
+  }
 }
 
 }  // namespace lockstep::model

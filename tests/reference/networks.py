@@ -111,7 +111,8 @@ def _positions(sample_shape, halvings):
 def mlp_generator(p, sample_shape):
     layers, width = [], p["latent"]
     for i in range(p["layers"]):
-        layers += linear(f"hidden{i}", width, p["hidden"]) + batch_norm(f"norm{i}", p["hidden"])
+        layers += linear(f"hidden{i}", width, p["hidden"])
+        layers += batch_norm(f"norm{i}", p["hidden"]) if p.get("norm", "batch") == "batch" else []
         width = p["hidden"]
     return layers + linear("output", width, math.prod(sample_shape))
 

@@ -78,13 +78,19 @@ TEST(Ranks, AConvolutionalGanWithSpectralNormTrainsToTheSameBitsByAnyNumberOfThe
   for (const int world : {1, 2, 3, 5, 8}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, AGanThatMixesNoSamplesTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("r1-gan");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
 TEST(Ranks, AUNetTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("ddpm");
   for (const int world : {1, 2, 3, 5, 8}) golden.expect_same(world, 3);
 }
 
 // 1, 3, and another number on each rank. In dcgan's phases all lanes go at once; in toy-gan's and
-// sngan's the generator's, the discriminator in portions.
+// sngan's the generator's, the discriminator in portions. In r1-gan's and ddpm's everything goes in
+// portions.
 void expect_same_in_portions(const std::string& name, std::size_t steps) {
   const Golden golden(name);
   for (const int world : {1, 3}) {
@@ -102,6 +108,9 @@ TEST(Portions, OfAGanWithBatchNormInBothNetworksGiveTheSameBits) {
 }
 TEST(Portions, OfAGanWithSpectralNormGiveTheSameBits) {
   expect_same_in_portions("sngan", 2);
+}
+TEST(Portions, OfAGanThatMixesNoSamplesGiveTheSameBits) {
+  expect_same_in_portions("r1-gan", 3);
 }
 TEST(Portions, OfAUNetGiveTheSameBits) {
   expect_same_in_portions("ddpm", 2);

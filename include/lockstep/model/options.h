@@ -30,6 +30,9 @@ struct Options {
 
   // *-generator
   std::int64_t latent = 2;  // width of its input
+
+  // mlp-generator
+  std::string norm = "batch";  // none: no layer mixes samples
 };
 void describe(Fields& fields, Options& options);
 

@@ -15,7 +15,8 @@ class Staged(Network):
 def mlp_generator(table, shape):
     stages, width = [], table["latent"]
     for i in range(table["layers"]):
-        stages += [Linear(f"hidden{i}", width, table["hidden"]), BatchNorm(f"norm{i}", table["hidden"]), LeakyRelu(0.0)]
+        norm = [BatchNorm(f"norm{i}", table["hidden"])] if table["norm"] == "batch" else []
+        stages += [Linear(f"hidden{i}", width, table["hidden"]), *norm, LeakyRelu(0.0)]
         width = table["hidden"]
     return Staged(stages + [Linear("output", width, area(shape)), Reshape(shape)])
 

@@ -24,14 +24,15 @@ OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("heads", 4, {"kind": UNET}),
            ("groups", 8, {"kind": UNET}), ("embedding", 128, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
-           ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT})]
+           ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
+           ("norm", "batch", {"kind": ("mlp-generator",)})]
 OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {}),
              ("beta1", 0.9, {"kind": ("adamw",)}), ("beta2", 0.999, {"kind": ("adamw",)}),
              ("eps", 1e-08, {"kind": ("adamw",)}), ("momentum", 0.9, {"kind": ("sgd",)}),
              ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
              ("horizon", REQUIRED, {"schedule": ("cosine",)}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
-LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh"}
+LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh", ("generator", "norm"): "batch"}
 ROLES = {"ddpm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
 
 
