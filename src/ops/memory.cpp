@@ -22,27 +22,26 @@ namespace {
 constexpr std::size_t kSmall = std::size_t{1} << 16;  // these get memory of their own
 constexpr std::size_t kReal = std::size_t{16} << 20;  // that stands for all larger ones
 
-// What both allocators share: memory that only they give back.
-class CpuAllocator : public at::Allocator {
- public:
-  at::DeleterFnPtr raw_deleter() const override { return nullptr; }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override {
-    std::memmove(to, from, bytes);
-  }
-};
-
-class Malloc : public CpuAllocator {
+// LibTorch's kernels ask for plain memory, too: then the data must be all that giving it back
+// needs. So the block's address stands in front of the data.
+class Malloc : public at::Allocator {
  public:
   at::DataPtr allocate(std::size_t bytes) override {
-    void* block = std::malloc(bytes + kAlignment);
+    void* block = std::malloc(bytes + kAlignment + sizeof(void*));
     if (block == nullptr) throw std::bad_alloc();
-    const auto address = reinterpret_cast<std::uintptr_t>(block);
-    void* data = reinterpret_cast<void*>((address + kAlignment - 1) / kAlignment * kAlignment);
-    return {data, block, &std::free, at::Device(at::kCPU)};
+    const auto first = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
+    void* data = reinterpret_cast<void*>((first + kAlignment - 1) / kAlignment * kAlignment);
+    static_cast<void**>(data)[-1] = block;
+    return {data, data, &release, at::Device(at::kCPU)};
+  }
+  at::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memmove(to, from, bytes);
   }
 
  private:
   static constexpr std::uintptr_t kAlignment = 64;
+  static void release(void* data) { std::free(static_cast<void**>(data)[-1]); }
 };
 
 // Addresses as many as the largest tensor has, behind which lie kReal bytes again and again.
@@ -96,7 +95,7 @@ void take_memory_from_malloc() {
   c10::SetCPUAllocator(&blocks, /*priority=*/UINT8_MAX);
 }
 
-class Allocations::Allocator : public CpuAllocator {
+class Allocations::Allocator : public at::Allocator {
  public:
   at::DataPtr allocate(std::size_t bytes) override {
     auto* block = new Block{this, static_cast<std::int64_t>(bytes), nullptr};
@@ -108,6 +107,12 @@ class Allocations::Allocator : public CpuAllocator {
     live += block->bytes;
     peak = std::max<std::int64_t>(peak, live);
     return {data, block, &release, at::Device(at::kCPU)};
+  }
+  at::DeleterFnPtr raw_deleter() const override {
+    return nullptr;
+  }  // only our ops ask, for tensors
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memmove(to, from, bytes);
   }
 
   at::Allocator* replaced = nullptr;
