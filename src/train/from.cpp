@@ -18,19 +18,6 @@
 namespace lockstep::train {
 namespace {
 
-// Of those that are there.
-Step step_of(const std::vector<Step>& steps, const RunFolder& folder, const Parent& parent) {
-  if (steps.empty())
-    throw Error(Code::kUsage, folder.root.string() + " has no checkpoint to start from");
-  const Step step = parent.step.value_or(steps.back());
-  if (std::ranges::binary_search(steps, step)) return step;
-  std::string list;
-  for (const Step one : steps) list += (list.empty() ? "" : ", ") + std::to_string(one.value);
-  throw Error(Code::kUsage,
-              folder.root.string() + " has no checkpoint of step " + std::to_string(step.value),
-              "there are those of steps " + list);
-}
-
 // Fills a fresh state with another run's.
 class Continuation {
  public:
@@ -117,23 +104,8 @@ class Continuation {
 
 }  // namespace
 
-Parent parse_parent(const std::string& text) {
-  const std::size_t at = text.rfind('@');
-  if (text.empty() || at == 0)
-    throw Error(Code::kUsage, "--from " + text + " names no run", "for example --from runs/a@500");
-  if (at == std::string::npos) return {text, std::nullopt};
-  const auto step = parse_int(std::string_view(text).substr(at + 1));
-  if (!step || *step < 1)
-    throw Error(Code::kUsage, "--from " + text + ": after '@' comes a step, 1 or more",
-                "for example --from runs/a@500");
-  return {text.substr(0, at), Step(*step)};
-}
-
-Start start_from(const Parent& parent, recipe::Recipe recipe) {
-  FileSystem& fs = real_file_system();
-  const RunFolder folder{parent.folder};
-  const auto [theirs, ledger, step, loaded] = open_run(
-      fs, folder, [&](const std::vector<Step>& steps) { return step_of(steps, folder, parent); });
+Start start_from(const SavedState& parent, recipe::Recipe recipe) {
+  const auto [theirs, ledger, step, loaded] = open_run(real_file_system(), parent);
 
   recipe.run.start = "fresh";
   Training training = make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
@@ -141,7 +113,7 @@ Start start_from(const Parent& parent, recipe::Recipe recipe) {
   try {
     continuation.into(training);
   } catch (const Error& error) {
-    throw error.within(folder.root.string() + "@" + std::to_string(step.value));
+    throw error.within(parent.folder.string() + "@" + std::to_string(step.value));
   }
   training.state.samples = loaded.state().samples;
   recipe.run.start = "run";

@@ -3,6 +3,7 @@
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "train/divided_state.h"
@@ -109,12 +110,40 @@ checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step ste
   return loaded;
 }
 
-OpenedRun open_run(FileSystem& fs, const RunFolder& folder,
-                   const std::function<Step(const std::vector<Step>&)>& choose) {
+SavedState parse_saved_state(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  if (text.empty() || at == 0)
+    throw Error(Code::kUsage, "'" + text + "' names no run", "for example runs/a@500");
+  if (at == std::string::npos) return {text, std::nullopt};
+  const auto step = parse_int(std::string_view(text).substr(at + 1));
+  if (!step || *step < 1)
+    throw Error(Code::kUsage, "'" + text + "': after '@' comes a step, 1 or more",
+                "for example runs/a@500");
+  return {text.substr(0, at), Step(*step)};
+}
+
+namespace {
+
+// Of those that are there.
+Step step_of(const std::vector<Step>& steps, const SavedState& saved) {
+  if (steps.empty()) throw Error(Code::kUsage, saved.folder.string() + " has no checkpoint yet");
+  const Step step = saved.step.value_or(steps.back());
+  if (std::ranges::binary_search(steps, step)) return step;
+  std::string list;
+  for (const Step one : steps) list += (list.empty() ? "" : ", ") + std::to_string(one.value);
+  throw Error(Code::kUsage,
+              saved.folder.string() + " has no checkpoint of step " + std::to_string(step.value),
+              "there are those of steps " + list);
+}
+
+}  // namespace
+
+OpenedRun open_run(FileSystem& fs, const SavedState& saved) {
   constexpr int kTries = 20;
+  const RunFolder folder{saved.folder};
   recipe::Recipe recipe = recipe::of_run(fs, folder.root);
   for (int tries = 0; tries < kTries; ++tries) {
-    const Step step = choose(checkpoint::list(fs, folder.checkpoints()));
+    const Step step = step_of(checkpoint::list(fs, folder.checkpoints()), saved);
     const stdfs::path file = folder.checkpoints() / checkpoint::file_name(step);
     std::optional<checkpoint::Loaded> loaded = checkpoint::load_if_there(fs, file);
     if (!loaded) continue;

@@ -23,7 +23,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::int64_t kAtOnce = 64;  // samples that are held as numbers
+constexpr std::int64_t kAtOnce = 16;  // samples that are held as numbers
 constexpr std::int64_t kColumns = 8;
 
 enum class Form { kGrid, kArray, kFolder };
@@ -63,14 +63,9 @@ struct Source {
   checkpoint::Loaded loaded;
 };
 
-Source newest_of(FileSystem& fs, const RunFolder& folder) {
-  OpenedRun newest = open_run(fs, folder, [&](const std::vector<Step>& steps) {
-    if (steps.empty())
-      throw Error(Code::kUsage, folder.root.string() + " has no checkpoint yet",
-                  "give a run folder or a step-NNNNNNNN.h5");
-    return steps.back();
-  });
-  return {std::move(newest.recipe), std::move(newest.loaded)};
+Source of_run(FileSystem& fs, const SavedState& saved) {
+  OpenedRun run = open_run(fs, saved);
+  return {std::move(run.recipe), std::move(run.loaded)};
 }
 
 // A checkpoint alone: its claims must fit its own recipe.
@@ -86,8 +81,10 @@ Source alone(FileSystem& fs, const stdfs::path& file) {
   return {std::move(recipe), std::move(loaded)};
 }
 
-Source open(FileSystem& fs, const stdfs::path& source) {
-  return stdfs::is_directory(source) ? newest_of(fs, {source}) : alone(fs, source);
+Source open(FileSystem& fs, const std::string& source) {
+  if (stdfs::is_directory(source)) return of_run(fs, {source, {}});
+  const bool of_step = !stdfs::exists(source) && source.find('@') != std::string::npos;
+  return of_step ? of_run(fs, parse_saved_state(source)) : alone(fs, source);
 }
 
 std::string sampler_of(const objective::Options& options) {
@@ -153,6 +150,7 @@ class Sampling {
   template <class Take>
   void in_blocks(Take&& take) {
     for (std::int64_t done = 0; done < options_.count; done += kAtOnce) {
+      if (options_.progress) options_.progress(done, options_.count);
       const std::int64_t first = options_.first + done;
       take(first, draw_samples(training_, first, std::min(kAtOnce, options_.count - done)));
     }

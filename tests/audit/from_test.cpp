@@ -37,7 +37,7 @@ train::RunOptions continuing(const stdfs::path& parent, const stdfs::path& folde
   std::vector<std::string> all = {"run.seed=1", "run.steps=3"};
   all.insert(all.end(), more.begin(), more.end());
   const recipe::Recipe given = testing::small_gan(all);
-  const train::Parent from{parent, Step(3)};
+  const train::SavedState from{parent, Step(3)};
   return {.recipe = train::start_from(from, given).recipe,
           .folder = folder,
           .threads = 1,
@@ -69,12 +69,12 @@ ReplayResult replay_alone(const ReplayOptions& options) {
 }
 
 TEST(ParentOfText, HasAFolderAndPerhapsAStep) {
-  EXPECT_EQ(train::parse_parent("runs/a").folder, "runs/a");
-  EXPECT_FALSE(train::parse_parent("runs/a").step);
-  EXPECT_EQ(train::parse_parent("runs/a@b@30").folder, "runs/a@b");
-  EXPECT_EQ(train::parse_parent("runs/a@30").step, Step(30));
+  EXPECT_EQ(train::parse_saved_state("runs/a").folder, "runs/a");
+  EXPECT_FALSE(train::parse_saved_state("runs/a").step);
+  EXPECT_EQ(train::parse_saved_state("runs/a@b@30").folder, "runs/a@b");
+  EXPECT_EQ(train::parse_saved_state("runs/a@30").step, Step(30));
   for (const char* text : {"a@", "a@x", "a@0", "a@-3"})
-    EXPECT_THAT(refusal(Code::kUsage, [&] { train::parse_parent(text); }), HasSubstr(text));
+    EXPECT_THAT(refusal(Code::kUsage, [&] { train::parse_saved_state(text); }), HasSubstr(text));
 }
 
 // The same recipe: the child's steps 1 to 3 are the parent's 4 to 6 to the last bit, in everything

@@ -127,6 +127,15 @@ class Sample(Cli):
         with numpy.load(self.path("five.npz")) as five, numpy.load(self.path("more.npz")) as here:
             self.assertTrue((five["arr_0"] == here["arr_0"]).all())
 
+    def test_a_run_is_sampled_at_any_step_that_it_saved(self):
+        self.ok("train", "tiny.toml", "--run", "long", "--quiet", "--set", "run.steps=4", "--set", "checkpoint.every=1")
+        self.assertIn(" of step 3, ", self.ok("sample", "long@3", "--out", "run.png"))
+        self.ok("sample", "long/checkpoints/step-00000003.h5", "--out", "file.png")
+        self.assertEqual(self.read("run.png"), self.read("file.png"))
+        for source, said in (("long@9", "there are those of steps "), ("long@x", "after '@' comes a step"),
+                             ("none@1", "none")):
+            self.assertIn(said, self.refused(2, "sample", source))
+
     def test_what_it_cannot_do_is_refused(self):
         for out in ("a.jpg", "-", "a", "a.PNG", "run"):
             self.assertIn("name.npz", self.refused(2, "sample", "run", "--out", out))

@@ -74,7 +74,8 @@ Code run_rank(const Options& options) {
       identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
       "none", process_environment());
   std::optional<Progress> progress;  // one rank shows it
-  if (group->rank() == Rank(0)) replay.progress = std::ref(progress.emplace(options.quiet));
+  if (group->rank() == Rank(0))
+    replay.progress = std::ref(progress.emplace("steps agree with the ledger", options.quiet));
   const audit::ReplayResult result = audit::replay(replay, *group);
   progress.reset();
   show(*group, [&] { shown(options, replay_report(replay, group->size(), result)); });

@@ -1,7 +1,11 @@
+#include <functional>
+#include <optional>
+
 #include "command.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/train/sample.h"
 #include "output.h"
+#include "progress.h"
 
 namespace lockstep::cli {
 namespace {
@@ -17,7 +21,10 @@ Code run(const Options& options) {
   train::SampleOptions sample = options.sample;
   sample.source = options.source;
   sample.threads = threads_to_use(options.threads);
+  std::optional<Progress> progress;  // ends before the result is printed
+  sample.progress = std::ref(progress.emplace("samples are made", /*quiet=*/false));
   const train::SampleResult result = train::sample(sample);
+  progress.reset();
   const bool folder = result.sha256.empty();
   if (options.json) {
     Json out = {{"out", sample.out}, {"step", result.step.value}};
@@ -40,7 +47,8 @@ Code run(const Options& options) {
 Run add_sample(Command& command) {
   const auto options = std::make_shared<Options>();
   command
-      .add_option("source", options->source, "run folder (its newest checkpoint) or a checkpoint")
+      .add_option("source", options->source,
+                  "a run: RUN (its newest checkpoint) or RUN@STEP; or a checkpoint")
       .required();
   train::SampleOptions& sample = options->sample;
   command

@@ -96,7 +96,7 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
                   "give that run with --from, or leave out [run.from]");
     return {std::move(recipe), {}, {}};
   }
-  train::Parent parent = train::parse_parent(*options.from);
+  train::SavedState parent = train::parse_saved_state(*options.from);
   const stdfs::path folder = folder_of(options, recipe);
   std::error_code absent;
   if (stdfs::equivalent(folder, parent.folder, absent))

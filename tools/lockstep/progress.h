@@ -1,24 +1,25 @@
-// The progress of a replay. After the first step it says how long the replay will take, from then
-// on how far it is: on a terminal in one line that is overwritten, elsewhere in a line of the log
-// every ten seconds.
+// How far something long is: on a terminal in one line that is overwritten, elsewhere in a line of
+// the log every ten seconds. After a first single step it says how long all will take.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace lockstep::cli {
 
 class Progress {
  public:
-  // quiet: says nothing.
-  explicit Progress(bool quiet);
+  // done: what was done of them, "samples are made". quiet: says nothing.
+  Progress(std::string done, bool quiet);
   ~Progress();  // leaves no half line on the terminal
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Before the first of `total` steps (done: 0), and after each.
+  // Before the first of `total` (done: 0), and later.
   void operator()(std::int64_t done, std::int64_t total);
 
  private:
+  const std::string done_;
   const bool quiet_, terminal_;
   double began_, shown_ = 0;  // on the clock of monotonic_seconds
 };

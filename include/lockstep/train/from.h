@@ -10,15 +10,9 @@
 #include "lockstep/core/ids.h"
 #include "lockstep/recipe/recipe.h"
 #include "lockstep/state/state.h"
+#include "lockstep/train/open_run.h"
 
 namespace lockstep::train {
-
-struct Parent {
-  std::filesystem::path folder;
-  std::optional<Step> step;  // default: that of its newest checkpoint
-};
-// "runs/a", "runs/a@500".
-Parent parse_parent(const std::string& text);
 
 struct Start {
   recipe::Recipe recipe;           // with [run.from]
@@ -34,7 +28,7 @@ struct Start {
 // Errors: kUsage (no run, no checkpoint of that step, a state of other networks), kCorrupt (the
 // parent's evidence does not hold), those of data::open. Collective: no. Bits: recipe, the parent's
 // state.
-Start start_from(const Parent& parent, recipe::Recipe recipe);
+Start start_from(const SavedState& parent, recipe::Recipe recipe);
 
 // Makes step 0 of `recipe`, which has [run.from], from the parent's folder again. Where the parent
 // has no checkpoint of that step any more, the step 0 in the folder `child` is compared with the

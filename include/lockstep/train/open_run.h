@@ -2,9 +2,9 @@
 // is refused.
 #pragma once
 
-#include <functional>
+#include <filesystem>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "lockstep/checkpoint/checkpoint.h"
 #include "lockstep/ledger/ledger.h"
@@ -37,17 +37,24 @@ struct Measure {
 checkpoint::Loaded load_of_run(FileSystem& fs, const RunFolder& folder, Step step,
                                const Measure& measure);
 
-// The same for those who only read the folder. `choose` picks one of the steps that are there
-// (ascending), or throws Error. A run that trains meanwhile may retire that checkpoint before it is
-// opened: then `choose` is asked again.
+// A state that a run saved.
+struct SavedState {
+  std::filesystem::path folder;
+  std::optional<Step> step;  // default: that of its newest checkpoint
+};
+// "runs/a", "runs/a@500".
+SavedState parse_saved_state(const std::string& text);
+
+// The same for those who only read the folder. A run that trains meanwhile may retire its newest
+// checkpoint before it is opened: then the next one is taken. Error(kUsage) if there is none of
+// that step.
 struct OpenedRun {
   recipe::Recipe recipe;
   ledger::Ledger ledger;
   Step step;
   checkpoint::Loaded loaded;
 };
-OpenedRun open_run(FileSystem& fs, const RunFolder& folder,
-                   const std::function<Step(const std::vector<Step>&)>& choose);
+OpenedRun open_run(FileSystem& fs, const SavedState& saved);
 
 // What happens at a damaged checkpoint. Training reports it and passes over it; a check refuses it
 // with Error(kCorrupt), which names file, bytes and tensor.

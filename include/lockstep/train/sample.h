@@ -1,7 +1,7 @@
 // Pictures from a run or from a checkpoint alone.
 #pragma once
 
-#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace lockstep::train {
 
 struct SampleOptions {
-  std::filesystem::path source;  // a run folder (its newest checkpoint) or a checkpoint file
+  std::string source;  // a run, RUN or RUN@STEP (train/open_run.h), or a checkpoint file
   // Its ending decides the form: name.png, one grid; name.npz, the array arr_0 (images uint8
   // [n][h][w][c], points binary32 [n][2]); name/, a folder with a PNG a sample, made if it is not
   // there.
@@ -22,6 +22,8 @@ struct SampleOptions {
   std::optional<std::string> sampler = {};         // if not the recipe's: ddim, ancestral
   std::optional<std::int64_t> sampler_steps = {};  // of ddim, if not the recipe's
   int threads = 1;
+  // Called with the number of samples that are made, 0 first, and of all.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
 struct SampleResult {
