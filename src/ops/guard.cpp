@@ -8,11 +8,11 @@
 #include "lockstep/core/error.h"
 #include "lockstep/ops/where.h"
 #include "ops/movement.h"
+#include "ops/surroundings.h"
 
 namespace lockstep::ops {
 namespace {
 
-thread_local Guard* mine = nullptr;
 // The autograd node that runs in this thread, by LibTorch's name; only of interest if it is not
 // ours.
 thread_local const char* node = nullptr;
@@ -27,7 +27,7 @@ std::vector<Guard*>& alive() {
 std::string place() {
   if (where().pass == Pass::kEngine && node != nullptr)
     return std::string("autograd node ") + node + " (" + to_text(where()) + ")";
-  if (mine == nullptr && where().module.empty()) return "a thread of its own";
+  if (thread_guard() == nullptr && where().module.empty()) return "a thread of its own";
   return to_text(where());
 }
 
@@ -40,7 +40,7 @@ std::string hint() {
 void tell(const std::string& what) {
   const std::string line = what + " ran in " + place() +
                            ": LibTorch may move data only, its arithmetic depends on the machine";
-  if (mine != nullptr) return mine->saw(line, hint());
+  if (Guard* guard = thread_guard()) return guard->saw(line, hint());
   const std::scoped_lock lock(alive_mutex);
   for (Guard* guard : alive()) guard->saw(line, hint());
 }
@@ -80,7 +80,8 @@ void install() {
 
 }  // namespace
 
-Guard::Guard(std::string during) : during_(std::move(during)), outer_(std::exchange(mine, this)) {
+Guard::Guard(std::string during)
+    : during_(std::move(during)), outer_(std::exchange(thread_guard(), this)) {
   install();
   const std::scoped_lock lock(alive_mutex);
   alive().push_back(this);
@@ -88,7 +89,7 @@ Guard::Guard(std::string during) : during_(std::move(during)), outer_(std::excha
 }
 
 Guard::~Guard() {
-  mine = outer_;
+  thread_guard() = outer_;
   const std::scoped_lock lock(alive_mutex);
   std::erase(alive(), this);
   --alive_count;
@@ -109,7 +110,12 @@ void Guard::check() const {
 }
 
 void check_guard() {
-  if (mine != nullptr) mine->check();
+  if (const Guard* guard = thread_guard()) guard->check();
+}
+
+Guard*& thread_guard() {
+  thread_local Guard* guard = nullptr;
+  return guard;
 }
 
 }  // namespace lockstep::ops

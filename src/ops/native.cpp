@@ -10,13 +10,12 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/parallel.h"
+#include "ops/surroundings.h"
 
 namespace lockstep::ops {
 namespace {
 
 constexpr std::uintptr_t kAlignment = 64;  // what LibTorch's own allocations have
-
-thread_local Numerics in_use;
 
 // How a thread calls LibTorch's kernels.
 class Foreign {
@@ -49,13 +48,19 @@ void foreign(const Call& call) {
 
 }  // namespace
 
-const Numerics& numerics_in_use() {
-  return in_use;
+Numerics& thread_numerics() {
+  thread_local Numerics numerics;
+  return numerics;
 }
 
-NumericsScope::NumericsScope(const Numerics& numerics) : outer_(std::exchange(in_use, numerics)) {}
+const Numerics& numerics_in_use() {
+  return thread_numerics();
+}
+
+NumericsScope::NumericsScope(const Numerics& numerics)
+    : outer_(std::exchange(thread_numerics(), numerics)) {}
 NumericsScope::~NumericsScope() {
-  in_use = outer_;
+  thread_numerics() = outer_;
 }
 
 void set_deterministic() {
@@ -86,7 +91,7 @@ void Piece::put(const Tensor& values, Tensor& x) const {
 }
 
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body) {
-  const std::int64_t each = in_use.samples;
+  const std::int64_t each = numerics_in_use().samples;
   LOCKSTEP_ASSERT(samples % each == 0, "an op's samples do not divide into lanes");
   numerics::parallel_for(samples / each, 1, [&](std::int64_t begin, std::int64_t end) {
     foreign([&] {

@@ -18,6 +18,7 @@
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/view.h"
 #include "ops/passes.h"
+#include "ops/surroundings.h"
 
 namespace lockstep::ops {
 namespace {
@@ -109,6 +110,7 @@ class RecordedNode final : public OpNode {
   std::string name() const override { return name_; }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    const SurroundingsScope as_recorded(surroundings_);
     const at::RecordFunctionGuard observer(observed);
     check_guard();
     const BackwardPass pass(module_, name_);
@@ -132,6 +134,7 @@ class RecordedNode final : public OpNode {
 
  private:
   const std::string name_, module_ = where().module;
+  const Surroundings surroundings_ = surroundings();
   Differentiable differentiable_;
   Backward backward_;
 };
@@ -171,6 +174,7 @@ class ForkNode final : public OpNode {
   bool over_border() const { return over_border_; }
   std::string name() const override { return "fork"; }
   torch::autograd::variable_list apply(torch::autograd::variable_list&& grads) override {
+    const SurroundingsScope as_recorded(surroundings_);
     const at::RecordFunctionGuard observer(observed);
     check_guard();
     const BackwardPass pass(module_, "fork");
@@ -196,6 +200,7 @@ class ForkNode final : public OpNode {
 
  private:
   const std::string module_ = where().module;
+  const Surroundings surroundings_ = surroundings();
   const bool over_border_;
 };
 

@@ -2,21 +2,23 @@
 
 #include <utility>
 
+#include "ops/surroundings.h"
+
 namespace lockstep::ops {
-namespace {
 
-thread_local const Listener* listening = nullptr;
-
-}  // namespace
+const Listener*& thread_listener() {
+  thread_local const Listener* listener = nullptr;
+  return listener;
+}
 
 TraceScope::TraceScope(Listener listener)
-    : listener_(std::move(listener)), outer_(std::exchange(listening, &listener_)) {}
+    : listener_(std::move(listener)), outer_(std::exchange(thread_listener(), &listener_)) {}
 TraceScope::~TraceScope() {
-  listening = outer_;
+  thread_listener() = outer_;
 }
 
 void show(const char* op, at::TensorList inputs, at::TensorList outputs) {
-  if (listening != nullptr) (*listening)(op, inputs, outputs);
+  if (const Listener* listener = thread_listener()) (*listener)(op, inputs, outputs);
 }
 
 }  // namespace lockstep::ops

@@ -1,0 +1,46 @@
+// Inside ops: what a thread's ops are surrounded by. LibTorch runs the backward pass of devices
+// other than the CPU in threads of its own, which have none of it; so an op remembers its own, and
+// its backward function gets them there.
+#pragma once
+
+#include <thread>
+
+#include "lockstep/ops/guard.h"
+#include "lockstep/ops/native.h"
+#include "lockstep/ops/trace.h"
+
+namespace lockstep::ops {
+
+struct Surroundings {
+  std::thread::id thread;  // that set them up
+  Guard* guard;            // may be null, as the next
+  const Listener* listener;
+  Numerics numerics;
+  int threads;  // numerics::threads
+};
+
+// This thread's. They live as long as the call that set them up, so they may be entered elsewhere
+// only while this thread is inside of it: it waits for the engine.
+Surroundings surroundings();
+
+// While it lives, this thread has them. Nothing where it is their own thread.
+class SurroundingsScope {
+ public:
+  explicit SurroundingsScope(const Surroundings& surroundings);
+  ~SurroundingsScope();
+  SurroundingsScope(const SurroundingsScope&) = delete;
+  SurroundingsScope& operator=(const SurroundingsScope&) = delete;
+
+ private:
+  static void enter(const Surroundings& surroundings);
+  const Surroundings outer_;
+  const bool elsewhere_;
+};
+
+// Of guard.cpp and trace.cpp: this thread's.
+Guard*& thread_guard();
+const Listener*& thread_listener();
+// Of native.cpp.
+Numerics& thread_numerics();
+
+}  // namespace lockstep::ops
