@@ -91,6 +91,10 @@ Bytes64 left_of(__rlimit_resource_t resource, std::int64_t used) {
 
 }  // namespace
 
+std::string to_text(const MemoryLeft& left) {
+  return left.limit + " leaves " + human_bytes(static_cast<double>(left.bytes));
+}
+
 std::optional<MemoryLeft> memory_left(int processes, const stdfs::path& root) {
   std::optional<MemoryLeft> least;
   const auto offer = [&](Bytes64 bytes, const char* limit) {

@@ -108,9 +108,8 @@ class Allocations::Allocator : public at::Allocator {
     peak = std::max<std::int64_t>(peak, live);
     return {data, block, &release, at::Device(at::kCPU)};
   }
-  at::DeleterFnPtr raw_deleter() const override {
-    return nullptr;
-  }  // only our ops ask, for tensors
+  // Only our ops ask, and for tensors.
+  at::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     std::memmove(to, from, bytes);
   }

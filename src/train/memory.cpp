@@ -24,10 +24,6 @@ std::int64_t lanes_of(const recipe::Recipe& recipe, const Ranks& ranks) {
   return lane::Partition(recipe.batch.lanes, ranks.world).lanes_of(Rank(0)).count;
 }
 
-std::string human(std::int64_t bytes) {
-  return human_bytes(static_cast<double>(bytes));
-}
-
 // The recipe of a rank alone with `lanes` lanes: in what it needs for its passes like one of many.
 // Witnesses compare values, and there are none.
 recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
@@ -42,19 +38,14 @@ recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
 }
 
 std::string sentence(std::int64_t lanes, const StepMemory& memory) {
-  return counted(lanes, "lane needs ", "lanes at once need ") + human(memory.total()) + " (state " +
-         human(memory.state) + ", passes " + human(memory.passes) + ")";
-}
-
-std::string sentence(const MemoryLeft& left) {
-  return left.limit + " leaves " + human(left.bytes);
+  return counted(lanes, "lane needs ", "lanes at once need ") + to_text(memory);
 }
 
 std::int64_t peak_of_step(Training& training, const ops::Allocations& tensors) {
   const std::int64_t before = tensors.live();
-  std::vector<std::int64_t> sizes = training.sample_shape;
   comm::run_local(1, [&](comm::Group& group) {
     step(training, group, [&](Draw first, std::int64_t count) {
+      std::vector<std::int64_t> sizes = training.sample_shape;
       sizes.insert(sizes.begin(), count);
       return objective::Batch{ops::empty(sizes), first};
     });
@@ -63,6 +54,12 @@ std::int64_t peak_of_step(Training& training, const ops::Allocations& tensors) {
 }
 
 }  // namespace
+
+std::string to_text(const StepMemory& memory) {
+  const auto human = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
+  return human(memory.total()) + " (state " + human(memory.state) + ", passes " +
+         human(memory.passes) + ")";
+}
 
 StepMemory step_memory(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, std::int64_t lanes_at_once) {
@@ -112,14 +109,14 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
     if (!fits(needs.back(), *left)) continue;
     if (asked > 0 || lanes == all) return asked;
     log::info(counted(lanes, "lane") + " of " + std::to_string(all) +
-              " at once: " + sentence(all, needs.front()) + ", and " + sentence(*left));
+              " at once: " + sentence(all, needs.front()) + ", and " + to_text(*left));
     return lanes;
   }
   // Fewer lanes have smaller activations and more pending partials: any may be the least.
   const auto least = std::ranges::min_element(needs, {}, &StepMemory::total);
   throw Error(Code::kEnvironment,
               sentence(choices[static_cast<std::size_t>(least - needs.begin())], *least) +
-                  ", and " + sentence(*left),
+                  ", and " + to_text(*left),
               asked > 0 ? "lower --lanes-at-once, or leave it out: as many as fit"
                         : "use more machines, lower batch.samples_per_lane or the model's size");
 }

@@ -58,17 +58,12 @@ Json json_of(const std::vector<Memory>& memories) {
   return choices;
 }
 
-std::string human(std::int64_t bytes) {
-  return human_bytes(static_cast<double>(bytes));
-}
-
 void print(const std::vector<Memory>& memories, int processes) {
   const auto left = memory_left(processes);
   for (const auto& [lanes, step] : memories)
-    print_line("# memory      ", counted(lanes, "lane"), " at once: ", human(step.total()),
-               " (state ", human(step.state), ", passes ", human(step.passes), ")",
+    print_line("# memory      ", counted(lanes, "lane"), " at once: ", train::to_text(step),
                left && !train::fits(step, *left) ? ", too much here" : "");
-  if (left) print_line("# here        ", left->limit, " leaves ", human(left->bytes));
+  if (left) print_line("# here        ", to_text(*left));
 }
 
 }  // namespace

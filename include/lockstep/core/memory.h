@@ -13,6 +13,8 @@ struct MemoryLeft {
   std::string limit;       // "the cgroup's memory.max", "the address space (ulimit -v)", …
 };
 
+std::string to_text(const MemoryLeft& left);  // "free memory (MemAvailable) leaves 3.2 GiB"
+
 // The least of what these leave:
 //   cgroup       memory.max (v2) or memory.limit_in_bytes (v1) of this process's group and of those
 //                around it, less what they use; file cache that nobody uses counts as free

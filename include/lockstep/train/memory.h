@@ -1,7 +1,9 @@
 // What a step needs in memory, before anything is computed; and how many lanes at once fit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "lockstep/core/memory.h"
@@ -20,6 +22,8 @@ struct StepMemory {
 
   std::int64_t total() const { return state + std::max(copy + passes, pictures); }
 };
+
+std::string to_text(const StepMemory& memory);  // "67 MiB (state 11 MiB, passes 46 MiB)"
 
 // Of the rank that has most lanes, when `lanes_at_once` (0: all of its lanes) go through a pass at
 // once. A step is walked through without computing it (ops/memory.h), so this takes as long as
