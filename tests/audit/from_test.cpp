@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "audit/lines_of.h"
 #include "lockstep/audit/replay.h"
 #include "lockstep/audit/verify.h"
 #include "lockstep/checkpoint/store.h"
@@ -23,12 +24,6 @@ namespace stdfs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::SomeRun;
-
-std::string lines_of(const VerifyResult& result) {
-  std::string lines;
-  for (const Finding& finding : result.findings) lines += finding.what + "\n";
-  return lines;
-}
 
 // Three more steps from step 3 of the parent.
 train::RunOptions continuing(const stdfs::path& parent, const stdfs::path& folder,

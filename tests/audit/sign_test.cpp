@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "audit/lines_of.h"
 #include "lockstep/audit/verify.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/file_system.h"
@@ -64,12 +65,6 @@ class SignedRun {
  private:
   TemporaryFolder folder_;
 };
-
-std::string lines_of(const VerifyResult& result) {
-  std::string lines;
-  for (const Finding& finding : result.findings) lines += finding.what + "\n";
-  return lines;
-}
 
 // With the key it is damaged, and a line says so; without, the result is `alone`.
 void expect_forged(const SignedRun& run, const std::string& what, Code alone) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "audit/lines_of.h"
 #include "lockstep/audit/diff.h"
 #include "lockstep/audit/replay.h"
 #include "lockstep/audit/verify.h"
@@ -23,12 +24,6 @@ namespace {
 namespace stdfs = std::filesystem;
 using ::testing::HasSubstr;
 using testing::SomeRun;
-
-std::string lines_of(const VerifyResult& result) {
-  std::string lines;
-  for (const Finding& finding : result.findings) lines += finding.what + "\n";
-  return lines;
-}
 
 checkpoint::Loaded load(const SomeRun& run, std::int64_t step) {
   return checkpoint::load(real_file_system(),

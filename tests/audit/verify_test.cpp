@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "audit/lines_of.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/ledger/ledger.h"
@@ -17,15 +18,6 @@ namespace stdfs = std::filesystem;
 using testing::read_bytes;
 using testing::SomeRun;
 using testing::write_bytes;
-
-std::string lines_of(const VerifyResult& result) {
-  std::string lines;
-  for (const Finding& finding : result.findings) {
-    EXPECT_EQ(finding.what.find('\n'), std::string::npos) << finding.what;
-    lines += finding.what + "\n";
-  }
-  return lines;
-}
 
 bool names(const VerifyResult& result, const std::string& word) {
   return lines_of(result).find(word) != std::string::npos;
