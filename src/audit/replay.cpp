@@ -9,7 +9,6 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/data/stream.h"
-#include "lockstep/numerics/parallel.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/from.h"
 
@@ -173,7 +172,6 @@ std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t step
 }
 
 ReplayResult replay(const ReplayOptions& options, comm::Group& group) {
-  numerics::set_threads(options.threads);
   try {
     return Replay(options, group).run();
   } catch (const Error& error) {

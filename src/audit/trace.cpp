@@ -3,8 +3,7 @@
 #include "audit/replay_session.h"
 #include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/parallel.h"
-#include "lockstep/ops/bytes.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/trace.h"
 
 namespace lockstep::audit {
@@ -18,7 +17,7 @@ std::string digest_of(const Tensor& tensor) {
   for (const std::int64_t size : tensor.sizes()) shape += " " + std::to_string(size);
   hash::Sha256 hash;
   hash.update(as_bytes(shape + "\n"));
-  hash.update(ops::bytes(ops::bare(tensor).contiguous()));
+  hash.update(ops::HostView(ops::bare(tensor).contiguous()).bytes());
   return hash.finish().hex();
 }
 
@@ -49,9 +48,8 @@ class Listener {
   void keep(at::TensorList outputs) {
     for (const Tensor& output : outputs) {
       if (!output.defined()) continue;
-      const Tensor dense = ops::bare(output).contiguous();
-      result_.values.insert(result_.values.end(), ops::read(dense),
-                            ops::read(dense) + dense.numel());
+      const ops::HostView dense(ops::bare(output).contiguous());
+      result_.values.insert(result_.values.end(), dense.floats().begin(), dense.floats().end());
     }
   }
 
@@ -60,7 +58,6 @@ class Listener {
 };
 
 TraceResult traced(const TraceOptions& options, comm::Group& group) {
-  numerics::set_threads(options.threads);
   ReplaySession session(options.folder, options.data, group);
   if (options.step.value < 1 || options.step > session.last())
     throw Error(Code::kUsage, "cannot trace step " + std::to_string(options.step.value) +
@@ -103,7 +100,12 @@ std::string TracedOp::name() const {
 
 TraceResult trace(const TraceOptions& options) {
   TraceResult result;
-  comm::run_local(1, [&](comm::Group& group) { result = traced(options, group); });
+  numerics::Device& device = ops::device();
+  const at::Device tensors = ops::tensors_device();
+  comm::run_local(1, [&](comm::Group& group) {
+    const ops::DeviceScope here(device, tensors);
+    result = traced(options, group);
+  });
   return result;
 }
 

@@ -9,7 +9,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/hash/merkle.h"
 #include "lockstep/hdf5/canonical.h"
-#include "lockstep/ops/bytes.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -111,6 +111,8 @@ hash::Digest publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta
                      const state::State& state) {
   std::vector<hdf5::DatasetSpec> specs;
   std::vector<ByteView> contents;
+  std::vector<ops::HostView> views;
+  views.reserve(state.tensors.size());
   specs.push_back(
       {"/recipe", hdf5::Type::kU8, {static_cast<std::int64_t>(meta.recipe_text.size())}});
   contents.push_back(as_bytes(meta.recipe_text));
@@ -119,7 +121,7 @@ hash::Digest publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta
   contents.push_back(std::as_bytes(std::span(meta.sample_shape)));
   for (const state::Named& named : state.tensors) {
     specs.push_back({kStatePrefix + named.name, hdf5::Type::kF32, named.tensor.sizes().vec()});
-    contents.push_back(ops::bytes(named.tensor));
+    contents.push_back(views.emplace_back(named.tensor).bytes());
   }
   const std::vector<hdf5::Attribute> attributes = attributes_of(meta, state);
   const hdf5::Skeleton skeleton = hdf5::make_skeleton(specs, attributes);
@@ -228,8 +230,10 @@ void restore(const state::State& from, state::State& into) {
   }
   for (std::size_t i = 0; i < into.tensors.size(); ++i) {
     at::Tensor& held = into.tensors[i].tensor;
-    std::copy_n(ops::read(from.tensors[i].tensor) + into.tensors[i].first(), held.numel(),
-                held.mutable_data_ptr<float>());
+    const ops::HostView values(from.tensors[i].tensor);
+    ops::from_host(values.floats().subspan(static_cast<std::size_t>(into.tensors[i].first()),
+                                           static_cast<std::size_t>(held.numel())),
+                   held);
   }
   into.step = from.step;
   into.samples = from.samples;

@@ -5,6 +5,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/thread.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::checkpoint {
 
@@ -107,7 +108,7 @@ void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
   wait();
   state::State copy{.tensors = {}, .step = state.step, .samples = state.samples};
   for (const state::Named& named : state.tensors)
-    copy.tensors.push_back({named.name, named.tensor.detach().clone()});
+    copy.tensors.push_back({named.name, ops::to_host(named.tensor)});
   thread_ = start_thread([this, meta, copy = std::move(copy), reason] {
     try {
       write(meta, copy, reason);

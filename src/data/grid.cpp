@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/cpu.h"
 
 namespace lockstep::data {
 namespace {
@@ -47,7 +47,7 @@ Picture grid(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
 Picture grid(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c, const float* images,
              std::int64_t columns) {
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(n * h * w * c));
-  numerics::to_bytes(n * h * w * c, images, bytes.data());
+  numerics::Cpu().to_bytes(n * h * w * c, images, bytes.data());
   return grid(n, h, w, c, bytes.data(), columns);
 }
 

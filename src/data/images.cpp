@@ -6,7 +6,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/hash/merkle.h"
-#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/cpu.h"
 
 namespace lockstep::data {
 
@@ -49,7 +49,7 @@ void Images::read(Sample sample, float* out) const {
   LOCKSTEP_ASSERT(sample.value >= 0 && sample.value < shape_.n,
                   "sample " + std::to_string(sample.value));
   const std::int64_t bytes = shape_.image_bytes();
-  numerics::from_bytes(bytes, pixels_.data() + sample.value * bytes, out);
+  numerics::Cpu().from_bytes(bytes, pixels_.data() + sample.value * bytes, out);
 }
 
 }  // namespace lockstep::data

@@ -3,7 +3,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/stream.h"
-#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/host_math.h"
 
 namespace lockstep::data {
@@ -46,8 +46,9 @@ void Mixture::read(Sample sample, float* out) const {
   const std::uint32_t mode =
       numerics::draw_below(stream_, position, 2, static_cast<std::uint32_t>(options_.modes));
   float normal[2];
-  numerics::fill_normal(stream_, position, 2, normal);
-  numerics::scale_add(2, stddev_, normal, centres_.data() + 2 * std::size_t{mode}, out);
+  numerics::Cpu cpu;
+  cpu.fill_normal(stream_, position, 1, 2, normal);
+  cpu.scale_add(2, stddev_, normal, centres_.data() + 2 * std::size_t{mode}, out);
 }
 
 }  // namespace lockstep::data

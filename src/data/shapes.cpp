@@ -4,7 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/data/stream.h"
-#include "lockstep/numerics/elementwise.h"
+#include "lockstep/numerics/cpu.h"
 
 namespace lockstep::data {
 namespace {
@@ -67,8 +67,8 @@ std::vector<std::uint8_t> Shapes::pixels(Sample sample) const {
   LOCKSTEP_ASSERT(sample.value >= 0 && sample.value < options_.count,
                   "sample " + std::to_string(sample.value));
   Words words;
-  numerics::fill_bits(stream_, static_cast<std::uint64_t>(sample.value), words.size(),
-                      words.data());
+  numerics::Cpu().fill_bits(stream_, static_cast<std::uint64_t>(sample.value), words.size(),
+                            words.data());
   std::array<std::uint8_t, kChannels> ground, shape;
   for (std::size_t c = 0; c < kChannels; ++c) {
     ground[c] = static_cast<std::uint8_t>(words[c] >> 24);
@@ -87,7 +87,7 @@ std::vector<std::uint8_t> Shapes::pixels(Sample sample) const {
 }
 
 void Shapes::read(Sample sample, float* out) const {
-  numerics::from_bytes(sample_values(), pixels(sample).data(), out);
+  numerics::Cpu().from_bytes(sample_values(), pixels(sample).data(), out);
 }
 
 }  // namespace lockstep::data

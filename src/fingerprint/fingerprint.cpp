@@ -17,8 +17,9 @@
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/hdf5/version.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::fingerprint {
 namespace {
@@ -131,9 +132,10 @@ Fingerprint take(Kernels kernels) {
   utsname kernel{};
   uname(&kernel);
   const Cpu cpu = read_cpu();
+  const numerics::Cpu& host = ops::device().host();
   Fingerprint facts = {{"lockstep", LOCKSTEP_VERSION},
-                       {"isa", std::string(numerics::name(numerics::selected_isa()))},
-                       {"threads", std::to_string(numerics::threads())},
+                       {"isa", std::string(numerics::name(host.isa()))},
+                       {"threads", std::to_string(host.threads())},
                        {"cpu", cpu.model},
                        {"cpu_flags", cpu.flags},
                        {"machine", kernel.machine},

@@ -4,11 +4,8 @@
 #include <functional>
 
 #include "lockstep/fingerprint/settings.h"
-#include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/norm.h"
 #include "lockstep/numerics/philox.h"
-#include "lockstep/numerics/update.h"
-#include "lockstep/ops/bytes.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/native.h"
 #include "lockstep/ops/ops.h"
 
@@ -30,7 +27,8 @@ const LaneBlocks& lanes() {
 // Normals of a stream of their own a key.
 Tensor normals(std::uint32_t key, at::IntArrayRef sizes) {
   Tensor values = ops::empty(sizes);
-  numerics::fill_normal({.key = {key, 0x10c5}, .micro = 0}, 0, values.numel(), ops::write(values));
+  ops::device().fill_normal({.key = {key, 0x10c5}, .micro = 0}, 0, 1, values.numel(),
+                            ops::write(values));
   return values;
 }
 
@@ -38,7 +36,7 @@ class Hasher {
  public:
   void add(const Tensor& tensor) {
     if (!tensor.defined()) return;
-    hash_.update(ops::bytes(ops::bare(tensor).contiguous()));
+    hash_.update(ops::HostView(ops::bare(tensor).contiguous()).bytes());
   }
   hash::Digest finish() { return hash_.finish(); }
 
@@ -85,16 +83,16 @@ Kernel activation(const char* name, numerics::Unary function) {
 
 hash::Digest functions() {
   Tensor x = normals(6, {4096}), y = ops::empty({4096});
-  numerics::scale(4096, 20.0F, ops::read(x), ops::write(x));
+  ops::device().scale(4096, 20.0F, ops::read(x), ops::write(x));
   Hasher hasher;
   for (const auto op :
        {numerics::Unary::kExp, numerics::Unary::kSin, numerics::Unary::kCos, numerics::Unary::kErf,
         numerics::Unary::kSqrt, numerics::Unary::kRsqrt, numerics::Unary::kGelu}) {
-    numerics::unary(op, 4096, ops::read(x), ops::write(y));
+    ops::device().unary(op, 4096, ops::read(x), ops::write(y));
     hasher.add(y);
   }
-  numerics::unary(numerics::Unary::kAbs, 4096, ops::read(x), ops::write(x));
-  numerics::unary(numerics::Unary::kLog, 4096, ops::read(x), ops::write(y));
+  ops::device().unary(numerics::Unary::kAbs, 4096, ops::read(x), ops::write(x));
+  ops::device().unary(numerics::Unary::kLog, 4096, ops::read(x), ops::write(y));
   hasher.add(y);
   return hasher.finish();
 }
@@ -103,7 +101,7 @@ hash::Digest random_numbers() {
   Hasher hasher;
   hasher.add(normals(7, {4099}));
   Tensor uniform = ops::empty({4099});
-  numerics::fill_uniform({.key = {8, 0x10c5}, .micro = 3}, 1, 4099, ops::write(uniform));
+  ops::device().fill_uniform({.key = {8, 0x10c5}, .micro = 3}, 1, 4099, ops::write(uniform));
   hasher.add(uniform);
   return hasher.finish();
 }
@@ -114,11 +112,12 @@ hash::Digest batch_statistics() {
                gamma = normals(3, {c}), beta = normals(4, {c});
   Tensor mean = ops::empty({3, c}), m2 = ops::empty({3, c}), y = ops::empty(x.sizes()),
          sum = ops::empty({3, c}), dots = ops::empty({3, c});
-  numerics::lane_moments(lanes(), rows, c, ops::read(x), ops::write(mean), ops::write(m2));
-  numerics::batch_norm_apply(lanes().samples() * rows, c, ops::read(x), ops::read(mean),
-                             ops::read(m2), ops::read(gamma), ops::read(beta), ops::write(y));
-  numerics::batch_norm_backward_sums(lanes(), rows, c, ops::read(x), ops::read(mean), ops::read(m2),
-                                     ops::read(dy), ops::write(sum), ops::write(dots));
+  ops::device().lane_moments(lanes(), rows, c, ops::read(x), ops::write(mean), ops::write(m2));
+  ops::device().batch_norm_apply(lanes().samples() * rows, c, ops::read(x), ops::read(mean),
+                                 ops::read(m2), ops::read(gamma), ops::read(beta), ops::write(y));
+  ops::device().batch_norm_backward_sums(lanes(), rows, c, ops::read(x), ops::read(mean),
+                                         ops::read(m2), ops::read(dy), ops::write(sum),
+                                         ops::write(dots));
   Hasher hasher;
   for (const Tensor& tensor : {mean, m2, y, sum, dots}) hasher.add(tensor);
   return hasher.finish();
@@ -128,19 +127,19 @@ hash::Digest updates() {
   const std::int64_t n = 4099;
   const Tensor g = normals(1, {n});
   Tensor p = normals(2, {n}), m = normals(3, {n}), v = normals(4, {n}), e = normals(5, {n});
-  numerics::unary(numerics::Unary::kAbs, n, ops::read(v), ops::write(v));
-  numerics::adamw({.beta1 = 0.9F,
-                   .one_minus_beta1 = 0.1F,
-                   .beta2 = 0.999F,
-                   .one_minus_beta2 = 0.001F,
-                   .eps = 1e-8F,
-                   .step_size = 0.01F,
-                   .inv_sqrt_bias2 = 1.5F,
-                   .decay = 0.999F},
-                  n, ops::read(g), ops::write(p), ops::write(m), ops::write(v));
-  numerics::ema(0.01F, n, ops::read(p), ops::write(e));
-  numerics::sgd({.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, n, ops::read(g),
-                ops::write(p), ops::write(m));
+  ops::device().unary(numerics::Unary::kAbs, n, ops::read(v), ops::write(v));
+  ops::device().adamw({.beta1 = 0.9F,
+                       .one_minus_beta1 = 0.1F,
+                       .beta2 = 0.999F,
+                       .one_minus_beta2 = 0.001F,
+                       .eps = 1e-8F,
+                       .step_size = 0.01F,
+                       .inv_sqrt_bias2 = 1.5F,
+                       .decay = 0.999F},
+                      n, ops::read(g), ops::write(p), ops::write(m), ops::write(v));
+  ops::device().ema(0.01F, n, ops::read(p), ops::write(e));
+  ops::device().sgd({.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, n, ops::read(g),
+                    ops::write(p), ops::write(m));
   Hasher hasher;
   for (const Tensor& tensor : {p, m, v, e}) hasher.add(tensor);
   return hasher.finish();

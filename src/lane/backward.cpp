@@ -7,6 +7,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 #include "lockstep/lane/exchange.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::lane {
 namespace {
@@ -31,7 +32,8 @@ std::optional<std::size_t> parameter_number(const Tensor& root,
 
 Tensor cut(const Tensor& whole, const Slice& slice) {
   Tensor part = ops::empty({slice.size()});
-  std::copy_n(ops::read(whole) + slice.first, slice.size(), ops::write(part));
+  ops::device().copy(static_cast<std::size_t>(slice.size()) * sizeof(float),
+                     ops::read(whole) + slice.first, ops::write(part));
   return part;
 }
 
@@ -135,9 +137,9 @@ Tensor run_backward(Context& context, const Tensor& output, const Tensor& gradie
   return given.defined() ? found.back() : Tensor();
 }
 
-LaneEvidence::Part part_of(std::string name, const float* floats, std::int64_t count) {
-  const ByteView bytes = std::as_bytes(std::span(floats, static_cast<std::size_t>(count)));
-  LaneEvidence::Part part{std::move(name), count,
+LaneEvidence::Part part_of(std::string name, std::span<const float> floats) {
+  const ByteView bytes = std::as_bytes(floats);
+  LaneEvidence::Part part{std::move(name), static_cast<std::int64_t>(floats.size()),
                           std::vector<hash::Leaf>(hash::leaf_count(bytes.size()))};
   hash::leaf_hashes(bytes, part.leaves);
   return part;
@@ -154,9 +156,11 @@ class Collector {
            const Tensor& partials) {
     const auto mine = std::ranges::find(nodes, numerics::Subtree{evidence_.lane.value, 1});
     if (mine == nodes.end()) return;
-    const std::int64_t floats = partials.numel() / partials.size(0);
-    parts_[number] =
-        part_of(list_[number].name, ops::read(partials) + (mine - nodes.begin()) * floats, floats);
+    const auto floats = static_cast<std::size_t>(partials.numel() / partials.size(0));
+    const ops::HostView values(partials);
+    parts_[number] = part_of(
+        list_[number].name,
+        values.floats().subspan(static_cast<std::size_t>(mine - nodes.begin()) * floats, floats));
   }
 
   LaneEvidence finish(const Context& gatherer) {
@@ -164,8 +168,9 @@ class Collector {
     evidence_.parts = std::move(parts_);
     for (const LaneGather::Gathered& gathered : gatherer.lane_gather()->gathered())
       evidence_.parts.push_back(part_of("batch statistics of " + gathered.name,
-                                        gathered.lanes.data() + row * gathered.width,
-                                        gathered.width));
+                                        std::span(gathered.lanes)
+                                            .subspan(static_cast<std::size_t>(row * gathered.width),
+                                                     static_cast<std::size_t>(gathered.width))));
     return std::move(evidence_);
   }
 
@@ -213,7 +218,7 @@ class Backward::Sums {
     std::vector<Tensor> sums;  // one an entered tensor
     for (const std::vector<Tensor>& of_uses : uses_->grouped(exchanged))
       sums.push_back(sum_of_uses(of_uses));
-    PhaseGradients result{.loss_sum = *ops::read(exchanged.front()),
+    PhaseGradients result{.loss_sum = ops::value_of(exchanged.front()),
                           .gradients = parameter_gradients(uses_->entered(), sums, parameters_,
                                                            kept_, all_.group().rank()),
                           .of_lanes = {}};

@@ -1,8 +1,9 @@
 #include "lockstep/lane/batch_norm.h"
 
+#include <functional>
+
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/norm.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
@@ -13,47 +14,52 @@ struct Statistics {
   float count = 0;
 };
 
+// Two values of each lane and channel, [lanes][c] each, as [lanes][2][c] of all lanes.
+Tensor gathered(LaneGather& gather, const Tensor& a, const Tensor& b) {
+  const ops::HostView first(a), second(b);
+  const auto c = static_cast<std::size_t>(a.size(1));
+  std::vector<float> mine;
+  for (std::size_t at = 0; at < first.floats().size(); at += c) {
+    for (const ops::HostView* one : {&first, &second}) {
+      const auto row = one->floats().subspan(at, c);
+      mine.insert(mine.end(), row.begin(), row.end());
+    }
+  }
+  const std::int64_t width = 2 * a.size(1);
+  const std::vector<float> all = gather(mine, width);
+  return ops::from_host(all, {std::ssize(all) / width, width});
+}
+
 // Moments of every lane, merged over all lanes in the tree.
 Statistics batch_statistics(Context& context, const Tensor& x, std::int64_t rows, std::int64_t c) {
-  const std::int64_t mine = context.lanes().lane_count();
-  std::vector<float> local(static_cast<std::size_t>(2 * mine * c));  // [lane][mean, m2][C]
-  std::vector<float> mean(static_cast<std::size_t>(mine * c)), m2(mean.size());
-  numerics::lane_moments(context.lanes(), rows, c, ops::read(x), mean.data(), m2.data());
-  for (std::int64_t lane = 0; lane < mine; ++lane) {
-    std::copy_n(mean.data() + lane * c, c, local.data() + 2 * lane * c);
-    std::copy_n(m2.data() + lane * c, c, local.data() + (2 * lane + 1) * c);
-  }
-  const std::vector<float> all = (*context.lane_gather())(local, 2 * c);
+  const std::int64_t mine = context.lanes().lane_count(), lanes = context.plan().lanes();
+  Tensor mean = ops::empty({mine, c}), m2 = ops::empty({mine, c});
+  ops::device().lane_moments(context.lanes(), rows, c, ops::read(x), ops::write(mean),
+                             ops::write(m2));
+  const Tensor all = gathered(*context.lane_gather(), mean, m2);
   const auto count = static_cast<float>(context.lanes().samples_per_lane * rows);
-  Statistics result{ops::empty({c}), ops::empty({c}), 0};
-  for (std::int64_t j = 0; j < c; ++j) {
-    const numerics::Moments merged = numerics::tree_fold(
-        std::int64_t{0}, context.plan().lanes(),
-        [&](std::int64_t lane) {
-          const float* at = all.data() + 2 * lane * c + j;
-          return numerics::Moments{count, at[0], at[c]};
-        },
-        numerics::merge);
-    ops::write(result.mean)[j] = merged.mean;
-    ops::write(result.variance)[j] = merged.m2 / merged.count;
-    result.count = merged.count;
-  }
+  const float all_count = numerics::tree_fold(  // as merge() adds them
+      std::int64_t{0}, lanes, [&](std::int64_t) { return count; }, std::plus<float>());
+  Statistics result{ops::empty({c}), ops::empty({c}), all_count};
+  ops::device().merge_moments(lanes, c, count, ops::read(all), ops::write(result.mean),
+                              ops::write(result.variance));
   return result;
 }
 
 // r = fma(momentum, value - r, r)
 void track_running(float momentum, const float* value, std::int64_t c, Tensor& running) {
   Tensor difference = ops::empty({c});
-  numerics::binary(numerics::Binary::kSubtract, c, value, ops::read(running),
-                   ops::write(difference));
-  numerics::scale_add(c, momentum, ops::read(difference), ops::read(running), ops::write(running));
+  ops::device().binary(numerics::Binary::kSubtract, c, value, ops::read(running),
+                       ops::write(difference));
+  ops::device().scale_add(c, momentum, ops::read(difference), ops::read(running),
+                          ops::write(running));
 }
 
 Tensor rstd_of(const Tensor& variance, float eps) {
-  Tensor rstd = ops::empty(variance.sizes());
-  for (std::int64_t j = 0; j < rstd.numel(); ++j)
-    ops::write(rstd)[j] = ops::read(variance)[j] + eps;
-  numerics::unary(numerics::Unary::kRsqrt, rstd.numel(), ops::read(rstd), ops::write(rstd));
+  Tensor rstd = ops::filled(variance.sizes(), eps);
+  ops::device().binary(numerics::Binary::kAdd, rstd.numel(), ops::read(variance), ops::read(rstd),
+                       ops::write(rstd));
+  ops::device().unary(numerics::Unary::kRsqrt, rstd.numel(), ops::read(rstd), ops::write(rstd));
   return rstd;
 }
 
@@ -66,20 +72,20 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
   const std::int64_t c = x.size(-1), total = x.numel() / c, rows = total / x.size(0);
   Tensor y = ops::empty(x.sizes());
   if (!context.training()) {
-    numerics::batch_norm_apply(total, c, ops::read(x), ops::read(state.running_mean),
-                               ops::read(rstd_of(state.running_var, state.eps)), ops::read(gamma),
-                               ops::read(beta), ops::write(y));
+    ops::device().batch_norm_apply(total, c, ops::read(x), ops::read(state.running_mean),
+                                   ops::read(rstd_of(state.running_var, state.eps)),
+                                   ops::read(gamma), ops::read(beta), ops::write(y));
     return y;
   }
   const Statistics batch = batch_statistics(context, x, rows, c);
   const Tensor rstd = rstd_of(batch.variance, state.eps);
-  numerics::batch_norm_apply(total, c, ops::read(x), ops::read(batch.mean), ops::read(rstd),
-                             ops::read(gamma), ops::read(beta), ops::write(y));
+  ops::device().batch_norm_apply(total, c, ops::read(x), ops::read(batch.mean), ops::read(rstd),
+                                 ops::read(gamma), ops::read(beta), ops::write(y));
   if (track && !context.is_shadow()) {
     LOCKSTEP_ASSERT(batch.count > 1, "batch normalisation needs more than one value a channel");
     Tensor unbiased = ops::empty({c});
-    numerics::scale(c, batch.count / (batch.count - 1), ops::read(batch.variance),
-                    ops::write(unbiased));
+    ops::device().scale(c, batch.count / (batch.count - 1), ops::read(batch.variance),
+                        ops::write(unbiased));
     track_running(state.momentum, ops::read(batch.mean), c, state.running_mean);
     track_running(state.momentum, ops::read(unbiased), c, state.running_var);
   }
@@ -89,16 +95,10 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
        x, gamma, mean = batch.mean, rstd, count = batch.count, rows, c,
        total](const Tensor& dy, const std::vector<bool>&) -> ops::Tensors {
         const std::int64_t mine = lanes.lane_count();
-        std::vector<float> sum_dy(static_cast<std::size_t>(mine * c)), sum_dy_xhat(sum_dy.size()),
-            local;
-        numerics::batch_norm_backward_sums(lanes, rows, c, ops::read(x), ops::read(mean),
-                                           ops::read(rstd), ops::read(dy), sum_dy.data(),
-                                           sum_dy_xhat.data());
-        for (std::int64_t lane = 0; lane < mine; ++lane) {
-          local.insert(local.end(), sum_dy.begin() + lane * c, sum_dy.begin() + (lane + 1) * c);
-          local.insert(local.end(), sum_dy_xhat.begin() + lane * c,
-                       sum_dy_xhat.begin() + (lane + 1) * c);
-        }
+        Tensor sum_dy = ops::empty({mine, c}), sum_dy_xhat = ops::empty({mine, c});
+        ops::device().batch_norm_backward_sums(lanes, rows, c, ops::read(x), ops::read(mean),
+                                               ops::read(rstd), ops::read(dy), ops::write(sum_dy),
+                                               ops::write(sum_dy_xhat));
         // dbeta and dgamma as partials of this rank's subtrees, from single lanes.
         Tensor dbeta = ops::empty({lanes.partials(), c}),
                dgamma = ops::empty({lanes.partials(), c});
@@ -107,21 +107,22 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
           const std::int64_t in_subtree = lanes.lanes[static_cast<std::size_t>(p)];
           std::vector<const float*> beta_rows, gamma_rows;
           for (std::int64_t i = 0; i < in_subtree; ++i, ++lane) {
-            beta_rows.push_back(sum_dy.data() + lane * c);
-            gamma_rows.push_back(sum_dy_xhat.data() + lane * c);
+            beta_rows.push_back(ops::read(sum_dy) + lane * c);
+            gamma_rows.push_back(ops::read(sum_dy_xhat) + lane * c);
           }
-          numerics::tree_sum(beta_rows.data(), in_subtree, c, ops::write(dbeta) + p * c);
-          numerics::tree_sum(gamma_rows.data(), in_subtree, c, ops::write(dgamma) + p * c);
+          ops::device().tree_sum(beta_rows.data(), in_subtree, c, ops::write(dbeta) + p * c);
+          ops::device().tree_sum(gamma_rows.data(), in_subtree, c, ops::write(dgamma) + p * c);
         }
-        const std::vector<float> all = (*gather)(local, 2 * c);
+        const Tensor all = gathered(*gather, sum_dy, sum_dy_xhat);
         std::vector<const float*> lane_rows;
-        for (std::int64_t l = 0; l < all_lanes; ++l) lane_rows.push_back(all.data() + 2 * l * c);
-        std::vector<float> sums(static_cast<std::size_t>(2 * c));
-        numerics::tree_sum(lane_rows.data(), all_lanes, 2 * c, sums.data());
+        for (std::int64_t l = 0; l < all_lanes; ++l)
+          lane_rows.push_back(ops::read(all) + 2 * l * c);
+        Tensor sums = ops::empty({2, c});
+        ops::device().tree_sum(lane_rows.data(), all_lanes, 2 * c, ops::write(sums));
         Tensor dx = ops::empty(x.sizes());
-        numerics::batch_norm_backward_apply(total, c, count, ops::read(x), ops::read(mean),
-                                            ops::read(rstd), ops::read(gamma), ops::read(dy),
-                                            sums.data(), sums.data() + c, ops::write(dx));
+        ops::device().batch_norm_backward_apply(
+            total, c, count, ops::read(x), ops::read(mean), ops::read(rstd), ops::read(gamma),
+            ops::read(dy), ops::read(sums), ops::read(sums) + c, ops::write(dx));
         return {dx, dgamma, dbeta};
       });
 }

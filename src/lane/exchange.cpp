@@ -5,7 +5,8 @@
 #include "lane/parcel_layout.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
@@ -24,25 +25,31 @@ std::vector<Tensor> sum_alone(const Plan& plan, const std::vector<Contribution>&
     std::vector<const float*> rows;
     for (std::size_t row = 0; row < nodes.size(); ++row)
       rows.push_back(ops::read(partials) + static_cast<std::int64_t>(row) * floats);
-    numerics::tree_sum_nodes(plan.lanes(), nodes, rows.data(), floats, ops::write(whole.back()));
+    ops::device().tree_sum_nodes(plan.lanes(), nodes, rows.data(), floats,
+                                 ops::write(whole.back()));
   }
   return whole;
 }
 
-const float* row_of(const Contribution& contribution, std::int64_t row) {
-  const Tensor& partials = contribution.partials;
-  return ops::read(partials) + row * (partials.numel() / partials.size(0));
-}
+// What a rank contributes, where the host can read it.
+struct OnHost {
+  explicit OnHost(const Tensor& partials)
+      : rows(partials.size(0)), width(partials.numel() / rows), values(partials) {}
+  const float* row(std::int64_t i) const { return values.floats().data() + i * width; }
+
+  std::int64_t rows, width;
+  ops::HostView values;
+};
 
 // This rank's partials of another rank's slices.
-Parcel packed(const ParcelLayout& layout, const std::vector<Contribution>& contributions, Rank to) {
-  const std::int64_t rows = contributions.front().partials.size(0);
+Parcel packed(const ParcelLayout& layout, const std::vector<OnHost>& contributions, Rank to) {
+  const std::int64_t rows = contributions.front().rows;
   const std::vector<Slice> slices = layout.of(to);
   Parcel parcel = layout.parcel(to, static_cast<std::size_t>(rows));
   std::vector<const float*> pieces;
   for (std::int64_t row = 0; row < rows; ++row)
     for (std::size_t i = 0; i < slices.size(); ++i)
-      pieces.push_back(row_of(contributions[i], row) + slices[i].first);
+      pieces.push_back(contributions[i].row(row) + slices[i].first);
   parcel.fill(pieces);
   return parcel;
 }
@@ -51,8 +58,8 @@ Parcel packed(const ParcelLayout& layout, const std::vector<Contribution>& contr
 std::vector<Tensor> taken_apart(const Parcel& sum, const std::vector<Slice>& slices) {
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < slices.size(); ++i) {
-    tensors.push_back(ops::empty({slices[i].size()}));
-    std::copy_n(sum.piece(i), slices[i].size(), ops::write(tensors.back()));
+    const std::int64_t size = slices[i].size();
+    tensors.push_back(ops::from_host({sum.piece(i), static_cast<std::size_t>(size)}, {size}));
   }
   return tensors;
 }
@@ -66,6 +73,7 @@ class Exchange::Transfer {
       : plan_(plan),
         group_(group),
         contributions_(std::move(contributions)),
+        on_host_(on_host(contributions_)),
         layout_(pieces_of(contributions_)),
         own_(layout_.of(group.rank())) {
     // Its own partials go nowhere.
@@ -74,7 +82,7 @@ class Exchange::Transfer {
       nodes_.insert(nodes_.end(), subtrees.begin(), subtrees.end());
       rows_.push_back(static_cast<std::int64_t>(subtrees.size()));
       const bool own = Rank(r) == group.rank();
-      outgoing_.push_back(own ? Parcel({}) : packed(layout_, contributions_, Rank(r)));
+      outgoing_.push_back(own ? Parcel({}) : packed(layout_, on_host_, Rank(r)));
       incoming_.push_back(own ? Parcel({}) : layout_.parcel(group.rank(), subtrees.size()));
     }
     verb_ = group.begin_all_to_all(views(std::as_const(outgoing_)), views(incoming_));
@@ -90,10 +98,12 @@ class Exchange::Transfer {
     std::vector<const float*> rows;
     sum.tiles([&](std::size_t piece, std::int64_t first, std::int64_t count) {
       take_rows(piece, first, rows);
-      numerics::tree_sum_nodes(plan_.lanes(), nodes_, rows.data(), count, sum.piece(piece) + first);
+      ops::device().host().tree_sum_nodes(plan_.lanes(), nodes_, rows.data(), count,
+                                          sum.piece(piece) + first);
       sum.seal(piece, first);
     });
     incoming_.clear();
+    on_host_.clear();
     if (contributions_.front().sliced) {
       result_ = taken_apart(sum, own_);
     } else {
@@ -121,6 +131,12 @@ class Exchange::Transfer {
     return pieces;
   }
 
+  static std::vector<OnHost> on_host(const std::vector<Contribution>& contributions) {
+    std::vector<OnHost> all;
+    for (const Contribution& one : contributions) all.emplace_back(one.partials);
+    return all;
+  }
+
   // Everybody's partials of one tile of this rank's slices; what arrived is checked.
   void take_rows(std::size_t piece, std::int64_t first, std::vector<const float*>& rows) const {
     rows.clear();
@@ -128,7 +144,7 @@ class Exchange::Transfer {
       const Rank sender(static_cast<std::int64_t>(r));
       for (std::int64_t row = 0; row < rows_[r]; ++row) {
         if (sender == group_.rank()) {
-          rows.push_back(row_of(contributions_[piece], row) + own_[piece].first + first);
+          rows.push_back(on_host_[piece].row(row) + own_[piece].first + first);
           continue;
         }
         const std::size_t sent = static_cast<std::size_t>(row) * own_.size() + piece;
@@ -141,6 +157,7 @@ class Exchange::Transfer {
   const Plan plan_;
   comm::Group& group_;
   const std::vector<Contribution> contributions_;
+  std::vector<OnHost> on_host_;
   const ParcelLayout layout_;
   const std::vector<Slice> own_;
   std::vector<numerics::Subtree> nodes_;     // of all ranks' partials

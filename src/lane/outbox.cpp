@@ -3,6 +3,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::lane {
 namespace {
@@ -39,7 +40,8 @@ struct Outbox::Buckets {
   // Job `i`: bucket i leaves; meanwhile bucket i - 1 arrives and is summed, and the sums of bucket
   // i - 2 arrive.
   void advance(comm::Group& group, std::size_t i) {
-    if (failed) return;  // the job that failed says why
+    if (failed) return;                             // the job that failed says why
+    const ops::DeviceScope here(*device, tensors);  // perhaps in a thread of the group's
     failed = true;
     if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
     if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
@@ -51,6 +53,8 @@ struct Outbox::Buckets {
   }
 
   const Plan plan;
+  const std::unique_ptr<numerics::Device> device = ops::device().beside();
+  const at::Device tensors = ops::tensors_device();
   std::deque<Bucket> all;
   bool failed = false;  // while a job is under way, and for good if it throws
 };
@@ -60,7 +64,7 @@ Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expec
       expected_(std::move(expected)),
       divisions_(divided(plan.partition(), expected_)),
       put_(expected_.size()),
-      buckets_(new Buckets{plan, {}}) {
+      buckets_(new Buckets{.plan = plan, .all = {}}) {
   std::int64_t floats = kBucketFloats;  // of the last bucket
   auto& buckets = buckets_->all;
   for (std::size_t i = 0; i < expected_.size(); ++i) {

@@ -9,7 +9,7 @@
 
 #include "lockstep/comm/group.h"
 #include "lockstep/core/bytes.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/numerics/spec/shapes.h"
 
 namespace lockstep::lane {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "lockstep/core/inject.h"
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/record.h"
 
 namespace lockstep::lane {
 
@@ -43,12 +45,15 @@ void ParcelLayout::unpack(Parcel& parcel, Rank owner, const comm::Group& group,
   if (travelled) LOCKSTEP_STRIKE(kGathered, group, parcel.floats(), parcel.count());
   const std::vector<Slice> slices = of(owner);
   std::vector<float*> to;
-  for (std::size_t i = 0; i < wholes.size(); ++i)
-    to.push_back(wholes[i].mutable_data_ptr<float>() + slices[i].first);
+  for (std::size_t i = 0; i < wholes.size(); ++i) {
+    Tensor whole = wholes[i];
+    to.push_back(ops::write(whole) + slices[i].first);
+  }
   parcel.tiles([&](std::size_t i, std::int64_t first, std::int64_t count) {
     if (travelled)
       require_intact(parcel, i, first, owner, static_cast<std::size_t>(owner.value), group);
-    std::copy_n(parcel.piece(i) + first, count, to[i] + first);
+    ops::device().from_host(static_cast<std::size_t>(count) * sizeof(float),
+                            parcel.piece(i) + first, to[i] + first);
   });
 }
 

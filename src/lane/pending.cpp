@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockstep/numerics/elementwise.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/view.h"
 
 namespace lockstep::lane {
@@ -19,8 +19,8 @@ bool inside(const Subtree& node, const Subtree& end) {
 
 Tensor added(const Tensor& left, const Tensor& right) {
   Tensor sum = ops::empty(left.sizes());
-  numerics::binary(numerics::Binary::kAdd, sum.numel(), ops::read(left), ops::read(right),
-                   ops::write(sum));
+  ops::device().binary(numerics::Binary::kAdd, sum.numel(), ops::read(left), ops::read(right),
+                       ops::write(sum));
   return sum;
 }
 
@@ -50,7 +50,11 @@ Tensor PendingPartials::take() {
   sizes[0] = static_cast<std::int64_t>(waiting_.size());
   Tensor rows = ops::empty(sizes);
   float* to = ops::write(rows);
-  for (const Waiting& one : waiting_) to = std::copy_n(ops::read(one.sum), one.sum.numel(), to);
+  for (const Waiting& one : waiting_) {
+    ops::device().copy(static_cast<std::size_t>(one.sum.numel()) * sizeof(float),
+                       ops::read(one.sum), to);
+    to += one.sum.numel();
+  }
   waiting_.clear();
   return rows;
 }

@@ -5,6 +5,7 @@
 #include "lane/parcel_layout.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::lane {
 namespace {
@@ -17,10 +18,12 @@ ParcelLayout layout_of(const std::vector<SlicedTensor>& tensors) {
 
 Parcel packed(const std::vector<SlicedTensor>& tensors, const ParcelLayout& layout, Rank rank) {
   Parcel parcel = layout.parcel(rank, 1);
+  std::vector<ops::HostView> views;
   std::vector<const float*> pieces;
   std::int64_t floats = 0;
+  views.reserve(tensors.size());
   for (const SlicedTensor& one : tensors) {
-    pieces.push_back(ops::read(one.slice));
+    pieces.push_back(views.emplace_back(one.slice).floats().data());
     floats += one.slice.numel();
   }
   LOCKSTEP_ASSERT(floats == parcel.count());

@@ -4,8 +4,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/data/stream.h"
-#include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "model/kinds.h"
 
@@ -22,17 +22,18 @@ void fill(const Init& init, const numerics::Stream& stream, Tensor& tensor) {
   float* out = ops::write(tensor);
   switch (init.kind) {
     case Init::kConstant:
-      std::fill_n(out, n, init.value);
+      ops::device().fill(n, init.value, out);
       return;
     case Init::kUniform:
-      numerics::fill_uniform(stream, 0, n, out);
-      for (std::int64_t i = 0; i < n; ++i) out[i] = out[i] + out[i] - 1.0f;  // exact
+      ops::device().fill_uniform(stream, 0, n, out);
+      ops::device().scale_add(n, 2.0F, out, ops::read(ops::filled(tensor.sizes(), -1.0F)),
+                              out);  // exact
       break;
     case Init::kNormal:
-      numerics::fill_normal(stream, 0, n, out);
+      ops::device().fill_normal(stream, 0, 1, n, out);
       break;
   }
-  numerics::scale(n, init.value, out, out);
+  ops::device().scale(n, init.value, out, out);
 }
 
 }  // namespace

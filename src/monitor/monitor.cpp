@@ -3,8 +3,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
-#include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/numerics/cpu.h"
 
 namespace lockstep::monitor {
 namespace {
@@ -39,18 +38,19 @@ float pairwise_distance(std::span<const float> samples, std::int64_t count) {
                   std::to_string(count));
   const std::int64_t values = static_cast<std::int64_t>(samples.size()) / count;
   std::vector<float> distances;
+  numerics::Cpu cpu;
   for (std::int64_t i = 0; i < count; ++i) {
     for (std::int64_t j = i + 1; j < count; ++j) {
       float square = 0;
-      numerics::row_squared_distances(1, values, samples.data() + i * values,
-                                      samples.data() + j * values, &square);
+      cpu.row_squared_distances(1, values, samples.data() + i * values, samples.data() + j * values,
+                                &square);
       distances.push_back(square / static_cast<float>(values));
     }
   }
   const auto pairs = static_cast<std::int64_t>(distances.size());
-  numerics::unary(numerics::Unary::kSqrt, pairs, distances.data(), distances.data());
+  cpu.unary(numerics::Unary::kSqrt, pairs, distances.data(), distances.data());
   float sum = 0;
-  numerics::row_sums(1, pairs, distances.data(), &sum);
+  cpu.row_sums(1, pairs, distances.data(), &sum);
   return sum / static_cast<float>(pairs);
 }
 
@@ -76,7 +76,7 @@ Report Monitor::observe(const Observation& observation) {
   bool diverging = false;
   for (const auto& [phase, loss] : observation.losses) {
     const double size = loss < 0 ? -double{loss} : double{loss};
-    const bool finite = numerics::all_finite(1, &loss);
+    const bool finite = loss - loss == 0.0F;
     const bool large = options_.loss_limit > 0 && !(size <= options_.loss_limit);
     if (finite && !large) continue;
     const std::string line = at(observation.step, "divergence") + "the loss of the " + phase +

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "lockstep/numerics/scalar.h"
-#include "numerics/fma_region.h"
+#include "numerics/cpu/fma_region.h"
 #include "numerics/functions_slow.h"
 #include "numerics/functions_tables.h"
 

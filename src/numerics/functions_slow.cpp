@@ -2,11 +2,11 @@
 
 #include <bit>
 
-#include "numerics/fma_region.h"
+#include "numerics/cpu/fma_region.h"
 #include "numerics/functions_tables.h"
 
 LOCKSTEP_FMA_BEGIN
-#include "numerics/pair-inl.h"
+#include "numerics/cpu/pair-inl.h"
 
 namespace lockstep::numerics::slow {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "lockstep/core/error.h"
-#include "numerics/fma_region.h"
+#include "numerics/cpu/fma_region.h"
 
 LOCKSTEP_FMA_BEGIN
-#include "numerics/pair-inl.h"
+#include "numerics/cpu/pair-inl.h"
 
 namespace lockstep::numerics::host {
 namespace {

@@ -1,9 +1,9 @@
 // Denoising diffusion (Ho et al. 2020): the network sees x_t = sqrt(ab) x0 + sqrt(1-ab) e and
 // predicts e (epsilon) or v = sqrt(ab) e - sqrt(1-ab) x0 (Salimans & Ho 2022).
 #include "lockstep/data/stream.h"
-#include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/objective/schedule.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/trace.h"
 #include "objective/kinds.h"
 
@@ -66,19 +66,26 @@ Loss Ddpm::loss(int phase, lane::Context& context, const Networks& networks, con
   auto& network = denoiser_of(networks);
   const std::int64_t n = batch.values.size(0), each = batch.values.numel() / n;
   const Tensor noise = normals(noise_, batch.first.value, n, shape_);
-  Tensor t = ops::empty({n}), noisy = ops::empty(noise.sizes());
-  Tensor target = v_ ? ops::empty(noise.sizes()) : noise;
-  const float *x = ops::read(batch.values), *e = ops::read(noise);
+  std::vector<float> times, signals, noises, minus_noises;  // of each sample
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint32_t drawn =
         numerics::draw_below(timestep_, static_cast<std::uint64_t>(batch.first.value + i), 0,
                              static_cast<std::uint32_t>(mix_.size()));
-    const Mix mix = mix_[drawn];
-    const std::int64_t at = i * each;
-    ops::write(t)[i] = static_cast<float>(drawn);
-    numerics::combine(each, mix.signal, x + at, mix.noise, e + at, ops::write(noisy) + at);
-    if (v_)
-      numerics::combine(each, mix.signal, e + at, -mix.noise, x + at, ops::write(target) + at);
+    times.push_back(static_cast<float>(drawn));
+    signals.push_back(mix_[drawn].signal);
+    noises.push_back(mix_[drawn].noise);
+    minus_noises.push_back(-mix_[drawn].noise);
+  }
+  const Tensor t = ops::from_host(times, {n}), signal = ops::from_host(signals, {n});
+  Tensor noisy = ops::empty(noise.sizes()), target = noise;
+  numerics::Device& device = ops::device();
+  device.combine_rows(n, each, ops::read(signal), ops::read(batch.values),
+                      ops::read(ops::from_host(noises, {n})), ops::read(noise), ops::write(noisy));
+  if (v_) {
+    target = ops::empty(noise.sizes());
+    device.combine_rows(n, each, ops::read(signal), ops::read(noise),
+                        ops::read(ops::from_host(minus_noises, {n})), ops::read(batch.values),
+                        ops::write(target));
   }
   ops::show("noise", {batch.values}, {noisy, t, target});
   const Tensor output = network.forward(context, noisy, t);
@@ -101,14 +108,15 @@ Tensor Ddpm::sample_piece(model::Denoiser& network, std::int64_t first, std::int
   for (const SamplerStep& step : steps_) {
     lane::Context context = lane::Context::evaluation(n);
     const Tensor output = network.forward(context, x, ops::filled({n}, static_cast<float>(step.t)));
-    numerics::combine(size, step.x0_from_x, now, step.x0_from_output, ops::read(output), picture);
-    numerics::clamp(size, -1.0f, 1.0f, picture, picture);
-    numerics::combine(size, step.next_from_x0, picture, step.next_from_x, now, now);
+    ops::device().combine(size, step.x0_from_x, now, step.x0_from_output, ops::read(output),
+                          picture);
+    ops::device().clamp(size, -1.0f, 1.0f, picture, picture);
+    ops::device().combine(size, step.next_from_x0, picture, step.next_from_x, now, now);
     if (step.noise == 0.0f) continue;
     numerics::Stream stream = sample_noise_;
     stream.micro = static_cast<std::uint32_t>(step.t);
     const Tensor noise = normals(stream, first, n, shape_);
-    numerics::scale_add(size, step.noise, ops::read(noise), now, now);
+    ops::device().scale_add(size, step.noise, ops::read(noise), now, now);
   }
   return x;
 }

@@ -67,13 +67,6 @@ model::Discriminator& discriminator_of(const Networks& networks) {
                                           "a discriminator, such as mlp-discriminator");
 }
 
-// Logits with this sign, those that are right.
-std::int64_t count_of_sign(const Tensor& logits, float sign) {
-  const float* values = ops::read(logits);
-  return std::count_if(values, values + logits.numel(),
-                       [sign](float logit) { return sign * logit > 0.0f; });
-}
-
 void Gan::check(const Networks& networks) const {
   generator_of(networks);
   const auto& discriminator = discriminator_of(networks);
@@ -129,8 +122,7 @@ Loss Gan::discriminator_loss(lane::Context& context, model::Discriminator& discr
         ops::add(loss, ops::scale(squared_slope(context, discriminator, batch.values), 0.5f * r1_));
   }
   return {ops::lane_sums(context.lanes(), loss),
-          {.right = count_of_sign(on_real, 1.0f) + count_of_sign(on_fake, -1.0f),
-           .all = on_real.numel() + on_fake.numel()}};
+          {{ops::bare(on_real), true}, {ops::bare(on_fake), false}}};
 }
 
 Tensor Gan::sample(const Networks& networks, std::int64_t first, std::int64_t count) const {

@@ -1,6 +1,6 @@
 #include "lockstep/objective/objective.h"
 
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/device.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -22,13 +22,20 @@ Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t 
                const std::vector<std::int64_t>& shape) {
   Tensor drawn = ops::empty(batch_sizes(n, shape));
   const std::int64_t each = n == 0 ? 0 : drawn.numel() / n;
-  float* out = ops::write(drawn);
-  numerics::parallel_for(n, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      numerics::fill_normal(stream, static_cast<std::uint64_t>(first + i), each, out + i * each);
-    }
-  });
+  ops::device().fill_normal(stream, static_cast<std::uint64_t>(first), n, each, ops::write(drawn));
   return drawn;
+}
+
+Judged counted(const std::vector<Judgements>& judgements) {
+  Judged judged;
+  for (const Judgements& one : judgements) {
+    const ops::HostView logits(one.logits);
+    const float sign = one.real ? 1.0F : -1.0F;
+    judged.right +=
+        std::ranges::count_if(logits.floats(), [sign](float logit) { return sign * logit > 0.0F; });
+    judged.all += one.logits.numel();
+  }
+  return judged;
 }
 
 Loss loss_at_once(const Objective& objective, int phase, lane::Context& context,

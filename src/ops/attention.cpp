@@ -1,8 +1,7 @@
 // Scaled dot-product attention (Vaswani et al. 2017) over batched products and softmax.
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/gemm.h"
 #include "lockstep/numerics/host_math.h"
-#include "lockstep/numerics/softmax.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "ops/native.h"
 
@@ -35,14 +34,14 @@ Attended values_of(const Shape& s, const Tensor& qkv, float factor) {
   Attended all{empty({s.n, s.tokens, s.c}), empty({s.n, s.heads, s.tokens, s.tokens})};
   float* const p = write(all.weights);
   for (std::int64_t i = 0; i < s.n; ++i) {
-    numerics::gemm(s.heads, s.tokens, s.tokens, s.d(), part(s, read(qkv), i, 0),
-                   transposed(part(s, read(qkv), i, 1)), nullptr,
-                   {p + i * s.heads * s.matrix(), s.tokens, s.matrix()});
+    device().gemm(s.heads, s.tokens, s.tokens, s.d(), part(s, read(qkv), i, 0),
+                  transposed(part(s, read(qkv), i, 1)), nullptr,
+                  {p + i * s.heads * s.matrix(), s.tokens, s.matrix()});
   }
-  numerics::softmax(s.n * s.heads * s.tokens, s.tokens, factor, p, p);
+  device().softmax(s.n * s.heads * s.tokens, s.tokens, factor, p, p);
   for (std::int64_t i = 0; i < s.n; ++i) {
-    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, p, i), part(s, read(qkv), i, 2),
-                   nullptr, {write(all.out) + i * s.tokens * s.c, s.c, s.d()});
+    device().gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, p, i), part(s, read(qkv), i, 2),
+                  nullptr, {write(all.out) + i * s.tokens * s.c, s.c, s.d()});
   }
   return all;
 }
@@ -55,18 +54,18 @@ Tensor gradient_of(const Shape& s, const Tensor& qkv, const Tensor& p, const Ten
   };
   for (std::int64_t i = 0; i < s.n; ++i) {
     const numerics::Operand d{read(dout) + i * s.tokens * s.c, s.c, 1, s.d()};
-    numerics::gemm(s.heads, s.tokens, s.tokens, s.d(), d, transposed(part(s, read(qkv), i, 2)),
-                   nullptr, {write(dp) + i * s.heads * s.matrix(), s.tokens, s.matrix()});
-    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(p), i)), d,
-                   nullptr, gradient(i, 2));
+    device().gemm(s.heads, s.tokens, s.tokens, s.d(), d, transposed(part(s, read(qkv), i, 2)),
+                  nullptr, {write(dp) + i * s.heads * s.matrix(), s.tokens, s.matrix()});
+    device().gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(p), i)), d,
+                  nullptr, gradient(i, 2));
   }
-  numerics::softmax_backward(s.n * s.heads * s.tokens, s.tokens, factor, read(p), read(dp),
-                             write(dp));
+  device().softmax_backward(s.n * s.heads * s.tokens, s.tokens, factor, read(p), read(dp),
+                            write(dp));
   for (std::int64_t i = 0; i < s.n; ++i) {
-    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, read(dp), i),
-                   part(s, read(qkv), i, 1), nullptr, gradient(i, 0));
-    numerics::gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(dp), i)),
-                   part(s, read(qkv), i, 0), nullptr, gradient(i, 1));
+    device().gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, read(dp), i),
+                  part(s, read(qkv), i, 1), nullptr, gradient(i, 0));
+    device().gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(dp), i)),
+                  part(s, read(qkv), i, 0), nullptr, gradient(i, 1));
   }
   return dqkv;
 }

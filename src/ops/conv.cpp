@@ -1,8 +1,8 @@
 // Convolution, its input gradient (transposed convolution) and its weight gradient: each is the
 // others' derivative, so all are twice differentiable.
-#include "lockstep/numerics/conv.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "ops/native.h"
 #include "ops/partials.h"
@@ -35,8 +35,8 @@ Tensor convolved(const LaneBlocks& lanes, numerics::ConvShape s, const Tensor& x
   Tensor y = empty({s.n, s.out_h(), s.out_w(), s.out});
   for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
     s.n = slice.samples;
-    numerics::conv2d(s, read(x) + slice.first_sample * x_size, slice.data(w),
-                     b.defined() ? slice.data(b) : nullptr, write(y) + slice.first_sample * y_size);
+    device().conv2d(s, read(x) + slice.first_sample * x_size, slice.data(w),
+                    b.defined() ? slice.data(b) : nullptr, write(y) + slice.first_sample * y_size);
   });
   return y;
 }
@@ -47,9 +47,9 @@ Tensor convolved_back(const LaneBlocks& lanes, numerics::ConvShape s, const Tens
   Tensor dx = empty({s.n, s.h, s.w, s.in});
   for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
     s.n = slice.samples;
-    numerics::conv2d_input_grad(s, read(dy) + slice.first_sample * y_size, slice.data(w),
-                                b.defined() ? slice.data(b) : nullptr,
-                                write(dx) + slice.first_sample * x_size);
+    device().conv2d_input_grad(s, read(dy) + slice.first_sample * y_size, slice.data(w),
+                               b.defined() ? slice.data(b) : nullptr,
+                               write(dx) + slice.first_sample * x_size);
   });
   return dx;
 }
@@ -57,7 +57,7 @@ Tensor convolved_back(const LaneBlocks& lanes, numerics::ConvShape s, const Tens
 Tensor correlated(const LaneBlocks& lanes, const numerics::ConvShape& s, const Tensor& x,
                   const Tensor& dy) {
   Tensor dw = empty({lanes.partials(), s.kh, s.kw, s.in, s.out});
-  numerics::conv2d_weight_grad(s, lanes, read(x), read(dy), write(dw));
+  device().conv2d_weight_grad(s, lanes, read(x), read(dy), write(dw));
   return dw;
 }
 

@@ -2,8 +2,7 @@
 #include <utility>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/gemm.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "ops/native.h"
 #include "ops/partials.h"
@@ -36,9 +35,9 @@ Tensor product(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const 
   for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
     const std::int64_t first = slice.first_sample * rows.per_sample,
                        count = slice.samples * rows.per_sample;
-    numerics::gemm(1, count, out, rows.in, {read(x) + first * rows.in, rows.in, 1, 0},
-                   {slice.data(w), out, 1, 0}, b.defined() ? slice.data(b) : nullptr,
-                   {write(y) + first * out, out, 0});
+    device().gemm(1, count, out, rows.in, {read(x) + first * rows.in, rows.in, 1, 0},
+                  {slice.data(w), out, 1, 0}, b.defined() ? slice.data(b) : nullptr,
+                  {write(y) + first * out, out, 0});
   });
   return y;
 }
@@ -50,8 +49,8 @@ Tensor product_with_transpose(const LaneBlocks& lanes, const Tensor& dy, const T
   for_each_partial(lanes, {w}, [&](const Slice& slice) {
     const std::int64_t first = slice.first_sample * rows.per_sample,
                        count = slice.samples * rows.per_sample;
-    numerics::gemm(1, count, in, out, {read(dy) + first * out, out, 1, 0},
-                   {slice.data(w), 1, out, 0}, nullptr, {write(dx) + first * in, in, 0});
+    device().gemm(1, count, in, out, {read(dy) + first * out, out, 1, 0},
+                  {slice.data(w), 1, out, 0}, nullptr, {write(dx) + first * in, in, 0});
   });
   return dx;
 }
@@ -60,7 +59,7 @@ Tensor product_over_samples(const LaneBlocks& lanes, const Tensor& x, const Tens
   const Rows rows = rows_of(lanes, x);
   const std::int64_t out = dy.size(-1);
   Tensor dw = empty({lanes.partials(), rows.in, out});
-  numerics::linear_weight_grad(lanes, rows.per_sample, rows.in, out, read(x), read(dy), write(dw));
+  device().linear_weight_grad(lanes, rows.per_sample, rows.in, out, read(x), read(dy), write(dw));
   return dw;
 }
 

@@ -1,5 +1,5 @@
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 
 namespace lockstep::ops {
@@ -10,15 +10,15 @@ Tensor mean_squared_error(const Tensor& a_in, const Tensor& target_in) {
   const std::int64_t rows = a.size(0), cols = a.numel() / rows;
   const float inverse = 1.0F / static_cast<float>(cols);
   Tensor out = empty({rows});
-  numerics::row_squared_distances(rows, cols, read(a), read(target), write(out));
-  numerics::scale(rows, inverse, read(out), write(out));
+  device().row_squared_distances(rows, cols, read(a), read(target), write(out));
+  device().scale(rows, inverse, read(out), write(out));
   return record(
       "mean_squared_error", {a_in}, out, Differentiable::kOnce,
       [a, target, rows, cols, inverse](const Tensor& g, const std::vector<bool>&) -> Tensors {
         Tensor factor = empty({rows}), da = empty(a.sizes());
-        numerics::scale(rows, 2.0F * inverse, read(g), write(factor));
-        numerics::binary(numerics::Binary::kSubtract, da.numel(), read(a), read(target), write(da));
-        numerics::scale_rows(rows, cols, read(da), read(factor), write(da));
+        device().scale(rows, 2.0F * inverse, read(g), write(factor));
+        device().binary(numerics::Binary::kSubtract, da.numel(), read(a), read(target), write(da));
+        device().scale_rows(rows, cols, read(da), read(factor), write(da));
         return {da};
       });
 }

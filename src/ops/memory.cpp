@@ -14,7 +14,6 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
-#include "lockstep/numerics/parallel.h"
 
 namespace lockstep::ops {
 namespace {
@@ -136,11 +135,9 @@ class Allocations::Allocator : public at::Allocator {
 Allocations::Allocations() : allocator_(new Allocator) {
   allocator_->replaced = c10::GetCPUAllocator();
   c10::SetCPUAllocator(allocator_, /*priority=*/UINT8_MAX);
-  numerics::set_idle(true);
 }
 
 Allocations::~Allocations() {
-  numerics::set_idle(false);
   c10::SetCPUAllocator(allocator_->replaced, /*priority=*/UINT8_MAX);
   if (allocator_->live == 0) delete allocator_;
 }

@@ -48,7 +48,9 @@ class OneType {
  public:
   void see(const at::Tensor& tensor) {
     if (!tensor.defined()) return;
-    if (!tensor.is_cpu()) found = std::string("on ") + tensor.device().str();
+    if (device_ && *device_ != tensor.device())
+      found = "between " + device_->str() + " and " + tensor.device().str();
+    device_ = tensor.device();
     if (type_ && *type_ != tensor.scalar_type()) {
       found = std::string("between ") + c10::toString(*type_) + " and " +
               c10::toString(tensor.scalar_type());
@@ -59,6 +61,7 @@ class OneType {
 
  private:
   std::optional<at::ScalarType> type_;
+  std::optional<at::Device> device_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/device.h"
 #include "ops/surroundings.h"
 
 namespace lockstep::ops {
@@ -93,7 +93,7 @@ void Piece::put(const Tensor& values, Tensor& x) const {
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body) {
   const std::int64_t each = numerics_in_use().samples;
   LOCKSTEP_ASSERT(samples % each == 0, "an op's samples do not divide into lanes");
-  numerics::parallel_for(samples / each, 1, [&](std::int64_t begin, std::int64_t end) {
+  device().parallel_for(samples / each, 1, [&](std::int64_t begin, std::int64_t end) {
     foreign([&] {
       for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each});
     });
@@ -134,7 +134,7 @@ Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows)
   const float* const* at = pointers.data();
   for (std::int64_t p = 0; p < lanes.partials(); ++p) {
     const std::int64_t count = lanes.lanes[static_cast<std::size_t>(p)];
-    numerics::tree_sum(at, count, width, write(partials) + p * width);
+    device().tree_sum(at, count, width, write(partials) + p * width);
     at += count;
   }
   return partials;

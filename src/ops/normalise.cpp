@@ -1,5 +1,6 @@
 // Group and layer normalisation over the fused kernels.
 #include "lockstep/core/error.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "lockstep/ops/view.h"
 #include "ops/native.h"
@@ -22,16 +23,16 @@ using native::NormGradients;
 Normalised group_values(const numerics::GroupNormShape& s, const Tensor& x, const Tensor& gamma,
                         const Tensor& beta) {
   Normalised all{empty(x.sizes()), empty({s.n, s.groups}), empty({s.n, s.groups})};
-  numerics::group_norm(s, read(x), read(gamma), read(beta), write(all.y), write(all.mean),
-                       write(all.rstd));
+  device().group_norm(s, read(x), read(gamma), read(beta), write(all.y), write(all.mean),
+                      write(all.rstd));
   return all;
 }
 
 Normalised layer_values(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps) {
   const std::int64_t c = x.size(-1), rows = x.numel() / c;
   Normalised all{empty(x.sizes()), empty({rows}), empty({rows})};
-  numerics::layer_norm(rows, c, eps, read(x), read(gamma), read(beta), write(all.y),
-                       write(all.mean), write(all.rstd));
+  device().layer_norm(rows, c, eps, read(x), read(gamma), read(beta), write(all.y), write(all.mean),
+                      write(all.rstd));
   return all;
 }
 
@@ -72,9 +73,9 @@ Tensor group_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
           return {g.dx, g.dgamma, g.dbeta};
         }
         NormGradients g = room(lanes, x, needed);
-        numerics::group_norm_backward(s, lanes, read(x), read(gamma), read(beta), read(mean),
-                                      read(rstd), read(dy), write_if_any(g.dx),
-                                      write_if_any(g.dgamma), write_if_any(g.dbeta));
+        device().group_norm_backward(s, lanes, read(x), read(gamma), read(beta), read(mean),
+                                     read(rstd), read(dy), write_if_any(g.dx),
+                                     write_if_any(g.dgamma), write_if_any(g.dbeta));
         return {g.dx, g.dgamma, g.dbeta};
       });
 }
@@ -94,9 +95,9 @@ Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
           return {g.dx, g.dgamma, g.dbeta};
         }
         NormGradients g = room(lanes, x, needed);
-        numerics::layer_norm_backward(rows, c, lanes, rows / lanes.samples(), read(x), read(gamma),
-                                      read(mean), read(rstd), read(dy), write_if_any(g.dx),
-                                      write_if_any(g.dgamma), write_if_any(g.dbeta));
+        device().layer_norm_backward(rows, c, lanes, rows / lanes.samples(), read(x), read(gamma),
+                                     read(mean), read(rstd), read(dy), write_if_any(g.dx),
+                                     write_if_any(g.dgamma), write_if_any(g.dbeta));
         return {g.dx, g.dgamma, g.dbeta};
       });
 }

@@ -2,6 +2,7 @@
 #include <ATen/ops/cat.h>
 
 #include "lockstep/core/error.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "ops/native.h"
 
@@ -12,7 +13,7 @@ Tensor apply(numerics::Binary op, const Tensor& a_in, const Tensor& b_in) {
   const Tensor a = a_in.contiguous(), b = b_in.contiguous();
   LOCKSTEP_ASSERT(a.sizes() == b.sizes(), "element-wise ops do not broadcast");
   Tensor out = empty(a.sizes());
-  numerics::binary(op, out.numel(), read(a), read(b), write(out));
+  device().binary(op, out.numel(), read(a), read(b), write(out));
   return out;
 }
 
@@ -20,7 +21,7 @@ Tensor apply(numerics::Binary op, const Tensor& a_in, const Tensor& b_in) {
 Tensor leaky_mask(const Tensor& g_in, const Tensor& x, float slope) {
   const Tensor g = g_in.contiguous();
   Tensor out = empty(g.sizes());
-  numerics::leaky_relu_backward(g.numel(), slope, read(x), read(g), write(out));
+  device().leaky_relu_backward(g.numel(), slope, read(x), read(g), write(out));
   return record("leaky_mask", {g_in}, out, Differentiable::kTwice,
                 [x, slope](const Tensor& gg, const std::vector<bool>&) -> Tensors {
                   return {leaky_mask(gg, x, slope)};
@@ -56,7 +57,7 @@ Tensor narrow_channels(const Tensor& x_in, std::int64_t first, std::int64_t coun
 Tensor leaky_relu(const Tensor& x_in, float slope) {
   const Tensor x = bare(x_in).contiguous();
   Tensor out = empty(x.sizes());
-  numerics::leaky_relu(x.numel(), slope, read(x), write(out));
+  device().leaky_relu(x.numel(), slope, read(x), write(out));
   return record("leaky_relu", {x_in}, out, Differentiable::kTwice,
                 [x, slope](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {leaky_mask(g, x, slope)};
@@ -95,7 +96,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 Tensor scale(const Tensor& x_in, float factor) {
   const Tensor x = x_in.contiguous();
   Tensor out = empty(x.sizes());
-  numerics::scale(x.numel(), factor, read(x), write(out));
+  device().scale(x.numel(), factor, read(x), write(out));
   return record("scale", {x_in}, out, Differentiable::kTwice,
                 [factor](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {scale(g, factor)};
@@ -133,14 +134,14 @@ const char* name_of(numerics::Unary op) {
 Tensor values_of(numerics::Unary op, const Tensor& x) {
   if (native::on() && native::has(op)) return native::unary(op, x);
   Tensor out = empty(x.sizes());
-  numerics::unary(op, x.numel(), read(x), write(out));
+  device().unary(op, x.numel(), read(x), write(out));
   return out;
 }
 
 Tensor gradient_of(numerics::Unary op, const Tensor& x, const Tensor& g) {
   if (native::on() && native::has(op)) return native::unary_backward(op, x, g);
   Tensor dx = empty(x.sizes());
-  numerics::unary_backward(op, x.numel(), read(x), read(g), write(dx));
+  device().unary_backward(op, x.numel(), read(x), read(g), write(dx));
   return dx;
 }
 
@@ -159,7 +160,7 @@ Tensor add_channel_bias(const Tensor& x_in, const Tensor& e_in) {
   const std::int64_t n = x.size(0), c = x.size(3), spatial = x.size(1) * x.size(2);
   LOCKSTEP_ASSERT(e.dim() == 2 && e.size(0) == n && e.size(1) == c);
   Tensor out = empty(x.sizes());
-  numerics::add_channel_bias(n, spatial, c, read(x), read(e), write(out));
+  device().add_channel_bias(n, spatial, c, read(x), read(e), write(out));
   return record("add_channel_bias", {x_in, e_in}, out, Differentiable::kOnce,
                 [](const Tensor& g, const std::vector<bool>& needed) -> Tensors {
                   return {g, needed[1] ? spatial_sums(g) : Tensor()};

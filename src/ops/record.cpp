@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/elementwise.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/view.h"
@@ -188,7 +188,7 @@ class ForkNode final : public OpNode {
       if (over_border_) refuse_two_sums(module_, grad);
       const Tensor a = total.contiguous(), b = grad.contiguous();
       Tensor sum = empty(a.sizes());
-      numerics::binary(numerics::Binary::kAdd, sum.numel(), read(a), read(b), write(sum));
+      ops::device().binary(numerics::Binary::kAdd, sum.numel(), read(a), read(b), write(sum));
       total = record("add", {a, b}, sum, Differentiable::kTwice,
                      [](const Tensor& g, const std::vector<bool>&) -> Tensors {
                        Tensors two = fork(g, 2);
@@ -211,6 +211,12 @@ bool came_over_border(const Tensor& x) {
   if (dynamic_cast<const BorderNode*>(node) != nullptr) return true;
   const auto* forked = dynamic_cast<const ForkNode*>(node);
   return forked != nullptr && forked->over_border();
+}
+
+// What kernels of this thread's device take.
+void require_ours(const Tensor& x) {
+  LOCKSTEP_ASSERT(x.defined() && x.scalar_type() == at::kFloat && x.is_contiguous() &&
+                  x.device() == tensors_device());
 }
 
 bool wants_history(const Tensors& inputs) {
@@ -315,20 +321,23 @@ Tensor first_part(const Tensor& x) {
 }
 
 const float* read(const Tensor& x) {
-  LOCKSTEP_ASSERT(x.defined() && x.scalar_type() == at::kFloat && x.is_contiguous() &&
-                  x.device().is_cpu());
+  require_ours(x);
   return x.const_data_ptr<float>();
 }
 
 float* write(Tensor& x) {
-  LOCKSTEP_ASSERT(x.defined() && x.scalar_type() == at::kFloat && x.is_contiguous() &&
-                  x.device().is_cpu());
+  require_ours(x);
   return x.mutable_data_ptr<float>();
 }
 
 Tensor empty(at::IntArrayRef sizes) {
   try {
-    return at::detail::empty_cpu(sizes, at::kFloat);  // at::empty without the dispatcher
+    const at::Device place = tensors_device();
+    if (place.is_cpu()) return at::detail::empty_cpu(sizes, at::kFloat);  // without the dispatcher
+    return at::detail::empty_generic(
+        sizes, c10::GetAllocator(place.type()),
+        c10::DispatchKeySet(c10::computeDispatchKey(at::kFloat, at::kStrided, place)), at::kFloat,
+        std::nullopt);
   } catch (const c10::Error&) {  // LibTorch's one type for everything; here only memory can lack
     throw std::bad_alloc();
   }
@@ -336,8 +345,7 @@ Tensor empty(at::IntArrayRef sizes) {
 
 Tensor filled(at::IntArrayRef sizes, float value) {
   Tensor x = ops::empty(sizes);
-  float* data = write(x);
-  for (std::int64_t i = 0; i < x.numel(); ++i) data[i] = value;
+  device().fill(x.numel(), value, write(x));
   return x;
 }
 

@@ -1,6 +1,6 @@
 // Reductions, and the repetitions that are their transposes. All twice differentiable.
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "ops/partials.h"
 
@@ -12,9 +12,7 @@ Tensor spread_rows(const Tensor& v_in, at::IntArrayRef sizes) {
   const Tensor v = v_in.contiguous();
   Tensor x = ops::empty(sizes);
   const std::int64_t cols = x.numel() / v.numel();
-  const float* from = read(v);
-  float* to = write(x);
-  for (std::int64_t i = 0; i < v.numel(); ++i) std::fill_n(to + i * cols, cols, from[i]);
+  device().repeat(v.numel(), cols, 1, read(v), write(x));
   return record("spread_rows", {v_in}, x, Differentiable::kTwice,
                 [](const Tensor& g, const std::vector<bool>&) -> Tensors { return {row_sums(g)}; });
 }
@@ -24,12 +22,7 @@ Tensor spread_spatial(const Tensor& e_in, at::IntArrayRef sizes) {
   const Tensor e = e_in.contiguous();
   Tensor x = ops::empty(sizes);
   const std::int64_t c = e.size(1), spatial = x.numel() / e.numel();
-  const float* from = read(e);
-  float* to = write(x);
-  for (std::int64_t n = 0; n < e.size(0); ++n) {
-    for (std::int64_t i = 0; i < spatial; ++i)
-      std::copy_n(from + n * c, c, to + (n * spatial + i) * c);
-  }
+  device().repeat(e.size(0), spatial, c, read(e), write(x));
   return record(
       "spread_spatial", {e_in}, x, Differentiable::kTwice,
       [](const Tensor& g, const std::vector<bool>&) -> Tensors { return {spatial_sums(g)}; });
@@ -40,7 +33,7 @@ Tensor row_dots(const Tensor& a_in, const Tensor& b_in) {
   const Tensors as = fork(a_in, 2), bs = fork(b_in, 2);
   const Tensor a = as[0].contiguous(), b = bs[0].contiguous();
   Tensor out = empty({a.size(0)});
-  numerics::row_dots(a.size(0), a.numel() / a.size(0), read(a), read(b), write(out));
+  device().row_dots(a.size(0), a.numel() / a.size(0), read(a), read(b), write(out));
   return record("row_dots", {as[0], bs[0]}, out, Differentiable::kTwice,
                 [a_saved = as[1], b_saved = bs[1]](const Tensor& g,
                                                    const std::vector<bool>& needed) -> Tensors {
@@ -56,8 +49,9 @@ Tensor spread_lanes(const LaneBlocks& lanes, const Tensor& v_in) {
   Tensor x = empty({lanes.samples()});
   float* to = write(x);
   for (std::int64_t p = 0; p < lanes.partials(); ++p) {
-    to = std::fill_n(to, lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane,
-                     read(v)[p]);
+    const std::int64_t samples = lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane;
+    device().repeat(1, samples, 1, read(v) + p, to);
+    to += samples;
   }
   return record("spread_lanes", {v_in}, x, Differentiable::kTwice,
                 [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
@@ -99,7 +93,7 @@ Tensor lane_column_sums(const LaneBlocks& lanes, const Tensor& x_in) {
   const Tensor x = x_in.contiguous();
   const std::int64_t cols = x.size(-1);
   Tensor out = empty({lanes.partials(), cols});
-  numerics::lane_column_sums(lanes, x.numel() / cols / x.size(0), cols, read(x), write(out));
+  device().lane_column_sums(lanes, x.numel() / cols / x.size(0), cols, read(x), write(out));
   return record(
       "lane_column_sums", {x_in}, out, Differentiable::kTwice,
       [lanes, sizes = x.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
@@ -113,8 +107,9 @@ Tensor spread_columns(const LaneBlocks& lanes, const Tensor& v_in, at::IntArrayR
   const std::int64_t cols = sizes.back(), per_sample = x.numel() / cols / sizes[0];
   float* to = write(x);
   for_each_partial(lanes, {v}, [&](const Slice& slice) {
-    for (std::int64_t row = 0; row < slice.samples * per_sample; ++row)
-      to = std::copy_n(slice.data(v), cols, to);
+    const std::int64_t rows = slice.samples * per_sample;
+    device().repeat(1, rows, cols, slice.data(v), to);
+    to += rows * cols;
   });
   return record_with_parameters("spread_columns", {v_in}, x, Differentiable::kTwice,
                                 [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
@@ -125,7 +120,7 @@ Tensor spread_columns(const LaneBlocks& lanes, const Tensor& v_in, at::IntArrayR
 Tensor row_sums(const Tensor& x_in) {
   const Tensor x = x_in.contiguous();
   Tensor out = empty({x.size(0)});
-  numerics::row_sums(x.size(0), x.numel() / x.size(0), read(x), write(out));
+  device().row_sums(x.size(0), x.numel() / x.size(0), read(x), write(out));
   return record("row_sums", {x_in}, out, Differentiable::kTwice,
                 [sizes = x.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {spread_rows(g, sizes)};
@@ -141,7 +136,7 @@ Tensor spatial_sums(const Tensor& x_in) {
   const Tensor x = x_in.contiguous();
   LOCKSTEP_ASSERT(x.dim() == 4);
   Tensor out = empty({x.size(0), x.size(3)});
-  numerics::spatial_sums(x.size(0), x.size(1) * x.size(2), x.size(3), read(x), write(out));
+  device().spatial_sums(x.size(0), x.size(1) * x.size(2), x.size(3), read(x), write(out));
   return record("spatial_sums", {x_in}, out, Differentiable::kTwice,
                 [sizes = x.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {spread_spatial(g, sizes)};
@@ -153,7 +148,7 @@ Tensor scale_rows(const Tensor& x_in, const Tensor& v_in) {
   const Tensor x = xs[0].contiguous(), v = vs[0].contiguous();
   LOCKSTEP_ASSERT(v.dim() == 1 && v.size(0) == x.size(0));
   Tensor out = empty(x.sizes());
-  numerics::scale_rows(x.size(0), x.numel() / x.size(0), read(x), read(v), write(out));
+  device().scale_rows(x.size(0), x.numel() / x.size(0), read(x), read(v), write(out));
   return record("scale_rows", {xs[0], vs[0]}, out, Differentiable::kTwice,
                 [x_saved = xs[1], v_saved = vs[1]](const Tensor& g,
                                                    const std::vector<bool>& needed) -> Tensors {
@@ -167,7 +162,7 @@ Tensor lane_sums(const LaneBlocks& lanes, const Tensor& l_in) {
   const Tensor l = l_in.contiguous();
   LOCKSTEP_ASSERT(l.dim() == 1 && l.size(0) == lanes.samples());
   Tensor out = empty({lanes.partials()});
-  numerics::lane_column_sums(lanes, 1, 1, read(l), write(out));
+  device().lane_column_sums(lanes, 1, 1, read(l), write(out));
   return record("lane_sums", {l_in}, out, Differentiable::kTwice,
                 [lanes](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {spread_lanes(lanes, g)};

@@ -1,7 +1,5 @@
 #include "ops/surroundings.h"
 
-#include "lockstep/numerics/parallel.h"
-
 namespace lockstep::ops {
 namespace {
 
@@ -13,7 +11,7 @@ thread_local std::thread::id origin;
 Surroundings surroundings() {
   const bool own = origin == std::thread::id();
   return {own ? std::this_thread::get_id() : origin, thread_guard(), thread_listener(),
-          thread_numerics(), numerics::threads()};
+          thread_numerics(), thread_place()};
 }
 
 SurroundingsScope::SurroundingsScope(const Surroundings& surroundings)
@@ -31,7 +29,7 @@ void SurroundingsScope::enter(const Surroundings& surroundings) {
   thread_guard() = surroundings.guard;
   thread_listener() = surroundings.listener;
   thread_numerics() = surroundings.numerics;
-  numerics::set_threads(surroundings.threads);
+  thread_place() = surroundings.place;
 }
 
 }  // namespace lockstep::ops

@@ -5,18 +5,25 @@
 
 #include <thread>
 
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/native.h"
 #include "lockstep/ops/trace.h"
 
 namespace lockstep::ops {
 
+// ops/device.h's.
+struct Place {
+  numerics::Device* device;
+  at::Device tensors;
+};
+
 struct Surroundings {
   std::thread::id thread;  // that set them up
   Guard* guard;            // may be null, as the next
   const Listener* listener;
   Numerics numerics;
-  int threads;  // numerics::threads
+  Place place;
 };
 
 // This thread's. They live as long as the call that set them up, so they may be entered elsewhere
@@ -37,7 +44,8 @@ class SurroundingsScope {
   const bool elsewhere_;
 };
 
-// Of guard.cpp and trace.cpp: this thread's.
+// Of device.cpp, guard.cpp and trace.cpp: this thread's.
+Place& thread_place();
 Guard*& thread_guard();
 const Listener*& thread_listener();
 // Of native.cpp.

@@ -1,7 +1,7 @@
 // AdamW (Loshchilov & Hutter 2019); the arithmetic of an element is in numerics/update.h.
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
-#include "lockstep/numerics/update.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "optim/kinds.h"
 
@@ -44,8 +44,8 @@ class AdamW : public Optimizer {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
       at::Tensor p = ops::bare(parameters[i]);
-      numerics::adamw(s, p.numel(), ops::read(gradients[i]), ops::write(p),
-                      ops::write(slots_[0][i]), ops::write(slots_[1][i]));
+      ops::device().adamw(s, p.numel(), ops::read(gradients[i]), ops::write(p),
+                          ops::write(slots_[0][i]), ops::write(slots_[1][i]));
     }
   }
 

@@ -1,6 +1,5 @@
-#include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/host_math.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/optim/optimizer.h"
 
@@ -10,9 +9,10 @@ std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients) {
   constexpr std::int64_t kTile = numerics::kTileFloats;
   std::vector<float> squares;
   for (const at::Tensor& g : gradients) {
-    const std::size_t before = squares.size();
-    squares.resize(before + static_cast<std::size_t>((g.numel() + kTile - 1) / kTile));
-    numerics::tile_squares(g.numel(), ops::read(g), squares.data() + before);
+    at::Tensor of_tiles = ops::empty({(g.numel() + kTile - 1) / kTile});
+    ops::device().tile_squares(g.numel(), ops::read(g), ops::write(of_tiles));
+    const ops::HostView values(of_tiles);
+    squares.insert(squares.end(), values.floats().begin(), values.floats().end());
   }
   return squares;
 }
@@ -34,7 +34,7 @@ float clip_by_global_norm(float clip, const std::vector<float>& squares,
     for (const at::Tensor& g : gradients) {
       at::Tensor scaled = g;
       float* values = ops::write(scaled);
-      numerics::scale(g.numel(), clip / norm, values, values);
+      ops::device().scale(g.numel(), clip / norm, values, values);
     }
   }
   return norm;

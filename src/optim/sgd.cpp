@@ -1,6 +1,6 @@
 // SGD with momentum in PyTorch's form; the arithmetic of an element is in numerics/update.h.
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/update.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "optim/kinds.h"
 
@@ -25,7 +25,8 @@ class Sgd : public Optimizer {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
       at::Tensor p = ops::bare(parameters[i]);
-      numerics::sgd(s, p.numel(), ops::read(gradients[i]), ops::write(p), ops::write(slots_[0][i]));
+      ops::device().sgd(s, p.numel(), ops::read(gradients[i]), ops::write(p),
+                        ops::write(slots_[0][i]));
     }
   }
 

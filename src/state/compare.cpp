@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "lockstep/core/error.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::state {
 namespace {
@@ -23,9 +23,9 @@ bool finite(float value) {
 
 // A copy: a checkpoint's tensors lie where its file has them, at any byte.
 std::vector<float> values_of(const Named& named) {
-  const float* const held = ops::read(named.tensor);
+  const ByteView held = ops::HostView(named.tensor).bytes();
   std::vector<float> values(static_cast<std::size_t>(named.tensor.numel()));
-  if (!values.empty()) std::memcpy(values.data(), held, values.size() * sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), held.data(), held.size());
   return values;
 }
 

@@ -2,9 +2,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/hash/merkle.h"
-#include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/parallel.h"
-#include "lockstep/ops/bytes.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/state/state.h"
 
 namespace lockstep::state {
@@ -38,6 +36,18 @@ Bytes cursor_bytes(const char* title, const State& state) {
   return bytes;
 }
 
+// Where its values lie on its device.
+std::span<const float> floats_of(const Named& named) {
+  return {named.tensor.const_data_ptr<float>(), static_cast<std::size_t>(named.tensor.numel())};
+}
+
+// All tensors of a state lie on one.
+numerics::Device& device_of(const State& state) {
+  const auto held = std::ranges::find_if(state.tensors,
+                                         [](const Named& named) { return named.tensor.defined(); });
+  return ops::device_of(held->tensor);
+}
+
 void append(Bytes& bytes, const hash::Digest& digest) {
   bytes.insert(bytes.end(), digest.bytes.begin(), digest.bytes.end());
 }
@@ -53,29 +63,30 @@ std::int64_t State::bytes() const {
 
 std::pair<std::size_t, std::size_t> held_tiles(const Named& named) {
   const auto first = static_cast<std::size_t>(named.first()) * sizeof(float) / hash::kTileBytes;
-  return {first, first + hash::leaf_count(ops::bytes(named.tensor).size())};
+  return {first,
+          first + hash::leaf_count(static_cast<std::size_t>(named.tensor.numel()) * sizeof(float))};
 }
 
 Leaves leaves(const State& state) {
   Leaves result;
   // Tiles of all tensors in one line, so that threads share small tensors too.
-  std::vector<std::pair<std::size_t, std::size_t>> tiles;  // tensor, tile
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    const auto floats = static_cast<std::size_t>(c10::multiply_integers(state.tensors[i].shape()));
+  std::vector<ByteView> tiles;
+  for (const Named& named : state.tensors) {
+    const auto floats = static_cast<std::size_t>(c10::multiply_integers(named.shape()));
     result.emplace_back(hash::leaf_count(floats * sizeof(float)));
-    const auto [first, last] = held_tiles(state.tensors[i]);
-    for (std::size_t tile = first; tile < last; ++tile) tiles.emplace_back(i, tile);
+    if (!named.tensor.defined()) continue;
+    const ByteView held = std::as_bytes(floats_of(named));
+    for (std::size_t at = 0; at < held.size(); at += hash::kTileBytes)
+      tiles.push_back(held.subspan(at, std::min(hash::kTileBytes, held.size() - at)));
   }
-  numerics::parallel_for(
-      static_cast<std::int64_t>(tiles.size()), 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) {
-          const auto [i, tile] = tiles[static_cast<std::size_t>(at)];
-          const ByteView held = ops::bytes(state.tensors[i].tensor);
-          const std::size_t first = (tile - held_tiles(state.tensors[i]).first) * hash::kTileBytes;
-          result[i][tile] =
-              hash::leaf_hash(held.subspan(first, std::min(hash::kTileBytes, held.size() - first)));
-        }
-      });
+  std::vector<hash::Leaf> hashes(tiles.size());
+  if (!tiles.empty()) device_of(state).leaf_hashes(tiles, hashes.data());
+  auto next = hashes.begin();
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    if (!state.tensors[i].tensor.defined()) continue;
+    const auto [first, last] = held_tiles(state.tensors[i]);
+    for (std::size_t tile = first; tile < last; ++tile) result[i][tile] = *next++;
+  }
   return result;
 }
 
@@ -102,7 +113,7 @@ hash::Digest commit(const State& state) {
     LOCKSTEP_ASSERT(!named.part, named.name);
     const Bytes head = heading(named);
     append(root, hash::sha256(head));
-    append(root, hash::tree_digest(ops::bytes(named.tensor)));
+    append(root, hash::tree_digest(ops::HostView(named.tensor).bytes()));
   }
   return hash::sha256(root);
 }
@@ -123,11 +134,11 @@ std::optional<Difference> first_difference(const State& names, const StateDigest
 }
 
 std::optional<std::size_t> first_non_finite(const State& state) {
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    const at::Tensor& held = state.tensors[i].tensor;
-    if (!numerics::all_finite(held.numel(), ops::read(held))) return i;
-  }
-  return std::nullopt;
+  std::vector<std::span<const float>> tensors;
+  for (const Named& named : state.tensors) tensors.push_back(floats_of(named));
+  const std::size_t first = tensors.empty() ? 0 : device_of(state).first_non_finite(tensors);
+  if (first == tensors.size()) return std::nullopt;
+  return first;
 }
 
 }  // namespace lockstep::state

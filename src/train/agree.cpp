@@ -7,7 +7,7 @@
 #include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::train {
 namespace {
@@ -111,7 +111,8 @@ void name_odd(comm::Group& group, const state::State& state, const state::StateD
                               std::to_string(difference->last - 1);
     // A slice has one holder: the ranks received different leaf hashes of it.
     if (state.tensors[i].part) throw Error(Code::kDiffer, where, hint);
-    const float* floats = ops::read(state.tensors[i].tensor);
+    const ops::HostView held(state.tensors[i].tensor);
+    const float* const floats = held.floats().data();
     const auto tiles = comm::gather(
         group, std::vector<float>(floats + difference->first, floats + difference->last));
     throw Error(Code::kDiffer,

@@ -1,9 +1,7 @@
 #include "lockstep/train/batches.h"
 
-#include <algorithm>
-
 #include "lockstep/data/stream.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::train {
 namespace {
@@ -29,9 +27,7 @@ objective::Batch Batches::operator()(Draw first, std::int64_t count) {
       usual ? prefetch_.take(first) : data::assemble(dataset_, order_, first, count);
   std::vector<std::int64_t> sizes = dataset_.sample_shape();
   sizes.insert(sizes.begin(), count);
-  Tensor values = ops::empty(sizes);
-  std::copy(batch.values.begin(), batch.values.end(), ops::write(values));
-  return {values, batch.first};
+  return {ops::from_host(batch.values, sizes), batch.first};
 }
 
 }  // namespace lockstep::train

@@ -9,6 +9,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
@@ -93,7 +94,7 @@ class Continuation {
   }
 
   static void copy(const state::Named& from, state::Named& to) {
-    std::copy_n(ops::read(from.tensor), to.tensor.numel(), to.tensor.mutable_data_ptr<float>());
+    ops::from_host(ops::HostView(from.tensor).floats(), to.tensor);
   }
 
   const recipe::Recipe& recipe_;

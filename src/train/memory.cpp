@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/lane/partition.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/train/step.h"
@@ -43,7 +44,9 @@ std::string sentence(std::int64_t lanes, const StepMemory& memory) {
 
 std::int64_t peak_of_step(Training& training, const ops::Allocations& tensors) {
   const std::int64_t before = tensors.live();
+  numerics::Device& device = ops::device();
   comm::run_local(1, [&](comm::Group& group) {
+    const ops::DeviceScope here(device);
     step(training, group, [&](Draw first, std::int64_t count) {
       std::vector<std::int64_t> sizes = training.sample_shape;
       sizes.insert(sizes.begin(), count);

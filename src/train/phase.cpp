@@ -25,7 +25,7 @@ class PhaseRun {
     } else {
       in_portions(backward, portions);
     }
-    return {backward.finish(), judged_};
+    return {backward.finish(), objective::counted(judgements_)};
   }
 
  private:
@@ -66,8 +66,7 @@ class PhaseRun {
               bool with_gradient) {
     const objective::Loss loss =
         objective_.loss(number_, context, training_.networks, batch_of(context.portion()), given);
-    judged_.right += loss.judged.right;
-    judged_.all += loss.judged.all;
+    judgements_.insert(judgements_.end(), loss.judgements.begin(), loss.judgements.end());
     return backward.portion(context, loss.sums, with_gradient ? given : Tensor());
   }
 
@@ -88,7 +87,7 @@ class PhaseRun {
   const int number_;
   const objective::Phase phase_;
   const objective::Batch& batch_;
-  objective::Judged judged_;
+  std::vector<objective::Judgements> judgements_;
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/data/grid.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/sample.h"
 
@@ -11,7 +11,8 @@ namespace lockstep::train {
 namespace {
 
 data::Picture picture_of(const Tensor& samples, std::int64_t columns) {
-  const float* values = ops::read(samples);
+  const ops::HostView held(samples);
+  const float* const values = held.floats().data();
   if (samples.dim() == 4)
     return data::grid(samples.size(0), samples.size(1), samples.size(2), samples.size(3), values,
                       columns);

@@ -7,7 +7,6 @@
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
-#include "lockstep/numerics/parallel.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/signals.h"
@@ -32,7 +31,6 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
 // `last`: what the monitors said of the last step; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
                     monitor::Report& last) {
-  numerics::set_threads(options.threads);
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   require_same_data(group, *dataset);
   // First: a recipe that does not fit itself or its data leaves no folder behind.

@@ -10,9 +10,8 @@
 #include "lockstep/data/grid.h"
 #include "lockstep/data/npz.h"
 #include "lockstep/hash/sha256.h"
-#include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/parallel.h"
-#include "lockstep/ops/bytes.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/claims.h"
 #include "lockstep/train/open_run.h"
@@ -158,7 +157,8 @@ class Sampling {
 
   static std::vector<std::uint8_t> bytes_of_images(const Tensor& samples) {
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(samples.numel()));
-    numerics::to_bytes(samples.numel(), ops::read(samples), bytes.data());
+    ops::device().host().to_bytes(samples.numel(), ops::HostView(samples).floats().data(),
+                                  bytes.data());
     return bytes;
   }
 
@@ -187,7 +187,8 @@ class Sampling {
   data::Picture points_as_picture() {
     std::vector<float> all;
     in_blocks([&](std::int64_t, const Tensor& samples) {
-      all.insert(all.end(), ops::read(samples), ops::read(samples) + samples.numel());
+      const ops::HostView values(samples);
+      all.insert(all.end(), values.floats().begin(), values.floats().end());
     });
     return scatter(options_.count, all.data());
   }
@@ -212,7 +213,8 @@ class Sampling {
       in_blocks([&](std::int64_t, const Tensor& samples) {
         std::vector<std::uint8_t> pixels;
         if (images()) pixels = bytes_of_images(samples);
-        npz.append(images() ? std::as_bytes(std::span(pixels)) : ops::bytes(samples));
+        const ops::HostView values(samples);
+        npz.append(images() ? std::as_bytes(std::span(pixels)) : values.bytes());
       });
       npz.begin_file("provenance.txt");
       for (const auto& [key, value] : provenance_of(options_.first, options_.count))
@@ -253,7 +255,6 @@ class Sampling {
 }  // namespace
 
 SampleResult sample(const SampleOptions& options) {
-  numerics::set_threads(options.threads);
   return Sampling(options).run();
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/device.h"
 #include "train/agree.h"
 #include "train/divided_state.h"
 
@@ -15,16 +15,15 @@ void broadcast_tensors(comm::Group& group, const state::State* whole, state::Sta
   std::vector<float> passing;
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     state::Named& named = state.tensors[i];
-    float* held = ops::write(named.tensor);
-    const auto floats = static_cast<std::size_t>(c10::multiply_integers(named.shape()));
-    if (!named.part) {
-      group.broadcast(Rank(0), std::as_writable_bytes(std::span(held, floats)));
-      continue;
+    passing.resize(static_cast<std::size_t>(c10::multiply_integers(named.shape())));
+    if (group.rank() == Rank(0)) {
+      const ops::HostView held(named.part ? whole->tensors[i].tensor : named.tensor);
+      std::ranges::copy(held.floats(), passing.begin());
     }
-    passing.resize(floats);
-    if (whole) std::copy_n(ops::read(whole->tensors[i].tensor), floats, passing.data());
     group.broadcast(Rank(0), std::as_writable_bytes(std::span(passing)));
-    std::copy_n(passing.data() + named.first(), named.tensor.numel(), held);
+    ops::from_host(std::span(passing).subspan(static_cast<std::size_t>(named.first()),
+                                              static_cast<std::size_t>(named.tensor.numel())),
+                   named.tensor);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
-#include "lockstep/numerics/update.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/native.h"
 #include "lockstep/ops/record.h"
@@ -87,8 +87,9 @@ void update_averages(Training& training) {
     if (!trained.average) continue;
     const auto one_minus_decay = static_cast<float>(1.0 - trained.options.ema_decay);
     for (std::size_t i = 0; i < trained.parameters.size(); ++i) {
-      numerics::ema(one_minus_decay, trained.parameters[i].numel(),
-                    ops::read(trained.parameters[i]), ops::write(trained.average_parameters[i]));
+      ops::device().ema(one_minus_decay, trained.parameters[i].numel(),
+                        ops::read(trained.parameters[i]),
+                        ops::write(trained.average_parameters[i]));
     }
     ops::show("average", trained.parameters, trained.average_parameters);
   }

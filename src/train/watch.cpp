@@ -1,7 +1,7 @@
 #include "train/watch.h"
 
 #include "lockstep/core/error.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/device.h"
 #include "train/collectives.h"
 
 namespace lockstep::train {
@@ -11,7 +11,8 @@ monitor::Report Watch::after(const StepRecord& record, Training& training, comm:
       .step = record.entry.step, .losses = record.entry.losses, .samples = {}};
   if (!monitor_.due(observation.step)) return monitor_.observe(observation);
   const Tensor samples = draw_samples(training, 0, options_.samples);
-  observation.samples = {ops::read(samples), static_cast<std::size_t>(samples.numel())};
+  const ops::HostView values(samples);
+  observation.samples = values.floats();
   const auto judged = sums(group, {record.judged.right, record.judged.all});
   observation.right = judged[0];
   observation.judged = judged[1];

@@ -1,6 +1,7 @@
 #include "lockstep/train/witness_lanes.h"
 
 #include "lockstep/data/stream.h"
+#include "lockstep/numerics/cpu.h"
 
 namespace lockstep::train {
 namespace {
@@ -21,7 +22,7 @@ std::vector<Lane> drawn_lanes(const recipe::Recipe& recipe, Step before) {
   std::vector<Lane> drawn;
   for (Lane lane; lane.value < recipe.batch.lanes; ++lane) {
     float uniform = 0;
-    numerics::fill_uniform(stream, position_of(recipe, before, lane), 1, &uniform);
+    numerics::Cpu().fill_uniform(stream, position_of(recipe, before, lane), 1, &uniform);
     if (uniform < rate) drawn.push_back(lane);
   }
   return drawn;

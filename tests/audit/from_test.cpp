@@ -35,7 +35,6 @@ train::RunOptions continuing(const stdfs::path& parent, const stdfs::path& folde
   const train::SavedState from{parent, Step(3)};
   return {.recipe = train::start_from(from, given).recipe,
           .folder = folder,
-          .threads = 1,
           .shard = train::Shard::kNone,
           .sign = {},
           .start = [=] { return train::start_from(from, given).state; }};

@@ -36,7 +36,6 @@ train::RunOptions signed_options(const stdfs::path& folder, std::int64_t seed = 
   return {.recipe = testing::small_gan({"run.seed=" + std::to_string(seed), "checkpoint.every=2",
                                         "checkpoint.keep_last=0", "evidence.commit_every=3"}),
           .folder = folder,
-          .threads = 1,
           .shard = train::Shard::kNone,
           .sign = key_file(0)};
 }

@@ -55,8 +55,7 @@ void plant_start(const SomeRun& run) {
 
 train::RunOptions options(const stdfs::path& folder, std::int64_t steps = 6) {
   return {.recipe = testing::small_gan({"run.seed=1", "run.steps=" + std::to_string(steps)}),
-          .folder = folder,
-          .threads = 1};
+          .folder = folder};
 }
 
 template <class Body>

@@ -180,9 +180,8 @@ TEST(Verify, RefusesALedgerThatDoesNotFollowFromItsRecipe) {
     for (const char* kept : {"checkpoints", "samples"}) stdfs::remove_all(run.path() / kept);
     expect_refused(run.path(), Code::kDiffer, what);
     try {
-      testing::run_by(1, {.recipe = testing::small_gan({"run.seed=1", "run.steps=7"}),
-                          .folder = run.path(),
-                          .threads = 1});
+      testing::run_by(
+          1, {.recipe = testing::small_gan({"run.seed=1", "run.steps=7"}), .folder = run.path()});
       ADD_FAILURE() << "it went on: " << what;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kCorrupt) << error.what();

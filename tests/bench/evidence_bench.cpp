@@ -11,7 +11,8 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
@@ -87,7 +88,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   lockstep::comm::run_local(1, [&](lockstep::comm::Group& group) {
-    lockstep::numerics::set_threads(static_cast<int>(lockstep::parse_int(argv[2]).value_or(1)));
+    lockstep::numerics::Cpu cpu(static_cast<int>(lockstep::parse_int(argv[2]).value_or(1)));
+    const lockstep::ops::DeviceScope here(cpu);
     lockstep::measure(argv[1], group);
   });
 }

@@ -27,6 +27,7 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/lane/exchange.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/training.h"
 
@@ -85,8 +86,8 @@ class Bench {
         const std::int64_t floats = network.parameters[i].numel();
         of_network.list.push_back({std::to_string(i), floats});
         Tensor partials = ops::empty({rows, floats});
-        numerics::fill_normal({.key = {static_cast<std::uint32_t>(i), rank}, .micro = 0}, 0,
-                              partials.numel(), ops::write(partials));
+        ops::device().fill_normal({.key = {static_cast<std::uint32_t>(i), rank}, .micro = 0}, 0, 1,
+                                  partials.numel(), ops::write(partials));
         of_network.partials.push_back(partials);
         for (std::int64_t j = 0; j < floats; ++j) {  // Gloo gets this rank's partials as one
           float sum = 0;

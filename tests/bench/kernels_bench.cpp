@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/numerics/conv.h"
-#include "lockstep/numerics/gemm.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/parallel.h"
+#include "support/cpu.h"
 
 namespace {
 using namespace lockstep::numerics;
@@ -66,9 +64,9 @@ void add_gemm(std::vector<Measurement>& list, const std::string& name, std::int6
                       *data = {values(batch * m * k), values(batch * k * n), values(batch * m * n)};
                     }
                     const float* b = data->b.data();
-                    gemm(batch, m, n, k, {data->a.data(), k, 1, m * k},
-                         transpose_b ? Operand{b, 1, k, k * n} : Operand{b, n, 1, k * n}, nullptr,
-                         {data->c.data(), n, m * n});
+                    cpu().gemm(batch, m, n, k, {data->a.data(), k, 1, m * k},
+                               transpose_b ? Operand{b, 1, k, k * n} : Operand{b, n, 1, k * n},
+                               nullptr, {data->c.data(), n, m * n});
                   }});
 }
 
@@ -92,15 +90,17 @@ void add_conv(std::vector<Measurement>& list, const ConvShape& s) {
   };
   list.push_back({"conv " + name + " forward", flops, [=] {
                     fill();
-                    conv2d(s, data->x.data(), data->w.data(), nullptr, data->y.data());
+                    cpu().conv2d(s, data->x.data(), data->w.data(), nullptr, data->y.data());
                   }});
   list.push_back({"conv " + name + " input grad", flops, [=] {
                     fill();
-                    conv2d_input_grad(s, data->y.data(), data->w.data(), nullptr, data->x.data());
+                    cpu().conv2d_input_grad(s, data->y.data(), data->w.data(), nullptr,
+                                            data->x.data());
                   }});
   list.push_back({"conv " + name + " weight grad", flops, [=] {
                     fill();
-                    conv2d_weight_grad(s, lanes, data->x.data(), data->y.data(), data->w.data());
+                    cpu().conv2d_weight_grad(s, lanes, data->x.data(), data->y.data(),
+                                             data->w.data());
                   }});
 }
 
@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
     std::printf("%-44s", m.name.c_str());
     for (const Isa isa : usable_isas()) {
       if (isa == Isa::kScalar && wanted.empty()) continue;  // slow: only when asked for
-      select_isa(name(isa));
+      use_isa(isa);
       std::printf("  %s %6.1f", std::string(name(isa)).c_str(), gigaflops(m));
     }
     std::printf("\n");

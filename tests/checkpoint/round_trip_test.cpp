@@ -9,7 +9,8 @@
 
 #include "checkpoint/some_checkpoint.h"
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::checkpoint {
@@ -79,11 +80,11 @@ TEST(Checkpoint, HasTheSameBytesASecondLaterWithOtherThreadsAndUmask) {
   const TemporaryFolder one, two;
   publish(fs(), one.path(), some_meta(state), state);
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  numerics::set_threads(3);
+  numerics::Cpu cpu(3);
+  const ops::DeviceScope here(cpu);
   const mode_t before = ::umask(0077);
   publish(fs(), two.path(), some_meta(state), state);
   ::umask(before);
-  numerics::set_threads(1);
   for (const char* name : {"step-00000500.h5", "step-00000500.h5.sha256"})
     EXPECT_EQ(read_file(fs(), one.path() / name), read_file(fs(), two.path() / name)) << name;
 }

@@ -5,6 +5,7 @@
 
 #include "lockstep/checkpoint/checkpoint.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::checkpoint::testing {
@@ -16,9 +17,9 @@ inline state::State state_of(const Shapes& shapes, Step step) {
   state::State state{.tensors = {}, .step = step, .samples = step.value * 64};
   for (const auto& [name, shape] : shapes) {
     at::Tensor tensor = ops::empty(shape);
-    numerics::fill_normal(
+    ops::device().fill_normal(
         {.key = {static_cast<std::uint32_t>(state.tensors.size()), 9}, .micro = 0},
-        static_cast<std::uint64_t>(step.value), tensor.numel(), ops::write(tensor));
+        static_cast<std::uint64_t>(step.value), 1, tensor.numel(), ops::write(tensor));
     state.tensors.push_back({name, tensor});
   }
   return state;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lockstep/numerics/elementwise.h"
+#include "support/cpu.h"
 
 namespace lockstep::conformance {
 

@@ -1,10 +1,7 @@
 #include <string>
 
 #include "conformance/document.h"
-#include "lockstep/numerics/gemm.h"
-#include "lockstep/numerics/reduce.h"
-#include "lockstep/numerics/resample.h"
-#include "lockstep/numerics/softmax.h"
+#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -21,7 +18,7 @@ void add_row_sums(Json& cases, std::int64_t rows, std::int64_t cols, Make make) 
     Case c(cases, "row_sums", what);
     const Floats x = c.input("x", make, {rows, cols});
     Floats out(static_cast<std::size_t>(rows));
-    row_sums(rows, cols, x.data(), out.data());
+    cpu().row_sums(rows, cols, x.data(), out.data());
     c.output("out", out);
   }
   {
@@ -29,13 +26,13 @@ void add_row_sums(Json& cases, std::int64_t rows, std::int64_t cols, Make make) 
     const Floats a = c.input("a", make, {rows, cols});
     const Floats b = c.input("b", Make::kWide, {rows, cols});
     Floats out(static_cast<std::size_t>(rows));
-    row_dots(rows, cols, a.data(), b.data(), out.data());
+    cpu().row_dots(rows, cols, a.data(), b.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "row_squared_distances", what);
   const Floats a = c.input("a", make, {rows, cols}), b = c.input("b", make, {rows, cols});
   Floats out(static_cast<std::size_t>(rows));
-  row_squared_distances(rows, cols, a.data(), b.data(), out.data());
+  cpu().row_squared_distances(rows, cols, a.data(), b.data(), out.data());
   c.output("out", out);
 }
 
@@ -45,7 +42,7 @@ void add_pair_dots(Json& cases) {
   const auto k = static_cast<std::int64_t>(specials().size());
   const Floats a = c.each("a", k, {k * k, 1}), b = c.input("b", Make::kSpecials, {k * k, 1});
   Floats out(a.size());
-  row_dots(k * k, 1, a.data(), b.data(), out.data());
+  cpu().row_dots(k * k, 1, a.data(), b.data(), out.data());
   c.output("out", out);
 }
 
@@ -54,13 +51,13 @@ void add_spatial_and_tiles(Json& cases) {
     Case c(cases, "spatial_sums", "2 x " + by(spatial, 19));
     const Floats x = c.input("x", Make::kWide, {2, spatial, 19});
     Floats out(2 * 19);
-    spatial_sums(2, spatial, 19, x.data(), out.data());
+    cpu().spatial_sums(2, spatial, 19, x.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "tile_squares", "10000 elements");
   const Floats x = c.input("x", Make::kWide, {10000});
   Floats out(3);
-  tile_squares(10000, x.data(), out.data());
+  cpu().tile_squares(10000, x.data(), out.data());
   c.output("out", out);
 }
 
@@ -83,7 +80,7 @@ void add_lane_sums(Json& cases, std::int64_t per_lane, const std::vector<std::in
     describe(c);
     const Floats x = c.input("x", Make::kWide, {total, cols});
     Floats out(size);
-    lane_column_sums(blocks, rows, cols, x.data(), out.data());
+    cpu().lane_column_sums(blocks, rows, cols, x.data(), out.data());
     c.output("out", out);
   }
   {
@@ -92,7 +89,7 @@ void add_lane_sums(Json& cases, std::int64_t per_lane, const std::vector<std::in
     const Floats a = c.input("a", Make::kWide, {total, cols});
     const Floats b = c.input("b", Make::kSparse, {total, cols});
     Floats out(size);
-    lane_column_dots(blocks, rows, cols, a.data(), b.data(), out.data());
+    cpu().lane_column_dots(blocks, rows, cols, a.data(), b.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "linear_weight_grad", what);
@@ -101,7 +98,7 @@ void add_lane_sums(Json& cases, std::int64_t per_lane, const std::vector<std::in
   const Floats x = c.input("x", Make::kWide, {total, kIn});
   const Floats dy = c.input("dy", Make::kSparse, {total, cols});
   Floats dw(size * kIn);
-  linear_weight_grad(blocks, rows, kIn, cols, x.data(), dy.data(), dw.data());
+  cpu().linear_weight_grad(blocks, rows, kIn, cols, x.data(), dy.data(), dw.data());
   c.output("dw", dw);
 }
 
@@ -118,9 +115,9 @@ void add_gemm(Json& cases, const Product& p) {
   const Floats b = c.input("b", Make::kWide, {p.batch, p.depth, p.n});
   const Floats bias = p.bias ? c.input("bias", p.bias_values, {p.n}) : Floats{};
   Floats out(static_cast<std::size_t>(p.batch * p.m * p.n));
-  gemm(p.batch, p.m, p.n, p.depth, {a.data(), p.depth, 1, p.m * p.depth},
-       {b.data(), p.n, 1, p.depth * p.n}, p.bias ? bias.data() : nullptr,
-       {out.data(), p.n, p.m * p.n});
+  cpu().gemm(p.batch, p.m, p.n, p.depth, {a.data(), p.depth, 1, p.m * p.depth},
+             {b.data(), p.n, 1, p.depth * p.n}, p.bias ? bias.data() : nullptr,
+             {out.data(), p.n, p.m * p.n});
   c.output("c", out);
 }
 
@@ -131,7 +128,7 @@ void add_softmax(Json& cases, std::int64_t rows, std::int64_t cols, Make make) {
     Case c(cases, "softmax", what);
     const float scale = c.parameter("scale", 0x1.6a09e6p-3f);
     const Floats x = c.input("x", make, {rows, cols});
-    softmax(rows, cols, scale, x.data(), y.data());
+    cpu().softmax(rows, cols, scale, x.data(), y.data());
     c.output("y", y);
   }
   Case c(cases, "softmax_backward", what);
@@ -139,7 +136,7 @@ void add_softmax(Json& cases, std::int64_t rows, std::int64_t cols, Make make) {
   const Floats p = c.input("y", Make::kPositive, {rows, cols});
   const Floats dy = c.input("dy", make, {rows, cols});
   Floats dx(p.size());
-  softmax_backward(rows, cols, scale, p.data(), dy.data(), dx.data());
+  cpu().softmax_backward(rows, cols, scale, p.data(), dy.data(), dx.data());
   c.output("dx", dx);
 }
 
@@ -152,14 +149,14 @@ void add_upsample(Json& cases, std::int64_t h, std::int64_t w, std::int64_t oh, 
     const Floats x = c.input("x", make, {2, h, w, 5});
     c.parameter("size", Shape{oh, ow});
     Floats y(static_cast<std::size_t>(2 * oh * ow * 5));
-    upsample_nearest(2, h, w, 5, oh, ow, x.data(), y.data());
+    cpu().upsample_nearest(2, h, w, 5, oh, ow, x.data(), y.data());
     c.output("y", y);
   }
   Case c(cases, "upsample_nearest_backward", what);
   c.parameter("size", Shape{h, w});
   const Floats dy = c.input("dy", make, {2, oh, ow, 5});
   Floats dx(static_cast<std::size_t>(2 * h * w * 5));
-  upsample_nearest_backward(2, h, w, 5, oh, ow, dy.data(), dx.data());
+  cpu().upsample_nearest_backward(2, h, w, 5, oh, ow, dy.data(), dx.data());
   c.output("dx", dx);
 }
 

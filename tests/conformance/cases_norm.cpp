@@ -1,7 +1,7 @@
 #include <string>
 
 #include "conformance/document.h"
-#include "lockstep/numerics/norm.h"
+#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -36,7 +36,7 @@ void add_group_norm(Json& cases, GroupNormShape s, const LaneBlocks& lanes) {
     const Floats gamma = c.input("gamma", Make::kWide, {s.c});
     const Floats beta = c.input("beta", Make::kWide, {s.c});
     Floats y(x.size()), mean = room(s.n * s.groups), rstd = mean;
-    group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+    cpu().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
     c.output("y", y);
     c.output("mean", mean);
     c.output("rstd", rstd);
@@ -51,8 +51,8 @@ void add_group_norm(Json& cases, GroupNormShape s, const LaneBlocks& lanes) {
   const Floats rstd = c.input("rstd", Make::kPositive, {s.n, s.groups});
   const Floats dy = c.input("dy", Make::kSparse, {s.n, s.spatial, s.c});
   Floats dx(x.size()), dgamma = room(lanes.partials() * s.c), dbeta = dgamma;
-  group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
-                      dy.data(), dx.data(), dgamma.data(), dbeta.data());
+  cpu().group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
+                            dy.data(), dx.data(), dgamma.data(), dbeta.data());
   c.output("dx", dx);
   c.output("dgamma", dgamma);
   c.output("dbeta", dbeta);
@@ -69,8 +69,8 @@ void add_layer_norm(Json& cases, std::int64_t rows, std::int64_t width, const La
     const Floats gamma = affine ? c.input("gamma", Make::kWide, {width}) : Floats{};
     const Floats beta = affine ? c.input("beta", Make::kWide, {width}) : Floats{};
     Floats y(x.size()), mean = room(rows), rstd = mean;
-    layer_norm(rows, width, eps, x.data(), affine ? gamma.data() : nullptr,
-               affine ? beta.data() : nullptr, y.data(), mean.data(), rstd.data());
+    cpu().layer_norm(rows, width, eps, x.data(), affine ? gamma.data() : nullptr,
+                     affine ? beta.data() : nullptr, y.data(), mean.data(), rstd.data());
     c.output("y", y);
     c.output("mean", mean);
     c.output("rstd", rstd);
@@ -84,9 +84,10 @@ void add_layer_norm(Json& cases, std::int64_t rows, std::int64_t width, const La
   const Floats rstd = c.input("rstd", Make::kPositive, {rows});
   const Floats dy = c.input("dy", Make::kSparse, {rows, width});
   Floats dx(x.size()), dgamma = room(lanes.partials() * width), dbeta = dgamma;
-  layer_norm_backward(rows, width, lanes, rows_per_sample, x.data(),
-                      affine ? gamma.data() : nullptr, mean.data(), rstd.data(), dy.data(),
-                      dx.data(), affine ? dgamma.data() : nullptr, affine ? dbeta.data() : nullptr);
+  cpu().layer_norm_backward(rows, width, lanes, rows_per_sample, x.data(),
+                            affine ? gamma.data() : nullptr, mean.data(), rstd.data(), dy.data(),
+                            dx.data(), affine ? dgamma.data() : nullptr,
+                            affine ? dbeta.data() : nullptr);
   c.output("dx", dx);
   if (affine) {
     c.output("dgamma", dgamma);
@@ -105,7 +106,7 @@ void add_batch_statistics(Json& cases, const LaneBlocks& lanes, std::int64_t row
   c.parameter("rows_per_sample", rows);
   const Floats x = c.input("x", Make::kWide, {total, channels});
   Floats mean = room(n * channels), m2 = mean;
-  lane_moments(lanes, rows, channels, x.data(), mean.data(), m2.data());
+  cpu().lane_moments(lanes, rows, channels, x.data(), mean.data(), m2.data());
   Floats merged_count, merged_mean, merged_m2;
   for (std::int64_t j = 0; j < channels; ++j) {
     const Moments all = tree_fold(
@@ -139,8 +140,8 @@ void add_batch_norm(Json& cases, const LaneBlocks& lanes, std::int64_t rows,
     const Floats gamma = c.input("gamma", Make::kUnit, c_shape);
     const Floats beta = c.input("beta", Make::kUnit, c_shape);
     Floats y(x.size());
-    batch_norm_apply(total, channels, x.data(), mean.data(), rstd.data(), gamma.data(), beta.data(),
-                     y.data());
+    cpu().batch_norm_apply(total, channels, x.data(), mean.data(), rstd.data(), gamma.data(),
+                           beta.data(), y.data());
     c.output("y", y);
   }
   {
@@ -152,8 +153,8 @@ void add_batch_norm(Json& cases, const LaneBlocks& lanes, std::int64_t rows,
     const Floats rstd = c.input("rstd", Make::kPositive, c_shape);
     const Floats dy = c.input("dy", Make::kSparse, x_shape);
     Floats s = room(lanes.lane_count() * channels), p = s;
-    batch_norm_backward_sums(lanes, rows, channels, x.data(), mean.data(), rstd.data(), dy.data(),
-                             s.data(), p.data());
+    cpu().batch_norm_backward_sums(lanes, rows, channels, x.data(), mean.data(), rstd.data(),
+                                   dy.data(), s.data(), p.data());
     c.output("s", s);
     c.output("p", p);
   }
@@ -165,8 +166,8 @@ void add_batch_norm(Json& cases, const LaneBlocks& lanes, std::int64_t rows,
   const Floats dy = c.input("dy", Make::kSparse, x_shape);
   const Floats s = c.input("s", Make::kWide, c_shape), p = c.input("p", Make::kWide, c_shape);
   Floats dx(x.size());
-  batch_norm_backward_apply(total, channels, count, x.data(), mean.data(), rstd.data(),
-                            gamma.data(), dy.data(), s.data(), p.data(), dx.data());
+  cpu().batch_norm_backward_apply(total, channels, count, x.data(), mean.data(), rstd.data(),
+                                  gamma.data(), dy.data(), s.data(), p.data(), dx.data());
   c.output("dx", dx);
 }
 

@@ -1,6 +1,7 @@
 #include "conformance/document.h"
 #include "lockstep/numerics/philox.h"
-#include "lockstep/numerics/tree.h"
+#include "lockstep/numerics/spec/tree.h"
+#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -29,21 +30,21 @@ void add_draws(Json& cases, const Draw& d) {
     Case c(cases, "philox_bits", d.what);
     draw(c, d);
     std::vector<std::uint32_t> out(static_cast<std::size_t>(c.parameter("n", n)));
-    fill_bits(d.stream, d.position, n, out.data());
+    cpu().fill_bits(d.stream, d.position, n, out.data());
     c.output("out", out);
   }
   {
     Case c(cases, "philox_uniform", d.what);
     draw(c, d);
     Floats out(static_cast<std::size_t>(c.parameter("n", n)));
-    fill_uniform(d.stream, d.position, n, out.data());
+    cpu().fill_uniform(d.stream, d.position, n, out.data());
     c.output("out", out);
   }
   {
     Case c(cases, "philox_normal", d.what);
     draw(c, d);
     Floats out(static_cast<std::size_t>(c.parameter("n", n)));
-    fill_normal(d.stream, d.position, n, out.data());
+    cpu().fill_normal(d.stream, d.position, 1, n, out.data());
     c.output("out", out);
   }
   Case c(cases, "philox_below", d.what);
@@ -65,7 +66,7 @@ void add_tree_sums(Json& cases) {
     std::vector<const float*> pointers;
     for (std::int64_t i = 0; i < rows; ++i) pointers.push_back(x.data() + i * 67);
     Floats out(67);
-    tree_sum(pointers.data(), rows, 67, out.data());
+    cpu().tree_sum(pointers.data(), rows, 67, out.data());
     c.output("out", out);
   }
 }

@@ -1,5 +1,5 @@
 #include "conformance/document.h"
-#include "lockstep/numerics/update.h"
+#include "support/cpu.h"
 
 namespace lockstep::conformance {
 
@@ -21,7 +21,7 @@ void add_update_cases(Json& cases) {
     const Floats g = c.input("g", Make::kSparse, {n});
     Floats p = c.input("p", Make::kWide, {n}), m = c.input("m", Make::kWide, {n});
     Floats v = c.input("v", Make::kPositive, {n});
-    adamw(s, n, g.data(), p.data(), m.data(), v.data());
+    cpu().adamw(s, n, g.data(), p.data(), m.data(), v.data());
     c.output("p", p);
     c.output("m", m);
     c.output("v", v);
@@ -34,7 +34,7 @@ void add_update_cases(Json& cases) {
     s.weight_decay = c.parameter("weight_decay", 0x1.47ae14p-7f);
     const Floats g = c.input("g", Make::kSparse, {n});
     Floats p = c.input("p", Make::kWide, {n}), u = c.input("u", Make::kSparse, {n});
-    sgd(s, n, g.data(), p.data(), u.data());
+    cpu().sgd(s, n, g.data(), p.data(), u.data());
     c.output("p", p);
     c.output("u", u);
   }
@@ -42,7 +42,7 @@ void add_update_cases(Json& cases) {
   const float one_minus_decay = c.parameter("one_minus_decay", 0x1.0624dep-10f);
   const Floats p = c.input("p", Make::kSparse, {n});
   Floats e = c.input("e", Make::kWide, {n});
-  ema(one_minus_decay, n, p.data(), e.data());
+  cpu().ema(one_minus_decay, n, p.data(), e.data());
   c.output("e", e);
 }
 

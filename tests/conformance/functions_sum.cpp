@@ -8,11 +8,12 @@
 
 #include "conformance/all_floats.h"
 #include "lockstep/numerics/isa.h"
+#include "support/cpu.h"
 
 int main(int argc, char** argv) {
   using namespace lockstep;
   if (argc < 2) return 2;
-  numerics::select_isa(argv[1]);
+  numerics::use_isa(numerics::isa_named(argv[1]));
   const std::vector<std::string> wanted(argv + 2, argv + argc);
   std::vector<float> xs(conformance::kChunk), ys(xs.size());
   for (const auto& [name, op] : conformance::kCorrectlyRounded) {
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
     std::uint64_t sum = 0;
     for (std::uint64_t first = 0; first < conformance::kAllFloats; first += xs.size()) {
       conformance::fill_chunk(first, xs);
-      numerics::unary(op, static_cast<std::int64_t>(xs.size()), xs.data(), ys.data());
+      numerics::cpu().unary(op, static_cast<std::int64_t>(xs.size()), xs.data(), ys.data());
       sum += conformance::sum_of_chunk(first, ys);
     }
     std::printf("%s %s %016llx\n", argv[1], name, static_cast<unsigned long long>(sum));

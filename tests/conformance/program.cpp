@@ -8,7 +8,7 @@
 #include "conformance/document.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/parallel.h"
+#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -18,9 +18,9 @@ void choose(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--isa") isa = argv[i + 1];
-    if (option == "--threads") numerics::set_threads(std::atoi(argv[i + 1]));
+    if (option == "--threads") numerics::use_threads(std::atoi(argv[i + 1]));
   }
-  numerics::select_isa(isa);
+  numerics::use_isa(numerics::isa_named(isa));
 }
 
 Json document(const std::vector<Group>& groups) {

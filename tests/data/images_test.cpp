@@ -4,8 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "lockstep/hash/merkle.h"
-#include "lockstep/numerics/elementwise.h"
 #include "support.h"
+#include "support/cpu.h"
 
 namespace lockstep::data {
 namespace {
@@ -19,7 +19,7 @@ TEST(Images, ASampleIsItsBytesMadeFloats) {
   EXPECT_EQ(images.sample_values(), 30);
   std::vector<float> got(30), expected(30);
   images.read(Sample(2), got.data());
-  numerics::from_bytes(30, pixels.data() + 60, expected.data());
+  numerics::cpu().from_bytes(30, pixels.data() + 60, expected.data());
   EXPECT_EQ(got, expected);
 }
 

@@ -8,8 +8,8 @@
 
 #include "lockstep/data/grid.h"
 #include "lockstep/hash/sha256.h"
-#include "lockstep/numerics/elementwise.h"
 #include "support.h"
+#include "support/cpu.h"
 #include "support/peak_memory.h"
 
 namespace lockstep::data {
@@ -302,7 +302,8 @@ TEST(Grid, SamplesBecomeTheirBytes) {
   const ImageShape shape{4, 3, 2, 3};
   const auto pixels = some_pixels(shape);
   std::vector<float> values(pixels.size());
-  numerics::from_bytes(static_cast<std::int64_t>(pixels.size()), pixels.data(), values.data());
+  numerics::cpu().from_bytes(static_cast<std::int64_t>(pixels.size()), pixels.data(),
+                             values.data());
   EXPECT_EQ(grid(4, 3, 2, 3, values.data(), 2), grid(4, 3, 2, 3, pixels.data(), 2));
 }
 

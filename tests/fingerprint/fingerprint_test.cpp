@@ -7,17 +7,18 @@
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/fingerprint/kernels.h"
 #include "lockstep/fingerprint/settings.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::fingerprint {
 namespace {
 
 TEST(SelfTest, IsTheSameOnEveryMachineWithEveryIsaAndThreadCount) {
   for (const numerics::Isa isa : numerics::usable_isas()) {
-    numerics::select_isa(numerics::name(isa));
     for (const int threads : {1, 2, 7}) {
-      numerics::set_threads(threads);
+      numerics::Cpu cpu(threads, isa);
+      const ops::DeviceScope here(cpu);
       const KernelHashes found = portable_kernels();
       ASSERT_EQ(found.size(), golden_kernels().size());
       for (std::size_t i = 0; i < found.size(); ++i) {
@@ -28,8 +29,6 @@ TEST(SelfTest, IsTheSameOnEveryMachineWithEveryIsaAndThreadCount) {
       EXPECT_EQ(self_test(found), golden_self_test());
     }
   }
-  numerics::set_threads(1);
-  numerics::select_isa({});
 }
 
 TEST(Fingerprint, NamesWhatResultsAreBlamedOn) {
@@ -46,9 +45,11 @@ TEST(Fingerprint, NamesWhatResultsAreBlamedOn) {
 
 TEST(NativeKernels, AreTheSameTwiceAndWithMoreThreads) {
   const KernelHashes alone = native_kernels();
-  numerics::set_threads(3);
-  EXPECT_EQ(native_kernels(), alone);
-  numerics::set_threads(1);
+  {
+    numerics::Cpu cpu(3);
+    const ops::DeviceScope here(cpu);
+    EXPECT_EQ(native_kernels(), alone);
+  }
   for (const auto& [name, digest] : alone)
     EXPECT_NE(std::ranges::find(golden_kernels(), name, &GoldenKernel::name),
               golden_kernels().end())

@@ -1,7 +1,7 @@
 """A kernel that adds in another order is found by every tool that should find it, and named.
 
 Usage: broken_kernel_test.py PROGRAM BROKEN_PROGRAM, the second with one dot product added in another order
-(numerics/register_tile_simd.cpp)
+(numerics/cpu/register_tile_simd.cpp)
 """
 
 import json

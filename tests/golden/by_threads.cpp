@@ -22,7 +22,6 @@ int main(int argc, char** argv) {
     log::set_quiet(true);
     const train::RunOptions options{.recipe = recipe::load(argv[1], {argv + 5, argv + argc}),
                                     .folder = argv[2],
-                                    .threads = 1,
                                     .shard = argv[4] == std::string_view("optimizer")
                                                  ? train::Shard::kOptimizer
                                                  : train::Shard::kNone};

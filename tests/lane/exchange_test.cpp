@@ -11,6 +11,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/lane/backward.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/where.h"
 
 namespace lockstep::lane {
@@ -22,8 +23,8 @@ using Whole = std::vector<Floats>;  // one a tensor
 // Gradients as one lane alone would have them: many magnitudes, so that the order of sums shows.
 Floats lane_values(std::uint32_t tensor, std::int64_t lane, std::int64_t size) {
   Floats x(static_cast<std::size_t>(size));
-  numerics::fill_normal({.key = {tensor, 5}, .micro = 0}, static_cast<std::uint64_t>(lane), size,
-                        x.data());
+  ops::device().fill_normal({.key = {tensor, 5}, .micro = 0}, static_cast<std::uint64_t>(lane), 1,
+                            size, x.data());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] *= static_cast<float>(1 << (i * 7 + 3) % 23);
   return x;
 }
@@ -36,7 +37,7 @@ Floats tree_of_lanes(std::uint32_t tensor, numerics::Subtree node, std::int64_t 
     lanes.push_back(lane_values(tensor, node.first + lane, size));
   for (const Floats& lane : lanes) rows.push_back(lane.data());
   Floats sum(static_cast<std::size_t>(size));
-  numerics::tree_sum(rows.data(), node.count, size, sum.data());
+  ops::device().tree_sum(rows.data(), node.count, size, sum.data());
   return sum;
 }
 
@@ -181,7 +182,7 @@ struct Model {
   explicit Model(std::uint32_t key) {
     const auto values = [&](at::IntArrayRef sizes) {
       Tensor x = ops::empty(sizes);
-      numerics::fill_normal({.key = {key++, 6}, .micro = 0}, 0, x.numel(), ops::write(x));
+      ops::device().fill_normal({.key = {key++, 6}, .micro = 0}, 0, 1, x.numel(), ops::write(x));
       return x;
     };
     w = values({4, 6}), u = values({4}), v = values({6});
@@ -199,8 +200,8 @@ PhaseGradients phase(const Plan& plan, comm::Group& group, std::vector<Division>
   Tensor x = ops::empty({lanes.samples(), 4});
   for (std::int64_t i = 0; i < lanes.samples(); ++i) {
     const std::int64_t draw = plan.first_draw(group.rank()) + i;
-    numerics::fill_normal({.key = {99, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 4,
-                          ops::write(x) + 4 * i);
+    ops::device().fill_normal({.key = {99, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 1, 4,
+                              ops::write(x) + 4 * i);
   }
   const Tensor w = context.enter(ops::spectral_normalize(m.w, m.u, m.v));
   const Tensor hidden = ops::group_norm(lanes, ops::linear(lanes, x, w, context.enter(m.beta)),
@@ -271,8 +272,8 @@ Tensor curved_penalty(const Plan& plan, Rank rank, const numerics::LaneBlocks& l
   Tensor x = ops::empty({lanes.samples(), 4});
   for (std::int64_t i = 0; i < lanes.samples(); ++i) {
     const std::int64_t draw = plan.first_draw(rank) + i;
-    numerics::fill_normal({.key = {98, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 4,
-                          ops::write(x) + 4 * i);
+    ops::device().fill_normal({.key = {98, 6}, .micro = 0}, static_cast<std::uint64_t>(draw), 1, 4,
+                              ops::write(x) + 4 * i);
   }
   x.requires_grad_(true);
   const Tensor y = ops::row_squares(ops::linear(lanes, x, w, Tensor()));
@@ -283,7 +284,7 @@ Tensor curved_penalty(const Plan& plan, Rank rank, const numerics::LaneBlocks& l
 
 Tensor some_weight() {
   Tensor w = ops::empty({4, 5});
-  numerics::fill_normal({.key = {97, 6}, .micro = 0}, 0, 20, ops::write(w));
+  ops::device().fill_normal({.key = {97, 6}, .micro = 0}, 0, 1, 20, ops::write(w));
   w.requires_grad_(true);
   return w;
 }

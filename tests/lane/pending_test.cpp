@@ -6,6 +6,7 @@
 
 #include <bit>
 
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::lane {
@@ -31,7 +32,7 @@ at::Tensor partials_of(const std::vector<numerics::Subtree>& nodes) {
     for (std::int64_t lane = 0; lane < node.count; ++lane)
       lanes.push_back(row_of(node.first + lane));
     for (const auto& lane : lanes) pointers.push_back(lane.data());
-    numerics::tree_sum(pointers.data(), node.count, kWidth, out);
+    ops::device().tree_sum(pointers.data(), node.count, kWidth, out);
     out += kWidth;
   }
   return rows;

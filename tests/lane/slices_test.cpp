@@ -10,6 +10,7 @@
 #include "lockstep/comm/local.h"
 #include "lockstep/lane/exchange.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::lane {
 namespace {
@@ -22,7 +23,7 @@ Floats floats_of(const Tensor& x) {
 
 Tensor normal(std::uint32_t number, std::int64_t size) {
   Tensor x = ops::empty({size});
-  numerics::fill_normal({.key = {number, 9}, .micro = 0}, 0, size, ops::write(x));
+  ops::device().fill_normal({.key = {number, 9}, .micro = 0}, 0, 1, size, ops::write(x));
   return x;
 }
 

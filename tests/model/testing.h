@@ -1,23 +1,29 @@
 // What the tests of networks share.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "lockstep/lane/backward.h"
 #include "lockstep/model/network.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::model::testing {
 
 inline Tensor normals(at::IntArrayRef sizes, std::uint32_t key) {
   Tensor x = ops::empty(sizes);
-  numerics::fill_normal({.key = {key, 7}, .micro = 0}, 0, x.numel(), ops::write(x));
+  ops::device().fill_normal({.key = {key, 7}, .micro = 0}, 0, 1, x.numel(), ops::write(x));
   return x;
 }
 
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && std::memcmp(ops::read(a), ops::read(b), a.nbytes()) == 0;
+}
+
+inline bool finite(const Tensor& x) {
+  return std::ranges::all_of(ops::HostView(x).floats(), [](float v) { return v - v == 0.0F; });
 }
 
 inline std::vector<Tensor> parameters_of(const Network& network) {

@@ -1,5 +1,3 @@
-#include "lockstep/numerics/elementwise.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -8,9 +6,9 @@
 #include <functional>
 #include <limits>
 
-#include "lockstep/numerics/parallel.h"
 #include "lockstep/numerics/scalar.h"
 #include "numerics/with_isa.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -68,7 +66,7 @@ std::string describe(std::int64_t at, const std::vector<float>& out,
   const auto i = static_cast<std::size_t>(at);
   char text[100];
   std::snprintf(text, sizeof text, "%s: element %zu is %08x, should be %08x",
-                name(selected_isa()).data(), i, bits_of(out[i]), bits_of(expected[i]));
+                name(cpu().isa()).data(), i, bits_of(out[i]), bits_of(expected[i]));
   return text;
 }
 
@@ -79,10 +77,10 @@ void expect_everywhere(std::size_t n, const Run& run, Expected expected) {
   for (std::size_t i = 0; i < n; ++i) reference[i] = canonical(expected(i));
   with_every_isa([&] {
     for (const int count : {1, 2, 7}) {
-      set_threads(count);
+      use_threads(count);
       std::vector<float> out(n);
       run(out);
-      set_threads(1);
+      use_threads(1);
       const std::int64_t at = first_difference(out, reference);
       if (at >= 0) RC_FAIL(describe(at, out, reference));
     }
@@ -99,12 +97,12 @@ RC_GTEST_PROP(Elementwise, UnaryIsTheScalarDefinition, ()) {
   for (const UnaryCase& c : kUnary) {
     RC_LOG() << "op " << static_cast<int>(c.op) << "\n";
     expect_everywhere(
-        n, [&](std::vector<float>& out) { unary(c.op, ssize(x), x.data(), out.data()); },
+        n, [&](std::vector<float>& out) { cpu().unary(c.op, ssize(x), x.data(), out.data()); },
         [&](std::size_t i) { return c.value(x[i]); });
     expect_everywhere(
         n,
         [&](std::vector<float>& out) {
-          unary_backward(c.op, ssize(x), x.data(), dy.data(), out.data());
+          cpu().unary_backward(c.op, ssize(x), x.data(), dy.data(), out.data());
         },
         [&](std::size_t i) { return dy[i] * c.derivative(x[i]); });
   }
@@ -120,27 +118,27 @@ RC_GTEST_PROP(Elementwise, BinaryAndScaledFormsAreTheScalarDefinition, ()) {
   const std::int64_t size = ssize(x);
   const auto op = [&](Binary which) {
     return [&, which](std::vector<float>& out) {
-      binary(which, size, x.data(), y.data(), out.data());
+      cpu().binary(which, size, x.data(), y.data(), out.data());
     };
   };
   check(op(Binary::kAdd), [&](std::size_t i) { return x[i] + y[i]; });
   check(op(Binary::kSubtract), [&](std::size_t i) { return x[i] - y[i]; });
   check(op(Binary::kMultiply), [&](std::size_t i) { return x[i] * y[i]; });
   check(op(Binary::kDivide), [&](std::size_t i) { return x[i] / y[i]; });
-  check([&](std::vector<float>& out) { scale(size, a, x.data(), out.data()); },
+  check([&](std::vector<float>& out) { cpu().scale(size, a, x.data(), out.data()); },
         [&](std::size_t i) { return a * x[i]; });
-  check([&](std::vector<float>& out) { scale_add(size, a, x.data(), y.data(), out.data()); },
+  check([&](std::vector<float>& out) { cpu().scale_add(size, a, x.data(), y.data(), out.data()); },
         [&](std::size_t i) { return std::fma(a, x[i], y[i]); });
-  check([&](std::vector<float>& out) { combine(size, a, x.data(), b, y.data(), out.data()); },
+  check([&](std::vector<float>& out) { cpu().combine(size, a, x.data(), b, y.data(), out.data()); },
         [&](std::size_t i) { return std::fma(a, x[i], b * y[i]); });
-  check([&](std::vector<float>& out) { leaky_relu(size, a, x.data(), out.data()); },
+  check([&](std::vector<float>& out) { cpu().leaky_relu(size, a, x.data(), out.data()); },
         [&](std::size_t i) { return scalar::leaky_relu(a, x[i]); });
   check(
       [&](std::vector<float>& out) {
-        leaky_relu_backward(size, a, x.data(), y.data(), out.data());
+        cpu().leaky_relu_backward(size, a, x.data(), y.data(), out.data());
       },
       [&](std::size_t i) { return y[i] * scalar::leaky_relu_derivative(a, x[i]); });
-  check([&](std::vector<float>& out) { clamp(size, -1, 1, x.data(), out.data()); },
+  check([&](std::vector<float>& out) { cpu().clamp(size, -1, 1, x.data(), out.data()); },
         [&](std::size_t i) { return x[i] < -1  ? -1
                                     : x[i] > 1 ? 1
                                                : x[i]; });
@@ -158,17 +156,19 @@ RC_GTEST_PROP(Elementwise, RowsAndChannelsAreTheScalarDefinition, ()) {
   expect_everywhere(
       x.size(),
       [&](std::vector<float>& out) {
-        add_row_vector(r * s, c, x.data(), per_column.data(), out.data());
+        cpu().add_row_vector(r * s, c, x.data(), per_column.data(), out.data());
       },
       [&](std::size_t i) { return x[i] + per_column[i % cols]; });
   expect_everywhere(
       x.size(),
-      [&](std::vector<float>& out) { scale_rows(r * s, c, x.data(), per_row.data(), out.data()); },
+      [&](std::vector<float>& out) {
+        cpu().scale_rows(r * s, c, x.data(), per_row.data(), out.data());
+      },
       [&](std::size_t i) { return x[i] * per_row[i / cols]; });
   expect_everywhere(
       x.size(),
       [&](std::vector<float>& out) {
-        add_channel_bias(r, s, c, x.data(), per_channel.data(), out.data());
+        cpu().add_channel_bias(r, s, c, x.data(), per_channel.data(), out.data());
       },
       [&](std::size_t i) { return x[i] + per_channel[i / (spatial * cols) * cols + i % cols]; });
 }
@@ -177,25 +177,27 @@ TEST(Elementwise, ManyThreadsOnALongVectorGiveTheSameBits) {
   std::vector<float> x(100003);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * 1e-3f - 50;
   std::vector<float> one(x.size()), out(x.size());
-  unary(Unary::kSilu, ssize(x), x.data(), one.data());
+  cpu().unary(Unary::kSilu, ssize(x), x.data(), one.data());
   for (const int count : {2, 7}) {
-    set_threads(count);
-    unary(Unary::kSilu, ssize(x), x.data(), out.data());
-    set_threads(1);
+    use_threads(count);
+    cpu().unary(Unary::kSilu, ssize(x), x.data(), out.data());
+    use_threads(1);
     EXPECT_EQ(first_difference(out, one), -1);
   }
 }
 
-TEST(Elementwise, AllFiniteFindsOneBadValueAnywhere) {
+TEST(Elementwise, FirstNonFiniteFindsOneBadValueAnywhere) {
+  const std::vector<float> fine(3, 1);
   std::vector<float> x(40000, 0x1.fffffep127f);
+  const std::vector<std::span<const float>> both{fine, x};
   with_every_isa([&] {
-    EXPECT_TRUE(all_finite(ssize(x), x.data()));
+    EXPECT_EQ(cpu().first_non_finite(both), 2U);
     for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{39999}}) {
       for (const float bad :
            {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
             std::numeric_limits<float>::quiet_NaN()}) {
         x[at] = bad;
-        EXPECT_FALSE(all_finite(ssize(x), x.data()));
+        EXPECT_EQ(cpu().first_non_finite(both), 1U);
         x[at] = 1;
       }
     }
@@ -206,13 +208,13 @@ TEST(Elementwise, EveryByteSurvivesTheRoundTrip) {
   std::uint8_t bytes[256], back[256];
   float x[256];
   for (int i = 0; i < 256; ++i) bytes[i] = static_cast<std::uint8_t>(i);
-  from_bytes(256, bytes, x);
+  cpu().from_bytes(256, bytes, x);
   EXPECT_EQ(x[0], -1.0f);
   EXPECT_EQ(x[255], std::fma(255.0f, 2.0f / 255.0f, -1.0f));
-  to_bytes(256, x, back);
+  cpu().to_bytes(256, x, back);
   for (int i = 0; i < 256; ++i) EXPECT_EQ(back[i], i);
   const float extremes[] = {-5, 5, std::numeric_limits<float>::quiet_NaN(), 0};
-  to_bytes(4, extremes, back);
+  cpu().to_bytes(4, extremes, back);
   EXPECT_EQ(back[0], 0);
   EXPECT_EQ(back[1], 255);
   EXPECT_EQ(back[2], 0);

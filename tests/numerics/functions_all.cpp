@@ -12,9 +12,9 @@
 
 #include "conformance/all_floats.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/parallel.h"
 #include "lockstep/numerics/scalar.h"
 #include "numerics/oracle.h"
+#include "support/cpu.h"
 
 namespace {
 
@@ -82,8 +82,8 @@ bool try_all(const Function& function, numerics::Unary op) {
     asked += exact_chunk(function, xs, exact);
     sum += conformance::sum_of_chunk(first, exact);
     for (Tally& tally : tallies) {
-      numerics::select_isa(tally.isa);
-      numerics::unary(op, static_cast<std::int64_t>(xs.size()), xs.data(), ours.data());
+      numerics::use_isa(numerics::isa_named(tally.isa));
+      numerics::cpu().unary(op, static_cast<std::int64_t>(xs.size()), xs.data(), ours.data());
       tally.wrong += count_wrong(function.name, tally.isa, xs, ours, exact);
     }
   }
@@ -104,7 +104,7 @@ bool try_all(const Function& function, numerics::Unary op) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> wanted(argv + 1, argv + argc);
-  numerics::set_threads(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  numerics::use_threads(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   std::printf("| function | inputs | wrong | decided by MPFR | sum | time |\n");
   std::printf("| --- | --- | --- | --- | --- | --- |\n");
   bool right = true;

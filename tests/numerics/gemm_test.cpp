@@ -1,10 +1,9 @@
-#include "lockstep/numerics/gemm.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "numerics/matrix_testing.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -64,7 +63,8 @@ Floats reference(const Case& c) {
 RC_GTEST_PROP(Gemm, IsTheBlockedChainOnEveryInstructionSetAndThreadCount, ()) {
   const Case c = random_case();
   const std::string where = EveryWay().differs(reference(c), [&](float* out) {
-    gemm(c.batch, c.m, c.n, c.depth, c.left(), c.right(), c.bias_or_null(), {out, c.n, c.m * c.n});
+    cpu().gemm(c.batch, c.m, c.n, c.depth, c.left(), c.right(), c.bias_or_null(),
+               {out, c.n, c.m * c.n});
   });
   RC_TAG(c.depth >= kBlock ? "several blocks" : "one block");
   RC_LOG() << c.batch << " x " << c.m << " x " << c.n << " x " << c.depth << ": " << where;
@@ -75,22 +75,24 @@ TEST(Gemm, LargeProductsAreSplitIntoThreadsAndChunksWithoutATrace) {
   for (const auto& [m, n, depth] : {std::array<std::int64_t, 3>{401, 67, 1100}, {3, 300, 1400}}) {
     const Floats a = random_floats(m * depth, 1), b = random_floats(depth * n, 2);
     Floats expected(size(m * n));
-    select_isa("scalar");
-    gemm(1, m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, nullptr, {expected.data(), n});
-    EXPECT_EQ(EveryWay().differs(
-                  expected,
-                  [&](float* out) {
-                    gemm(1, m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, nullptr, {out, n});
-                  }),
-              "");
+    use_isa(Isa::kScalar);
+    cpu().gemm(1, m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, nullptr,
+               {expected.data(), n});
+    EXPECT_EQ(
+        EveryWay().differs(
+            expected,
+            [&](float* out) {
+              cpu().gemm(1, m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, nullptr, {out, n});
+            }),
+        "");
   }
 }
 
 TEST(Gemm, RowsOfTheOutputMayLieApart) {
   const Floats a = random_floats(5 * 9, 1), b = random_floats(9 * 20, 2);
   Floats dense(5 * 20), apart(5 * 33, 7.0F);
-  gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {dense.data(), 20});
-  gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {apart.data(), 33});
+  cpu().gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {dense.data(), 20});
+  cpu().gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {apart.data(), 33});
   for (std::size_t i = 0; i < 5 * 33; ++i) {
     EXPECT_EQ(apart[i], i % 33 < 20 ? dense[i / 33 * 20 + i % 33] : 7.0F) << i;
   }
@@ -99,7 +101,7 @@ TEST(Gemm, RowsOfTheOutputMayLieApart) {
 TEST(Gemm, SubnormalsAreKept) {
   const Floats a = {std::ldexp(1.0F, -80)}, b = Floats(20, std::ldexp(1.0F, -60));
   const std::string where = EveryWay().differs(Floats(20, std::ldexp(1.0F, -140)), [&](float* out) {
-    gemm(1, 1, 20, 1, {a.data(), 1, 1}, {b.data(), 20, 1}, nullptr, {out, 20});
+    cpu().gemm(1, 1, 20, 1, {a.data(), 1, 1}, {b.data(), 20, 1}, nullptr, {out, 20});
   });
   EXPECT_EQ(where, "");
 }
@@ -126,7 +128,7 @@ RC_GTEST_PROP(LinearWeightGrad, IsAChainInsideALaneAndATreeOverLanes, ()) {
     }
   }
   const std::string where = EveryWay().differs(expected, [&](float* dw) {
-    linear_weight_grad({per_lane, {lanes}}, rows, in, out, x.data(), dy.data(), dw);
+    cpu().linear_weight_grad({per_lane, {lanes}}, rows, in, out, x.data(), dy.data(), dw);
   });
   RC_LOG() << where;
   RC_ASSERT(where.empty());

@@ -11,9 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/numerics/gemm.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/parallel.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics::testing {
 
@@ -70,8 +69,8 @@ inline float reference_chain(std::int64_t n,
 class EveryWay {
  public:
   ~EveryWay() {
-    select_isa(std::nullopt);
-    set_threads(1);
+    use_isa(best_isa());
+    use_threads(1);
   }
 
   // Runs `kernel` (which fills a buffer of n floats) on each instruction set with 1, 2 and 7
@@ -79,8 +78,8 @@ class EveryWay {
   std::string differs(const Floats& expected, const std::function<void(float*)>& kernel) {
     for (const Isa isa : usable_isas()) {
       for (const int threads : {1, 2, 7}) {
-        select_isa(name(isa));
-        set_threads(threads);
+        use_isa(isa);
+        use_threads(threads);
         Floats out(expected.size(), -777.0F);
         kernel(out.data());
         if (same_bits(out, expected)) continue;

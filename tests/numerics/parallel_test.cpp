@@ -1,5 +1,3 @@
-#include "lockstep/numerics/parallel.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -7,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#include "support/cpu.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -21,40 +21,44 @@ namespace {
 RC_GTEST_PROP(Parallel, PiecesCoverTheRangeOnceInMultiplesOfTheGrain, ()) {
   const auto n = *rc::gen::inRange<std::int64_t>(0, 1000);
   const auto grain = *rc::gen::inRange<std::int64_t>(1, 100);
-  set_threads(*rc::gen::inRange(1, 9));
+  use_threads(*rc::gen::inRange(1, 9));
   std::vector<std::atomic<int>> visits(static_cast<std::size_t>(n));
   std::atomic<bool> aligned{true};
-  parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
+  cpu().parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
     if (begin % grain != 0 || (end % grain != 0 && end != n)) aligned = false;
     for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
   });
-  set_threads(1);
+  use_threads(1);
   RC_ASSERT(aligned);
   for (const auto& count : visits) RC_ASSERT(count == 1);
 }
 
 TEST(Parallel, RethrowsTheFirstExceptionInPieceOrder) {
-  set_threads(4);
+  use_threads(4);
   try {
-    parallel_for(4, 1, [](std::int64_t begin, std::int64_t) {
+    cpu().parallel_for(4, 1, [](std::int64_t begin, std::int64_t) {
       if (begin >= 1) throw std::runtime_error(std::to_string(begin));
     });
     ADD_FAILURE() << "nothing was thrown";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "1");
   }
-  set_threads(1);
+  use_threads(1);
 }
 
-TEST(Parallel, EachThreadHasItsOwnCount) {
-  set_threads(3);
-  std::thread([] { EXPECT_EQ(threads(), 1); }).join();
-  EXPECT_EQ(threads(), 3);
-  set_threads(1);
+TEST(Parallel, PiecesDoNotCallTheSameCpu) {
+  use_threads(2);
+  const auto nested = [] {
+    cpu().parallel_for(2, 1, [](std::int64_t, std::int64_t) {
+      cpu().parallel_for(2, 1, [](std::int64_t, std::int64_t) {});
+    });
+  };
+  EXPECT_THROW(nested(), Error);
+  use_threads(1);
 }
 
 TEST(Parallel, ZeroThreadsAreABug) {
-  EXPECT_THROW(set_threads(0), Error);
+  EXPECT_THROW(use_threads(0), Error);
 }
 
 #if defined(__x86_64__)
@@ -63,7 +67,7 @@ TEST(Parallel, AForeignFloatingPointModeIsRefused) {
     std::thread([mode] {
       _mm_setcsr(_mm_getcsr() | mode);
       try {
-        parallel_for(1, 1, [](std::int64_t, std::int64_t) {});
+        cpu().parallel_for(1, 1, [](std::int64_t, std::int64_t) {});
         ADD_FAILURE() << "mode " << mode << " went unseen";
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), Code::kEnvironment);
@@ -75,14 +79,14 @@ TEST(Parallel, AForeignFloatingPointModeIsRefused) {
 
 TEST(Isa, UnknownNamesAreAUsageErrorAndForeignOnesAnEnvironmentError) {
   try {
-    select_isa("sse9");
+    isa_named("sse9");
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUsage);
   }
 #if defined(__x86_64__)
   try {
-    select_isa("neon");
+    isa_named("neon");
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kEnvironment);
@@ -91,13 +95,13 @@ TEST(Isa, UnknownNamesAreAUsageErrorAndForeignOnesAnEnvironmentError) {
 }
 
 TEST(Isa, TheBestIsTheDefault) {
-  select_isa(std::nullopt);
-  EXPECT_EQ(selected_isa(), usable_isas().back());
+  use_isa(best_isa());
+  EXPECT_EQ(cpu().isa(), usable_isas().back());
   for (const Isa isa : usable_isas()) {
-    select_isa(name(isa));
-    EXPECT_EQ(selected_isa(), isa);
+    use_isa(isa);
+    EXPECT_EQ(cpu().isa(), isa);
   }
-  select_isa(std::nullopt);
+  use_isa(best_isa());
 }
 
 }  // namespace

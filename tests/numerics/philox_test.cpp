@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "lockstep/numerics/parallel.h"
 #include "lockstep/numerics/scalar.h"
 #include "numerics/with_isa.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -41,13 +41,13 @@ RC_GTEST_PROP(Philox, FillsAreFunctionsOfTheElementIndex, ()) {
   const auto size = static_cast<std::int64_t>(n);
   with_every_isa([&] {
     for (const int count : {1, 2, 7}) {
-      set_threads(count);
+      use_threads(count);
       std::vector<std::uint32_t> raw(n);
       std::vector<float> uniforms(n), normals(n);
-      fill_bits(stream, position, size, raw.data());
-      fill_uniform(stream, position, size, uniforms.data());
-      fill_normal(stream, position, size, normals.data());
-      set_threads(1);
+      cpu().fill_bits(stream, position, size, raw.data());
+      cpu().fill_uniform(stream, position, size, uniforms.data());
+      cpu().fill_normal(stream, position, 1, size, normals.data());
+      use_threads(1);
       for (std::size_t i = 0; i < n; ++i) {
         RC_ASSERT(raw[i] == bits[i]);
         RC_ASSERT(bits_of(uniforms[i]) == bits_of(uniform(bits[i])));
@@ -65,7 +65,7 @@ RC_GTEST_PROP(Philox, FillsAreFunctionsOfTheElementIndex, ()) {
 TEST(Philox, NormalsHaveMeanZeroAndVarianceOne) {
   constexpr std::int64_t kCount = 1 << 20;
   std::vector<float> x(kCount);
-  fill_normal({.key = {1, 2}}, 3, kCount, x.data());
+  cpu().fill_normal({.key = {1, 2}}, 3, 1, kCount, x.data());
   double sum = 0, squares = 0;
   for (const float v : x) {
     sum += v;

@@ -1,14 +1,11 @@
 // Sums: every implementation and thread count against the header's text, and partials against
 // ranks.
-#include "lockstep/numerics/reduce.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "lockstep/numerics/resample.h"
 #include "lockstep/numerics/scalar.h"
-#include "lockstep/numerics/softmax.h"
 #include "numerics/reference.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -33,9 +30,9 @@ RC_GTEST_PROP(RowSums, FollowTheBlockedChain, ()) {
   }
   expect_everywhere(joined({sums, dots, distances}), [&] {
     Floats out = zeros(3 * rows);
-    row_sums(rows, cols, a.data(), out.data());
-    row_dots(rows, cols, a.data(), b.data(), out.data() + rows);
-    row_squared_distances(rows, cols, a.data(), b.data(), out.data() + 2 * rows);
+    cpu().row_sums(rows, cols, a.data(), out.data());
+    cpu().row_dots(rows, cols, a.data(), b.data(), out.data() + rows);
+    cpu().row_squared_distances(rows, cols, a.data(), b.data(), out.data() + 2 * rows);
     return out;
   });
 }
@@ -53,7 +50,7 @@ RC_GTEST_PROP(SpatialSums, FollowTheBlockedChain, ()) {
   }
   expect_everywhere(expected, [&] {
     Floats out = zeros(n * c);
-    spatial_sums(n, spatial, c, x.data(), out.data());
+    cpu().spatial_sums(n, spatial, c, x.data(), out.data());
     return out;
   });
 }
@@ -78,8 +75,8 @@ RC_GTEST_PROP(LaneColumns, AreChainsInsideALaneThenTheTree, ()) {
   expect_everywhere(joined({sums, dots}), [&] {
     const std::int64_t size = lanes.partials() * cols;
     Floats out = zeros(2 * size);
-    lane_column_sums(lanes, rows, cols, a.data(), out.data());
-    lane_column_dots(lanes, rows, cols, a.data(), b.data(), out.data() + size);
+    cpu().lane_column_sums(lanes, rows, cols, a.data(), out.data());
+    cpu().lane_column_dots(lanes, rows, cols, a.data(), b.data(), out.data() + size);
     return out;
   });
 }
@@ -91,7 +88,7 @@ RC_GTEST_PROP(LaneColumns, ComposeToTheSameSumAtEveryWorldSize, ()) {
   expect_same_at_every_world_size(
       samples_per_lane, total, cols, [&](const LaneBlocks& lanes, std::int64_t first) {
         Floats out = zeros(lanes.partials() * cols);
-        lane_column_sums(lanes, rows, cols, x.data() + first * rows * cols, out.data());
+        cpu().lane_column_sums(lanes, rows, cols, x.data() + first * rows * cols, out.data());
         return out;
       });
 }
@@ -109,7 +106,7 @@ RC_GTEST_PROP(TileSquares, AreOneChainATile, ()) {
   }
   expect_everywhere(expected, [&] {
     Floats out(expected.size());
-    tile_squares(n, x.data(), out.data());
+    cpu().tile_squares(n, x.data(), out.data());
     return out;
   });
 }
@@ -117,42 +114,42 @@ RC_GTEST_PROP(TileSquares, AreOneChainATile, ()) {
 TEST(Sums, KeepSubnormals) {
   const Floats x(100, std::bit_cast<float>(1u));  // the smallest
   for (const Isa isa : usable_isas()) {
-    select_isa(name(isa));
+    use_isa(isa);
     float row = 0, spatial = 0;
-    row_sums(1, 100, x.data(), &row);
-    spatial_sums(1, 100, 1, x.data(), &spatial);
+    cpu().row_sums(1, 100, x.data(), &row);
+    cpu().spatial_sums(1, 100, 1, x.data(), &spatial);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(row), 100u);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(spatial), 100u);
   }
-  select_isa({});
+  use_isa(best_isa());
 }
 
 TEST(Sums, StartFromPlusZeroSoThatNegativeZerosVanish) {
   const Floats x(600, -0.0f);
   for (const Isa isa : usable_isas()) {
-    select_isa(name(isa));
+    use_isa(isa);
     float row = 1, empty = 1;
-    row_sums(1, 600, x.data(), &row);
-    row_sums(1, 0, x.data(), &empty);
+    cpu().row_sums(1, 600, x.data(), &row);
+    cpu().row_sums(1, 0, x.data(), &empty);
     EXPECT_FALSE(std::signbit(row));
     EXPECT_EQ(std::bit_cast<std::uint32_t>(empty), 0u);
   }
-  select_isa({});
+  use_isa(best_isa());
 }
 
 // A product that underflows rounds a chain to -0, and nothing may be added to a single block.
 TEST(Dots, KeepTheNegativeZeroOfASingleBlock) {
   const Floats a(40, -0x1p-100f), b(40, 0x1p-100f);
   for (const Isa isa : usable_isas()) {
-    select_isa(name(isa));
+    use_isa(isa);
     float row = 1;
     Floats columns(40, 1.0f);
-    row_dots(1, 1, a.data(), b.data(), &row);
-    lane_column_dots(LaneBlocks{1, {1}}, 1, 40, a.data(), b.data(), columns.data());
+    cpu().row_dots(1, 1, a.data(), b.data(), &row);
+    cpu().lane_column_dots(LaneBlocks{1, {1}}, 1, 40, a.data(), b.data(), columns.data());
     EXPECT_EQ(std::bit_cast<std::uint32_t>(row), 0x80000000u) << name(isa);
     EXPECT_EQ(bits(columns), bits(Floats(40, -0.0f))) << name(isa);
   }
-  select_isa({});
+  use_isa(best_isa());
 }
 
 RC_GTEST_PROP(Softmax, FollowsTheHeader, ()) {
@@ -178,23 +175,23 @@ RC_GTEST_PROP(Softmax, FollowsTheHeader, ()) {
   }
   expect_everywhere(joined({y, dx}), [&] {
     Floats forward(x.size()), backward(x.size());
-    softmax(rows, cols, scale, x.data(), forward.data());
-    softmax_backward(rows, cols, scale, forward.data(), dy.data(), backward.data());
+    cpu().softmax(rows, cols, scale, x.data(), forward.data());
+    cpu().softmax_backward(rows, cols, scale, forward.data(), dy.data(), backward.data());
     return joined({forward, backward});
   });
 }
 
 TEST(Softmax, OfARowWithNaNIsNaN) {
   for (const Isa isa : usable_isas()) {
-    select_isa(name(isa));
+    use_isa(isa);
     for (int at = 0; at < 19; ++at) {
       Floats x(19, 1.0f);
       x[static_cast<std::size_t>(at)] = NAN;
-      softmax(1, 19, 1.0f, x.data(), x.data());
+      cpu().softmax(1, 19, 1.0f, x.data(), x.data());
       for (const float v : x) EXPECT_TRUE(std::isnan(v)) << name(isa);
     }
   }
-  select_isa({});
+  use_isa(best_isa());
 }
 
 RC_GTEST_PROP(UpsampleNearest, AndItsTransposeFollowTheHeader, ()) {
@@ -210,8 +207,8 @@ RC_GTEST_PROP(UpsampleNearest, AndItsTransposeFollowTheHeader, ()) {
   }
   expect_everywhere(joined({y, dx}), [&] {
     Floats forward(y.size(), 1.0f), backward(dx.size(), 1.0f);
-    upsample_nearest(n, h, w, c, oh, ow, x.data(), forward.data());
-    upsample_nearest_backward(n, h, w, c, oh, ow, dy.data(), backward.data());
+    cpu().upsample_nearest(n, h, w, c, oh, ow, x.data(), forward.data());
+    cpu().upsample_nearest_backward(n, h, w, c, oh, ow, dy.data(), backward.data());
     return joined({forward, backward});
   });
 }

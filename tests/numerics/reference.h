@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/parallel.h"
-#include "lockstep/numerics/tree.h"
+#include "lockstep/numerics/spec/tree.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 
@@ -46,11 +46,11 @@ template <class Run>
 void expect_everywhere(const Floats& expected, const Run& run) {
   for (const Isa isa : usable_isas()) {
     const int count = *rc::gen::element(1, 2, 7);
-    select_isa(name(isa));
-    set_threads(count);
+    use_isa(isa);
+    use_threads(count);
     const Floats result = run();
-    set_threads(1);
-    select_isa({});
+    use_threads(1);
+    use_isa(best_isa());
     RC_ASSERT(result.size() == expected.size());
     for (std::size_t i = 0; i < result.size(); ++i) {
       if (std::bit_cast<std::uint32_t>(result[i]) == std::bit_cast<std::uint32_t>(expected[i]))
@@ -151,7 +151,7 @@ void expect_same_at_every_world_size(std::int64_t samples_per_lane, std::int64_t
     rows.push_back(partials.data() + static_cast<std::int64_t>(i) * width);
   }
   Floats composed(static_cast<std::size_t>(width));
-  tree_sum_nodes(total, nodes, rows.data(), width, composed.data());
+  cpu().tree_sum_nodes(total, nodes, rows.data(), width, composed.data());
   RC_ASSERT(bits(composed) == bits(whole));
 }
 

@@ -1,4 +1,4 @@
-#include "lockstep/numerics/tree.h"
+#include "lockstep/numerics/spec/tree.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -6,9 +6,9 @@
 #include <set>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/parallel.h"
 #include "lockstep/numerics/philox.h"
 #include "numerics/with_isa.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -19,7 +19,7 @@ Rows random_rows(std::int64_t count, std::int64_t width) {
   Rows rows(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].resize(static_cast<std::size_t>(width));
-    fill_normal({.key = {9, 9}}, i, width, rows[i].data());
+    cpu().fill_normal({.key = {9, 9}}, i, 1, width, rows[i].data());
   }
   return rows;
 }
@@ -32,8 +32,8 @@ std::vector<const float*> pointers(const Rows& rows) {
 
 std::vector<float> whole_sum(const Rows& rows) {
   std::vector<float> out(rows[0].size());
-  tree_sum(pointers(rows).data(), static_cast<std::int64_t>(rows.size()),
-           static_cast<std::int64_t>(out.size()), out.data());
+  cpu().tree_sum(pointers(rows).data(), static_cast<std::int64_t>(rows.size()),
+                 static_cast<std::int64_t>(out.size()), out.data());
   return out;
 }
 
@@ -63,7 +63,7 @@ RC_GTEST_PROP(Tree, SumIsTheSameForEveryPartitionIntoRanks, ()) {
     }
   }
   std::vector<float> combined(whole.size());
-  tree_sum_nodes(total, nodes, pointers(partials).data(), width, combined.data());
+  cpu().tree_sum_nodes(total, nodes, pointers(partials).data(), width, combined.data());
   RC_ASSERT(first_difference(whole, combined) == -1);
 }
 
@@ -116,9 +116,9 @@ TEST(Tree, NothingIsAddedForAnAbsentSibling) {
 TEST(Tree, OutMayBeTheFirstRowAndThreadsDoNotMatter) {
   Rows rows = random_rows(5, 70001);
   const std::vector<float> whole = whole_sum(rows);
-  set_threads(7);
-  tree_sum(pointers(rows).data(), 5, 70001, rows[0].data());
-  set_threads(1);
+  use_threads(7);
+  cpu().tree_sum(pointers(rows).data(), 5, 70001, rows[0].data());
+  use_threads(1);
   EXPECT_EQ(first_difference(whole, rows[0]), -1);
 }
 
@@ -127,8 +127,8 @@ TEST(Tree, PartialsThatAreNoNodesOfTheTreeAreRefused) {
   std::vector<float> out(4);
   const std::vector<Subtree> not_nodes = {{0, 1}, {1, 2}};
   const std::vector<Subtree> gap = {{0, 2}, {3, 1}};
-  EXPECT_THROW(tree_sum_nodes(3, not_nodes, pointers(rows).data(), 4, out.data()), Error);
-  EXPECT_THROW(tree_sum_nodes(4, gap, pointers(rows).data(), 4, out.data()), Error);
+  EXPECT_THROW(cpu().tree_sum_nodes(3, not_nodes, pointers(rows).data(), 4, out.data()), Error);
+  EXPECT_THROW(cpu().tree_sum_nodes(4, gap, pointers(rows).data(), 4, out.data()), Error);
 }
 
 TEST(Tree, LaneBlocksCountLanesAndSamples) {

@@ -1,12 +1,10 @@
-#include "lockstep/numerics/update.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
 
-#include "lockstep/numerics/parallel.h"
 #include "numerics/with_isa.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -34,9 +32,9 @@ template <class Body>
 void with_every_isa_and_thread_count(Body&& body) {
   with_every_isa([&] {
     for (const int count : {1, 2, 7}) {
-      set_threads(count);
+      use_threads(count);
       body();
-      set_threads(1);
+      use_threads(1);
     }
   });
 }
@@ -56,7 +54,7 @@ RC_GTEST_PROP(Update, AdamWIsTheWrittenSequence, ()) {
   }
   with_every_isa_and_thread_count([&] {
     std::vector<float> p2 = p, m2 = m, v2 = v;
-    adamw(s, static_cast<std::int64_t>(n), g.data(), p2.data(), m2.data(), v2.data());
+    cpu().adamw(s, static_cast<std::int64_t>(n), g.data(), p2.data(), m2.data(), v2.data());
     RC_ASSERT(first_difference(p1, p2) == -1);
     RC_ASSERT(first_difference(m1, m2) == -1);
     RC_ASSERT(first_difference(v1, v2) == -1);
@@ -74,8 +72,8 @@ RC_GTEST_PROP(Update, SgdAndEmaAreTheWrittenSequences, ()) {
   }
   with_every_isa_and_thread_count([&] {
     std::vector<float> p2 = p, u2 = u, e2 = u;
-    sgd(kSgd, static_cast<std::int64_t>(n), g.data(), p2.data(), u2.data());
-    ema(0.01f, static_cast<std::int64_t>(n), p.data(), e2.data());
+    cpu().sgd(kSgd, static_cast<std::int64_t>(n), g.data(), p2.data(), u2.data());
+    cpu().ema(0.01f, static_cast<std::int64_t>(n), p.data(), e2.data());
     RC_ASSERT(first_difference(p1, p2) == -1);
     RC_ASSERT(first_difference(u1, u2) == -1);
     RC_ASSERT(first_difference(e1, e2) == -1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/numerics/isa.h"
+#include "support/cpu.h"
 
 namespace lockstep::numerics {
 
@@ -16,10 +17,10 @@ template <class Body>
 void with_every_isa(Body&& body) {
   for (const Isa isa : usable_isas()) {
     SCOPED_TRACE(std::string(name(isa)));
-    select_isa(name(isa));
+    use_isa(isa);
     body();
   }
-  select_isa(std::nullopt);
+  use_isa(best_isa());
 }
 
 inline std::uint32_t bits_of(float x) {

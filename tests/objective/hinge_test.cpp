@@ -85,7 +85,7 @@ std::pair<float, Judged> loss_of(const std::string& kind, int phase, int world) 
     const auto& own =
         network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
     const float whole = lane::backward(context, loss.sums, 1.0F, parameters_of(own)).loss_sum;
-    judged[static_cast<std::size_t>(group.rank().value)] = loss.judged;
+    judged[static_cast<std::size_t>(group.rank().value)] = counted(loss.judgements);
     if (group.rank() == Rank(0)) sum = whole;
   });
   Judged all;

@@ -1,5 +1,5 @@
-#include "lockstep/numerics/elementwise.h"
 #include "lockstep/objective/schedule.h"
+#include "lockstep/ops/device.h"
 #include "objective/rig.h"
 
 namespace lockstep::objective {
@@ -77,7 +77,7 @@ TEST(Sampler, APictureDoesNotDependOnHowManyAreMade) {
     const auto objective = c.objective();
     const Networks networks = c.make_networks();
     const Tensor many = objective->sample(networks, 10, 66);  // more than are made at once
-    EXPECT_TRUE(numerics::all_finite(many.numel(), ops::read(many)));
+    EXPECT_TRUE(finite(many));
     for (const std::int64_t i : {0, 63, 64, 65}) {
       EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample(networks, 10 + i, 1)))
           << sampler << " " << i;

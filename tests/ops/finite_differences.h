@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "ops/additions.h"
 
@@ -29,7 +30,7 @@ constexpr double kTolerance = 2e-3;
 inline Tensor values(at::IntArrayRef sizes, std::uint32_t key, bool sign = true) {
   Tensor x = ops::empty(sizes);
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(x.numel()));
-  numerics::fill_bits({.key = {key, 1}, .micro = 0}, 0, x.numel(), bits.data());
+  device().fill_bits({.key = {key, 1}, .micro = 0}, 0, x.numel(), bits.data());
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     const std::uint32_t u = bits[static_cast<std::size_t>(i)];
     const float magnitude = 0.125F + static_cast<float>(u % 5120) / 4096.0F;

@@ -10,7 +10,8 @@
 #include <new>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/ops.h"
 #include "ops/finite_differences.h"
@@ -159,9 +160,9 @@ TEST_P(Native, BitsDoNotDependOnWhichLanesARankHas) {
 TEST_P(Native, BitsDoNotDependOnThreads) {
   const Tensors alone = natively(GetParam(), {kEach, {6}}, 0);
   for (const int threads : {2, 5}) {
-    numerics::set_threads(threads);
+    numerics::Cpu cpu(threads);
+    const DeviceScope here(cpu);
     const Tensors together = natively(GetParam(), {kEach, {6}}, 0);
-    numerics::set_threads(1);
     for (std::size_t i = 0; i < alone.size(); ++i)
       EXPECT_TRUE(same_bits(alone[i], together[i])) << threads << " threads, tensor " << i;
   }

@@ -7,7 +7,8 @@
 #include <thread>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/native.h"
 #include "lockstep/ops/ops.h"
@@ -26,7 +27,7 @@ struct Seen {
 };
 
 Seen seen_here() {
-  return {where().module, numerics_in_use().native, numerics::threads()};
+  return {where().module, numerics_in_use().native, device().host().threads()};
 }
 
 Tensor leaf() {
@@ -58,8 +59,8 @@ void elsewhere(const std::function<void()>& body) {
 
 class Surroundings : public ::testing::Test {
  protected:
-  void SetUp() override { numerics::set_threads(3); }
-  void TearDown() override { numerics::set_threads(1); }
+  numerics::Cpu three_{3};
+  const DeviceScope here_{three_};
 };
 
 TEST_F(Surroundings, TravelWithWhatWasRecorded) {

@@ -7,8 +7,9 @@
 #include <cstring>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::optim {
 namespace {
@@ -17,7 +18,7 @@ using at::Tensor;
 
 Tensor normals(std::int64_t n, std::uint32_t key) {
   Tensor x = at::empty({n}, at::kFloat);
-  numerics::fill_normal({.key = {key, 1}, .micro = 0}, 0, n, x.mutable_data_ptr<float>());
+  ops::device().fill_normal({.key = {key, 1}, .micro = 0}, 0, 1, n, x.mutable_data_ptr<float>());
   return x;
 }
 
@@ -107,11 +108,10 @@ TEST(AdamW, FollowsTheFormulasInDouble) {
 
 TEST(Optimizers, GiveTheSameBitsForAnyNumberOfThreads) {
   for (const char* kind : {"adamw", "sgd"}) {
-    numerics::set_threads(1);
     const std::vector<Tensor> one = train(options_of(kind));
-    numerics::set_threads(3);
+    numerics::Cpu cpu(3);
+    const ops::DeviceScope here(cpu);
     const std::vector<Tensor> three = train(options_of(kind));
-    numerics::set_threads(1);
     for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], three[i])) << kind;
   }
 }

@@ -4,8 +4,9 @@
 #include <cstring>
 #include <limits>
 
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/state/state.h"
 
@@ -25,7 +26,8 @@ State some_state() {
                                                                       {"model/m/d", {4096}},
                                                                       {"model/ema/e", {2, 6}}}) {
     at::Tensor tensor = ops::empty(shape);
-    numerics::fill_normal({.key = {key++, 8}, .micro = 0}, 0, tensor.numel(), ops::write(tensor));
+    ops::device().fill_normal({.key = {key++, 8}, .micro = 0}, 0, 1, tensor.numel(),
+                              ops::write(tensor));
     state.tensors.push_back({name, tensor});
   }
   return state;
@@ -96,13 +98,13 @@ TEST(Digest, ChangesWithTheCursorNamesShapesAndOrder) {
 TEST(Digest, IsTheSameForEveryThreadCount) {
   const hash::Digest bytes = commit(original());
   for (const int count : {1, 2, 7}) {
-    numerics::set_threads(count);
+    numerics::Cpu cpu(count);
+    const ops::DeviceScope here(cpu);
     const StateDigest now = digest(original());
     EXPECT_EQ(now.root, original_digest().root) << count;
     EXPECT_EQ(now.leaves, original_digest().leaves) << count;
     EXPECT_EQ(commit(original()), bytes) << count;
   }
-  numerics::set_threads(1);
 }
 
 TEST(Digest, TellsSignsOfZeroAndNansApart) {

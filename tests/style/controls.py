@@ -42,7 +42,7 @@ class Controls(unittest.TestCase):
         self.assertEqual(layering.problems(self.root), [])
         for text, wanted in {
             '#include "lockstep/numerics/tree.h"': "core does not use numerics",
-            '#include "numerics/packed.h"': "a private header of numerics",
+            '#include "numerics/cpu/packed.h"': "a private header of numerics",
             "#include <openssl/evp.h>": "belongs to hash",
             "#  include <hdf5.h>": "belongs to hdf5",
             "#include <ATen/ATen.h>": "LibTorch is only for",

@@ -27,10 +27,12 @@ def listed(root):
     """Every .cpp in its folder's CMakeLists.txt and the other way round; no header without a user."""
     found = []
     for path in sources(root, "src", "tests", "tools"):
-        name, lists = path.relative_to(root), path.parent / "CMakeLists.txt"
+        name = path.relative_to(root)
+        lists = next((p / "CMakeLists.txt" for p in path.parents if (p / "CMakeLists.txt").exists()),
+                     path.parent / "CMakeLists.txt")
         if path.suffix == ".cpp":  # or in what that includes
             text = "".join(p.read_text() for p in (lists, lists.parent / "sources.cmake") if p.exists())
-            if not re.search(rf"(?<![\w/]){re.escape(path.name)}(?!\w)", text):
+            if not re.search(rf"(?<![\w/]){re.escape(str(path.relative_to(lists.parent)))}(?!\w)", text):
                 found.append(f"{name}: not listed in {lists.relative_to(root)}")
     for lists in [p for top in ("src", "tests", "tools") for p in sorted(Path(root, top).rglob("CMakeLists.txt"))]:
         for name in re.findall(r"(?<![\w/}.-])[\w.-]+\.cpp(?!\w)", re.sub(r"#.*", "", lists.read_text())):

@@ -303,8 +303,7 @@ void train(const std::string& recipe) {
   log::set_quiet(true);
   testing::run_by(1, {.recipe = recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + recipe,
                                              {"run.steps=2", "samples.count=4"}),
-                      .folder = folder.path() / "run",
-                      .threads = 1});
+                      .folder = folder.path() / "run"});
 }
 
 TEST(Guard, FindsTheGoldenRecipesClean) {

@@ -35,7 +35,7 @@ Outcome outcome(int world, const std::vector<std::string>& overrides) {
   std::mutex mutex;
   comm::run_local(world, [&](comm::Group& group) {
     try {
-      run({.recipe = small_gan(overrides), .folder = run_folder, .threads = 1}, group);
+      run({.recipe = small_gan(overrides), .folder = run_folder}, group);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kDiverged) << error.what();
       const std::lock_guard lock(mutex);
@@ -99,7 +99,7 @@ TEST(Monitors, WhatCollapsedGoesOnWithAnotherLimit) {
   const lockstep::testing::TemporaryFolder folder;
   const auto train = [&](std::vector<std::string> more) {
     more.insert(more.begin(), kCollapsing.begin(), kCollapsing.end());
-    return run_by(1, {.recipe = small_gan(more), .folder = folder.path() / "run", .threads = 1});
+    return run_by(1, {.recipe = small_gan(more), .folder = folder.path() / "run"});
   };
   EXPECT_THROW(train({}), Error);
   EXPECT_THROW(train({}), Error);  // again at the same step: its line is compared

@@ -8,7 +8,8 @@
 #include "lockstep/comm/local.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/ledger/ledger.h"
-#include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
@@ -41,7 +42,8 @@ class Golden {
  private:
   void expect_same(int world, std::size_t steps, const AtOnce& at_once, bool sharded) const {
     comm::run_local(world, [&](comm::Group& group) {
-      numerics::set_threads(1 + group.rank().value % 2);  // ranks need not be alike
+      numerics::Cpu cpu(1 + static_cast<int>(group.rank().value % 2));  // ranks need not be alike
+      const ops::DeviceScope here(cpu);
       Ranks ranks{.world = world};
       if (sharded) ranks.keeps = group.rank();
       Training training = make_training(recipe_, dataset_->sample_shape(), ranks);

@@ -24,8 +24,7 @@ std::map<std::string, std::string> evidence(const std::filesystem::path& folder)
 RunOptions options(const std::filesystem::path& folder, int steps) {
   log::set_quiet(true);
   return {.recipe = testing::small_gan({"run.seed=1", "run.steps=" + std::to_string(steps)}),
-          .folder = folder,
-          .threads = 1};
+          .folder = folder};
 }
 
 TEST(RunByRanks, GivesTheSameFilesByAnyNumberOfThem) {

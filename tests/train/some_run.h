@@ -34,9 +34,7 @@ inline train::RunResult run_by(int world, const train::RunOptions& options) {
 
 // Six steps: checkpoints and pictures at 3 and 6, commits at 2, 4 and 6.
 inline void make_run(const std::filesystem::path& folder, std::int64_t seed) {
-  run_by(
-      1,
-      {.recipe = small_gan({"run.seed=" + std::to_string(seed)}), .folder = folder, .threads = 1});
+  run_by(1, {.recipe = small_gan({"run.seed=" + std::to_string(seed)}), .folder = folder});
 }
 
 inline std::string read_bytes(const std::filesystem::path& path) {

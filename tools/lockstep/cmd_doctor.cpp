@@ -11,7 +11,8 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/compare.h"
-#include "lockstep/numerics/isa.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "output.h"
 #include "ranks.h"
@@ -53,7 +54,7 @@ std::string arithmetic() {
   const auto found = fingerprint::compare({{"this machine", fingerprint::take()}});
   if (!found.findings.empty())
     throw Error(Code::kEnvironment, found.findings.front().sentence, "`lockstep check` shows all");
-  return "self-test passed, kernels for " + std::string(numerics::name(numerics::selected_isa()));
+  return "self-test passed, kernels for " + std::string(numerics::name(ops::device().host().isa()));
 }
 
 std::string memory() {

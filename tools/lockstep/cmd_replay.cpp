@@ -56,6 +56,7 @@ Code run_rank(const Options& options) {
   if (identity.world > 1 && options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "several ranks draw the same windows from the same seed",
                 "give --seed");
+  const Threads threads(options.threads, identity.local_size);
   audit::ReplayOptions replay{
       .folder = options.folder,
       .window = {.from = Step(options.from), .to = {}},
@@ -63,7 +64,6 @@ Code run_rank(const Options& options) {
       .spot_steps = options.spot_steps,
       .seed = static_cast<std::uint64_t>(options.seed < 0 ? fresh_seed() : options.seed),
       .data = {},
-      .threads = threads_to_use(options.threads, identity.local_size),
       .lanes_at_once = options.lanes_at_once,
       .processes = identity.local_size,
       .parent = options.parent};

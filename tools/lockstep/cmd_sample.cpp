@@ -20,7 +20,7 @@ struct Options {
 Code run(const Options& options) {
   train::SampleOptions sample = options.sample;
   sample.source = options.source;
-  sample.threads = threads_to_use(options.threads);
+  const Threads threads(options.threads);
   std::optional<Progress> progress;  // ends before the result is printed
   sample.progress = std::ref(progress.emplace("samples are made", /*quiet=*/false));
   const train::SampleResult result = train::sample(sample);

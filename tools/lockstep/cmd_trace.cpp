@@ -21,14 +21,12 @@ struct Options {
 
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
+  const Threads threads(options.threads);
   const std::string values = options.out + ".values";
   require_output(options.out, {"a trace", ".jsonl"}, options.folder + "/ledger.jsonl");
   if (options.values_of >= 0) require_output(values, {"a file of values", ".values"});
-  audit::TraceOptions trace{.folder = options.folder,
-                            .step = Step(options.step),
-                            .data = {},
-                            .threads = threads_to_use(options.threads),
-                            .values_of = {}};
+  audit::TraceOptions trace{
+      .folder = options.folder, .step = Step(options.step), .data = {}, .values_of = {}};
   if (!options.data.empty()) trace.data = options.data;
   if (options.values_of >= 0) trace.values_of = static_cast<std::size_t>(options.values_of);
   const audit::TraceResult result = audit::trace(trace);

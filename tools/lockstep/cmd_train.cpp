@@ -142,6 +142,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   if (identity.rank == Rank(0) && !options.quiet) train::announce_stop_signals();
   if (identity.world > 1) log::info(identity.sentence);
   const std::string folder = folder_of(options, given);
+  const Threads threads(options.threads, identity.local_size);
   std::unique_ptr<comm::Group> group;
   try {
     const Beginning beginning = cli::beginning(options, given);
@@ -152,7 +153,6 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     const train::RunResult result = train::run(
         {.recipe = recipe,
          .folder = folder,
-         .threads = threads_to_use(options.threads, identity.local_size),
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
          .lanes_at_once = options.lanes_at_once,
          .processes = identity.local_size,

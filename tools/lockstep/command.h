@@ -12,6 +12,8 @@
 
 #include "lockstep/comm/identity.h"
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 
 namespace CLI {
 class App;
@@ -79,9 +81,17 @@ Run add_help(Command& command);
 Run add_completion(Command& command);
 Run add_man(Command& command);
 
-// --threads, 0 for one a core; the number to use where `ranks` of them share the machine.
+// --threads, 0 for one a core.
 void add_threads(Command& command, int& threads);
-int threads_to_use(int asked, int ranks = 1);
+// While it lives, this thread computes with as many threads, where `ranks` share the machine.
+class Threads {
+ public:
+  explicit Threads(int asked, int ranks = 1);
+
+ private:
+  numerics::Cpu cpu_;
+  const ops::DeviceScope here_{cpu_};
+};
 // --lanes-at-once, 0 for all of the process's.
 void add_lanes_at_once(Command& command, std::int64_t& lanes);
 

@@ -6,7 +6,8 @@
 
 #include "arguments.h"
 #include "lockstep/core/text.h"
-#include "lockstep/numerics/isa.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "output.h"
 #include "startup.h"
 #include "tables.h"
@@ -129,7 +130,8 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
 Run computing(const Run& run) {
   return [run] {
     require_open_files(/*world=*/1);
-    numerics::select_isa(process_environment()("LOCKSTEP_ISA"));
+    numerics::Cpu cpu(1, numerics::isa_named(process_environment()("LOCKSTEP_ISA")));
+    const ops::DeviceScope here(cpu);
     return run();
   };
 }

@@ -67,10 +67,10 @@ void add_lanes_at_once(Command& command, std::int64_t& lanes) {
       .range(std::int64_t{0}, std::int64_t{1} << 40);
 }
 
-int threads_to_use(int asked, int ranks) {
-  if (asked > 0) return asked;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
-}
+Threads::Threads(int asked, int ranks)
+    : cpu_(asked > 0 ? asked
+                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks),
+           ops::device().host().isa()) {}
 
 comm::Environment process_environment() {
   return [](const std::string& name) -> std::optional<std::string> {

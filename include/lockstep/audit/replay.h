@@ -28,7 +28,6 @@ struct ReplayOptions {
   std::int64_t spot_steps = 10;     // steps of each
   std::uint64_t seed = 0;           // of the spots
   std::optional<std::string> data;  // another place of the data set; default: the recipe's
-  int threads = 1;                  // of this rank
   std::int64_t lanes_at_once = 0;   // of this rank, as in train/run.h
   int processes = 0;                // the same
   // The run whose state this one starts from: its checkpoint is compared with step 0.

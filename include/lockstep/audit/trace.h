@@ -44,7 +44,6 @@ struct TraceOptions {
   std::filesystem::path folder;  // the run; never written to
   Step step{1};                  // from the nearest checkpoint before it, on one rank
   std::optional<std::string> data = {};
-  int threads = 1;
   std::optional<std::size_t> values_of = {};  // also keep the outputs of the op with this number
 };
 

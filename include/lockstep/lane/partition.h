@@ -11,7 +11,7 @@
 
 #include "lockstep/core/division.h"
 #include "lockstep/core/ids.h"
-#include "lockstep/numerics/reduce.h"
+#include "lockstep/numerics/spec/shapes.h"
 
 namespace lockstep::lane {
 

@@ -18,24 +18,24 @@
 
 #include <cstdint>
 
-#include "lockstep/numerics/gemm.h"
+#include "lockstep/numerics/spec/shapes.h"
+#include "lockstep/numerics/spec/tree.h"
 
 namespace lockstep::numerics {
 
-struct ConvShape {
-  std::int64_t n = 0;                 // samples
-  std::int64_t h = 0, w = 0, in = 0;  // the image side
-  std::int64_t out = 0;               // channels of y
-  std::int64_t kh = 1, kw = 1, stride = 1, pad = 0;
+class Convolutions {
+ public:
+  virtual void conv2d(const ConvShape& s, const float* x, const float* w, const float* bias,
+                      float* y) = 0;
+  virtual void conv2d_input_grad(const ConvShape& s, const float* dy, const float* w,
+                                 const float* bias,
+                                 float* dx) = 0;  // bias[in] or null (transposed convolution)
+  virtual void conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
+                                  const float* dy,
+                                  float* dw) = 0;  // dw: [partials][kh][kw][in][out]
 
-  std::int64_t out_h() const { return (h + 2 * pad - kh) / stride + 1; }
-  std::int64_t out_w() const { return (w + 2 * pad - kw) / stride + 1; }
+ protected:
+  ~Convolutions() = default;
 };
-
-void conv2d(const ConvShape& s, const float* x, const float* w, const float* bias, float* y);
-void conv2d_input_grad(const ConvShape& s, const float* dy, const float* w, const float* bias,
-                       float* dx);  // bias[in] or null (transposed convolution)
-void conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
-                        const float* dy, float* dw);  // dw: [partials][kh][kw][in][out]
 
 }  // namespace lockstep::numerics

@@ -4,57 +4,65 @@
 
 #include <cstdint>
 
+#include "lockstep/numerics/spec/shapes.h"
+
 namespace lockstep::numerics {
 
-enum class Unary {
-  kExp,
-  kLog,
-  kSin,
-  kCos,
-  kTanh,
-  kErf,  // correctly rounded
-  kSqrt,
-  kRsqrt,
-  kNegate,
-  kSquare,
-  kAbs,
-  kRelu,
-  kSigmoid,
-  kSilu,
-  kSoftplus,
-  kGelu  // written compositions, scalar.h
+class Elementwise {
+ public:
+  virtual void unary(Unary op, std::int64_t n, const float* x, float* out) = 0;
+  // out = dy * op'(x), as written for each op in scalar.h. kAbs, kRelu: derivative 0 at 0.
+  virtual void unary_backward(Unary op, std::int64_t n, const float* x, const float* dy,
+                              float* out) = 0;
+
+  virtual void leaky_relu(std::int64_t n, float slope, const float* x,
+                          float* out) = 0;  // x > 0 ? x : slope*x
+  virtual void leaky_relu_backward(std::int64_t n, float slope, const float* x, const float* dy,
+                                   float* out) = 0;
+
+  virtual void binary(Binary op, std::int64_t n, const float* a, const float* b, float* out) = 0;
+
+  virtual void scale(std::int64_t n, float factor, const float* x, float* out) = 0;  // factor * x
+  virtual void scale_add(std::int64_t n, float factor, const float* x, const float* y,
+                         float* out) = 0;  // fma(factor, x, y)
+  // out = fma(a, x, b*y), with one a and b, or one a row: the forward process of diffusion.
+  virtual void combine(std::int64_t n, float a, const float* x, float b, const float* y,
+                       float* out) = 0;
+  virtual void combine_rows(std::int64_t rows, std::int64_t cols, const float* a, const float* x,
+                            const float* b, const float* y, float* out) = 0;
+
+  // Rows: x is [rows][cols]; v has one value a row, or one a column.
+  virtual void add_row_vector(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
+                              float* out) = 0;  // x + v[col]
+  virtual void scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
+                          float* out) = 0;  // x * v[row]
+  // out[i][j] = fma(u[i], v[j], x[i][j])
+  virtual void add_outer(std::int64_t rows, std::int64_t cols, const float* u, const float* v,
+                         const float* x, float* out) = 0;
+  // x [n][spatial][c] + e [n][c]
+  virtual void add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c,
+                                const float* x, const float* e, float* out) = 0;
+
+  virtual void fill(std::int64_t n, float value, float* out) = 0;
+  // x [n][width] -> [n][times][width]: each row `times` times.
+  virtual void repeat(std::int64_t n, std::int64_t times, std::int64_t width, const float* x,
+                      float* out) = 0;
+
+  // t [n] -> [n][width]: cos(t f_i) for i < width/2, then sin(t f_i), f_i = 10000^(-i / (width/2)):
+  // angles and functions in binary64 (spec/double_functions.h), each result rounded once (Vaswani
+  // et al. 2017).
+  virtual void time_embedding(std::int64_t n, std::int64_t width, const float* t, float* out) = 0;
+
+  virtual void clamp(std::int64_t n, float low, float high, const float* x,
+                     float* out) = 0;  // NaN stays NaN
+
+  // Exact integer <-> float: image bytes. byte/127.5 - 1 as fma(float(b), 2/255 rounded, -1); back:
+  // floor(fma(clamp(x,-1,1), 127.5, 128)) limited to 255.
+  virtual void from_bytes(std::int64_t n, const std::uint8_t* bytes, float* out) = 0;
+  virtual void to_bytes(std::int64_t n, const float* x, std::uint8_t* out) = 0;
+
+ protected:
+  ~Elementwise() = default;
 };
-void unary(Unary op, std::int64_t n, const float* x, float* out);
-// out = dy * op'(x), as written for each op in scalar.h. kAbs, kRelu: derivative 0 at 0.
-void unary_backward(Unary op, std::int64_t n, const float* x, const float* dy, float* out);
-
-void leaky_relu(std::int64_t n, float slope, const float* x, float* out);  // x > 0 ? x : slope*x
-void leaky_relu_backward(std::int64_t n, float slope, const float* x, const float* dy, float* out);
-
-enum class Binary { kAdd, kSubtract, kMultiply, kDivide };
-void binary(Binary op, std::int64_t n, const float* a, const float* b, float* out);
-
-void scale(std::int64_t n, float factor, const float* x, float* out);  // factor * x
-void scale_add(std::int64_t n, float factor, const float* x, const float* y,
-               float* out);  // fma(factor, x, y)
-// out = fma(a, x, b*y): the forward process of diffusion (coefficients per row below).
-void combine(std::int64_t n, float a, const float* x, float b, const float* y, float* out);
-
-// Rows: x is [rows][cols]; v has one value a row, or one a column.
-void add_row_vector(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
-                    float* out);  // x + v[col]
-void scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
-                float* out);  // x * v[row]
-// x [n][spatial][c] + e [n][c]
-void add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c, const float* x,
-                      const float* e, float* out);
-
-bool all_finite(std::int64_t n, const float* x);
-void clamp(std::int64_t n, float low, float high, const float* x, float* out);  // NaN stays NaN
-
-// Exact integer <-> float: image bytes. byte/127.5 - 1 as fma(float(b), 2/255 rounded, -1); back:
-// floor(fma(clamp(x,-1,1), 127.5, 128)) limited to 255.
-void from_bytes(std::int64_t n, const std::uint8_t* bytes, float* out);
-void to_bytes(std::int64_t n, const float* x, std::uint8_t* out);
 
 }  // namespace lockstep::numerics

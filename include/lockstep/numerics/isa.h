@@ -17,11 +17,10 @@ enum class Isa {
 std::string_view name(Isa isa);  // "scalar", "avx2", "avx512", "neon"
 std::vector<Isa> usable_isas();  // on this CPU, slowest first
 
-// Chooses the implementation for the whole process: the best one, or the named one (LOCKSTEP_ISA;
-// the caller reads the environment). Throws Error(kEnvironment) if this CPU has no fused
-// multiply-add or cannot run the named one, Error(kUsage) for an unknown name. Call before the
-// first kernel, not concurrently with one. A kernel called without it uses the best.
-void select_isa(std::optional<std::string_view> forced);
-Isa selected_isa();
+// Error(kEnvironment) if this CPU has no fused multiply-add.
+Isa best_isa();
+// The one with this name, or the best. Error(kEnvironment) if this CPU cannot run it, Error(kUsage)
+// for an unknown name.
+Isa isa_named(std::optional<std::string_view> name);
 
 }  // namespace lockstep::numerics

@@ -15,64 +15,60 @@
 
 #include <cstdint>
 
-#include "lockstep/numerics/tree.h"
+#include "lockstep/numerics/spec/moments.h"
+#include "lockstep/numerics/spec/shapes.h"
+#include "lockstep/numerics/spec/tree.h"
 
 namespace lockstep::numerics {
 
-enum class Activation {
-  kNone,
-  kSilu
-};  // fused into the normalisation; same bits as the two in a row
+class Normalisations {
+ public:
+  // mean, rstd: [n][groups], saved for the backward pass.
+  virtual void group_norm(const GroupNormShape& s, const float* x, const float* gamma,
+                          const float* beta, float* y, float* mean, float* rstd) = 0;
+  // dx may be null. dgamma, dbeta: [partials][c]; both null or neither.
+  virtual void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes, const float* x,
+                                   const float* gamma, const float* beta, const float* mean,
+                                   const float* rstd, const float* dy, float* dx, float* dgamma,
+                                   float* dbeta) = 0;
 
-struct GroupNormShape {
-  std::int64_t n = 0, spatial = 0, c = 0, groups = 1;  // x: [n][spatial][c]; c divisible by groups
-  float eps = 1e-5f;
-  Activation activation = Activation::kNone;
+  // Layer norm over the last dimension: rows of c; a row's sums are plain blocked chains over c, in
+  // the backward pass of h = dy*gamma and of h*xhat (fma); m, q and dx as above with h for g*gamma.
+  // gamma and beta may both be null (no affine, h = dy). dgamma, dbeta: blocked chains over a
+  // lane's rows in order, then the tree; rows_per_sample says which rows are a sample's. dx may be
+  // null; dgamma and dbeta: both null or neither.
+  virtual void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x,
+                          const float* gamma, const float* beta, float* y, float* mean,
+                          float* rstd) = 0;
+  virtual void layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
+                                   std::int64_t rows_per_sample, const float* x, const float* gamma,
+                                   const float* mean, const float* rstd, const float* dy, float* dx,
+                                   float* dgamma, float* dbeta) = 0;
+
+  // x [samples*rows][c] -> mean, m2: [lanes][c]; blocked chains over the lane's rows, two passes.
+  virtual void lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::int64_t c,
+                            const float* x, float* mean, float* m2) = 0;
+  // rows [lanes][2][c], mean and m2 of every lane, each of `count` values -> mean, m2/count: [c];
+  // merge() in the tree.
+  virtual void merge_moments(std::int64_t lanes, std::int64_t c, float count, const float* rows,
+                             float* mean, float* variance) = 0;
+  // y = fma((x - mean[c]) * rstd[c], gamma[c], beta[c])
+  virtual void batch_norm_apply(std::int64_t rows, std::int64_t c, const float* x,
+                                const float* mean, const float* rstd, const float* gamma,
+                                const float* beta, float* y) = 0;
+  // Per lane: sum of dy and of dy*xhat over the lane's rows: [lanes][c] each.
+  virtual void batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t rows, std::int64_t c,
+                                        const float* x, const float* mean, const float* rstd,
+                                        const float* dy, float* sum_dy, float* sum_dy_xhat) = 0;
+  // With the sums over *all* lanes: k = gamma*rstd; dx = k * (dy - fma(xhat, sum_dy_xhat/count,
+  // sum_dy/count))
+  virtual void batch_norm_backward_apply(std::int64_t rows, std::int64_t c, float count,
+                                         const float* x, const float* mean, const float* rstd,
+                                         const float* gamma, const float* dy, const float* sum_dy,
+                                         const float* sum_dy_xhat, float* dx) = 0;
+
+ protected:
+  ~Normalisations() = default;
 };
-// mean, rstd: [n][groups], saved for the backward pass.
-void group_norm(const GroupNormShape& s, const float* x, const float* gamma, const float* beta,
-                float* y, float* mean, float* rstd);
-// dx may be null. dgamma, dbeta: [partials][c]; both null or neither.
-void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes, const float* x,
-                         const float* gamma, const float* beta, const float* mean,
-                         const float* rstd, const float* dy, float* dx, float* dgamma,
-                         float* dbeta);
-
-// Layer norm over the last dimension: rows of c; a row's sums are plain blocked chains over c, in
-// the backward pass of h = dy*gamma and of h*xhat (fma); m, q and dx as above with h for g*gamma.
-// gamma and beta may both be null (no affine, h = dy). dgamma, dbeta: blocked chains over a lane's
-// rows in order, then the tree; rows_per_sample says which rows are a sample's. dx may be null;
-// dgamma and dbeta: both null or neither.
-void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x, const float* gamma,
-                const float* beta, float* y, float* mean, float* rstd);
-void layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
-                         std::int64_t rows_per_sample, const float* x, const float* gamma,
-                         const float* mean, const float* rstd, const float* dy, float* dx,
-                         float* dgamma, float* dbeta);
-
-// Batch statistics: per lane first, then merged over lanes in the tree (Chan, Golub, LeVeque 1979).
-// A lane's channel has count (samples_per_lane*rows), mean and m2 = sum of squared deviations.
-struct Moments {
-  float count = 0, mean = 0, m2 = 0;
-};
-// x [samples*rows][c] -> mean, m2: [lanes][c]; blocked chains over the lane's rows, two passes.
-void lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::int64_t c, const float* x,
-                  float* mean, float* m2);
-// d = b.mean - a.mean; count = a.count + b.count; r = b.count / count
-// mean = fma(d, r, a.mean); m2 = fma(d*d, a.count*r, a.m2 + b.m2)
-Moments merge(const Moments& a, const Moments& b);
-// y = fma((x - mean[c]) * rstd[c], gamma[c], beta[c])
-void batch_norm_apply(std::int64_t rows, std::int64_t c, const float* x, const float* mean,
-                      const float* rstd, const float* gamma, const float* beta, float* y);
-// Per lane: sum of dy and of dy*xhat over the lane's rows: [lanes][c] each.
-void batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t rows, std::int64_t c,
-                              const float* x, const float* mean, const float* rstd, const float* dy,
-                              float* sum_dy, float* sum_dy_xhat);
-// With the sums over *all* lanes: k = gamma*rstd; dx = k * (dy - fma(xhat, sum_dy_xhat/count,
-// sum_dy/count))
-void batch_norm_backward_apply(std::int64_t rows, std::int64_t c, float count, const float* x,
-                               const float* mean, const float* rstd, const float* gamma,
-                               const float* dy, const float* sum_dy, const float* sum_dy_xhat,
-                               float* dx);
 
 }  // namespace lockstep::numerics

@@ -23,14 +23,24 @@ struct Stream {
 
 PhiloxBlock philox(PhiloxKey key, PhiloxBlock counter);
 
-// Elements [0, n) at `position`: bits, uniforms, normals. Bits: stream, position, element index.
-void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n, std::uint32_t* out);
-void fill_uniform(const Stream& stream, std::uint64_t position, std::int64_t n, float* out);
-void fill_normal(const Stream& stream, std::uint64_t position, std::int64_t n, float* out);
-
 // An integer in [0, bound) without bias worth speaking of: (u * bound) >> 32 of word `word` (0..3)
 // of block 0. 1 <= bound <= 2^32-1.
 std::uint32_t draw_below(const Stream& stream, std::uint64_t position, int word,
                          std::uint32_t bound);
+
+class Draws {
+ public:
+  // Elements [0, n) at `position`: bits, uniforms; normals of `rows` positions from `first` on,
+  // [rows][n]. n <= 2^34 or Error(kUsage). Bits: stream, position, element index.
+  virtual void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
+                         std::uint32_t* out) = 0;
+  virtual void fill_uniform(const Stream& stream, std::uint64_t position, std::int64_t n,
+                            float* out) = 0;
+  virtual void fill_normal(const Stream& stream, std::uint64_t first, std::int64_t rows,
+                           std::int64_t n, float* out) = 0;
+
+ protected:
+  ~Draws() = default;
+};
 
 }  // namespace lockstep::numerics

@@ -7,9 +7,16 @@
 
 namespace lockstep::numerics {
 
-void upsample_nearest(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
-                      std::int64_t oh, std::int64_t ow, const float* x, float* y);
-void upsample_nearest_backward(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
-                               std::int64_t oh, std::int64_t ow, const float* dy, float* dx);
+class Resampling {
+ public:
+  virtual void upsample_nearest(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
+                                std::int64_t oh, std::int64_t ow, const float* x, float* y) = 0;
+  virtual void upsample_nearest_backward(std::int64_t n, std::int64_t h, std::int64_t w,
+                                         std::int64_t c, std::int64_t oh, std::int64_t ow,
+                                         const float* dy, float* dx) = 0;
+
+ protected:
+  ~Resampling() = default;
+};
 
 }  // namespace lockstep::numerics

@@ -7,8 +7,15 @@
 
 namespace lockstep::numerics {
 
-void softmax(std::int64_t rows, std::int64_t cols, float scale, const float* x, float* y);
-void softmax_backward(std::int64_t rows, std::int64_t cols, float scale, const float* y,
-                      const float* dy, float* dx);
+class Softmax {
+ public:
+  virtual void softmax(std::int64_t rows, std::int64_t cols, float scale, const float* x,
+                       float* y) = 0;
+  virtual void softmax_backward(std::int64_t rows, std::int64_t cols, float scale, const float* y,
+                                const float* dy, float* dx) = 0;
+
+ protected:
+  ~Softmax() = default;
+};
 
 }  // namespace lockstep::numerics

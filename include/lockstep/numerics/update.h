@@ -5,27 +5,30 @@
 
 #include <cstdint>
 
+#include "lockstep/numerics/spec/shapes.h"
+
 namespace lockstep::numerics {
 
-// AdamW (Loshchilov & Hutter 2019; Kingma & Ba 2015), step t counted from 1:
-//   m = fma(beta1, m, (1-beta1)*g);  v = fma(beta2, v, (1-beta2)*(g*g))
-//   d = sqrt(v) * inv_sqrt_bias2 + eps   (product rounded, then the sum)
-//   p = p * decay;  p = p - step_size * (m / d)   (quotient, product, difference each rounded)
-// with one_minus_beta = float(1-beta), step_size = lr / (1 - beta1^t), inv_sqrt_bias2 = 1/sqrt(1 -
-// beta2^t), decay = 1 - lr*weight_decay.
-struct AdamW {
-  float beta1, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, inv_sqrt_bias2, decay;
-};
-void adamw(const AdamW& s, std::int64_t n, const float* g, float* p, float* m, float* v);
+class Updates {
+ public:
+  // AdamW (Loshchilov & Hutter 2019; Kingma & Ba 2015), step t counted from 1:
+  //   m = fma(beta1, m, (1-beta1)*g);  v = fma(beta2, v, (1-beta2)*(g*g))
+  //   d = sqrt(v) * inv_sqrt_bias2 + eps   (product rounded, then the sum)
+  //   p = p * decay;  p = p - step_size * (m / d)   (quotient, product, difference each rounded)
+  // with one_minus_beta = float(1-beta), step_size = lr / (1 - beta1^t), inv_sqrt_bias2 = 1/sqrt(1
+  // - beta2^t), decay = 1 - lr*weight_decay.
+  virtual void adamw(const AdamW& s, std::int64_t n, const float* g, float* p, float* m,
+                     float* v) = 0;
 
-// SGD with momentum (Sutskever et al. 2013; PyTorch's form): g' = fma(weight_decay, p, g);
-//   u = fma(momentum, u, g');  p = fma(-lr, u, p)
-struct Sgd {
-  float lr, momentum, weight_decay;
-};
-void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u);
+  // SGD with momentum (Sutskever et al. 2013; PyTorch's form): g' = fma(weight_decay, p, g);
+  //   u = fma(momentum, u, g');  p = fma(-lr, u, p)
+  virtual void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) = 0;
 
-// Exponential moving average: e = fma(one_minus_decay, p - e, e)
-void ema(float one_minus_decay, std::int64_t n, const float* p, float* e);
+  // Exponential moving average: e = fma(one_minus_decay, p - e, e)
+  virtual void ema(float one_minus_decay, std::int64_t n, const float* p, float* e) = 0;
+
+ protected:
+  ~Updates() = default;
+};
 
 }  // namespace lockstep::numerics

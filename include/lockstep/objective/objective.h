@@ -34,17 +34,23 @@ struct Phase {
   std::string maker = {};  // whose output the loss judges, where that is another network's
 };
 
-// How many of the rank's samples a discriminator judged, and how many of them rightly. Whole
-// numbers: they add up over ranks in any order.
+// What a discriminator said of samples, a logit each, positive for real ones.
+struct Judgements {
+  Tensor logits;
+  bool real = true;  // what the samples are
+};
+// How many samples a discriminator judged, and how many of them rightly. Whole numbers: they add up
+// over ranks in any order.
 struct Judged {
   std::int64_t right = 0, all = 0;
 };
+Judged counted(const std::vector<Judgements>& judgements);  // the logits come to the host
 
 struct Loss {
   // [P] partial sums over the rank's samples of the loss a sample: the loss is their sum over lanes
   // in the tree, times 1/batch.
   Tensor sums;
-  Judged judged;  // by the way; only where the phase trains a discriminator
+  std::vector<Judgements> judgements;  // by the way; only where the phase trains a discriminator
 };
 
 class Objective {

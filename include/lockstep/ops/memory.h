@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include "lockstep/numerics/idle.h"
+#include "lockstep/ops/device.h"
+
 namespace lockstep::ops {
 
 // From now on LibTorch's tensors on the CPU are blocks of malloc, aligned to 64 bytes: once, at the
@@ -10,9 +13,9 @@ namespace lockstep::ops {
 // give out again once they were freed: a step then takes half as much again. Bits: none.
 void take_memory_from_malloc();
 
-// While it lives, kernels do nothing (numerics/parallel.h), and large tensors share a little
-// memory: what is made of them has shape and place, and no values. So a step of a model that does
-// not fit can be walked through, to see what it needs.
+// While it lives, ops of this thread compute nothing (numerics/idle.h), and large tensors share a
+// little memory: what is made of them has shape and place, and no values. So a step of a model that
+// does not fit can be walked through, to see what it needs.
 //
 // One a process at a time, while no other thread computes. Error(kEnvironment) where even the
 // addresses of one tensor do not fit. Bits: none; nothing that was made inside may be used for
@@ -30,6 +33,8 @@ class Allocations {
 
  private:
   class Allocator;
+  numerics::Idle idle_;
+  const DeviceScope computes_nothing_{idle_};
   Allocator* allocator_;  // stays where a tensor outlives this
 };
 

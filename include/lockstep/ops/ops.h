@@ -9,9 +9,8 @@
 // Bits: of every op: values, shapes and lanes; see docs/numerics.md for the orders.
 #pragma once
 
-#include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/norm.h"
-#include "lockstep/numerics/tree.h"
+#include "lockstep/numerics/spec/shapes.h"
+#include "lockstep/numerics/spec/tree.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::ops {

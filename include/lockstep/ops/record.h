@@ -55,7 +55,8 @@ Tensors gradients(const Tensors& outputs, const Tensors& grads, const Tensors& i
 
 // The same memory without history. Unlike detach() it does not go through the dispatcher.
 Tensor bare(const Tensor& x);
-// float32, contiguous, on the CPU, with this many elements: what kernels take.
+// Addresses of a float32, contiguous tensor of this thread's device (ops/device.h), for its
+// kernels. The host does not follow them.
 const float* read(const Tensor& x);
 float* write(Tensor& x);
 Tensor empty(at::IntArrayRef sizes);  // float32, not initialised

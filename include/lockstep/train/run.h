@@ -25,7 +25,6 @@ enum class Shard {
 struct RunOptions {
   recipe::Recipe recipe;
   std::filesystem::path folder;  // created, or continued if it is a run of the same recipe
-  int threads = 1;               // of this rank; never affects bits
   Shard shard = Shard::kNone;    // the same on all ranks
   // How many lanes of this rank go through a pass at once: less memory, the same bits. Ranks may
   // differ. 0: as many as fit (train/memory.h).

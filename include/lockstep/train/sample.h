@@ -21,7 +21,6 @@ struct SampleOptions {
   std::optional<std::int64_t> columns = {};        // of a grid; 8 if not given
   std::optional<std::string> sampler = {};         // if not the recipe's: ddim, ancestral
   std::optional<std::int64_t> sampler_steps = {};  // of ddim, if not the recipe's
-  int threads = 1;
   // Called with the number of samples that are made, 0 first, and of all.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };

@@ -1,0 +1,106 @@
+// A device that computes nothing: to walk through a step and see what it asks for. What its kernels
+// would write stays as it is.
+#pragma once
+
+#include "lockstep/numerics/cpu.h"
+
+namespace lockstep::numerics {
+
+class Idle final : public Device {
+ public:
+  Cpu& host() override { return host_; }
+  std::unique_ptr<Device> beside() const override { return std::make_unique<Idle>(); }
+  void to_host(std::size_t, const void*, void*) override {}
+  void from_host(std::size_t, const void*, void*) override {}
+  void copy(std::size_t, const void*, void*) override {}
+  void leaf_hashes(std::span<const ByteView>, hash::Leaf*) override {}
+  std::size_t first_non_finite(std::span<const std::span<const float>> tensors) override {
+    return tensors.size();
+  }
+  void parallel_for(std::int64_t, std::int64_t,
+                    const std::function<void(std::int64_t, std::int64_t)>&) override {}
+
+  void unary(Unary, std::int64_t, const float*, float*) override {}
+  void unary_backward(Unary, std::int64_t, const float*, const float*, float*) override {}
+  void leaky_relu(std::int64_t, float, const float*, float*) override {}
+  void leaky_relu_backward(std::int64_t, float, const float*, const float*, float*) override {}
+  void binary(Binary, std::int64_t, const float*, const float*, float*) override {}
+  void scale(std::int64_t, float, const float*, float*) override {}
+  void scale_add(std::int64_t, float, const float*, const float*, float*) override {}
+  void combine(std::int64_t, float, const float*, float, const float*, float*) override {}
+  void combine_rows(std::int64_t, std::int64_t, const float*, const float*, const float*,
+                    const float*, float*) override {}
+  void add_row_vector(std::int64_t, std::int64_t, const float*, const float*, float*) override {}
+  void scale_rows(std::int64_t, std::int64_t, const float*, const float*, float*) override {}
+  void add_outer(std::int64_t, std::int64_t, const float*, const float*, const float*,
+                 float*) override {}
+  void add_channel_bias(std::int64_t, std::int64_t, std::int64_t, const float*, const float*,
+                        float*) override {}
+  void fill(std::int64_t, float, float*) override {}
+  void repeat(std::int64_t, std::int64_t, std::int64_t, const float*, float*) override {}
+  void time_embedding(std::int64_t, std::int64_t, const float*, float*) override {}
+  void clamp(std::int64_t, float, float, const float*, float*) override {}
+  void from_bytes(std::int64_t, const std::uint8_t*, float*) override {}
+  void to_bytes(std::int64_t, const float*, std::uint8_t*) override {}
+  void gemm(std::int64_t, std::int64_t, std::int64_t, std::int64_t, Operand, Operand, const float*,
+            Output) override {}
+  void linear_weight_grad(const LaneBlocks&, std::int64_t, std::int64_t, std::int64_t, const float*,
+                          const float*, float*) override {}
+  void conv2d(const ConvShape&, const float*, const float*, const float*, float*) override {}
+  void conv2d_input_grad(const ConvShape&, const float*, const float*, const float*,
+                         float*) override {}
+  void conv2d_weight_grad(const ConvShape&, const LaneBlocks&, const float*, const float*,
+                          float*) override {}
+  void row_sums(std::int64_t, std::int64_t, const float*, float*) override {}
+  void row_dots(std::int64_t, std::int64_t, const float*, const float*, float*) override {}
+  void row_squared_distances(std::int64_t, std::int64_t, const float*, const float*,
+                             float*) override {}
+  void spatial_sums(std::int64_t, std::int64_t, std::int64_t, const float*, float*) override {}
+  void lane_column_sums(const LaneBlocks&, std::int64_t, std::int64_t, const float*,
+                        float*) override {}
+  void lane_column_dots(const LaneBlocks&, std::int64_t, std::int64_t, const float*, const float*,
+                        float*) override {}
+  void tile_squares(std::int64_t, const float*, float*) override {}
+  void tree_sum(const float* const*, std::int64_t, std::int64_t, float*) override {}
+  void tree_sum_nodes(std::int64_t, std::span<const Subtree>, const float* const*, std::int64_t,
+                      float*) override {}
+  void group_norm(const GroupNormShape&, const float*, const float*, const float*, float*, float*,
+                  float*) override {}
+  void group_norm_backward(const GroupNormShape&, const LaneBlocks&, const float*, const float*,
+                           const float*, const float*, const float*, const float*, float*, float*,
+                           float*) override {}
+  void layer_norm(std::int64_t, std::int64_t, float, const float*, const float*, const float*,
+                  float*, float*, float*) override {}
+  void layer_norm_backward(std::int64_t, std::int64_t, const LaneBlocks&, std::int64_t,
+                           const float*, const float*, const float*, const float*, const float*,
+                           float*, float*, float*) override {}
+  void lane_moments(const LaneBlocks&, std::int64_t, std::int64_t, const float*, float*,
+                    float*) override {}
+  void merge_moments(std::int64_t, std::int64_t, float, const float*, float*, float*) override {}
+  void batch_norm_apply(std::int64_t, std::int64_t, const float*, const float*, const float*,
+                        const float*, const float*, float*) override {}
+  void batch_norm_backward_sums(const LaneBlocks&, std::int64_t, std::int64_t, const float*,
+                                const float*, const float*, const float*, float*, float*) override {
+  }
+  void batch_norm_backward_apply(std::int64_t, std::int64_t, float, const float*, const float*,
+                                 const float*, const float*, const float*, const float*,
+                                 const float*, float*) override {}
+  void softmax(std::int64_t, std::int64_t, float, const float*, float*) override {}
+  void softmax_backward(std::int64_t, std::int64_t, float, const float*, const float*,
+                        float*) override {}
+  void upsample_nearest(std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                        std::int64_t, const float*, float*) override {}
+  void upsample_nearest_backward(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                 std::int64_t, std::int64_t, const float*, float*) override {}
+  void adamw(const AdamW&, std::int64_t, const float*, float*, float*, float*) override {}
+  void sgd(const Sgd&, std::int64_t, const float*, float*, float*) override {}
+  void ema(float, std::int64_t, const float*, float*) override {}
+  void fill_bits(const Stream&, std::uint64_t, std::int64_t, std::uint32_t*) override {}
+  void fill_uniform(const Stream&, std::uint64_t, std::int64_t, float*) override {}
+  void fill_normal(const Stream&, std::uint64_t, std::int64_t, std::int64_t, float*) override {}
+
+ private:
+  Cpu host_;
+};
+
+}  // namespace lockstep::numerics

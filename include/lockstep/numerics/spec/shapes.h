@@ -1,0 +1,76 @@
+// What kernels are told besides numbers: which operation, shapes, strides, and the lengths of
+// blocks and tiles. For every device.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep::numerics {
+
+// Length of a block of every dot product and sum. Part of the specification.
+inline constexpr std::int64_t kBlock = 512;
+
+inline constexpr std::int64_t kTileFloats = 4096;  // a tile: 16 KiB of one tensor
+
+enum class Unary {
+  kExp,
+  kLog,
+  kSin,
+  kCos,
+  kTanh,
+  kErf,  // correctly rounded
+  kSqrt,
+  kRsqrt,
+  kNegate,
+  kSquare,
+  kAbs,
+  kRelu,
+  kSigmoid,
+  kSilu,
+  kSoftplus,
+  kGelu  // written compositions, scalar.h
+};
+enum class Binary { kAdd, kSubtract, kMultiply, kDivide };
+
+enum class Activation {
+  kNone,
+  kSilu
+};  // fused into the normalisation; same bits as the two in a row
+
+struct GroupNormShape {
+  std::int64_t n = 0, spatial = 0, c = 0, groups = 1;  // x: [n][spatial][c]; c divisible by groups
+  float eps = 1e-5f;
+  Activation activation = Activation::kNone;
+};
+
+struct Operand {
+  const float* data = nullptr;
+  std::int64_t row = 0;    // stride between rows (for a: i; for b: k)
+  std::int64_t col = 0;    // stride between columns (for a: k; for b: j)
+  std::int64_t batch = 0;  // stride between matrices of a batch; 0 repeats one
+};
+
+struct Output {
+  float* data = nullptr;
+  std::int64_t row = 0;  // stride between rows; columns are contiguous
+  std::int64_t batch = 0;
+};
+
+struct ConvShape {
+  std::int64_t n = 0;                 // samples
+  std::int64_t h = 0, w = 0, in = 0;  // the image side
+  std::int64_t out = 0;               // channels of y
+  std::int64_t kh = 1, kw = 1, stride = 1, pad = 0;
+
+  std::int64_t out_h() const { return (h + 2 * pad - kh) / stride + 1; }
+  std::int64_t out_w() const { return (w + 2 * pad - kw) / stride + 1; }
+};
+
+// Scalars of an optimiser's step (update.h).
+struct AdamW {
+  float beta1, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, inv_sqrt_bias2, decay;
+};
+struct Sgd {
+  float lr, momentum, weight_decay;
+};
+
+}  // namespace lockstep::numerics

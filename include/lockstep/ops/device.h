@@ -1,0 +1,67 @@
+// The device that a thread's ops compute on, and the ways of values between it and the host.
+//
+// Tensors are memory of LibTorch's allocator of that device. The host never reads or writes them
+// itself: kernels do (numerics/device.h), and the named copies below.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <bit>
+#include <span>
+
+#include "lockstep/core/bytes.h"
+#include "lockstep/numerics/device.h"
+
+namespace lockstep::ops {
+
+using at::Tensor;
+
+// This thread's: that of the innermost scope. Without one it is a CPU with one thread.
+numerics::Device& device();
+// Where LibTorch keeps the tensors that this device computes with.
+at::Device tensors_device();
+
+// While it lives, this thread computes on `device`, with tensors of `tensors`.
+class DeviceScope {
+ public:
+  explicit DeviceScope(numerics::Device& device, at::Device tensors = at::kCPU);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  numerics::Device* const outer_;
+  const at::Device outer_tensors_;
+};
+
+// The device that holds a tensor: this thread's, or, of a tensor in the host's memory (a loaded
+// checkpoint's), the host.
+numerics::Device& device_of(const Tensor& x);
+
+static_assert(std::endian::native == std::endian::little, "floats are kept as they lie in memory");
+
+// A float32, contiguous tensor's values for the host: its own memory where that is the host's, else
+// a copy. None of an undefined tensor. Its bytes are what every hash, checkpoint and archive holds:
+// binary32, little-endian.
+class HostView {
+ public:
+  explicit HostView(const Tensor& x);
+
+  std::span<const float> floats() const;
+  ByteView bytes() const { return std::as_bytes(floats()); }
+
+ private:
+  Tensor held_;
+};
+
+// The one value of a tensor, such as a loss or a norm: values that steer come to the host here.
+float value_of(const Tensor& x);
+
+// A tensor of these sizes with these values.
+Tensor from_host(std::span<const float> values, at::IntArrayRef sizes);
+// Overwrites a tensor with as many values.
+void from_host(std::span<const float> values, Tensor& to);
+// A tensor in the host's memory, with a copy of these values.
+Tensor to_host(const Tensor& x);
+
+}  // namespace lockstep::ops

@@ -1,0 +1,28 @@
+// Private: the blocked chain of gemm.h, one value at a time. For *_scalar.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "lockstep/numerics/spec/shapes.h"
+#include "numerics/cpu/fma_region.h"
+
+LOCKSTEP_FMA_BEGIN
+namespace lockstep::numerics {
+namespace {
+
+// step(acc, i) folds element i into a block's sum; blocks are added in order. n = 0 gives +0.
+template <class Step>
+float blocked_chain(std::int64_t n, Step step) {
+  float total = 0.0F;
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const std::int64_t end = begin + kBlock < n ? begin + kBlock : n;
+    float acc = 0.0F;
+    for (std::int64_t i = begin; i < end; ++i) acc = step(acc, i);
+    total = begin == 0 ? acc : total + acc;
+  }
+  return total;
+}
+
+}  // namespace
+}  // namespace lockstep::numerics
+LOCKSTEP_FMA_END

@@ -1,0 +1,76 @@
+#include "lockstep/ops/device.h"
+
+#include <ATen/EmptyTensor.h>
+
+#include <utility>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/record.h"
+#include "ops/surroundings.h"
+
+namespace lockstep::ops {
+
+Place& thread_place() {
+  thread_local numerics::Cpu alone;
+  thread_local Place place{&alone, at::kCPU};
+  return place;
+}
+
+numerics::Device& device() {
+  return *thread_place().device;
+}
+
+at::Device tensors_device() {
+  return thread_place().tensors;
+}
+
+DeviceScope::DeviceScope(numerics::Device& device, at::Device tensors)
+    : outer_(std::exchange(thread_place().device, &device)),
+      outer_tensors_(std::exchange(thread_place().tensors, tensors)) {}
+
+DeviceScope::~DeviceScope() {
+  thread_place() = {outer_, outer_tensors_};
+}
+
+numerics::Device& device_of(const Tensor& x) {
+  if (x.device() == tensors_device()) return device();
+  LOCKSTEP_ASSERT(x.is_cpu(), "a tensor of " + x.device().str());
+  return device().host();
+}
+
+HostView::HostView(const Tensor& x) : held_(x) {
+  if (!x.defined()) return;
+  LOCKSTEP_ASSERT(x.scalar_type() == at::kFloat && x.is_contiguous());
+  if (!x.is_cpu()) held_ = to_host(x);
+}
+
+std::span<const float> HostView::floats() const {
+  if (!held_.defined()) return {};
+  return {held_.const_data_ptr<float>(), static_cast<std::size_t>(held_.numel())};
+}
+
+float value_of(const Tensor& x) {
+  LOCKSTEP_ASSERT(x.numel() == 1);
+  return HostView(x).floats().front();
+}
+
+Tensor from_host(std::span<const float> values, at::IntArrayRef sizes) {
+  Tensor x = ops::empty(sizes);
+  from_host(values, x);
+  return x;
+}
+
+void from_host(std::span<const float> values, Tensor& to) {
+  LOCKSTEP_ASSERT(values.size() == static_cast<std::size_t>(to.numel()));
+  device().from_host(values.size_bytes(), values.data(), write(to));
+}
+
+Tensor to_host(const Tensor& x) {
+  Tensor copy = at::detail::empty_cpu(x.sizes(), at::kFloat);
+  device_of(x).to_host(static_cast<std::size_t>(x.numel()) * sizeof(float),
+                       x.const_data_ptr<float>(), copy.mutable_data_ptr<float>());
+  return copy;
+}
+
+}  // namespace lockstep::ops
