@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/elementwise_kernels.h"
 #include "numerics/fma_region.h"
 

@@ -1,5 +1,5 @@
 // Group and batch normalisation, one float at a time: the definition.
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/chain_scalar.h"
 #include "numerics/fma_region.h"
 #include "numerics/norm_kernels.h"

@@ -5,6 +5,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/parallel.h"
+#include "lockstep/numerics/spec/normal.h"
 #include "numerics/elementwise_kernels.h"
 
 namespace lockstep::numerics {
@@ -12,7 +13,6 @@ namespace {
 
 constexpr std::int64_t kChunk = 1024;  // elements made at a time; a multiple of 4
 constexpr std::int64_t kGrain = 4096;
-constexpr float kTwoPi = 0x1.921fb6p+2f;
 
 // Elements [begin, end) of a draw; begin is a multiple of 4.
 void bits_range(const Stream& stream, std::uint64_t position, std::int64_t begin, std::int64_t end,
@@ -26,10 +26,6 @@ void bits_range(const Stream& stream, std::uint64_t position, std::int64_t begin
     for (std::int64_t j = 0; j < count; ++j)
       out[i - begin + j] = words[static_cast<std::size_t>(j)];
   }
-}
-
-float uniform(std::uint32_t bits) {
-  return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 
 // `pairs` Box-Muller pairs: bits of 2 * pairs elements to normals.
@@ -61,19 +57,6 @@ void check_count(std::int64_t n) {
 }
 
 }  // namespace
-
-PhiloxBlock philox(PhiloxKey key, PhiloxBlock counter) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
-    const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
-        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
-  }
-  return counter;
-}
 
 void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n, std::uint32_t* out) {
   check_count(n);
@@ -114,11 +97,7 @@ std::uint32_t draw_below(const Stream& stream, std::uint64_t position, int word,
                          std::uint32_t bound) {
   LOCKSTEP_ASSERT(bound >= 1 && word >= 0 && word < 4,
                   "word " + std::to_string(word) + ", bound " + std::to_string(bound));
-  const PhiloxBlock words =
-      philox(stream.key, {static_cast<std::uint32_t>(position),
-                          static_cast<std::uint32_t>(position >> 32), 0, stream.micro});
-  return static_cast<std::uint32_t>(
-      (std::uint64_t{words[static_cast<std::size_t>(word)]} * bound) >> 32);
+  return below(bits_of(stream, position, word), bound);
 }
 
 }  // namespace lockstep::numerics

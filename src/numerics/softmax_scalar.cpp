@@ -1,5 +1,5 @@
 // Softmax, one float at a time: the definition.
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/functions.h"
 #include "numerics/chain_scalar.h"
 #include "numerics/fma_region.h"
 #include "numerics/softmax_kernels.h"

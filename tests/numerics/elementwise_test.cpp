@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "lockstep/numerics/parallel.h"
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/with_isa.h"
 
 namespace lockstep::numerics {

@@ -13,7 +13,7 @@
 #include "conformance/all_floats.h"
 #include "lockstep/numerics/isa.h"
 #include "lockstep/numerics/parallel.h"
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/functions.h"
 #include "numerics/oracle.h"
 
 namespace {

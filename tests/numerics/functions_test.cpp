@@ -1,11 +1,12 @@
+#include "lockstep/numerics/spec/functions.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <limits>
 
 #include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/scalar.h"
-#include "numerics/functions_slow.h"
+#include "lockstep/numerics/spec/functions_slow.h"
 #include "numerics/oracle.h"
 #include "numerics/with_isa.h"
 

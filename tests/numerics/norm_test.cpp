@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "lockstep/numerics/elementwise.h"
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/reference.h"
 
 namespace lockstep::numerics {

@@ -6,8 +6,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "lockstep/numerics/resample.h"
-#include "lockstep/numerics/scalar.h"
 #include "lockstep/numerics/softmax.h"
+#include "lockstep/numerics/spec/functions.h"
 #include "numerics/reference.h"
 
 namespace lockstep::numerics {
