@@ -1,6 +1,6 @@
 #include "conformance/document.h"
 #include "lockstep/numerics/philox.h"
-#include "lockstep/numerics/spec/tree.h"
+#include "lockstep/numerics/tree.h"
 #include "support/cpu.h"
 
 namespace lockstep::conformance {

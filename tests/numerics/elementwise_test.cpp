@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/with_isa.h"
 #include "support/cpu.h"
 

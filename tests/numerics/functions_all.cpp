@@ -12,7 +12,7 @@
 
 #include "conformance/all_floats.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/functions.h"
 #include "numerics/oracle.h"
 #include "support/cpu.h"
 

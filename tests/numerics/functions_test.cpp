@@ -1,10 +1,11 @@
+#include "lockstep/numerics/spec/functions.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <limits>
 
-#include "lockstep/numerics/scalar.h"
-#include "numerics/functions_slow.h"
+#include "lockstep/numerics/spec/functions_slow.h"
 #include "numerics/oracle.h"
 #include "numerics/with_isa.h"
 #include "support/cpu.h"

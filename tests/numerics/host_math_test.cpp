@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/spec/binary64.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -104,6 +105,16 @@ TEST(HostMath, SpecialValues) {
   EXPECT_EQ(host::pow(10, 400), kInfinity);
   EXPECT_EQ(host::sqrt(9), 3);
   EXPECT_THROW(host::sin(0x1p21), Error);
+  EXPECT_THROW(host::cos(-0x1p21), Error);
+}
+
+// A device cannot throw.
+TEST(HostMath, AnglesBeyondTheDomainAreNanWithoutTheHostsCheck) {
+  for (const double x : {0x1.0000000000001p20, -0x1p21, double{INFINITY}, double{NAN}}) {
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(binary64::sin(x)), 0x7ff8000000000000u);
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(binary64::cos(x)), 0x7ff8000000000000u);
+  }
+  EXPECT_EQ(binary64::sin(0x1p20), host::sin(0x1p20));
 }
 
 }  // namespace

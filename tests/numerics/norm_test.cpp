@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/reference.h"
 #include "support/cpu.h"
 

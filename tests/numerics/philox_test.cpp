@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/normal.h"
 #include "numerics/with_isa.h"
 #include "support/cpu.h"
 
@@ -22,7 +22,7 @@ TEST(Philox, GivesTheKnownAnswers) {
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-float uniform(std::uint32_t bits) {
+float expected_uniform(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 
@@ -50,15 +50,34 @@ RC_GTEST_PROP(Philox, FillsAreFunctionsOfTheElementIndex, ()) {
       use_threads(1);
       for (std::size_t i = 0; i < n; ++i) {
         RC_ASSERT(raw[i] == bits[i]);
-        RC_ASSERT(bits_of(uniforms[i]) == bits_of(uniform(bits[i])));
+        RC_ASSERT(bits_of(uniforms[i]) == bits_of(expected_uniform(bits[i])));
         const std::size_t pair = i / 2 * 2;
-        const float radius = scalar::sqrt(-2.0f * scalar::log(1.0f - uniform(bits[pair])));
-        const float angle = uniform(bits[pair + 1]) * 0x1.921fb6p+2f;
+        const float radius = scalar::sqrt(-2.0f * scalar::log(1.0f - expected_uniform(bits[pair])));
+        const float angle = expected_uniform(bits[pair + 1]) * 0x1.921fb6p+2f;
         const float normal = radius * (i == pair ? scalar::cos(angle) : scalar::sin(angle));
         RC_ASSERT(bits_of(normals[i]) == bits_of(normal));
       }
     }
   });
+}
+
+// One element alone, what a kernel of a device computes: the same as the element of a fill.
+RC_GTEST_PROP(Philox, ElementsAreThoseOfFills, (std::uint64_t position, std::uint32_t micro)) {
+  const Stream stream = {.key = {*rc::gen::arbitrary<std::uint32_t>(), 7}, .micro = micro};
+  constexpr std::size_t kCount = 1002;  // blocks that are not whole
+  std::vector<std::uint32_t> raw(kCount);
+  std::vector<float> uniforms(kCount), drawn(kCount);
+  cpu().fill_bits(stream, position, kCount, raw.data());
+  cpu().fill_uniform(stream, position, kCount, uniforms.data());
+  cpu().fill_normal(stream, position, 1, kCount, drawn.data());
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const std::uint32_t bits = bits_of(stream, position, static_cast<std::int64_t>(i));
+    RC_ASSERT(bits == raw[i]);
+    RC_ASSERT(bits_of(uniform(bits)) == bits_of(uniforms[i]));
+    const Normals pair = normals(raw[i / 2 * 2], raw[i / 2 * 2 + 1]);
+    RC_ASSERT(bits_of(i % 2 == 0 ? pair.even : pair.odd) == bits_of(drawn[i]));
+  }
+  RC_ASSERT(draw_below(stream, position, 2, 1000) == below(raw[2], 1000));
 }
 
 // Six standard errors of 2^20 samples of N(0, 1).

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/spec/tree.h"
+#include "lockstep/numerics/tree.h"
 #include "support/cpu.h"
 
 namespace lockstep::numerics {

@@ -16,7 +16,6 @@
 #include <functional>
 #include <utility>
 
-#include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "ops/additions.h"

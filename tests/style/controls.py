@@ -14,6 +14,7 @@ import files
 import format
 import imports
 import layering
+import spec
 
 ROOT, COMPILER, NM = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
@@ -83,6 +84,28 @@ class Controls(unittest.TestCase):
         self.reported(files.folders, "README.md, Folders")
         self.write("docs/architecture.md", "## Layers\n| `numerics` | 1 |\n| `core` | 0 |\n")
         self.reported(files.folders, "not in the order")
+
+    def test_spec(self):
+        name, good = "include/lockstep/numerics/spec/a.h", "LOCKSTEP_HD static inline float f(float x) { return x; }\n"
+        for text, wanted in {
+            "#include <bit>": "a.h:1: includes bit",
+            '#include "lockstep/core/error.h"': "a.h:1: includes lockstep/core/error.h",
+            "static inline float g(float x) { return x; }": "a.h:1: a function without LOCKSTEP_HD",
+            "float g(float x);": "a.h:1: a function without LOCKSTEP_HD",
+            "struct A { int f() const { return 1; } };": "a.h:1: a function without LOCKSTEP_HD",
+            "LOCKSTEP_HD inline float g(float x) { return x; }": "make it static",
+            "inline constexpr double kC[] = {1, 2};": "an array that device code",
+            "LOCKSTEP_HD static inline int g(float x) { return std::bit_cast<int>(x); }": "std::bit_cast: device code",
+        }.items():
+            for source, line in ((text + "\n" + good, 1), (good + "namespace n {\n" + text + "\n}\n", 3)):
+                self.write(name, source)
+                self.reported(spec.problems, wanted.replace(":1:", f":{line}:"))
+                self.assertEqual(len(spec.problems(self.root)), 1)
+        self.write(name, "#include <cstdint>\n#define A(x) \\\n  x()\n" + good + "inline constexpr double kA = f(1);\n"
+                   "template <int n>\nstruct W {\n  std::uint32_t w[n]{};\n"
+                   "  LOCKSTEP_HD int g() const { if (n) { return 1; } return 2; }\n};\n"
+                   "LOCKSTEP_HD static inline const double (&c())[2] {\n  static constexpr double c[] = {1, 2};\n  return c;\n}\n")
+        self.assertEqual(spec.problems(self.root), [])
 
     def test_imports(self):
         self.write("a.cpp", "#include <math.h>\nfloat f(float x) { return expf(x); }\ndouble g(double x) { return fma(x, x, 1); }\n")

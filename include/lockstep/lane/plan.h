@@ -7,7 +7,7 @@
 #include "lockstep/core/fields.h"
 #include "lockstep/core/ids.h"
 #include "lockstep/lane/partition.h"
-#include "lockstep/numerics/spec/tree.h"
+#include "lockstep/numerics/tree.h"
 
 namespace lockstep::lane {
 

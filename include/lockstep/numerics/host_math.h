@@ -1,7 +1,5 @@
-// Double-precision functions for host scalars (schedules, bias correction, embeddings): + - * /
-// sqrt fma only, so that they are the same on every machine; glibc's change bits with the CPU. Not
-// correctly rounded: *these* sequences of operations are the specification (docs/numerics.md).
-// Error < 2 ulp.
+// Double-precision functions for host scalars (schedules, bias correction, embeddings): those of
+// spec/binary64.h, the same on every machine; glibc's change bits with the CPU. Error < 2 ulp.
 #pragma once
 
 namespace lockstep::numerics::host {

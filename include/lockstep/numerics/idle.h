@@ -95,9 +95,15 @@ class Idle final : public Device {
   void adamw(const AdamW&, std::int64_t, const float*, float*, float*, float*) override {}
   void sgd(const Sgd&, std::int64_t, const float*, float*, float*) override {}
   void ema(float, std::int64_t, const float*, float*) override {}
-  void fill_bits(const Stream&, std::uint64_t, std::int64_t, std::uint32_t*) override {}
-  void fill_uniform(const Stream&, std::uint64_t, std::int64_t, float*) override {}
-  void fill_normal(const Stream&, std::uint64_t, std::int64_t, std::int64_t, float*) override {}
+  void fill_bits(const Stream&, std::uint64_t, std::int64_t n, std::uint32_t*) override {
+    require_drawable(n);
+  }
+  void fill_uniform(const Stream&, std::uint64_t, std::int64_t n, float*) override {
+    require_drawable(n);
+  }
+  void fill_normal(const Stream&, std::uint64_t, std::int64_t, std::int64_t n, float*) override {
+    require_drawable(n);
+  }
 
  private:
   Cpu host_;

@@ -17,7 +17,7 @@
 
 #include "lockstep/numerics/spec/moments.h"
 #include "lockstep/numerics/spec/shapes.h"
-#include "lockstep/numerics/spec/tree.h"
+#include "lockstep/numerics/tree.h"
 
 namespace lockstep::numerics {
 

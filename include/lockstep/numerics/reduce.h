@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "lockstep/numerics/spec/shapes.h"
-#include "lockstep/numerics/spec/tree.h"
+#include "lockstep/numerics/tree.h"
 
 namespace lockstep::numerics {
 

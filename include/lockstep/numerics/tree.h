@@ -3,11 +3,39 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "lockstep/numerics/spec/tree.h"
 
 namespace lockstep::numerics {
+
+// A node of the tree over `total` lanes.
+struct Subtree {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  bool operator==(const Subtree&) const = default;
+};
+
+// The maximal nodes of the tree over `total` lanes that lie inside [first, first+count), in order.
+// Every block of lanes is the union of its maximal subtrees; the whole range gives one node.
+std::vector<Subtree> maximal_subtrees(std::int64_t total, std::int64_t first, std::int64_t count);
+
+// The node of the tree over `total` lanes whose children are `left` and `right`; nothing if there
+// is none.
+std::optional<Subtree> parent_of(std::int64_t total, Subtree left, Subtree right);
+
+// How the samples in a rank's batch fall into lanes and partials. Samples are lane-major:
+// sample s of the batch lies in the rank's lane s / samples_per_lane.
+struct LaneBlocks {
+  std::int64_t samples_per_lane = 1;
+  std::vector<std::int64_t> lanes;  // lanes in each maximal subtree of the rank's block, in order
+
+  std::int64_t partials() const { return static_cast<std::int64_t>(lanes.size()); }
+  std::int64_t lane_count() const;
+  std::int64_t samples() const { return lane_count() * samples_per_lane; }
+};
 
 class TreeSums {
  public:

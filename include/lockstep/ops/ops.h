@@ -10,7 +10,7 @@
 #pragma once
 
 #include "lockstep/numerics/spec/shapes.h"
-#include "lockstep/numerics/spec/tree.h"
+#include "lockstep/numerics/tree.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::ops {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "lockstep/numerics/spec/fma_region.h"
 #include "lockstep/numerics/spec/shapes.h"
-#include "numerics/cpu/fma_region.h"
 
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics {

@@ -4,6 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/spec/normal.h"
 #include "numerics/cpu/elementwise_kernels.h"
 
 namespace lockstep::numerics {
@@ -11,24 +12,17 @@ namespace {
 
 constexpr std::int64_t kChunk = 1024;  // elements made at a time; a multiple of 4
 constexpr std::int64_t kGrain = 4096;
-constexpr float kTwoPi = 0x1.921fb6p+2f;
 
 // Elements [begin, end) of a draw; begin is a multiple of 4.
 void bits_range(const Stream& stream, std::uint64_t position, std::int64_t begin, std::int64_t end,
                 std::uint32_t* out) {
-  const auto low = static_cast<std::uint32_t>(position);
-  const auto high = static_cast<std::uint32_t>(position >> 32);
   for (std::int64_t i = begin; i < end; i += 4) {
     const auto block = static_cast<std::uint32_t>(i / 4);
-    const PhiloxBlock words = philox(stream.key, {low, high, block, stream.micro});
+    const PhiloxBlock words = block_of(stream, position, block);
     const std::int64_t count = std::min<std::int64_t>(4, end - i);
     for (std::int64_t j = 0; j < count; ++j)
       out[i - begin + j] = words[static_cast<std::size_t>(j)];
   }
-}
-
-float uniform(std::uint32_t bits) {
-  return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 
 // `pairs` Box-Muller pairs: bits of 2 * pairs elements to normals.
@@ -48,29 +42,18 @@ void box_muller(const ElementwiseKernels& kernels, const std::uint32_t* bits, st
   for (std::int64_t i = 0; i < pairs; ++i) out[2 * i + 1] = radius[i] * wave[i];
 }
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 34;
-
-void check_count(std::int64_t n) {
-  LOCKSTEP_ASSERT(n >= 0, std::to_string(n));
-  if (n > kMostElements)  // a word of the counter numbers blocks of 4
-    throw Error(Code::kUsage,
-                "a tensor of " + std::to_string(n) + " elements: random numbers are drawn for " +
-                    std::to_string(kMostElements) + " at most",
-                "make the model smaller");
-}
-
 }  // namespace
 
 void Cpu::fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                     std::uint32_t* out) {
-  check_count(n);
+  require_drawable(n);
   parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     bits_range(stream, position, begin, end, out + begin);
   });
 }
 
 void Cpu::fill_uniform(const Stream& stream, std::uint64_t position, std::int64_t n, float* out) {
-  check_count(n);
+  require_drawable(n);
   parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     std::uint32_t bits[kChunk];
     for (std::int64_t at = begin; at < end; at += kChunk) {
@@ -83,7 +66,7 @@ void Cpu::fill_uniform(const Stream& stream, std::uint64_t position, std::int64_
 
 void Cpu::fill_normal(const Stream& stream, std::uint64_t first, std::int64_t rows, std::int64_t n,
                       float* out) {
-  check_count(n);
+  require_drawable(n);
   const ElementwiseKernels& kernels = elementwise_kernels(isa());
   const std::int64_t chunks = (n + kChunk - 1) / kChunk;  // of a row
   parallel_for(rows * chunks, kGrain / kChunk, [&](std::int64_t begin, std::int64_t end) {

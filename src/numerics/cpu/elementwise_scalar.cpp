@@ -1,8 +1,8 @@
 #include <bit>
 
-#include "lockstep/numerics/scalar.h"
+#include "lockstep/numerics/spec/fma_region.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cpu/elementwise_kernels.h"
-#include "numerics/cpu/fma_region.h"
 
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics {

@@ -1,6 +1,6 @@
 // Private: exp, log, sin, cos, tanh, erf and what is written from them (scalar.h) on vectors of
-// floats, for *_simd.cpp. The same binary64 evaluations as functions_scalar.cpp; lanes that do not
-// round safely, and special values, are handed to the scalar functions one by one.
+// floats, for *_simd.cpp. The same binary64 evaluations as functions.h; lanes that do not round
+// safely, and special values, are handed to the scalar functions one by one.
 //
 //   Vec Exp(d, x)   … Erf; Sigmoid, Silu, Softplus, Gelu, SiluDerivative, …; Canonical(d, x)
 
@@ -14,8 +14,8 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "lockstep/numerics/scalar.h"
-#include "numerics/functions_tables.h"
+#include "lockstep/numerics/spec/scalar.h"
+#include "lockstep/numerics/spec/tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lockstep::numerics::HWY_NAMESPACE {
@@ -64,7 +64,7 @@ HWY_INLINE ExpParts SplitExp(Doubles x) {
   const Doubles r = hn::NegMulAdd(k, hn::Set(d, tables::kLn2Hi), x);
   const Words exponent =
       hn::Add(hn::ShiftLeft<52>(hn::BitCast(w, rounded)), hn::BitCast(w, hn::Set(d, 1.0)));
-  return {hn::Mul(r, Polynomial(tables::kExpm1, r)), hn::BitCast(d, exponent)};
+  return {hn::Mul(r, Polynomial(tables::expm1(), r)), hn::BitCast(d, exponent)};
 }
 
 struct ExpDouble {
@@ -90,7 +90,7 @@ struct LogDouble {
         hn::Sub(hn::BitCast(d, hn::Or(biased, hn::BitCast(w, two52))), hn::Set(d, 0x1p52 + 1023));
     const Doubles s = hn::Div(hn::Sub(m, one), hn::Add(m, one));
     const Doubles z = hn::Mul(s, s);
-    const Doubles log_m = hn::MulAdd(hn::Mul(s, z), Polynomial(tables::kLog, z), hn::Add(s, s));
+    const Doubles log_m = hn::MulAdd(hn::Mul(s, z), Polynomial(tables::log(), z), hn::Add(s, s));
     return hn::MulAdd(k, hn::Set(d, tables::kLn2Hi), log_m);
   }
 };
@@ -109,8 +109,8 @@ struct SineDouble {
     const Words quadrant = hn::Add(hn::BitCast(w, rounded), hn::Set(w, std::uint64_t{kQuarter}));
     const Doubles one = hn::Set(d, 1.0);
     const Doubles z = hn::Mul(r, r);
-    const Doubles sine = hn::Mul(r, hn::MulAdd(z, Polynomial(tables::kSin, z), one));
-    const Doubles cosine = hn::MulAdd(z, Polynomial(tables::kCos, z), one);
+    const Doubles sine = hn::Mul(r, hn::MulAdd(z, Polynomial(tables::sin(), z), one));
+    const Doubles cosine = hn::MulAdd(z, Polynomial(tables::cos(), z), one);
     const auto odd = hn::MaskFromVec(
         hn::BitCast(d, hn::Sub(hn::Zero(w), hn::And(quadrant, hn::Set(w, std::uint64_t{1})))));
     const Words sign = hn::ShiftLeft<62>(hn::And(quadrant, hn::Set(w, std::uint64_t{2})));
@@ -132,8 +132,8 @@ struct ErfDouble {
     const DoubleTag d;
     const Doubles one = hn::Set(d, 1.0);
     const Doubles square = hn::Mul(x, x);
-    const Doubles near = hn::Mul(x, Polynomial(tables::kErf, square));
-    const Doubles erfcx = Polynomial(tables::kErfcx, hn::Sub(x, hn::Set(d, 2.5)));
+    const Doubles near = hn::Mul(x, Polynomial(tables::erf(), square));
+    const Doubles erfcx = Polynomial(tables::erfcx(), hn::Sub(x, hn::Set(d, 2.5)));
     const Doubles far = hn::NegMulAdd(ExpDouble()(hn::Neg(square)), erfcx, one);
     return hn::IfThenElse(hn::Lt(x, one), near, far);
   }

@@ -1,7 +1,7 @@
 #include "numerics/cpu/matrix_scalar.h"
 
+#include "lockstep/numerics/spec/fma_region.h"
 #include "numerics/cpu/chain_group_scalar.h"
-#include "numerics/cpu/fma_region.h"
 
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics {

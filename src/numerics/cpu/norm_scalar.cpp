@@ -1,19 +1,11 @@
 // Group and batch normalisation, one float at a time: the definition.
-#include "lockstep/numerics/scalar.h"
-#include "lockstep/numerics/spec/moments.h"
+#include "lockstep/numerics/spec/fma_region.h"
+#include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cpu/chain_scalar.h"
-#include "numerics/cpu/fma_region.h"
 #include "numerics/cpu/norm_kernels.h"
 
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics {
-
-Moments merge(const Moments& a, const Moments& b) {
-  const float d = b.mean - a.mean;
-  const float count = a.count + b.count;
-  const float r = b.count / count;
-  return {count, __builtin_fmaf(d, r, a.mean), __builtin_fmaf(d * d, a.count * r, a.m2 + b.m2)};
-}
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "numerics/cpu/fma_region.h"
+#include "lockstep/numerics/spec/fma_region.h"
 #include "numerics/cpu/update_kernels.h"
 
 LOCKSTEP_FMA_BEGIN

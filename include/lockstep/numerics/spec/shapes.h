@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "lockstep/numerics/spec/host_device.h"
+
 namespace lockstep::numerics {
 
 // Length of a block of every dot product and sum. Part of the specification.
@@ -61,8 +63,8 @@ struct ConvShape {
   std::int64_t out = 0;               // channels of y
   std::int64_t kh = 1, kw = 1, stride = 1, pad = 0;
 
-  std::int64_t out_h() const { return (h + 2 * pad - kh) / stride + 1; }
-  std::int64_t out_w() const { return (w + 2 * pad - kw) / stride + 1; }
+  LOCKSTEP_HD std::int64_t out_h() const { return (h + 2 * pad - kh) / stride + 1; }
+  LOCKSTEP_HD std::int64_t out_w() const { return (w + 2 * pad - kw) / stride + 1; }
 };
 
 // Scalars of an optimiser's step (update.h).

@@ -1,4 +1,4 @@
-#include "lockstep/numerics/spec/tree.h"
+#include "lockstep/numerics/tree.h"
 
 #include <string>
 
