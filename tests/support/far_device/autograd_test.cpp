@@ -1,0 +1,146 @@
+// Backward passes over far tensors run in a thread of the device, as on a GPU.
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "lockstep/ops/record.h"
+#include "lockstep/ops/where.h"
+#include "support/far_device/device.h"
+#include "support/far_device/memory.h"
+
+namespace lockstep::testing::far {
+namespace {
+
+using at::Tensor;
+using torch::autograd::variable_list;
+
+Tensor far_tensor(at::IntArrayRef sizes, float value) {
+  Tensor x = empty(sizes);
+  std::fill_n(near(x.mutable_data_ptr<float>()), x.numel(), value);
+  return x;
+}
+
+// A kernel of the device.
+Tensor times(const Tensor& x, float factor) {
+  Tensor y = far_tensor(x.sizes(), 0);
+  for (std::int64_t i = 0; i < x.numel(); ++i)
+    near(y.mutable_data_ptr<float>())[i] = near(x.const_data_ptr<float>())[i] * factor;
+  return y;
+}
+
+struct Ran {
+  std::thread::id thread;
+  ops::Where where;
+};
+std::vector<Ran> ran;
+
+void note() {
+  ran.push_back({std::this_thread::get_id(), ops::where()});
+}
+
+struct Double : torch::autograd::Function<Double> {
+  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) { return times(x, 2); }
+  static variable_list backward(torch::autograd::AutogradContext*, variable_list grads) {
+    note();
+    return {times(grads[0], 2)};
+  }
+};
+
+TEST(FarAutograd, RunsNodesInAThreadOfTheDevice) {
+  ran.clear();
+  const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+  const Tensor y = Double::apply(Double::apply(x));
+  const Tensor dx = torch::autograd::grad({y}, {x}, {far_tensor({3}, 5)})[0];
+  EXPECT_EQ(dx.device(), device());
+  EXPECT_EQ(dx.cpu()[2].item<float>(), 20);
+  ASSERT_EQ(ran.size(), 2U);
+  EXPECT_NE(ran[0].thread, std::this_thread::get_id());
+  EXPECT_EQ(ran[0].thread, ran[1].thread);
+}
+
+// The engine's own way over views and copies: their gradients need fills and sums.
+TEST(FarAutograd, MovesGradientsThroughViews) {
+  const Tensor x = far_tensor({2, 3}, 1).requires_grad_(true);
+  const Tensor y = Double::apply(x.t().contiguous().view({6}));
+  const Tensor dx = torch::autograd::grad({y}, {x}, {far_tensor({6}, 1)})[0];
+  EXPECT_EQ(dx.sizes(), x.sizes());
+  EXPECT_EQ(dx.cpu()[1][2].item<float>(), 2);
+}
+
+ops::Tensor recorded(const Tensor& x) {
+  return ops::record("double", {x}, times(x, 2), ops::Differentiable::kTwice,
+                     [](const Tensor& grad, const std::vector<bool>&) -> ops::Tensors {
+                       note();
+                       return {recorded(grad)};
+                     });
+}
+
+TEST(FarAutograd, KnowsThePlaceOfRecordedOpsThere) {
+  ran.clear();
+  const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+  Tensor y;
+  {
+    const ops::Scope scope("model/hidden");
+    y = recorded(x);
+  }
+  const Tensor dx = ops::gradients({y}, {far_tensor({3}, 5)}, {x}, false)[0];
+  EXPECT_EQ(dx.cpu()[2].item<float>(), 10);
+  ASSERT_EQ(ran.size(), 1U);
+  EXPECT_NE(ran[0].thread, std::this_thread::get_id());
+  EXPECT_EQ(ops::to_text(ran[0].where), "model/hidden, backward of double");
+}
+
+TEST(FarAutograd, DifferentiatesTwice) {
+  ran.clear();
+  const Tensor g = far_tensor({3}, 5).requires_grad_(true);
+  const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+  const Tensor dx = ops::gradients({recorded(x)}, {g}, {x}, true)[0];
+  const Tensor dg = ops::gradients({dx}, {far_tensor({3}, 1)}, {g}, false)[0];
+  EXPECT_EQ(dg.cpu()[0].item<float>(), 2);
+  ASSERT_EQ(ran.size(), 2U);
+  EXPECT_EQ(ran[0].thread, ran[1].thread);
+}
+
+// A gradient penalty inside a backward function: the engine is called from the device's thread.
+TEST(FarAutograd, RunsABackwardPassInsideAnother) {
+  ran.clear();
+  const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+  const Tensor y = ops::record(
+      "nested", {x}, times(x, 2), ops::Differentiable::kOnce,
+      [](const Tensor& grad, const std::vector<bool>&) -> ops::Tensors {
+        const at::AutoGradMode graph(true);
+        const Tensor inner = grad.detach().requires_grad_(true);
+        return {ops::gradients({recorded(inner)}, {far_tensor({3}, 1)}, {inner}, false)[0]};
+      });
+  const Tensor dx = ops::gradients({y}, {far_tensor({3}, 5)}, {x}, false)[0];
+  EXPECT_EQ(dx.cpu()[0].item<float>(), 2);
+  ASSERT_EQ(ran.size(), 1U);
+  EXPECT_NE(ran[0].thread, std::this_thread::get_id());
+}
+
+// Ranks as threads share the device's thread: each gets its own gradients.
+TEST(FarAutograd, ServesManyThreads) {
+  std::vector<float> found(8);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    threads.emplace_back([&found, t] {
+      for (int i = 0; i < 50; ++i) {
+        const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+        const Tensor y =
+            ops::record("scaled", {x}, times(x, 2), ops::Differentiable::kOnce,
+                        [t](const Tensor& grad, const std::vector<bool>&) -> ops::Tensors {
+                          return {times(grad, static_cast<float>(t))};
+                        });
+        found[t] += ops::gradients({y}, {far_tensor({3}, 1)}, {x}, false)[0].cpu()[1].item<float>();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t t = 0; t < found.size(); ++t) EXPECT_EQ(found[t], 50.0F * static_cast<float>(t));
+}
+
+}  // namespace
+}  // namespace lockstep::testing::far
