@@ -1,11 +1,17 @@
 // Backward passes over far tensors run in a thread of the device, as on a GPU.
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <unistd.h>
 
+#include <algorithm>
+#include <future>
 #include <thread>
 
+#include "lockstep/core/error.h"
+#include "lockstep/ops/guard.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
 #include "support/far_device/device.h"
@@ -61,7 +67,7 @@ TEST(FarAutograd, RunsNodesInAThreadOfTheDevice) {
   EXPECT_EQ(ran[0].thread, ran[1].thread);
 }
 
-// The engine's own way over views and copies: their gradients need fills and sums.
+// Views and copies whose gradients are views and copies. (Those of slices need zeros: refused.)
 TEST(FarAutograd, MovesGradientsThroughViews) {
   const Tensor x = far_tensor({2, 3}, 1).requires_grad_(true);
   const Tensor y = Double::apply(x.t().contiguous().view({6}));
@@ -119,6 +125,64 @@ TEST(FarAutograd, RunsABackwardPassInsideAnother) {
   EXPECT_EQ(dx.cpu()[0].item<float>(), 2);
   ASSERT_EQ(ran.size(), 1U);
   EXPECT_NE(ran[0].thread, std::this_thread::get_id());
+}
+
+Tensor with_backward(const Tensor& x, ops::Backward backward) {
+  const ops::Scope scope("model/hidden");
+  return ops::record("double", {x}, times(x, 2), ops::Differentiable::kOnce, std::move(backward));
+}
+
+TEST(FarAutograd, HandsErrorsToWhoeverAsked) {
+  const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+  const Tensor y = with_backward(x, [](const Tensor&, const std::vector<bool>&) -> ops::Tensors {
+    throw Error(Code::kDiverged, "planted");
+  });
+  try {
+    ops::gradients({y}, {far_tensor({3}, 1)}, {x}, false);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kDiverged);
+    EXPECT_EQ(error.message(), "planted");
+  }
+}
+
+TEST(FarAutograd, CannotAddGradients) {
+  const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+  const Tensor a = recorded(x), b = recorded(x);
+  try {
+    ops::gradients({a, b}, {far_tensor({3}, 1), far_tensor({3}, 1)}, {x}, false);
+    ADD_FAILURE() << "without a fork the engine adds";
+  } catch (const c10::NotImplementedError& error) {
+    EXPECT_THAT(error.what_without_backtrace(), ::testing::HasSubstr("aten::add"));
+  }
+}
+
+// The guard of the thread that asked, and no other, hears of LibTorch's arithmetic in the device's.
+TEST(FarAutograd, TellsTheGuardOfWhoeverAsked) {
+  const Tensor x = far_tensor({3}, 1).requires_grad_(true);
+  const Tensor y = with_backward(x, [](const Tensor& grad, const std::vector<bool>&) {
+    static_cast<void>(at::add(at::empty({1}), 1));
+    return ops::Tensors{times(grad, 2)};
+  });
+  ops::Guard guard("step 7");
+  std::promise<void> asked, checked;
+  std::thread other([&] {
+    const ops::Guard others("step 8");
+    asked.get_future().wait();
+    EXPECT_NO_THROW(others.check());
+    checked.set_value();
+  });
+  ops::gradients({y}, {far_tensor({3}, 1)}, {x}, false);
+  asked.set_value();
+  checked.get_future().wait();
+  other.join();
+  try {
+    guard.check();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                ::testing::HasSubstr("step 7: aten::add ran in model/hidden, backward of double"));
+  }
 }
 
 // Ranks as threads share the device's thread: each gets its own gradients.
