@@ -159,18 +159,20 @@ TEST(FarAutograd, CannotAddGradients) {
 
 // The guard of the thread that asked, and no other, hears of LibTorch's arithmetic in the device's.
 TEST(FarAutograd, TellsTheGuardOfWhoeverAsked) {
+  std::promise<void> alive, asked, checked;
+  std::thread other([&] {
+    const ops::Guard others("step 8");
+    alive.set_value();
+    asked.get_future().wait();
+    EXPECT_NO_THROW(others.check());
+    checked.set_value();
+  });
+  alive.get_future().wait();
+  const ops::Guard guard("step 7");
   const Tensor x = far_tensor({3}, 1).requires_grad_(true);
   const Tensor y = with_backward(x, [](const Tensor& grad, const std::vector<bool>&) {
     static_cast<void>(at::add(at::empty({1}), 1));
     return ops::Tensors{times(grad, 2)};
-  });
-  ops::Guard guard("step 7");
-  std::promise<void> asked, checked;
-  std::thread other([&] {
-    const ops::Guard others("step 8");
-    asked.get_future().wait();
-    EXPECT_NO_THROW(others.check());
-    checked.set_value();
   });
   ops::gradients({y}, {far_tensor({3}, 1)}, {x}, false);
   asked.set_value();
