@@ -1,0 +1,150 @@
+#include "support/far_device/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "lockstep/core/error.h"
+
+namespace lockstep::testing::far {
+namespace {
+
+[[noreturn]] void lacks(const char* call) {
+  throw Error(Code::kEnvironment, std::string("far memory: ") + call + ": " + std::strerror(errno));
+}
+
+struct Mappings {
+  std::uintptr_t far, near;
+
+  Mappings() {
+    const int file = memfd_create("far", MFD_CLOEXEC);
+    if (file < 0) lacks("memfd_create");
+    if (ftruncate(file, static_cast<off_t>(kMemoryBytes)) != 0) lacks("ftruncate");
+    far = map(file, PROT_NONE);
+    near = map(file, PROT_READ | PROT_WRITE);
+    close(file);
+    // A child would share the pages, but not the list of what is free.
+    if (madvise(reinterpret_cast<void*>(near), kMemoryBytes, MADV_DONTFORK) != 0) lacks("madvise");
+  }
+
+  static std::uintptr_t map(int file, int access) {
+    void* at = mmap(nullptr, kMemoryBytes, access, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (at == MAP_FAILED) lacks("mmap");
+    return reinterpret_cast<std::uintptr_t>(at);
+  }
+};
+
+const Mappings& mappings() {
+  static const Mappings both;
+  return both;
+}
+
+// First fit, by byte from the start; neighbours that are free are one.
+class Blocks {
+ public:
+  std::optional<std::size_t> take(std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    for (auto at = free_.begin(); at != free_.end(); ++at) {
+      const auto [byte, length] = *at;
+      if (length < bytes) continue;
+      free_.erase(at);
+      if (length > bytes) free_[byte + bytes] = length - bytes;
+      taken_[byte] = bytes;
+      in_use_ += bytes;
+      return byte;
+    }
+    return std::nullopt;
+  }
+
+  bool give_back(std::size_t byte) {
+    const std::scoped_lock lock(mutex_);
+    const auto at = taken_.find(byte);
+    if (at == taken_.end()) return false;
+    std::size_t bytes = at->second;
+    in_use_ -= bytes;
+    taken_.erase(at);
+    auto next = free_.lower_bound(byte);
+    if (next != free_.end() && byte + bytes == next->first) {
+      bytes += next->second;
+      next = free_.erase(next);
+    }
+    if (next != free_.begin()) {
+      const auto previous = std::prev(next);
+      if (previous->first + previous->second == byte) {
+        previous->second += bytes;
+        return true;
+      }
+    }
+    free_[byte] = bytes;
+    return true;
+  }
+
+  std::size_t in_use() {
+    const std::scoped_lock lock(mutex_);
+    return in_use_;
+  }
+
+  std::optional<Place::Allocation> around(std::size_t byte) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return std::nullopt;
+    auto at = taken_.upper_bound(byte);
+    if (at == taken_.begin()) return std::nullopt;
+    --at;
+    if (byte - at->first >= at->second) return std::nullopt;
+    return Place::Allocation{byte - at->first, at->second};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::size_t, std::size_t> free_{{0, kMemoryBytes}}, taken_;  // start, bytes
+  std::size_t in_use_ = 0;
+};
+
+Blocks& blocks() {
+  static auto* const all = new Blocks;  // tensors may outlive static objects
+  return *all;
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes) {
+  if (bytes == 0 || bytes > kMemoryBytes) return nullptr;
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const std::optional<std::size_t> byte = blocks().take(rounded);
+  if (!byte) return nullptr;
+  std::memset(reinterpret_cast<void*>(mappings().near + *byte), 0xff, rounded);
+  return reinterpret_cast<void*>(mappings().far + *byte);
+}
+
+void release(void* far) {
+  if (far == nullptr) return;
+  LOCKSTEP_ASSERT(is_far(far), "released memory that is not far");
+  LOCKSTEP_ASSERT(blocks().give_back(reinterpret_cast<std::uintptr_t>(far) - mappings().far),
+                  "released far memory that is no allocation's start");
+}
+
+std::size_t bytes_in_use() {
+  return blocks().in_use();
+}
+
+bool is_far(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) - mappings().far < kMemoryBytes;
+}
+
+std::uintptr_t near_address(const void* far) {
+  if (far == nullptr) return 0;
+  const std::uintptr_t byte = reinterpret_cast<std::uintptr_t>(far) - mappings().far;
+  LOCKSTEP_ASSERT(byte <= kMemoryBytes, "a kernel of the far device got an address of the host");
+  return mappings().near + byte;
+}
+
+Place place_of(const void* far) {
+  const std::size_t byte = reinterpret_cast<std::uintptr_t>(far) - mappings().far;
+  return {byte, blocks().around(byte)};
+}
+
+}  // namespace lockstep::testing::far
