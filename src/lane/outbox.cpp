@@ -53,7 +53,7 @@ struct Outbox::Buckets {
   }
 
   const Plan plan;
-  const std::unique_ptr<numerics::Device> device = ops::device().beside();
+  const std::unique_ptr<numerics::Device> device = ops::device().another();
   const at::Device tensors = ops::tensors_device();
   std::deque<Bucket> all;
   bool failed = false;  // while a job is under way, and for good if it throws

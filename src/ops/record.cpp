@@ -32,6 +32,8 @@ thread_local bool observed = true;
 // Base of our nodes.
 class OpNode : public Node {
  public:
+  OpNode() : Node((*thread_sequence())++) {}
+
   // Notes that a walk met this edge; false if it did before, or cannot say.
   bool meet(std::uint64_t walk, std::uint32_t input, bool& first) {
     first = walk_ != walk;
@@ -228,6 +230,12 @@ bool wants_history(const Tensors& inputs) {
 }
 
 }  // namespace
+
+std::uint64_t*& thread_sequence() {
+  thread_local std::uint64_t own = 0;
+  thread_local std::uint64_t* counted = &own;
+  return counted;
+}
 
 Tensor record(const char* name, const Tensors& inputs, Tensor output, Differentiable differentiable,
               Backward backward) {

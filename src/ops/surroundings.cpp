@@ -10,8 +10,12 @@ thread_local std::thread::id origin;
 
 Surroundings surroundings() {
   const bool own = origin == std::thread::id();
-  return {own ? std::this_thread::get_id() : origin, thread_guard(), thread_listener(),
-          thread_numerics(), thread_place()};
+  return {own ? std::this_thread::get_id() : origin,
+          thread_guard(),
+          thread_listener(),
+          thread_numerics(),
+          thread_sequence(),
+          thread_place()};
 }
 
 SurroundingsScope::SurroundingsScope(const Surroundings& surroundings)
@@ -29,6 +33,7 @@ void SurroundingsScope::enter(const Surroundings& surroundings) {
   thread_guard() = surroundings.guard;
   thread_listener() = surroundings.listener;
   thread_numerics() = surroundings.numerics;
+  thread_sequence() = surroundings.sequence;
   thread_place() = surroundings.place;
 }
 

@@ -3,6 +3,7 @@
 // its backward function gets them there.
 #pragma once
 
+#include <cstdint>
 #include <thread>
 
 #include "lockstep/ops/device.h"
@@ -23,6 +24,7 @@ struct Surroundings {
   Guard* guard;            // may be null, as the next
   const Listener* listener;
   Numerics numerics;
+  std::uint64_t* sequence;  // counts the thread's nodes
   Place place;
 };
 
@@ -50,5 +52,8 @@ Guard*& thread_guard();
 const Listener*& thread_listener();
 // Of native.cpp.
 Numerics& thread_numerics();
+// Of record.cpp. LibTorch counts the nodes of each of its threads on their own, and runs later ones
+// first: a backward pass that records nodes elsewhere would run in another order.
+std::uint64_t*& thread_sequence();
 
 }  // namespace lockstep::ops

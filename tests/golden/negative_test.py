@@ -4,6 +4,7 @@ Usage: negative_test.py BROKEN_PROGRAM CASE, where CASE is
   fma-order    one dot product is added in another order
   thread-sum   one sum depends on the number of threads
   restore      one tensor is not restored from a checkpoint
+  host-loop    the host reads a tensor of the far device, in a backward pass
   uninitialised  the optimisers' moments are memory that nobody wrote to, filled with NaNs
 """
 
@@ -54,6 +55,17 @@ def restore(program, folder):
         must_differ(f"{name}, resume", golden.require_ledger, name, run, every + 3)
 
 
+def host_loop(program, folder):
+    """The line names place and function."""
+    code, _, err = program.run("train", golden.recipe("toy-gan"), "--run", os.path.join(folder, "run"))
+    wanted = ("the host touched device memory", "in generator/", "backward of batch_norm; called from",
+              "lockstep::lane::batch_norm")
+    if code == 70 and all(text in err for text in wanted):
+        print(f"toy-gan, host loop: caught, as it must be: {err.strip().splitlines()[0]}")
+        return
+    sys.exit(f"host loop: exit {code}, stderr:\n{err}")
+
+
 def uninitialised(program, folder):
     """NaNs are in the state: the program must see them, before the first step."""
     for name in golden.NAMES:
@@ -63,7 +75,7 @@ def uninitialised(program, folder):
         print(f"{name}: caught, as it must be: {err.strip()}")
 
 
-CASES = {"fma-order": fma_order, "thread-sum": thread_sum, "restore": restore,
+CASES = {"fma-order": fma_order, "thread-sum": thread_sum, "restore": restore, "host-loop": host_loop,
          "uninitialised": uninitialised}
 
 

@@ -28,7 +28,8 @@ struct Options {
   std::string data;
   std::optional<std::string> parent;
   std::int64_t lanes_at_once = 0;
-  int threads = 0, ranks = 1;
+  Machine machine;
+  int ranks = 1;
   Container container;
   bool quiet = false, json = false;
 };
@@ -56,7 +57,7 @@ Code run_rank(const Options& options) {
   if (identity.world > 1 && options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "several ranks draw the same windows from the same seed",
                 "give --seed");
-  const Threads threads(options.threads, identity.local_size);
+  const ComputingScope computing(options.machine, identity.local_size);
   audit::ReplayOptions replay{
       .folder = options.folder,
       .window = {.from = Step(options.from), .to = {}},
@@ -111,7 +112,7 @@ Code run_in_container(const Options& options) {
     add("--to", windows.back().to->value);
   }
   add("--ranks", options.ranks);
-  add("--threads", options.threads);
+  add("--threads", options.machine.threads);
   if (options.lanes_at_once > 0) add("--lanes-at-once", options.lanes_at_once);
   if (options.quiet) arguments.emplace_back("--quiet");
 
@@ -177,7 +178,7 @@ Run add_replay(Command& command) {
       .add_option("--ranks", options->ranks, "start this many processes here, at most one a lane")
       .range(1, 4096);
   add_container(command, options->container);
-  add_threads(command, options->threads);
+  add_machine(command, options->machine);
   add_lanes_at_once(command, options->lanes_at_once);
   command.add_flag("--quiet", options->quiet, "warnings and errors only");
   command.add_flag("--json", options->json, "report as JSON");

@@ -13,14 +13,14 @@ namespace {
 struct Options {
   train::SampleOptions sample{.source = {}, .out = "samples.png"};
   std::string source;
-  int threads = 0;
+  Machine machine;
   bool json = false;
 };
 
 Code run(const Options& options) {
   train::SampleOptions sample = options.sample;
   sample.source = options.source;
-  const Threads threads(options.threads);
+  const ComputingScope computing(options.machine);
   std::optional<Progress> progress;  // ends before the result is printed
   sample.progress = std::ref(progress.emplace("samples are made", /*quiet=*/false));
   const train::SampleResult result = train::sample(sample);
@@ -70,7 +70,7 @@ Run add_sample(Command& command) {
       .add_option("--sampler-steps", sample.sampler_steps,
                   "timesteps that ddim visits, instead of the recipe's")
       .range(std::int64_t{1}, std::int64_t{1} << 40);
-  add_threads(command, options->threads);
+  add_machine(command, options->machine);
   command.add_flag("--json", options->json, "report as JSON");
   command.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");
   return [options] { return run(*options); };

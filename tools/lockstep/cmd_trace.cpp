@@ -15,13 +15,13 @@ namespace {
 struct Options {
   std::string folder, out, data;
   std::int64_t step = 1, values_of = -1;
-  int threads = 0;
+  Machine machine;
   bool quiet = false;
 };
 
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
-  const Threads threads(options.threads);
+  const ComputingScope computing(options.machine);
   const std::string values = options.out + ".values";
   require_output(options.out, {"a trace", ".jsonl"}, options.folder + "/ledger.jsonl");
   if (options.values_of >= 0) require_output(values, {"a file of values", ".values"});
@@ -51,7 +51,7 @@ Run add_trace(Command& command) {
   command
       .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
       .value("PATH");
-  add_threads(command, options->threads);
+  add_machine(command, options->machine);
   command.add_flag("--quiet", options->quiet, "warnings and errors only");
   command.footer(
       "Example: lockstep trace runs/fashion-mnist-ddpm step-41.jsonl --step 41\n"

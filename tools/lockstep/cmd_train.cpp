@@ -28,7 +28,8 @@ struct Options {
   std::vector<std::string> set;
   std::string run;
   std::optional<std::string> sign, from;
-  int threads = 0, ranks = 1, max_restarts = 0;
+  Machine machine;
+  int ranks = 1, max_restarts = 0;
   std::int64_t lanes_at_once = 0;
   std::string shard = "none";
   bool dry_run = false, quiet = false, json = false;
@@ -142,7 +143,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   if (identity.rank == Rank(0) && !options.quiet) train::announce_stop_signals();
   if (identity.world > 1) log::info(identity.sentence);
   const std::string folder = folder_of(options, given);
-  const Threads threads(options.threads, identity.local_size);
+  const ComputingScope computing(options.machine, identity.local_size);
   std::unique_ptr<comm::Group> group;
   try {
     const Beginning beginning = cli::beginning(options, given);
@@ -231,7 +232,7 @@ Run add_train(Command& command) {
       .add_option("--sign", options->sign,
                   "private key of `lockstep keygen`: rank 0 signs every checkpoint with it")
       .value("KEY");
-  add_threads(command, options->threads);
+  add_machine(command, options->machine);
   add_lanes_at_once(command, options->lanes_at_once);
   command.add_flag("--dry-run", options->dry_run,
                    "print the resolved recipe, its id, size and cost, and train nothing");

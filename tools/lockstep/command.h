@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "device.h"
 #include "lockstep/comm/identity.h"
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/cpu.h"
-#include "lockstep/ops/device.h"
 
 namespace CLI {
 class App;
@@ -81,17 +80,9 @@ Run add_help(Command& command);
 Run add_completion(Command& command);
 Run add_man(Command& command);
 
-// --threads, 0 for one a core.
+// --device and --threads; the latter alone.
+void add_machine(Command& command, Machine& machine);
 void add_threads(Command& command, int& threads);
-// While it lives, this thread computes with as many threads, where `ranks` share the machine.
-class Threads {
- public:
-  explicit Threads(int asked, int ranks = 1);
-
- private:
-  numerics::Cpu cpu_;
-  const ops::DeviceScope here_{cpu_};
-};
 // --lanes-at-once, 0 for all of the process's.
 void add_lanes_at_once(Command& command, std::int64_t& lanes);
 

@@ -130,8 +130,8 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
 Run computing(const Run& run) {
   return [run] {
     require_open_files(/*world=*/1);
-    numerics::Cpu cpu(1, numerics::isa_named(process_environment()("LOCKSTEP_ISA")));
-    const ops::DeviceScope here(cpu);
+    const ComputingScope alone({.threads = 1},
+                               numerics::isa_named(process_environment()("LOCKSTEP_ISA")));
     return run();
   };
 }

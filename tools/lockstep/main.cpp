@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <thread>
 
 #include "command_line.h"
 #include "lockstep/core/thread.h"
@@ -51,6 +50,12 @@ void print_error(const Error& error, bool json) try {
 
 }  // namespace
 
+void add_machine(Command& command, Machine& machine) {
+  command.add_option("--device", machine.device, "cpu, cuda or cuda:N; never changes a bit")
+      .value("DEVICE");
+  add_threads(command, machine.threads);
+}
+
 void add_threads(Command& command, int& threads) {
   command
       .add_option("--threads", threads,
@@ -66,11 +71,6 @@ void add_lanes_at_once(Command& command, std::int64_t& lanes) {
           "memory; never changes a bit")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
 }
-
-Threads::Threads(int asked, int ranks)
-    : cpu_(asked > 0 ? asked
-                     : std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks),
-           ops::device().host().isa()) {}
 
 comm::Environment process_environment() {
   return [](const std::string& name) -> std::optional<std::string> {

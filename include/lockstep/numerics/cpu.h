@@ -27,7 +27,7 @@ class Cpu final : public Device {
   Isa isa() const { return isa_; }
 
   Cpu& host() override { return *this; }
-  std::unique_ptr<Device> beside() const override;  // with one thread
+  std::unique_ptr<Device> another(int threads) const override;
   void to_host(std::size_t bytes, const void* from, void* to) override;
   void from_host(std::size_t bytes, const void* from, void* to) override;
   void copy(std::size_t bytes, const void* from, void* to) override;

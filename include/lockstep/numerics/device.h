@@ -52,8 +52,9 @@ class Device : public Elementwise,
 
   // What computes beside this device in the host's memory, for the thread that it serves.
   virtual Cpu& host() = 0;
-  // Another device on the same memory, for a thread that works beside this one's.
-  virtual std::unique_ptr<Device> beside() const = 0;
+  // Another one on the same memory, whose host has so many threads: for a thread that works beside
+  // this one's.
+  virtual std::unique_ptr<Device> another(int threads = 1) const = 0;
 
   // Copies between the host's memory and the device's, and within the device's. They return when
   // the bytes are there.

@@ -9,7 +9,7 @@ namespace lockstep::numerics {
 class Idle final : public Device {
  public:
   Cpu& host() override { return host_; }
-  std::unique_ptr<Device> beside() const override { return std::make_unique<Idle>(); }
+  std::unique_ptr<Device> another(int) const override { return std::make_unique<Idle>(); }
   void to_host(std::size_t, const void*, void*) override {}
   void from_host(std::size_t, const void*, void*) override {}
   void copy(std::size_t, const void*, void*) override {}

@@ -35,8 +35,8 @@ Cpu::Cpu(int threads, Isa isa) : threads_(threads), isa_(isa) {
 
 Cpu::~Cpu() = default;
 
-std::unique_ptr<Device> Cpu::beside() const {
-  return std::make_unique<Cpu>(1, isa_);
+std::unique_ptr<Device> Cpu::another(int threads) const {
+  return std::make_unique<Cpu>(threads, isa_);
 }
 
 void Cpu::to_host(std::size_t bytes, const void* from, void* to) {

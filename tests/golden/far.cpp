@@ -1,0 +1,14 @@
+// The program on the far device: whatever --device says.
+#include "device.h"
+#include "support/far_device/device.h"
+#include "support/far_device/fault.h"
+#include "support/far_device/kernels.h"
+
+namespace lockstep::cli {
+
+OpenDevice open_device(const std::string&, int threads, numerics::Isa isa) {
+  testing::far::name_faults();
+  return {testing::far::make_kernels(threads, isa), testing::far::device()};
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,63 @@
+"""The golden bytes on a device whose memory the host cannot read (tests/support/far_device).
+
+Usage: far_test.py PROGRAM FAR_PROGRAM RECIPE
+FAR_PROGRAM is the program on that device. It trains, exchanges between ranks, digests, saves,
+resumes, samples, replays and traces: each time with the bytes that the CPU gives.
+"""
+
+import os
+import sys
+import tempfile
+
+import golden
+
+
+def bytes_of(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def relay(first, second, name, run):
+    """Begun by several ranks of one program, continued in portions by the other."""
+    half = golden.steps_of(name) // 2
+    golden.train(first, name, run, "--set", "samples.count=0", "--ranks", 3, "--shard", "optimizer",
+                 "--threads", 1, steps=half)
+    second.ok("train", golden.recipe(name), "--run", run, "--quiet", "--lanes-at-once", 1, "--threads", 2)
+    golden.drop_end(name, run, half)
+    golden.require(name, run)
+
+
+def same_samples(cpu, far, run, folder):
+    for out in ("samples.png", "samples.npz"):
+        made = {}
+        for which, program in (("cpu", cpu), ("far", far)):
+            made[which] = os.path.join(folder, f"{which}-{out}")
+            program.ok("sample", run, "--count", 3, "--out", made[which])
+        assert bytes_of(made["cpu"]) == bytes_of(made["far"]), f"{out} differs"
+
+
+def same_trace(cpu, far, run, folder):
+    traces = []
+    for which, program in (("cpu", cpu), ("far", far)):
+        traces.append(os.path.join(folder, f"{which}.jsonl"))
+        program.ok("trace", run, traces[-1], "--step", 2, "--quiet")
+    ours, theirs = (bytes_of(path).splitlines()[1:] for path in traces)  # the first says where it ran
+    assert len(ours) > 20 and ours == theirs, "traces differ"
+
+
+def main():
+    cpu, far, name = golden.Program(sys.argv[1]), golden.Program(sys.argv[2]), sys.argv[3]
+    with tempfile.TemporaryDirectory(prefix="lockstep-far-") as folder:
+        run = os.path.join(folder, "run")
+        golden.train(far, name, run)
+        relay(far, cpu, name, os.path.join(folder, "far-first"))
+        relay(cpu, far, name, os.path.join(folder, "cpu-first"))
+        steps = golden.steps_of(name)
+        far.ok("replay", run, "--from", steps - 2, "--to", steps, "--quiet")
+        same_samples(cpu, far, run, folder)
+        same_trace(cpu, far, run, folder)
+    print(f"{name} on the far device: every byte is the golden one")
+
+
+if __name__ == "__main__":
+    main()
