@@ -7,14 +7,17 @@ namespace lockstep::optim {
 
 std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients) {
   constexpr std::int64_t kTile = numerics::kTileFloats;
-  std::vector<float> squares;
+  const auto tiles = [](const at::Tensor& g) { return (g.numel() + kTile - 1) / kTile; };
+  std::int64_t all = 0;
+  for (const at::Tensor& g : gradients) all += tiles(g);
+  at::Tensor squares = ops::empty({all});
+  float* next = ops::write(squares);
   for (const at::Tensor& g : gradients) {
-    at::Tensor of_tiles = ops::empty({(g.numel() + kTile - 1) / kTile});
-    ops::device().tile_squares(g.numel(), ops::read(g), ops::write(of_tiles));
-    const ops::HostView values(of_tiles);
-    squares.insert(squares.end(), values.floats().begin(), values.floats().end());
+    ops::device().tile_squares(g.numel(), ops::read(g), next);
+    next += tiles(g);
   }
-  return squares;
+  const ops::HostView values(squares);
+  return {values.floats().begin(), values.floats().end()};
 }
 
 float clip_by_global_norm(float clip, const std::vector<float>& squares,

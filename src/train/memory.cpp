@@ -42,20 +42,6 @@ std::string sentence(std::int64_t lanes, const StepMemory& memory) {
   return counted(lanes, "lane needs ", "lanes at once need ") + to_text(memory);
 }
 
-std::int64_t peak_of_step(Training& training, const ops::Allocations& tensors) {
-  const std::int64_t before = tensors.live();
-  numerics::Device& device = ops::device();
-  comm::run_local(1, [&](comm::Group& group) {
-    const ops::DeviceScope here(device);
-    step(training, group, [&](Draw first, std::int64_t count) {
-      std::vector<std::int64_t> sizes = training.sample_shape;
-      sizes.insert(sizes.begin(), count);
-      return objective::Batch{ops::empty(sizes), first};
-    });
-  });
-  return tensors.peak() - before;
-}
-
 }  // namespace
 
 std::string to_text(const StepMemory& memory) {
@@ -64,27 +50,46 @@ std::string to_text(const StepMemory& memory) {
          human(memory.passes) + ")";
 }
 
-StepMemory step_memory(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                       const Ranks& ranks, std::int64_t lanes_at_once) {
-  StepMemory memory;
-  ops::Allocations tensors;
-  {
-    Training training =
-        make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1});
-    training.lanes_at_once = lanes_at_once;
-    memory.state = tensors.live();
-    tensors.reset_peak();
-    memory.passes = peak_of_step(training, tensors);
-    tensors.reset_peak();
-    if (recipe.samples.count > 0) draw_samples(training, 0, recipe.samples.count);
-    memory.pictures = tensors.peak() - memory.state;
-  }
+StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+                   const Ranks& ranks)
+    : training_(make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1})) {
+  memory_.state = tensors_.live();
+  if (recipe.samples.count > 0) memory_.pictures = peak_of_pictures(recipe.samples.count);
   if (ranks.keeps) {
+    const std::int64_t whole = tensors_.live();
     const Training divided = make_training(alone(recipe, recipe.batch.lanes), sample_shape, ranks);
-    memory.state = tensors.live();
+    memory_.state = tensors_.live() - whole;
   }
-  if (recipe.checkpoint.every > 0) memory.copy = memory.state;
+  if (recipe.checkpoint.every > 0) memory_.copy = memory_.state;
+}
+
+StepMemory StepWalk::operator()(std::int64_t lanes_at_once) {
+  training_.lanes_at_once = lanes_at_once;
+  StepMemory memory = memory_;
+  memory.passes = peak_of_step();
   return memory;
+}
+
+std::int64_t StepWalk::peak_of_step() {
+  const std::int64_t before = tensors_.live();
+  tensors_.reset_peak();
+  numerics::Device& device = ops::device();
+  comm::run_local(1, [&](comm::Group& group) {
+    const ops::DeviceScope here(device);
+    step(training_, group, [&](Draw first, std::int64_t count) {
+      std::vector<std::int64_t> sizes = training_.sample_shape;
+      sizes.insert(sizes.begin(), count);
+      return objective::Batch{ops::empty(sizes), first};
+    });
+  });
+  return tensors_.peak() - before;
+}
+
+std::int64_t StepWalk::peak_of_pictures(std::int64_t count) {
+  const std::int64_t before = tensors_.live();
+  tensors_.reset_peak();
+  draw_samples(training_, 0, count);
+  return tensors_.peak() - before;
 }
 
 bool fits(const StepMemory& memory, const MemoryLeft& left) {
@@ -107,8 +112,9 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
   const auto choices =
       asked > 0 ? std::vector{std::min(asked, all)} : lanes_at_once_choices(recipe, ranks);
   std::vector<StepMemory> needs;
+  StepWalk walk(recipe, sample_shape, ranks);
   for (const std::int64_t lanes : choices) {
-    needs.push_back(step_memory(recipe, sample_shape, ranks, lanes));
+    needs.push_back(walk(lanes));
     if (!fits(needs.back(), *left)) continue;
     if (asked > 0 || lanes == all) return asked;
     log::info(counted(lanes, "lane") + " of " + std::to_string(all) +

@@ -42,8 +42,9 @@ std::vector<Memory> memories(const recipe::Recipe& recipe,
                              const std::vector<std::int64_t>& sample_shape,
                              const train::Ranks& ranks) {
   std::vector<Memory> all;
+  train::StepWalk walk(recipe, sample_shape, ranks);
   for (const std::int64_t lanes : train::lanes_at_once_choices(recipe, ranks))
-    all.push_back({lanes, train::step_memory(recipe, sample_shape, ranks, lanes)});
+    all.push_back({lanes, walk(lanes)});
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/core/memory.h"
+#include "lockstep/ops/memory.h"
 #include "lockstep/recipe/recipe.h"
 #include "lockstep/train/training.h"
 
@@ -25,12 +26,28 @@ struct StepMemory {
 
 std::string to_text(const StepMemory& memory);  // "67 MiB (state 11 MiB, passes 46 MiB)"
 
-// Of the rank that has most lanes, when `lanes_at_once` (0: all of its lanes) go through a pass at
-// once. A step is walked through without computing it (ops/memory.h), so this takes as long as
-// that has ops, and needs hardly any memory. What travels between ranks is not counted. Errors: as
-// make_training.
-StepMemory step_memory(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                       const Ranks& ranks, std::int64_t lanes_at_once);
+// A walk through steps of the rank that has most lanes, without computing them (ops/memory.h): it
+// takes as long as a step has ops, and hardly any memory. What travels between ranks is not
+// counted. One a process at a time, while no other thread computes.
+class StepWalk {
+ public:
+  // Errors: as make_training.
+  StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
+           const Ranks& ranks);
+  StepWalk(const StepWalk&) = delete;
+  StepWalk& operator=(const StepWalk&) = delete;
+
+  // When `lanes_at_once` (0: all of its lanes) go through a pass at once.
+  StepMemory operator()(std::int64_t lanes_at_once);
+
+ private:
+  std::int64_t peak_of_step();
+  std::int64_t peak_of_pictures(std::int64_t count);
+
+  ops::Allocations tensors_;
+  Training training_;
+  StepMemory memory_;  // but for the passes
+};
 
 // With something to spare for what is not counted.
 bool fits(const StepMemory& memory, const MemoryLeft& left);
