@@ -14,8 +14,8 @@ std::vector<SamplerStep> ancestral_steps(const Schedule& schedule) {
     const double variance = 1.0 - schedule.alpha_bar[i];
     SamplerStep step;
     step.t = t;
-    step.next_from_x0 = static_cast<float>(beta * host::sqrt(before) / variance);
-    step.next_from_x = static_cast<float>(host::sqrt(1.0 - beta) * (1.0 - before) / variance);
+    step.next = {static_cast<float>(beta * host::sqrt(before) / variance),
+                 static_cast<float>(host::sqrt(1.0 - beta) * (1.0 - before) / variance)};
     step.noise = static_cast<float>(host::sqrt(beta * (1.0 - before) / variance));
     steps.push_back(step);
   }

@@ -19,8 +19,8 @@ std::vector<SamplerStep> ddim_steps(const Schedule& schedule, std::int64_t visit
     const double ratio = host::sqrt((1.0 - next) / (1.0 - now));
     SamplerStep step;
     step.t = t;
-    step.next_from_x0 = static_cast<float>(host::sqrt(next) - ratio * host::sqrt(now));
-    step.next_from_x = static_cast<float>(ratio);
+    step.next = {static_cast<float>(host::sqrt(next) - ratio * host::sqrt(now)),
+                 static_cast<float>(ratio)};
     steps.push_back(step);
   }
   return steps;

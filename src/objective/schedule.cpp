@@ -4,7 +4,6 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
-#include "objective/samplers.h"
 
 namespace lockstep::objective {
 
@@ -49,33 +48,6 @@ Schedule make_schedule(const std::string& name, std::int64_t timesteps) {
     schedule.alpha_bar.push_back(product);
   }
   return schedule;
-}
-
-std::vector<SamplerStep> make_sampler(const std::string& name, const Schedule& schedule,
-                                      const std::string& prediction, std::int64_t visited) {
-  std::vector<SamplerStep> steps;
-  if (name == "ancestral") {
-    steps = ancestral_steps(schedule);
-  } else if (name == "ddim") {
-    if (visited < 1 || visited > schedule.size()) {
-      throw Error(Code::kUsage,
-                  "sampler_steps: " + std::to_string(visited) + " of " +
-                      std::to_string(schedule.size()) + " timesteps",
-                  "use 1 to timesteps");
-    }
-    steps = ddim_steps(schedule, visited);
-  } else {
-    throw Error(Code::kUsage, "sampler: there is no sampler '" + name + "'",
-                "use ancestral or ddim");
-  }
-  for (SamplerStep& step : steps) {
-    const double alpha_bar = schedule.alpha_bar[static_cast<std::size_t>(step.t)];
-    const double signal = host::sqrt(alpha_bar), noise = host::sqrt(1.0 - alpha_bar);
-    const bool v = prediction == "v";
-    step.x0_from_x = static_cast<float>(v ? signal : 1.0 / signal);
-    step.x0_from_output = static_cast<float>(v ? -noise : -noise / signal);
-  }
-  return steps;
 }
 
 }  // namespace lockstep::objective

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "conformance/document.h"
-#include "lockstep/objective/schedule.h"
+#include "lockstep/objective/sampler_steps.h"
 #include "lockstep/optim/learning_rate.h"
 
 namespace lockstep::conformance {
@@ -49,13 +49,14 @@ void add_sampler(Json& cases, const Sampling& s) {
   c.parameter("visits", s.visited);
   std::vector<std::int64_t> t;
   Floats p, q, g, h, n;
+  const auto process = objective::make_process(schedule, s.prediction);
   for (const objective::SamplerStep& step :
-       objective::make_sampler(s.sampler, schedule, s.prediction, s.visited)) {
+       objective::sampler_steps(s.sampler, schedule, *process, s.visited)) {
     t.push_back(step.t);
-    p.push_back(step.x0_from_x);
-    q.push_back(step.x0_from_output);
-    g.push_back(step.next_from_x0);
-    h.push_back(step.next_from_x);
+    p.push_back(step.x0.of_first);
+    q.push_back(step.x0.of_second);
+    g.push_back(step.next.of_first);
+    h.push_back(step.next.of_second);
     n.push_back(step.noise);
   }
   c.output("t", t);

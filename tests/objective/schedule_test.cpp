@@ -1,11 +1,15 @@
-#include "lockstep/objective/schedule.h"
-
 #include <gtest/gtest.h>
 
 #include "lockstep/core/error.h"
+#include "lockstep/objective/sampler_steps.h"
 
 namespace lockstep::objective {
 namespace {
+
+std::vector<SamplerStep> steps_of(const std::string& name, const Schedule& schedule,
+                                  const std::string& prediction, std::int64_t visited) {
+  return sampler_steps(name, schedule, *make_process(schedule, prediction), visited);
+}
 
 // Known values: numpy in double, from the formulas of the papers. Host functions err by 2 ulp, and
 // a product of a thousand factors by a thousand roundings: 1e-12 of the value.
@@ -39,13 +43,13 @@ TEST(Schedule, FewerTimestepsReachTheSameNoise) {
 TEST(Sampler, DdimVisitsEvenlyAndEndsAtTheLastTimestepFirst) {
   const Schedule s = make_schedule("linear", 10);
   std::vector<std::int64_t> visited;
-  for (const SamplerStep& step : make_sampler("ddim", s, "epsilon", 4)) visited.push_back(step.t);
+  for (const SamplerStep& step : steps_of("ddim", s, "epsilon", 4)) visited.push_back(step.t);
   EXPECT_EQ(visited, (std::vector<std::int64_t>{9, 6, 4, 1}));
 }
 
 TEST(Sampler, AncestralVisitsAllAndDrawsNoNoiseAtTheEnd) {
   const Schedule s = make_schedule("cosine", 10);
-  const auto steps = make_sampler("ancestral", s, "v", 3);
+  const auto steps = steps_of("ancestral", s, "v", 3);
   ASSERT_EQ(steps.size(), 10U);
   EXPECT_EQ(steps.front().t, 9);
   EXPECT_GT(steps[8].noise, 0.0F);
@@ -55,10 +59,9 @@ TEST(Sampler, AncestralVisitsAllAndDrawsNoNoiseAtTheEnd) {
 TEST(Sampler, EndsWithThePredictedPictureItself) {
   for (const char* name : {"ancestral", "ddim"}) {
     for (const char* schedule : {"linear", "cosine"}) {
-      const SamplerStep last =
-          make_sampler(name, make_schedule(schedule, 50), "epsilon", 20).back();
-      EXPECT_NEAR(last.next_from_x0, 1.0F, 1e-6F) << name;  // beta / (1 - alpha_bar), rounded
-      EXPECT_EQ(last.next_from_x, 0.0F) << name;
+      const SamplerStep last = steps_of(name, make_schedule(schedule, 50), "epsilon", 20).back();
+      EXPECT_NEAR(last.next.of_first, 1.0F, 1e-6F) << name;  // beta / (1 - alpha_bar), rounded
+      EXPECT_EQ(last.next.of_second, 0.0F) << name;
     }
   }
 }
@@ -76,8 +79,8 @@ TEST(Sampler, WhatDoesNotExistIsAUsageErrorThatNamesTheField) {
   };
   EXPECT_TRUE(message([&] { make_schedule("square", 10); }).starts_with("schedule:"));
   EXPECT_TRUE(message([&] { make_schedule("linear", 0); }).starts_with("timesteps:"));
-  EXPECT_TRUE(message([&] { make_sampler("heun", s, "v", 5); }).starts_with("sampler:"));
-  EXPECT_TRUE(message([&] { make_sampler("ddim", s, "v", 11); }).starts_with("sampler_steps:"));
+  EXPECT_TRUE(message([&] { steps_of("heun", s, "v", 5); }).starts_with("sampler:"));
+  EXPECT_TRUE(message([&] { steps_of("ddim", s, "v", 11); }).starts_with("sampler_steps:"));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Noise schedules of diffusion, and the linear steps that samplers make of them. All in double with
-// host functions, in index order; floats are rounded once, where a kernel takes them.
+// Noise schedules of diffusion, in double with host functions, in index order. Free of LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +22,5 @@ struct Schedule {
 // cosine: alpha_bar ~ cos^2((t/T + 0.008)/1.008 * pi/2) (Nichol & Dhariwal 2021). beta <= 0.999 in
 // both. Error(kUsage) for another name or timesteps < 1. Bits: arguments.
 Schedule make_schedule(const std::string& name, std::int64_t timesteps);
-
-// One step of a sampler at timestep t:  x0 = clip(x0_from_x * x + x0_from_output * output, -1, 1),
-// then x = next_from_x0 * x0 + next_from_x * x + noise * normal.
-struct SamplerStep {
-  std::int64_t t = 0;
-  float x0_from_x = 0, x0_from_output = 0;
-  float next_from_x0 = 0, next_from_x = 0;
-  float noise = 0;  // 0: no draw
-};
-
-// The explicit table, ancestral or ddim: steps in the order in which they are made, from noise to
-// picture. `visited`: timesteps that ddim visits, at most schedule.size(); ancestral visits all.
-// Error(kUsage) for another name or number. Bits: arguments.
-std::vector<SamplerStep> make_sampler(const std::string& name, const Schedule& schedule,
-                                      const std::string& prediction, std::int64_t visited);
 
 }  // namespace lockstep::objective

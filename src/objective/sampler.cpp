@@ -1,0 +1,40 @@
+#include "lockstep/objective/sampler.h"
+
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/record.h"
+
+namespace lockstep::objective {
+namespace {
+
+using at::Tensor;
+
+class LinearSampler final : public Sampler {
+ public:
+  explicit LinearSampler(std::vector<SamplerStep> steps) : steps_(std::move(steps)) {}
+
+  Tensor sample(Tensor x, const Predict& predict, const Noise& more) const override {
+    numerics::Device& device = ops::device();
+    Tensor x0 = ops::empty(x.sizes());
+    const std::int64_t size = x.numel();
+    float *const now = ops::write(x), *const picture = ops::write(x0);
+    for (const SamplerStep& step : steps_) {
+      const Tensor predicted = predict(x, static_cast<Time>(step.t));
+      device.combine(size, step.x0.of_first, now, step.x0.of_second, ops::read(predicted), picture);
+      device.clamp(size, -1.0F, 1.0F, picture, picture);
+      device.combine(size, step.next.of_first, picture, step.next.of_second, now, now);
+      if (step.noise != 0.0F) device.scale_add(size, step.noise, ops::read(more(step.t)), now, now);
+    }
+    return x;
+  }
+
+ private:
+  const std::vector<SamplerStep> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_sampler(std::vector<SamplerStep> steps) {
+  return std::make_unique<LinearSampler>(std::move(steps));
+}
+
+}  // namespace lockstep::objective
