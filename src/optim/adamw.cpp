@@ -1,8 +1,11 @@
 // AdamW (Loshchilov & Hutter 2019); the arithmetic of an element is in numerics/update.h.
+#include "lockstep/optim/adamw.h"
+
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
+#include "lockstep/optim/optimizer.h"
 #include "optim/kinds.h"
 
 namespace lockstep::optim {
@@ -12,7 +15,8 @@ namespace {
 namespace host = numerics::host;
 
 // Everything in double, rounded once.
-numerics::AdamW scalars(const Options& o, std::int64_t t, double lr) {
+numerics::AdamW scalars(const Options& all, std::int64_t t, double lr) {
+  const auto& o = all.kind.as<AdamWOptions>();
   const auto step = static_cast<double>(t);
   const double bias1 = 1.0 - host::pow(o.beta1, step);
   const double bias2 = 1.0 - host::pow(o.beta2, step);
@@ -24,7 +28,7 @@ numerics::AdamW scalars(const Options& o, std::int64_t t, double lr) {
   s.eps = static_cast<float>(o.eps);
   s.step_size = static_cast<float>(lr / bias1);
   s.inv_sqrt_bias2 = static_cast<float>(1.0 / host::sqrt(bias2));
-  s.decay = static_cast<float>(1.0 - lr * o.weight_decay);
+  s.decay = static_cast<float>(1.0 - lr * all.weight_decay);
   return s;
 }
 

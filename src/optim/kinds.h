@@ -1,14 +1,24 @@
-// Makers of the optimisers in the table of optimizer.cpp.
+// The kinds of optim's tables (table.cpp), and what optimisers share.
 #pragma once
 
-#include "lockstep/optim/optimizer.h"
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lockstep/optim/options.h"
 
 namespace lockstep::optim {
+
+inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 
 std::unique_ptr<Optimizer> make_adamw(const Options& options,
                                       const std::vector<at::Tensor>& parameters);
 std::unique_ptr<Optimizer> make_sgd(const Options& options,
                                     const std::vector<at::Tensor>& parameters);
+
+void check_cosine(const LearningRate& options);
+double cosine_factor(const LearningRate& options, std::int64_t t);
+std::int64_t cosine_end(const LearningRate& options);
 
 // One tensor of zeros like each parameter.
 std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& parameters);

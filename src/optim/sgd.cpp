@@ -1,7 +1,10 @@
 // SGD with momentum in PyTorch's form; the arithmetic of an element is in numerics/update.h.
+#include "lockstep/optim/sgd.h"
+
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
+#include "lockstep/optim/optimizer.h"
 #include "optim/kinds.h"
 
 namespace lockstep::optim {
@@ -20,7 +23,8 @@ class Sgd : public Optimizer {
               const std::vector<at::Tensor>& gradients) override {
     LOCKSTEP_ASSERT(t >= 1 && parameters.size() == gradients.size() &&
                     parameters.size() == slots_[0].size());
-    const numerics::Sgd s{static_cast<float>(lr), static_cast<float>(options_.momentum),
+    const numerics::Sgd s{static_cast<float>(lr),
+                          static_cast<float>(options_.kind.as<SgdOptions>().momentum),
                           static_cast<float>(options_.weight_decay)};
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));

@@ -60,8 +60,8 @@ class Continuation {
     if (role == recipe_.networks.end()) refuse("it has no " + trained.role);
     const bool same_optimizer = role->optimizer.kind == trained.options.kind;
     if (!same_optimizer && !anew_)
-      note(trained.role + ": the slots of " + trained.options.kind +
-           " start at zero, the parent has those of " + role->optimizer.kind);
+      note(trained.role + ": the slots of " + trained.options.kind.word() +
+           " start at zero, the parent has those of " + role->optimizer.kind.word());
     for (state::Named& named : state.tensors) {
       if (!named.name.starts_with(trained.role + "/")) continue;
       const std::string kind = kind_of(named.name);

@@ -73,7 +73,7 @@ void run_phase(Training& training, const Round& round, int phase, SlotHashes& sl
   const std::int64_t t = recipe::updates_before(training.recipe) + training.state.step.value + 1;
   const double lr = optim::learning_rate(trained.options, t);
   trained.optimizer->update(t, lr, trained.updated, sums.gradients);
-  ops::show(trained.options.kind.c_str(), sums.gradients, trained.updated);
+  ops::show(trained.options.kind.word().c_str(), sums.gradients, trained.updated);
   note_slots(training.state, trained.role, slot_hashes);
   gather_parameters(round.group, trained);
 

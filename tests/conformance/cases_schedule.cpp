@@ -2,6 +2,7 @@
 
 #include "conformance/document.h"
 #include "lockstep/objective/sampler_steps.h"
+#include "lockstep/optim/cosine.h"
 #include "lockstep/optim/learning_rate.h"
 
 namespace lockstep::conformance {
@@ -10,11 +11,12 @@ namespace {
 // Of updates 1, 2, …
 void add_learning_rates(Json& cases, const std::string& schedule, std::int64_t warmup) {
   Case c(cases, "learning_rate", schedule + ", warm-up " + std::to_string(warmup));
-  optim::Options o;
+  optim::LearningRate o;
   o.schedule = c.parameter("schedule", schedule);
   o.lr = c.parameter("lr", 3e-4);
   o.warmup = c.parameter("warmup", warmup);
-  if (schedule == "cosine") o.horizon = c.parameter("horizon", std::int64_t{61});
+  if (schedule == "cosine")
+    o.schedule.as<optim::CosineOptions>().horizon = c.parameter("horizon", std::int64_t{61});
   const auto updates = c.parameter("updates", std::int64_t{70});
   Doubles rates;
   for (std::int64_t t = 1; t <= updates; ++t) rates.push_back(optim::learning_rate(o, t));

@@ -5,16 +5,17 @@
 #include <limits>
 
 #include "lockstep/core/error.h"
+#include "lockstep/optim/cosine.h"
 
 namespace lockstep::optim {
 namespace {
 
-Options cosine(std::int64_t warmup, std::int64_t horizon) {
-  Options o;
+LearningRate cosine(std::int64_t warmup, std::int64_t horizon) {
+  LearningRate o;
   o.lr = 0.5;
   o.schedule = "cosine";
   o.warmup = warmup;
-  o.horizon = horizon;
+  o.schedule.as<CosineOptions>().horizon = horizon;
   return o;
 }
 
@@ -22,7 +23,7 @@ Options cosine(std::int64_t warmup, std::int64_t horizon) {
 constexpr double kUlps = 4 * std::numeric_limits<double>::epsilon();
 
 TEST(LearningRate, WarmsUpLinearlyFromZeroToThePeak) {
-  Options o;
+  LearningRate o;
   o.lr = 0.5;
   o.warmup = 4;
   EXPECT_EQ(learning_rate(o, 1), 0.125);
@@ -32,7 +33,7 @@ TEST(LearningRate, WarmsUpLinearlyFromZeroToThePeak) {
 }
 
 TEST(LearningRate, CosineFallsFromThePeakThroughHalfToZero) {
-  const Options o = cosine(10, 110);
+  const LearningRate o = cosine(10, 110);
   EXPECT_EQ(learning_rate(o, 10), 0.5);
   EXPECT_NEAR(learning_rate(o, 35), 0.5 * (0.5 + 0.25 * 1.4142135623730951), kUlps);
   EXPECT_NEAR(learning_rate(o, 60), 0.25, kUlps);
@@ -40,7 +41,7 @@ TEST(LearningRate, CosineFallsFromThePeakThroughHalfToZero) {
 }
 
 TEST(LearningRate, StaysAtZeroBehindTheHorizon) {
-  const Options o = cosine(0, 50);
+  const LearningRate o = cosine(0, 50);
   EXPECT_EQ(learning_rate(o, 51), learning_rate(o, 50));
   EXPECT_EQ(learning_rate(o, 100000), learning_rate(o, 50));
 }

@@ -10,6 +10,8 @@
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/optim/adamw.h"
+#include "lockstep/optim/sgd.h"
 
 namespace lockstep::optim {
 namespace {
@@ -68,10 +70,11 @@ void expect_close(const Tensor& a, const Tensor& b) {
 
 TEST(AdamW, FollowsTheOneOfPyTorch) {
   const Options o = options_of("adamw");
+  const auto& own = o.kind.as<AdamWOptions>();
   Tensor p = normals(kSize, 1000).set_requires_grad(true);
   torch::optim::AdamW reference({p}, torch::optim::AdamWOptions(o.lr)
-                                         .betas({o.beta1, o.beta2})
-                                         .eps(o.eps)
+                                         .betas({own.beta1, own.beta2})
+                                         .eps(own.eps)
                                          .weight_decay(o.weight_decay));
   expect_close(train(o)[0], train_in_torch(reference, p));
 }
@@ -79,26 +82,28 @@ TEST(AdamW, FollowsTheOneOfPyTorch) {
 TEST(Sgd, FollowsTheOneOfPyTorch) {
   const Options o = options_of("sgd");
   Tensor p = normals(kSize, 1000).set_requires_grad(true);
-  torch::optim::SGD reference(
-      {p}, torch::optim::SGDOptions(o.lr).momentum(o.momentum).weight_decay(o.weight_decay));
+  torch::optim::SGD reference({p}, torch::optim::SGDOptions(o.lr)
+                                       .momentum(o.kind.as<SgdOptions>().momentum)
+                                       .weight_decay(o.weight_decay));
   expect_close(train(o)[0], train_in_torch(reference, p));
 }
 
 // The paper's formulas in double: what is left is the rounding of floats.
 TEST(AdamW, FollowsTheFormulasInDouble) {
   const Options o = options_of("adamw");
+  const auto& own = o.kind.as<AdamWOptions>();
   const std::vector<Tensor> ours = train(o);
   const Tensor start = normals(kSize, 1000);
   for (std::int64_t i = 0; i < 64; ++i) {
     double p = start.const_data_ptr<float>()[i], m = 0, v = 0, bias1 = 1, bias2 = 1;
     for (int t = 1; t <= kUpdates; ++t) {
       const double g = normals(64, static_cast<std::uint32_t>(t)).const_data_ptr<float>()[i];
-      bias1 *= o.beta1;
-      bias2 *= o.beta2;
-      m = o.beta1 * m + (1 - o.beta1) * g;
-      v = o.beta2 * v + (1 - o.beta2) * g * g;
+      bias1 *= own.beta1;
+      bias2 *= own.beta2;
+      m = own.beta1 * m + (1 - own.beta1) * g;
+      v = own.beta2 * v + (1 - own.beta2) * g * g;
       p -= o.lr * o.weight_decay * p;
-      p -= o.lr * (m / (1 - bias1)) / (__builtin_sqrt(v / (1 - bias2)) + o.eps);
+      p -= o.lr * (m / (1 - bias1)) / (__builtin_sqrt(v / (1 - bias2)) + own.eps);
     }
     EXPECT_NEAR(ours[0].const_data_ptr<float>()[i], p, 5e-6);
     EXPECT_NEAR(ours[1].const_data_ptr<float>()[i], m, 5e-7);

@@ -25,7 +25,7 @@ class Optimizer {
   std::vector<std::vector<at::Tensor>> slots_;
 };
 
-// The explicit table: one line an optimiser. Throws Error(kUsage) for an unknown kind.
+// Of the table of kinds. Error(kUsage) for an unknown kind or a schedule that cannot be computed.
 std::unique_ptr<Optimizer> make_optimizer(const Options& options,
                                           const std::vector<at::Tensor>& parameters);
 

@@ -1,25 +1,38 @@
-// Options of what turns gradients into updates, one set a network.
+// Options of what turns gradients into updates, one set a network. Free of LibTorch.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <span>
+#include <vector>
 
-#include "lockstep/core/fields.h"
+#include "lockstep/core/kinds.h"
+#include "lockstep/optim/learning_rate.h"
+
+namespace at {
+class Tensor;
+}
 
 namespace lockstep::optim {
 
-struct Options {
-  // changes bits, all of them
-  std::string kind = "adamw";  // adamw, sgd
-  double lr = 1e-3;            // peak learning rate
+class Optimizer;
+struct Options;
+
+// A row of the optimisers.
+struct OptimizerKind {
+  std::string_view word, meaning;
+  std::unique_ptr<KindOptions> (*options)();
+  std::unique_ptr<Optimizer> (*make)(const Options& options,
+                                     const std::vector<at::Tensor>& parameters);
+};
+std::span<const OptimizerKind> optimizers();
+
+// All change bits.
+struct Options : LearningRate {
+  Kind<OptimizerKind> kind{optimizers()};
   double weight_decay = 0.0;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  // adamw
-  double momentum = 0.9;                          // sgd
-  double clip_norm = 0.0;             // global norm above which gradients are scaled down; 0: off
-  std::string schedule = "constant";  // constant, cosine (to 0 at `horizon`)
-  std::int64_t warmup = 0;            // steps of linear warm-up from 0
-  std::int64_t horizon = 0;           // steps at which the cosine ends; needed by cosine
-  double ema_decay = 0.0;             // of an exponential moving average of the weights; 0: none
+  double clip_norm = 0.0;  // global norm above which gradients are scaled down; 0: off
+  double ema_decay = 0.0;  // of an exponential moving average of the weights; 0: none
 };
 void describe(Fields& fields, Options& options);
 

@@ -5,8 +5,11 @@
 #include "lockstep/comm/local.h"
 #include "lockstep/lane/batch_norm.h"
 #include "lockstep/ops/ops.h"
+#include "lockstep/optim/adamw.h"
+#include "lockstep/optim/cosine.h"
 #include "lockstep/optim/learning_rate.h"
 #include "lockstep/optim/optimizer.h"
+#include "lockstep/optim/sgd.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -151,15 +154,16 @@ void add_updates(Json& cases, const char* kind) {
   o.lr = c.parameter("lr", 2e-3);
   o.weight_decay = c.parameter("weight_decay", 1e-2);
   if (o.kind == "adamw") {
-    o.beta1 = c.parameter("beta1", 0.9);
-    o.beta2 = c.parameter("beta2", 0.999);
-    o.eps = c.parameter("eps", 1e-8);
+    auto& own = o.kind.as<optim::AdamWOptions>();
+    own.beta1 = c.parameter("beta1", 0.9);
+    own.beta2 = c.parameter("beta2", 0.999);
+    own.eps = c.parameter("eps", 1e-8);
   } else {
-    o.momentum = c.parameter("momentum", 0.9);
+    o.kind.as<optim::SgdOptions>().momentum = c.parameter("momentum", 0.9);
   }
   o.schedule = c.parameter("schedule", "cosine");
   o.warmup = c.parameter("warmup", std::int64_t{2});
-  o.horizon = c.parameter("horizon", std::int64_t{9});
+  o.schedule.as<optim::CosineOptions>().horizon = c.parameter("horizon", std::int64_t{9});
   const Tensor p = input(c, "p", Make::kUnit, {61});
   const auto optimizer = optim::make_optimizer(o, {p});
   for (std::int64_t t = 1; t <= 3; ++t) {

@@ -1,0 +1,17 @@
+// The table of the optimisers: one row a kind.
+#include "lockstep/optim/adamw.h"
+#include "lockstep/optim/sgd.h"
+#include "optim/kinds.h"
+
+namespace lockstep::optim {
+
+std::span<const OptimizerKind> optimizers() {
+  static constexpr OptimizerKind kRows[] = {
+      {"adamw", "weight decay is decoupled, times lr", &OptionsOf<AdamWOptions>::make, &make_adamw},
+      {"sgd", "with momentum; weight decay is added to the gradient", &OptionsOf<SgdOptions>::make,
+       &make_sgd},
+  };
+  return kRows;
+}
+
+}  // namespace lockstep::optim

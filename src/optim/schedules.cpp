@@ -1,0 +1,27 @@
+// The table of the learning rate's schedules: one row a kind.
+#include "lockstep/optim/cosine.h"
+#include "optim/kinds.h"
+
+namespace lockstep::optim {
+namespace {
+
+void nothing(const LearningRate&) {}
+double whole(const LearningRate&, std::int64_t) {
+  return 1.0;
+}
+std::int64_t never(const LearningRate&) {
+  return 0;
+}
+
+}  // namespace
+
+std::span<const ScheduleKind> schedules() {
+  static constexpr ScheduleKind kRows[] = {
+      {"constant", "lr", &OptionsOf<NoOptions>::make, &nothing, &whole, &never},
+      {"cosine", "half a cosine from lr to 0 at horizon", &OptionsOf<CosineOptions>::make,
+       &check_cosine, &cosine_factor, &cosine_end},
+  };
+  return kRows;
+}
+
+}  // namespace lockstep::optim
