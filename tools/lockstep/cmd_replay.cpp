@@ -141,6 +141,7 @@ Code run(const Options& options) {
   if (options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "--ranks with --spot: the ranks draw the same windows from a seed",
                 "give --seed");
+  require_device(options.machine.device);
   return launch({options.ranks, 0}, process_environment());
 }
 
