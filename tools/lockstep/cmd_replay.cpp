@@ -113,6 +113,10 @@ Code run_in_container(const Options& options) {
   }
   add("--ranks", options.ranks);
   add("--threads", options.machine.threads);
+  if (options.machine.device != "cpu") {  // older images have no such option
+    arguments.emplace_back("--device");
+    arguments.push_back(options.machine.device);
+  }
   if (options.lanes_at_once > 0) add("--lanes-at-once", options.lanes_at_once);
   if (options.quiet) arguments.emplace_back("--quiet");
 
