@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lockstep/core/error.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/native.h"
 
 namespace lockstep::fingerprint {
@@ -37,6 +38,9 @@ std::span<const Setting> native_settings() {
 }
 
 void require_native_settings() {
+  if (!ops::tensors_device().is_cpu())
+    throw Error(Code::kUsage, "native numerics are computed on the CPU alone",
+                "use --device cpu, or portable numerics");
   static const bool done = [] {
     for (const Setting& setting : kSettings) {
       const std::string name(setting.variable);

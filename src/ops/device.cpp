@@ -1,7 +1,5 @@
 #include "lockstep/ops/device.h"
 
-#include <ATen/EmptyTensor.h>
-
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -67,7 +65,7 @@ void from_host(std::span<const float> values, Tensor& to) {
 }
 
 Tensor to_host(const Tensor& x) {
-  Tensor copy = at::detail::empty_cpu(x.sizes(), at::kFloat);
+  Tensor copy = empty_on(at::kCPU, x.sizes());
   device_of(x).to_host(static_cast<std::size_t>(x.numel()) * sizeof(float),
                        x.const_data_ptr<float>(), copy.mutable_data_ptr<float>());
   return copy;

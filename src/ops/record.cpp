@@ -339,8 +339,11 @@ float* write(Tensor& x) {
 }
 
 Tensor empty(at::IntArrayRef sizes) {
+  return empty_on(tensors_device(), sizes);
+}
+
+Tensor empty_on(at::Device place, at::IntArrayRef sizes) {
   try {
-    const at::Device place = tensors_device();
     if (place.is_cpu()) return at::detail::empty_cpu(sizes, at::kFloat);  // without the dispatcher
     return at::detail::empty_generic(
         sizes, c10::GetAllocator(place.type()),

@@ -32,6 +32,12 @@ class Contained(Prove):
         notes = [json.loads(line) for line in self.read("run", "replays.jsonl").splitlines()]
         self.assertEqual([note["machine"].get("container") for note in notes], [None, "image"] * 2)
 
+    def test_the_device_is_the_containers(self):
+        self.gan("run")
+        for device in ("cpu", "cuda:3"):
+            self.refused(4, "replay", "run", "--quiet", "--device", device, *self.engine("echo $* > words; exit 127"))
+            self.assertEqual(b"--device cuda:3" in self.read("words"), device != "cpu")
+
     def test_what_is_no_report_proves_nothing(self):
         self.gan("run")
         self.ok("replay", "run", "--quiet")

@@ -135,6 +135,17 @@ class Refused(Cli):
             self.assertIn(wanted, self.refused(2, *words))
         self.assertEqual(self.contents(), before)
 
+    def test_a_device_has_a_name_and_is_there_before_ranks_start(self):
+        before = self.contents()
+        ways = (["train", "tiny.toml"], ["train", "tiny.toml", "--ranks", "2", "--max-restarts", "1"])
+        for name in ("nonsense", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:128", "cuda:18446744073709551616"):
+            for words in (*ways, ["train", "tiny.toml", "--dry-run"], ["replay", "run"], ["sample", "run"]):
+                self.assertIn(f"there is no device '{name}', but cpu, cuda and cuda:N",
+                              self.refused(2, *words, "--device", name))
+        for words in ways:
+            self.refused(4, *words, "--device", "cuda:127")
+        self.assertEqual(self.contents(), before)
+
     def test_numbers_are_decimal_digits_in_range(self):
         for words, wanted in ((["replay", "run", "--from", "1e2"], "'1e2' is not a whole number, such as 100"),
                               (["replay", "run", "--from", "0x10"], "'0x10' is not a whole number"),

@@ -6,9 +6,11 @@
 
 namespace lockstep::cli {
 
-OpenDevice open_device(const std::string&, int threads, numerics::Isa isa) {
+OpenDevice open_device(const std::string&, int threads) {
   testing::far::name_faults();
-  return {testing::far::make_kernels(threads, isa), testing::far::device()};
+  return {testing::far::make_kernels(threads), testing::far::device()};
 }
+
+void require_device(const std::string&) {}
 
 }  // namespace lockstep::cli

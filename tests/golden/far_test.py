@@ -45,6 +45,16 @@ def same_trace(cpu, far, run, folder):
     assert len(ours) > 20 and ours == theirs, "traces differ"
 
 
+def native_is_refused(far, name, run):
+    """Its kernels are LibTorch's for the CPU; what asks for both numerics says so and goes on."""
+    for more in ((), ("--ranks", 2)):
+        code, _, err = far.run("train", golden.recipe(name), "--run", run, "--quiet", "--set", "run.numerics=native",
+                               *more)
+        assert code == 2 and "native numerics are computed on the CPU alone (use --device cpu" in err, err
+        assert not os.path.exists(run), "a folder was left behind"
+    assert "native numerics are computed on the CPU alone" in far.ok("fingerprint"), "no word of native kernels"
+
+
 def main():
     cpu, far, name = golden.Program(sys.argv[1]), golden.Program(sys.argv[2]), sys.argv[3]
     with tempfile.TemporaryDirectory(prefix="lockstep-far-") as folder:
@@ -56,6 +66,7 @@ def main():
         far.ok("replay", run, "--from", steps - 2, "--to", steps, "--quiet")
         same_samples(cpu, far, run, folder)
         same_trace(cpu, far, run, folder)
+        native_is_refused(far, name, os.path.join(folder, "native"))
     print(f"{name} on the far device: every byte is the golden one")
 
 

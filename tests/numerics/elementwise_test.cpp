@@ -171,6 +171,48 @@ RC_GTEST_PROP(Elementwise, RowsAndChannelsAreTheScalarDefinition, ()) {
         cpu().add_channel_bias(r, s, c, x.data(), per_channel.data(), out.data());
       },
       [&](std::size_t i) { return x[i] + per_channel[i / (spatial * cols) * cols + i % cols]; });
+  expect_everywhere(
+      x.size(),
+      [&](std::vector<float>& out) {
+        cpu().combine_rows(r * s, c, per_row.data(), x.data(), per_row.data(), x.data(),
+                           out.data());
+      },
+      [&](std::size_t i) { return std::fma(per_row[i / cols], x[i], per_row[i / cols] * x[i]); });
+  expect_everywhere(
+      x.size(),
+      [&](std::vector<float>& out) {
+        cpu().add_outer(r * s, c, per_row.data(), per_column.data(), x.data(), out.data());
+      },
+      [&](std::size_t i) { return std::fma(per_row[i / cols], per_column[i % cols], x[i]); });
+  std::vector<float> copied = per_channel;  // whose NaNs stay as they are
+  for (float& value : copied) value = canonical(value);
+  expect_everywhere(
+      x.size(), [&](std::vector<float>& out) { cpu().repeat(r, s, c, copied.data(), out.data()); },
+      [&](std::size_t i) { return copied[i / (spatial * cols) * cols + i % cols]; });
+}
+
+// Rows that are long, or short and many, or one: threads share each of them.
+TEST(Elementwise, ManyThreadsOnRowsGiveTheSameBits) {
+  std::vector<float> x(100003);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * 1e-3f - 50;
+  for (const std::int64_t width : {1, 3, 20000}) {
+    for (const std::int64_t n : {1, 2, 5}) {
+      const std::int64_t times = std::max<std::int64_t>(1, 100000 / n / width);
+      std::vector<float> out(static_cast<std::size_t>(n * times * width)), scaled(out.size());
+      for (const int count : {1, 2, 7}) {
+        use_threads(count);
+        cpu().repeat(n, times, width, x.data(), out.data());
+        cpu().scale_rows(n, times * width, out.data(), x.data(), scaled.data());
+        use_threads(1);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          const auto at = static_cast<std::int64_t>(i), row = at / (times * width);
+          const float value = x[static_cast<std::size_t>(row * width + at % width)];
+          ASSERT_EQ(out[i], value) << i;
+          ASSERT_EQ(scaled[i], value * x[static_cast<std::size_t>(row)]) << i;
+        }
+      }
+    }
+  }
 }
 
 TEST(Elementwise, ManyThreadsOnALongVectorGiveTheSameBits) {

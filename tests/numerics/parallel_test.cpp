@@ -104,5 +104,14 @@ TEST(Isa, TheBestIsTheDefault) {
   use_isa(best_isa());
 }
 
+TEST(Isa, WhatTheProcessChoseHoldsInEveryThread) {
+  for (const Isa isa : usable_isas()) {
+    set_usual_isa(isa);
+    EXPECT_EQ(Cpu().isa(), isa);
+    std::thread([isa] { EXPECT_EQ(Cpu(2).isa(), isa); }).join();
+  }
+  set_usual_isa(best_isa());
+}
+
 }  // namespace
 }  // namespace lockstep::numerics

@@ -10,6 +10,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/ops.h"
+#include "lockstep/ops/view.h"
 #include "ops/additions.h"
 #include "ops/finite_differences.h"
 
@@ -100,6 +101,12 @@ TEST(Read, RefusesWhatKernelsCannotTake) {
   EXPECT_THROW(read(filled({3, 2}, 1.0F).transpose(0, 1)), Error);
   EXPECT_THROW(read(at::empty({2}, at::kDouble)), Error);
   EXPECT_THROW(read(Tensor()), Error);
+}
+
+TEST(Host, LacksMemoryAsOpsDo) {
+  const std::int64_t large = std::int64_t{1} << 50;
+  EXPECT_THROW(empty({large}), std::bad_alloc);
+  EXPECT_THROW(to_host(view(empty({1}), {large}, {0})), std::bad_alloc);
 }
 
 TEST(Engine, AddsWhereATensorHasTwoConsumersWithoutAFork) {

@@ -113,6 +113,10 @@ Code run_in_container(const Options& options) {
   }
   add("--ranks", options.ranks);
   add("--threads", options.machine.threads);
+  if (options.machine.device != "cpu") {  // older images have no such option
+    arguments.emplace_back("--device");
+    arguments.push_back(options.machine.device);
+  }
   if (options.lanes_at_once > 0) add("--lanes-at-once", options.lanes_at_once);
   if (options.quiet) arguments.emplace_back("--quiet");
 
@@ -141,6 +145,7 @@ Code run(const Options& options) {
   if (options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "--ranks with --spot: the ranks draw the same windows from a seed",
                 "give --seed");
+  require_device(options.machine.device);
   return launch({options.ranks, 0}, process_environment());
 }
 

@@ -188,6 +188,7 @@ Code run(const Options& options) {
                 "--ranks " + std::to_string(options.ranks) + ": the recipe has " +
                     counted(recipe.batch.lanes, "lane"),
                 "a rank holds at least one; use fewer ranks");
+  require_device(options.machine.device);
   return launch({options.ranks, options.max_restarts}, process_environment());
 }
 

@@ -126,12 +126,12 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
   return error.what();
 }
 
-// By the instruction set that LOCKSTEP_ISA asks for.
+// In every thread by the instruction set that LOCKSTEP_ISA asks for.
 Run computing(const Run& run) {
   return [run] {
     require_open_files(/*world=*/1);
-    const ComputingScope alone({.threads = 1},
-                               numerics::isa_named(process_environment()("LOCKSTEP_ISA")));
+    numerics::set_usual_isa(numerics::isa_named(process_environment()("LOCKSTEP_ISA")));
+    const ComputingScope alone({.threads = 1});
     return run();
   };
 }

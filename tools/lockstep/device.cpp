@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "lockstep/numerics/cpu.h"
+#include "lockstep/core/text.h"
 
 namespace lockstep::cli {
 namespace {
@@ -15,11 +15,15 @@ int threads_to_use(int asked, int ranks) {
 
 }  // namespace
 
-ComputingScope::ComputingScope(const Machine& machine, numerics::Isa isa, int ranks)
-    : device_(open_device(machine.device, threads_to_use(machine.threads, ranks), isa)),
-      here_(*device_.kernels, device_.tensors) {}
+std::optional<int> gpu_number(const std::string& name) {
+  if (name == "cuda") return 0;
+  const auto number = name.starts_with("cuda:") ? parse_int(name.substr(5)) : std::nullopt;
+  if (!number || *number < 0 || *number > 127) return std::nullopt;
+  return static_cast<int>(*number);
+}
 
 ComputingScope::ComputingScope(const Machine& machine, int ranks)
-    : ComputingScope(machine, ops::device().host().isa(), ranks) {}
+    : device_(open_device(machine.device, threads_to_use(machine.threads, ranks))),
+      here_(*device_.kernels, device_.tensors) {}
 
 }  // namespace lockstep::cli

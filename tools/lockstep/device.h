@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "lockstep/numerics/isa.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::cli {
@@ -19,16 +19,19 @@ struct OpenDevice {
   at::Device tensors;
 };
 
-// The device of this name, "cpu" or "cuda:N", with so many threads of the host, of this instruction
-// set. Error(kUsage) for another name, Error(kEnvironment) if there is no such device. Alone in its
-// library, so that a test's program can bring another (tests/golden/far.cpp).
-OpenDevice open_device(const std::string& name, int threads, numerics::Isa isa);
+// Of "cuda" (0) and "cuda:N", the names of devices beside "cpu".
+std::optional<int> gpu_number(const std::string& name);
+
+// The device of this name, with so many threads of the host. Error(kEnvironment) if there is no
+// such device. Alone with the next in their library, so that a test's program can bring another
+// (tests/golden/far.cpp).
+OpenDevice open_device(const std::string& name, int threads);
+// Error(kEnvironment) if there is no such device. Takes nothing of it: for who starts ranks.
+void require_device(const std::string& name);
 
 // While it lives, this thread computes on it. `ranks` share the machine.
 class ComputingScope {
  public:
-  ComputingScope(const Machine& machine, numerics::Isa isa, int ranks = 1);
-  // With the instruction set of the outer scope.
   explicit ComputingScope(const Machine& machine, int ranks = 1);
 
  private:

@@ -52,7 +52,11 @@ void print_error(const Error& error, bool json) try {
 
 void add_machine(Command& command, Machine& machine) {
   command.add_option("--device", machine.device, "cpu, cuda or cuda:N; never changes a bit")
-      .value("DEVICE");
+      .value("DEVICE")
+      .check([](const std::string& name) -> std::string {
+        if (name == "cpu" || gpu_number(name)) return "";
+        return "there is no device '" + name + "', but cpu, cuda and cuda:N";
+      });
   add_threads(command, machine.threads);
 }
 

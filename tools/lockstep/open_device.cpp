@@ -1,21 +1,19 @@
 #include "device.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/text.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/cuda.h"
 
 namespace lockstep::cli {
 
-OpenDevice open_device(const std::string& name, int threads, numerics::Isa isa) {
-  if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads, isa), at::kCPU};
-  const std::int64_t number = name == "cuda"              ? 0
-                              : name.starts_with("cuda:") ? parse_int(name.substr(5)).value_or(-1)
-                                                          : -1;
-  if (number < 0 || number > 127)
-    throw Error(Code::kUsage, "--device: there is no device '" + name + "'",
-                "use cpu, cuda or cuda:N");
-  const int gpu = static_cast<int>(number);
-  return {numerics::make_cuda(gpu), at::Device(at::kCUDA, static_cast<at::DeviceIndex>(gpu))};
+OpenDevice open_device(const std::string& name, int threads) {
+  if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
+  const std::optional<int> gpu = gpu_number(name);
+  LOCKSTEP_ASSERT(gpu, name);
+  return {numerics::make_cuda(*gpu), at::Device(at::kCUDA, static_cast<at::DeviceIndex>(*gpu))};
+}
+
+void require_device(const std::string& name) {
+  if (const std::optional<int> gpu = gpu_number(name)) numerics::require_cuda(*gpu);
 }
 
 }  // namespace lockstep::cli

@@ -20,7 +20,7 @@ class Cpu final : public Device {
  public:
   // `threads` >= 1, the caller's among them. Error(kEnvironment) if this CPU has no fused
   // multiply-add (best_isa).
-  explicit Cpu(int threads = 1, Isa isa = best_isa());
+  explicit Cpu(int threads = 1, Isa isa = usual_isa());
   ~Cpu() override;
 
   int threads() const { return threads_; }

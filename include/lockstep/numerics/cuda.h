@@ -9,5 +9,7 @@ namespace lockstep::numerics {
 
 // The GPU with this number. Error(kEnvironment): this build has no CUDA.
 std::unique_ptr<Device> make_cuda(int number);
+// Only the error.
+void require_cuda(int number);
 
 }  // namespace lockstep::numerics

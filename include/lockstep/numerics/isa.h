@@ -23,4 +23,8 @@ Isa best_isa();
 // for an unknown name.
 Isa isa_named(std::optional<std::string_view> name);
 
+// What a Cpu has unless it is told: what the process chose at its start, or the best.
+Isa usual_isa();
+void set_usual_isa(Isa isa);
+
 }  // namespace lockstep::numerics

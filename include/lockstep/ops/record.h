@@ -59,7 +59,8 @@ Tensor bare(const Tensor& x);
 // kernels. The host does not follow them.
 const float* read(const Tensor& x);
 float* write(Tensor& x);
-Tensor empty(at::IntArrayRef sizes);  // float32, not initialised
+Tensor empty(at::IntArrayRef sizes);  // float32, not initialised; std::bad_alloc
+Tensor empty_on(at::Device place, at::IntArrayRef sizes);
 Tensor filled(at::IntArrayRef sizes, float value);
 
 }  // namespace lockstep::ops

@@ -98,6 +98,7 @@ void Cpu::add_row_vector(std::int64_t rows, std::int64_t cols, const float* x, c
 
 void Cpu::scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
                      float* out) {
+  if (rows == 1) return scale(cols, v[0], x, out);  // threads share a row
   const auto kernel = elementwise_kernels(isa()).scale;
   parallel_for(rows, row_grain(cols), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
@@ -149,8 +150,14 @@ void Cpu::fill(std::int64_t n, float value, float* out) {
 void Cpu::repeat(std::int64_t n, std::int64_t times, std::int64_t width, const float* x,
                  float* out) {
   parallel_for(n * times, row_grain(width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      std::copy_n(x + row / times * width, width, out + row * width);
+    for (std::int64_t row = begin; row < end;) {
+      const std::int64_t i = row / times, last = std::min(end, (i + 1) * times);
+      if (width == 1) {
+        std::fill(out + row, out + last, x[i]);
+        row = last;
+      }
+      for (; row < last; ++row) std::copy_n(x + i * width, width, out + row * width);
+    }
   });
 }
 

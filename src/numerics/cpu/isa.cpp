@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "lockstep/core/error.h"
@@ -32,6 +33,8 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512cd");
 }
 #endif
+
+std::atomic<int> usual = -1;  // none was chosen
 
 std::string joined_names(const std::vector<Isa>& isas) {
   std::string line;
@@ -95,6 +98,15 @@ Isa isa_named(std::optional<std::string_view> wanted) {
   }
   throw Error(Code::kUsage, "unknown instruction set '" + std::string(*wanted) + "'",
               "choose one of: " + joined_names(usable));
+}
+
+Isa usual_isa() {
+  const int chosen = usual;
+  return chosen < 0 ? best_isa() : static_cast<Isa>(chosen);
+}
+
+void set_usual_isa(Isa isa) {
+  usual = static_cast<int>(isa);
 }
 
 }  // namespace lockstep::numerics

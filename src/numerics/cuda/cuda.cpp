@@ -5,7 +5,12 @@
 
 namespace lockstep::numerics {
 
-std::unique_ptr<Device> make_cuda(int) {
+std::unique_ptr<Device> make_cuda(int number) {
+  require_cuda(number);
+  return nullptr;
+}
+
+void require_cuda(int) {
   throw Error(Code::kEnvironment, "this build has no CUDA", "compute on the CPU: --device cpu");
 }
 

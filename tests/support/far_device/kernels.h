@@ -9,6 +9,6 @@
 namespace lockstep::testing::far {
 
 std::unique_ptr<numerics::Device> make_kernels(int threads = 1,
-                                               numerics::Isa isa = numerics::best_isa());
+                                               numerics::Isa isa = numerics::usual_isa());
 
 }  // namespace lockstep::testing::far
