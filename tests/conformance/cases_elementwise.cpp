@@ -142,6 +142,59 @@ void add_rows(Json& cases) {
   c.output("out", out);
 }
 
+// What mixes pictures with noise, and spectral norm's correction of a gradient.
+void add_rows_of_factors(Json& cases) {
+  for (const Make make : {Make::kSparse, Make::kBits}) {
+    Case c(cases, "combine_rows", std::string("13 x 37, ") + name(make));
+    const Floats x = c.input("x", make, {13, 37}), y = c.input("y", Make::kSparse, {13, 37});
+    const Floats a = c.input("a", Make::kUnit, {13}), b = c.input("b", Make::kUnit, {13});
+    Floats out(x.size());
+    cpu().combine_rows(13, 37, a.data(), x.data(), b.data(), y.data(), out.data());
+    c.output("out", out);
+  }
+  for (const Make make : {Make::kSparse, Make::kBits}) {
+    Case c(cases, "add_outer", std::string("13 x 37, ") + name(make));
+    const Floats x = c.input("x", make, {13, 37});
+    const Floats u = c.input("u", Make::kSparse, {13}), v = c.input("v", Make::kSparse, {37});
+    Floats out(x.size());
+    cpu().add_outer(13, 37, u.data(), v.data(), x.data(), out.data());
+    c.output("out", out);
+  }
+}
+
+void add_repeat(Json& cases) {
+  struct Repeat {
+    std::int64_t n, times, width;
+  };
+  for (const Repeat r : {Repeat{5, 3, 19}, {17, 4, 1}, {1, 6, 11}}) {
+    Case c(cases, "repeat",
+           std::to_string(r.n) + " x " + std::to_string(r.width) + ", each " +
+               std::to_string(r.times) + " times");
+    c.parameter("times", r.times);
+    const Floats x = c.input("x", Make::kSparse, {r.n, r.width});
+    Floats out(x.size() * static_cast<std::size_t>(r.times));
+    cpu().repeat(r.n, r.times, r.width, x.data(), out.data());
+    c.output("out", out);
+  }
+}
+
+void add_time_embedding(Json& cases) {
+  const auto add = [&](Case& c, const Floats& t, std::int64_t width) {
+    Floats out(t.size() * static_cast<std::size_t>(width));
+    cpu().time_embedding(static_cast<std::int64_t>(t.size()), width, t.data(), out.data());
+    c.output("out", out);
+  };
+  for (const std::int64_t width : {2, 6, 128}) {
+    Case c(cases, "time_embedding", "steps, width " + std::to_string(width));
+    c.parameter("width", width);
+    add(c, c.literal("t", {0x00000000, 0x3f800000, 0x40000000, 0x42140000, 0x447a0000, 0x4479c000}),
+        width);  // 0, 1, 2, 37, 1000, 999
+  }
+  Case c(cases, "time_embedding", "wide, width 32");
+  c.parameter("width", 32);
+  add(c, c.input("t", Make::kWide, {61}), 32);
+}
+
 void add_bytes(Json& cases) {
   {
     Case c(cases, "from_bytes", "every byte");
@@ -217,6 +270,9 @@ void add_elementwise_cases(Json& cases) {
   add_binary(cases);
   for (const Make make : kMakes) add_scaled(cases, make);
   add_rows(cases);
+  add_rows_of_factors(cases);
+  add_repeat(cases);
+  add_time_embedding(cases);
   add_bytes(cases);
   add_rounded_twice(cases);
 }

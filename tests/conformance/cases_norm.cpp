@@ -127,6 +127,16 @@ void add_batch_statistics(Json& cases, const LaneBlocks& lanes, std::int64_t row
   c.output("merged_m2", merged_m2);
 }
 
+void add_merge_moments(Json& cases, std::int64_t lanes, std::int64_t channels) {
+  Case c(cases, "merge_moments", std::to_string(lanes) + " lanes of " + std::to_string(channels));
+  const float count = c.parameter("count", 24.0f);
+  const Floats rows = c.input("rows", Make::kWide, {lanes, 2, channels});
+  Floats mean = room(channels), variance = mean;
+  cpu().merge_moments(lanes, channels, count, rows.data(), mean.data(), variance.data());
+  c.output("mean", mean);
+  c.output("variance", variance);
+}
+
 void add_batch_norm(Json& cases, const LaneBlocks& lanes, std::int64_t rows,
                     std::int64_t channels) {
   const std::int64_t total = lanes.samples() * rows;
@@ -187,6 +197,7 @@ void add_norm_cases(Json& cases) {
   add_batch_statistics(cases, {1, {1}}, 5, 3);
   add_batch_statistics(cases, {2, {5}}, 3, 19);
   add_batch_statistics(cases, {3, {3}}, 200, 2);
+  for (const std::int64_t lanes : {1, 2, 3, 7, 8, 13}) add_merge_moments(cases, lanes, 19);
   add_batch_norm(cases, {2, {3}}, 7, 19);
 }
 

@@ -59,6 +59,19 @@ void add_draws(Json& cases, const Draw& d) {
   c.output("out", out);
 }
 
+// The positions from the first on, each with a draw of its own; two words of the counter hold one.
+void add_rows_of_normals(Json& cases) {
+  for (const std::int64_t n : {37, 1025}) {
+    Case c(cases, "philox_normal", "5 rows of " + std::to_string(n) + ", across 2^32");
+    const Draw d = draw(c, {"", {{7, 11}, 3}, 0xfffffffe});
+    const auto rows = c.parameter("rows", std::int64_t{5});
+    c.parameter("n", n);
+    Floats out(static_cast<std::size_t>(rows * n));
+    cpu().fill_normal(d.stream, d.position, rows, n, out.data());
+    c.output("out", out);
+  }
+}
+
 void add_tree_sums(Json& cases) {
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
     Case c(cases, "tree_sum", std::to_string(rows) + " rows");
@@ -93,6 +106,7 @@ void add_subtrees(Json& cases) {
 
 void add_random_cases(Json& cases) {
   for (const Draw& d : kDraws) add_draws(cases, d);
+  add_rows_of_normals(cases);
   add_tree_sums(cases);
   add_subtrees(cases);
 }

@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <random>
 
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/host_math.h"
 #include "lockstep/numerics/spec/scalar.h"
 #include "numerics/with_isa.h"
 #include "support/cpu.h"
@@ -70,21 +73,48 @@ std::string describe(std::int64_t at, const std::vector<float>& out,
   return text;
 }
 
-// `run` on every Isa and 1, 2, 7 threads gives `expected(i)`.
-template <class Expected>
-void expect_everywhere(std::size_t n, const Run& run, Expected expected) {
-  std::vector<float> reference(n);
-  for (std::size_t i = 0; i < n; ++i) reference[i] = canonical(expected(i));
+// `run` on every Isa and 1, 2, 7 threads gives these bits.
+void expect_bits_everywhere(const std::vector<float>& reference, const Run& run) {
   with_every_isa([&] {
     for (const int count : {1, 2, 7}) {
       use_threads(count);
-      std::vector<float> out(n);
+      std::vector<float> out(reference.size());
       run(out);
       use_threads(1);
       const std::int64_t at = first_difference(out, reference);
       if (at >= 0) RC_FAIL(describe(at, out, reference));
     }
   });
+}
+
+// The same for `expected(i)`, with the one NaN.
+template <class Expected>
+void expect_everywhere(std::size_t n, const Run& run, Expected expected) {
+  std::vector<float> reference(n);
+  for (std::size_t i = 0; i < n; ++i) reference[i] = canonical(expected(i));
+  expect_bits_everywhere(reference, run);
+}
+
+// As many as any shape needs, from a few that are drawn.
+std::vector<float> draw_many_floats(std::size_t n) {
+  const std::vector<float> drawn = draw_floats(97);
+  std::mt19937_64 engine(*rc::gen::arbitrary<std::uint64_t>());
+  std::vector<float> values(n);
+  for (float& v : values) v = drawn[engine() % drawn.size()];
+  return values;
+}
+
+struct Matrix {
+  std::size_t rows, cols;
+};
+
+// Mostly small, none at all among them; sometimes so large that threads share its rows.
+Matrix draw_matrix() {
+  const auto large = *rc::gen::element<std::size_t>(0, 0, 0, 0, 0, 1, 2, 3);
+  if (large == 1) return {*rc::gen::inRange<std::size_t>(2, 5), 17001};
+  if (large == 2) return {*rc::gen::inRange<std::size_t>(200, 400), 131};
+  if (large == 3) return {*rc::gen::inRange<std::size_t>(33000, 34000), 1};
+  return {*rc::gen::inRange<std::size_t>(0, 7), *rc::gen::inRange<std::size_t>(0, 40)};
 }
 
 std::int64_t ssize(const std::vector<float>& v) {
@@ -215,6 +245,94 @@ TEST(Elementwise, ManyThreadsOnRowsGiveTheSameBits) {
   }
 }
 
+RC_GTEST_PROP(Elementwise, CombineRowsTakesItsFactorsFromTheRow, ()) {
+  const auto [rows, cols] = draw_matrix();
+  const std::vector<float> x = draw_many_floats(rows * cols), y = draw_many_floats(rows * cols);
+  const std::vector<float> a = draw_many_floats(rows), b = draw_many_floats(rows);
+  expect_everywhere(
+      x.size(),
+      [&, cols = cols](std::vector<float>& out) {
+        cpu().combine_rows(ssize(a), static_cast<std::int64_t>(cols), a.data(), x.data(), b.data(),
+                           y.data(), out.data());
+      },
+      [&, cols = cols](std::size_t i) { return std::fma(a[i / cols], x[i], b[i / cols] * y[i]); });
+  expect_everywhere(  // in place
+      x.size(),
+      [&, cols = cols](std::vector<float>& out) {
+        out = x;
+        cpu().combine_rows(ssize(a), static_cast<std::int64_t>(cols), a.data(), out.data(),
+                           b.data(), y.data(), out.data());
+      },
+      [&, cols = cols](std::size_t i) { return std::fma(a[i / cols], x[i], b[i / cols] * y[i]); });
+}
+
+RC_GTEST_PROP(Elementwise, AddOuterIsOneFusedProductOfRowAndColumn, ()) {
+  const auto [rows, cols] = draw_matrix();
+  const std::vector<float> x = draw_many_floats(rows * cols);
+  const std::vector<float> u = draw_many_floats(rows), v = draw_many_floats(cols);
+  expect_everywhere(
+      x.size(),
+      [&](std::vector<float>& out) {
+        out = x;
+        cpu().add_outer(ssize(u), ssize(v), u.data(), v.data(), out.data(), out.data());
+      },
+      [&, cols = cols](std::size_t i) { return std::fma(u[i / cols], v[i % cols], x[i]); });
+}
+
+// Bits as they are: these two compute nothing, NaNs included.
+RC_GTEST_PROP(Elementwise, RepeatAndFillCopyBits, ()) {
+  const auto [n, width] = draw_matrix();
+  const auto times = *rc::gen::inRange<std::size_t>(0, 5);
+  const std::vector<float> x = draw_many_floats(n * width);
+  std::vector<float> expected;
+  for (std::size_t row = 0; row < n; ++row) {
+    const auto first = x.begin() + static_cast<std::ptrdiff_t>(row * width);
+    for (std::size_t time = 0; time < times; ++time) {
+      expected.insert(expected.end(), first, first + static_cast<std::ptrdiff_t>(width));
+    }
+  }
+  expect_bits_everywhere(expected, [&, n = n, width = width](std::vector<float>& out) {
+    cpu().repeat(static_cast<std::int64_t>(n), static_cast<std::int64_t>(times),
+                 static_cast<std::int64_t>(width), x.data(), out.data());
+  });
+  const float value = *any_float();
+  expect_bits_everywhere(std::vector<float>(n * width, value), [&](std::vector<float>& out) {
+    cpu().fill(ssize(out), value, out.data());
+  });
+}
+
+// The page's row, with host scalars: angles and waves of binary64, rounded once.
+RC_GTEST_PROP(TimeEmbedding, IsThePagesRow, ()) {
+  const auto n = *rc::gen::inRange<std::size_t>(0, 60);
+  const auto half = *rc::gen::inRange<std::size_t>(1, 70);
+  std::vector<float> t(n), expected(n * 2 * half);
+  for (float& value : t) {  // timesteps, and any number whose angles are in the domain
+    value = *rc::gen::arbitrary<bool>()
+                ? static_cast<float>(*rc::gen::inRange(0, 4000))
+                : std::ldexp(
+                      *rc::gen::map(rc::gen::inRange(-999, 999), [](int k) { return 0.731f * k; }),
+                      *rc::gen::inRange(-40, 10));
+  }
+  for (std::size_t s = 0; s < n; ++s) {
+    for (std::size_t i = 0; i < half; ++i) {
+      const double exponent = -host::log(10000.0) * static_cast<double>(i);
+      const double angle = double{t[s]} * host::exp(exponent / static_cast<double>(half));
+      expected[s * 2 * half + i] = static_cast<float>(host::cos(angle));
+      expected[s * 2 * half + half + i] = static_cast<float>(host::sin(angle));
+    }
+  }
+  expect_bits_everywhere(expected, [&](std::vector<float>& out) {
+    cpu().time_embedding(ssize(t), static_cast<std::int64_t>(2 * half), t.data(), out.data());
+  });
+}
+
+TEST(TimeEmbedding, RefusesAWidthThatIsNoPairs) {
+  const float t[] = {1};
+  float out[3];
+  EXPECT_THROW(cpu().time_embedding(1, 3, t, out), Error);
+  EXPECT_THROW(cpu().time_embedding(1, 0, t, out), Error);
+}
+
 TEST(Elementwise, ManyThreadsOnALongVectorGiveTheSameBits) {
   std::vector<float> x(100003);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * 1e-3f - 50;
@@ -242,6 +360,23 @@ TEST(Elementwise, FirstNonFiniteFindsOneBadValueAnywhere) {
         EXPECT_EQ(cpu().first_non_finite(both), 1U);
         x[at] = 1;
       }
+    }
+  });
+}
+
+TEST(Elementwise, FirstNonFiniteNamesTheFirstOfSeveral) {
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> fine(70000, -0.0f), last = {1, bad};
+  std::vector<float> early(70000, 1);
+  early.back() = bad;
+  with_every_isa([&] {
+    for (const int count : {1, 2, 7}) {
+      use_threads(count);
+      EXPECT_EQ(cpu().first_non_finite({}), 0U);
+      EXPECT_EQ(cpu().first_non_finite(std::vector<std::span<const float>>{{}, fine}), 2U);
+      EXPECT_EQ(cpu().first_non_finite(std::vector<std::span<const float>>{fine, early, last}), 1U);
+      EXPECT_EQ(cpu().first_non_finite(std::vector<std::span<const float>>{last, early}), 0U);
+      use_threads(1);
     }
   });
 }

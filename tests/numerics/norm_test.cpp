@@ -282,6 +282,39 @@ RC_GTEST_PROP(BatchNorm, FollowsTheHeader, ()) {
   });
 }
 
+// The page's merge in the page's tree, a second time.
+Moments merged(std::int64_t first, std::int64_t count, const std::vector<Moments>& lanes) {
+  if (count == 1) return lanes[index(first)];
+  std::int64_t left = 1;
+  while (2 * left < count) left *= 2;
+  const Moments a = merged(first, left, lanes);
+  const Moments b = merged(first + left, count - left, lanes);
+  const float d = b.mean - a.mean, both = a.count + b.count, r = b.count / both;
+  return {both, std::fma(d, r, a.mean), std::fma(d * d, a.count * r, a.m2 + b.m2)};
+}
+
+RC_GTEST_PROP(Moments, OfAllLanesAreMergedInTheTree, ()) {
+  const std::int64_t lanes = between(1, 19), c = random_length();
+  const auto count = static_cast<float>(between(1, 5000));
+  const Floats rows = random_floats(lanes * 2 * c);
+  Floats means, variances;
+  for (std::int64_t j = 0; j < c; ++j) {
+    std::vector<Moments> of_lanes;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const std::size_t at = index(2 * lane * c + j);
+      of_lanes.push_back({count, rows[at], rows[at + index(c)]});
+    }
+    const Moments all = merged(0, lanes, of_lanes);
+    means.push_back(all.mean);
+    variances.push_back(all.m2 / all.count);
+  }
+  expect_everywhere(joined({means, variances}), [&] {
+    Floats mean(means.size()), variance(variances.size());
+    cpu().merge_moments(lanes, c, count, rows.data(), mean.data(), variance.data());
+    return joined({mean, variance});
+  });
+}
+
 TEST(Moments, MergeAsWritten) {
   const Moments a{3, 1.1f, 0.3f}, b{5, -0.7f, 2.9f};
   const Moments both = merge(a, b);

@@ -61,6 +61,36 @@ RC_GTEST_PROP(Philox, FillsAreFunctionsOfTheElementIndex, ()) {
   });
 }
 
+// Rows of positions from the first on, which may carry into the upper word; each row is a draw.
+RC_GTEST_PROP(Philox, RowsOfNormalsAreTheDrawsOfTheirPositions, ()) {
+  const Stream stream = {.key = {*rc::gen::arbitrary<std::uint32_t>(), 7},
+                         .micro = *rc::gen::arbitrary<std::uint32_t>()};
+  const auto rows = *rc::gen::inRange<std::size_t>(0, 9);
+  const auto n = *rc::gen::element<std::size_t>(0, 1, 2, 3, 5, 1023, 1024, 1025, 2047, 3073, 6001);
+  const std::uint64_t first = *rc::gen::element<std::uint64_t>(
+      0, 0xfffffffe, 0xfffffffffffffffe, *rc::gen::arbitrary<std::uint64_t>());
+  std::vector<float> expected;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::uint64_t position = first + row;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto even = static_cast<std::int64_t>(i / 2 * 2);
+      const Normals pair =
+          normals(bits_of(stream, position, even), bits_of(stream, position, even + 1));
+      expected.push_back(i % 2 == 0 ? pair.even : pair.odd);
+    }
+  }
+  with_every_isa([&] {
+    for (const int count : {1, 2, 7}) {
+      use_threads(count);
+      std::vector<float> out(rows * n);
+      cpu().fill_normal(stream, first, static_cast<std::int64_t>(rows),
+                        static_cast<std::int64_t>(n), out.data());
+      use_threads(1);
+      RC_ASSERT(first_difference(out, expected) == -1);
+    }
+  });
+}
+
 // One element alone, what a kernel of a device computes: the same as the element of a fill.
 RC_GTEST_PROP(Philox, ElementsAreThoseOfFills, (std::uint64_t position, std::uint32_t micro)) {
   const Stream stream = {.key = {*rc::gen::arbitrary<std::uint32_t>(), 7}, .micro = micro};

@@ -111,6 +111,7 @@ BREAKS = {
     "one_block": (one_block, ("row_sums", "5 x 1100, wide"), ("row_sums", "5 x 512, wide")),
     "descending": (descending, ("row_dots", "5 x 17, wide"), ("row_dots", "5 x 1, wide")),
     "halved_tree": (halved_tree, ("hash_tree", "393215 bytes"), ("hash_tree", "262144 bytes")),
+    "lanes_in_turn": (tiles_in_turn, ("merge_moments", "7 lanes of 19"), ("merge_moments", "3 lanes of 19")),
     "big_endian_seed": (big_endian_seed, ("stream_key", "seed 7, data/order"), ("stream_key", "seed 0, data/order")),
     "seven_rounds": (seven_rounds, ("sample_order", "5 samples"), ("sample_order", "1 sample")),
     "whole_horizon": (whole_horizon, ("learning_rate", "cosine, warm-up 7"), ("learning_rate", "cosine, warm-up 0")),

@@ -120,6 +120,18 @@ def _merged(a, b):
     return count, fma(d, r, a[1]), fma(mul(d, d), mul(a[0], r), add(a[2], b[2]))
 
 
+def _merged_lanes(lanes):
+    return tree(lanes, lambda a, b: [_merged(p, q) for p, q in zip(a, b)])
+
+
+def merge_moments(moments, count):
+    """Mean and variance over all lanes, from [lanes][mean, m2][c]; each lane has `count` values."""
+    lanes, _, c = moments.shape
+    of_rows = rows(moments.values, c)
+    merged = _merged_lanes([[(count, *pair) for pair in zip(*of_rows[2 * k:2 * k + 2])] for k in range(lanes)])
+    return [[mean for _, mean, _ in merged], [div(m2, n) for n, _, m2 in merged]]
+
+
 def batch_moments(x, rows_per_lane):
     c = x.shape[1]
     count = round32(float(rows_per_lane))
@@ -131,7 +143,7 @@ def batch_moments(x, rows_per_lane):
             deviations = [sub(v, mean) for v in column]
             moments.append((count, mean, dot(deviations, deviations)))
         lanes.append(moments)
-    merged = tree(lanes, lambda a, b: [_merged(p, q) for p, q in zip(a, b)])
+    merged = _merged_lanes(lanes)
     per_lane = [[m[i] for lane in lanes for m in lane] for i in (1, 2)]
     return per_lane + [[m[i] for m in merged] for i in range(3)]
 

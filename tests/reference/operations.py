@@ -37,6 +37,31 @@ def add_channel_bias(i, p):
     return [[add(x, i["v"].values[k // (positions * c) * c + k % c]) for k, x in enumerate(i["x"].values)]]
 
 
+def row_and_column(i):
+    """(row, column, element) of each element of x, in order."""
+    columns_of_x = i["x"].shape[1]
+    return [(*divmod(k, columns_of_x), x) for k, x in enumerate(i["x"].values)]
+
+
+def combine_rows(i, p):
+    a, b = i["a"].values, i["b"].values
+    return [[fma(a[row], x, mul(b[row], y)) for (row, _, x), y in zip(row_and_column(i), i["y"].values)]]
+
+
+def add_outer(i, p):
+    u, v = i["u"].values, i["v"].values
+    return [[fma(u[row], v[column], x) for row, column, x in row_and_column(i)]]
+
+
+def repeat(i, p):
+    return [[v for row in rows(i["x"].values, i["x"].shape[1]) for _ in range(p["times"]) for v in row]]
+
+
+def philox_normal(i, p):
+    key = (p["key0"], p["key1"])
+    return [[v for row in range(p.get("rows", 1)) for v in philox.normal(key, p["position"] + row, p["micro"], p["n"])]]
+
+
 def philox_drawn(draw):
     return lambda i, p: [draw((p["key0"], p["key1"]), p["position"], p["micro"], p["n"])]
 
@@ -155,12 +180,12 @@ OPERATIONS = {
                                      for x, v in zip(row, i["v"].values)]],
     "scale_rows": lambda i, p: [[mul(x, v) for row, v in zip(rows(i["x"].values, i["x"].shape[1]), i["v"].values)
                                  for x in row]],
-    "add_channel_bias": add_channel_bias,
+    "add_channel_bias": add_channel_bias, "combine_rows": combine_rows, "add_outer": add_outer, "repeat": repeat,
     "from_bytes": lambda i, p: [[functions.from_byte(x) for x in i["x"].values]],
     "to_bytes": lambda i, p: [[functions.to_byte(x) for x in i["x"].values]],
     "philox_bits": philox_drawn(philox.bits),
     "philox_uniform": philox_drawn(lambda *a: [philox.uniform(u) for u in philox.bits(*a)]),
-    "philox_normal": philox_drawn(philox.normal),
+    "philox_normal": philox_normal,
     "philox_below": philox_below,
     "tree_sum": lambda i, p: [tree_sum(rows(i["x"].values, i["x"].shape[1]))],
     "maximal_subtrees": every_block,
@@ -189,6 +214,7 @@ OPERATIONS = {
     "layer_norm_backward": lambda i, p: norms.layer_norm_backward(
         i["x"], i.get("gamma"), i["mean"], i["rstd"], i["dy"], _rows_per_lane(p), p["lanes_of_partials"]),
     "batch_moments": lambda i, p: norms.batch_moments(i["x"], _rows_per_lane(p)),
+    "merge_moments": lambda i, p: norms.merge_moments(i["rows"], p["count"]),
     "batch_norm": lambda i, p: norms.batch_norm(*(i[n] for n in ("x", "mean", "rstd", "gamma", "beta"))),
     "batch_norm_backward_sums": lambda i, p: norms.batch_norm_backward_sums(
         i["x"], i["mean"], i["rstd"], i["dy"], _rows_per_lane(p)),

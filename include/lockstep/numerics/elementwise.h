@@ -1,5 +1,5 @@
-// Element-wise operations: one scalar definition an element (scalar.h), any order, any thread.
-// `out` may be one of the inputs. Bits: the elements.
+// Element-wise operations: one scalar definition an element (spec/scalar.h), any order, any thread.
+// `out` may be one of the inputs of its shape. Bits: the elements.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace lockstep::numerics {
 class Elementwise {
  public:
   virtual void unary(Unary op, std::int64_t n, const float* x, float* out) = 0;
-  // out = dy * op'(x), as written for each op in scalar.h. kAbs, kRelu: derivative 0 at 0.
+  // out = dy * op'(x), as written for each op in spec/scalar.h. kAbs, kRelu: derivative 0 at 0.
   virtual void unary_backward(Unary op, std::int64_t n, const float* x, const float* dy,
                               float* out) = 0;
 
@@ -43,13 +43,14 @@ class Elementwise {
   virtual void add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c,
                                 const float* x, const float* e, float* out) = 0;
 
+  // Copies: a NaN keeps its bits.
   virtual void fill(std::int64_t n, float value, float* out) = 0;
-  // x [n][width] -> [n][times][width]: each row `times` times.
+  // x [n][width] -> [n][times][width]: each row `times` times in a row.
   virtual void repeat(std::int64_t n, std::int64_t times, std::int64_t width, const float* x,
                       float* out) = 0;
 
   // t [n] -> [n][width]: cos(t f_i) for i < width/2, then sin(t f_i), f_i = 10000^(-i / (width/2)):
-  // angles and functions in binary64 (spec/double_functions.h), each result rounded once (Vaswani
+  // angles and functions in binary64 (spec/binary64.h), each result rounded once (Vaswani
   // et al. 2017).
   virtual void time_embedding(std::int64_t n, std::int64_t width, const float* t, float* out) = 0;
 
