@@ -201,24 +201,6 @@ RC_GTEST_PROP(Elementwise, RowsAndChannelsAreTheScalarDefinition, ()) {
         cpu().add_channel_bias(r, s, c, x.data(), per_channel.data(), out.data());
       },
       [&](std::size_t i) { return x[i] + per_channel[i / (spatial * cols) * cols + i % cols]; });
-  expect_everywhere(
-      x.size(),
-      [&](std::vector<float>& out) {
-        cpu().combine_rows(r * s, c, per_row.data(), x.data(), per_row.data(), x.data(),
-                           out.data());
-      },
-      [&](std::size_t i) { return std::fma(per_row[i / cols], x[i], per_row[i / cols] * x[i]); });
-  expect_everywhere(
-      x.size(),
-      [&](std::vector<float>& out) {
-        cpu().add_outer(r * s, c, per_row.data(), per_column.data(), x.data(), out.data());
-      },
-      [&](std::size_t i) { return std::fma(per_row[i / cols], per_column[i % cols], x[i]); });
-  std::vector<float> copied = per_channel;  // whose NaNs stay as they are
-  for (float& value : copied) value = canonical(value);
-  expect_everywhere(
-      x.size(), [&](std::vector<float>& out) { cpu().repeat(r, s, c, copied.data(), out.data()); },
-      [&](std::size_t i) { return copied[i / (spatial * cols) * cols + i % cols]; });
 }
 
 // Rows that are long, or short and many, or one: threads share each of them.
