@@ -123,6 +123,35 @@ hash::Digest batch_statistics() {
   return hasher.finish();
 }
 
+// What a diffusion step mixes, and what its network is told of time.
+hash::Digest diffusion() {
+  const std::int64_t n = 37, each = 131, width = 64;
+  const Tensor x = normals(1, {n, each}), e = normals(2, {n, each}), a = normals(3, {n}),
+               b = normals(4, {n});
+  Tensor mixed = ops::empty({n, each}), t = normals(5, {n}), embedding = ops::empty({n, width});
+  ops::device().combine_rows(n, each, ops::read(a), ops::read(x), ops::read(b), ops::read(e),
+                             ops::write(mixed));
+  ops::device().scale(n, 300.0F, ops::read(t), ops::write(t));
+  ops::device().time_embedding(n, width, ops::read(t), ops::write(embedding));
+  Hasher hasher;
+  for (const Tensor& tensor : {mixed, embedding}) hasher.add(tensor);
+  return hasher.finish();
+}
+
+// Moments of lanes, merged; and spectral norm's correction of a gradient.
+hash::Digest moments_and_outer() {
+  const std::int64_t rows = 7, c = 67;
+  Tensor moments = normals(1, {rows, 2, c}), mean = ops::empty({c}), variance = ops::empty({c});
+  ops::device().merge_moments(rows, c, 30.0F, ops::read(moments), ops::write(mean),
+                              ops::write(variance));
+  const Tensor u = normals(2, {rows}), v = normals(3, {c}), g = normals(4, {rows, c});
+  Tensor sum = ops::empty({rows, c});
+  ops::device().add_outer(rows, c, ops::read(u), ops::read(v), ops::read(g), ops::write(sum));
+  Hasher hasher;
+  for (const Tensor& tensor : {mean, variance, sum}) hasher.add(tensor);
+  return hasher.finish();
+}
+
 hash::Digest updates() {
   const std::int64_t n = 4099;
   const Tensor g = normals(1, {n});
@@ -204,6 +233,8 @@ std::vector<Kernel> kernels() {
       {"batch_statistics", false, batch_statistics},
       {"spectral_norm", false, spectral},
       {"updates", false, updates},
+      {"diffusion", false, diffusion},
+      {"moments_and_outer", false, moments_and_outer},
   };
 }
 
@@ -230,6 +261,8 @@ constexpr std::array kGolden = {
     GoldenKernel{"batch_statistics", "43eb166f5abbe6d4cf1588f44be582b259629ff14f0ffe1e2e88e1cc46b740f1"},
     GoldenKernel{"spectral_norm", "28aae9aadeb00133dfed24b9be92c377b897977e5ced7ed74c2478483b6297bd"},
     GoldenKernel{"updates", "aa786555ea34422a41afe21bb88a0fa1b05bec4b2f44d9d5fdc6ad1ec5bf9615"},
+    GoldenKernel{"diffusion", "9f89b7dafde7289bf56d5e217f7cf2d04064e38a3577f8a1814654cf2285f4d0"},
+    GoldenKernel{"moments_and_outer", "f24318c862631c16274f1f6d4ab93b2ac1ac936886acaab035df1bd7f8771714"},
 };
 // clang-format on
 

@@ -1,7 +1,6 @@
 // Denoising diffusion (Ho et al. 2020): the network sees x_t = sqrt(ab) x0 + sqrt(1-ab) e and
 // predicts e (epsilon) or v = sqrt(ab) e - sqrt(1-ab) x0 (Salimans & Ho 2022).
 #include "lockstep/data/stream.h"
-#include "lockstep/numerics/host_math.h"
 #include "lockstep/objective/sampler.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/trace.h"
@@ -17,7 +16,7 @@ model::Denoiser& denoiser_of(const Networks& networks) {
 
 // Row i: of_first * a[i] + of_second * b[i], as `at` says for time i.
 template <class At>
-Tensor combined(const std::vector<float>& times, const At& at, const Tensor& a, const Tensor& b) {
+Tensor combined(const std::vector<Time>& times, const At& at, const Tensor& a, const Tensor& b) {
   std::vector<float> first, second;
   for (const Time t : times) {
     const Combination one = at(t);
@@ -55,6 +54,11 @@ class Ddpm : public Objective {
   Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const override;
 
  private:
+  Tensor target_of(const std::vector<Time>& times, const Tensor& noise, const Tensor& x0) const {
+    if (!process_->target(times.front())) return noise;
+    return combined(
+        times, [&](Time at) { return *process_->target(at); }, noise, x0);
+  }
   Tensor sample_piece(model::Denoiser& network, std::int64_t first, std::int64_t n) const;
 
   std::vector<std::int64_t> shape_;
@@ -69,17 +73,13 @@ Loss Ddpm::loss(int phase, lane::Context& context, const Networks& networks, con
   auto& network = denoiser_of(networks);
   const std::int64_t n = batch.values.size(0);
   const Tensor noise = normals(noise_, batch.first.value, n, shape_);
-  std::vector<float> times;  // of each sample
+  std::vector<Time> times;  // of each sample
   for (std::int64_t i = 0; i < n; ++i)
     times.push_back(process_->drawn(timestep_, static_cast<std::uint64_t>(batch.first.value + i)));
   const Tensor t = ops::from_host(times, {n});
   const Tensor noisy = combined(
       times, [&](Time at) { return process_->mix(at); }, batch.values, noise);
-  const bool noise_itself = !process_->target(times.front());
-  const Tensor target = noise_itself ? noise
-                                     : combined(
-                                           times, [&](Time at) { return *process_->target(at); },
-                                           noise, batch.values);
+  const Tensor target = target_of(times, noise, batch.values);
   ops::show("noise", {batch.values}, {noisy, t, target});
   const Tensor output = network.forward(context, noisy, t);
   return {ops::lane_sums(context.lanes(), ops::mean_squared_error(output, target)), {}};

@@ -53,7 +53,7 @@ class Device : public Elementwise,
   // What computes beside this device in the host's memory, for the thread that it serves.
   virtual Cpu& host() = 0;
   // Another one on the same memory, whose host has so many threads: for a thread that works beside
-  // this one's.
+  // this one's. Kernels of the two are not ordered: who hands memory over waits for it first.
   virtual std::unique_ptr<Device> another(int threads = 1) const = 0;
 
   // Copies between the host's memory and the device's, and within the device's. They return when
