@@ -9,8 +9,6 @@
 
 namespace lockstep::optim {
 
-inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
-
 std::unique_ptr<Optimizer> make_adamw(const Options& options,
                                       const std::vector<at::Tensor>& parameters);
 std::unique_ptr<Optimizer> make_sgd(const Options& options,

@@ -21,6 +21,7 @@ void broadcast_tensors(comm::Group& group, const state::State* whole, state::Sta
       std::ranges::copy(held.floats(), passing.begin());
     }
     group.broadcast(Rank(0), std::as_writable_bytes(std::span(passing)));
+    if (group.rank() == Rank(0) && !named.part) continue;  // its own
     ops::from_host(std::span(passing).subspan(static_cast<std::size_t>(named.first()),
                                               static_cast<std::size_t>(named.tensor.numel())),
                    named.tensor);

@@ -31,7 +31,7 @@ RULES = [
      "reads by the locale: use core/text.h or from_chars"),
     (r"\bv?[fsd]?n?printf\s*\(", (), "writes by the locale: use core/text.h or to_chars"),
     (r"\bstd::cout\b", (), "results are printed by tools/lockstep/output.h, which escapes and checks"),
-    (r"#\s*pragma\s+omp\b", (), "OpenMP's reductions have no order: use numerics/parallel.h"),
+    (r"#\s*pragma\s+omp\b", (), "OpenMP's reductions have no order: use Cpu::parallel_for of numerics/cpu.h"),
     (r"-ffast-math|\bfast-math\b|#\s*pragma\s+STDC\s+FP_CONTRACT", (), "contraction is part of the arithmetic"),
 ]
 TEST_RULES = [(r"std::random_device|(?<![\w:.>])(?:std::)?s?rand\s*\(", (), "a test that fails must fail again")]

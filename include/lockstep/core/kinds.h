@@ -88,9 +88,13 @@ class Kind {
   Options& as() {
     return dynamic_cast<OptionsOf<Options>&>(own()).options;
   }
+  // Changes nothing, so threads may share a constant one: where nobody asked before, the defaults.
   template <class Options>
   const Options& as() const {
-    return const_cast<Kind*>(this)->as<Options>();
+    static const Options defaults;
+    const auto known = options_.find(word_);
+    if (known == options_.end()) return defaults;
+    return dynamic_cast<const OptionsOf<Options>&>(*known->second).options;
   }
 
   // Reads the word. `doc` is one phrase; the words' meanings are added to it.

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lockstep/core/fields.h"
+#include "lockstep/optim/learning_rate.h"
 
 namespace lockstep::optim {
 
@@ -11,7 +11,7 @@ struct CosineOptions {
   std::int64_t horizon = 0;  // the update from which the rate is 0; must be given
 };
 inline void describe(Fields& f, CosineOptions& o) {
-  f.field("horizon", o.horizon, 1, std::int64_t{1} << 40, Effect::kBits,
+  f.field("horizon", o.horizon, 1, kMostSteps, Effect::kBits,
           "step from which the rate is 0, such as run.steps; greater than warmup");
 }
 

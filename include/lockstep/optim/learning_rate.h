@@ -9,6 +9,8 @@
 
 namespace lockstep::optim {
 
+inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;  // that a schedule counts
+
 struct LearningRate;
 
 // A row of the schedules.

@@ -152,11 +152,10 @@ void Cpu::repeat(std::int64_t n, std::int64_t times, std::int64_t width, const f
   parallel_for(n * times, row_grain(width), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end;) {
       const std::int64_t i = row / times, last = std::min(end, (i + 1) * times);
-      if (width == 1) {
-        std::fill(out + row, out + last, x[i]);
-        row = last;
-      }
-      for (; row < last; ++row) std::copy_n(x + i * width, width, out + row * width);
+      if (width == 1) std::fill(out + row, out + last, x[i]);
+      for (std::int64_t to = row; width > 1 && to < last; ++to)
+        std::copy_n(x + i * width, width, out + to * width);
+      row = last;
     }
   });
 }
