@@ -46,7 +46,8 @@ class DcganDiscriminator : public Discriminator {
 
   double forward_flops() const override { return flops_; }
 
-  Tensor forward(Context& context, const Tensor& x, bool trained) override {
+  Tensor forward(Context& context, const Tensor& x, const Tensor& /*condition*/,
+                 bool trained) override {
     const ops::Scope here = scope();
     Tensor h = x;
     for (std::size_t i = 0; i < downs_.size(); ++i) {
@@ -85,7 +86,8 @@ class SnganDiscriminator : public Discriminator {
 
   double forward_flops() const override { return flops_; }
 
-  Tensor forward(Context& context, const Tensor& x, bool /*trained*/) override {
+  Tensor forward(Context& context, const Tensor& x, const Tensor& /*condition*/,
+                 bool /*trained*/) override {
     const ops::Scope here = scope();
     Tensor h = x;
     for (const auto& conv : convs_) h = ops::leaky_relu(conv->forward(context, h), kSnganSlope);

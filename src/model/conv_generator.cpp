@@ -47,7 +47,8 @@ class ConvGenerator : public Generator {
   std::int64_t latent() const override { return latent_; }
   double forward_flops() const override { return flops_; }
 
-  Tensor forward(Context& context, const Tensor& z, bool trained) override {
+  Tensor forward(Context& context, const Tensor& z, const Tensor& /*condition*/,
+                 bool trained) override {
     const ops::Scope here = scope();
     const Side coarsest = sides_.back();
     Tensor h = ops::reshape(project_->forward(context, z),

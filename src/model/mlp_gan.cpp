@@ -35,7 +35,8 @@ class MlpGenerator : public Generator {
 
   std::int64_t latent() const override { return latent_; }
 
-  Tensor forward(Context& context, const Tensor& z, bool trained) override {
+  Tensor forward(Context& context, const Tensor& z, const Tensor& /*condition*/,
+                 bool trained) override {
     const ops::Scope here = scope();
     Tensor h = z;
     for (std::size_t i = 0; i < hidden_.size(); ++i) {
@@ -78,7 +79,8 @@ class MlpDiscriminator : public Discriminator {
     output_ = register_module("output", std::make_shared<SpectralLinear>(width, 1));
   }
 
-  Tensor forward(Context& context, const Tensor& x, bool /*trained*/) override {
+  Tensor forward(Context& context, const Tensor& x, const Tensor& /*condition*/,
+                 bool /*trained*/) override {
     const ops::Scope here = scope();
     Tensor h = ops::reshape(x, {x.size(0), width_});
     for (const auto& layer : hidden_) h = ops::leaky_relu(layer->forward(context, h), kSlope);

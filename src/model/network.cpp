@@ -125,7 +125,8 @@ bool Network::mixes_samples() const {
 }
 
 std::shared_ptr<Network> make_network(const Options& options,
-                                      const std::vector<std::int64_t>& sample_shape) {
+                                      const std::vector<std::int64_t>& sample_shape,
+                                      std::int64_t /*classes*/) {
   if (options.kind == "unet") return make_unet(options, sample_shape);
   if (options.kind == "mlp-generator") return make_mlp_generator(options, sample_shape);
   if (options.kind == "mlp-discriminator") return make_mlp_discriminator(options, sample_shape);

@@ -43,7 +43,7 @@ void describe(Fields& f, Options& o) {
     f.field("latent", o.latent, 1, kWidest, Effect::kBits, "width of the latent input");
   }
   if (is("mlp-generator")) {
-    f.choice("norm", o.norm, {"batch", "none"}, Effect::kBitsWhereSet,
+    f.choice("norm", o.norm, {"batch", "none"}, bits_unless(o.norm, "batch"),
              "normalisation of hidden layers: over the batch, or none");
   }
 }

@@ -121,7 +121,8 @@ class Level : public Layer {
 class UNet : public Denoiser {
  public:
   UNet(const Options& options, const std::vector<std::int64_t>& shape);
-  Tensor forward(Context& context, const Tensor& x, const Tensor& t) override;
+  Tensor forward(Context& context, const Tensor& x, const Tensor& t,
+                 const Tensor& condition) override;
   double forward_flops() const override { return flops_; }
 
  private:
@@ -219,7 +220,8 @@ void UNet::build_up(std::vector<std::int64_t> skips, const std::vector<Size>& si
   LOCKSTEP_ASSERT(skips.empty());
 }
 
-Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t) {
+Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t,
+                     const Tensor& /*condition*/) {
   const ops::Scope here = scope();
   Tensor e = time1_->forward(context, time_embedding(t, options_.channels.front()));
   e = ops::silu(time2_->forward(context, ops::silu(e)));

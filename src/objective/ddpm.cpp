@@ -81,7 +81,7 @@ Loss Ddpm::loss(int phase, lane::Context& context, const Networks& networks, con
       times, [&](Time at) { return process_->mix(at); }, batch.values, noise);
   const Tensor target = target_of(times, noise, batch.values);
   ops::show("noise", {batch.values}, {noisy, t, target});
-  const Tensor output = network.forward(context, noisy, t);
+  const Tensor output = network.forward(context, noisy, t, {});
   return {ops::lane_sums(context.lanes(), ops::mean_squared_error(output, target)), {}};
 }
 
@@ -97,7 +97,7 @@ Tensor Ddpm::sample(const Networks& networks, std::int64_t first, std::int64_t c
 Tensor Ddpm::sample_piece(model::Denoiser& network, std::int64_t first, std::int64_t n) const {
   const auto predict = [&](const Tensor& x, Time t) {
     lane::Context context = lane::Context::evaluation(n);
-    return network.forward(context, x, ops::filled({n}, t));
+    return network.forward(context, x, ops::filled({n}, t), {});
   };
   const auto more = [&](std::int64_t use) {
     numerics::Stream stream = sample_noise_;

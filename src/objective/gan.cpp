@@ -83,7 +83,7 @@ Tensor Gan::given(int phase, lane::Context& context, const Networks& networks,
   auto& generator = generator_of(networks);
   const bool trained = phase == kGenerator;
   const at::AutoGradMode with_graph(trained);
-  return generator.forward(context, latents(generator, phase, batch), trained);
+  return generator.forward(context, latents(generator, phase, batch), {}, trained);
 }
 
 Loss Gan::loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
@@ -91,7 +91,8 @@ Loss Gan::loss(int phase, lane::Context& context, const Networks& networks, cons
   auto& discriminator = discriminator_of(networks);
   if (phase == kDiscriminator) return discriminator_loss(context, discriminator, batch, fake);
   LOCKSTEP_ASSERT(phase == kGenerator, std::to_string(phase));
-  const Tensor wrong = ops::scale(discriminator.forward(context, fake, /*trained=*/false), -1.0f);
+  const Tensor wrong =
+      ops::scale(discriminator.forward(context, fake, {}, /*trained=*/false), -1.0f);
   return {ops::lane_sums(context.lanes(), hinge_ ? wrong : ops::softplus(wrong)), {}};
 }
 
@@ -100,7 +101,7 @@ Tensor squared_slope(lane::Context& context, model::Discriminator& discriminator
                      const Tensor& samples) {
   Tensor x = samples.detach();
   x.set_requires_grad(true);
-  const Tensor logits = discriminator.forward(context, x, /*trained=*/false);
+  const Tensor logits = discriminator.forward(context, x, {}, /*trained=*/false);
   // A sample's logit depends on that sample alone, so the gradient of their sum is each one's.
   const Tensor ones = ops::filled(logits.sizes(), 1.0f);
   return ops::row_squares(ops::gradients({logits}, {ones}, {x}, /*create_graph=*/true).front());
@@ -114,8 +115,8 @@ Tensor Gan::discriminator_term(const Tensor& logits, float sign) const {
 
 Loss Gan::discriminator_loss(lane::Context& context, model::Discriminator& discriminator,
                              const Batch& batch, const Tensor& fake) const {
-  const Tensor on_real = discriminator.forward(context, batch.values, /*trained=*/true),
-               on_fake = discriminator.forward(context, fake, /*trained=*/true);
+  const Tensor on_real = discriminator.forward(context, batch.values, {}, /*trained=*/true),
+               on_fake = discriminator.forward(context, fake, {}, /*trained=*/true);
   Tensor loss = ops::add(discriminator_term(on_real, 1.0f), discriminator_term(on_fake, -1.0f));
   if (r1_ > 0.0f) {
     loss =
@@ -131,7 +132,7 @@ Tensor Gan::sample(const Networks& networks, std::int64_t first, std::int64_t co
   generator.prepare(false);
   return in_pieces(first, count, shape_, [&](std::int64_t from, std::int64_t n) {
     lane::Context context = lane::Context::evaluation(n);
-    return generator.forward(context, normals(sample_latent_, from, n, {generator.latent()}),
+    return generator.forward(context, normals(sample_latent_, from, n, {generator.latent()}), {},
                              /*trained=*/false);
   });
 }

@@ -26,9 +26,9 @@ void describe(Fields& f, Run& o) {
   f.field("name", o.name, Effect::kNone, "names the run's folder; letters, digits, '.', '_', '-'");
   f.field("seed", o.seed, 0, INT64_MAX, Effect::kBits, "key of every random stream");
   f.field("steps", o.steps, 0, kMaxSteps, Effect::kNone, "updates to train");
-  f.choice("numerics", o.numerics, {"portable", "native"}, Effect::kBitsWhereSet,
+  f.choice("numerics", o.numerics, {"portable", "native"}, bits_unless(o.numerics, "portable"),
            "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
-  f.choice("start", o.start, {"fresh", "run"}, Effect::kBitsWhereSet,
+  f.choice("start", o.start, {"fresh", "run"}, bits_unless(o.start, "fresh"),
            "new weights, or the state of another run, which `train --from` writes into [run.from]");
   f.begin("from", "the state of another run that this one starts from");
   if (o.start == "run") {
@@ -39,7 +39,8 @@ void describe(Fields& f, Run& o) {
     f.field("state", o.from.state, Effect::kBits,
             "SHA-256 tree of the state at step 0 of this run");
   }
-  f.choice("optimizer", o.from.optimizer, {"continue", "anew"}, Effect::kBitsWhereSet,
+  f.choice("optimizer", o.from.optimizer, {"continue", "anew"},
+           bits_unless(o.from.optimizer, "continue"),
            "with `train --from`: optimisers keep their slots and count of updates, so schedules "
            "count the updates of both runs; or they begin anew, with warm-up and schedule");
   f.end();

@@ -29,7 +29,7 @@ std::string written(const std::string& value) {
 
 void Writer::line(std::string_view name, const std::string& value, Effect effect) {
   LOCKSTEP_ASSERT(!open_.empty(), std::string(name) + " stands in no table");
-  if (bits_only_ && effect == Effect::kNone) return;
+  if (effect == Effect::kBitsAsBefore || (bits_only_ && effect == Effect::kNone)) return;
   tables_[open_.back()].lines += std::string(name) + " = " + value + "\n";
 }
 
@@ -51,9 +51,8 @@ void Writer::field(std::string_view name, std::vector<std::int64_t>& value, std:
                    std::int64_t, Effect effect, std::string_view) {
   line(name, written(value), effect);
 }
-void Writer::choice(std::string_view name, std::string& value,
-                    const std::vector<std::string>& words, Effect effect, std::string_view) {
-  if (effect == Effect::kBitsWhereSet && value == words.front()) return;
+void Writer::choice(std::string_view name, std::string& value, const std::vector<std::string>&,
+                    Effect effect, std::string_view) {
   line(name, written(value), effect);
 }
 

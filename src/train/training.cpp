@@ -51,7 +51,7 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
                      const lane::Partition& partition, std::optional<Rank> keeps,
                      const MakeNetwork& make) {
   const ops::Scope here(options.role);
-  const auto make_network = [&] { return make(options.model, sample_shape); };
+  const auto make_network = [&] { return make(options.model, sample_shape, /*classes=*/0); };
   Trained trained{.role = options.role,
                   .network = in_table(options.role, make_network),
                   .parameters = {},

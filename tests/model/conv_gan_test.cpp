@@ -93,7 +93,7 @@ TEST(ConvGan, FitsPicturesOfManySizes) {
       d->prepare(true);
       lane::Context context = lane::Context::evaluation(2);
       const Tensor z = normals({2, 3}, 1);
-      const Tensor fake = g->forward(context, z, false);
+      const Tensor fake = g->forward(context, z, {}, false);
       EXPECT_EQ(fake.sizes(), at::IntArrayRef({2, shape[0], shape[1], shape[2]}));
       // No position is out of reach of the latent: every one differs between two samples.
       const std::int64_t each = fake.numel() / 2;
@@ -101,7 +101,7 @@ TEST(ConvGan, FitsPicturesOfManySizes) {
         ASSERT_NE(ops::read(fake)[i], ops::read(fake)[each + i]) << family << ", value " << i;
         ASSERT_LE(std::abs(ops::read(fake)[i]), 1.0F);
       }
-      EXPECT_EQ(d->forward(context, fake, false).sizes(), at::IntArrayRef({2}));
+      EXPECT_EQ(d->forward(context, fake, {}, false).sizes(), at::IntArrayRef({2}));
     }
   }
 }
@@ -197,9 +197,9 @@ TEST(DcganDiscriminator, MovesRunningStatisticsOnlyWhenTrained) {
     const Tensor before = network->buffers_in_order()[0].tensor.clone();
     lane::Context context(plan, group);
     const Tensor x = normals({6, 8, 8, 1}, 1);
-    network->forward(context, x, false);
+    network->forward(context, x, {}, false);
     EXPECT_TRUE(same_bits(before, network->buffers_in_order()[0].tensor));
-    network->forward(context, x, true);
+    network->forward(context, x, {}, true);
     EXPECT_FALSE(same_bits(before, network->buffers_in_order()[0].tensor));
   });
 }

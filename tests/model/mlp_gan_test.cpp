@@ -71,9 +71,9 @@ TEST(MlpGenerator, MovesRunningStatisticsOnlyWhenTrained) {
     const Tensor before = network->buffers_in_order()[0].tensor.clone();
     lane::Context context(plan, group);
     const Tensor z = normals({6, 3}, 1);
-    EXPECT_EQ(network->forward(context, z, false).sizes(), at::IntArrayRef({6, 2}));
+    EXPECT_EQ(network->forward(context, z, {}, false).sizes(), at::IntArrayRef({6, 2}));
     EXPECT_TRUE(same_bits(before, network->buffers_in_order()[0].tensor));
-    network->forward(context, z, true);
+    network->forward(context, z, {}, true);
     EXPECT_FALSE(same_bits(before, network->buffers_in_order()[0].tensor));
   });
 }
@@ -86,9 +86,9 @@ TEST(MlpNetworks, FitSamplesOfAnyShape) {
   g->initialize(1, "generator");
   d->initialize(1, "discriminator");
   d->prepare(true);
-  const Tensor fake = g->forward(context, normals({2, 3}, 1), false);
+  const Tensor fake = g->forward(context, normals({2, 3}, 1), {}, false);
   EXPECT_EQ(fake.sizes(), at::IntArrayRef({2, 4, 4, 3}));
-  EXPECT_EQ(d->forward(context, fake, true).sizes(), at::IntArrayRef({2}));
+  EXPECT_EQ(d->forward(context, fake, {}, true).sizes(), at::IntArrayRef({2}));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TEST(UNet, TrainsOnPicturesOfAnySizeFromEight) {
       for (Tensor p : parameters_of(*network)) p.detach().copy_(normals(p.sizes(), 3));
       lane::Context context(plan, group);
       const std::vector<std::int64_t> sizes = {2, shape[0], shape[1], shape[2]};
-      const Tensor y = network->forward(context, normals(sizes, 1), ops::filled({2}, 17.0F));
+      const Tensor y = network->forward(context, normals(sizes, 1), ops::filled({2}, 17.0F), {});
       ASSERT_EQ(y.sizes(), at::IntArrayRef(sizes));
       const auto result = lane::backward(
           context, ops::lane_sums(context.lanes(), ops::mean_squared_error(y, normals(sizes, 2))),

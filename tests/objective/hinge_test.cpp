@@ -18,7 +18,7 @@ class Constant : public model::Generator {
  public:
   Constant() { linear_ = register_module("linear", std::make_shared<model::Linear>(2, 1)); }
   std::int64_t latent() const override { return 2; }
-  Tensor forward(lane::Context& context, const Tensor& z, bool) override {
+  Tensor forward(lane::Context& context, const Tensor& z, const Tensor&, bool) override {
     return linear_->forward(context, z);
   }
   double forward_flops() const override { return 4; }
@@ -34,7 +34,7 @@ class Identity : public model::Discriminator {
     linear_ = register_module("linear", std::make_shared<model::Linear>(1, 1));
     if (!penalty) register_module("norm", std::make_shared<model::BatchNorm>(1));
   }
-  Tensor forward(lane::Context& context, const Tensor& x, bool) override {
+  Tensor forward(lane::Context& context, const Tensor& x, const Tensor&, bool) override {
     return ops::reshape(linear_->forward(context, x), {x.size(0)});
   }
   double forward_flops() const override { return 2; }

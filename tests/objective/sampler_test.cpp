@@ -14,7 +14,7 @@ class GaussianDenoiser : public model::Denoiser {
  public:
   GaussianDenoiser(Schedule schedule, bool v) : schedule_(std::move(schedule)), v_(v) {}
   double forward_flops() const override { return 0; }
-  Tensor forward(lane::Context&, const Tensor& x, const Tensor& t) override {
+  Tensor forward(lane::Context&, const Tensor& x, const Tensor& t, const Tensor&) override {
     const double ab = schedule_.alpha_bar[static_cast<std::size_t>(*ops::read(t))];
     const double total = ab * kSpread * kSpread + 1 - ab;
     const double noise = std::sqrt(1 - ab) / total;                      // E[e | x] / x

@@ -54,7 +54,7 @@ class PlugIn : public model::Denoiser {
         register_module("norm", std::make_shared<model::GroupNorm>(1, 3, ops::Activation::kNone));
     scale_ = scale;
   }
-  Tensor forward(lane::Context& context, const Tensor& x, const Tensor&) override {
+  Tensor forward(lane::Context& context, const Tensor& x, const Tensor&, const Tensor&) override {
     const ops::Scope here = scope();
     const Tensor h = ops::silu(hidden_->forward(context, x));
     return output_->forward(
@@ -76,7 +76,7 @@ Training training_of(const std::function<std::shared_ptr<model::Network>()>& mak
   const recipe::Recipe recipe =
       recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/ddpm.toml", {"objective.timesteps=20"});
   return make_training(recipe, kShape, {.world = world},
-                       [&](const model::Options&, const auto&) { return make(); });
+                       [&](const model::Options&, const auto&, auto) { return make(); });
 }
 Training training_of(const Trick& trick, int world = 1) {
   return training_of([&] { return std::make_shared<PlugIn>(trick); }, world);

@@ -13,10 +13,20 @@ namespace lockstep {
 
 enum class Effect {
   kBits,          // part of the recipe id
-  kBitsWhereSet,  // the same, but left out of the canonical text where it is the first word of its
-                  // choice: for fields that came later, so that older recipes keep their ids
+  kBitsAsBefore,  // the same, at the value that means what older recipes meant: left out of the
+                  // canonical text, so that they keep their ids
   kNone           // cannot change bits: paths, retention, cadence of pictures, device
 };
+
+// Of a field of any type that changes bits and came later. `before`: its default, at which
+// everything is as it was without it.
+template <class T>
+Effect bits_unless(const T& value, const T& before) {
+  return value == before ? Effect::kBitsAsBefore : Effect::kBits;
+}
+inline Effect bits_unless(const std::string& value, const char* before) {
+  return bits_unless<std::string>(value, before);
+}
 
 class Fields {
  public:

@@ -95,29 +95,37 @@ class Network : public Layer {
   virtual double forward_flops() const = 0;
 };
 
+// Networks of data with classes are told a condition a sample, [N, classes]: 1 at the sample's
+// class and 0 elsewhere, or all 0 where it has none. It is undefined where data have no classes.
+
 // x [N, H, W, C], t [N] (timesteps as floats) -> like x
 class Denoiser : public Network {
  public:
-  virtual Tensor forward(Context& context, const Tensor& x, const Tensor& t) = 0;
+  virtual Tensor forward(Context& context, const Tensor& x, const Tensor& t,
+                         const Tensor& condition) = 0;
 };
 
 // z [N, latent] -> [N, ...sample shape]
 class Generator : public Network {
  public:
   virtual std::int64_t latent() const = 0;
-  virtual Tensor forward(Context& context, const Tensor& z, bool trained) = 0;
+  virtual Tensor forward(Context& context, const Tensor& z, const Tensor& condition,
+                         bool trained) = 0;
 };
 
 // x [N, ...sample shape] -> logits [N]. Batch norm takes its statistics over one call's samples: a
 // real and a fake batch are two calls. `trained`: its own phase, running statistics move.
 class Discriminator : public Network {
  public:
-  virtual Tensor forward(Context& context, const Tensor& x, bool trained) = 0;
+  virtual Tensor forward(Context& context, const Tensor& x, const Tensor& condition,
+                         bool trained) = 0;
 };
 
-// The explicit table: one line a kind. `sample_shape`: [H, W, C] or [D]. Values are not
-// initialised. Throws Error(kUsage) with the field's name for options that do not fit together.
+// The explicit table: one line a kind. `sample_shape`: [H, W, C] or [D]; `classes`: of the
+// data, 0: none. Values are not initialised. Throws Error(kUsage) with the field's name for options
+// that do not fit together.
 std::shared_ptr<Network> make_network(const Options& options,
-                                      const std::vector<std::int64_t>& sample_shape);
+                                      const std::vector<std::int64_t>& sample_shape,
+                                      std::int64_t classes = 0);
 
 }  // namespace lockstep::model

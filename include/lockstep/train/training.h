@@ -59,7 +59,8 @@ struct Training {
 
 // Where networks come from: model/network.h's table, or a program's own ones.
 using MakeNetwork = std::function<std::shared_ptr<model::Network>(
-    const model::Options& options, const std::vector<std::int64_t>& sample_shape)>;
+    const model::Options& options, const std::vector<std::int64_t>& sample_shape,
+    std::int64_t classes)>;
 
 // The state before any training (step 0). Under the guard (ops/guard.h). Error(kEnvironment) if the
 // recipe's numerics are native and a setting contradicts (fingerprint/settings.h). Bits: recipe.
