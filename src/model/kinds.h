@@ -1,23 +1,32 @@
-// Makers of the networks in the table of network.cpp. Each checks its options: Error(kUsage).
+// Makers of the networks in the table (networks.cpp), as NetworkKind::make says.
 #pragma once
+
+#include <functional>
+#include <numeric>
 
 #include "lockstep/model/network.h"
 
 namespace lockstep::model {
 
-std::shared_ptr<Network> make_unet(const Options& options,
-                                   const std::vector<std::int64_t>& sample_shape);
-std::shared_ptr<Network> make_mlp_generator(const Options& options,
-                                            const std::vector<std::int64_t>& sample_shape);
-std::shared_ptr<Network> make_mlp_discriminator(const Options& options,
-                                                const std::vector<std::int64_t>& sample_shape);
-std::shared_ptr<Network> make_dcgan_generator(const Options& options,
-                                              const std::vector<std::int64_t>& sample_shape);
-std::shared_ptr<Network> make_dcgan_discriminator(const Options& options,
-                                                  const std::vector<std::int64_t>& sample_shape);
-std::shared_ptr<Network> make_sngan_generator(const Options& options,
-                                              const std::vector<std::int64_t>& sample_shape);
-std::shared_ptr<Network> make_sngan_discriminator(const Options& options,
-                                                  const std::vector<std::int64_t>& sample_shape);
+using Shape = std::vector<std::int64_t>;
+
+inline std::int64_t elements(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::shared_ptr<Network> make_unet(const Options& options, const Shape& sample_shape,
+                                   std::int64_t classes);
+std::shared_ptr<Network> make_mlp_generator(const Options& options, const Shape& sample_shape,
+                                            std::int64_t classes);
+std::shared_ptr<Network> make_mlp_discriminator(const Options& options, const Shape& sample_shape,
+                                                std::int64_t classes);
+std::shared_ptr<Network> make_dcgan_generator(const Options& options, const Shape& sample_shape,
+                                              std::int64_t classes);
+std::shared_ptr<Network> make_dcgan_discriminator(const Options& options, const Shape& sample_shape,
+                                                  std::int64_t classes);
+std::shared_ptr<Network> make_sngan_generator(const Options& options, const Shape& sample_shape,
+                                              std::int64_t classes);
+std::shared_ptr<Network> make_sngan_discriminator(const Options& options, const Shape& sample_shape,
+                                                  std::int64_t classes);
 
 }  // namespace lockstep::model

@@ -7,7 +7,6 @@
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
-#include "model/kinds.h"
 
 namespace lockstep::model {
 
@@ -126,16 +125,8 @@ bool Network::mixes_samples() const {
 
 std::shared_ptr<Network> make_network(const Options& options,
                                       const std::vector<std::int64_t>& sample_shape,
-                                      std::int64_t /*classes*/) {
-  if (options.kind == "unet") return make_unet(options, sample_shape);
-  if (options.kind == "mlp-generator") return make_mlp_generator(options, sample_shape);
-  if (options.kind == "mlp-discriminator") return make_mlp_discriminator(options, sample_shape);
-  if (options.kind == "dcgan-generator") return make_dcgan_generator(options, sample_shape);
-  if (options.kind == "dcgan-discriminator") return make_dcgan_discriminator(options, sample_shape);
-  if (options.kind == "sngan-generator") return make_sngan_generator(options, sample_shape);
-  if (options.kind == "sngan-discriminator") return make_sngan_discriminator(options, sample_shape);
-  throw Error(Code::kUsage, "kind: there is no network '" + options.kind + "'",
-              "docs/recipes.md lists the kinds");
+                                      std::int64_t classes) {
+  return options.kind.row("kind").make(options, sample_shape, classes);
 }
 
 }  // namespace lockstep::model

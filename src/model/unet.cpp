@@ -1,6 +1,8 @@
 // U-Net for diffusion (Ronneberger et al. 2015; Ho et al. 2020): residual blocks with time
 // embedding, attention on chosen levels and in the middle, one skip for every tensor of the way
 // down.
+#include "lockstep/model/unet.h"
+
 #include <algorithm>
 #include <string>
 
@@ -16,7 +18,7 @@ namespace {
 // h = conv(silu(norm(x))) + embedding; out = skip(x) + conv(silu(norm(h))).
 class ResidualBlock : public Layer {
  public:
-  ResidualBlock(std::int64_t in, std::int64_t out, const Options& o) {
+  ResidualBlock(std::int64_t in, std::int64_t out, const UNetOptions& o) {
     norm1_ =
         register_module("norm1", std::make_shared<GroupNorm>(o.groups, in, ops::Activation::kSilu));
     conv1_ = register_module("conv1", std::make_shared<Conv2d>(in, out, 3));
@@ -51,7 +53,7 @@ class ResidualBlock : public Layer {
 // Self-attention over all positions of a picture, with a residual connection.
 class Attention : public Layer {
  public:
-  Attention(std::int64_t channels, const Options& o) : heads_(o.heads), channels_(channels) {
+  Attention(std::int64_t channels, const UNetOptions& o) : heads_(o.heads), channels_(channels) {
     norm_ = register_module(
         "norm", std::make_shared<GroupNorm>(o.groups, channels, ops::Activation::kNone));
     qkv_ = register_module("qkv", std::make_shared<Linear>(channels, 3 * channels));
@@ -78,7 +80,7 @@ class Attention : public Layer {
   std::shared_ptr<Linear> qkv_, out_;
 };
 
-bool has_attention(const Options& o, std::int64_t level) {
+bool has_attention(const UNetOptions& o, std::int64_t level) {
   return std::find(o.attention_levels.begin(), o.attention_levels.end(), level) !=
          o.attention_levels.end();
 }
@@ -86,7 +88,7 @@ bool has_attention(const Options& o, std::int64_t level) {
 // A residual block, followed by attention on some levels.
 class Stage : public Layer {
  public:
-  Stage(std::int64_t in, std::int64_t out, bool attention, const Options& o) {
+  Stage(std::int64_t in, std::int64_t out, bool attention, const UNetOptions& o) {
     residual_ = register_module("residual", std::make_shared<ResidualBlock>(in, out, o));
     if (attention) attention_ = register_module("attention", std::make_shared<Attention>(out, o));
   }
@@ -107,7 +109,7 @@ class Stage : public Layer {
 // One resolution: its stages, and the convolution to the next one (none at the end of a way).
 class Level : public Layer {
  public:
-  void add_stage(std::int64_t in, std::int64_t out, bool attention, const Options& o) {
+  void add_stage(std::int64_t in, std::int64_t out, bool attention, const UNetOptions& o) {
     stages.push_back(register_module("block" + std::to_string(stages.size()),
                                      std::make_shared<Stage>(in, out, attention, o)));
   }
@@ -120,7 +122,7 @@ class Level : public Layer {
 
 class UNet : public Denoiser {
  public:
-  UNet(const Options& options, const std::vector<std::int64_t>& shape);
+  UNet(const UNetOptions& options, const Shape& shape);
   Tensor forward(Context& context, const Tensor& x, const Tensor& t,
                  const Tensor& condition) override;
   double forward_flops() const override { return flops_; }
@@ -135,7 +137,7 @@ class UNet : public Denoiser {
   void build_up(std::vector<std::int64_t> skips, const std::vector<Size>& sizes);
   std::shared_ptr<Level> level(const std::string& name);
 
-  Options options_;
+  UNetOptions options_;
   double flops_ = 0;
   int time_uses_ = 0;  // residual blocks
   std::shared_ptr<Linear> time1_, time2_;
@@ -146,7 +148,7 @@ class UNet : public Denoiser {
   std::shared_ptr<GroupNorm> output_norm_;
 };
 
-UNet::UNet(const Options& options, const std::vector<std::int64_t>& shape) : options_(options) {
+UNet::UNet(const UNetOptions& options, const Shape& shape) : options_(options) {
   const std::int64_t finest = options.channels.front();
   time1_ = register_module("time1", std::make_shared<Linear>(finest, options.embedding));
   time2_ = register_module("time2", std::make_shared<Linear>(options.embedding, options.embedding));
@@ -261,7 +263,9 @@ void check(bool fits, const std::string& message, const std::string& hint) {
 
 }  // namespace
 
-std::shared_ptr<Network> make_unet(const Options& o, const std::vector<std::int64_t>& shape) {
+std::shared_ptr<Network> make_unet(const Options& options, const Shape& shape,
+                                   std::int64_t /*classes*/) {
+  const auto& o = options.kind.as<UNetOptions>();
   check(shape.size() == 3 && shape[0] >= 8 && shape[1] >= 8,
         "kind: unet needs pictures of 8 x 8 pixels or more", "use another kind for this data");
   check(!o.channels.empty(), "channels: unet needs at least one level", "give e.g. [32, 64, 64]");

@@ -11,7 +11,7 @@ namespace lockstep::objective {
 namespace {
 
 model::Denoiser& denoiser_of(const Networks& networks) {
-  return network_as<model::Denoiser>(networks, "model", "a denoiser, such as unet");
+  return network_as<model::Denoiser>(networks, "model", "a denoiser");
 }
 
 // Row i: of_first * a[i] + of_second * b[i], as `at` says for time i.

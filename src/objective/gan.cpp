@@ -59,12 +59,11 @@ class Gan : public Objective {
 };
 
 model::Generator& generator_of(const Networks& networks) {
-  return network_as<model::Generator>(networks, "generator", "a generator, such as mlp-generator");
+  return network_as<model::Generator>(networks, "generator", "a generator");
 }
 
 model::Discriminator& discriminator_of(const Networks& networks) {
-  return network_as<model::Discriminator>(networks, "discriminator",
-                                          "a discriminator, such as mlp-discriminator");
+  return network_as<model::Discriminator>(networks, "discriminator", "a discriminator");
 }
 
 void Gan::check(const Networks& networks) const {

@@ -30,7 +30,7 @@ T& network_as(const Networks& networks, const std::string& role, const char* sor
   auto* network = dynamic_cast<T*>(&network_of(networks, role));
   if (network == nullptr) {
     throw Error(Code::kUsage, role + ".kind: this objective needs " + sort,
-                "change the kind in the recipe");
+                "use " + listed(model::kinds_of(T::kSort)));
   }
   return *network;
 }

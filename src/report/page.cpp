@@ -13,7 +13,7 @@ Html networks(const recipe::Recipe& recipe) {
   std::string names;
   for (const recipe::NetworkOptions& one : recipe.networks)
     names += (names.empty() ? "" : ", ") + (recipe.networks.size() == 1 ? "" : one.role + " ") +
-             one.model.kind + " by " + one.optimizer.kind.word();
+             one.model.kind.word() + " by " + one.optimizer.kind.word();
   return text(recipe.objective.kind + ": " + names);
 }
 

@@ -12,11 +12,7 @@ using namespace testing;  // NOLINT
 using Shape = std::vector<std::int64_t>;
 
 Options conv(const std::string& kind, const Shape& channels) {
-  Options o;
-  o.kind = kind;
-  o.channels = channels;
-  o.latent = 3;
-  return o;
+  return convolutional(kind, channels, /*latent=*/3);
 }
 
 std::string names_of(const Network& network) {

@@ -30,10 +30,8 @@ TEST(Initialize, IsAFunctionOfSeedRoleAndPath) {
 }
 
 TEST(Initialize, AddingLayersNeverMovesTheValuesOfOthers) {
-  Options deeper = small_unet();
-  deeper.channels.push_back(8);
   const auto small = initialized(small_unet(), 5, "model");
-  const auto large = initialized(deeper, 5, "model");
+  const auto large = initialized(small_unet({4, 8, 8}), 5, "model");
   for (const char* path : {"input.weight", "down1.block0.residual.conv1.bias",
                            "down1.block0.attention.qkv.weight", "middle1.conv1.weight"}) {
     EXPECT_TRUE(same_bits(small.at(path), large.at(path))) << path;
@@ -41,10 +39,8 @@ TEST(Initialize, AddingLayersNeverMovesTheValuesOfOthers) {
 }
 
 TEST(Initialize, WeightsAreUniformWithinOneOverTheRootOfFanInAndLastLayersZero) {
-  Options o;
-  o.kind = "mlp-discriminator";
-  o.hidden = 400;
-  const Tensor w = initialized(o, 1, "d").at("hidden1.weight");  // fan_in 400: bound 1/20
+  const Options wide = mlp("mlp-discriminator", /*hidden=*/400, /*layers=*/2, /*latent=*/0);
+  const Tensor w = initialized(wide, 1, "d").at("hidden1.weight");  // fan_in 400: bound 1/20
   double sum = 0, squares = 0;
   for (std::int64_t i = 0; i < w.numel(); ++i) {
     const double x = ops::read(w)[i];

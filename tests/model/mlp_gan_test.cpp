@@ -10,12 +10,8 @@ namespace {
 
 using namespace testing;  // NOLINT
 
-Options mlp(const std::string& kind) {
-  Options o;
-  o.kind = kind;
-  o.hidden = 8;
-  o.latent = 3;
-  return o;
+Options small(const std::string& kind) {
+  return mlp(kind, /*hidden=*/8, /*layers=*/2, /*latent=*/3);
 }
 
 // A network of one spectral layer, so that prepare reaches it the usual way.
@@ -65,7 +61,7 @@ TEST(SpectralLinear, ForwardBeforePrepareIsABugOfOurs) {
 TEST(MlpGenerator, MovesRunningStatisticsOnlyWhenTrained) {
   comm::run_local(1, [](comm::Group& group) {
     const lane::Plan plan({.lanes = 2, .samples_per_lane = 3}, 1);
-    auto network = std::dynamic_pointer_cast<Generator>(make_network(mlp("mlp-generator"), {2}));
+    auto network = std::dynamic_pointer_cast<Generator>(make_network(small("mlp-generator"), {2}));
     network->initialize(1, "generator");
     network->prepare(true);
     const Tensor before = network->buffers_in_order()[0].tensor.clone();
@@ -80,9 +76,9 @@ TEST(MlpGenerator, MovesRunningStatisticsOnlyWhenTrained) {
 
 TEST(MlpNetworks, FitSamplesOfAnyShape) {
   lane::Context context = lane::Context::evaluation(2);
-  auto g = std::dynamic_pointer_cast<Generator>(make_network(mlp("mlp-generator"), {4, 4, 3}));
+  auto g = std::dynamic_pointer_cast<Generator>(make_network(small("mlp-generator"), {4, 4, 3}));
   auto d =
-      std::dynamic_pointer_cast<Discriminator>(make_network(mlp("mlp-discriminator"), {4, 4, 3}));
+      std::dynamic_pointer_cast<Discriminator>(make_network(small("mlp-discriminator"), {4, 4, 3}));
   g->initialize(1, "generator");
   d->initialize(1, "discriminator");
   d->prepare(true);

@@ -9,8 +9,11 @@
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
+#include "support/network_options.h"
 
 namespace lockstep::model::testing {
+
+using namespace lockstep::testing;  // NOLINT
 
 inline Tensor normals(at::IntArrayRef sizes, std::uint32_t key) {
   Tensor x = ops::empty(sizes);
@@ -33,15 +36,13 @@ inline std::vector<Tensor> parameters_of(const Network& network) {
 }
 
 // A small U-Net with everything in it: two levels, attention, widths that change.
-inline Options small_unet() {
-  Options o;
-  o.channels = {4, 8};
-  o.blocks = 1;
-  o.attention_levels = {1};
-  o.heads = 2;
-  o.groups = 2;
-  o.embedding = 6;
-  return o;
+inline Options small_unet(const std::vector<std::int64_t>& channels = {4, 8}) {
+  return unet({.channels = channels,
+               .blocks = 1,
+               .attention_levels = {1},
+               .heads = 2,
+               .groups = 2,
+               .embedding = 6});
 }
 
 }  // namespace lockstep::model::testing

@@ -128,20 +128,23 @@ TEST(UNet, OptionsThatDoNotFitAreUsageErrorsThatNameTheField) {
     }
     return std::string();
   };
-  Options o = small_unet();
-  EXPECT_TRUE(message(o, {7, 8, 1}).starts_with("kind:"));
-  EXPECT_TRUE(message(o, {2}).starts_with("kind:"));
-  o.groups = 3;
-  EXPECT_TRUE(message(o, {8, 8, 1}).starts_with("groups:"));
-  o = small_unet();
-  o.heads = 3;
-  EXPECT_TRUE(message(o, {8, 8, 1}).starts_with("heads:"));
-  o = small_unet();
-  o.attention_levels = {2};
-  EXPECT_TRUE(message(o, {8, 8, 1}).starts_with("attention_levels:"));
-  o = small_unet();
-  o.channels = {5, 8};
-  EXPECT_TRUE(message(o, {8, 8, 1}).starts_with("channels:"));
+  EXPECT_TRUE(message(small_unet(), {7, 8, 1}).starts_with("kind:"));
+  EXPECT_TRUE(message(small_unet(), {2}).starts_with("kind:"));
+  const auto changed = [](const auto& change) {
+    Options o = small_unet();
+    change(o.kind.as<UNetOptions>());
+    return o;
+  };
+  const std::vector<std::int64_t> square = {8, 8, 1};
+  EXPECT_TRUE(message(changed([](auto& o) { o.groups = 3; }), square).starts_with("groups:"));
+  EXPECT_TRUE(message(changed([](auto& o) { o.heads = 3; }), square).starts_with("heads:"));
+  EXPECT_TRUE(message(changed([](auto& o) { o.attention_levels = {2}; }), square)
+                  .starts_with("attention_levels:"));
+  EXPECT_TRUE(message(changed([](auto& o) {
+                        o.channels = {5, 8};
+                      }),
+                      square)
+                  .starts_with("channels:"));
 }
 
 }  // namespace

@@ -9,14 +9,12 @@ using namespace testing;  // NOLINT
 Case ddpm(const std::string& prediction) {
   Case c;
   c.options.prediction = prediction;
-  model::Options unet;
-  unet.channels = {4, 8};
-  unet.blocks = 1;
-  unet.attention_levels = {1};
-  unet.heads = 2;
-  unet.groups = 2;
-  unet.embedding = 6;
-  c.networks = {unet};
+  c.networks = {unet({.channels = {4, 8},
+                      .blocks = 1,
+                      .attention_levels = {1},
+                      .heads = 2,
+                      .groups = 2,
+                      .embedding = 6})};
   c.shape = {8, 9, 1};
   return c;
 }
@@ -58,7 +56,8 @@ TEST(Ddpm, AnotherKindOfNetworkIsAUsageErrorThatNamesTheRole) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kUsage);
-    EXPECT_TRUE(e.message().starts_with("model.kind:")) << e.message();
+    EXPECT_EQ(e.message(), "model.kind: this objective needs a denoiser");
+    EXPECT_EQ(e.hint(), "use unet");
   }
 }
 

@@ -1,3 +1,4 @@
+#include "lockstep/core/error.h"
 #include "objective/rig.h"
 
 namespace lockstep::objective {
@@ -11,10 +12,8 @@ Case gan(double r1) {
   Case c;
   c.options.kind = "gan";
   c.options.r1 = r1;
-  c.networks.resize(2);
-  c.networks[0].kind = "mlp-generator";
-  c.networks[1].kind = "mlp-discriminator";
-  for (auto& network : c.networks) network.hidden = 8;
+  for (const char* kind : {"mlp-generator", "mlp-discriminator"})
+    c.networks.push_back(mlp(kind, /*hidden=*/8, /*layers=*/2, /*latent=*/2));
   c.shape = {2};
   c.samples_per_lane = 3;
   return c;
@@ -25,9 +24,8 @@ Case convolutional(const std::string& family, const std::string& kind) {
   Case c = gan(0);
   c.options.kind = kind;
   for (std::size_t i = 0; i < 2; ++i) {
-    c.networks[i].kind = family + (i == 0 ? "-generator" : "-discriminator");
-    c.networks[i].channels = {4, 6};
-    c.networks[i].latent = 5;
+    c.networks[i] = lockstep::testing::convolutional(
+        family + (i == 0 ? "-generator" : "-discriminator"), {4, 6}, /*latent=*/5);
   }
   c.shape = {9, 8, 2};
   return c;
@@ -113,6 +111,25 @@ void expect_statistics_to_move_in_their_own_phase_only(const Case& c) {
 TEST(Gan, StatisticsOfANetworkMoveInItsOwnPhaseOnly) {
   expect_statistics_to_move_in_their_own_phase_only(gan(1));
   for (const Case& c : convolutionals()) expect_statistics_to_move_in_their_own_phase_only(c);
+}
+
+TEST(Gan, AnotherSortOfNetworkIsAUsageErrorThatListsTheKindsOfThisOne) {
+  for (const int role : {0, 1}) {
+    Case c = gan(0);
+    c.networks[static_cast<std::size_t>(role)] = c.networks[static_cast<std::size_t>(1 - role)];
+    try {
+      c.objective()->check(c.make_networks());
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kUsage);
+      EXPECT_EQ(e.message(), role == 0
+                                 ? "generator.kind: this objective needs a generator"
+                                 : "discriminator.kind: this objective needs a discriminator");
+      EXPECT_EQ(e.hint(),
+                role == 0 ? "use mlp-generator, dcgan-generator or sngan-generator"
+                          : "use mlp-discriminator, dcgan-discriminator or sngan-discriminator");
+    }
+  }
 }
 
 TEST(Gan, ASampleDoesNotDependOnHowManyAreMade) {

@@ -13,8 +13,11 @@
 #include "lockstep/objective/objective.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
+#include "support/network_options.h"
 
 namespace lockstep::objective::testing {
+
+using namespace lockstep::testing;  // NOLINT
 
 inline Tensor normals(at::IntArrayRef sizes, std::uint32_t key) {
   Tensor x = ops::empty(sizes);

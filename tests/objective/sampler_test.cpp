@@ -65,14 +65,12 @@ TEST(Sampler, APictureDoesNotDependOnHowManyAreMade) {
     c.options.sampler = sampler;
     c.options.timesteps = 4;
     c.options.sampler_steps = 2;
-    model::Options unet;
-    unet.channels = {4, 4};
-    unet.blocks = 1;
-    unet.attention_levels = {1};
-    unet.heads = 2;
-    unet.groups = 2;
-    unet.embedding = 4;
-    c.networks = {unet};
+    c.networks = {unet({.channels = {4, 4},
+                        .blocks = 1,
+                        .attention_levels = {1},
+                        .heads = 2,
+                        .groups = 2,
+                        .embedding = 4})};
     c.shape = {8, 8, 1};
     const auto objective = c.objective();
     const Networks networks = c.make_networks();

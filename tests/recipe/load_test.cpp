@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "lockstep/core/error.h"
+#include "lockstep/model/mlp_generator.h"
+#include "lockstep/model/unet.h"
 #include "lockstep/recipe/canonical.h"
 
 namespace lockstep::recipe {
@@ -66,7 +68,7 @@ TEST(Load, TablesAreNamedAfterTheObjectivesRoles) {
       "[discriminator]\nkind = 'mlp-discriminator'\n[discriminator.optimizer]\nlr = 0.5\n",
       "a.toml");
   ASSERT_EQ(recipe.networks.size(), 2u);
-  EXPECT_EQ(network(recipe, "generator").model.latent, 3);
+  EXPECT_EQ(network(recipe, "generator").model.kind.as<model::MlpGeneratorOptions>().latent, 3);
   EXPECT_EQ(network(recipe, "discriminator").optimizer.lr, 0.5);
   EXPECT_THROW(network(recipe, "model"), Error);
 }
@@ -189,7 +191,7 @@ TEST_F(LoadFiles, ExtendsTakesWhatIsNotGiven) {
   EXPECT_EQ(recipe.run.seed, 1);
   EXPECT_EQ(recipe.run.steps, 20);
   EXPECT_EQ(recipe.run.name, "c");
-  EXPECT_EQ(recipe.networks[0].model.blocks, 5);
+  EXPECT_EQ(recipe.networks[0].model.kind.as<model::UNetOptions>().blocks, 5);
 }
 
 TEST_F(LoadFiles, KeysOfAChoiceThatIsMadeOtherwiseAreNotInherited) {
@@ -202,7 +204,7 @@ TEST_F(LoadFiles, KeysOfAChoiceThatIsMadeOtherwiseAreNotInherited) {
   const Recipe recipe = load(sgd);
   EXPECT_EQ(recipe.networks[0].optimizer.kind, "sgd");
   EXPECT_EQ(recipe.networks[0].optimizer.lr, 0.25);
-  EXPECT_EQ(recipe.networks[0].model.blocks, 5);
+  EXPECT_EQ(recipe.networks[0].model.kind.as<model::UNetOptions>().blocks, 5);
   EXPECT_EQ(recipe.objective.timesteps, 10);
   const std::string gan =
       "extends = 'sgd.toml'\n[objective]\nkind = 'gan'\n[generator]\nkind = 'mlp-generator'\n"
@@ -311,7 +313,8 @@ TEST_F(LoadFiles, TheLastOverrideWins) {
                   "model.optimizer.lr=1e-3", "run.name=word"});
   EXPECT_EQ(recipe.run.seed, 3);
   EXPECT_EQ(recipe.data.path, "/some/where");
-  EXPECT_EQ(recipe.networks[0].model.channels, (std::vector<std::int64_t>{8, 16}));
+  EXPECT_EQ(recipe.networks[0].model.kind.as<model::UNetOptions>().channels,
+            (std::vector<std::int64_t>{8, 16}));
   EXPECT_EQ(recipe.networks[0].optimizer.lr, 1e-3);
   EXPECT_EQ(recipe.run.name, "word");
 }

@@ -101,6 +101,7 @@ class Network : public Layer {
 // x [N, H, W, C], t [N] (timesteps as floats) -> like x
 class Denoiser : public Network {
  public:
+  static constexpr Sort kSort = Sort::kDenoiser;
   virtual Tensor forward(Context& context, const Tensor& x, const Tensor& t,
                          const Tensor& condition) = 0;
 };
@@ -108,6 +109,7 @@ class Denoiser : public Network {
 // z [N, latent] -> [N, ...sample shape]
 class Generator : public Network {
  public:
+  static constexpr Sort kSort = Sort::kGenerator;
   virtual std::int64_t latent() const = 0;
   virtual Tensor forward(Context& context, const Tensor& z, const Tensor& condition,
                          bool trained) = 0;
@@ -117,13 +119,14 @@ class Generator : public Network {
 // real and a fake batch are two calls. `trained`: its own phase, running statistics move.
 class Discriminator : public Network {
  public:
+  static constexpr Sort kSort = Sort::kDiscriminator;
   virtual Tensor forward(Context& context, const Tensor& x, const Tensor& condition,
                          bool trained) = 0;
 };
 
-// The explicit table: one line a kind. `sample_shape`: [H, W, C] or [D]; `classes`: of the
-// data, 0: none. Values are not initialised. Throws Error(kUsage) with the field's name for options
-// that do not fit together.
+// The network of options.kind. `sample_shape`: [H, W, C] or [D]; `classes`: of the data, 0: none.
+// Values are not initialised. Error(kUsage) with the field's name for options that do not fit
+// together.
 std::shared_ptr<Network> make_network(const Options& options,
                                       const std::vector<std::int64_t>& sample_shape,
                                       std::int64_t classes = 0);

@@ -5,6 +5,7 @@
 #include "lockstep/model/network.h"
 #include "lockstep/model/time_embedding.h"
 #include "lockstep/state/state.h"
+#include "support/network_options.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -16,32 +17,51 @@ struct Start {
   std::int64_t seed = 7;
 
   std::string role() const {
-    if (options.kind == "unet") return "model";
-    return options.kind.substr(options.kind.find('-') + 1);  // generator, discriminator
+    switch (options.kind.row("kind").sort) {
+      case model::Sort::kDenoiser:
+        return "model";
+      case model::Sort::kGenerator:
+        return "generator";
+      case model::Sort::kDiscriminator:
+        break;
+    }
+    return "discriminator";
   }
+};
+
+// Writes the keys of a recipe as parameters. Choices are left out: none changes these values.
+class Parameters final : public Fields {
+ public:
+  explicit Parameters(Case& c) : case_(c) {}
+  void field(std::string_view name, std::int64_t& value, std::int64_t, std::int64_t, Effect,
+             std::string_view) override {
+    case_.parameter(std::string(name), value);
+  }
+  void field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t, std::int64_t,
+             Effect, std::string_view) override {
+    case_.parameter(std::string(name), value);
+  }
+  void choice(std::string_view, std::string&, const std::vector<std::string>&, Effect,
+              std::string_view) override {}
+  void field(std::string_view, double&, double, double, Effect, std::string_view) override {}
+  void field(std::string_view, bool&, Effect, std::string_view) override {}
+  void field(std::string_view, std::string&, Effect, std::string_view) override {}
+  void begin(std::string_view, std::string_view) override {}
+  void end() override {}
+
+ private:
+  Case& case_;
 };
 
 // As a recipe has them: the kind's own.
 void describe(Case& c, const Start& start) {
-  const model::Options& o = start.options;
-  c.parameter("kind", o.kind);
+  c.parameter("kind", start.options.kind.word());
   c.parameter("role", start.role());
   c.parameter("seed", start.seed);
   c.parameter("sample_shape", start.sample_shape);
-  if (o.kind.starts_with("mlp-")) {
-    c.parameter("hidden", o.hidden);
-    c.parameter("layers", o.layers);
-  } else {
-    c.parameter("channels", o.channels);
-  }
-  if (o.kind == "unet") {
-    c.parameter("blocks", o.blocks);
-    c.parameter("attention_levels", o.attention_levels);
-    c.parameter("heads", o.heads);
-    c.parameter("groups", o.groups);
-    c.parameter("embedding", o.embedding);
-  }
-  if (o.kind.ends_with("-generator")) c.parameter("latent", o.latent);
+  model::Options options = start.options;
+  Parameters parameters(c);
+  options.kind.describe(parameters);
 }
 
 void add_first_values(Json& cases, const Start& start) {
@@ -67,31 +87,20 @@ void add_first_values(Json& cases, const Start& start) {
 
 model::Options unet(const Shape& channels, std::int64_t blocks, const Shape& attention_levels,
                     std::int64_t groups) {
-  model::Options o;
-  o.channels = channels;
-  o.blocks = blocks;
-  o.attention_levels = attention_levels;
-  o.heads = 2;
-  o.groups = groups;
-  o.embedding = 6;
-  return o;
+  return testing::unet({.channels = channels,
+                        .blocks = blocks,
+                        .attention_levels = attention_levels,
+                        .heads = 2,
+                        .groups = groups,
+                        .embedding = 6});
 }
 
 model::Options mlp(const char* kind, std::int64_t hidden, std::int64_t layers) {
-  model::Options o;
-  o.kind = kind;
-  o.hidden = hidden;
-  o.layers = layers;
-  o.latent = 3;
-  return o;
+  return testing::mlp(kind, hidden, layers, /*latent=*/3);
 }
 
 model::Options convolutional(const char* kind, const Shape& channels) {
-  model::Options o;
-  o.kind = kind;
-  o.channels = channels;
-  o.latent = 5;
-  return o;
+  return testing::convolutional(kind, channels, /*latent=*/5);
 }
 
 void add_time_embedding(Json& cases) {

@@ -26,21 +26,22 @@ inline std::vector<Side> halved(const std::vector<std::int64_t>& sample_shape,
   return sides;
 }
 
-// Throws Error(kUsage) unless these are pictures that can be halved so often.
-inline void check_halvings(const Options& options, const std::vector<std::int64_t>& sample_shape,
-                           std::int64_t halvings) {
+// Error(kUsage) unless these are pictures that can be halved so often; `levels`: the key channels.
+inline void check_halvings(const Options& options, const std::vector<std::int64_t>& levels,
+                           const std::vector<std::int64_t>& sample_shape, std::int64_t halvings) {
+  const std::string& kind = options.kind.word();
   if (sample_shape.size() != 3)
-    throw Error(Code::kUsage, "kind: " + options.kind + " needs pictures",
+    throw Error(Code::kUsage, "kind: " + kind + " needs pictures",
                 "use another kind for this data");
-  if (options.channels.empty())
-    throw Error(Code::kUsage, "channels: " + options.kind + " needs at least one level",
+  if (levels.empty())
+    throw Error(Code::kUsage, "channels: " + kind + " needs at least one level",
                 "give e.g. [64, 128]");
   const std::vector<Side> sides = halved(sample_shape, halvings);
   if (sides.back().positions() == 0)
     throw Error(Code::kUsage,
-                "channels: " + counted(options.channels.size(), "level is", "levels are") +
-                    " too many for " + std::to_string(sample_shape[0]) + " x " +
-                    std::to_string(sample_shape[1]) + " pixels",
+                "channels: " + counted(levels.size(), "level is", "levels are") + " too many for " +
+                    std::to_string(sample_shape[0]) + " x " + std::to_string(sample_shape[1]) +
+                    " pixels",
                 "each level halves the sides");
 }
 

@@ -1,0 +1,35 @@
+// The table of the networks: one row a kind.
+#include "lockstep/model/dcgan_discriminator.h"
+#include "lockstep/model/dcgan_generator.h"
+#include "lockstep/model/mlp_discriminator.h"
+#include "lockstep/model/mlp_generator.h"
+#include "lockstep/model/sngan_discriminator.h"
+#include "lockstep/model/sngan_generator.h"
+#include "lockstep/model/unet.h"
+#include "model/kinds.h"
+
+namespace lockstep::model {
+
+std::span<const NetworkKind> networks() {
+  static constexpr NetworkKind kRows[] = {
+      {"unet", "residual blocks and attention on pictures, told the timestep",
+       &OptionsOf<UNetOptions>::make, Sort::kDenoiser, &make_unet},
+      {"mlp-generator", "linear layers, batch norm, relu", &OptionsOf<MlpGeneratorOptions>::make,
+       Sort::kGenerator, &make_mlp_generator},
+      {"mlp-discriminator", "linear layers with spectral norm, leaky relu",
+       &OptionsOf<MlpDiscriminatorOptions>::make, Sort::kDiscriminator, &make_mlp_discriminator},
+      {"dcgan-generator", "transposed convolutions, batch norm",
+       &OptionsOf<DcganGeneratorOptions>::make, Sort::kGenerator, &make_dcgan_generator},
+      {"dcgan-discriminator", "strided convolutions, batch norm",
+       &OptionsOf<DcganDiscriminatorOptions>::make, Sort::kDiscriminator,
+       &make_dcgan_discriminator},
+      {"sngan-generator", "as dcgan-generator, and a convolution at the end",
+       &OptionsOf<SnganGeneratorOptions>::make, Sort::kGenerator, &make_sngan_generator},
+      {"sngan-discriminator", "convolutions with spectral norm",
+       &OptionsOf<SnganDiscriminatorOptions>::make, Sort::kDiscriminator,
+       &make_sngan_discriminator},
+  };
+  return kRows;
+}
+
+}  // namespace lockstep::model

@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include "lockstep/core/error.h"
+#include "model/testing.h"
+
+namespace lockstep::model {
+namespace {
+
+using namespace testing;  // NOLINT
+
+TEST(Networks, EveryKindMakesANetworkOfItsSort) {
+  for (const NetworkKind& kind : networks()) {
+    Options o;
+    o.kind = kind.word;
+    const auto network = make_network(o, {32, 32, 3});
+    const Network* made = network.get();
+    EXPECT_EQ(dynamic_cast<const Denoiser*>(made) != nullptr, kind.sort == Denoiser::kSort);
+    EXPECT_EQ(dynamic_cast<const Generator*>(made) != nullptr, kind.sort == Generator::kSort);
+    EXPECT_EQ(dynamic_cast<const Discriminator*>(made) != nullptr,
+              kind.sort == Discriminator::kSort);
+  }
+  EXPECT_EQ(listed(kinds_of(Sort::kDenoiser)), "unet");
+  EXPECT_EQ(listed(kinds_of(Sort::kGenerator)),
+            "mlp-generator, dcgan-generator or sngan-generator");
+  EXPECT_EQ(listed(kinds_of(Sort::kDiscriminator)),
+            "mlp-discriminator, dcgan-discriminator or sngan-discriminator");
+}
+
+TEST(Networks, AnUnknownKindIsAUsageErrorThatListsThem) {
+  Options o;
+  o.kind = "u-net";
+  try {
+    make_network(o, {8, 8, 1});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kUsage);
+    EXPECT_EQ(e.message(), "kind: there is no 'u-net'");
+    EXPECT_TRUE(e.hint().starts_with("use unet, mlp-generator, ")) << e.hint();
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::model
