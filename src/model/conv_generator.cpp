@@ -1,15 +1,16 @@
 #include "model/conv_generator.h"
 
+#include "model/conditions.h"
+
 namespace lockstep::model {
 
 ConvGenerator::ConvGenerator(std::int64_t latent, std::vector<Side> sides,
                              std::vector<std::int64_t> widths,
-                             std::optional<std::int64_t> final_conv)
+                             std::optional<std::int64_t> final_conv, std::int64_t classes)
     : latent_(latent), sides_(std::move(sides)), widths_(std::move(widths)) {
-  const Side coarsest = sides_.back();
+  const std::int64_t projected = sides_.back().positions() * widths_.back();
   project_ = register_module("project",
-                             std::make_shared<Linear>(latent, coarsest.positions() * widths_.back(),
-                                                      Start::kDcgan, Bias::kNo));
+                             std::make_shared<Linear>(latent, projected, Start::kDcgan, Bias::kNo));
   flops_ = project_->flops();
   norms_.push_back(register_module("project_norm", std::make_shared<BatchNorm>(widths_.back())));
   for (std::size_t i = widths_.size() - 1; i-- > 0;) {
@@ -23,18 +24,24 @@ ConvGenerator::ConvGenerator(std::int64_t latent, std::vector<Side> sides,
     if (last) break;
     norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(widths_[i])));
   }
-  if (!final_conv) return;
-  output_ = register_module(
-      "output", std::make_shared<Conv2d>(widths_.front(), *final_conv, 3, 1, Start::kDcgan));
-  flops_ += output_->flops() * static_cast<double>(sides_.front().positions());
+  if (final_conv) {
+    output_ = register_module(
+        "output", std::make_shared<Conv2d>(widths_.front(), *final_conv, 3, 1, Start::kDcgan));
+    flops_ += output_->flops() * static_cast<double>(sides_.front().positions());
+  }
+  if (classes > 0) {
+    classes_ = register_module(
+        "classes", std::make_shared<Linear>(classes, projected, Start::kDcgan, Bias::kNo));
+    flops_ += classes_->flops();
+  }
 }
 
-Tensor ConvGenerator::forward(Context& context, const Tensor& z, const Tensor& /*condition*/,
+Tensor ConvGenerator::forward(Context& context, const Tensor& z, const Tensor& condition,
                               bool trained) {
   const ops::Scope here = scope();
   const Side coarsest = sides_.back();
-  Tensor h = ops::reshape(project_->forward(context, z),
-                          {z.size(0), coarsest.h, coarsest.w, widths_.back()});
+  Tensor h = conditioned(context, project_->forward(context, z), classes_, condition);
+  h = ops::reshape(h, {z.size(0), coarsest.h, coarsest.w, widths_.back()});
   h = normed(context, 0, h, trained);
   for (std::size_t i = 0; i < ups_.size(); ++i) {
     const Side to = sides_[sides_.size() - 2 - i];

@@ -16,7 +16,7 @@ class ConvGenerator : public Generator {
   // sides: finest first; widths[i]: channels at sides[i], the picture's own at sides[0] where the
   // last doubling makes it. `final_conv`: channels of the picture, made by a convolution.
   ConvGenerator(std::int64_t latent, std::vector<Side> sides, std::vector<std::int64_t> widths,
-                std::optional<std::int64_t> final_conv);
+                std::optional<std::int64_t> final_conv, std::int64_t classes);
 
   std::int64_t latent() const override { return latent_; }
   double forward_flops() const override { return flops_; }
@@ -28,7 +28,7 @@ class ConvGenerator : public Generator {
   std::int64_t latent_;
   std::vector<Side> sides_;
   std::vector<std::int64_t> widths_;
-  std::shared_ptr<Linear> project_;
+  std::shared_ptr<Linear> project_, classes_;
   std::vector<std::shared_ptr<BatchNorm>> norms_;      // coarsest first
   std::vector<std::shared_ptr<ConvTranspose2d>> ups_;  // coarsest first
   std::shared_ptr<Conv2d> output_;

@@ -2,10 +2,9 @@
 // except the first, leaky ReLU 0.2, then linear. First values N(0, 0.02).
 #include "lockstep/model/dcgan_discriminator.h"
 
-#include "lockstep/model/layers.h"
+#include "model/conditions.h"
 #include "model/halving.h"
 #include "model/kinds.h"
-#include "model/logits.h"
 
 namespace lockstep::model {
 namespace {
@@ -14,7 +13,7 @@ constexpr float kSlope = 0.2f;
 
 class DcganDiscriminator : public Discriminator {
  public:
-  DcganDiscriminator(const DcganDiscriminatorOptions& o, const Shape& shape) {
+  DcganDiscriminator(const DcganDiscriminatorOptions& o, const Shape& shape, std::int64_t classes) {
     const auto sides = halved(shape, std::ssize(o.channels));
     std::int64_t in = shape[2];
     for (std::size_t i = 0; i < o.channels.size(); ++i) {
@@ -29,14 +28,18 @@ class DcganDiscriminator : public Discriminator {
         norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(out)));
       in = out;
     }
-    output_ = register_module(
-        "output", std::make_shared<Linear>(sides.back().positions() * in, 1, Start::kDcgan));
+    const std::int64_t row = sides.back().positions() * in;
+    output_ = register_module("output", std::make_shared<Linear>(row, 1, Start::kDcgan));
     flops_ += output_->flops();
+    if (classes == 0) return;
+    classes_ = register_module("classes",
+                               std::make_shared<Linear>(classes, row, Start::kDcgan, Bias::kNo));
+    flops_ += classes_->flops();
   }
 
   double forward_flops() const override { return flops_; }
 
-  Tensor forward(Context& context, const Tensor& x, const Tensor& /*condition*/,
+  Tensor forward(Context& context, const Tensor& x, const Tensor& condition,
                  bool trained) override {
     const ops::Scope here = scope();
     Tensor h = x;
@@ -45,23 +48,24 @@ class DcganDiscriminator : public Discriminator {
       if (i > 0) h = norms_[i - 1]->forward(context, h, trained);
       h = ops::leaky_relu(h, kSlope);
     }
-    return logits(context, *output_, h);
+    const Tensor rows = ops::reshape(h, {h.size(0), h.numel() / h.size(0)});
+    return logits(context, *output_, classes_, rows, condition);
   }
 
  private:
   std::vector<std::shared_ptr<Conv2d>> downs_;
   std::vector<std::shared_ptr<BatchNorm>> norms_;
-  std::shared_ptr<Linear> output_;
+  std::shared_ptr<Linear> output_, classes_;
   double flops_ = 0;
 };
 
 }  // namespace
 
 std::shared_ptr<Network> make_dcgan_discriminator(const Options& options, const Shape& shape,
-                                                  std::int64_t /*classes*/) {
+                                                  std::int64_t classes) {
   const auto& own = options.kind.as<DcganDiscriminatorOptions>();
   check_halvings(options, own.channels, shape, std::ssize(own.channels));
-  return std::make_shared<DcganDiscriminator>(own, shape);
+  return std::make_shared<DcganDiscriminator>(own, shape, classes);
 }
 
 }  // namespace lockstep::model

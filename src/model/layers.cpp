@@ -115,10 +115,10 @@ Tensor BatchNorm::forward(Context& context, const Tensor& x, bool track) {
 }
 
 // u and v start as in Miyato et al., scaled to a norm of about one; the first iteration normalises.
-SpectralLayer::SpectralLayer(at::IntArrayRef weight_sizes) {
+SpectralLayer::SpectralLayer(at::IntArrayRef weight_sizes, Bias bias) {
   const std::int64_t out = weight_sizes.back(), in = c10::multiply_integers(weight_sizes) / out;
   weight_ = parameter("weight", weight_sizes, first_weights(Start::kDefault, in));
-  bias_ = parameter("bias", {out}, first_biases(Start::kDefault, in));
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(Start::kDefault, in));
   u_ = buffer("u", {in}, {Init::kNormal, inverse_sqrt(in)});
   v_ = buffer("v", {out}, {Init::kNormal, inverse_sqrt(out)});
 }
@@ -133,11 +133,16 @@ Tensor SpectralLayer::enter_weight(Context& context) const {
   return context.enter(normalized_);
 }
 
+Tensor SpectralLayer::enter_bias(Context& context) const {
+  return enter_if_any(context, bias_);
+}
+
 double SpectralLayer::flops() const {
   return 2.0 * static_cast<double>(weight_.numel());
 }
 
-SpectralLinear::SpectralLinear(std::int64_t in, std::int64_t out) : SpectralLayer({in, out}) {}
+SpectralLinear::SpectralLinear(std::int64_t in, std::int64_t out, Bias bias)
+    : SpectralLayer({in, out}, bias) {}
 
 Tensor SpectralLinear::forward(Context& context, const Tensor& x) {
   const ops::Scope here = scope();
@@ -147,7 +152,7 @@ Tensor SpectralLinear::forward(Context& context, const Tensor& x) {
 
 SpectralConv2d::SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t size,
                                std::int64_t stride)
-    : SpectralLayer({size, size, in, out}), conv_(conv_of(size, stride)) {}
+    : SpectralLayer({size, size, in, out}, Bias::kYes), conv_(conv_of(size, stride)) {}
 
 Tensor SpectralConv2d::forward(Context& context, const Tensor& x) {
   const ops::Scope here = scope();

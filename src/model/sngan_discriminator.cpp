@@ -2,10 +2,9 @@
 // level, 3x3 alone on the last, leaky ReLU 0.1, then linear; spectral norm on every layer.
 #include "lockstep/model/sngan_discriminator.h"
 
-#include "lockstep/model/layers.h"
+#include "model/conditions.h"
 #include "model/halving.h"
 #include "model/kinds.h"
-#include "model/logits.h"
 
 namespace lockstep::model {
 namespace {
@@ -14,7 +13,7 @@ constexpr float kSlope = 0.1f;
 
 class SnganDiscriminator : public Discriminator {
  public:
-  SnganDiscriminator(const SnganDiscriminatorOptions& o, const Shape& shape) {
+  SnganDiscriminator(const SnganDiscriminatorOptions& o, const Shape& shape, std::int64_t classes) {
     const auto sides = halved(shape, std::ssize(o.channels) - 1);
     std::int64_t in = shape[2];
     for (std::size_t i = 0; i < o.channels.size(); ++i) {
@@ -26,19 +25,24 @@ class SnganDiscriminator : public Discriminator {
       }
       in = out;
     }
-    output_ = register_module("output",
-                              std::make_shared<SpectralLinear>(sides.back().positions() * in, 1));
+    const std::int64_t row = sides.back().positions() * in;
+    output_ = register_module("output", std::make_shared<SpectralLinear>(row, 1));
     flops_ += output_->flops();
+    if (classes == 0) return;
+    classes_ =
+        register_module("classes", std::make_shared<SpectralLinear>(classes, row, Bias::kNo));
+    flops_ += classes_->flops();
   }
 
   double forward_flops() const override { return flops_; }
 
-  Tensor forward(Context& context, const Tensor& x, const Tensor& /*condition*/,
+  Tensor forward(Context& context, const Tensor& x, const Tensor& condition,
                  bool /*trained*/) override {
     const ops::Scope here = scope();
     Tensor h = x;
     for (const auto& conv : convs_) h = ops::leaky_relu(conv->forward(context, h), kSlope);
-    return logits(context, *output_, h);
+    const Tensor rows = ops::reshape(h, {h.size(0), h.numel() / h.size(0)});
+    return logits(context, *output_, classes_, rows, condition);
   }
 
  private:
@@ -48,17 +52,17 @@ class SnganDiscriminator : public Discriminator {
   }
 
   std::vector<std::shared_ptr<SpectralConv2d>> convs_;
-  std::shared_ptr<SpectralLinear> output_;
+  std::shared_ptr<SpectralLinear> output_, classes_;
   double flops_ = 0;
 };
 
 }  // namespace
 
 std::shared_ptr<Network> make_sngan_discriminator(const Options& options, const Shape& shape,
-                                                  std::int64_t /*classes*/) {
+                                                  std::int64_t classes) {
   const auto& own = options.kind.as<SnganDiscriminatorOptions>();
   check_halvings(options, own.channels, shape, std::ssize(own.channels) - 1);
-  return std::make_shared<SnganDiscriminator>(own, shape);
+  return std::make_shared<SnganDiscriminator>(own, shape, classes);
 }
 
 }  // namespace lockstep::model

@@ -7,12 +7,12 @@
 namespace lockstep::model {
 
 std::shared_ptr<Network> make_sngan_generator(const Options& options, const Shape& shape,
-                                              std::int64_t /*classes*/) {
+                                              std::int64_t classes) {
   const auto& own = options.kind.as<SnganGeneratorOptions>();
   const std::int64_t halvings = std::ssize(own.channels) - 1;
   check_halvings(options, own.channels, shape, halvings);
   return std::make_shared<ConvGenerator>(own.latent, halved(shape, halvings), own.channels,
-                                         shape[2]);
+                                         shape[2], classes);
 }
 
 }  // namespace lockstep::model

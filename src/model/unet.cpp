@@ -9,6 +9,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/model/layers.h"
 #include "lockstep/model/time_embedding.h"
+#include "model/conditions.h"
 #include "model/kinds.h"
 
 namespace lockstep::model {
@@ -122,7 +123,7 @@ class Level : public Layer {
 
 class UNet : public Denoiser {
  public:
-  UNet(const UNetOptions& options, const Shape& shape);
+  UNet(const UNetOptions& options, const Shape& shape, std::int64_t classes);
   Tensor forward(Context& context, const Tensor& x, const Tensor& t,
                  const Tensor& condition) override;
   double forward_flops() const override { return flops_; }
@@ -140,7 +141,7 @@ class UNet : public Denoiser {
   UNetOptions options_;
   double flops_ = 0;
   int time_uses_ = 0;  // residual blocks
-  std::shared_ptr<Linear> time1_, time2_;
+  std::shared_ptr<Linear> time1_, time2_, classes_;
   std::shared_ptr<Conv2d> input_, output_;
   std::vector<std::shared_ptr<Level>> down_, up_;  // up_: coarsest first
   std::shared_ptr<ResidualBlock> middle1_, middle2_;
@@ -148,10 +149,16 @@ class UNet : public Denoiser {
   std::shared_ptr<GroupNorm> output_norm_;
 };
 
-UNet::UNet(const UNetOptions& options, const Shape& shape) : options_(options) {
+UNet::UNet(const UNetOptions& options, const Shape& shape, std::int64_t classes)
+    : options_(options) {
   const std::int64_t finest = options.channels.front();
   time1_ = register_module("time1", std::make_shared<Linear>(finest, options.embedding));
   time2_ = register_module("time2", std::make_shared<Linear>(options.embedding, options.embedding));
+  if (classes > 0) {
+    classes_ = register_module("classes", std::make_shared<Linear>(classes, options.embedding,
+                                                                   Start::kDefault, Bias::kNo));
+    flops_ += classes_->flops();
+  }
   input_ = register_module("input", std::make_shared<Conv2d>(shape[2], finest, 3));
   std::vector<std::int64_t> skips = {finest};
   std::vector<Size> sizes = {{shape[0], shape[1]}};
@@ -222,11 +229,11 @@ void UNet::build_up(std::vector<std::int64_t> skips, const std::vector<Size>& si
   LOCKSTEP_ASSERT(skips.empty());
 }
 
-Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t,
-                     const Tensor& /*condition*/) {
+Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t, const Tensor& condition) {
   const ops::Scope here = scope();
   Tensor e = time1_->forward(context, time_embedding(t, options_.channels.front()));
-  e = ops::silu(time2_->forward(context, ops::silu(e)));
+  e = time2_->forward(context, ops::silu(e));
+  e = ops::silu(conditioned(context, e, classes_, condition));
   const auto embeddings = ops::fork(e, time_uses_);
   auto embedding = embeddings.begin();
 
@@ -264,7 +271,7 @@ void check(bool fits, const std::string& message, const std::string& hint) {
 }  // namespace
 
 std::shared_ptr<Network> make_unet(const Options& options, const Shape& shape,
-                                   std::int64_t /*classes*/) {
+                                   std::int64_t classes) {
   const auto& o = options.kind.as<UNetOptions>();
   check(shape.size() == 3 && shape[0] >= 8 && shape[1] >= 8,
         "kind: unet needs pictures of 8 x 8 pixels or more", "use another kind for this data");
@@ -289,7 +296,7 @@ std::shared_ptr<Network> make_unet(const Options& options, const Shape& shape,
               std::to_string(levels),
           "levels count from 0");
   }
-  return std::make_shared<UNet>(o, shape);
+  return std::make_shared<UNet>(o, shape, classes);
 }
 
 }  // namespace lockstep::model

@@ -28,21 +28,6 @@ Tensor spread_spatial(const Tensor& e_in, at::IntArrayRef sizes) {
       [](const Tensor& g, const std::vector<bool>&) -> Tensors { return {spatial_sums(g)}; });
 }
 
-// a*b summed over each row: [N, …] x 2 -> [N].
-Tensor row_dots(const Tensor& a_in, const Tensor& b_in) {
-  const Tensors as = fork(a_in, 2), bs = fork(b_in, 2);
-  const Tensor a = as[0].contiguous(), b = bs[0].contiguous();
-  Tensor out = empty({a.size(0)});
-  device().row_dots(a.size(0), a.numel() / a.size(0), read(a), read(b), write(out));
-  return record("row_dots", {as[0], bs[0]}, out, Differentiable::kTwice,
-                [a_saved = as[1], b_saved = bs[1]](const Tensor& g,
-                                                   const std::vector<bool>& needed) -> Tensors {
-                  const Tensors gs = fork(g, 2);
-                  return {needed[0] ? scale_rows(b_saved, gs[0]) : Tensor(),
-                          needed[1] ? scale_rows(a_saved, gs[1]) : Tensor()};
-                });
-}
-
 // v [P] to [N]: each partial's value for every sample of its subtree; the transpose of lane_sums.
 Tensor spread_lanes(const LaneBlocks& lanes, const Tensor& v_in) {
   const Tensor v = v_in.contiguous();
@@ -124,6 +109,21 @@ Tensor row_sums(const Tensor& x_in) {
   return record("row_sums", {x_in}, out, Differentiable::kTwice,
                 [sizes = x.sizes().vec()](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {spread_rows(g, sizes)};
+                });
+}
+
+Tensor row_dots(const Tensor& a_in, const Tensor& b_in) {
+  const Tensors as = fork(a_in, 2), bs = fork(b_in, 2);
+  const Tensor a = as[0].contiguous(), b = bs[0].contiguous();
+  LOCKSTEP_ASSERT(a.sizes() == b.sizes());
+  Tensor out = empty({a.size(0)});
+  device().row_dots(a.size(0), a.numel() / a.size(0), read(a), read(b), write(out));
+  return record("row_dots", {as[0], bs[0]}, out, Differentiable::kTwice,
+                [a_saved = as[1], b_saved = bs[1]](const Tensor& g,
+                                                   const std::vector<bool>& needed) -> Tensors {
+                  const Tensors gs = fork(g, 2);
+                  return {needed[0] ? scale_rows(b_saved, gs[0]) : Tensor(),
+                          needed[1] ? scale_rows(a_saved, gs[1]) : Tensor()};
                 });
 }
 

@@ -84,6 +84,7 @@ TEST(GradientsOf, RowsAndShapes) {
   const Input x{values({3, 2, 3, 5}, 1)};
   expect({x, {values({3}, 2)}}, [](const Tensors& in) { return scale_rows(in[0], in[1]); });
   expect({x}, [](const Tensors& in) { return ops::row_sums(in[0]); });
+  expect({x, {values({3, 2, 3, 5}, 5)}}, [](const Tensors& in) { return row_dots(in[0], in[1]); });
   expect({x}, [](const Tensors& in) { return row_squares(in[0]); });
   expect({x}, [](const Tensors& in) { return spatial_sums(in[0]); });
   expect({x}, [](const Tensors& in) { return ops::reshape(in[0], {3, 30}); });

@@ -55,6 +55,7 @@ TEST(TwiceOf, Products) {
   expect_gradients_of_gradients({a, b},
                                 [](const Tensors& in) { return ops::multiply(in[0], in[1]); });
   expect_gradients_of_gradients({a, v}, [](const Tensors& in) { return scale_rows(in[0], in[1]); });
+  expect_gradients_of_gradients({a, b}, [](const Tensors& in) { return row_dots(in[0], in[1]); });
   expect_gradients_of_gradients({a}, [](const Tensors& in) { return row_squares(in[0]); });
 }
 

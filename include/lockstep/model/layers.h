@@ -95,9 +95,9 @@ class SpectralLayer : public Layer {
  protected:
   // Weights and biases start as those of a layer whose outputs are sums over all but the last
   // dimension.
-  explicit SpectralLayer(at::IntArrayRef weight_sizes);
+  SpectralLayer(at::IntArrayRef weight_sizes, Bias bias);
   Tensor enter_weight(Context& context) const;  // normalised
-  Tensor enter_bias(Context& context) const { return context.enter(bias_); }
+  Tensor enter_bias(Context& context) const;    // undefined if there is none
 
  private:
   Tensor weight_, bias_, u_, v_;
@@ -106,7 +106,7 @@ class SpectralLayer : public Layer {
 
 class SpectralLinear : public SpectralLayer {
  public:
-  SpectralLinear(std::int64_t in, std::int64_t out);
+  SpectralLinear(std::int64_t in, std::int64_t out, Bias bias = Bias::kYes);
   Tensor forward(Context& context, const Tensor& x);
 };
 

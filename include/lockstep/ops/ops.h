@@ -41,6 +41,7 @@ Tensor multiply(const Tensor& a, const Tensor& b);  // same shape
 Tensor scale(const Tensor& x, float factor);
 Tensor scale_rows(const Tensor& x, const Tensor& v);  // x [N, ...] * v [N]
 Tensor row_sums(const Tensor& x);                     // [N, ...] -> [N]
+Tensor row_dots(const Tensor& a, const Tensor& b);    // [N, ...] x 2 -> [N], sum of a*b of a sample
 Tensor row_squares(const Tensor& x);                  // [N, ...] -> [N], sum of squares of a sample
 Tensor spatial_sums(const Tensor& x);                 // [N, H, W, C] -> [N, C]
 // Sum of l [N] inside each lane (blocked chain), then the tree over each partial's lanes: -> [P].

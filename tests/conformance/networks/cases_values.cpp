@@ -15,6 +15,7 @@ struct Start {
   Shape sample_shape;
   model::Options options;
   std::int64_t seed = 7;
+  std::int64_t classes = 0;
 
   std::string role() const {
     switch (options.kind.row("kind").sort) {
@@ -59,6 +60,7 @@ void describe(Case& c, const Start& start) {
   c.parameter("role", start.role());
   c.parameter("seed", start.seed);
   c.parameter("sample_shape", start.sample_shape);
+  if (start.classes > 0) c.parameter("classes", start.classes);
   model::Options options = start.options;
   Parameters parameters(c);
   options.kind.describe(parameters);
@@ -67,7 +69,7 @@ void describe(Case& c, const Start& start) {
 void add_first_values(Json& cases, const Start& start) {
   Case c(cases, "first_values", start.what);
   describe(c, start);
-  const auto network = model::make_network(start.options, start.sample_shape);
+  const auto network = model::make_network(start.options, start.sample_shape, start.classes);
   const std::string role = start.role();
   network->initialize(start.seed, role);
   state::State state;
@@ -130,7 +132,18 @@ void add_value_cases(Json& cases) {
            {"sngan-generator", square, convolutional("sngan-generator", {3, 4, 5})},
            {"sngan-generator, odd sides", odd, convolutional("sngan-generator", {3, 4})},
            {"sngan-discriminator", square, convolutional("sngan-discriminator", {3, 4, 5})},
-           {"sngan-discriminator, odd sides", odd, convolutional("sngan-discriminator", {3, 4})}}) {
+           {"sngan-discriminator, odd sides", odd, convolutional("sngan-discriminator", {3, 4})},
+           {"unet, classes", square, unet({4, 8}, 1, {1}, 2), 7, 3},
+           {"mlp-generator, classes", {2}, mlp("mlp-generator", 5, 2), 7, 3},
+           {"mlp-discriminator, classes", {2}, mlp("mlp-discriminator", 5, 2), 7, 3},
+           {"dcgan-generator, classes", odd, convolutional("dcgan-generator", {3, 4}), 7, 3},
+           {"dcgan-discriminator, classes", odd, convolutional("dcgan-discriminator", {3, 4}), 7,
+            3},
+           {"sngan-generator, classes", odd, convolutional("sngan-generator", {3, 4}), 7, 3},
+           {"sngan-discriminator, classes", odd, convolutional("sngan-discriminator", {3, 4}), 7,
+            3},
+           {"sngan-discriminator, one class", odd, convolutional("sngan-discriminator", {3}), 7,
+            1}}) {
     add_first_values(cases, start);
   }
   add_time_embedding(cases);
