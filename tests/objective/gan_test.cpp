@@ -1,3 +1,5 @@
+#include "lockstep/objective/gan.h"
+
 #include "objective/rig.h"
 
 namespace lockstep::objective {
@@ -10,7 +12,7 @@ constexpr int kDiscriminator = 0, kGenerator = 1;
 Case gan(double r1) {
   Case c;
   c.options.kind = "gan";
-  c.options.r1 = r1;
+  c.options.kind.as<GanOptions>().r1 = r1;
   c.networks.resize(2);
   c.networks[0].kind = "mlp-generator";
   c.networks[1].kind = "mlp-discriminator";
@@ -70,7 +72,7 @@ TEST(ConvolutionalGan, GradientsAgreeWithFiniteDifferences) {
 TEST(ConvolutionalGan, R1ReachesThroughSpectralConvolutionsWithTheSameBitsOnAnyNumberOfRanks) {
   Case c = convolutional("sngan", "hinge-gan");
   const auto none = run_phase(c, kDiscriminator, 1);
-  c.options.r1 = 20;
+  c.options.kind.as<GanOptions>().r1 = 20;
   const auto some = run_phase(c, kDiscriminator, 1);
   EXPECT_GT(some.loss_sum, none.loss_sum);
   for (std::size_t i = 0; i < some.gradients.size(); i += 2)  // weights; biases have no part in it
@@ -117,11 +119,10 @@ TEST(Gan, StatisticsOfANetworkMoveInItsOwnPhaseOnly) {
 
 TEST(Gan, ASampleDoesNotDependOnHowManyAreMade) {
   const Case c = gan(0);
-  const auto objective = c.objective();
-  const Networks networks = c.make_networks();
-  const Tensor many = objective->sample(networks, 0, 70);  // more than are made at once
+  const auto objective = c.bound(c.make_networks());
+  const Tensor many = objective->sample({.first = 0, .count = 70});  // more than are made at once
   for (const std::int64_t i : {0, 63, 64, 69}) {
-    EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample(networks, i, 1))) << i;
+    EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample({.first = i, .count = 1}))) << i;
   }
 }
 
