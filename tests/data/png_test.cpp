@@ -304,7 +304,8 @@ TEST(Grid, SamplesBecomeTheirBytes) {
   std::vector<float> values(pixels.size());
   numerics::cpu().from_bytes(static_cast<std::int64_t>(pixels.size()), pixels.data(),
                              values.data());
-  EXPECT_EQ(grid(4, 3, 2, 3, values.data(), {.columns = 2}), grid(4, 3, 2, 3, pixels.data(), {.columns = 2}));
+  EXPECT_EQ(grid(4, 3, 2, 3, values.data(), {.columns = 2}),
+            grid(4, 3, 2, 3, pixels.data(), {.columns = 2}));
 }
 
 }  // namespace

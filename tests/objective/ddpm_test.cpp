@@ -1,7 +1,7 @@
 #include "lockstep/objective/ddpm.h"
 
 #include "lockstep/core/error.h"
-#include "objective/rig.h"
+#include "objective/differences.h"
 
 namespace lockstep::objective {
 namespace {

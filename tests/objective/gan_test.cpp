@@ -1,6 +1,6 @@
 #include "lockstep/objective/gan.h"
 
-#include "objective/rig.h"
+#include "objective/differences.h"
 
 namespace lockstep::objective {
 namespace {
