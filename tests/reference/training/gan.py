@@ -55,20 +55,20 @@ class Gan:
     def role_of(phase):
         return phase
 
-    def phase(self, phase, state, draws, real):
+    def phase(self, phase, state, batch):
         """The loss and the gradients of the role that the phase updates."""
         prepared = {role: Prepared(self.networks[role], state.roles[role].parameters, state.roles[role].buffers,
                                    role == phase) for role in ("generator", "discriminator")}
 
         def pass_of(role, moves):
-            return Pass(self.lanes, prepared[role].weights, state.roles[role].buffers, moves)
-        latents = self.stream.normal(draws, self.latent, 0 if phase == "discriminator" else 1)
+            return Pass(self.lanes, prepared[role].weights, state.roles[role].buffers, moves, batch.condition)
+        latents = self.stream.normal(batch.draws, self.latent, 0 if phase == "discriminator" else 1)
         fake, back = self.networks["generator"].forward(
             pass_of("generator", phase == "generator"), latents, needs_input=False)
         if phase == "generator":
             loss, gradients = self._generator(pass_of("discriminator", False), fake, back)
         else:
-            loss, gradients = self._discriminator(pass_of("discriminator", True), real, fake)
+            loss, gradients = self._discriminator(pass_of("discriminator", True), batch.samples, fake)
         return loss, prepared[phase].gradients(gradients)
 
     def _generator(self, pass_, fake, back):

@@ -7,10 +7,10 @@ It needs Python 3.11 and NumPy. Scalar computations (host scalars, schedules, ha
 adds, multiplies, divides, takes roots and converts, element by element; none of its sums, matrix products or functions
 touches floats, so neither its version nor the machine can change a bit.
 
-    recipe, data, streams              what is trained, on what, with which random numbers
+    recipe, data, labels, streams      what is trained, on what, with which random numbers
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch
     convolution_arrays, norms_arrays   operations with gradients
-    layers, attention, networks, gan_networks, unet, spectral    networks, their tensors, forward and backward
+    layers, attention, class_layers, networks, gan_networks, unet, spectral    networks, their tensors, both ways
     gan, ddpm, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
     breaks, test_arrays                negative controls; the arrays against the exact scalar arithmetic of ../
