@@ -22,8 +22,8 @@ class Trainer:
         recipe = self.recipe = Recipe(path)
         self.data = open_data(recipe)
         self.lanes = Lanes(recipe["batch"]["lanes"], recipe["batch"]["samples_per_lane"])
-        networks = {role: KINDS[recipe[role]["kind"]](recipe[role], self.data.shape, recipe.classes)
-                    for role in recipe.roles}
+        networks = self.networks = {role: KINDS[recipe[role]["kind"]](recipe[role], self.data.shape, recipe.classes)
+                                    for role in recipe.roles}
         self.state = State(recipe, networks)
         self.objective = OBJECTIVES[recipe["objective"]["kind"]](recipe, networks, self.lanes)
         self.header, self.chain = ledger.header(recipe.id(semantics), content_hash(recipe, self.data), semantics)
