@@ -2,6 +2,7 @@
 
     test_classes.py RECIPES    the folder of the golden recipes; prints what is wrong
 """
+import importlib.util
 import os
 import sys
 
@@ -12,9 +13,12 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import ddpm
 import gan
+import lanes
 import spectral
 from changed import started
 from data import Mixture, batch
+from elementary import ONE
+from fused import chain_products
 from hashes import sha256
 from labels import condition_rows, labelled_hash
 from streams import Stream
@@ -67,9 +71,35 @@ def silent(network, parameters, buffers, own_phase):
     return prepared
 
 
+def check_tensors(trainer):
+    """Names, shapes and first values, as the list of tensors in ../networks.py has them."""
+    path = os.path.join(os.path.dirname(HERE), "networks.py")  # training/ has another networks.py
+    listed = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location("listed", path))
+    spec.loader.exec_module(listed)
+    for role, network in trainer.networks.items():
+        table = trainer.recipe[role]
+        ours = [(t.name, list(t.shape), (t.kind, t.scale)) for t in network.parameters() + network.buffers()]
+        theirs = listed.network(table["kind"], table | {"classes": trainer.recipe.classes}, trainer.data.shape)
+        assert ours == [(t.path, t.shape, t.start) for t in theirs], (trainer.recipe.id(1), role)
+
+
+def check_penalty(trainer):
+    """R1's way down is the backward pass: the same dD/dx, to the bit."""
+    network, role = trainer.networks["discriminator"], trainer.state.roles["discriminator"]
+    taken = batch(trainer.recipe, trainer.data, 0)
+    prepared = spectral.Prepared(network, role.parameters, role.buffers, True)
+    pass_ = lanes.Pass(trainer.lanes, prepared.weights, condition=taken.condition)
+    logits, back = network.forward(pass_, taken.samples)
+    rows = back(np.ones_like(logits), None).reshape(len(logits), -1)
+    penalty, _ = gan.r1(network, pass_, taken.samples, ONE, ONE)
+    assert (penalty[:, 0] == chain_products(rows.T, rows.T)).all()
+
+
 def check_silent(folder, name, told_changes, plain_changes):
     """Losses and gradients with and without classes are equal, except for the signs of zeros."""
     told, plain = started(folder, name, *told_changes), started(folder, name, *plain_changes)
+    check_tensors(told)
+    check_tensors(plain)
     for role in plain.state.roles:  # away from the zeros that some first values are
         for tensor, value in plain.state.roles[role].parameters.items():
             told.state.roles[role].parameters[tensor] = plain.state.roles[role].parameters[tensor] = value + AWAY
@@ -87,6 +117,7 @@ def main():
     check_labels()
     check_refusals(folder)
     check_dropout(folder)
+    check_penalty(started(folder, "class-gan"))
     gan.Prepared = ddpm.Prepared = silent
     check_silent(folder, "class-gan", [], [("classes = 3", "classes = 0")])
     check_silent(folder, "class-ddpm", [], [("classes = 10", "classes = 0"), ("label_dropout = 0.2", ""), ("guidance = 2.5", "")])
