@@ -62,6 +62,11 @@ def spectral(layer):
                     Tensor("buffer", f"{path}.v", shape[-1:], ("normal", inverse_root(shape[-1])))]
 
 
+def _classes(p, width, mark=None, made=list):
+    """The layer that is told the class of a sample, if there are classes."""
+    return made(linear("classes", p["classes"], width, mark, bias=False)) if p.get("classes") else []
+
+
 def _residual(path, inputs, outputs, embedding):
     return (group_norm(f"{path}.norm1", inputs) + conv(f"{path}.conv1", inputs, outputs, 3) +
             linear(f"{path}.time", embedding, outputs) + group_norm(f"{path}.norm2", outputs) +
@@ -81,7 +86,7 @@ def unet(p, sample_shape):
         attention = _attention(f"{path}.attention", c[level]) if level in p["attention_levels"] else []
         return _residual(f"{path}.residual", inputs, c[level], embedding) + attention
 
-    layers = linear("time1", c[0], embedding) + linear("time2", embedding, embedding)
+    layers = linear("time1", c[0], embedding) + linear("time2", embedding, embedding) + _classes(p, embedding)
     layers += conv("input", sample_shape[2], c[0], 3)
     h, kept = c[0], [c[0]]
     for i, width in enumerate(c):
@@ -114,7 +119,7 @@ def mlp_generator(p, sample_shape):
         layers += linear(f"hidden{i}", width, p["hidden"])
         layers += batch_norm(f"norm{i}", p["hidden"]) if p.get("norm", "batch") == "batch" else []
         width = p["hidden"]
-    return layers + linear("output", width, math.prod(sample_shape))
+    return layers + linear("output", width, math.prod(sample_shape)) + _classes(p, p["hidden"])
 
 
 def mlp_discriminator(p, sample_shape):
@@ -122,27 +127,29 @@ def mlp_discriminator(p, sample_shape):
     for i in range(p["layers"]):
         layers += spectral(linear(f"hidden{i}", width, p["hidden"]))
         width = p["hidden"]
-    return layers + spectral(linear("output", width, 1))
+    return layers + spectral(linear("output", width, 1)) + _classes(p, width, made=spectral)
 
 
-def _projected(p, positions, c):
-    return linear("project", p["latent"], positions * c, DCGAN, bias=False) + batch_norm("project_norm", c)
+def _projected(p, width):
+    return linear("project", p["latent"], width, DCGAN, bias=False) + batch_norm("project_norm", p["channels"][-1])
 
 
 def dcgan_generator(p, sample_shape):
     c, levels = p["channels"], len(p["channels"])
-    layers = _projected(p, _positions(sample_shape, levels), c[-1])
+    width = _positions(sample_shape, levels) * c[-1]
+    layers = _projected(p, width)
     for i in range(levels - 1, 0, -1):
         layers += transposed_conv(f"up{i}", c[i], c[i - 1], 4, DCGAN, bias=False) + batch_norm(f"norm{i}", c[i - 1])
-    return layers + transposed_conv("up0", c[0], sample_shape[2], 4, DCGAN)
+    return layers + transposed_conv("up0", c[0], sample_shape[2], 4, DCGAN) + _classes(p, width, DCGAN)
 
 
 def sngan_generator(p, sample_shape):
     c, levels = p["channels"], len(p["channels"])
-    layers = _projected(p, _positions(sample_shape, levels - 1), c[-1])
+    width = _positions(sample_shape, levels - 1) * c[-1]
+    layers = _projected(p, width)
     for i in range(levels - 2, -1, -1):
         layers += transposed_conv(f"up{i}", c[i + 1], c[i], 4, DCGAN, bias=False) + batch_norm(f"norm{i}", c[i])
-    return layers + conv("output", c[0], sample_shape[2], 3, DCGAN)
+    return layers + conv("output", c[0], sample_shape[2], 3, DCGAN) + _classes(p, width, DCGAN)
 
 
 def dcgan_discriminator(p, sample_shape):
@@ -152,7 +159,8 @@ def dcgan_discriminator(p, sample_shape):
         if i > 0:
             layers += batch_norm(f"norm{i}", width)
         h = width
-    return layers + linear("output", _positions(sample_shape, len(p["channels"])) * h, 1, DCGAN)
+    row = _positions(sample_shape, len(p["channels"])) * h
+    return layers + linear("output", row, 1, DCGAN) + _classes(p, row, DCGAN)
 
 
 def sngan_discriminator(p, sample_shape):
@@ -162,7 +170,8 @@ def sngan_discriminator(p, sample_shape):
         if i != last:
             layers += spectral(conv(f"down{i}", width, width, 4))
         h = width
-    return layers + spectral(linear("output", _positions(sample_shape, last) * h, 1))
+    row = _positions(sample_shape, last) * h
+    return layers + spectral(linear("output", row, 1)) + _classes(p, row, made=spectral)
 
 
 KINDS = {
