@@ -7,7 +7,7 @@ namespace lockstep::data {
 Batch assemble(const Dataset& dataset, const Order& order, Draw first, std::int64_t count) {
   LOCKSTEP_ASSERT(count >= 0, "count = " + std::to_string(count));
   const std::int64_t values = dataset.sample_values();
-  Batch batch{first, count, std::vector<float>(static_cast<std::size_t>(count * values))};
+  Batch batch{first, count, std::vector<float>(static_cast<std::size_t>(count * values)), {}};
   for (std::int64_t i = 0; i < count; ++i) {
     dataset.read(order.sample_at(first + i), batch.values.data() + i * values);
   }

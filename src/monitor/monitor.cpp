@@ -31,6 +31,13 @@ void judge_limits(Report& report, const std::string& place, const std::string& w
             (stops ? "stop_" : "warn_") + name + " = " + to_text(stops ? stop : warn));
 }
 
+// 0 for what is not counted.
+std::int64_t count_of(const Observation& observation, std::string_view name) {
+  for (const auto& [counted, count] : observation.counts)
+    if (counted == name) return count;
+  return 0;
+}
+
 }  // namespace
 
 float pairwise_distance(std::span<const float> samples, std::int64_t count) {
@@ -66,9 +73,9 @@ Report Monitor::observe(const Observation& observation) {
     judge_limits(report, at(observation.step, "collapse"), "the mean distance of samples", distance,
                  "distance", options_.warn_distance, options_.stop_distance, 1);
   }
-  if (observation.judged > 0) {
+  if (const std::int64_t judged = count_of(observation, "judged"); judged > 0) {
     const float accuracy =
-        static_cast<float>(observation.right) / static_cast<float>(observation.judged);
+        static_cast<float>(count_of(observation, "judged rightly")) / static_cast<float>(judged);
     report.values.emplace_back("discriminator_accuracy", accuracy);
     judge_limits(report, at(observation.step, "discriminator"), "its accuracy", accuracy,
                  "accuracy", options_.warn_accuracy, options_.stop_accuracy, -1);

@@ -3,144 +3,180 @@
 //     discriminator: softplus(-D(real)) + softplus(D(fake))    generator: softplus(-D(fake))
 //   hinge-gan (Lim & Ye 2017; Miyato et al. 2018)
 //     discriminator: relu(1 - D(real)) + relu(1 + D(fake))     generator: -D(fake)
-// The real and the fake batch are two forward passes: batch norm never mixes them.
-#include "lockstep/data/stream.h"
+// The real and the fake batch are two forward passes: batch norm never mixes them. Fakes have the
+// classes of the real samples.
+#include "lockstep/objective/gan.h"
+
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/trace.h"
 #include "objective/kinds.h"
+#include "objective/shared.h"
 
 namespace lockstep::objective {
-
 namespace {
 
-constexpr int kDiscriminator = 0, kGenerator = 1;  // phases, in the order of a step
+using model::Discriminator;
+using model::Generator;
 
-class Gan : public Objective {
- public:
-  Gan(const Options& options, std::int64_t seed, const std::vector<std::int64_t>& shape)
-      : hinge_(options.kind == "hinge-gan"),
-        r1_(static_cast<float>(options.r1)),
-        shape_(shape),
-        latent_(data::stream(static_cast<std::uint64_t>(seed), "gan/latent")),
-        sample_latent_(data::stream(static_cast<std::uint64_t>(seed), "gan/sample-latent")) {}
-
-  std::vector<std::string> roles() const override { return {"generator", "discriminator"}; }
-  std::vector<Phase> phases() const override {
-    return {{"discriminator", "discriminator", "generator"},
-            {"generator", "generator", "generator"}};
-  }
-  std::string sampled_role() const override { return "generator"; }
-
-  void check(const Networks& networks) const override;
-  Tensor given(int phase, lane::Context& context, const Networks& networks,
-               const Batch& batch) const override;
-  Loss loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
-            const Tensor& fake) const override;
-  Tensor sample(const Networks& networks, std::int64_t first, std::int64_t count) const override;
-
- private:
-  Loss discriminator_loss(lane::Context& context, model::Discriminator& discriminator,
-                          const Batch& batch, const Tensor& fake) const;
-  // Small where the discriminator gives logits of this sign (1: real, -1: fake).
-  Tensor discriminator_term(const Tensor& logits, float sign) const;
-
-  // Every phase draws latents of its own.
-  Tensor latents(const model::Generator& generator, int phase, const Batch& batch) const {
-    numerics::Stream stream = latent_;
-    stream.micro = static_cast<std::uint32_t>(phase);
-    const Tensor z = normals(stream, batch.first.value, batch.values.size(0), {generator.latent()});
-    ops::show("latents", {}, {z});
-    return z;
-  }
-
-  bool hinge_;
-  float r1_;
-  std::vector<std::int64_t> shape_;
-  numerics::Stream latent_, sample_latent_;
+// A loss, by the logits' sign: `wrong` is a logit where the other sign is right.
+struct GanLoss {
+  Tensor (*discriminator)(const Tensor& wrong);
+  Tensor (*generator)(const Tensor& wrong);
 };
 
-model::Generator& generator_of(const Networks& networks) {
-  return network_as<model::Generator>(networks, "generator", "a generator");
+Tensor hinge(const Tensor& wrong) {
+  return ops::leaky_relu(ops::add(wrong, ops::filled(wrong.sizes(), 1.0F)), 0.0F);
+}
+Tensor as_it_is(const Tensor& wrong) {
+  return wrong;
 }
 
-model::Discriminator& discriminator_of(const Networks& networks) {
-  return network_as<model::Discriminator>(networks, "discriminator", "a discriminator");
-}
+constexpr GanLoss kNonSaturating = {&ops::softplus, &ops::softplus}, kHinge = {&hinge, &as_it_is};
 
-void Gan::check(const Networks& networks) const {
-  generator_of(networks);
-  const auto& discriminator = discriminator_of(networks);
-  if (r1_ > 0.0f && discriminator.mixes_samples()) {
-    throw Error(Code::kUsage,
-                "r1: the discriminator has batch norm, which is differentiable once and mixes "
-                "samples: no gradient penalty",
-                "set r1 = 0.0, or use a discriminator with spectral norm");
+// What makes fakes in a phase. Every phase draws latents of its own.
+class Maker {
+ public:
+  Maker(const Setting& setting, std::shared_ptr<Generator> generator, std::uint32_t phase)
+      : generator_(std::move(generator)), latent_(stream_of(setting, "gan/latent")) {
+    latent_.micro = phase;
   }
+
+  Tensor operator()(lane::Context& context, const Batch& batch, bool trained) const {
+    const at::AutoGradMode with_graph(trained);
+    const Tensor z =
+        normals(latent_, batch.first.value, batch.values.size(0), {generator_->latent()});
+    ops::show("latents", {}, {z});
+    return generator_->forward(context, z, batch.condition, trained);
+  }
+
+ private:
+  std::shared_ptr<Generator> generator_;
+  numerics::Stream latent_;
+};
+
+// Of logits of one sign, how many there are and how many are right.
+Counts judged(const Tensor& logits, float sign) {
+  const ops::HostView values(logits);
+  const auto right =
+      std::ranges::count_if(values.floats(), [sign](float logit) { return sign * logit > 0.0F; });
+  return {{"judged", logits.numel()}, {"judged rightly", right}};
 }
 
-Tensor Gan::given(int phase, lane::Context& context, const Networks& networks,
-                  const Batch& batch) const {
-  auto& generator = generator_of(networks);
-  const bool trained = phase == kGenerator;
-  const at::AutoGradMode with_graph(trained);
-  return generator.forward(context, latents(generator, phase, batch), {}, trained);
-}
+class DiscriminatorPhase final : public Phase {
+ public:
+  DiscriminatorPhase(const GanLoss& loss, float r1, Maker maker,
+                     std::shared_ptr<Discriminator> discriminator)
+      : loss_(loss), r1_(r1), maker_(std::move(maker)), discriminator_(std::move(discriminator)) {}
 
-Loss Gan::loss(int phase, lane::Context& context, const Networks& networks, const Batch& batch,
-               const Tensor& fake) const {
-  auto& discriminator = discriminator_of(networks);
-  if (phase == kDiscriminator) return discriminator_loss(context, discriminator, batch, fake);
-  LOCKSTEP_ASSERT(phase == kGenerator, std::to_string(phase));
-  const Tensor wrong =
-      ops::scale(discriminator.forward(context, fake, {}, /*trained=*/false), -1.0f);
-  return {ops::lane_sums(context.lanes(), hinge_ ? wrong : ops::softplus(wrong)), {}};
+  Tensor given(lane::Context& context, const Batch& batch) const override {
+    return maker_(context, batch, /*trained=*/false);
+  }
+  Loss loss(lane::Context& context, const Batch& batch, const Tensor& fake) const override;
+
+ private:
+  Tensor squared_slope(lane::Context& context, const Batch& batch) const;
+
+  GanLoss loss_;
+  float r1_;
+  Maker maker_;
+  std::shared_ptr<Discriminator> discriminator_;
+};
+
+Loss DiscriminatorPhase::loss(lane::Context& context, const Batch& batch,
+                              const Tensor& fake) const {
+  const auto pass = [&](const Tensor& x) {
+    return discriminator_->forward(context, x, batch.condition, /*trained=*/true);
+  };
+  const Tensor on_real = pass(batch.values), on_fake = pass(fake);
+  Tensor loss = ops::add(loss_.discriminator(ops::scale(on_real, -1.0F)),
+                         loss_.discriminator(ops::scale(on_fake, 1.0F)));
+  if (r1_ > 0.0F) loss = ops::add(loss, ops::scale(squared_slope(context, batch), 0.5F * r1_));
+  const auto counts = [real = ops::bare(on_real), fakes = ops::bare(on_fake)] {
+    Counts both = judged(real, 1.0F);
+    add(both, judged(fakes, -1.0F));
+    return both;
+  };
+  return {ops::lane_sums(context.lanes(), loss), counts};
 }
 
 // |dD/dx|^2 of each sample. A forward pass of its own: see lane::Context::enter.
-Tensor squared_slope(lane::Context& context, model::Discriminator& discriminator,
-                     const Tensor& samples) {
-  Tensor x = samples.detach();
+Tensor DiscriminatorPhase::squared_slope(lane::Context& context, const Batch& batch) const {
+  Tensor x = batch.values.detach();
   x.set_requires_grad(true);
-  const Tensor logits = discriminator.forward(context, x, {}, /*trained=*/false);
+  const Tensor logits = discriminator_->forward(context, x, batch.condition, /*trained=*/false);
   // A sample's logit depends on that sample alone, so the gradient of their sum is each one's.
-  const Tensor ones = ops::filled(logits.sizes(), 1.0f);
+  const Tensor ones = ops::filled(logits.sizes(), 1.0F);
   return ops::row_squares(ops::gradients({logits}, {ones}, {x}, /*create_graph=*/true).front());
 }
 
-Tensor Gan::discriminator_term(const Tensor& logits, float sign) const {
-  const Tensor wrong = ops::scale(logits, -sign);
-  if (!hinge_) return ops::softplus(wrong);
-  return ops::leaky_relu(ops::add(wrong, ops::filled(wrong.sizes(), 1.0f)), 0.0f);
-}
+class GeneratorPhase final : public Phase {
+ public:
+  GeneratorPhase(const GanLoss& loss, Maker maker, std::shared_ptr<Discriminator> discriminator)
+      : loss_(loss), maker_(std::move(maker)), discriminator_(std::move(discriminator)) {}
 
-Loss Gan::discriminator_loss(lane::Context& context, model::Discriminator& discriminator,
-                             const Batch& batch, const Tensor& fake) const {
-  const Tensor on_real = discriminator.forward(context, batch.values, {}, /*trained=*/true),
-               on_fake = discriminator.forward(context, fake, {}, /*trained=*/true);
-  Tensor loss = ops::add(discriminator_term(on_real, 1.0f), discriminator_term(on_fake, -1.0f));
-  if (r1_ > 0.0f) {
-    loss =
-        ops::add(loss, ops::scale(squared_slope(context, discriminator, batch.values), 0.5f * r1_));
+  Tensor given(lane::Context& context, const Batch& batch) const override {
+    return maker_(context, batch, /*trained=*/true);
   }
-  return {ops::lane_sums(context.lanes(), loss),
-          {{ops::bare(on_real), true}, {ops::bare(on_fake), false}}};
-}
+  Loss loss(lane::Context& context, const Batch& batch, const Tensor& fake) const override {
+    const Tensor logits =
+        discriminator_->forward(context, fake, batch.condition, /*trained=*/false);
+    return {ops::lane_sums(context.lanes(), loss_.generator(ops::scale(logits, -1.0F)))};
+  }
 
-Tensor Gan::sample(const Networks& networks, std::int64_t first, std::int64_t count) const {
-  const at::NoGradGuard no_gradients;
-  auto& generator = generator_of(networks);
-  generator.prepare(false);
-  return in_pieces(first, count, shape_, [&](std::int64_t from, std::int64_t n) {
-    lane::Context context = lane::Context::evaluation(n);
-    return generator.forward(context, normals(sample_latent_, from, n, {generator.latent()}), {},
-                             /*trained=*/false);
-  });
-}
+ private:
+  GanLoss loss_;
+  Maker maker_;
+  std::shared_ptr<Discriminator> discriminator_;
+};
+
+class Gan final : public Objective {
+ public:
+  Gan(const GanLoss& loss, const GanOptions& options, const Setting& setting)
+      : generator_(network_as<Generator>(setting, "generator", "a generator")),
+        shape_(setting.sample_shape),
+        classes_(setting.classes),
+        latent_(stream_of(setting, "gan/sample-latent")) {
+    const auto discriminator =
+        network_as<Discriminator>(setting, "discriminator", "a discriminator");
+    const auto r1 = static_cast<float>(options.r1);
+    if (r1 > 0.0F && discriminator->mixes_samples()) {
+      throw Error(Code::kUsage,
+                  "r1: the discriminator has batch norm, which is differentiable once and mixes "
+                  "samples: no gradient penalty",
+                  "set r1 = 0.0, or use a discriminator with spectral norm");
+    }
+    phases_.push_back(std::make_unique<DiscriminatorPhase>(loss, r1, Maker(setting, generator_, 0),
+                                                           discriminator));
+    phases_.push_back(
+        std::make_unique<GeneratorPhase>(loss, Maker(setting, generator_, 1), discriminator));
+  }
+
+  Tensor sample(const Numbers& numbers) const override {
+    const at::NoGradGuard no_gradients;
+    generator_->prepare(false);
+    return in_pieces(numbers, shape_, [&](const Numbers& some) {
+      lane::Context context = lane::Context::evaluation(some.count);
+      return generator_->forward(context,
+                                 normals(latent_, some.first, some.count, {generator_->latent()}),
+                                 condition_of(some, classes_), /*trained=*/false);
+    });
+  }
+
+ private:
+  std::shared_ptr<Generator> generator_;
+  std::vector<std::int64_t> shape_;
+  std::int64_t classes_;
+  numerics::Stream latent_;
+};
 
 }  // namespace
 
-std::unique_ptr<Objective> make_gan(const Options& options, std::int64_t seed,
-                                    const std::vector<std::int64_t>& sample_shape) {
-  return std::make_unique<Gan>(options, seed, sample_shape);
+std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting) {
+  return std::make_unique<Gan>(kNonSaturating, options.kind.as<GanOptions>(), setting);
+}
+
+std::unique_ptr<Objective> make_hinge_gan(const Options& options, const Setting& setting) {
+  return std::make_unique<Gan>(kHinge, options.kind.as<GanOptions>(), setting);
 }
 
 }  // namespace lockstep::objective

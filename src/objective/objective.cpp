@@ -1,15 +1,32 @@
 #include "lockstep/objective/objective.h"
 
+#include "lockstep/core/counted.h"
+#include "lockstep/data/stream.h"
+#include "lockstep/objective/condition.h"
 #include "lockstep/ops/device.h"
-#include "objective/kinds.h"
+#include "objective/shared.h"
 
 namespace lockstep::objective {
 
-model::Network& network_of(const Networks& networks, const std::string& role) {
+model::Network& network_of(const Networks& networks, std::string_view role) {
   for (const Role& candidate : networks) {
     if (candidate.name == role) return *candidate.network;
   }
-  throw Error(Code::kBug, "no network has the role '" + role + "'");
+  throw Error(Code::kBug, "no network has the role '" + std::string(role) + "'");
+}
+
+void add(Counts& sums, const Counts& more) {
+  for (const auto& [name, count] : more) {
+    const auto sum = std::ranges::find(sums, name, &Counts::value_type::first);
+    if (sum == sums.end())
+      sums.emplace_back(name, count);
+    else
+      sum->second += count;
+  }
+}
+
+numerics::Stream stream_of(const Setting& setting, const std::string& name) {
+  return data::stream(static_cast<std::uint64_t>(setting.seed), name);
 }
 
 std::vector<std::int64_t> batch_sizes(std::int64_t n, const std::vector<std::int64_t>& shape) {
@@ -26,31 +43,25 @@ Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t 
   return drawn;
 }
 
-Judged counted(const std::vector<Judgements>& judgements) {
-  Judged judged;
-  for (const Judgements& one : judgements) {
-    const ops::HostView logits(one.logits);
-    const float sign = one.real ? 1.0F : -1.0F;
-    judged.right +=
-        std::ranges::count_if(logits.floats(), [sign](float logit) { return sign * logit > 0.0F; });
-    judged.all += one.logits.numel();
-  }
-  return judged;
+Tensor condition_of(const Numbers& numbers, std::int64_t classes) {
+  if (numbers.label && (*numbers.label < 0 || *numbers.label >= classes))
+    throw Error(Code::kUsage,
+                "there is no class " + std::to_string(*numbers.label) + " among " +
+                    counted(classes, "class", "classes"),
+                classes == 0 ? "the recipe does not ask for labels: data.classes is 0"
+                             : "classes count from 0");
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < numbers.count && classes > 0; ++i)
+    labels.push_back(numbers.label.value_or((numbers.first + i) % classes));
+  return condition_of(labels, classes);
 }
 
-Loss loss_at_once(const Objective& objective, int phase, lane::Context& context,
-                  const Networks& networks, const Batch& batch) {
-  return objective.loss(phase, context, networks, batch,
-                        objective.given(phase, context, networks, batch));
+Loss loss_at_once(const Phase& phase, lane::Context& context, const Batch& batch) {
+  return phase.loss(context, batch, phase.given(context, batch));
 }
 
-std::unique_ptr<Objective> make_objective(const Options& options, std::int64_t seed,
-                                          const std::vector<std::int64_t>& sample_shape) {
-  if (options.kind == "ddpm") return make_ddpm(options, seed, sample_shape);
-  if (options.kind == "gan" || options.kind == "hinge-gan")
-    return make_gan(options, seed, sample_shape);
-  throw Error(Code::kUsage, "kind: there is no objective '" + options.kind + "'",
-              "use ddpm, gan or hinge-gan");
+std::unique_ptr<Objective> make_objective(const Options& options, const Setting& setting) {
+  return options.kind.row("kind").make(options, setting);
 }
 
 }  // namespace lockstep::objective

@@ -2,32 +2,23 @@
 
 namespace lockstep::objective {
 
-namespace {
-
-constexpr std::int64_t kMostTimesteps = 1 << 20;  // host::sin and cos take angles up to here
-
-void describe_ddpm(Fields& f, Options& o) {
-  f.choice("prediction", o.prediction, {"epsilon", "v"}, Effect::kBits,
-           "what the network predicts");
-  f.choice("schedule", o.schedule, {"linear", "cosine"}, Effect::kBits, "noise schedule");
-  f.field("timesteps", o.timesteps, 1, kMostTimesteps, Effect::kBits, "timesteps of the schedule");
-  f.choice("sampler", o.sampler, {"ddim", "ancestral"}, Effect::kBits, "how pictures are sampled");
-  if (o.sampler == "ddim") {
-    f.field("sampler_steps", o.sampler_steps, 1, kMostTimesteps, Effect::kBits,
-            "timesteps visited by ddim, at most timesteps");
-  }
+void describe(Fields& f, Options& o) {
+  o.kind.choose(f, "kind", Effect::kBits, "what is minimised");
+  o.kind.describe(f);
 }
 
-}  // namespace
+std::vector<std::string> roles(const Options& options) {
+  const auto of_kind = options.kind.row("kind").roles;
+  return {of_kind.begin(), of_kind.end()};
+}
 
-void describe(Fields& f, Options& o) {
-  f.choice("kind", o.kind, {"ddpm", "gan", "hinge-gan"}, Effect::kBits,
-           "what is minimised: gan is non-saturating");
-  if (o.kind == "ddpm") describe_ddpm(f, o);
-  if (o.kind == "gan" || o.kind == "hinge-gan") {
-    f.field("r1", o.r1, 0.0, 1e6, Effect::kBits,
-            "weight gamma of the penalty gamma/2 |dD/dx|^2 on real samples; 0: none");
-  }
+std::span<const PhaseNames> phases(const Options& options) {
+  return options.kind.row("kind").phases;
+}
+
+DiffusionOptions* diffusion(Options& options) {
+  const auto of_kind = options.kind.row("kind").diffusion;
+  return of_kind ? &of_kind(options) : nullptr;
 }
 
 }  // namespace lockstep::objective

@@ -42,11 +42,11 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
 // A GAN's networks have no default kind: nobody means a U-Net.
 void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
                       const std::string& name) {
-  if (recipe.objective.kind == "ddpm") return;
   const bool points = recipe.data.kind == "mixture";
   const std::string family = points ? "mlp" : "dcgan";
   std::string missing, example;
   for (const NetworkOptions& network : recipe.networks) {
+    if (network.role == "model") continue;
     const auto says = [&](const Layer& layer) { return layer.table[network.role]["kind"]; };
     if (std::ranges::any_of(layers, [&](const Layer& layer) { return !!says(layer); })) continue;
     missing += (missing.empty() ? "[" : " and [") + network.role + "]";
@@ -55,8 +55,8 @@ void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
   }
   if (missing.empty()) return;
   throw Error(Code::kUsage,
-              name + ": with kind = '" + recipe.objective.kind + "' in [objective], " + missing +
-                  " must say a kind",
+              name + ": with kind = '" + recipe.objective.kind.word() + "' in [objective], " +
+                  missing + " must say a kind",
               "such as " + example + "; recipes/" +
                   (points ? "golden/toy-gan.toml" : "fashion-mnist-dcgan.toml") +
                   " is a whole one");

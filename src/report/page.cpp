@@ -14,7 +14,7 @@ Html networks(const recipe::Recipe& recipe) {
   for (const recipe::NetworkOptions& one : recipe.networks)
     names += (names.empty() ? "" : ", ") + (recipe.networks.size() == 1 ? "" : one.role + " ") +
              one.model.kind.word() + " by " + one.optimizer.kind.word();
-  return text(recipe.objective.kind + ": " + names);
+  return text(recipe.objective.kind.word() + ": " + names);
 }
 
 // Who compared step 0 with the run that it is from: this page's verify, or a replay.

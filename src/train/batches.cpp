@@ -1,6 +1,7 @@
 #include "lockstep/train/batches.h"
 
 #include "lockstep/data/stream.h"
+#include "lockstep/objective/condition.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::train {
@@ -27,7 +28,8 @@ objective::Batch Batches::operator()(Draw first, std::int64_t count) {
       usual ? prefetch_.take(first) : data::assemble(dataset_, order_, first, count);
   std::vector<std::int64_t> sizes = dataset_.sample_shape();
   sizes.insert(sizes.begin(), count);
-  return {ops::from_host(batch.values, sizes), batch.first};
+  return {ops::from_host(batch.values, sizes), batch.first,
+          objective::condition_of(batch.labels, dataset_.classes())};
 }
 
 }  // namespace lockstep::train

@@ -70,9 +70,7 @@ std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Re
 std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
   const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane,
                      every = recipe.evidence.commit_every;
-  // The shape of samples does not matter to the phases.
-  const auto phases =
-      objective::make_objective(recipe.objective, recipe.run.seed, /*sample_shape=*/{})->phases();
+  const auto phases = objective::phases(recipe.objective);
   // Another run's state brings its own count.
   std::int64_t samples = 0;
   if (recipe::has_parent(recipe) && !ledger.entries.empty())
@@ -83,8 +81,9 @@ std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Re
     if (entry.samples != samples)
       return step + "it says " + counted(entry.samples, "sample") + ", the recipe makes it " +
              std::to_string(samples);
-    const bool same_phases = std::ranges::equal(
-        entry.losses, phases, {}, &std::pair<std::string, float>::first, &objective::Phase::name);
+    const bool same_phases =
+        std::ranges::equal(entry.losses, phases, {}, &std::pair<std::string, float>::first,
+                           &objective::PhaseNames::name);
     if (!same_phases) return step + "its losses are not those of the recipe's phases";
     const bool due = every > 0 && entry.step.value % every == 0;
     if (due != entry.commit.has_value())

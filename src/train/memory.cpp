@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/lane/partition.h"
+#include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/record.h"
@@ -25,6 +26,16 @@ std::int64_t lanes_of(const recipe::Recipe& recipe, const Ranks& ranks) {
   return lane::Partition(recipe.batch.lanes, ranks.world).lanes_of(Rank(0)).count;
 }
 
+// A sampler's steps need the same memory, one after the other.
+void take_one_step(objective::DiffusionOptions& options) {
+  for (const objective::SamplerKind& row : options.sampler.rows()) {
+    if (!row.steps) continue;
+    options.sampler = row.word;
+    row.steps(options.sampler) = 1;
+    return;
+  }
+}
+
 // The recipe of a rank alone with `lanes` lanes: in what it needs for its passes like one of many.
 // Witnesses compare values, and there are none.
 recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
@@ -32,9 +43,7 @@ recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
   recipe.evidence.witness_rate = 0;
   recipe.evidence.commit_every = 0;
   recipe.run.numerics = "portable";
-  // A sampler's steps need the same memory, one after the other.
-  if (recipe.objective.sampler == "ancestral") recipe.objective.sampler = "ddim";
-  recipe.objective.sampler_steps = 1;
+  if (auto* const diffusion = objective::diffusion(recipe.objective)) take_one_step(*diffusion);
   return recipe;
 }
 
@@ -79,7 +88,9 @@ std::int64_t StepWalk::peak_of_step() {
     step(training_, group, [&](Draw first, std::int64_t count) {
       std::vector<std::int64_t> sizes = training_.sample_shape;
       sizes.insert(sizes.begin(), count);
-      return objective::Batch{ops::empty(sizes), first};
+      const std::int64_t classes = training_.recipe.data.classes;
+      return objective::Batch{ops::empty(sizes), first,
+                              classes > 0 ? ops::empty({count, classes}) : Tensor()};
     });
   });
   return tensors_.peak() - before;
@@ -88,7 +99,7 @@ std::int64_t StepWalk::peak_of_step() {
 std::int64_t StepWalk::peak_of_pictures(std::int64_t count) {
   const std::int64_t before = tensors_.live();
   tensors_.reset_peak();
-  draw_samples(training_, 0, count);
+  draw_samples(training_, {.first = 0, .count = count});
   return tensors_.peak() - before;
 }
 

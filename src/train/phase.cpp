@@ -9,48 +9,45 @@ namespace {
 
 class PhaseRun {
  public:
-  PhaseRun(const Training& training, lane::Context& all, int number, const objective::Batch& batch)
-      : training_(training),
-        objective_(*training.objective),
-        all_(all),
-        number_(number),
-        phase_(objective_.phases()[static_cast<std::size_t>(number)]),
-        batch_(batch) {}
+  PhaseRun(const Training& training, lane::Context& all, const PhaseAt& phase,
+           const objective::Batch& batch)
+      : training_(training), all_(all), names_(phase.names), phase_(phase.phase), batch_(batch) {}
 
   PhaseResult operator()(float seed, const Trained& trained) {
     const std::vector<lane::Portion> portions = cut();
     lane::Backward backward(all_, portions, seed, trained.parameters, trained.divisions);
     if (portions.size() == 1) {
-      pass(backward, all_, objective_.given(number_, all_, training_.networks, batch_), false);
+      pass(backward, all_, phase_.given(all_, batch_), false);
     } else {
       in_portions(backward, portions);
     }
-    return {backward.finish(), objective::counted(judgements_)};
+    PhaseResult result{backward.finish(), {}};
+    for (const auto& counts : counts_) objective::add(result.counts, counts());
+    return result;
   }
 
  private:
   // All lanes at once where the loss is of a network that mixes samples.
   std::vector<lane::Portion> cut() const {
-    const bool whole = std::ranges::any_of(training_.networks, [&](const objective::Role& role) {
-      return role.name != phase_.maker && role.network->mixes_samples();
+    const bool whole = std::ranges::any_of(training_.trained, [&](const Trained& one) {
+      return one.role != names_.maker && one.network->mixes_samples();
     });
     return training_.plan.portions(all_.group().rank(), whole ? 0 : training_.lanes_at_once);
   }
 
   void in_portions(lane::Backward& backward, const std::vector<lane::Portion>& portions) {
-    const bool made_at_once =
-        !phase_.maker.empty() &&
-        objective::network_of(training_.networks, phase_.maker).mixes_samples();
+    const bool made_at_once = std::ranges::any_of(training_.trained, [&](const Trained& one) {
+      return one.role == names_.maker && one.network->mixes_samples();
+    });
     Tensor made, gradient;
     if (made_at_once) {
-      made = objective_.given(number_, all_, training_.networks, batch_);
+      made = phase_.given(all_, batch_);
       if (made.requires_grad()) gradient = ops::empty(made.sizes());
     }
     for (const lane::Portion& portion : portions) {
       lane::Context context(all_.plan(), all_.group(), portion);
       if (!made_at_once) {
-        pass(backward, context,
-             objective_.given(number_, context, training_.networks, batch_of(portion)), false);
+        pass(backward, context, phase_.given(context, batch_of(portion)), false);
         continue;
       }
       // Cut off here, and gone on from with all lanes' gradients.
@@ -64,9 +61,8 @@ class PhaseRun {
 
   Tensor pass(lane::Backward& backward, lane::Context& context, const Tensor& given,
               bool with_gradient) {
-    const objective::Loss loss =
-        objective_.loss(number_, context, training_.networks, batch_of(context.portion()), given);
-    judgements_.insert(judgements_.end(), loss.judgements.begin(), loss.judgements.end());
+    const objective::Loss loss = phase_.loss(context, batch_of(context.portion()), given);
+    if (loss.counts) counts_.push_back(loss.counts);
     return backward.portion(context, loss.sums, with_gradient ? given : Tensor());
   }
 
@@ -75,24 +71,32 @@ class PhaseRun {
     return block.narrow(0, skipped(portion), portion.count * all_.plan().samples_per_lane());
   }
   objective::Batch batch_of(const lane::Portion& portion) const {
-    return {part(batch_.values, portion), batch_.first + skipped(portion)};
+    return {part(batch_.values, portion), batch_.first + skipped(portion),
+            batch_.condition.defined() ? part(batch_.condition, portion) : Tensor()};
   }
   std::int64_t skipped(const lane::Portion& portion) const {
     return (portion.first - all_.portion().first) * all_.plan().samples_per_lane();
   }
 
   const Training& training_;
-  const objective::Objective& objective_;
   lane::Context& all_;
-  const int number_;
-  const objective::Phase phase_;
+  const objective::PhaseNames names_;
+  const objective::Phase& phase_;
   const objective::Batch& batch_;
-  std::vector<objective::Judgements> judgements_;
+  std::vector<std::function<objective::Counts()>> counts_;
 };
 
 }  // namespace
 
-PhaseResult compute_phase(const Training& training, lane::Context& all, int phase,
+std::vector<PhaseAt> phases_of(const Training& training) {
+  std::vector<PhaseAt> phases;
+  const auto names = objective::phases(training.recipe.objective);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    phases.push_back({names[i], *training.objective->phases()[i]});
+  return phases;
+}
+
+PhaseResult compute_phase(const Training& training, lane::Context& all, const PhaseAt& phase,
                           const objective::Batch& batch, float seed, const Trained& trained) {
   return PhaseRun(training, all, phase, batch)(seed, trained);
 }

@@ -6,16 +6,23 @@
 
 namespace lockstep::train {
 
+// A phase of a training's objective.
+struct PhaseAt {
+  objective::PhaseNames names;
+  const objective::Phase& phase;
+};
+std::vector<PhaseAt> phases_of(const Training& training);  // in the order of a step
+
 struct PhaseResult {
   lane::PhaseGradients sums;
-  objective::Judged judged;
+  objective::Counts counts;
 };
 
 // `all`: a fresh context over all of the rank's lanes. What a network that mixes samples gives, it
 // gives for all lanes at once; everything else goes in portions of training.lanes_at_once. `seed`:
 // lane::Backward's; `trained`: whose parameters' gradients. Collective: yes. Bits: training.state
 // and batch; not of portions.
-PhaseResult compute_phase(const Training& training, lane::Context& all, int phase,
+PhaseResult compute_phase(const Training& training, lane::Context& all, const PhaseAt& phase,
                           const objective::Batch& batch, float seed, const Trained& trained);
 
 }  // namespace lockstep::train

@@ -1,8 +1,9 @@
 // Samples as a PNG with its provenance.
 #include "lockstep/train/picture.h"
 
+#include <algorithm>
+
 #include "lockstep/core/error.h"
-#include "lockstep/data/grid.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/sample.h"
@@ -10,17 +11,21 @@
 namespace lockstep::train {
 namespace {
 
-data::Picture picture_of(const Tensor& samples, std::int64_t columns) {
+data::Picture picture_of(const Tensor& samples, data::GridLayout layout) {
   const ops::HostView held(samples);
   const float* const values = held.floats().data();
   if (samples.dim() == 4)
     return data::grid(samples.size(0), samples.size(1), samples.size(2), samples.size(3), values,
-                      columns);
+                      layout);
   LOCKSTEP_ASSERT(samples.dim() == 2 && samples.size(1) == 2, "samples are images or points");
   return scatter(samples.size(0), values);
 }
 
 }  // namespace
+
+data::GridLayout grid_layout(const Training& training, std::int64_t columns) {
+  return {.columns = columns, .rows = std::max<std::int64_t>(1, training.recipe.data.classes)};
+}
 
 data::Picture scatter(std::int64_t n, const float* points) {
   data::Picture picture{.width = kScatterSide, .height = kScatterSide, .channels = 1, .pixels = {}};
@@ -52,7 +57,8 @@ data::Provenance provenance(const Training& training, const hash::Digest& state_
 
 Bytes picture(Training& training, const hash::Digest& state_root, std::int64_t first,
               std::int64_t count, std::int64_t columns) {
-  return data::write_png(picture_of(draw_samples(training, first, count), columns),
+  return data::write_png(picture_of(draw_samples(training, {.first = first, .count = count}),
+                                    grid_layout(training, columns)),
                          provenance(training, state_root, first, count));
 }
 

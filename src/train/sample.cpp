@@ -11,6 +11,7 @@
 #include "lockstep/data/npz.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/claims.h"
@@ -86,24 +87,38 @@ Source open(FileSystem& fs, const std::string& source) {
   return of_step ? of_run(fs, parse_saved_state(source)) : alone(fs, source);
 }
 
-std::string sampler_of(const objective::Options& options) {
-  return options.sampler == "ddim" ? "ddim, " + counted(options.sampler_steps, "step")
-                                   : options.sampler;
+// How samples are made, for people: "ddim, 50 steps", "2.5".
+struct Manner {
+  std::string sampler, guidance;
+};
+
+Manner manner_of(objective::Options options) {
+  objective::DiffusionOptions* const diffusion = objective::diffusion(options);
+  if (!diffusion) return {};
+  const auto steps = diffusion->sampler.row("sampler").steps;
+  return {diffusion->sampler.word() +
+              (steps ? ", " + counted(steps(diffusion->sampler), "step") : std::string()),
+          to_text(diffusion->guidance)};
 }
 
 // The recipe's options, with those asked for instead.
-objective::Options chosen_sampler(const SampleOptions& asked, objective::Options options) {
-  if (!asked.sampler && !asked.sampler_steps) return options;
-  if (options.kind != "ddpm")
-    throw Error(
-        Code::kUsage,
-        "--sampler and --sampler-steps are of diffusion models: objective.kind is " + options.kind,
-        "leave them out: a GAN's generator makes a sample in one pass");
-  options.sampler = asked.sampler.value_or(options.sampler);
-  if (asked.sampler_steps && options.sampler != "ddim")
-    throw Error(Code::kUsage, "--sampler-steps: " + options.sampler + " visits every timestep",
-                "leave it out, or choose --sampler ddim");
-  options.sampler_steps = asked.sampler_steps.value_or(options.sampler_steps);
+objective::Options chosen(const SampleOptions& asked, objective::Options options) {
+  if (!asked.sampler && !asked.sampler_steps && !asked.guidance) return options;
+  objective::DiffusionOptions* const diffusion = objective::diffusion(options);
+  if (!diffusion)
+    throw Error(Code::kUsage,
+                "--sampler, --sampler-steps and --guidance are of diffusion models: objective.kind "
+                "is " +
+                    options.kind.word(),
+                "leave them out: a GAN's generator makes a sample in one pass");
+  if (asked.sampler) diffusion->sampler = *asked.sampler;
+  const auto steps = diffusion->sampler.row("--sampler").steps;
+  if (asked.sampler_steps && !steps)
+    throw Error(Code::kUsage,
+                "--sampler-steps: " + diffusion->sampler.word() + " visits every timestep",
+                "leave it out, or choose another --sampler");
+  if (asked.sampler_steps) steps(diffusion->sampler) = *asked.sampler_steps;
+  diffusion->guidance = asked.guidance.value_or(diffusion->guidance);
   return options;
 }
 
@@ -117,12 +132,12 @@ class Sampling {
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
                   "leave it out, or write a .png");
-    const objective::Options& of_recipe = training_.recipe.objective;
-    const objective::Options chosen = chosen_sampler(options, of_recipe);
-    if (sampler_of(chosen) != sampler_of(of_recipe)) {
-      training_.objective = objective::make_objective(chosen, training_.recipe.run.seed, shape());
-      other_sampler_ = sampler_of(chosen);
-    }
+    const objective::Options asked = chosen(options, training_.recipe.objective);
+    sample_by(training_, asked);
+    const Manner manner = manner_of(asked), of_recipe = manner_of(training_.recipe.objective);
+    if (manner.sampler != of_recipe.sampler) others_.emplace_back("sampler", manner.sampler);
+    if (manner.guidance != of_recipe.guidance) others_.emplace_back("guidance", manner.guidance);
+    if (options.label) others_.emplace_back("class", std::to_string(*options.label));
     source_.loaded.restore(training_.state);
   }
 
@@ -141,7 +156,7 @@ class Sampling {
 
   data::Provenance provenance_of(std::int64_t first, std::int64_t count) const {
     data::Provenance pairs = provenance(training_, source_.loaded.meta().state, first, count);
-    if (!other_sampler_.empty()) pairs.emplace_back("sampler", other_sampler_);
+    pairs.insert(pairs.end(), others_.begin(), others_.end());
     return pairs;
   }
 
@@ -151,7 +166,8 @@ class Sampling {
     for (std::int64_t done = 0; done < options_.count; done += kAtOnce) {
       if (options_.progress) options_.progress(done, options_.count);
       const std::int64_t first = options_.first + done;
-      take(first, draw_samples(training_, first, std::min(kAtOnce, options_.count - done)));
+      take(first, draw_samples(training_,
+                               {first, std::min(kAtOnce, options_.count - done), options_.label}));
     }
   }
 
@@ -171,7 +187,9 @@ class Sampling {
 
   data::Picture grid_of_images() {
     const std::int64_t columns = options_.columns.value_or(kColumns);
-    if (!data::grid_fits(options_.count, shape()[0], shape()[1], shape()[2], columns))
+    data::GridLayout layout{.columns = columns};
+    if (!options_.label) layout = grid_layout(training_, columns);
+    if (!data::grid_fits(options_.count, shape()[0], shape()[1], shape()[2], layout))
       throw Error(Code::kUsage,
                   "a grid of " + counted(options_.count, "sample") + " in " +
                       counted(columns, "column") + " is too large for one picture",
@@ -181,7 +199,7 @@ class Sampling {
       const std::vector<std::uint8_t> bytes = bytes_of_images(samples);
       all.insert(all.end(), bytes.begin(), bytes.end());
     });
-    return data::grid(options_.count, shape()[0], shape()[1], shape()[2], all.data(), columns);
+    return data::grid(options_.count, shape()[0], shape()[1], shape()[2], all.data(), layout);
   }
 
   data::Picture points_as_picture() {
@@ -249,7 +267,7 @@ class Sampling {
   const Form form_;
   const Source source_;
   Training training_;
-  std::string other_sampler_;  // than the recipe's; empty: that one
+  data::Provenance others_;  // what was asked for and is not the recipe's
 };
 
 }  // namespace

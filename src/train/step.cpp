@@ -24,11 +24,11 @@ hash::Digest checked_start(const Training& training, comm::Group& group) {
   return training.agreed->root;
 }
 
-Trained& trained_of(Training& training, const std::string& role) {
+Trained& trained_of(Training& training, std::string_view role) {
   for (Trained& one : training.trained) {
     if (one.role == role) return one;
   }
-  throw Error(Code::kBug, "no network for role " + role);
+  throw Error(Code::kBug, "no network for role " + std::string(role));
 }
 
 // One step's part of a run: which lanes are witnessed, and this rank's samples.
@@ -46,23 +46,26 @@ struct Round {
         plan(isolating(training.plan, witnessed)),
         batch(feed(Draw(training.state.samples + plan.first_draw(group.rank())),
                    plan.sample_count(group.rank()))) {
-    ops::show("samples", {}, {batch.values});
+    if (batch.condition.defined())
+      ops::show("samples", {}, {batch.values, batch.condition});
+    else
+      ops::show("samples", {}, {batch.values});
   }
 };
 
-void run_phase(Training& training, const Round& round, int phase, SlotHashes& slot_hashes,
-               StepRecord& record) {
-  const objective::Phase names = training.objective->phases()[static_cast<std::size_t>(phase)];
-  const ops::Scope here("objective/" + names.name);
-  Trained& trained = trained_of(training, names.role);
-  for (Trained& one : training.trained) one.network->prepare(/*trained=*/one.role == names.role);
+void run_phase(Training& training, const Round& round, const PhaseAt& phase,
+               SlotHashes& slot_hashes, StepRecord& record) {
+  const std::string name(phase.names.name);
+  const ops::Scope here("objective/" + name);
+  Trained& trained = trained_of(training, phase.names.role);
+  for (Trained& one : training.trained)
+    one.network->prepare(/*trained=*/one.role == phase.names.role);
 
   lane::Context context(round.plan, round.group);
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
-  const auto [sums, judged] =
+  const auto [sums, counts] =
       compute_phase(training, context, phase, round.batch, inverse_batch, trained);
-  record.judged.right += judged.right;
-  record.judged.all += judged.all;
+  objective::add(record.counts, counts);
   ops::show("sum over lanes", {}, sums.gradients);
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
@@ -77,9 +80,9 @@ void run_phase(Training& training, const Round& round, int phase, SlotHashes& sl
   note_slots(training.state, trained.role, slot_hashes);
   gather_parameters(round.group, trained);
 
-  record.entry.losses.emplace_back(names.name, sums.loss_sum * inverse_batch);
-  record.gradient_norms.emplace_back(names.name, norm);
-  record.learning_rates.emplace_back(names.name, lr);
+  record.entry.losses.emplace_back(name, sums.loss_sum * inverse_batch);
+  record.gradient_norms.emplace_back(name, norm);
+  record.learning_rates.emplace_back(name, lr);
 }
 
 void update_averages(Training& training) {
@@ -100,9 +103,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   record.entry.before = checked_start(training, group);
   const Round round(training, group, feed);
   SlotHashes slot_hashes;
-  for (int phase = 0; phase < static_cast<int>(training.objective->phases().size()); ++phase) {
+  for (const PhaseAt& phase : phases_of(training))
     run_phase(training, round, phase, slot_hashes, record);
-  }
   update_averages(training);
   ++training.state.step;
   training.state.samples += training.plan.batch();

@@ -46,12 +46,12 @@ void divide(Trained& trained, const lane::Partition& partition, Rank rank) {
   }
 }
 
-Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
+Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe& recipe,
                      const std::vector<std::int64_t>& sample_shape,
                      const lane::Partition& partition, std::optional<Rank> keeps,
                      const MakeNetwork& make) {
   const ops::Scope here(options.role);
-  const auto make_network = [&] { return make(options.model, sample_shape, /*classes=*/0); };
+  const auto make_network = [&] { return make(options.model, sample_shape, recipe.data.classes); };
   Trained trained{.role = options.role,
                   .network = in_table(options.role, make_network),
                   .parameters = {},
@@ -61,7 +61,7 @@ Trained make_trained(const recipe::NetworkOptions& options, std::int64_t seed,
                   .optimizer = nullptr,
                   .average = nullptr,
                   .average_parameters = {}};
-  trained.network->initialize(seed, options.role);
+  trained.network->initialize(recipe.run.seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());
   if (keeps && partition.world() > 1) {
     divide(trained, partition, *keeps);
@@ -100,29 +100,38 @@ void name_state(const Trained& trained, std::optional<Rank> keeps, state::State&
     add("ema", parameters[p].path, trained.average_parameters[p]);
 }
 
+// To the network that `of` says of each role.
+template <class Of>
+std::unique_ptr<objective::Objective> bound(const Training& training,
+                                            const objective::Options& options, const Of& of) {
+  objective::Setting setting{.seed = training.recipe.run.seed,
+                             .sample_shape = training.sample_shape,
+                             .classes = training.recipe.data.classes,
+                             .networks = {}};
+  for (const Trained& one : training.trained) setting.networks.push_back({one.role, of(one)});
+  return in_table("objective", [&] { return objective::make_objective(options, setting); });
+}
+
 Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                    const Ranks& ranks, const MakeNetwork& make_network) {
   at::set_num_threads(1);  // ATen only moves data here; its threads would spin beside ours
   Training training{.recipe = recipe,
                     .sample_shape = sample_shape,
                     .plan = lane::Plan(recipe.batch, ranks.world),
-                    .objective = nullptr,
                     .trained = {},
-                    .networks = {},
+                    .objective = nullptr,
+                    .pictures = nullptr,
                     .lanes_at_once = 0,
                     .state = {},
                     .agreed = {}};
-  training.objective = in_table("objective", [&] {
-    return objective::make_objective(recipe.objective, recipe.run.seed, sample_shape);
-  });
-  for (const std::string& role : training.objective->roles()) {
-    training.trained.push_back(make_trained(recipe::network(recipe, role), recipe.run.seed,
-                                            sample_shape, training.plan.partition(), ranks.keeps,
-                                            make_network));
-    training.networks.push_back({role, training.trained.back().network});
+  for (const recipe::NetworkOptions& options : recipe.networks) {
+    training.trained.push_back(make_trained(options, recipe, sample_shape,
+                                            training.plan.partition(), ranks.keeps, make_network));
     name_state(training.trained.back(), ranks.keeps, training.state);
   }
-  in_table("objective", [&] { training.objective->check(training.networks); });
+  training.objective =
+      bound(training, recipe.objective, [](const Trained& one) { return one.network; });
+  sample_by(training, recipe.objective);
   return training;
 }
 
@@ -135,22 +144,22 @@ Training make_training(const recipe::Recipe& recipe, const std::vector<std::int6
                       [&] { return untrained(recipe, sample_shape, ranks, make_network); });
 }
 
-objective::Networks sampling_networks(Training& training) {
-  objective::Networks networks;
-  for (Trained& trained : training.trained) {
-    if (trained.average)
-      copy_all(tensors_of(trained.network->buffers_in_order()),
-               tensors_of(trained.average->buffers_in_order()));
-    networks.push_back({trained.role, trained.average ? trained.average : trained.network});
-  }
-  return networks;
+void sample_by(Training& training, const objective::Options& options) {
+  training.pictures = bound(training, options, [](const Trained& one) {
+    return one.average ? one.average : one.network;
+  });
 }
 
-Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count) {
+Tensor draw_samples(Training& training, const objective::Numbers& numbers) {
   const at::NoGradGuard no_grad;
   const ops::NumericsScope kernels({recipe::is_native(training.recipe), /*samples=*/1});
   return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
-    return training.objective->sample(sampling_networks(training), first, count);
+    for (const Trained& trained : training.trained) {
+      if (trained.average)
+        copy_all(tensors_of(trained.network->buffers_in_order()),
+                 tensors_of(trained.average->buffers_in_order()));
+    }
+    return training.pictures->sample(numbers);
   });
 }
 

@@ -10,12 +10,15 @@ monitor::Report Watch::after(const StepRecord& record, Training& training, comm:
   monitor::Observation observation{
       .step = record.entry.step, .losses = record.entry.losses, .samples = {}};
   if (!monitor_.due(observation.step)) return monitor_.observe(observation);
-  const Tensor samples = draw_samples(training, 0, options_.samples);
+  const Tensor samples = draw_samples(training, {.first = 0, .count = options_.samples});
   const ops::HostView values(samples);
   observation.samples = values.floats();
-  const auto judged = sums(group, {record.judged.right, record.judged.all});
-  observation.right = judged[0];
-  observation.judged = judged[1];
+  if (record.counts.empty()) return monitor_.observe(observation);
+  std::vector<std::int64_t> mine;
+  for (const auto& [name, count] : record.counts) mine.push_back(count);
+  const auto all = sums(group, mine);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    observation.counts.emplace_back(record.counts[i].first, all[i]);
   return monitor_.observe(observation);
 }
 

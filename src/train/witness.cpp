@@ -16,8 +16,7 @@ LaneEvidence recomputed(const PhaseInputs& inputs, Lane lane) {
   const objective::Batch batch =
       inputs.feed(Draw(inputs.training.state.samples + lane.value * plan.samples_per_lane()),
                   plan.samples_per_lane());
-  const objective::Loss loss = objective::loss_at_once(*inputs.training.objective, inputs.phase,
-                                                       shadow, inputs.training.networks, batch);
+  const objective::Loss loss = objective::loss_at_once(inputs.phase.phase, shadow, batch);
   return lane::backward_of_shadow(shadow, loss.sums, inputs.seed);
 }
 
@@ -52,13 +51,12 @@ const LaneEvidence& evidence_of(const std::vector<LaneEvidence>& of_lanes, Lane 
       static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
   const std::string place =
       at < a.size() ? lane::place_of(once_more, at) : std::string("not the same twice");
-  throw Error(Code::kDiffer,
-              "lane " + std::to_string(one.lane.value) + ", phase " +
-                  inputs.training.objective->phases()[static_cast<std::size_t>(inputs.phase)].name +
-                  ", " + place + ": rank " + std::to_string(one.owner.value) +
-                  ", its owner, and rank " + std::to_string(one.witness.value) +
-                  ", its witness, computed different bits; " + verdict,
-              "take that rank's machine out and resume from the last checkpoint");
+  throw Error(
+      Code::kDiffer,
+      "lane " + std::to_string(one.lane.value) + ", phase " + std::string(inputs.phase.names.name) +
+          ", " + place + ": rank " + std::to_string(one.owner.value) + ", its owner, and rank " +
+          std::to_string(one.witness.value) + ", its witness, computed different bits; " + verdict,
+      "take that rank's machine out and resume from the last checkpoint");
 }
 
 }  // namespace

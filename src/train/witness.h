@@ -7,6 +7,7 @@
 #include "lockstep/lane/backward.h"
 #include "lockstep/train/step.h"
 #include "lockstep/train/witness_lanes.h"
+#include "train/phase.h"
 
 namespace lockstep::train {
 
@@ -16,7 +17,7 @@ lane::Plan isolating(const lane::Plan& plan, const std::vector<Witnessed>& witne
 struct PhaseInputs {
   const Training& training;
   const lane::Context& context;
-  int phase;
+  const PhaseAt& phase;
   float seed;  // of the backward pass
   const Feed& feed;
 };

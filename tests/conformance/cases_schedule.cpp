@@ -2,6 +2,7 @@
 
 #include "conformance/document.h"
 #include "lockstep/objective/sampler_steps.h"
+#include "lockstep/objective/variance_preserving.h"
 #include "lockstep/optim/cosine.h"
 #include "lockstep/optim/learning_rate.h"
 
@@ -23,15 +24,17 @@ void add_learning_rates(Json& cases, const std::string& schedule, std::int64_t w
   c.output("rate", rates);
 }
 
-objective::Schedule schedule_of(Case& c, const std::string& name, std::int64_t timesteps) {
+objective::NoiseSchedule schedule_of(Case& c, const std::string& name, std::int64_t timesteps) {
   c.parameter("schedule", name);
   c.parameter("timesteps", timesteps);
-  return objective::make_schedule(name, timesteps);
+  Kind<objective::NoiseScheduleKind> kind(objective::noise_schedules());
+  kind = name;
+  return objective::make_noise_schedule(kind, timesteps);
 }
 
 void add_noise_schedule(Json& cases, const std::string& name, std::int64_t timesteps) {
   Case c(cases, "noise_schedule", name + ", " + std::to_string(timesteps));
-  const objective::Schedule schedule = schedule_of(c, name, timesteps);
+  const objective::NoiseSchedule schedule = schedule_of(c, name, timesteps);
   c.output("beta", schedule.beta);
   c.output("product", schedule.alpha_bar);
 }
@@ -45,15 +48,16 @@ void add_sampler(Json& cases, const Sampling& s) {
   Case c(cases, "sampler",
          std::string(s.sampler) + ", " + s.prediction + ", " + s.schedule + ", " +
              std::to_string(s.visited) + " of " + std::to_string(s.timesteps));
-  const objective::Schedule schedule = schedule_of(c, s.schedule, s.timesteps);
+  const objective::NoiseSchedule schedule = schedule_of(c, s.schedule, s.timesteps);
   c.parameter("sampler", s.sampler);
   c.parameter("prediction", s.prediction);
   c.parameter("visits", s.visited);
   std::vector<std::int64_t> t;
   Floats p, q, g, h, n;
-  const auto process = objective::make_process(schedule, s.prediction);
-  for (const objective::SamplerStep& step :
-       objective::sampler_steps(s.sampler, schedule, *process, s.visited)) {
+  const auto process = objective::make_variance_preserving(schedule, s.prediction);
+  const auto steps = std::string(s.sampler) == "ddim" ? objective::ddim_steps(*process, s.visited)
+                                                      : objective::ancestral_steps(*process);
+  for (const objective::SamplerStep& step : steps) {
     t.push_back(step.t);
     p.push_back(step.x0.of_first);
     q.push_back(step.x0.of_second);

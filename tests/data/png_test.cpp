@@ -283,7 +283,7 @@ TEST(Png, ALengthBeyondTheFileTakesNoMemory) {
 
 TEST(Grid, ImagesStandInRowsWithTwoPixelsBetween) {
   const std::vector<std::uint8_t> images{1, 2, 3, 4, 5};  // five images of one pixel
-  const Picture p = grid(5, 1, 1, 1, images.data(), 3);
+  const Picture p = grid(5, 1, 1, 1, images.data(), {.columns = 3});
   EXPECT_EQ(p.width, 2 + 3 * 3);
   EXPECT_EQ(p.height, 2 + 2 * 3);
   int lit = 0;
@@ -304,7 +304,8 @@ TEST(Grid, SamplesBecomeTheirBytes) {
   std::vector<float> values(pixels.size());
   numerics::cpu().from_bytes(static_cast<std::int64_t>(pixels.size()), pixels.data(),
                              values.data());
-  EXPECT_EQ(grid(4, 3, 2, 3, values.data(), 2), grid(4, 3, 2, 3, pixels.data(), 2));
+  EXPECT_EQ(grid(4, 3, 2, 3, values.data(), {.columns = 2}),
+            grid(4, 3, 2, 3, pixels.data(), {.columns = 2}));
 }
 
 }  // namespace

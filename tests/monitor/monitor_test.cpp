@@ -40,8 +40,10 @@ TEST(Monitor, LooksEverySoManyStepsAndNeverUnlessAsked) {
 
 Report looked_at(const Options& options, const std::vector<float>& samples, std::int64_t right,
                  std::int64_t judged) {
-  return Monitor(options).observe(
-      {.step = Step(7), .losses = {}, .samples = samples, .right = right, .judged = judged});
+  return Monitor(options).observe({.step = Step(7),
+                                   .losses = {},
+                                   .samples = samples,
+                                   .counts = {{"judged", judged}, {"judged rightly", right}}});
 }
 
 TEST(Monitor, CollapseWarnsAndStopsBelowItsLimits) {

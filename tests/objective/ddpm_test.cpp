@@ -1,5 +1,7 @@
+#include "lockstep/objective/ddpm.h"
+
 #include "lockstep/core/error.h"
-#include "objective/rig.h"
+#include "objective/differences.h"
 
 namespace lockstep::objective {
 namespace {
@@ -8,7 +10,7 @@ using namespace testing;  // NOLINT
 
 Case ddpm(const std::string& prediction) {
   Case c;
-  c.options.prediction = prediction;
+  c.options.kind.as<DdpmOptions>().prediction = prediction;
   c.networks = {unet({.channels = {4, 8},
                       .blocks = 1,
                       .attention_levels = {1},
@@ -34,13 +36,14 @@ TEST(Ddpm, AnUntrainedNetworkPredictsNothingSoTheLossIsThePowerOfItsTarget) {
   Case c = ddpm("epsilon");
   c.samples_per_lane = 50;
   comm::run_local(1, [&](comm::Group& group) {
-    const auto objective = c.objective();
     Networks networks = {{"model", model::make_network(c.networks[0], c.shape)}};
+    const auto objective = c.bound(networks);
     networks[0].network->initialize(1, "model");
     networks[0].network->prepare(false);
     const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, 1);
     lane::Context context(plan, group);
-    const Tensor loss = loss_at_once(*objective, 0, context, networks, c.batch(plan, Rank(0))).sums;
+    const Tensor loss =
+        loss_at_once(c.phase_of(*objective, 0), context, c.batch(plan, Rank(0))).sums;
     // Mean square of 21,600 normals: 1, with a standard error of 0.0096.
     EXPECT_NEAR(*ops::read(loss) / static_cast<float>(plan.batch()), 1.0F, 0.05F);
   });
@@ -52,7 +55,7 @@ TEST(Ddpm, AnotherKindOfNetworkIsAUsageErrorThatNamesTheRole) {
   c.networks[0].kind = "mlp-generator";
   const Networks networks = c.make_networks();
   try {
-    c.objective()->sample(networks, 0, 1);
+    c.bound(networks);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kUsage);

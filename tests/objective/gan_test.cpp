@@ -1,5 +1,7 @@
+#include "lockstep/objective/gan.h"
+
 #include "lockstep/core/error.h"
-#include "objective/rig.h"
+#include "objective/differences.h"
 
 namespace lockstep::objective {
 namespace {
@@ -11,7 +13,7 @@ constexpr int kDiscriminator = 0, kGenerator = 1;
 Case gan(double r1) {
   Case c;
   c.options.kind = "gan";
-  c.options.r1 = r1;
+  c.options.kind.as<GanOptions>().r1 = r1;
   for (const char* kind : {"mlp-generator", "mlp-discriminator"})
     c.networks.push_back(mlp(kind, /*hidden=*/8, /*layers=*/2, /*latent=*/2));
   c.shape = {2};
@@ -68,7 +70,7 @@ TEST(ConvolutionalGan, GradientsAgreeWithFiniteDifferences) {
 TEST(ConvolutionalGan, R1ReachesThroughSpectralConvolutionsWithTheSameBitsOnAnyNumberOfRanks) {
   Case c = convolutional("sngan", "hinge-gan");
   const auto none = run_phase(c, kDiscriminator, 1);
-  c.options.r1 = 20;
+  c.options.kind.as<GanOptions>().r1 = 20;
   const auto some = run_phase(c, kDiscriminator, 1);
   EXPECT_GT(some.loss_sum, none.loss_sum);
   for (std::size_t i = 0; i < some.gradients.size(); i += 2)  // weights; biases have no part in it
@@ -114,11 +116,11 @@ TEST(Gan, StatisticsOfANetworkMoveInItsOwnPhaseOnly) {
 }
 
 TEST(Gan, AnotherSortOfNetworkIsAUsageErrorThatListsTheKindsOfThisOne) {
-  for (const int role : {0, 1}) {
+  for (const std::size_t role : {0, 1}) {
     Case c = gan(0);
-    c.networks[static_cast<std::size_t>(role)] = c.networks[static_cast<std::size_t>(1 - role)];
+    c.networks[role] = c.networks[1 - role];
     try {
-      c.objective()->check(c.make_networks());
+      c.bound(c.make_networks());
       FAIL();
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), Code::kUsage);
@@ -134,11 +136,10 @@ TEST(Gan, AnotherSortOfNetworkIsAUsageErrorThatListsTheKindsOfThisOne) {
 
 TEST(Gan, ASampleDoesNotDependOnHowManyAreMade) {
   const Case c = gan(0);
-  const auto objective = c.objective();
-  const Networks networks = c.make_networks();
-  const Tensor many = objective->sample(networks, 0, 70);  // more than are made at once
+  const auto objective = c.bound(c.make_networks());
+  const Tensor many = objective->sample({.first = 0, .count = 70});  // more than are made at once
   for (const std::int64_t i : {0, 63, 64, 69}) {
-    EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample(networks, i, 1))) << i;
+    EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample({.first = i, .count = 1}))) << i;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/model/layers.h"
+#include "lockstep/objective/gan.h"
 #include "objective/rig.h"
 
 namespace lockstep::objective {
@@ -58,41 +59,44 @@ Networks known(bool penalty = true) {
   return networks;
 }
 
-std::unique_ptr<Objective> objective_of(const std::string& kind, double r1 = 0) {
+Options options_of(const std::string& kind, double r1 = 0) {
   Options options;
   options.kind = kind;
-  options.r1 = r1;
-  return make_objective(options, 1, {1});
+  options.kind.as<GanOptions>().r1 = r1;
+  return options;
+}
+
+std::unique_ptr<Objective> objective_of(const Options& options, const Networks& networks) {
+  return make_objective(options,
+                        {.seed = 1, .sample_shape = {1}, .classes = 0, .networks = networks});
 }
 
 // The logits of four real samples in two lanes: right, right by a wide margin, wrong, on the edge.
 const std::vector<float> kReal = {0.5F, 3.0F, -1.0F, 0.0F};
 
 // Loss of all samples and counts, added up over the ranks.
-std::pair<float, Judged> loss_of(const std::string& kind, int phase, int world) {
+std::pair<float, Counts> loss_of(const std::string& kind, int phase, int world) {
   float sum = 0;
-  std::vector<Judged> judged(static_cast<std::size_t>(world));
+  std::vector<Counts> counts(static_cast<std::size_t>(world));
   comm::run_local(world, [&](comm::Group& group) {
-    const auto objective = objective_of(kind);
+    const Options options = options_of(kind);
     const Networks networks = known();
-    prepare(*objective, networks, phase);
+    const auto objective = objective_of(options, networks);
+    prepare(options, networks, phase);
     const lane::Plan plan({.lanes = 2, .samples_per_lane = 2}, world);
     Tensor values = ops::empty({plan.sample_count(group.rank()), 1});
     const std::int64_t first = plan.first_draw(group.rank());
     std::copy_n(kReal.begin() + first, values.numel(), ops::write(values));
     lane::Context context(plan, group);
-    const Loss loss = loss_at_once(*objective, phase, context, networks, {values, Draw(first)});
-    const auto& own =
-        network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
+    const Loss loss = loss_at_once(*objective->phases()[static_cast<std::size_t>(phase)], context,
+                                   {values, Draw(first)});
+    const auto& own = network_of(networks, phases(options)[static_cast<std::size_t>(phase)].role);
     const float whole = lane::backward(context, loss.sums, 1.0F, parameters_of(own)).loss_sum;
-    judged[static_cast<std::size_t>(group.rank().value)] = counted(loss.judgements);
+    if (loss.counts) counts[static_cast<std::size_t>(group.rank().value)] = loss.counts();
     if (group.rank() == Rank(0)) sum = whole;
   });
-  Judged all;
-  for (const Judged& one : judged) {
-    all.right += one.right;
-    all.all += one.all;
-  }
+  Counts all;
+  for (const Counts& one : counts) add(all, one);
   return {sum, all};
 }
 
@@ -115,20 +119,20 @@ TEST(Gan, LossesAreThoseOfThePaper) {
 TEST(Gan, CountsWhatTheDiscriminatorJudgesRightly) {
   for (const char* kind : {"gan", "hinge-gan"}) {
     for (int world = 1; world <= 2; ++world) {
-      const Judged judged = loss_of(kind, kDiscriminator, world).second;
-      EXPECT_EQ(judged.all, 8);
-      EXPECT_EQ(judged.right, 2 + 4);  // a logit of zero is no answer
-      EXPECT_EQ(loss_of(kind, kGenerator, world).second.all, 0);
+      // A logit of zero is no answer.
+      EXPECT_EQ(loss_of(kind, kDiscriminator, world).second,
+                (Counts{{"judged", 8}, {"judged rightly", 2 + 4}}));
+      EXPECT_EQ(loss_of(kind, kGenerator, world).second, Counts{});
     }
   }
 }
 
 TEST(Gan, RefusesAPenaltyThatTheDiscriminatorDoesNotAllow) {
-  objective_of("gan", 1.0)->check(known(true));
-  objective_of("gan", 0.0)->check(known(false));
+  objective_of(options_of("gan", 1.0), known(true));
+  objective_of(options_of("gan", 0.0), known(false));
   for (const char* kind : {"gan", "hinge-gan"}) {
     try {
-      objective_of(kind, 1.0)->check(known(false));
+      objective_of(options_of(kind, 1.0), known(false));
       FAIL();
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), Code::kUsage);

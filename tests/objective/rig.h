@@ -10,6 +10,7 @@
 #include "lockstep/comm/local.h"
 #include "lockstep/lane/backward.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/objective/condition.h"
 #include "lockstep/objective/objective.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
@@ -45,16 +46,26 @@ struct Case {
   std::vector<model::Options> networks;  // one a role
   std::vector<std::int64_t> shape;
   std::int64_t samples_per_lane = 1;
+  std::int64_t classes = 0;
   static constexpr std::int64_t kLanes = 6;
 
-  std::unique_ptr<Objective> objective() const { return make_objective(options, 42, shape); }
+  std::unique_ptr<Objective> bound(const Networks& made) const {
+    return make_objective(
+        options, {.seed = 42, .sample_shape = shape, .classes = classes, .networks = made});
+  }
+  const PhaseNames& names(int phase) const {
+    return phases(options)[static_cast<std::size_t>(phase)];
+  }
+  const Phase& phase_of(const Objective& objective, int phase) const {
+    return *objective.phases()[static_cast<std::size_t>(phase)];
+  }
 
   // Values of first use, then every parameter moved: layers that start at zero hide gradients.
   Networks make_networks() const {
     Networks made;
-    const auto roles = objective()->roles();
+    const auto roles = objective::roles(options);
     for (std::size_t i = 0; i < roles.size(); ++i) {
-      made.push_back({roles[i], model::make_network(networks[i], shape)});
+      made.push_back({roles[i], model::make_network(networks[i], shape, classes)});
       made.back().network->initialize(42, roles[i]);
       std::uint32_t key = 100;
       for (const Tensor& p : parameters_of(*made.back().network)) {
@@ -72,14 +83,18 @@ struct Case {
     std::vector<std::int64_t> sizes = shape;
     sizes.insert(sizes.begin(), plan.batch());
     const std::int64_t first = plan.first_draw(rank);
-    return {normals(sizes, 5).narrow(0, first, plan.sample_count(rank)), Draw(1000 + first)};
+    const std::int64_t count = plan.sample_count(rank);
+    std::vector<std::int64_t> labels;
+    for (std::int64_t i = 0; i < count && classes > 0; ++i)
+      labels.push_back((first + i) * 5 % classes);
+    return {normals(sizes, 5).narrow(0, first, count), Draw(1000 + first),
+            condition_of(labels, classes)};
   }
 };
 
-inline void prepare(const Objective& objective, const Networks& networks, int phase) {
-  for (const Role& role : networks) {
-    role.network->prepare(role.name == objective.phases()[static_cast<std::size_t>(phase)].role);
-  }
+inline void prepare(const Options& options, const Networks& networks, int phase) {
+  const auto trained = phases(options)[static_cast<std::size_t>(phase)].role;
+  for (const Role& role : networks) role.network->prepare(role.name == trained);
 }
 
 // Loss (mean over samples) and gradients of a phase, as rank 0 of `world` ranks has them.
@@ -87,15 +102,14 @@ inline lane::PhaseGradients run_phase(const Case& c, int phase, int world,
                                       std::vector<Tensor>* buffers = nullptr) {
   lane::PhaseGradients result;
   comm::run_local(world, [&](comm::Group& group) {
-    const auto objective = c.objective();
     const Networks networks = c.make_networks();
+    const auto objective = c.bound(networks);
+    const Phase& one = c.phase_of(*objective, phase);
     const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, world);
-    prepare(*objective, networks, phase);
+    prepare(c.options, networks, phase);
     lane::Context context(plan, group);
-    const Tensor loss =
-        loss_at_once(*objective, phase, context, networks, c.batch(plan, group.rank())).sums;
-    const auto& trained =
-        network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
+    const Tensor loss = loss_at_once(one, context, c.batch(plan, group.rank())).sums;
+    const auto& trained = network_of(networks, c.names(phase).role);
     auto mine = lane::backward(context, loss, 1.0F / static_cast<float>(plan.batch()),
                                parameters_of(trained));
     if (group.rank().value != 0) return;
@@ -122,77 +136,6 @@ inline void expect_same_bits_on_any_number_of_ranks(const Case& c, int phase) {
       EXPECT_TRUE(same_bits(buffers[i], other_buffers[i])) << world << " ranks, buffer " << i;
     }
   }
-}
-
-// Derivative of the loss along a random direction of each parameter tensor, by central differences
-// with step h. The two parts of the tolerance: `relative` of the tensor's gradient norm over
-// sqrt(n), the usual size of such a derivative (curvature, kinks of leaky ReLU), and the loss's
-// float rounding divided by 2h.
-inline void expect_gradients_agree_with_differences(const Case& c, int phase, double h,
-                                                    double relative) {
-  comm::run_local(1, [&](comm::Group& group) {
-    const auto objective = c.objective();
-    const Networks networks = c.make_networks();
-    const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = c.samples_per_lane}, 1);
-    const Batch batch = c.batch(plan, Rank(0));
-    const auto& trained =
-        network_of(networks, objective->phases()[static_cast<std::size_t>(phase)].role);
-    const auto seed = 1.0F / static_cast<float>(plan.batch());
-
-    // Spectral norm's vectors settle first: with any others sigma may be next to zero.
-    for (int i = 0; i < 30; ++i) {
-      for (const Role& role : networks) role.network->prepare(true);
-    }
-    prepare(*objective, networks, phase);
-    lane::PhaseGradients analytic;
-    {
-      lane::Context context(plan, group);
-      analytic =
-          lane::backward(context, loss_at_once(*objective, phase, context, networks, batch).sums,
-                         seed, parameters_of(trained));
-    }
-    // Spectral norm's vectors are constants of the gradient: prepare without an iteration. The
-    // discriminator phase needs gradients inside its loss, so that of values stays on.
-    const auto loss = [&] {
-      for (const Role& role : networks) role.network->prepare(false);
-      lane::Context context(plan, group);
-      return static_cast<double>(
-                 *ops::read(loss_at_once(*objective, phase, context, networks, batch).sums)) *
-             static_cast<double>(seed);
-    };
-    const double rounding = 1e-7 * (std::abs(loss()) + 1.0) / h;
-    std::uint32_t key = 500;
-    std::size_t at = 0;
-    for (const model::NamedTensor& p : trained.parameters_in_order()) {
-      const Tensor& gradient = analytic.gradients[at++];
-      const Tensor direction = normals(p.tensor.sizes(), key++);
-      const std::int64_t n = p.tensor.numel();
-      double length = 0, expected = 0, norm = 0;
-      for (std::int64_t i = 0; i < n; ++i) {
-        const double d = ops::read(direction)[i], g = ops::read(gradient)[i];
-        length += d * d;
-        expected += d * g;
-        norm += g * g;
-      }
-      length = std::sqrt(length);
-      expected /= length;
-      const Tensor start = p.tensor.detach().clone();
-      Tensor values = p.tensor.detach();
-      const auto moved = [&](double distance) {
-        for (std::int64_t i = 0; i < n; ++i) {
-          ops::write(values)[i] =
-              static_cast<float>(ops::read(start)[i] + distance / length * ops::read(direction)[i]);
-        }
-        const double value = loss();
-        values.copy_(start);
-        return value;
-      };
-      const double measured = (moved(h) - moved(-h)) / (2 * h);
-      EXPECT_NEAR(measured, expected,
-                  relative * std::sqrt(norm / static_cast<double>(n)) + rounding)
-          << p.path << ", gradient norm " << std::sqrt(norm);
-    }
-  });
 }
 
 }  // namespace lockstep::objective::testing

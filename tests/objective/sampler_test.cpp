@@ -1,4 +1,5 @@
-#include "lockstep/objective/schedule.h"
+#include "lockstep/objective/ddim.h"
+#include "lockstep/objective/ddpm.h"
 #include "lockstep/ops/device.h"
 #include "objective/rig.h"
 
@@ -12,7 +13,7 @@ constexpr double kSpread = 0.25;  // rarely clipped at -1 and 1
 // The best possible denoiser of data that is N(0, kSpread^2) in every pixel, in closed form.
 class GaussianDenoiser : public model::Denoiser {
  public:
-  GaussianDenoiser(Schedule schedule, bool v) : schedule_(std::move(schedule)), v_(v) {}
+  GaussianDenoiser(NoiseSchedule schedule, bool v) : schedule_(std::move(schedule)), v_(v) {}
   double forward_flops() const override { return 0; }
   Tensor forward(lane::Context&, const Tensor& x, const Tensor& t, const Tensor&) override {
     const double ab = schedule_.alpha_bar[static_cast<std::size_t>(*ops::read(t))];
@@ -24,7 +25,7 @@ class GaussianDenoiser : public model::Denoiser {
   }
 
  private:
-  Schedule schedule_;
+  NoiseSchedule schedule_;
   bool v_;
 };
 
@@ -32,17 +33,20 @@ TEST(Sampler, MakesTheDataWhenTheDenoiserIsPerfect) {
   for (const char* sampler : {"ancestral", "ddim"}) {
     for (const char* prediction : {"epsilon", "v"}) {
       for (const char* name : {"linear", "cosine"}) {
-        Options o;
-        o.sampler = sampler;
+        Options options;
+        auto& o = options.kind.as<DdpmOptions>();
         o.prediction = prediction;
         o.schedule = name;
         o.timesteps = 400;
-        o.sampler_steps = 400;
-        const auto objective = make_objective(o, 7, {8, 8, 1});
+        o.sampler = "ddim";
+        o.sampler.as<DdimOptions>().steps = 400;
+        o.sampler = sampler;
         const Networks networks = {
-            {"model", std::make_shared<GaussianDenoiser>(make_schedule(name, o.timesteps),
-                                                         o.prediction == "v")}};
-        const Tensor x = objective->sample(networks, 0, 64);
+            {"model", std::make_shared<GaussianDenoiser>(
+                          make_noise_schedule(o.schedule, o.timesteps), o.prediction == "v")}};
+        const auto objective = make_objective(
+            options, {.seed = 7, .sample_shape = {8, 8, 1}, .classes = 0, .networks = networks});
+        const Tensor x = objective->sample({.first = 0, .count = 64});
         double sum = 0, squares = 0;
         for (std::int64_t i = 0; i < x.numel(); ++i) {
           sum += ops::read(x)[i];
@@ -62,9 +66,11 @@ TEST(Sampler, MakesTheDataWhenTheDenoiserIsPerfect) {
 TEST(Sampler, APictureDoesNotDependOnHowManyAreMade) {
   for (const char* sampler : {"ancestral", "ddim"}) {
     Case c;
-    c.options.sampler = sampler;
-    c.options.timesteps = 4;
-    c.options.sampler_steps = 2;
+    auto& o = c.options.kind.as<DdpmOptions>();
+    o.timesteps = 4;
+    o.sampler = "ddim";
+    o.sampler.as<DdimOptions>().steps = 2;
+    o.sampler = sampler;
     c.networks = {unet({.channels = {4, 4},
                         .blocks = 1,
                         .attention_levels = {1},
@@ -72,12 +78,11 @@ TEST(Sampler, APictureDoesNotDependOnHowManyAreMade) {
                         .groups = 2,
                         .embedding = 4})};
     c.shape = {8, 8, 1};
-    const auto objective = c.objective();
-    const Networks networks = c.make_networks();
-    const Tensor many = objective->sample(networks, 10, 66);  // more than are made at once
+    const auto objective = c.bound(c.make_networks());
+    const Tensor many = objective->sample({.first = 10, .count = 66});  // more than at once
     EXPECT_TRUE(finite(many));
     for (const std::int64_t i : {0, 63, 64, 65}) {
-      EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample(networks, 10 + i, 1)))
+      EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample({.first = 10 + i, .count = 1})))
           << sampler << " " << i;
     }
     EXPECT_FALSE(same_bits(many.narrow(0, 0, 1), many.narrow(0, 1, 1)));

@@ -1,14 +1,24 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/core/error.h"
+#include "lockstep/objective/ddpm.h"
+#include "lockstep/objective/sampler.h"
 #include "lockstep/objective/sampler_steps.h"
+#include "lockstep/objective/variance_preserving.h"
 
 namespace lockstep::objective {
 namespace {
 
-std::vector<SamplerStep> steps_of(const std::string& name, const Schedule& schedule,
+NoiseSchedule schedule_of(std::string_view word, std::int64_t timesteps) {
+  Kind<NoiseScheduleKind> kind(noise_schedules());
+  kind = word;
+  return make_noise_schedule(kind, timesteps);
+}
+
+std::vector<SamplerStep> steps_of(const std::string& name, const NoiseSchedule& schedule,
                                   const std::string& prediction, std::int64_t visited) {
-  return sampler_steps(name, schedule, *make_process(schedule, prediction), visited);
+  const auto process = make_variance_preserving(schedule, prediction);
+  return name == "ddim" ? ddim_steps(*process, visited) : ancestral_steps(*process);
 }
 
 // Known values: numpy in double, from the formulas of the papers. Host functions err by 2 ulp, and
@@ -17,8 +27,34 @@ void expect_known(double value, double known) {
   EXPECT_NEAR(value / known, 1.0, 1e-12);
 }
 
+// Of every kind of prediction: what it says of x0 and noise makes x again, and its slope is that of
+// the angle between them.
+TEST(Process, WhatAPredictionSaysFitsTogether) {
+  const NoiseSchedule schedule = schedule_of("cosine", 20);
+  for (const char* prediction : {"epsilon", "v"}) {
+    const auto process = make_variance_preserving(schedule, prediction);
+    for (std::int64_t i = 0; i < schedule.size(); ++i) {
+      const auto t = static_cast<Time>(i);
+      const double x0 = 0.3, e = -0.7;
+      const auto of = [](const Combination& c, double a, double b) {
+        return static_cast<double>(c.of_first) * a + static_cast<double>(c.of_second) * b;
+      };
+      const double x = of(process->mix(t), x0, e);
+      const double predicted = process->target(t) ? of(*process->target(t), e, x0) : e;
+      const auto [signal, noise] = process->mix(t);
+      // Coefficients are rounded to binary32, and 1/signal grows to 32.
+      const double rounding = 4e-6 / static_cast<double>(signal);
+      EXPECT_NEAR(of(process->x0(t), x, predicted), x0, rounding) << prediction << i;
+      EXPECT_NEAR(of(process->noise(t), x, predicted), e, rounding) << prediction << i;
+      EXPECT_NEAR(of(process->velocity(t), x, predicted),
+                  static_cast<double>(signal) * e - static_cast<double>(noise) * x0, rounding)
+          << prediction << i;
+    }
+  }
+}
+
 TEST(Schedule, LinearHasThePapersValues) {
-  const Schedule s = make_schedule("linear", 1000);
+  const NoiseSchedule s = schedule_of("linear", 1000);
   expect_known(s.beta.front(), 1e-4);
   expect_known(s.beta.back(), 0.02);
   expect_known(s.alpha_bar[0], 0.9999);
@@ -27,28 +63,28 @@ TEST(Schedule, LinearHasThePapersValues) {
 }
 
 TEST(Schedule, CosineHasThePapersValues) {
-  const Schedule s = make_schedule("cosine", 1000);
+  const NoiseSchedule s = schedule_of("cosine", 1000);
   expect_known(s.alpha_bar[0], 0.999958715775178);
   expect_known(s.alpha_bar[499], 0.4938435904406382);
   EXPECT_EQ(s.beta.back(), 0.999);
 }
 
 TEST(Schedule, FewerTimestepsReachTheSameNoise) {
-  const double many = make_schedule("linear", 1000).alpha_bar.back();
-  const double few = make_schedule("linear", 100).alpha_bar.back();
+  const double many = schedule_of("linear", 1000).alpha_bar.back();
+  const double few = schedule_of("linear", 100).alpha_bar.back();
   EXPECT_LT(few, many);  // larger steps of the same integral: a little more noise
   EXPECT_GT(few, many / 4);
 }
 
 TEST(Sampler, DdimVisitsEvenlyAndEndsAtTheLastTimestepFirst) {
-  const Schedule s = make_schedule("linear", 10);
+  const NoiseSchedule s = schedule_of("linear", 10);
   std::vector<std::int64_t> visited;
   for (const SamplerStep& step : steps_of("ddim", s, "epsilon", 4)) visited.push_back(step.t);
   EXPECT_EQ(visited, (std::vector<std::int64_t>{9, 6, 4, 1}));
 }
 
 TEST(Sampler, AncestralVisitsAllAndDrawsNoNoiseAtTheEnd) {
-  const Schedule s = make_schedule("cosine", 10);
+  const NoiseSchedule s = schedule_of("cosine", 10);
   const auto steps = steps_of("ancestral", s, "v", 3);
   ASSERT_EQ(steps.size(), 10U);
   EXPECT_EQ(steps.front().t, 9);
@@ -59,7 +95,7 @@ TEST(Sampler, AncestralVisitsAllAndDrawsNoNoiseAtTheEnd) {
 TEST(Sampler, EndsWithThePredictedPictureItself) {
   for (const char* name : {"ancestral", "ddim"}) {
     for (const char* schedule : {"linear", "cosine"}) {
-      const SamplerStep last = steps_of(name, make_schedule(schedule, 50), "epsilon", 20).back();
+      const SamplerStep last = steps_of(name, schedule_of(schedule, 50), "epsilon", 20).back();
       EXPECT_NEAR(last.next.of_first, 1.0F, 1e-6F) << name;  // beta / (1 - alpha_bar), rounded
       EXPECT_EQ(last.next.of_second, 0.0F) << name;
     }
@@ -67,7 +103,7 @@ TEST(Sampler, EndsWithThePredictedPictureItself) {
 }
 
 TEST(Sampler, WhatDoesNotExistIsAUsageErrorThatNamesTheField) {
-  const Schedule s = make_schedule("linear", 10);
+  const NoiseSchedule s = schedule_of("linear", 10);
   const auto message = [](const auto& make) {
     try {
       make();
@@ -77,9 +113,9 @@ TEST(Sampler, WhatDoesNotExistIsAUsageErrorThatNamesTheField) {
     }
     return std::string();
   };
-  EXPECT_TRUE(message([&] { make_schedule("square", 10); }).starts_with("schedule:"));
-  EXPECT_TRUE(message([&] { make_schedule("linear", 0); }).starts_with("timesteps:"));
-  EXPECT_TRUE(message([&] { steps_of("heun", s, "v", 5); }).starts_with("sampler:"));
+  EXPECT_TRUE(message([&] { schedule_of("square", 10); }).starts_with("schedule:"));
+  EXPECT_TRUE(message([&] { schedule_of("linear", 0); }).starts_with("timesteps:"));
+  EXPECT_TRUE(message([&] { steps_of("ddim", s, "w", 5); }).starts_with("prediction:"));
   EXPECT_TRUE(message([&] { steps_of("ddim", s, "v", 11); }).starts_with("sampler_steps:"));
 }
 

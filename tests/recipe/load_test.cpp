@@ -8,6 +8,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/model/mlp_generator.h"
 #include "lockstep/model/unet.h"
+#include "lockstep/objective/ddpm.h"
 #include "lockstep/recipe/canonical.h"
 
 namespace lockstep::recipe {
@@ -205,7 +206,7 @@ TEST_F(LoadFiles, KeysOfAChoiceThatIsMadeOtherwiseAreNotInherited) {
   EXPECT_EQ(recipe.networks[0].optimizer.kind, "sgd");
   EXPECT_EQ(recipe.networks[0].optimizer.lr, 0.25);
   EXPECT_EQ(recipe.networks[0].model.kind.as<model::UNetOptions>().blocks, 5);
-  EXPECT_EQ(recipe.objective.timesteps, 10);
+  EXPECT_EQ(recipe.objective.kind.as<objective::DdpmOptions>().timesteps, 10);
   const std::string gan =
       "extends = 'sgd.toml'\n[objective]\nkind = 'gan'\n[generator]\nkind = 'mlp-generator'\n"
       "[discriminator]\nkind = 'mlp-discriminator'\n";
@@ -253,7 +254,7 @@ TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
   write("ddpm.toml", "[objective]\nkind = 'ddpm'\nr1 = 0.5\n");
   EXPECT_EQ(error_of_file(write("b.toml", "extends = 'ddpm.toml'\n[model]\nkind = 'unet'\n")),
             "ddpm.toml:3: unknown key 'r1' in [objective] (with kind = 'ddpm' the keys are kind, "
-            "prediction, schedule, timesteps, sampler, sampler_steps)");
+            "prediction, schedule, timesteps, sampler, sampler_steps, label_dropout, guidance)");
   write("fine.toml", "[model.optimizer]\nbeta1 = 0.5\n");
   EXPECT_EQ(
       error_of_file(

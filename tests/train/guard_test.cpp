@@ -225,7 +225,7 @@ TEST(Guard, StopsSampling) {
   Training training = training_of(
       [](lane::Context& context, const Tensor& h) { return context.training() ? h : at::relu(h); });
   comm::run_local(1, [&](comm::Group& group) { one_step(training, group); });
-  EXPECT_THAT(stopped([&] { draw_samples(training, 0, 2); }),
+  EXPECT_THAT(stopped([&] { draw_samples(training, {.first = 0, .count = 2}); }),
               HasSubstr("sampling at step 1: aten::relu ran in model/hidden: "));
 }
 

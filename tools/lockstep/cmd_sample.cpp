@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "lockstep/core/counted.h"
+#include "lockstep/core/text.h"
 #include "lockstep/train/sample.h"
 #include "output.h"
 #include "progress.h"
@@ -12,7 +13,7 @@ namespace {
 
 struct Options {
   train::SampleOptions sample{.source = {}, .out = "samples.png"};
-  std::string source;
+  std::string source, guidance;
   Machine machine;
   bool json = false;
 };
@@ -20,6 +21,7 @@ struct Options {
 Code run(const Options& options) {
   train::SampleOptions sample = options.sample;
   sample.source = options.source;
+  sample.guidance = parse_double(options.guidance);
   const ComputingScope computing(options.machine);
   std::optional<Progress> progress;  // ends before the result is printed
   sample.progress = std::ref(progress.emplace("samples are made", /*quiet=*/false));
@@ -62,14 +64,24 @@ Run add_sample(Command& command) {
       .range(std::int64_t{0}, std::int64_t{1} << 40);
   command.add_option("--count", sample.count, "samples").range(1, 1 << 20);
   command.add_option("--columns", sample.columns, "columns of the grid [8]").range(1, 1 << 10);
-  command
-      .add_option("--sampler", sample.sampler,
-                  "ddim or ancestral, instead of the recipe's (diffusion models only)")
-      .one_of({"ddim", "ancestral"});
+  command.add_option("--sampler", sample.sampler, "instead of the recipe's (diffusion models only)")
+      .value("NAME");
   command
       .add_option("--sampler-steps", sample.sampler_steps,
-                  "timesteps that ddim visits, instead of the recipe's")
+                  "of a sampler whose steps can be chosen, instead of the recipe's")
       .range(std::int64_t{1}, std::int64_t{1} << 40);
+  command
+      .add_option("--class", sample.label,
+                  "class of all samples; without it sample i has the class i mod data.classes")
+      .range(std::int64_t{0}, std::int64_t{1} << 40);
+  command
+      .add_option("--guidance", options->guidance,
+                  "scale of classifier-free guidance, instead of the recipe's; 1: none")
+      .value("SCALE")
+      .check([](const std::string& text) {
+        const auto scale = parse_double(text);
+        return scale && *scale >= 0.0 && *scale <= 1000.0 ? "" : "give a number from 0 to 1000";
+      });
   add_machine(command, options->machine);
   command.add_flag("--json", options->json, "report as JSON");
   command.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");

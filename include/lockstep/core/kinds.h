@@ -75,6 +75,7 @@ class Kind {
   bool operator==(std::string_view word) const { return word_ == word; }
   bool operator==(const Kind& other) const { return word_ == other.word_; }
   const std::string& word() const { return word_; }
+  std::span<const Row> rows() const { return rows_; }
 
   // Error(kUsage) if the table has no such word.
   const Row& row(const char* field) const {

@@ -28,6 +28,8 @@ class Dataset {
   // LOCKSTEP_ASSERTs 0 <= sample < size(). Bits: content, sample.
   virtual void read(Sample sample, float* out) const = 0;
 
+  virtual std::int64_t classes() const { return 0; }
+
   std::int64_t sample_values() const;  // product of sample_shape()
 };
 

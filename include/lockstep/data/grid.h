@@ -1,6 +1,4 @@
-// Many images in one picture: rows of `columns`, first image top left, 2 black pixels between
-// images and around them; missing images of the last row are black. Fewer images than columns: as
-// many columns as images.
+// Many images in one picture, first image top left, 2 black pixels between images and around them.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +7,22 @@
 
 namespace lockstep::data {
 
-// Whether such a grid is a picture that write_png takes.
-bool grid_fits(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
-               std::int64_t columns);
+// Where images stand: bands of `rows` rows, filled column by column, each with `columns` columns or
+// as many as the images need. A usual grid has bands of one row. Where image i has the class
+// i mod rows, a row is a class. Missing images are black.
+struct GridLayout {
+  std::int64_t columns = 1, rows = 1;
+};
 
-// images: [n][h][w][c], c 1 or 3, n >= 1, columns >= 1.
+// Whether such a grid is a picture that write_png takes.
+bool grid_fits(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c, GridLayout layout);
+
+// images: [n][h][w][c], c 1 or 3, n, columns and rows >= 1.
 Picture grid(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
-             const std::uint8_t* images, std::int64_t columns);
+             const std::uint8_t* images, GridLayout layout);
 
 // The same from samples in [-1, 1], through numerics::to_bytes.
 Picture grid(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c, const float* images,
-             std::int64_t columns);
+             GridLayout layout);
 
 }  // namespace lockstep::data

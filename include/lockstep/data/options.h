@@ -32,6 +32,7 @@ struct Options {
   // Not a part of the recipe id: the ledger carries the content hash instead.
   std::string path = "/usr/share/datasets/fashion-mnist";
 
+  std::int64_t classes = 0;
   MixtureOptions mixture;
   ShapesOptions shapes;
 };

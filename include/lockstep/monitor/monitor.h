@@ -16,10 +16,10 @@ namespace lockstep::monitor {
 struct Observation {
   Step step;
   std::span<const std::pair<std::string, float>> losses;  // by phase
-  // On a look (`due`), otherwise empty: samples, one after the other, and how many of the step's
-  // samples the discriminator judged, and how many rightly (0 of 0 without one).
+  // On a look (`due`), otherwise empty: samples, one after the other, and the objective's counts of
+  // the step's samples by name; of a discriminator "judged" and "judged rightly".
   std::span<const float> samples;
-  std::int64_t right = 0, judged = 0;
+  std::vector<std::pair<std::string, std::int64_t>> counts = {};
 };
 
 enum class Verdict { kFine, kWarn, kStop };

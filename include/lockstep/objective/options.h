@@ -1,32 +1,51 @@
-// Options of objectives and samplers. All change bits.
+// Options of what is trained. Free of LibTorch.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "lockstep/core/fields.h"
+#include "lockstep/core/kinds.h"
 
 namespace lockstep::objective {
 
+class Objective;
+struct DiffusionOptions;
+struct Options;
+struct Setting;
+
+// One update of one network, in the order of a step.
+struct PhaseNames {
+  std::string_view name;        // key of the loss in the ledger: "denoise"; "discriminator"
+  std::string_view role;        // whose parameters it trains
+  std::string_view maker = {};  // whose output the loss judges, where that is another's
+};
+
+// A row of the objectives.
+struct ObjectiveKind {
+  std::string_view word, meaning;
+  std::unique_ptr<KindOptions> (*options)();
+  std::span<const std::string_view> roles;  // networks that it needs, in order
+  std::span<const PhaseNames> phases;
+  std::unique_ptr<Objective> (*make)(const Options& options, const Setting& setting);
+  // How samples are made, where they are made step by step; null where one pass makes them.
+  DiffusionOptions& (*diffusion)(Options& options);
+};
+std::span<const ObjectiveKind> objectives();
+
+// All change bits.
 struct Options {
-  std::string kind = "ddpm";  // ddpm, gan, hinge-gan
-
-  // ddpm (Ho et al. 2020; v prediction: Salimans & Ho 2022; cosine schedule: Nichol & Dhariwal
-  // 2021)
-  std::string prediction = "epsilon";  // epsilon, v
-  std::string schedule = "linear";     // linear, cosine
-  std::int64_t timesteps = 1000;
-  std::string sampler = "ddim";     // ancestral, ddim (Song et al. 2021, eta = 0)
-  std::int64_t sampler_steps = 50;  // ddim: timesteps visited
-
-  // gan (non-saturating loss, Goodfellow et al. 2014), hinge-gan (hinge loss, Miyato et al. 2018);
-  // both: R1, Mescheder et al. 2018
-  double r1 = 0.0;  // weight of the gradient penalty gamma/2 * |dD/dx|^2 on real samples
+  Kind<ObjectiveKind> kind{objectives()};
 };
 void describe(Fields& fields, Options& options);
 
-// The networks that the objective trains, in order: tables of the recipe, names in the state.
+// The networks that the objective needs, in order: tables of the recipe, names in the state.
 std::vector<std::string> roles(const Options& options);
+std::span<const PhaseNames> phases(const Options& options);
+// Null where one pass makes a sample.
+DiffusionOptions* diffusion(Options& options);
 
 }  // namespace lockstep::objective

@@ -4,16 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 
 #include "lockstep/numerics/philox.h"
-#include "lockstep/objective/schedule.h"
+#include "lockstep/objective/noise_schedule.h"
 
 namespace lockstep::objective {
 
-// What the network is told: the number of a timestep, or a point of continuous time.
+// The number of a timestep, or a point of continuous time.
 using Time = float;
 
 // Of two tensors a and b: fma(of_first, a, of_second * b).
@@ -26,14 +24,17 @@ class Process {
   virtual ~Process() = default;
   // The time at which the sample of draw `position` is trained. Bits: stream, position.
   virtual Time drawn(const numerics::Stream& stream, std::uint64_t position) const = 0;
+  // What networks are told of a time.
+  virtual float told(Time t) const { return t; }
   virtual Combination mix(Time t) const = 0;                    // x_t of x0 and e
   virtual std::optional<Combination> target(Time t) const = 0;  // of e and x0; nothing: e itself
-  virtual Combination x0(Time t) const = 0;                     // of x_t and what was predicted
-};
+  // Of x_t and what was predicted at t:
+  virtual Combination x0(Time t) const = 0;
+  virtual Combination noise(Time t) const = 0;     // e
+  virtual Combination velocity(Time t) const = 0;  // the slope of x_t on its way from x0 to e
 
-// x_t = sqrt(ab) x0 + sqrt(1-ab) e at the timesteps of the schedule, drawn uniformly (Ho et al.
-// 2020). `prediction`: epsilon (e), or v = sqrt(ab) e - sqrt(1-ab) x0 (Salimans & Ho 2022);
-// Error(kUsage) for another. Bits: arguments.
-std::unique_ptr<Process> make_process(const Schedule& schedule, const std::string& prediction);
+  // Of a process whose times are timesteps; Error(kBug) where time is continuous.
+  virtual const NoiseSchedule& schedule() const;
+};
 
 }  // namespace lockstep::objective

@@ -5,10 +5,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <memory>
-#include <vector>
 
-#include "lockstep/objective/sampler_steps.h"
+#include "lockstep/objective/process.h"
+#include "lockstep/objective/samplers.h"
 
 namespace lockstep::objective {
 
@@ -24,8 +23,5 @@ class Sampler {
   // Samples out of pure noise, which is overwritten. Bits: arguments.
   virtual at::Tensor sample(at::Tensor noise, const Predict& predict, const Noise& more) const = 0;
 };
-
-// The sampler that makes these steps in order.
-std::unique_ptr<Sampler> make_sampler(std::vector<SamplerStep> steps);
 
 }  // namespace lockstep::objective

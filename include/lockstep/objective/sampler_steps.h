@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "lockstep/objective/process.h"
@@ -19,10 +18,10 @@ struct SamplerStep {
   float noise = 0;  // 0: no draw
 };
 
-// The explicit table, ancestral or ddim: steps in the order in which they are made, from noise to
-// picture. `visited`: timesteps that ddim visits, at most schedule.size(); ancestral visits all.
-// Error(kUsage) for another name or number. Bits: arguments.
-std::vector<SamplerStep> sampler_steps(const std::string& name, const Schedule& schedule,
-                                       const Process& process, std::int64_t visited);
+// Steps in the order in which they are made, from noise to picture, of a process with timesteps.
+// Bits: arguments.
+std::vector<SamplerStep> ancestral_steps(const Process& process);  // visits all
+// `visited`: how many timesteps; Error(kUsage) if the schedule has not so many.
+std::vector<SamplerStep> ddim_steps(const Process& process, std::int64_t visited);
 
 }  // namespace lockstep::objective

@@ -1,6 +1,7 @@
 // What a picture of samples is made of.
 #pragma once
 
+#include "lockstep/data/grid.h"
 #include "lockstep/data/png.h"
 #include "lockstep/train/training.h"
 
@@ -11,6 +12,9 @@ data::Provenance provenance(const hash::Digest& recipe, Step step, const hash::D
                             std::int64_t first, std::int64_t count);
 data::Provenance provenance(const Training& training, const hash::Digest& state_root,
                             std::int64_t first, std::int64_t count);
+
+// Of samples whose classes follow their numbers a row is a class; `columns` of them.
+data::GridLayout grid_layout(const Training& training, std::int64_t columns);
 
 inline constexpr std::int64_t kScatterSide = 256;  // pixels
 inline constexpr float kScatterRange = 1.5F;       // points outside [-1.5, 1.5]^2 are left out

@@ -19,8 +19,10 @@ struct SampleOptions {
   std::int64_t first = 0;  // number of the first sample in the pictures' stream
   std::int64_t count = 64;
   std::optional<std::int64_t> columns = {};        // of a grid; 8 if not given
-  std::optional<std::string> sampler = {};         // if not the recipe's: ddim, ancestral
-  std::optional<std::int64_t> sampler_steps = {};  // of ddim, if not the recipe's
+  std::optional<std::int64_t> label = {};          // class of all; without: number mod classes
+  std::optional<std::string> sampler = {};         // if not the recipe's
+  std::optional<std::int64_t> sampler_steps = {};  // if not the recipe's
+  std::optional<double> guidance = {};             // if not the recipe's
   // Called with the number of samples that are made, 0 first, and of all.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
@@ -30,8 +32,8 @@ struct SampleResult {
   std::string sha256;  // of the file's bytes; "" of a folder
 };
 
-// Bits of a file: state, recipe, first, count, columns, sampler. Memory: that of a picture, or of a
-// few samples. Throws Error(kUsage) for what does not fit the recipe or the form.
+// Bits of a file: state, recipe, first, count, columns, label, sampler, guidance. Memory: that of a
+// picture, or of a few samples. Throws Error(kUsage) for what does not fit the recipe or the form.
 SampleResult sample(const SampleOptions& options);
 
 // In a folder: "sample-00000064.png".

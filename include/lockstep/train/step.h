@@ -18,7 +18,7 @@ struct StepRecord {
   ledger::Entry entry;
   std::vector<std::pair<std::string, float>> gradient_norms;   // per phase, before clipping
   std::vector<std::pair<std::string, double>> learning_rates;  // per phase
-  objective::Judged judged;  // of this rank's samples, by the discriminator's phase
+  objective::Counts counts;  // of this rank's samples, over all phases
 };
 
 // Where samples come from: `count` draws from `first` on, the same whoever asks.

@@ -45,9 +45,9 @@ struct Training {
   recipe::Recipe recipe;
   std::vector<std::int64_t> sample_shape;  // [H, W, C] or [D]
   lane::Plan plan;
-  std::unique_ptr<objective::Objective> objective;
   std::vector<Trained> trained;  // one a role, in the objective's order
-  objective::Networks networks;  // the same networks, for the objective
+  std::unique_ptr<objective::Objective> objective;
+  std::unique_ptr<objective::Objective> pictures;  // bound to averages where they are kept
   // How many lanes go through a pass at once: less memory, the same bits. 0: all of the rank's.
   std::int64_t lanes_at_once = 0;
   // Order: per role parameters, buffers, optimiser slots, average.
@@ -67,11 +67,11 @@ using MakeNetwork = std::function<std::shared_ptr<model::Network>(
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network = model::make_network);
 
-// The networks as samples are made from them: averages where they are kept, with today's buffers.
-objective::Networks sampling_networks(Training& training);
+// Makes the training's samples as these options say. Errors: as objective::make_objective.
+void sample_by(Training& training, const objective::Options& options);
 
-// Samples [first, first+count) of the pictures' stream. Under the guard. Bits: state, recipe,
-// first.
-Tensor draw_samples(Training& training, std::int64_t first, std::int64_t count);
+// From averages where they are kept, with today's buffers. Under the guard. Bits: state, recipe,
+// numbers.
+Tensor draw_samples(Training& training, const objective::Numbers& numbers);
 
 }  // namespace lockstep::train

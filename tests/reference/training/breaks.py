@@ -4,6 +4,9 @@ from typing import Callable
 
 import numpy as np
 
+import class_layers
+import data
+import ddpm
 import fused
 import gan
 import hashes
@@ -71,6 +74,48 @@ def embedding_order():
     unet.Backward.__init__ = started
 
 
+def label_shift():
+    """Every sample has the next class."""
+    rows = data.condition_rows
+    data.condition_rows = lambda labels, classes: rows((labels.astype(int) + 1) % classes, classes)
+
+
+def dropout_turned():
+    """A sample keeps its class where it must lose it. (< and <= differ only where u is the share: test_classes.py.)"""
+    ddpm.is_dropped = lambda u, share: u >= share
+
+
+def dropout_stream():
+    """Label dropout takes the bits of the timestep's stream."""
+    started = ddpm.Ddpm.__init__
+
+    def other(self, *args):
+        started(self, *args)
+        self.dropout_stream = self.timestep_stream
+    ddpm.Ddpm.__init__ = other
+
+
+def projection_fused():
+    """The dot's part of its row's gradient is added by one fma. (Which of two parts comes first changes no bit.)"""
+    class_layers.plus_scaled = lambda x, rows, factors: fused.fma(rows, factors, x)
+
+
+def projection_first_order():
+    """R1 gives the projection no gradient: the generator's phase has another discriminator."""
+    r1 = gan.r1
+
+    def without(*args):
+        penalty, gradients = r1(*args)
+        del gradients["classes.weight"]
+        return penalty, gradients
+    gan.r1 = without
+
+
+def projection_unseen():
+    """R1 does not see the projection at all."""
+    class_layers.Projection.down = class_layers.Linear.down
+
+
 def mean():
     """The loss is divided by B, not multiplied by float(1 / B)."""
     lanes.Lanes.mean_loss = lambda self, losses: (self.column_sums(losses.reshape(-1, 1))[0]
@@ -109,6 +154,7 @@ class Break:
     first: tuple  # one of these fields must be the first to differ
     kinds: tuple = ALL  # kinds of the first network: recipes that the rule affects
     only: tuple = ()  # if given, no other field may differ in any step
+    classes: bool = False  # of recipes with classes alone
 
 
 BREAKS = {
@@ -123,5 +169,11 @@ BREAKS = {
     "one-block": Break(one_block, ("loss", "state")),
     "unfused": Break(unfused, ("loss", "state")),
     "rounded-twice": Break(rounded_twice, ("state",), DIFFUSION),
+    "label-shift": Break(label_shift, ("loss", "state"), classes=True),
+    "dropout-turned": Break(dropout_turned, ("state",), DIFFUSION, classes=True),
+    "dropout-stream": Break(dropout_stream, ("state",), DIFFUSION, classes=True),
+    "projection-fused": Break(projection_fused, ("loss", "state"), GANS, classes=True),
+    "projection-first-order": Break(projection_first_order, ("loss",), GANS, classes=True),
+    "projection-unseen": Break(projection_unseen, ("loss",), GANS, classes=True),
     "unchained": Break(unchained, ("chain",), ALL, ("chain",)),
 }

@@ -1,6 +1,7 @@
 """Data sets, their content hashes, and batches (docs/training.md, *Data* and *A step*)."""
 import gzip
 import os
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +10,7 @@ import philox
 from digests import hash_tree, u64
 from fused import fma
 from hashes import sha256
+from labels import condition_rows, labelled_hash
 from recipe import shortest
 from streams import Stream
 
@@ -17,19 +19,31 @@ def from_bytes(pixels):
     return fma(pixels.astype(np.float32), np.float32(float.fromhex("0x1.010102p-7")), np.float32(-1.0))
 
 
-class Images:
-    """Grey pictures of an IDX file."""
+def read_idx(path, name, dimensions):
+    """The bytes of an IDX file, in its shape. In a folder the file has a name, plain or gzipped."""
+    if os.path.isdir(path):
+        names = (os.path.join(path, name + end) for end in ("", ".gz"))
+        path = next(name for name in names if os.path.exists(name))
+    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+        content = file.read()
+    assert content[:4] == bytes((0, 0, 8, dimensions)), f"an IDX file of bytes in {dimensions} dimensions"
+    sizes = np.frombuffer(content, ">u4", dimensions, 4).tolist()
+    return np.frombuffer(content, np.uint8, -1, 4 + 4 * dimensions).reshape(sizes)
 
-    def __init__(self, path):
-        if os.path.isdir(path):
-            names = (os.path.join(path, "train-images-idx3-ubyte" + end) for end in ("", ".gz"))
-            path = next(name for name in names if os.path.exists(name))
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            content = file.read()
-        assert content[:4] == b"\0\0\x08\x03", "an IDX file of bytes in three dimensions"
-        self.count, height, width = (int(n) for n in np.frombuffer(content, ">u4", 3, 4))
-        self.shape = (height, width, 1)
-        self.pixels = np.frombuffer(content, np.uint8, -1, 16).reshape(self.count, *self.shape)
+
+class Images:
+    """Grey pictures of an IDX file, and with classes the labels of another."""
+
+    def __init__(self, path, labels_path, classes):
+        self.pixels = read_idx(path, "train-images-idx3-ubyte", 3)[..., None]
+        self.count, self.shape = len(self.pixels), self.pixels.shape[1:]
+        if classes:
+            beside = path if os.path.isdir(path) else os.path.dirname(path) or "."
+            self.stored_labels = read_idx(labels_path or beside, "train-labels-idx1-ubyte", 1)
+            assert len(self.stored_labels) == self.count, "a label a picture"
+            wrong = np.flatnonzero(self.stored_labels >= classes)
+            if len(wrong):
+                raise ValueError(f"sample {wrong[0]} has the label {self.stored_labels[wrong[0]]} of {classes} classes")
 
     def content_hash(self):
         return sha256(b"lockstep images 1\n", u64(self.count), *map(u64, self.shape),
@@ -38,15 +52,19 @@ class Images:
     def samples(self, indices):
         return from_bytes(self.pixels[indices])
 
+    def labels(self, indices):
+        return self.stored_labels[indices]
+
 
 class Mixture:
     """Points of Gaussians on a ring."""
 
     shape = (2,)
+    stored_labels = None
 
     def __init__(self, table):
         self.table = table
-        self.count = table["count"]
+        self.count, self.kinds = table["count"], table["modes"]
         self.stream = Stream(table["seed"], "data/mixture")
 
     def content_hash(self):
@@ -57,14 +75,19 @@ class Mixture:
 
     def samples(self, indices):
         modes, radius = self.table["modes"], self.table["radius"]
-        angles = [float.fromhex("0x1.921fb54442d18p+2") * int(k) / modes
-                  for k in self.stream.below(indices, modes, 2)]
+        angles = [float.fromhex("0x1.921fb54442d18p+2") * int(k) / modes for k in self.labels(indices)]
         centres = np.array([[radius * host.cos(a), radius * host.sin(a)] for a in angles]).astype(np.float32)
         return fma(np.float32(self.table["stddev"]), self.stream.normal(indices, 2), centres)
+
+    def labels(self, indices):
+        return self.stream.below(indices, self.kinds, 2)
 
 
 class Shapes:
     """Discs, squares and stripes in colour."""
+
+    kinds = 3
+    stored_labels = None
 
     def __init__(self, table):
         self.table = table
@@ -80,6 +103,9 @@ class Shapes:
     def samples(self, indices):
         return from_bytes(np.stack([self._picture([int(v) for v in w]) for w in self.stream.bits(indices, 10)]))
 
+    def labels(self, indices):
+        return self.stream.bits(indices, 10)[:, 6] * np.uint64(self.kinds) >> np.uint64(32)
+
     def _picture(self, w):
         def below(word, bound):
             return w[word] * bound >> 32
@@ -87,7 +113,7 @@ class Shapes:
         y, x = np.indices((side, side))
         ground = np.array([w[c] >> 24 for c in range(3)])
         colour = np.array([(ground[c] + 96 + below(3 + c, 65)) % 256 for c in range(3)])
-        kind = below(6, 3)
+        kind = below(6, self.kinds)
         if kind == 2:
             r = side // 8 + below(7, side // 8 + 1)
             t = (x, y, x + y, x - y + side)[below(8, 4)]
@@ -100,14 +126,31 @@ class Shapes:
 
 
 def open_data(recipe):
-    kind = recipe["data"]["kind"]
+    kind, classes = recipe["data"]["kind"], recipe.classes
     if kind == "images":
-        return Images(recipe.data_path)
-    return (Mixture if kind == "mixture" else Shapes)(recipe["data." + kind])
+        return Images(recipe.data_path, recipe.labels_path, classes)
+    toy = (Mixture if kind == "mixture" else Shapes)(recipe["data." + kind])
+    if 0 < classes < toy.kinds:
+        raise ValueError(f"{toy.kinds} kinds of samples, {classes} classes")
+    return toy
+
+
+def content_hash(recipe, data):
+    content = data.content_hash()
+    return labelled_hash(content, data.stored_labels) if recipe.classes else content
+
+
+@dataclass
+class Batch:
+    draws: list
+    samples: np.ndarray
+    condition: np.ndarray | None  # [batch][classes], where there are classes
 
 
 def batch(recipe, data, samples):
-    """The draws after the first `samples` draws, and the samples that they take."""
+    """The draws after the first `samples` draws, and the samples that they take, with their conditions."""
     size = recipe["batch"]["lanes"] * recipe["batch"]["samples_per_lane"]
     draws = list(range(samples, samples + size))
-    return draws, data.samples(np.array([philox.sample(recipe.seed, data.count, d) for d in draws]))
+    taken = np.array([philox.sample(recipe.seed, data.count, d) for d in draws])
+    condition = condition_rows(data.labels(taken), recipe.classes) if recipe.classes else None
+    return Batch(draws, data.samples(taken), condition)

@@ -15,6 +15,10 @@ def combine(a, x, b, y):
     return fma(a, x, b * y)
 
 
+def is_dropped(u, share):
+    return u < share
+
+
 class Ddpm:
     phases = ("denoise",)
 
@@ -25,12 +29,22 @@ class Ddpm:
         _, self.product = noise_schedule(table["schedule"], self.timesteps)
         self.timestep_stream = Stream(recipe.seed, "ddpm/timestep")
         self.noise_stream = Stream(recipe.seed, "ddpm/noise")
+        self.label_dropout = np.float32(table["label_dropout"])
+        self.dropout_stream = Stream(recipe.seed, "ddpm/label-dropout")
 
     @staticmethod
     def role_of(phase):
         return "model"
 
-    def phase(self, phase, state, draws, samples):
+    def condition(self, batch):
+        """Label dropout (Ho and Salimans, 2022)."""
+        if self.label_dropout == 0.0:
+            return batch.condition
+        dropped = is_dropped(self.dropout_stream.uniform(batch.draws, 1), self.label_dropout)
+        return np.where(dropped, np.float32(0.0), batch.condition)
+
+    def phase(self, phase, state, batch):
+        draws, samples = batch.draws, batch.samples
         role = state.roles["model"]
         prepared = Prepared(self.network, role.parameters, role.buffers, True)
         times = self.timestep_stream.below(draws, self.timesteps, 0).tolist()
@@ -40,7 +54,8 @@ class Ddpm:
         noisy = combine(signal, samples, spread, noise)
         target = noise if self.prediction == "epsilon" else combine(signal, noise, -spread, samples)
         embedded = np.array([time_embedding(t, self.network.embedding_width) for t in times]).astype(np.float32)
-        output, back = self.network.forward(Pass(self.lanes, prepared.weights), noisy, embedded)
+        pass_ = Pass(self.lanes, prepared.weights, condition=self.condition(batch))
+        output, back = self.network.forward(pass_, noisy, embedded)
         difference = output - target
         rows = difference.reshape(len(output), -1).T
         inverse = ONE / np.float32(len(rows))

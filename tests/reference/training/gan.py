@@ -1,12 +1,9 @@
 """The objectives gan and hinge-gan: losses, their phases, and R1 (docs/training.md, *GANs*; docs/numerics.md)."""
 import numpy as np
 
-import convolution_arrays as conv
 from elementary import ONE, leaky_relu, leaky_relu_backward, sigmoid, softplus
-from fused import chain_products, matmul
+from fused import chain_products
 from lanes import Gradients, Pass, summed
-from layers import Conv, Linear
-from networks import LeakyRelu, Reshape
 from spectral import Prepared
 from streams import Stream
 
@@ -58,20 +55,20 @@ class Gan:
     def role_of(phase):
         return phase
 
-    def phase(self, phase, state, draws, real):
+    def phase(self, phase, state, batch):
         """The loss and the gradients of the role that the phase updates."""
         prepared = {role: Prepared(self.networks[role], state.roles[role].parameters, state.roles[role].buffers,
                                    role == phase) for role in ("generator", "discriminator")}
 
         def pass_of(role, moves):
-            return Pass(self.lanes, prepared[role].weights, state.roles[role].buffers, moves)
-        latents = self.stream.normal(draws, self.latent, 0 if phase == "discriminator" else 1)
+            return Pass(self.lanes, prepared[role].weights, state.roles[role].buffers, moves, batch.condition)
+        latents = self.stream.normal(batch.draws, self.latent, 0 if phase == "discriminator" else 1)
         fake, back = self.networks["generator"].forward(
             pass_of("generator", phase == "generator"), latents, needs_input=False)
         if phase == "generator":
             loss, gradients = self._generator(pass_of("discriminator", False), fake, back)
         else:
-            loss, gradients = self._discriminator(pass_of("discriminator", True), real, fake)
+            loss, gradients = self._discriminator(pass_of("discriminator", True), batch.samples, fake)
         return loss, prepared[phase].gradients(gradients)
 
     def _generator(self, pass_, fake, back):
@@ -104,43 +101,18 @@ def r1(network, pass_, real, half_gamma, share):
     For networks of linear layers, convolutions and leaky ReLUs: dD/dx is such a network again, run backwards, with
     constant slopes; its gradients run forwards.
     """
-    stages = []  # (layer, x) and (slope's input), in order
-    x = real
+    inputs, x = [], real
     for stage in network.stages:
-        stages.append((stage, x))
+        inputs.append(x)
         x, _ = stage.forward(pass_, x)
-    d = np.ones_like(x)
-    used = []  # what each layer got on the way down; of leaky ReLUs their x, of reshapings the shape they had made
-    for stage, x in reversed(stages):
-        if isinstance(stage, Linear):
-            used.append((stage, d))
-            d = matmul(d, pass_.weights[stage.weight_name].T)
-        elif isinstance(stage, Conv):
-            used.append((stage, d))
-            d = conv.input_gradient(d, pass_.weights[stage.weight_name], stage.stride, stage.pad, x.shape[1:3])
-        elif isinstance(stage, LeakyRelu):
-            d = leaky_relu_backward(x, d, stage.slope)
-            used.append((stage, x))
-        elif isinstance(stage, Reshape):
-            used.append((stage, d.shape))
-            d = d.reshape(x.shape)
-        elif hasattr(stage, "parameters"):
-            raise NotImplementedError("R1 through other layers")
+    d, ups = np.ones_like(x), []
+    for stage, x in zip(reversed(network.stages), reversed(inputs)):
+        d, up = stage.down(pass_, x, d)
+        ups.append(up)
     rows = d.reshape(len(d), -1)
     penalty = chain_products(rows.T, rows.T)[:, None] * half_gamma
     upward = d * (np.float32(2.0) * (half_gamma * share))
     gradients = Gradients()
-    for stage, saved in reversed(used):
-        if isinstance(stage, Linear):
-            gradients.add(stage.weight_name, pass_.lanes.products(upward, saved))
-            upward = matmul(upward, pass_.weights[stage.weight_name])
-        elif isinstance(stage, Conv):
-            w = pass_.weights[stage.weight_name]
-            gradients.add(stage.weight_name, conv.weight_gradient(upward, saved, w.shape[:2], stage.stride, stage.pad,
-                                                                  pass_.lanes))
-            upward = conv.forward(upward, w, stage.stride, stage.pad)
-        elif isinstance(stage, Reshape):
-            upward = upward.reshape(saved)
-        else:
-            upward = leaky_relu_backward(saved, upward, stage.slope)
+    for up in reversed(ups):
+        upward = up(upward, gradients)
     return penalty, gradients

@@ -47,6 +47,7 @@ class Pass:
     weights: dict  # the parameters as used: after division under spectral norm
     buffers: dict = field(default_factory=dict)
     moves_statistics: bool = False
+    condition: object = None  # [batch][classes], where there are classes
 
 
 class Gradients(dict):

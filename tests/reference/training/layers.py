@@ -1,7 +1,8 @@
 """Layers with parameters, and their tensors (docs/networks.md, *Layers*).
 
 A layer's `forward(pass_, x)` gives y and `back(dy, gradients, needs_input=True)`, which gives dx. `gradients` is None
-where the parameters' gradients are not needed.
+where the parameters' gradients are not needed. `down(pass_, x, dy)` is the way back as a function of dy, for R1: dx, and
+`up(g, gradients)`, which takes the gradient g to dx and gives that to dy.
 """
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ class Layer:
 
     def buffers(self):
         return []
+
+    def down(self, pass_, x, dy):
+        raise NotImplementedError("R1 through other layers")
 
 
 class _Weighted(Layer):
@@ -85,6 +89,14 @@ class Linear(_Weighted):
             return matmul(flat, w.T).reshape(x.shape) if needs_input else None
         return y, back
 
+    def down(self, pass_, x, dy):
+        w = pass_.weights[self.weight_name]
+
+        def up(g, gradients):
+            gradients.add(self.weight_name, pass_.lanes.products(g, dy))
+            return matmul(g, w)
+        return matmul(dy, w.T), up
+
 
 class Conv(_Weighted):
     def __init__(self, path, inputs, outputs, kernel, stride, first="uniform", bias=True, spectral=False):
@@ -103,6 +115,15 @@ class Conv(_Weighted):
                 self._add_bias_gradient(pass_, dy, gradients)
             return conv.input_gradient(dy, w, self.stride, self.pad, x.shape[1:3]) if needs_input else None
         return y, back
+
+    def down(self, pass_, x, dy):
+        w = pass_.weights[self.weight_name]
+
+        def up(g, gradients):
+            gradients.add(self.weight_name,
+                          conv.weight_gradient(g, dy, w.shape[:2], self.stride, self.pad, pass_.lanes))
+            return conv.forward(g, w, self.stride, self.pad)
+        return conv.input_gradient(dy, w, self.stride, self.pad, x.shape[1:3]), up
 
 
 class TransposedConv(_Weighted):

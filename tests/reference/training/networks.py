@@ -23,6 +23,10 @@ class LeakyRelu:
         return (elementary.leaky_relu(x, self.slope),
                 lambda dy, gradients, needs_input=True: elementary.leaky_relu_backward(x, dy, self.slope))
 
+    def down(self, pass_, x, dy):
+        return (elementary.leaky_relu_backward(x, dy, self.slope),
+                lambda g, gradients: elementary.leaky_relu_backward(x, g, self.slope))
+
 
 class Tanh:
     def forward(self, pass_, x):
@@ -44,6 +48,9 @@ class Reshape:
     def forward(self, pass_, x):
         return (x.reshape(len(x), *self.shape),
                 lambda dy, gradients, needs_input=True: dy.reshape(x.shape))
+
+    def down(self, pass_, x, dy):
+        return dy.reshape(x.shape), lambda g, gradients: g.reshape(dy.shape)
 
 
 def run(stages, pass_, x, needs_input=True):

@@ -12,7 +12,7 @@ GANS = ("gan", "hinge-gan")
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
 RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("start", "fresh", {})]
 BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
-DATA = [("kind", "images", {})]
+DATA = [("kind", "images", {}), ("classes", 0, {})]
 # A dotted key of the page, such as mixture.modes of [data], has a table of its own.
 DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05, {}), ("count", 1048576, {}),
                           ("seed", 0, {})],
@@ -20,7 +20,9 @@ DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05
 OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}),
              ("schedule", "linear", {"kind": ("ddpm",)}), ("timesteps", 1000, {"kind": ("ddpm",)}),
              ("sampler", "ddim", {"kind": ("ddpm",)}),
-             ("sampler_steps", 50, {"kind": ("ddpm",), "sampler": ("ddim",)}), ("r1", 0.0, {"kind": GANS})]
+             ("sampler_steps", 50, {"kind": ("ddpm",), "sampler": ("ddim",)}),
+             ("label_dropout", 0.0, {"kind": ("ddpm",)}), ("guidance", 1.0, {"kind": ("ddpm",)}),
+             ("r1", 0.0, {"kind": GANS})]
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("heads", 4, {"kind": UNET}),
            ("groups", 8, {"kind": UNET}), ("embedding", 128, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
@@ -32,7 +34,8 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {})
              ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
              ("horizon", REQUIRED, {"schedule": ("cosine",)}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
-LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh", ("generator", "norm"): "batch"}
+LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh", ("generator", "norm"): "batch",
+            ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0}
 ROLES = {"ddpm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
 
 
@@ -103,6 +106,8 @@ class Recipe:
             self.tables[role + ".optimizer"] = _filled(role, network.get("optimizer", {}), OPTIMIZER)
         self.tables["evidence"] = _filled("evidence", given.get("evidence", {}), EVIDENCE)
         self.data_path = given.get("data", {}).get("path", "/usr/share/datasets/fashion-mnist")
+        self.labels_path = given.get("data", {}).get("labels", "")
+        self.classes = self.tables["data"]["classes"]
         self.seed = self.tables["run"]["seed"]
 
     def __getitem__(self, name):

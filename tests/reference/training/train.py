@@ -7,13 +7,15 @@ It needs Python 3.11 and NumPy. Scalar computations (host scalars, schedules, ha
 adds, multiplies, divides, takes roots and converts, element by element; none of its sums, matrix products or functions
 touches floats, so neither its version nor the machine can change a bit.
 
-    recipe, data, streams              what is trained, on what, with which random numbers
+    recipe, data, labels, streams      what is trained, on what, with which random numbers
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch
     convolution_arrays, norms_arrays   operations with gradients
-    layers, attention, networks, gan_networks, unet, spectral    networks, their tensors, forward and backward
+    layers, attention, class_layers, networks, gan_networks, unet, spectral    networks, their tensors, both ways
     gan, ddpm, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
-    breaks, test_arrays                negative controls; the arrays against the exact scalar arithmetic of ../
+    breaks                             negative controls
+    test_arrays, test_gradients, test_classes, changed    arrays against the exact scalar arithmetic of ../, gradients
+                                       against finite differences, conditions; recipes with changes for them
 """
 import argparse
 import json
@@ -91,9 +93,10 @@ def main():
         breaks.BREAKS[options.rule].apply()
     trainer = Trainer(options.recipe, json.loads(lines[0])["semantics"])
     kind = trainer.recipe[trainer.recipe.roles[0]]["kind"]
-    if options.rule and kind not in breaks.BREAKS[options.rule].kinds:
+    rule = breaks.BREAKS.get(options.rule)
+    if rule and (kind not in rule.kinds or rule.classes and not trainer.recipe.classes):
         parser.error(f"{options.rule} changes nothing of a recipe with {kind}")
-    stop = not options.rule or not breaks.BREAKS[options.rule].only
+    stop = not rule or not rule.only
     found = compare(trainer, lines, options.steps, stop)
     if options.rule:
         return 0 if as_it_must(options.rule, found) else 1

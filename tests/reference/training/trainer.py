@@ -1,7 +1,7 @@
 """Steps of a recipe: phases, updates, averages, digests (docs/training.md, *A step*)."""
 import gan_networks
 import ledger
-from data import batch, open_data
+from data import batch, content_hash, open_data
 from ddpm import Ddpm
 from gan import Gan
 from lanes import Lanes
@@ -22,26 +22,27 @@ class Trainer:
         recipe = self.recipe = Recipe(path)
         self.data = open_data(recipe)
         self.lanes = Lanes(recipe["batch"]["lanes"], recipe["batch"]["samples_per_lane"])
-        networks = {role: KINDS[recipe[role]["kind"]](recipe[role], self.data.shape) for role in recipe.roles}
+        networks = self.networks = {role: KINDS[recipe[role]["kind"]](recipe[role], self.data.shape, recipe.classes)
+                                    for role in recipe.roles}
         self.state = State(recipe, networks)
         self.objective = OBJECTIVES[recipe["objective"]["kind"]](recipe, networks, self.lanes)
-        self.header, self.chain = ledger.header(recipe.id(semantics), self.data.content_hash(), semantics)
+        self.header, self.chain = ledger.header(recipe.id(semantics), content_hash(recipe, self.data), semantics)
         self.digest = self.state.digest()
 
     def step(self):
         """One step; its line of the ledger."""
         state, recipe, before = self.state, self.recipe, self.digest
-        draws, samples = batch(recipe, self.data, state.samples)
+        taken = batch(recipe, self.data, state.samples)
         losses = []
         for phase in self.objective.phases:
-            loss, gradients = self.objective.phase(phase, state, draws, samples)
+            loss, gradients = self.objective.phase(phase, state, taken)
             losses.append((phase, loss))
             role = self.objective.role_of(phase)
             update_role(state.roles[role], recipe[role + ".optimizer"], gradients, state.step + 1)
         for name, role in state.roles.items():
             update_average(role, recipe[name + ".optimizer"]["ema_decay"])
         state.step += 1
-        state.samples += len(draws)
+        state.samples += len(taken.draws)
         self.digest = state.digest()
         every = recipe["evidence"]["commit_every"]
         commit = state.commit() if every and state.step % every == 0 else None

@@ -2,6 +2,7 @@
 import numpy as np
 
 from attention import Attention
+from class_layers import with_classes
 from fused import chain_values
 from layers import Conv, GroupNorm, Layer, Linear
 from networks import Network, Silu, run
@@ -71,11 +72,12 @@ def upsampled(x, size):
 
 
 class Unet(Network):
-    def __init__(self, table, shape):
+    def __init__(self, table, shape, classes):
         c, width = table["channels"], table["embedding"]
         levels = range(len(c))
         self.embedding_width = c[0]
         self.time1, self.time2 = Linear("time1", c[0], width), Linear("time2", width, width)
+        self.told = with_classes(classes, width)
         self.input = Conv("input", shape[2], c[0], 3, 1)
         kept, h = [c[0]], c[0]
         self.down = []  # (stages, resample or None)
@@ -100,8 +102,9 @@ class Unet(Network):
             self.up.append((stages, Conv(f"up{i}.resample", h, h, 3, 1) if i > 0 else None))
         self.output_norm = GroupNorm("output_norm", h, table["groups"], silu=True)
         self.output = Conv("output", h, shape[2], 3, 1, "zero")
-        self.layers = [self.time1, self.time2, self.input, *self._stages(self.down), self.middle1,
-                       self.middle_attention, self.middle2, *self._stages(self.up), self.output_norm, self.output]
+        self.layers = [self.time1, self.time2, *(stage.classes for stage in self.told), self.input,
+                       *self._stages(self.down), self.middle1, self.middle_attention, self.middle2,
+                       *self._stages(self.up), self.output_norm, self.output]
 
     @staticmethod
     def _stages(levels):
@@ -109,7 +112,7 @@ class Unet(Network):
 
     def forward(self, pass_, x, times):
         """`times`: their embedding, [n][c[0]]."""
-        e, back_e = run((self.time1, Silu(), self.time2, Silu()), pass_, times, needs_input=False)
+        e, back_e = run((self.time1, Silu(), self.time2, *self.told, Silu()), pass_, times, needs_input=False)
         h, back_input = self.input.forward(pass_, x)
         tape = Tape(pass_, e)
         tape.keep(h)

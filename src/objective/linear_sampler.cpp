@@ -1,7 +1,8 @@
 #include "lockstep/objective/sampler.h"
-
+#include "lockstep/objective/sampler_steps.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
+#include "objective/kinds.h"
 
 namespace lockstep::objective {
 namespace {
@@ -33,8 +34,8 @@ class LinearSampler final : public Sampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_sampler(std::vector<SamplerStep> steps) {
-  return std::make_unique<LinearSampler>(std::move(steps));
+std::unique_ptr<Sampler> make_linear(const Kind<SamplerKind>& chosen, const Process& process) {
+  return std::make_unique<LinearSampler>(chosen.row("sampler").plan(chosen, process));
 }
 
 }  // namespace lockstep::objective

@@ -1,0 +1,26 @@
+// Options of DDPM (Ho et al. 2020; v prediction: Salimans & Ho 2022).
+#pragma once
+
+#include <string>
+
+#include "lockstep/objective/diffusion.h"
+#include "lockstep/objective/noise_schedule.h"
+
+namespace lockstep::objective {
+
+struct DdpmOptions : DiffusionOptions {
+  DdpmOptions() : DiffusionOptions(samplers_by_timesteps()) {}
+
+  std::string prediction = "epsilon";  // epsilon, v
+  Kind<NoiseScheduleKind> schedule{noise_schedules()};
+  std::int64_t timesteps = 1000;
+};
+inline void describe(Fields& f, DdpmOptions& o) {
+  f.choice("prediction", o.prediction, {"epsilon", "v"}, Effect::kBits,
+           "what the network predicts");
+  o.schedule.choose(f, "schedule", Effect::kBits, "noise schedule");
+  f.field("timesteps", o.timesteps, 1, kMostTimesteps, Effect::kBits, "timesteps of the schedule");
+  describe(f, static_cast<DiffusionOptions&>(o));
+}
+
+}  // namespace lockstep::objective

@@ -1,0 +1,16 @@
+// Options of GANs, whatever their loss.
+#pragma once
+
+#include "lockstep/core/fields.h"
+
+namespace lockstep::objective {
+
+struct GanOptions {
+  double r1 = 0.0;  // weight of the gradient penalty gamma/2 * |dD/dx|^2 (Mescheder et al. 2018)
+};
+inline void describe(Fields& f, GanOptions& o) {
+  f.field("r1", o.r1, 0.0, 1e6, Effect::kBits,
+          "weight gamma of the penalty gamma/2 |dD/dx|^2 on real samples; 0: none");
+}
+
+}  // namespace lockstep::objective

@@ -1,0 +1,17 @@
+// The process of DDPM: x_t = sqrt(ab) x0 + sqrt(1-ab) e at the timesteps of a noise schedule, drawn
+// uniformly (Ho et al. 2020).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lockstep/objective/process.h"
+
+namespace lockstep::objective {
+
+// `prediction`: epsilon (e), or v = sqrt(ab) e - sqrt(1-ab) x0 (Salimans & Ho 2022), which is also
+// the velocity: by the angle whose cosine is sqrt(ab). Error(kUsage) for another. Bits: arguments.
+std::unique_ptr<Process> make_variance_preserving(NoiseSchedule schedule,
+                                                  const std::string& prediction);
+
+}  // namespace lockstep::objective

@@ -1,0 +1,28 @@
+// The table of the objectives: one row a kind.
+#include "lockstep/objective/ddpm.h"
+#include "lockstep/objective/gan.h"
+#include "objective/kinds.h"
+
+namespace lockstep::objective {
+namespace {
+
+constexpr std::string_view kOneNetwork[] = {"model"}, kGanRoles[] = {"generator", "discriminator"};
+constexpr PhaseNames kDenoise[] = {{"denoise", "model"}};
+constexpr PhaseNames kGanPhases[] = {{"discriminator", "discriminator", "generator"},
+                                     {"generator", "generator", "generator"}};
+
+}  // namespace
+
+std::span<const ObjectiveKind> objectives() {
+  static constexpr ObjectiveKind kRows[] = {
+      {"ddpm", "denoising diffusion", &OptionsOf<DdpmOptions>::make, kOneNetwork, kDenoise,
+       &make_ddpm, &diffusion_of_ddpm},
+      {"gan", "non-saturating GAN", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases, &make_gan,
+       nullptr},
+      {"hinge-gan", "GAN with the hinge loss", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases,
+       &make_hinge_gan, nullptr},
+  };
+  return kRows;
+}
+
+}  // namespace lockstep::objective

@@ -1,0 +1,19 @@
+// The tables of samplers: one row a kind.
+#include "lockstep/objective/samplers.h"
+
+#include "lockstep/objective/ddim.h"
+#include "objective/kinds.h"
+
+namespace lockstep::objective {
+
+std::span<const SamplerKind> samplers_by_timesteps() {
+  static constexpr SamplerKind kRows[] = {
+      {"ddim", "without noise, in few steps", &OptionsOf<DdimOptions>::make, &make_linear,
+       &plan_of_ddim, &steps_of_ddim},
+      {"ancestral", "with noise, at every timestep", &OptionsOf<NoOptions>::make, &make_linear,
+       &plan_of_ancestral, nullptr},
+  };
+  return kRows;
+}
+
+}  // namespace lockstep::objective

@@ -1,0 +1,52 @@
+// What objectives share.
+#pragma once
+
+#include <algorithm>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/philox.h"
+#include "lockstep/objective/objective.h"
+
+namespace lockstep::objective {
+
+// Pictures are sampled in pieces of at most this many, to bound memory. Never affects bits.
+inline constexpr std::int64_t kSamplesAtOnce = 16;
+
+// "ddpm/noise", key of the seed.
+numerics::Stream stream_of(const Setting& setting, const std::string& name);
+
+// [n, ...shape]
+std::vector<std::int64_t> batch_sizes(std::int64_t n, const std::vector<std::int64_t>& shape);
+
+// Normals [n, ...shape]: sample i from position first + i.
+Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t n,
+               const std::vector<std::int64_t>& shape);
+
+// The conditions of these samples. Error(kUsage) for a label that is no class.
+Tensor condition_of(const Numbers& numbers, std::int64_t classes);
+
+// The network with this role, as a Denoiser, Generator…: Error(kUsage) if the recipe gave another
+// sort.
+template <class T>
+std::shared_ptr<T> network_as(const Setting& setting, const std::string& role, const char* sort) {
+  for (const Role& one : setting.networks) {
+    if (one.name != role) continue;
+    if (auto network = std::dynamic_pointer_cast<T>(one.network)) return network;
+    throw Error(Code::kUsage, role + ".kind: this objective needs " + sort,
+                "use " + listed(model::kinds_of(T::kSort)));
+  }
+  throw Error(Code::kBug, "no network has the role '" + role + "'");
+}
+
+// Makes samples by make(numbers of the piece) in pieces.
+template <class Make>
+Tensor in_pieces(const Numbers& numbers, const std::vector<std::int64_t>& shape, const Make& make) {
+  Tensor all = ops::empty(batch_sizes(numbers.count, shape));
+  for (std::int64_t done = 0; done < numbers.count; done += kSamplesAtOnce) {
+    const std::int64_t n = std::min(kSamplesAtOnce, numbers.count - done);
+    all.narrow(0, done, n).copy_(make(Numbers{numbers.first + done, n, numbers.label}));
+  }
+  return all;
+}
+
+}  // namespace lockstep::objective
