@@ -1,5 +1,6 @@
 #include "lockstep/data/mixture.h"
 
+#include "data/kinds.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/stream.h"
@@ -49,6 +50,10 @@ void Mixture::read(Sample sample, float* out) const {
   numerics::Cpu cpu;
   cpu.fill_normal(stream_, position, 1, 2, normal);
   cpu.scale_add(2, stddev_, normal, centres_.data() + 2 * std::size_t{mode}, out);
+}
+
+std::unique_ptr<Dataset> open_mixture(const Options& options) {
+  return std::make_unique<Mixture>(options.kind.as<MixtureOptions>());
 }
 
 }  // namespace lockstep::data

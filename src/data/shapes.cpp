@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "data/kinds.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/stream.h"
 #include "lockstep/numerics/cpu.h"
@@ -88,6 +89,10 @@ std::vector<std::uint8_t> Shapes::pixels(Sample sample) const {
 
 void Shapes::read(Sample sample, float* out) const {
   numerics::Cpu().from_bytes(sample_values(), pixels(sample).data(), out);
+}
+
+std::unique_ptr<Dataset> open_shapes(const Options& options) {
+  return std::make_unique<Shapes>(options.kind.as<ShapesOptions>());
 }
 
 }  // namespace lockstep::data

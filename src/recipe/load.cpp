@@ -43,7 +43,7 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
 void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
                       const std::string& name) {
   if (recipe.objective.kind == "ddpm") return;
-  const bool points = recipe.data.kind == "mixture";
+  const bool points = data::points(recipe.data);
   const std::string family = points ? "mlp" : "dcgan";
   std::string missing, example;
   for (const NetworkOptions& network : recipe.networks) {

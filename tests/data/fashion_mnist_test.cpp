@@ -26,7 +26,7 @@ TEST(FashionMnist, DebiansFilesHoldTheImagesWeKnow) {
 
 TEST(FashionMnist, LabelsAreNotImages) {
   Options options;
-  options.path += "/train-labels-idx1-ubyte.gz";
+  move_to(options, files(options).at(0) + "/train-labels-idx1-ubyte.gz");
   EXPECT_NE(error_line(Code::kData, [&] { open(options); }).find("labels"), std::string::npos);
 }
 
@@ -35,7 +35,7 @@ TEST(FashionMnist, PackedItHasTheSameHashAndBatches) {
   const TempPath packed(".h5");
   write_pack(*packed, dynamic_cast<const Images&>(*data));
   Options options;
-  options.path = (*packed).string();
+  move_to(options, (*packed).string());
   const auto again = open(options);
   EXPECT_EQ(again->hash().hex(), kFashion);
   const Order order(stream(0, "data/order"), data->size());

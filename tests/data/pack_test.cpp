@@ -56,8 +56,8 @@ TEST(Pack, EveryContainerOfTheSameImagesHasTheSameHash) {
   write_pack(*packed, some_images());
   for (const auto* path : {&idx, &gz, &packed}) {
     Options options;
-    options.path = (**path).string();
-    EXPECT_EQ(open(options)->hash(), some_images().hash()) << options.path;
+    move_to(options, (**path).string());
+    EXPECT_EQ(open(options)->hash(), some_images().hash()) << **path;
   }
 }
 

@@ -267,7 +267,7 @@ TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
 TEST_F(LoadFiles, PathsStartAtTheFileThatTheyStandIn) {
   const std::string real = std::filesystem::canonical(folder_).string();
   const auto path = [](const std::string& file, const std::vector<std::string>& overrides = {}) {
-    return load(file, overrides).data.path;
+    return data::files(load(file, overrides).data).at(0);
   };
   write("base/b.toml", "[data]\npath = 'images'\n");
   const std::string a = write("a.toml", "extends = 'base/b.toml'\n");
@@ -280,7 +280,7 @@ TEST_F(LoadFiles, PathsStartAtTheFileThatTheyStandIn) {
   // A recipe of the current folder, and one that is named by a link.
   std::filesystem::create_symlink(folder_ / "base" / "b.toml", folder_ / "link.toml");
   EXPECT_EQ(path((folder_ / "link.toml").string()), real + "/images");
-  EXPECT_EQ(parse("[data]\npath = 'x'\n", "memory").data.path, "x");
+  EXPECT_EQ(data::files(parse("[data]\npath = 'x'\n", "memory").data).at(0), "x");
 }
 
 TEST_F(LoadFiles, TheRecipeIdHasNoPathInIt) {
@@ -310,7 +310,7 @@ TEST_F(LoadFiles, TheLastOverrideWins) {
       load(path, {"run.seed=2", "run.seed=3", "data.path=/some/where", "model.channels=[8, 16]",
                   "model.optimizer.lr=1e-3", "run.name=word"});
   EXPECT_EQ(recipe.run.seed, 3);
-  EXPECT_EQ(recipe.data.path, "/some/where");
+  EXPECT_EQ(data::files(recipe.data).at(0), "/some/where");
   EXPECT_EQ(recipe.networks[0].model.channels, (std::vector<std::int64_t>{8, 16}));
   EXPECT_EQ(recipe.networks[0].optimizer.lr, 1e-3);
   EXPECT_EQ(recipe.run.name, "word");

@@ -2,6 +2,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/output_file.h"
 #include "lockstep/data/idx.h"
+#include "lockstep/data/image_files.h"
 #include "lockstep/data/pack.h"
 #include "output.h"
 
@@ -16,7 +17,7 @@ struct Options {
 Code run(const Options& options) {
   require_output(options.out, {"a pack", ".h5"}, data::find_idx(options.source));
   data::Options source;
-  source.path = options.source;
+  source.kind.as<data::ImagesOptions>().path = options.source;
   const std::unique_ptr<data::Dataset> dataset = data::open(source);
   const auto* images = dynamic_cast<const data::Images*>(dataset.get());
   LOCKSTEP_ASSERT(images, "only images are packed");

@@ -32,7 +32,7 @@ class Dataset {
 };
 
 // Opens what the options name. Throws Error(kData) with the path if a file is missing, damaged, not
-// of a known format, or larger than its format allows; Error(kUsage) for an impossible kind.
+// of a known format, or larger than its format allows; Error(kUsage) for impossible options.
 std::unique_ptr<Dataset> open(const Options& options);
 
 }  // namespace lockstep::data

@@ -12,6 +12,23 @@
 
 namespace lockstep::data {
 
+struct MixtureOptions {
+  std::int64_t modes = 8;
+  double radius = 1.0;
+  double stddev = 0.05;
+  std::int64_t count = 1 << 20;  // samples in an epoch; computed when read, so any number is free
+  std::int64_t seed = 0;         // of the points, so that the data does not change with run.seed
+};
+inline void describe(Fields& f, MixtureOptions& o) {
+  f.begin("mixture", "Gaussians evenly on a ring");
+  f.field("modes", o.modes, 1, 1 << 20, Effect::kBits, "number of Gaussians");
+  f.field("radius", o.radius, 0.0, 1e6, Effect::kBits, "of the ring");
+  f.field("stddev", o.stddev, 0.0, 1e6, Effect::kBits, "of each Gaussian");
+  f.field("count", o.count, 1, std::int64_t{1} << 40, Effect::kBits, "samples in an epoch");
+  f.field("seed", o.seed, 0, INT64_MAX, Effect::kBits, "of the points");
+  f.end();
+}
+
 class Mixture : public Dataset {
  public:
   explicit Mixture(const MixtureOptions& options);

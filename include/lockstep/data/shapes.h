@@ -20,6 +20,19 @@
 
 namespace lockstep::data {
 
+struct ShapesOptions {
+  std::int64_t side = 32;
+  std::int64_t count = 1 << 16;  // pictures in an epoch; computed when read, so any number is free
+  std::int64_t seed = 0;         // of the pictures, so that the data does not change with run.seed
+};
+inline void describe(Fields& f, ShapesOptions& o) {
+  f.begin("shapes", "discs, squares and stripes on a ground");
+  f.field("side", o.side, 8, 256, Effect::kBits, "pixels of a picture's side");
+  f.field("count", o.count, 1, std::int64_t{1} << 40, Effect::kBits, "pictures in an epoch");
+  f.field("seed", o.seed, 0, INT64_MAX, Effect::kBits, "of the pictures");
+  f.end();
+}
+
 class Shapes : public Dataset {
  public:
   explicit Shapes(const ShapesOptions& options);
