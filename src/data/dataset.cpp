@@ -1,11 +1,17 @@
 #include "lockstep/data/dataset.h"
 
+#include "lockstep/core/error.h"
+
 namespace lockstep::data {
 
 std::int64_t Dataset::sample_values() const {
   std::int64_t values = 1;
   for (const std::int64_t d : sample_shape()) values *= d;
   return values;
+}
+
+std::int64_t Dataset::label(Sample) const {
+  throw Error(Code::kBug, "these data have no labels");
 }
 
 std::unique_ptr<Dataset> open(const Options& options) {

@@ -4,6 +4,8 @@ namespace lockstep::data {
 
 void describe(Fields& f, Options& o) {
   o.kind.choose(f, "kind", Effect::kBits, "samples");
+  f.field("classes", o.classes, 0, kMostClasses, bits_unless(o.classes, std::int64_t{0}),
+          "number of classes; 0: labels are not read");
   o.kind.describe(f);
 }
 

@@ -283,6 +283,28 @@ TEST_F(LoadFiles, PathsStartAtTheFileThatTheyStandIn) {
   EXPECT_EQ(data::files(parse("[data]\npath = 'x'\n", "memory").data).at(0), "x");
 }
 
+TEST_F(LoadFiles, LabelsStartWhereImagesDo) {
+  const std::string real = std::filesystem::canonical(folder_).string();
+  write("base/b.toml", "[data]\nclasses = 10\nlabels = 'labels'\n");
+  const std::string a = write("a.toml", "extends = 'base/b.toml'\n[data]\npath = 'images'\n");
+  EXPECT_EQ(data::files(load(a).data),
+            (std::vector<std::string>{real + "/images", real + "/base/labels"}));
+  const std::string here = std::filesystem::canonical(".").string();
+  EXPECT_EQ(data::files(load(a, {"data.labels=l"}).data).back(), here + "/l");
+}
+
+TEST(Load, NamesTheKeysOfEachKindOfData) {
+  EXPECT_EQ(error_of("[data]\nclases = 3\n"),
+            "a.toml:2: unknown key 'clases' in [data] (did you mean 'classes'?)");
+  EXPECT_EQ(error_of("[data]\nlabel = 'x'\n"),
+            "a.toml:2: unknown key 'label' in [data] (did you mean 'labels'?)");
+  EXPECT_EQ(error_of("[data]\nkind = 'mixture'\nlabels = 'x'\n"),
+            "a.toml:3: unknown key 'labels' in [data] (with kind = 'mixture' the keys are kind, "
+            "classes, mixture)");
+  EXPECT_EQ(error_of("[data]\nclasses = 65537\n"),
+            "a.toml:2: 'classes' in [data] is out of range: 65537 (it may be 0 to 65536)");
+}
+
 TEST_F(LoadFiles, TheRecipeIdHasNoPathInIt) {
   const std::string text = "[data]\npath = 'images'\n";
   EXPECT_EQ(id(load(write("a.toml", text))), id(load(write("base/a.toml", text))));

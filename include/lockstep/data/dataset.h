@@ -22,6 +22,7 @@ class Dataset {
   virtual const std::vector<std::int64_t>& sample_shape() const = 0;
 
   // Names the content, not the file: the same samples out of another container have the same hash.
+  // Labels belong to the content where there are classes.
   virtual const hash::Digest& hash() const = 0;
 
   // Writes the sample_values() floats of one sample, row-major, roughly in [-1, 1].
@@ -29,6 +30,12 @@ class Dataset {
   virtual void read(Sample sample, float* out) const = 0;
 
   std::int64_t sample_values() const;  // product of sample_shape()
+
+  // Classes that the options ask for; 0: no labels.
+  virtual std::int64_t classes() const { return 0; }
+  // 0 … classes() - 1. LOCKSTEP_ASSERTs 0 <= sample < size(), and that there are labels. Bits:
+  // content, sample.
+  virtual std::int64_t label(Sample sample) const;
 };
 
 // Opens what the options name. Throws Error(kData) with the path if a file is missing, damaged, not

@@ -31,17 +31,23 @@ inline void describe(Fields& f, MixtureOptions& o) {
 
 class Mixture : public Dataset {
  public:
-  explicit Mixture(const MixtureOptions& options);
+  // A sample's label is its mode. Throws Error(kUsage) for fewer classes than modes; 0: no labels.
+  explicit Mixture(const MixtureOptions& options, std::int64_t classes = 0);
 
   std::int64_t size() const override { return options_.count; }
   const std::vector<std::int64_t>& sample_shape() const override { return sample_shape_; }
   const hash::Digest& hash() const override { return hash_; }  // of the parameters, as text
   void read(Sample sample, float* out) const override;
+  std::int64_t classes() const override { return classes_; }
+  std::int64_t label(Sample sample) const override;
 
   const std::vector<float>& centres() const { return centres_; }  // [modes][2]
 
  private:
+  std::uint32_t mode(Sample sample) const;
+
   MixtureOptions options_;
+  std::int64_t classes_;
   std::vector<std::int64_t> sample_shape_{2};
   std::vector<float> centres_;
   float stddev_;

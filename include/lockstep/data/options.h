@@ -11,6 +11,8 @@
 
 namespace lockstep::data {
 
+inline constexpr std::int64_t kMostClasses = 65536;
+
 class Dataset;
 struct Options;
 
@@ -28,6 +30,7 @@ std::span<const DatasetKind> datasets();
 
 struct Options {
   Kind<DatasetKind> kind{datasets()};
+  std::int64_t classes = 0;  // of labels, 0 to kMostClasses; 0: labels are not read
 };
 void describe(Fields& fields, Options& options);
 
