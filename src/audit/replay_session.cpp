@@ -12,14 +12,15 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
     : folder_{std::move(folder)}, group_(group) {
   FileSystem& fs = real_file_system();
   recipe_ = recipe::of_run(fs, folder_.root);
-  if (data) recipe_.data.path = *data;
+  if (data) data::move_to(recipe_.data, *data);
   dataset_ = data::open(recipe_.data);
   ledger_ = train::ledger_of_run(fs, folder_, recipe_);
   if (ledger_.header.data != dataset_->hash()) {
+    const std::vector<std::string> files = data::files(recipe_.data);
     throw Error(Code::kData,
-                "the data set " + recipe_.data.path + " is not the run's: its hash is " +
-                    dataset_->hash().hex().substr(0, 12) + ", the ledger says " +
-                    ledger_.header.data.hex().substr(0, 12),
+                "the data set " + (files.empty() ? recipe_.data.kind.word() : files.front()) +
+                    " is not the run's: its hash is " + dataset_->hash().hex().substr(0, 12) +
+                    ", the ledger says " + ledger_.header.data.hex().substr(0, 12),
                 "give the run's data with --data");
   }
   lanes_at_once_ = train::lanes_at_once_that_fit(

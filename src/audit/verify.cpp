@@ -74,7 +74,7 @@ class Verifier : public Findings {
     if (parent.recipe_) {  // otherwise it is among the findings
       attempt([&] {
         recipe::Recipe recipe = *recipe_;
-        if (data_) recipe.data.path = *data_;
+        if (data_) data::move_to(recipe.data, *data_);
         result.notes.push_back(train::compare_parent(parents.front(), recipe, folder_));
         return true;
       });
@@ -258,7 +258,7 @@ class Verifier : public Findings {
   // Of the data's samples, opened once.
   const std::optional<train::Shape>& shape(recipe::Recipe recipe, const hash::Digest& data) {
     if (shape_) return *shape_;
-    if (data_) recipe.data.path = *data_;
+    if (data_) data::move_to(recipe.data, *data_);
     shape_ = train::shape_at_hand(recipe, data);
     if (!*shape_)
       result.notes.push_back(

@@ -9,7 +9,9 @@ Batch assemble(const Dataset& dataset, const Order& order, Draw first, std::int6
   const std::int64_t values = dataset.sample_values();
   Batch batch{first, count, std::vector<float>(static_cast<std::size_t>(count * values)), {}};
   for (std::int64_t i = 0; i < count; ++i) {
-    dataset.read(order.sample_at(first + i), batch.values.data() + i * values);
+    const Sample sample = order.sample_at(first + i);
+    dataset.read(sample, batch.values.data() + i * values);
+    if (dataset.classes() > 0) batch.labels.push_back(dataset.label(sample));
   }
   return batch;
 }

@@ -78,7 +78,7 @@ class GzipSource : public ByteSource {
     std::uint8_t extra;
     // Also reads the trailer, where gzip's CRC and length stand.
     if (read({&extra, 1}) != 0) {
-      throw Error(Code::kData, "the compressed data goes on after the last image");
+      throw Error(Code::kData, "the compressed data goes on after the last value");
     }
     if (z_.avail_in != 0 || at_ != file_.size()) {
       throw Error(Code::kData, counted(file_.size() - at_ + z_.avail_in, "byte") +

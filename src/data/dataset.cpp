@@ -1,10 +1,6 @@
 #include "lockstep/data/dataset.h"
 
 #include "lockstep/core/error.h"
-#include "lockstep/data/idx.h"
-#include "lockstep/data/mixture.h"
-#include "lockstep/data/pack.h"
-#include "lockstep/data/shapes.h"
 
 namespace lockstep::data {
 
@@ -14,16 +10,12 @@ std::int64_t Dataset::sample_values() const {
   return values;
 }
 
+std::int64_t Dataset::label(Sample) const {
+  throw Error(Code::kBug, "these data have no labels");
+}
+
 std::unique_ptr<Dataset> open(const Options& options) {
-  if (options.kind == "mixture") return std::make_unique<Mixture>(options.mixture);
-  if (options.kind == "shapes") return std::make_unique<Shapes>(options.shapes);
-  if (options.kind == "images") {
-    const std::filesystem::path path = find_idx(options.path);
-    if (is_pack(path)) return read_pack(path);
-    return read_idx(path);
-  }
-  throw Error(Code::kUsage, "data.kind: '" + options.kind + "' is not a kind of data",
-              "use \"images\", \"mixture\" or \"shapes\"");
+  return options.kind.row("data.kind").open(options);
 }
 
 }  // namespace lockstep::data

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "byte_source.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "raw_file.h"
 
@@ -14,67 +15,101 @@ namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::size_t kPiece = std::size_t{16} << 20;  // memory is used by this, as bytes arrive
+constexpr std::string_view kGzip = ".gz";
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error(Code::kData, what, "expected images in IDX format, plain or .gz");
-}
+// One IDX file, read forward.
+class Reader {
+ public:
+  // what: "images", "labels"; expected: the hint of a refusal.
+  Reader(File& file, std::string what, std::string expected)
+      : source_(open_source(file)), what_(std::move(what)), expected_(std::move(expected)) {}
 
-std::vector<std::uint8_t> read_exactly(ByteSource& source, std::uint64_t size,
-                                       const std::string& what) {
-  if (size > source.most()) {
-    refuse(what + " should have " + std::to_string(size) +
-           " bytes, more than the file can hold: it is truncated");
-  }
-  std::vector<std::uint8_t> bytes;
-  bytes.reserve(size);  // untouched memory costs nothing
-  while (bytes.size() < size) {
-    const std::size_t old = bytes.size();
-    const std::size_t piece = std::min<std::uint64_t>(size - old, kPiece);
-    bytes.resize(old + piece);
-    const std::size_t got = source.read({bytes.data() + old, piece});
-    if (got < piece) {
-      refuse(what + " ends after " + std::to_string(old + got) + " of " + std::to_string(size) +
-             " bytes: the file is truncated");
+  // The sizes in the header.
+  std::vector<std::uint64_t> header() {
+    const std::vector<std::uint8_t> magic = exactly(4, "the header");
+    if (magic[0] != 0 || magic[1] != 0) refuse("not an IDX file: wrong magic number");
+    if (magic[2] != kUnsignedByte) {
+      refuse("IDX of element type " + std::to_string(magic[2]) +
+             ", only unsigned bytes (8) are read");
     }
+    const std::size_t count = magic[3];
+    if (count != 1 && count != 3 && count != 4) {
+      refuse("IDX with " + std::to_string(count) + " dimensions, images have 3 or 4, labels 1");
+    }
+    const std::vector<std::uint8_t> text = exactly(4 * count, "the header");
+    std::vector<std::uint64_t> sizes(count);
+    for (std::size_t i = 0; i < text.size(); ++i) sizes[i / 4] = sizes[i / 4] << 8 | text[i];
+    return sizes;
   }
-  return bytes;
-}
 
-struct Header {
-  ImageShape shape;
-  std::uint64_t bytes = 0;
+  // All the values; then the file must end.
+  std::vector<std::uint8_t> values(std::uint64_t size) {
+    std::vector<std::uint8_t> bytes = exactly(size, "the " + what_);
+    source_->expect_end();
+    return bytes;
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(Code::kData, why, expected_);
+  }
+
+ private:
+  std::vector<std::uint8_t> exactly(std::uint64_t size, const std::string& what) {
+    if (size > source_->most()) {
+      refuse(what + " should have " + std::to_string(size) +
+             " bytes, more than the file can hold: it is truncated");
+    }
+    std::vector<std::uint8_t> bytes;
+    bytes.reserve(size);  // untouched memory costs nothing
+    while (bytes.size() < size) {
+      const std::size_t old = bytes.size();
+      const std::size_t piece = std::min<std::uint64_t>(size - old, kPiece);
+      bytes.resize(old + piece);
+      const std::size_t got = source_->read({bytes.data() + old, piece});
+      if (got < piece) {
+        refuse(what + " ends after " + std::to_string(old + got) + " of " + std::to_string(size) +
+               " bytes: the file is truncated");
+      }
+    }
+    return bytes;
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  std::string what_, expected_;
 };
 
-Header read_header(ByteSource& source) {
-  const std::vector<std::uint8_t> magic = read_exactly(source, 4, "the header");
-  if (magic[0] != 0 || magic[1] != 0) refuse("not an IDX file: wrong magic number");
-  if (magic[2] != kUnsignedByte) {
-    refuse("IDX of element type " + std::to_string(magic[2]) +
-           ", only unsigned bytes (8) are read");
-  }
-  const int sizes = magic[3];
-  if (sizes == 1) refuse("this IDX file has one dimension: labels, not images");
-  if (sizes != 3 && sizes != 4) {
-    refuse("IDX with " + std::to_string(sizes) + " dimensions, images have 3 or 4");
-  }
-  std::array<std::uint64_t, 4> d{0, 0, 0, 1};
-  const auto text = read_exactly(source, 4 * static_cast<std::uint64_t>(sizes), "the header");
-  for (int i = 0; i < sizes; ++i) {
-    std::uint64_t value = 0;
-    for (int b = 0; b < 4; ++b) value = value << 8 | text[static_cast<std::size_t>(4 * i + b)];
-    d[static_cast<std::size_t>(i)] = value;
-  }
+std::unique_ptr<Images> images_in(File& file) {
+  Reader reader(file, "images", "expected images in IDX format, plain or .gz");
+  std::vector<std::uint64_t> d = reader.header();
+  if (d.size() == 1) reader.refuse("this IDX file has one dimension: labels, not images");
+  if (d.size() == 3) d.push_back(1);
   const std::uint64_t bytes = checked_image_bytes(d[0], d[1], d[2], d[3]);
   const auto size = [&](std::size_t i) { return static_cast<std::int64_t>(d[i]); };
-  return {{size(0), size(1), size(2), size(3)}, bytes};
+  return std::make_unique<Images>(ImageShape{size(0), size(1), size(2), size(3)},
+                                  reader.values(bytes));
 }
 
-std::unique_ptr<Images> read_images(File& file) {
-  const std::unique_ptr<ByteSource> source = open_source(file);
-  const Header header = read_header(*source);
-  std::vector<std::uint8_t> pixels = read_exactly(*source, header.bytes, "the images");
-  source->expect_end();
-  return std::make_unique<Images>(header.shape, std::move(pixels));
+Labels labels_in(File& file, std::int64_t images) {
+  Reader reader(file, "labels", "expected labels in IDX format, plain or .gz");
+  const std::vector<std::uint64_t> d = reader.header();
+  if (d.size() != 1) reader.refuse("this IDX file has several dimensions: images, not labels");
+  if (std::cmp_not_equal(d[0], images))
+    throw Error(Code::kData, counted(d[0], "label") + " for " + counted(images, "image"),
+                "give the labels of these images, one an image");
+  const std::vector<std::uint8_t> values = reader.values(d[0]);
+  return {values.begin(), values.end()};
+}
+
+template <class Read>
+auto read_file_of(const std::filesystem::path& path, const std::string& what, Read&& read) {
+  const std::unique_ptr<File> file = open_data_file(path);
+  try {
+    return read(*file);
+  } catch (const Error& e) {
+    throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kData, path.string() + ": not enough memory for its " + what);
+  }
 }
 
 }  // namespace
@@ -89,15 +124,33 @@ std::filesystem::path find_idx(const std::filesystem::path& path) {
               "give a file of images");
 }
 
-std::unique_ptr<Images> read_idx(const std::filesystem::path& path) {
-  const std::unique_ptr<File> file = open_data_file(path);
-  try {
-    return read_images(*file);
-  } catch (const Error& e) {
-    throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
-  } catch (const std::bad_alloc&) {
-    throw Error(Code::kData, path.string() + ": not enough memory for its images");
+std::string name_of_labels(const std::filesystem::path& images) {
+  std::string name = images.filename().string();
+  if (name.ends_with(kGzip)) name.resize(name.size() - kGzip.size());
+  for (const std::string_view part : {"images-idx3", "images-idx4"}) {
+    const std::size_t at = name.rfind(part);
+    if (at != std::string::npos) return name.replace(at, part.size(), "labels-idx1");
   }
+  return "";
+}
+
+std::optional<std::filesystem::path> find_labels(const std::filesystem::path& images) {
+  const std::string name = name_of_labels(images);
+  if (name.empty()) return std::nullopt;
+  std::error_code error;
+  for (const std::string_view ending : {std::string_view(), kGzip}) {
+    const std::filesystem::path path = images.parent_path() / (name + std::string(ending));
+    if (std::filesystem::exists(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Images> read_idx(const std::filesystem::path& path) {
+  return read_file_of(path, "images", images_in);
+}
+
+Labels read_idx_labels(const std::filesystem::path& path, std::int64_t images) {
+  return read_file_of(path, "labels", [&](File& file) { return labels_in(file, images); });
 }
 
 }  // namespace lockstep::data

@@ -1,7 +1,9 @@
 #include "lockstep/data/mixture.h"
 
+#include "data/kinds.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "lockstep/data/labels.h"
 #include "lockstep/data/stream.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/host_math.h"
@@ -30,25 +32,41 @@ std::string canonical_text(const MixtureOptions& o) {
 
 }  // namespace
 
-Mixture::Mixture(const MixtureOptions& options)
+Mixture::Mixture(const MixtureOptions& options, std::int64_t classes)
     : options_(options),
+      classes_(classes),
       centres_(ring(options.modes, options.radius)),
       stddev_(static_cast<float>(options.stddev)),
       stream_(stream(static_cast<std::uint64_t>(options.seed), "data/mixture")),
       hash_(hash::sha256(as_bytes(canonical_text(options)))) {
   LOCKSTEP_ASSERT(options.modes >= 1 && options.modes <= UINT32_MAX && options.count >= 1);
+  if (classes == 0) return;
+  require_classes(classes, options.modes, "modes");
+  hash_ = labelled_hash(hash_);
+}
+
+std::uint32_t Mixture::mode(Sample sample) const {
+  LOCKSTEP_ASSERT(sample.value >= 0 && sample.value < options_.count,
+                  "sample " + std::to_string(sample.value));
+  return numerics::draw_below(stream_, static_cast<std::uint64_t>(sample.value), 2,
+                              static_cast<std::uint32_t>(options_.modes));
+}
+
+std::int64_t Mixture::label(Sample sample) const {
+  LOCKSTEP_ASSERT(classes_ > 0);
+  return mode(sample);
 }
 
 void Mixture::read(Sample sample, float* out) const {
-  LOCKSTEP_ASSERT(sample.value >= 0 && sample.value < options_.count,
-                  "sample " + std::to_string(sample.value));
   const auto position = static_cast<std::uint64_t>(sample.value);
-  const std::uint32_t mode =
-      numerics::draw_below(stream_, position, 2, static_cast<std::uint32_t>(options_.modes));
   float normal[2];
   numerics::Cpu cpu;
   cpu.fill_normal(stream_, position, 1, 2, normal);
-  cpu.scale_add(2, stddev_, normal, centres_.data() + 2 * std::size_t{mode}, out);
+  cpu.scale_add(2, stddev_, normal, centres_.data() + 2 * std::size_t{mode(sample)}, out);
+}
+
+std::unique_ptr<Dataset> open_mixture(const Options& options) {
+  return std::make_unique<Mixture>(options.kind.as<MixtureOptions>(), options.classes);
 }
 
 }  // namespace lockstep::data

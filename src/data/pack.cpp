@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,8 +15,8 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::string_view kFormat = "lockstep images";
-constexpr std::int64_t kVersion = 1;
-constexpr std::string_view kStamp = "lockstep images 1 ";
+constexpr std::int64_t kVersion = 1, kVersionWithLabels = 2;
+constexpr std::string_view kStamp = "lockstep images 1 ", kStampWithLabels = "lockstep images 2 ";
 // The stamp lies in the root group's header, in the first kilobytes of the file.
 constexpr std::size_t kSearched = std::size_t{64} << 10;
 constexpr std::size_t kLongestStamp = 256;
@@ -28,26 +29,42 @@ constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n
 
 struct Stamp {
   ImageShape shape;
-  hash::Digest hash;
+  hash::Digest hash;                     // of the images
+  std::optional<hash::Digest> labelled;  // with their labels
+
+  std::uint64_t bytes() const {
+    return static_cast<std::uint64_t>(shape.n * shape.image_bytes() + (labelled ? 4 * shape.n : 0));
+  }
 };
 
+Stamp stamp_of(const Images& images, const Labels& labels) {
+  Stamp stamp{images.shape(), images.hash(), std::nullopt};
+  if (!labels.empty()) stamp.labelled = labelled_hash(images.hash(), labels);
+  return stamp;
+}
+
 std::string text_of(const Stamp& stamp) {
-  std::string text(kStamp);
+  std::string text(stamp.labelled ? kStampWithLabels : kStamp);
   for (const std::int64_t size : {stamp.shape.n, stamp.shape.h, stamp.shape.w, stamp.shape.c}) {
     text += std::to_string(size) + " ";
   }
-  return text + stamp.hash.hex();
+  return text + stamp.hash.hex() + (stamp.labelled ? " " + stamp.labelled->hex() : "");
 }
 
-// Everything in the file except the images follows from its stamp.
+// Everything in the file except images and labels follows from its stamp.
 hdf5::Skeleton skeleton_of(const Stamp& stamp) {
   const ImageShape& s = stamp.shape;
-  const hdf5::DatasetSpec images{"/images", hdf5::Type::kU8, {s.n, s.h, s.w, s.c}};
-  const std::array<hdf5::Attribute, 4> attributes{{{"format", std::string(kFormat)},
-                                                   {"version", kVersion},
-                                                   {"content_hash", stamp.hash.hex()},
-                                                   {"stamp", text_of(stamp)}}};
-  return hdf5::make_skeleton({&images, 1}, attributes);
+  std::vector<hdf5::DatasetSpec> datasets{{"/images", hdf5::Type::kU8, {s.n, s.h, s.w, s.c}}};
+  std::vector<hdf5::Attribute> attributes{
+      {"format", std::string(kFormat)},
+      {"version", stamp.labelled ? kVersionWithLabels : kVersion},
+      {"content_hash", stamp.hash.hex()}};
+  if (stamp.labelled) {
+    datasets.push_back({"/labels", hdf5::Type::kU32, {s.n}});
+    attributes.push_back({"labelled_hash", stamp.labelled->hex()});
+  }
+  attributes.push_back({"stamp", text_of(stamp)});
+  return hdf5::make_skeleton(datasets, attributes);
 }
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -60,9 +77,13 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+// `text` begins with the stamp and goes on with other bytes of the file.
 Stamp parse_stamp(std::string_view text) {
+  const bool labels = text.starts_with(kStampWithLabels);
   const std::vector<std::string_view> words = words_of(text.substr(kStamp.size()));
-  if (words.size() < 5 || words[4].size() < 64) refuse("the stamp is damaged");
+  const std::size_t last = labels ? 5 : 4;
+  if (words.size() <= last || words[4].size() < 64 || words[last].size() < 64)
+    refuse("the stamp is damaged");
   std::array<std::int64_t, 4> size{};
   for (std::size_t i = 0; i < 4; ++i) {
     const auto value = parse_int(words[i]);
@@ -71,7 +92,10 @@ Stamp parse_stamp(std::string_view text) {
   }
   const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(size[i]); };
   checked_image_bytes(u(0), u(1), u(2), u(3));
-  return {{size[0], size[1], size[2], size[3]}, hash::Digest::from_hex(words[4].substr(0, 64))};
+  const auto digest = [&](std::size_t i) { return hash::Digest::from_hex(words[i].substr(0, 64)); };
+  return {{size[0], size[1], size[2], size[3]},
+          digest(4),
+          labels ? std::optional(digest(5)) : std::nullopt};
 }
 
 Bytes read_bytes(File& file, std::uint64_t offset, std::uint64_t size) {
@@ -83,8 +107,9 @@ Bytes read_bytes(File& file, std::uint64_t offset, std::uint64_t size) {
 Stamp find_stamp(File& file) {
   const Bytes head = read_bytes(file, 0, kSearched);
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  const std::size_t at = text.find(kStamp);
-  if (at == std::string_view::npos) refuse("an HDF5 file, but not a packed data file of version 1");
+  const std::size_t at = std::min(text.find(kStamp), text.find(kStampWithLabels));
+  if (at == std::string_view::npos)
+    refuse("an HDF5 file, but not a packed data file of version 1 or 2");
   return parse_stamp(text.substr(at, kLongestStamp));
 }
 
@@ -105,34 +130,55 @@ void check_metadata(File& file, const hdf5::Skeleton& skeleton) {
   }
 }
 
-std::unique_ptr<Images> read_images(File& file) {
+std::vector<std::uint8_t> read_extent(File& file, const hdf5::Extent& extent) {
+  std::vector<std::uint8_t> bytes(extent.bytes);
+  for (std::uint64_t at = 0; at < extent.bytes; at += kPiece) {
+    const std::uint64_t n = std::min<std::uint64_t>(kPiece, extent.bytes - at);
+    const std::span<std::uint8_t> piece(bytes.data() + at, n);
+    if (file.read_at(extent.offset + at, std::as_writable_bytes(piece)) != n) refuse("truncated");
+  }
+  return bytes;
+}
+
+Labels read_labels(File& file, const hdf5::Extent& extent) {
+  const std::vector<std::uint8_t> bytes = read_extent(file, extent);
+  Labels labels;
+  labels.reserve(bytes.size() / 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 4)
+    labels.push_back(get_u32_le(std::as_bytes(std::span(bytes).subspan(at, 4))));
+  return labels;
+}
+
+void require_hash(const std::string& what, const hash::Digest& is, const hash::Digest& stated) {
+  if (is == stated) return;
+  refuse("the " + what + " have the content hash " + is.hex() + ", the file states " +
+         stated.hex());
+}
+
+LabelledImages read_contents(File& file) {
   const Stamp stamp = find_stamp(file);
-  if (file.size() < static_cast<std::uint64_t>(stamp.shape.n * stamp.shape.image_bytes())) {
+  if (file.size() < stamp.bytes()) {
     refuse("the file is smaller than its images: truncated or damaged");
   }
   const hdf5::Skeleton skeleton = skeleton_of(stamp);
   check_metadata(file, skeleton);  // the length too, so what is allocated next is really there
-  const hdf5::Extent extent = skeleton.datasets.at(0);
-  std::vector<std::uint8_t> pixels(extent.bytes);
-  for (std::uint64_t at = 0; at < extent.bytes; at += kPiece) {
-    const std::uint64_t n = std::min<std::uint64_t>(kPiece, extent.bytes - at);
-    const std::span<std::uint8_t> piece(pixels.data() + at, n);
-    if (file.read_at(extent.offset + at, std::as_writable_bytes(piece)) != n) refuse("truncated");
-  }
-  auto images = std::make_unique<Images>(stamp.shape, std::move(pixels));
-  if (images->hash() != stamp.hash) {
-    refuse("the images have the content hash " + images->hash().hex() + ", the file states " +
-           stamp.hash.hex());
-  }
-  return images;
+  LabelledImages all;
+  all.images = std::make_unique<Images>(stamp.shape, read_extent(file, skeleton.datasets.at(0)));
+  require_hash("images", all.images->hash(), stamp.hash);
+  if (!stamp.labelled) return all;
+  all.labels = read_labels(file, skeleton.datasets.at(1));
+  require_hash("labels", labelled_hash(all.images->hash(), all.labels), *stamp.labelled);
+  return all;
 }
 
 }  // namespace
 
-void write_pack(const std::filesystem::path& path, const Images& images) {
-  const ByteView pixels = std::as_bytes(std::span(images.pixels()));
-  hdf5::publish(real_file_system(), path, skeleton_of({images.shape(), images.hash()}),
-                {&pixels, 1});
+void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels) {
+  LOCKSTEP_ASSERT(labels.empty() || std::cmp_equal(labels.size(), images.size()));
+  const Bytes label_bytes = bytes_of(labels);
+  std::vector<ByteView> contents{std::as_bytes(std::span(images.pixels()))};
+  if (!labels.empty()) contents.emplace_back(label_bytes);
+  hdf5::publish(real_file_system(), path, skeleton_of(stamp_of(images, labels)), contents);
 }
 
 bool is_pack(const std::filesystem::path& path) {
@@ -141,10 +187,10 @@ bool is_pack(const std::filesystem::path& path) {
   return std::equal(head.begin(), head.end(), signature.begin(), signature.end());
 }
 
-std::unique_ptr<Images> read_pack(const std::filesystem::path& path) {
+LabelledImages read_pack(const std::filesystem::path& path) {
   const std::unique_ptr<File> file = open_data_file(path);
   try {
-    return read_images(*file);
+    return read_contents(*file);
   } catch (const Error& e) {
     throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
   } catch (const std::bad_alloc&) {

@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "data/kinds.h"
 #include "lockstep/core/error.h"
+#include "lockstep/data/labels.h"
 #include "lockstep/data/stream.h"
 #include "lockstep/numerics/cpu.h"
 
@@ -16,10 +18,15 @@ std::int64_t below(std::uint32_t word, std::int64_t bound) {
   return static_cast<std::int64_t>((std::uint64_t{word} * static_cast<std::uint64_t>(bound)) >> 32);
 }
 
+enum Kind : std::int64_t { kDisc, kSquare, kStripes, kKinds };
+std::int64_t kind_of(const Words& w) {
+  return below(w[6], kKinds);
+}
+
 // Says of each pixel whether it belongs to the shape.
 class Mask {
  public:
-  Mask(const Words& w, std::int64_t side) : side_(side), kind_(below(w[6], 3)) {
+  Mask(const Words& w, std::int64_t side) : side_(side), kind_(kind_of(w)) {
     if (kind_ == kStripes) {
       size_ = side / 8 + below(w[7], side / 8 + 1);
       direction_ = below(w[8], 4);
@@ -42,7 +49,6 @@ class Mask {
   }
 
  private:
-  enum Kind : std::int64_t { kDisc, kSquare, kStripes };
   std::int64_t side_, kind_;
   std::int64_t size_ = 0, x_ = 0, y_ = 0, direction_ = 0, phase_ = 0;
 };
@@ -55,26 +61,40 @@ std::string canonical_text(const ShapesOptions& o) {
 
 }  // namespace
 
-Shapes::Shapes(const ShapesOptions& options)
+Shapes::Shapes(const ShapesOptions& options, std::int64_t classes)
     : options_(options),
+      classes_(classes),
       sample_shape_{options.side, options.side, kChannels},
       stream_(stream(static_cast<std::uint64_t>(options.seed), "data/shapes")),
       hash_(hash::sha256(as_bytes(canonical_text(options)))) {
   LOCKSTEP_ASSERT(options.side >= 8 && options.count >= 1, std::to_string(options.side));
+  if (classes == 0) return;
+  require_classes(classes, kKinds, "kinds of shapes");
+  hash_ = labelled_hash(hash_);
 }
 
-std::vector<std::uint8_t> Shapes::pixels(Sample sample) const {
+Words Shapes::words(Sample sample) const {
   LOCKSTEP_ASSERT(sample.value >= 0 && sample.value < options_.count,
                   "sample " + std::to_string(sample.value));
   Words words;
   numerics::Cpu().fill_bits(stream_, static_cast<std::uint64_t>(sample.value), words.size(),
                             words.data());
+  return words;
+}
+
+std::int64_t Shapes::label(Sample sample) const {
+  LOCKSTEP_ASSERT(classes_ > 0);
+  return kind_of(words(sample));
+}
+
+std::vector<std::uint8_t> Shapes::pixels(Sample sample) const {
+  const Words w = words(sample);
   std::array<std::uint8_t, kChannels> ground, shape;
   for (std::size_t c = 0; c < kChannels; ++c) {
-    ground[c] = static_cast<std::uint8_t>(words[c] >> 24);
-    shape[c] = static_cast<std::uint8_t>(ground[c] + 96 + below(words[3 + c], 65));  // mod 256
+    ground[c] = static_cast<std::uint8_t>(w[c] >> 24);
+    shape[c] = static_cast<std::uint8_t>(ground[c] + 96 + below(w[3 + c], 65));  // mod 256
   }
-  const Mask mask(words, options_.side);
+  const Mask mask(w, options_.side);
   std::vector<std::uint8_t> pixels;
   pixels.reserve(static_cast<std::size_t>(sample_values()));
   for (std::int64_t y = 0; y < options_.side; ++y) {
@@ -88,6 +108,10 @@ std::vector<std::uint8_t> Shapes::pixels(Sample sample) const {
 
 void Shapes::read(Sample sample, float* out) const {
   numerics::Cpu().from_bytes(sample_values(), pixels(sample).data(), out);
+}
+
+std::unique_ptr<Dataset> open_shapes(const Options& options) {
+  return std::make_unique<Shapes>(options.kind.as<ShapesOptions>(), options.classes);
 }
 
 }  // namespace lockstep::data

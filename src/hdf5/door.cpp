@@ -61,6 +61,8 @@ hid_t file_type(Type type) {
       return H5T_IEEE_F32LE;
     case Type::kU8:
       return H5T_STD_U8LE;
+    case Type::kU32:
+      return H5T_STD_U32LE;
     case Type::kI64:
       return H5T_STD_I64LE;
   }

@@ -63,8 +63,9 @@ struct KnownType {
 constexpr std::uint64_t element_of(std::uint64_t kind, std::uint64_t bytes) {
   return kind << 32 | bytes;
 }
-constexpr std::array<KnownType, 3> kTypes{{{element_of(1, 4), Type::kF32},
+constexpr std::array<KnownType, 4> kTypes{{{element_of(1, 4), Type::kF32},
                                            {element_of(0, 1), Type::kU8},
+                                           {element_of(0, 4), Type::kU32},
                                            {element_of(0, 8), Type::kI64}}};
 
 class Parser {
@@ -311,7 +312,8 @@ class Parser {
     const auto known = std::find_if(kTypes.begin(), kTypes.end(),
                                     [&](const KnownType& k) { return k.element == it.element; });
     if (known == kTypes.end())
-      reject(path + ": an element type other than float32, uint8 and int64 (little-endian)");
+      reject(path +
+             ": an element type other than float32, uint8, uint32 and int64 (little-endian)");
     std::uint64_t bytes = size_of(known->type);
     for (const std::int64_t dim : it.shape) {
       if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dim), &bytes))

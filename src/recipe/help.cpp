@@ -73,7 +73,7 @@ class Lister final : public Fields {
   void add(std::string_view name, std::string range, std::string value, Effect effect,
            std::string_view doc) {
     rows.push_back({prefix_ + std::string(name), std::move(range), std::move(value),
-                    std::string(doc), effect != Effect::kNone});
+                    std::string(doc), effect == Effect::kBits || effect == Effect::kBitsAsBefore});
   }
 
   std::vector<std::size_t> taken_;
@@ -190,7 +190,7 @@ stop a run; it never changes a result.
 `extends = "other.toml"`, at the top of a file, takes every key that is not given from another recipe. If the file chooses
 another `kind` than that one, inherited keys of the old kind are dropped.
 
-Relative paths, `extends` and `data.path`, start at the folder of the recipe that they stand in; that of
+Relative paths, `extends`, `data.path` and `data.labels`, start at the folder of the recipe that they stand in; that of
 `--set data.path=…` starts at the current folder. A run's own recipe.toml has them absolute, so a run can be continued
 and replayed from anywhere; data that moved is given by `--set data.path=…` or `replay --data`.
 
@@ -199,15 +199,22 @@ and replayed from anywhere; data that moved is given by `--set data.path=…` or
 A data set is one IDX file, the format of MNIST, plain or gzipped; or a folder that holds one named
 `train-images-idx3-ubyte` (`.gz`); or what `lockstep pack` made of it, which is read faster. The file begins with the
 bytes 0, 0, 8 and the number of dimensions. Then comes each size as a big-endian 32-bit integer, then one byte a value.
-Sizes are [pictures, height, width] for grey pictures and [pictures, height, width, 3] for colour. Labels are not read.
-NumPy writes such a file:
+Sizes are [pictures, height, width] for grey pictures and [pictures, height, width, 3] for colour.
+
+Labels are read if `data.classes` says how many classes there are. They are an IDX file of one dimension: one byte a
+picture, from 0 to one less than the classes. The file stands beside the pictures: its name has `labels-idx1` where
+theirs has `images-idx3` or `images-idx4`. `data.labels` names another one. A packed file holds the labels that
+`lockstep pack` found. `replay --data` takes the file that `data.labels` names, if it is still there, or else the
+labels that lie with the data. NumPy writes pictures and labels:
 
 ```python
 import struct, numpy
 pictures = numpy.zeros((1000, 32, 32, 3), numpy.uint8)  # yours
-with open("mine-idx4-ubyte", "wb") as file:
-    file.write(struct.pack(f">HBB{pictures.ndim}I", 0, 8, pictures.ndim, *pictures.shape))
-    file.write(pictures.tobytes())
+labels = numpy.zeros(1000, numpy.uint8)  # yours, 0 to 9
+for name, values in (("mine-images-idx4-ubyte", pictures), ("mine-labels-idx1-ubyte", labels)):
+    with open(name, "wb") as file:
+        file.write(struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape))
+        file.write(values.tobytes())
 ```
 )";
   text += section("[run]", describe_fresh<Run>);

@@ -48,12 +48,14 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
   return line;
 }
 
-// data.path is the only path in a recipe.
+// All the paths in a recipe are those of data.
 void resolve_paths(toml::table& table, const stdfs::path& folder) {
   toml::table* data = table["data"].as_table();
-  toml::value<std::string>* path = data ? (*data)["path"].as_string() : nullptr;
-  if (!path || path->get().empty() || stdfs::path(path->get()).is_absolute()) return;
-  *path = (stdfs::canonical(folder) / path->get()).lexically_normal().string();
+  for (const char* key : {"path", "labels"}) {
+    toml::value<std::string>* path = data ? (*data)[key].as_string() : nullptr;
+    if (!path || path->get().empty() || stdfs::path(path->get()).is_absolute()) continue;
+    *path = (stdfs::canonical(folder) / path->get()).lexically_normal().string();
+  }
 }
 
 stdfs::path folder_of(const stdfs::path& file) {

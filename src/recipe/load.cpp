@@ -42,7 +42,7 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
 // A GAN's networks have no default kind: nobody means a U-Net.
 void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
                       const std::string& name) {
-  const bool points = recipe.data.kind == "mixture";
+  const bool points = data::points(recipe.data);
   const std::string family = points ? "mlp" : "dcgan";
   std::string missing, example;
   for (const NetworkOptions& network : recipe.networks) {

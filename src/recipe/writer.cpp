@@ -29,7 +29,8 @@ std::string written(const std::string& value) {
 
 void Writer::line(std::string_view name, const std::string& value, Effect effect) {
   LOCKSTEP_ASSERT(!open_.empty(), std::string(name) + " stands in no table");
-  if (effect == Effect::kBitsAsBefore || (bits_only_ && effect == Effect::kNone)) return;
+  if (effect == Effect::kBitsAsBefore || effect == Effect::kNoneAsBefore) return;
+  if (bits_only_ && effect == Effect::kNone) return;
   tables_[open_.back()].lines += std::string(name) + " = " + value + "\n";
 }
 

@@ -165,7 +165,7 @@ Html samples(const Facts& facts) {
   }
   Html figures;
   const auto picks = chosen(pictures);
-  const bool points = facts.recipe && facts.recipe->data.kind == "mixture";
+  const bool points = facts.recipe && data::points(facts.recipe->data);
   for (const std::size_t i : picks)
     figures += figure_of(steps[i], *pictures[i], points && is_scatter(*pictures[i]));
   std::string sentence =

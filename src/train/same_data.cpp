@@ -27,7 +27,11 @@ std::vector<std::uint64_t> hashes_of_samples(const data::Dataset& dataset) {
   std::vector<std::uint64_t> hashes;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
     dataset.read(Sample(i), values.data());
-    hashes.push_back(get_u64_le(hash::sha256(std::as_bytes(std::span(values))).bytes));
+    Bytes label;
+    if (dataset.classes() > 0)
+      put_u64_le(label, static_cast<std::uint64_t>(dataset.label(Sample(i))));
+    hashes.push_back(get_u64_le(
+        hash::Sha256().update(std::as_bytes(std::span(values))).update(label).finish().bytes));
   }
   return hashes;
 }

@@ -68,6 +68,21 @@ class OddRank(Toy):
                 self.assertRegex(err, f"the data set differs{where}")
             self.assertFalse(os.path.exists(self.path("run")))
 
+    def test_a_label_that_differs_names_its_sample(self):
+        other = self.path("other")
+        os.mkdir(other)
+        shutil.copy(self.path("tiny.toml"), other)
+        shutil.copy(self.path("images"), other)
+        for folder, changed in (("", 7), ("other", 8)):
+            labels = bytes(7 if i == 5 else changed if i == 11 else 0 for i in range(16))
+            with open(os.path.join(self.path(folder), "labels"), "wb") as file:
+                file.write(b"\0\0\x08\x01\0\0\0\x10" + labels)
+        train = ["train", "tiny.toml", "--quiet", "--threads", "1", "--run", "run", "--set", "data.classes=10", "--set",
+                 "data.labels=labels"]
+        for err in self.pair(train, odd_folder=other, code=3):
+            self.assertRegex(err, "the data set differs in sample 11, rank 1 has [0-9a-f]{12}, rank 0 has")
+        self.assertFalse(os.path.exists(self.path("run")))
+
     def test_another_instruction_set_is_reported_and_changes_no_bit(self):
         err, _ = self.pair([*TRAIN, "--run", "run"], LOCKSTEP_ISA="scalar")
         self.assertRegex(err, r"warning: the ranks differ: isa: rank \d on \S+ has '\w+', rank \d on \S+ has '\w+'")

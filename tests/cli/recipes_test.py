@@ -146,8 +146,12 @@ class Page(Cli):
     def test_the_python_lines_write_a_data_set(self):
         lines = self.block("python", "## Your own pictures")
         subprocess.run([sys.executable, "-c", lines], cwd=self.folder, check=True)
-        self.ok("pack", re.search(r'open\("(.*?)"', lines)[1], "mine.h5")
-        self.assertEqual(json.loads(self.ok("inspect", "mine.h5", "--json"))["images"], 1000)
+        packed = json.loads(self.ok("pack", re.search(r'"(.*-images-.*?)"', lines)[1], "mine.h5", "--json"))
+        seen = json.loads(self.ok("inspect", "mine.h5", "--json"))
+        self.assertEqual(seen["images"], 1000)
+        self.assertEqual(seen["labelled_hash"], packed["labelled_hash"])
+        self.ok("train", "tiny.toml", "--dry-run", "--set", "data.path=mine.h5", "--set", "data.classes=10")
+        self.ok("train", "tiny.toml", "--dry-run", "--set", "data.path=mine-images-idx4-ubyte", "--set", "data.classes=10")
 
 
 class Data(Cli):
@@ -226,6 +230,80 @@ class Data(Cli):
         self.ok("train", "tiny.toml", "--quiet", "--run", "pack", "--set", "data.path=images.h5")
         self.assertEqual(self.read("pack/ledger.jsonl"), self.read("idx/ledger.jsonl"))
         self.assertEqual(self.contents("pack/checkpoints"), self.contents("idx/checkpoints"))
+
+
+class Labels(Cli):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("d"))
+        os.rename(self.path("images"), self.path("d/train-images-idx3-ubyte"))
+        self.label("d/train-labels-idx1-ubyte", range(16))
+
+    def label(self, name, labels):
+        self.write(name, b"\0\0\x08\x01" + struct.pack(">I", len(labels)) + bytes(labels))
+
+    def with_labels(self, *settings):
+        settings = ("data.path=d", "data.classes=16", *settings)
+        return ["train", "tiny.toml", "--quiet", *(word for key in settings for word in ("--set", key))]
+
+    def test_are_packed_where_they_stand_beside_the_images(self):
+        packed = json.loads(self.ok("pack", "d", "a.h5", "--json"))
+        self.assertEqual(packed["labels"], "d/train-labels-idx1-ubyte")
+        seen = json.loads(self.ok("inspect", "a.h5", "--json"))
+        self.assertEqual((seen["hash"], seen["labelled_hash"]), (packed["hash"], packed["labelled_hash"]))
+        said = self.ok("pack", "d", "again.h5")
+        self.assertIn(f"; with the labels of d/train-labels-idx1-ubyte {packed['labelled_hash']}\n", said)
+        self.assertEqual(self.read("again.h5"), self.read("a.h5"))
+        os.remove(self.path("d/train-labels-idx1-ubyte"))
+        plain = json.loads(self.ok("pack", "d", "plain.h5", "--json"))
+        self.assertEqual(set(plain), {"out", "images", "height", "width", "channels", "hash"})
+        self.assertEqual(plain["hash"], packed["hash"])
+        self.assertNotIn("labels", self.ok("pack", "d", "plain.h5"))
+        self.assertNotIn("labelled_hash", self.ok("inspect", "plain.h5", "--json"))
+
+    def test_that_stand_elsewhere_are_packed_when_they_are_named(self):
+        first = json.loads(self.ok("pack", "d", "a.h5", "--json"))
+        self.label("mine", range(1, 17))
+        other = json.loads(self.ok("pack", "d", "b.h5", "--labels", "mine", "--json"))
+        self.assertEqual((other["labels"], other["hash"]), ("mine", first["hash"]))
+        self.assertNotEqual(other["labelled_hash"], first["labelled_hash"])
+        self.ok("pack", "b.h5", "c.h5", "--labels", "d/train-labels-idx1-ubyte")  # a pack with other labels
+        self.assertEqual(self.read("c.h5"), self.read("a.h5"))
+        self.refused(2, "pack", "d", "mine", "--labels", "mine")
+        os.rename(self.path("mine"), self.path("mine.h5"))
+        before = self.contents()
+        self.assertIn("mine.h5", self.refused(2, "pack", "d", "mine.h5", "--labels", "mine.h5"))
+        self.assertIn("gone", self.refused(3, "pack", "d", "e.h5", "--labels", "gone"))
+        self.assertEqual(self.contents(), before)
+
+    def test_that_are_wrong_leave_nothing_behind(self):
+        for labels, what in ((range(15), "15 labels for 16 images"), (range(17), "17 labels for 16 images")):
+            self.label("d/train-labels-idx1-ubyte", labels)
+            before = self.contents()
+            for command in (["pack", "d", "out.h5"], self.with_labels()):
+                self.assertIn(f"d/train-labels-idx1-ubyte: {what} (", self.refused(3, *command))
+            self.assertEqual(self.contents(), before)
+        self.label("d/train-labels-idx1-ubyte", [*range(15), 16])
+        line = self.refused(3, *self.with_labels())
+        self.assertIn("sample 15 has the label 16, and data.classes is 16 (set data.classes to 17 or more)", line)
+        os.remove(self.path("d/train-labels-idx1-ubyte"))
+        self.assertIn("no labels: train-labels-idx1-ubyte[.gz] is not beside it", self.refused(3, *self.with_labels()))
+        self.refused(2, "train", "tiny.toml", "--set", "data.path=d", "--set", "data.labels=x", "--dry-run")
+
+    def test_belong_to_the_runs_data_and_a_pack_has_the_same(self):
+        self.ok(*self.with_labels(), "--run", "idx")
+        packed = json.loads(self.ok("pack", "d", "a.h5", "--json"))
+        self.ok(*self.with_labels("data.path=a.h5"), "--run", "pack")
+        self.assertEqual(self.read("pack/ledger.jsonl"), self.read("idx/ledger.jsonl"))
+        ledger = json.loads(self.ok("inspect", "idx/ledger.jsonl", "--json"))
+        self.assertEqual(ledger["data"], packed["labelled_hash"])
+        self.ok(*self.with_labels()[:5], "--run", "plain")  # without classes: today's
+        self.assertEqual(json.loads(self.ok("inspect", "plain/ledger.jsonl", "--json"))["data"], packed["hash"])
+        self.ok("replay", "idx", "--quiet", "--data", "a.h5")
+        self.label("d/train-labels-idx1-ubyte", [15, *range(15)])
+        self.assertIn("is not the run's", self.refused(3, "replay", "idx", "--quiet"))
+        self.ok("replay", "idx", "--quiet", "--data", "a.h5")
+        self.ok("replay", "plain", "--quiet")
 
 
 if __name__ == "__main__":

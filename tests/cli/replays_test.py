@@ -32,6 +32,24 @@ class Contained(Prove):
         notes = [json.loads(line) for line in self.read("run", "replays.jsonl").splitlines()]
         self.assertEqual([note["machine"].get("container") for note in notes], [None, "image"] * 2)
 
+    def test_it_sees_the_images_and_their_labels(self):
+        images = os.path.realpath(self.path("x-images-idx3-ubyte"))
+        labels = os.path.realpath(self.path("x-labels-idx1-ubyte"))
+        os.rename(self.path("images"), images)
+        self.write("x-labels-idx1-ubyte", b"\0\0\x08\x01\0\0\0\x10" + bytes(range(16)))
+        run = os.path.realpath(self.path("run"))
+        for classes, mounts in ((16, [run, images, labels]), (0, [run, images])):
+            self.ok("train", "tiny.toml", "--quiet", "--run", "run", "--set", f"data.path={images}", "--set",
+                    f"data.classes={classes}")
+            engine = self.engine("exit 0")
+            self.write("podman", f"#!/bin/sh\necho $* > {self.path('words')}\nexit 127\n")
+            self.refused(4, "replay", "run", "--quiet", *engine)
+            words = self.read("words").decode().split()
+            seen = [word.split(":")[0] for at, word in enumerate(words) if words[at - 1] == "--volume"]
+            self.assertEqual([os.path.realpath(path) for path in seen], mounts)
+            self.assertEqual(os.path.realpath(words[words.index("--data") + 1]), images)
+            shutil.rmtree(run)
+
     def test_the_device_is_the_containers(self):
         self.gan("run")
         for device in ("cpu", "cuda:3"):

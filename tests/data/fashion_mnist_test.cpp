@@ -24,9 +24,23 @@ TEST(FashionMnist, DebiansFilesHoldTheImagesWeKnow) {
   EXPECT_EQ(sum, 3431114169);
 }
 
+// Hash and labels by Python's gzip and hashlib.
+TEST(FashionMnist, DebiansFilesHoldTheLabelsWeKnow) {
+  Options options;
+  options.classes = 10;
+  const auto data = open(options);
+  EXPECT_EQ(data->hash().hex(), "56d9bbbc112c39b625d877540e306feba2c0ca6a9c0dbc0a676730b3af3ef8fc");
+  std::vector<std::int64_t> first, share(10);
+  for (std::int64_t i = 0; i < 10; ++i) first.push_back(data->label(Sample(i)));
+  EXPECT_EQ(first, (std::vector<std::int64_t>{9, 0, 0, 3, 0, 2, 7, 2, 5, 5}));
+  for (std::int64_t i = 0; i < 60000; ++i)
+    ++share[static_cast<std::size_t>(data->label(Sample(i)))];
+  EXPECT_EQ(share, std::vector<std::int64_t>(10, 6000));
+}
+
 TEST(FashionMnist, LabelsAreNotImages) {
   Options options;
-  options.path += "/train-labels-idx1-ubyte.gz";
+  move_to(options, files(options).at(0) + "/train-labels-idx1-ubyte.gz");
   EXPECT_NE(error_line(Code::kData, [&] { open(options); }).find("labels"), std::string::npos);
 }
 
@@ -35,7 +49,7 @@ TEST(FashionMnist, PackedItHasTheSameHashAndBatches) {
   const TempPath packed(".h5");
   write_pack(*packed, dynamic_cast<const Images&>(*data));
   Options options;
-  options.path = (*packed).string();
+  move_to(options, (*packed).string());
   const auto again = open(options);
   EXPECT_EQ(again->hash().hex(), kFashion);
   const Order order(stream(0, "data/order"), data->size());

@@ -64,11 +64,11 @@ TEST(Mixture, HashNamesEveryParameterAndNothingElse) {
   Options a;
   a.kind = "mixture";
   Options b = a;
-  b.path = "/elsewhere";
+  move_to(b, "/elsewhere");
   EXPECT_EQ(open(a)->hash(), open(b)->hash());
   const auto changed = [&](auto change) {
     Options c = a;
-    change(c.mixture);
+    change(c.kind.as<MixtureOptions>());
     return open(c)->hash();
   };
   const auto hash = open(a)->hash();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "lockstep/data/image_files.h"
+
 namespace lockstep::data {
 namespace {
 
@@ -39,27 +41,54 @@ class Listing : public Fields {
   void note(Text name, Effect effect) { effects[table + std::string(name)] = effect; }
 };
 
-std::map<std::string, Effect> effects(const std::string& kind) {
+std::map<std::string, Effect> effects(const std::string& kind, std::int64_t classes = 0) {
   Options options;
   options.kind = kind;
+  options.classes = classes;
+  if (classes > 0) options.kind.as<ImagesOptions>().labels = "labels";
   Listing listing;
   describe(listing, options);
   return listing.effects;
 }
 
-TEST(Options, OnlyThePathCannotChangeBits) {
+TEST(Options, OnlyPathsCannotChangeBits) {
   using Effects = std::map<std::string, Effect>;
-  EXPECT_EQ(effects("images"), (Effects{{"kind", Effect::kBits}, {"path", Effect::kNone}}));
+  EXPECT_EQ(effects("images"), (Effects{{"kind", Effect::kBits},
+                                        {"classes", Effect::kBitsAsBefore},
+                                        {"path", Effect::kNone},
+                                        {"labels", Effect::kNoneAsBefore}}));
   EXPECT_EQ(effects("mixture"), (Effects{{"kind", Effect::kBits},
+                                         {"classes", Effect::kBitsAsBefore},
                                          {"mixture.modes", Effect::kBits},
                                          {"mixture.radius", Effect::kBits},
                                          {"mixture.stddev", Effect::kBits},
                                          {"mixture.count", Effect::kBits},
                                          {"mixture.seed", Effect::kBits}}));
   EXPECT_EQ(effects("shapes"), (Effects{{"kind", Effect::kBits},
+                                        {"classes", Effect::kBitsAsBefore},
                                         {"shapes.side", Effect::kBits},
                                         {"shapes.count", Effect::kBits},
                                         {"shapes.seed", Effect::kBits}}));
+  EXPECT_EQ(effects("images", 10), (Effects{{"kind", Effect::kBits},
+                                            {"classes", Effect::kBits},
+                                            {"path", Effect::kNone},
+                                            {"labels", Effect::kNone}}));
+}
+
+TEST(Options, PointsAndFilesAreWhatTheKindSays) {
+  Options options;
+  EXPECT_FALSE(points(options));
+  EXPECT_EQ(files(options), std::vector<std::string>{"/usr/share/datasets/fashion-mnist"});
+  for (const char* toy : {"mixture", "shapes"}) {
+    options.kind = toy;
+    EXPECT_EQ(points(options), options.kind == "mixture");
+    move_to(options, "/elsewhere");
+    EXPECT_TRUE(files(options).empty());
+  }
+  options.kind = "images";
+  EXPECT_EQ(files(options), std::vector<std::string>{"/usr/share/datasets/fashion-mnist"});
+  move_to(options, "/elsewhere");
+  EXPECT_EQ(files(options), std::vector<std::string>{"/elsewhere"});
 }
 
 }  // namespace

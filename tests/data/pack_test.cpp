@@ -11,9 +11,9 @@ namespace {
 
 constexpr ImageShape kShape{11, 8, 7, 3};
 
-std::string packed_text(const Images& images) {
+std::string packed_text(const Images& images, const Labels& labels = {}) {
   const TempPath path(".h5");
-  write_pack(*path, images);
+  write_pack(*path, images, labels);
   return file_text(*path);
 }
 
@@ -25,6 +25,27 @@ const Images& some_images() {
 const std::string& some_pack() {
   static const std::string text = packed_text(some_images());
   return text;
+}
+
+const Labels kLabels{0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30};
+constexpr const char* kLabelledHash =
+    "da7c651ecb04cfb3657671d5329838b02f409cdde4b490a115ef8ea18cf5b02a";
+
+const std::string& labelled_pack() {
+  static const std::string text = packed_text(some_images(), kLabels);
+  return text;
+}
+
+// Bytes that stand in the file once.
+std::size_t place_of(const std::string& bytes, const std::string& text) {
+  const std::size_t at = text.find(bytes);
+  EXPECT_NE(at, std::string::npos);
+  EXPECT_EQ(text.find(bytes, at + 1), std::string::npos);
+  return at;
+}
+
+std::string text_of(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::string refusal(const std::string& bytes) {
@@ -42,7 +63,7 @@ RC_GTEST_PROP(Pack, ImagesComeBackWithTheSameHash, ()) {
   const TempPath path(".h5");
   write_pack(*path, images);
   RC_ASSERT(is_pack(*path));
-  const auto back = read_pack(*path);
+  const auto back = read_pack(*path).images;
   RC_ASSERT(back->shape() == shape);
   RC_ASSERT(back->pixels() == images.pixels());
   RC_ASSERT(back->hash() == images.hash());
@@ -56,8 +77,8 @@ TEST(Pack, EveryContainerOfTheSameImagesHasTheSameHash) {
   write_pack(*packed, some_images());
   for (const auto* path : {&idx, &gz, &packed}) {
     Options options;
-    options.path = (**path).string();
-    EXPECT_EQ(open(options)->hash(), some_images().hash()) << options.path;
+    move_to(options, (**path).string());
+    EXPECT_EQ(open(options)->hash(), some_images().hash()) << **path;
   }
 }
 
@@ -68,16 +89,99 @@ TEST(Pack, ASecondFileReplacesTheFirstAndHasTheSameBytes) {
   EXPECT_EQ(file_text(*path), some_pack());
 }
 
-TEST(Pack, H5pyReadsIt) {
-  const TempPath path(".h5"), out;
-  write_pack(*path, some_images());
+std::string seen_by_h5py(const std::filesystem::path& pack) {
+  const TempPath out;
   const std::string command = std::string(LOCKSTEP_PYTHON) + " -I " LOCKSTEP_READ_PACK " " +
-                              (*path).string() + " > " + (*out).string();
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+                              pack.string() + " > " + (*out).string();
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  return file_text(*out);
+}
+
+TEST(Pack, H5pyReadsIt) {
+  const TempPath path(".h5");
+  write_pack(*path, some_images());
   const std::string hash = some_images().hash().hex();
-  EXPECT_EQ(file_text(*out), "lockstep images\n1\n" + hash + "\nlockstep images 1 11 8 7 3 " +
-                                 hash + "\n11 8 7 3 uint8\n" +
-                                 to_hex(std::as_bytes(std::span(some_images().pixels()))) + "\n");
+  EXPECT_EQ(seen_by_h5py(*path), "lockstep images\n1\n" + hash + "\nlockstep images 1 11 8 7 3 " +
+                                     hash + "\n11 8 7 3 uint8\n" +
+                                     to_hex(std::as_bytes(std::span(some_images().pixels()))) +
+                                     "\n");
+}
+
+TEST(Pack, H5pyReadsItsLabels) {
+  const TempPath path(".h5");
+  write_pack(*path, some_images(), kLabels);
+  const std::string hash = some_images().hash().hex();
+  EXPECT_EQ(seen_by_h5py(*path), "lockstep images\n2\n" + hash + "\n" + kLabelledHash +
+                                     "\nlockstep images 2 11 8 7 3 " + hash + " " + kLabelledHash +
+                                     "\n11 8 7 3 uint8\n" +
+                                     to_hex(std::as_bytes(std::span(some_images().pixels()))) +
+                                     "\n11 uint32\n" + to_hex(bytes_of(kLabels)) + "\n");
+}
+
+RC_GTEST_PROP(Pack, LabelsComeBack, ()) {
+  const ImageShape shape{*rc::gen::inRange(1, 3000), 2, 1, 1};
+  const Images images(shape, some_pixels(shape));
+  const auto labels = *rc::gen::container<Labels>(static_cast<std::size_t>(shape.n),
+                                                  rc::gen::inRange<std::uint32_t>(0, 65536));
+  const TempPath path(".h5");
+  write_pack(*path, images, labels);
+  const LabelledImages back = read_pack(*path);
+  RC_ASSERT(back.labels == labels);
+  RC_ASSERT(back.images->hash() == images.hash());
+  RC_ASSERT(packed_text(*back.images, back.labels) == file_text(*path));
+}
+
+TEST(Pack, WithLabelsIsTheUnlabelledDataWithoutClasses) {
+  const TempPath path(".h5");
+  write_file(*path, labelled_pack());
+  Options options;
+  move_to(options, (*path).string());
+  const auto plain = open(options);
+  EXPECT_EQ(plain->hash(), some_images().hash());
+  EXPECT_EQ(plain->classes(), 0);
+  options.classes = 31;
+  const auto labelled = open(options);
+  EXPECT_EQ(labelled->hash().hex(), kLabelledHash);
+  EXPECT_EQ(labelled->label(Sample(10)), 30);
+  options.classes = 30;
+  EXPECT_EQ(error_line(Code::kData, [&] { open(options); }),
+            (*path).string() +
+                ": sample 10 has the label 30, and data.classes is 30 (set data.classes to 31 or "
+                "more)");
+}
+
+RC_GTEST_PROP(Pack, AnyChangedByteIsRefusedWithLabelsToo, ()) {
+  std::string text = labelled_pack();
+  const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
+  text[at] = static_cast<char>(text[at] ^ *rc::gen::inRange(1, 256));
+  refusal(text);
+}
+
+TEST(Pack, EveryRegionOfALabelledFileIsGuarded) {
+  const std::string& whole = labelled_pack();
+  const std::string hash = some_images().hash().hex();
+  const std::string pixels(some_images().pixels().begin(), some_images().pixels().end());
+  const auto changed = [&](std::size_t at) {
+    std::string text = whole;
+    text.at(at) = static_cast<char>(text.at(at) ^ 1);
+    return refusal(text);
+  };
+  const std::size_t stamp = place_of("lockstep images 2 11 ", whole);
+  for (std::size_t at = 0; at < 160; ++at) changed(stamp + at);
+  EXPECT_NE(changed(place_of(pixels, whole) + 100).find("the images have"), std::string::npos);
+  const std::size_t labels = place_of(text_of(bytes_of(kLabels)), whole);
+  for (std::size_t at = 0; at < 44; ++at) {
+    const std::string line = changed(labels + at);
+    EXPECT_NE(line.find("the labels have"), std::string::npos) << line;
+    EXPECT_NE(line.find("states " + std::string(kLabelledHash)), std::string::npos) << line;
+  }
+  for (const char* name : {"labelled_hash", "content_hash", "version"})
+    EXPECT_NE(changed(place_of(name, whole)).find("damaged at byte"), std::string::npos) << name;
+  // Labels that somebody took away, and a version that somebody set back.
+  refusal(whole.substr(0, whole.size() - 1));
+  std::string older = whole;
+  older[stamp + 16] = '1';
+  refusal(older);
 }
 
 RC_GTEST_PROP(Pack, AnyChangedByteIsRefused, ()) {
@@ -124,6 +228,19 @@ TEST(Pack, HostileStampsAreRefusedBeforeMemoryIsTaken) {
 
 TEST(Pack, AFileThatCannotBeWrittenIsAnErrorOfTheEnvironment) {
   error_line(Code::kEnvironment, [] { write_pack("/nowhere/at/all.h5", some_images()); });
+}
+
+TEST(Pack, HostileStampsWithLabelsAreRefused) {
+  const std::string a(64, 'a');
+  const auto stamped = [&](const std::string& rest) {
+    return refusal("\x89HDF\r\n\x1a\n lockstep images 2 " + rest);
+  };
+  stamped("2 2 2 1 " + a);
+  stamped("2 2 2 1 " + a + " " + a.substr(1));
+  stamped("2 2 2 1 " + a.substr(1) + " " + a);
+  stamped("2 2 2 1 " + a + " " + a.substr(1) + "G");
+  // Labels alone would be 4 GiB.
+  EXPECT_NE(stamped("1073741824 1 1 1 " + a + " " + a).find("truncated"), std::string::npos);
 }
 
 TEST(Pack, BytesAreFrozen) {

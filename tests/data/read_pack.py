@@ -1,12 +1,13 @@
-"""Reads a packed data file with h5py and prints its attributes and its images in hexadecimal."""
+"""Reads a packed data file with h5py and prints its attributes and its contents in hexadecimal."""
 import sys
 
 import h5py
 
 with h5py.File(sys.argv[1], "r") as f:
-    for name in ("format", "version", "content_hash", "stamp"):
+    assert set(f) == ({"images", "labels"} if f.attrs["version"] == 2 else {"images"})
+    for name in [n for n in ("format", "version", "content_hash", "labelled_hash", "stamp") if n in f.attrs]:
         value = f.attrs[name]
         print(value.decode() if isinstance(value, bytes) else value)
-    images = f["images"]
-    print(*images.shape, images.dtype)
-    print(images[...].tobytes().hex())
+    for name in f:
+        print(*f[name].shape, f[name].dtype)
+        print(f[name][...].tobytes().hex())

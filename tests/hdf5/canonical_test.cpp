@@ -105,7 +105,7 @@ std::vector<DatasetSpec> arbitrary_specs() {
     DatasetSpec spec{"/g" + std::to_string(i / 10) + "/inner/" +
                          std::string(*rc::gen::inRange<std::size_t>(1, 90), 'x') +
                          std::to_string(i),
-                     *rc::gen::element(Type::kF32, Type::kU8, Type::kI64),
+                     *rc::gen::element(Type::kF32, Type::kU8, Type::kU32, Type::kI64),
                      {}};
     const auto rank = *rc::gen::inRange(0, 5);
     for (int d = 0; d < rank; ++d) spec.shape.push_back(*rc::gen::inRange(1, 12));

@@ -161,7 +161,8 @@ TEST(Reader, RefusesOtherTypesAndShapes) {
                 HasSubstr("/d: an element type"));
   }
   // Of the same size as ours: the description of the type has other bytes.
-  for (const hid_t type : {H5T_IEEE_F32BE, H5T_STD_I64BE, H5T_STD_I8LE, H5T_STD_U64LE}) {
+  for (const hid_t type :
+       {H5T_IEEE_F32BE, H5T_STD_I64BE, H5T_STD_I8LE, H5T_STD_U64LE, H5T_STD_I32LE, H5T_STD_U32BE}) {
     EXPECT_THAT(refusal_of([&](hid_t file) { add_dataset(file, type, {8}); }),
                 HasSubstr("not what its contents give"));
   }

@@ -156,6 +156,43 @@ TEST(Canonical, HasOnlyFieldsOfTheChosenKinds) {
   EXPECT_EQ(text.find("mixture"), std::string::npos);
 }
 
+TEST(Canonical, DataWithoutClassesAreWrittenAsBefore) {
+  const auto data_of = [](const std::string& recipe) {
+    const std::string text = canonical(parse(recipe, "a"));
+    const std::size_t from = text.find("[data]\n");
+    return text.substr(from, text.find("[objective]") - from);
+  };
+  const std::string images = "[data]\nkind = \"images\"\npath = \"/x\"\n\n";
+  EXPECT_EQ(data_of("[data]\npath = '/x'\n"), images);
+  EXPECT_EQ(data_of("[data]\npath = '/x'\nclasses = 0\nlabels = ''\n"), images);
+  EXPECT_EQ(data_of("[data]\nkind = 'mixture'\n"),
+            "[data]\nkind = \"mixture\"\n\n[data.mixture]\nmodes = 8\nradius = 1.0\n"
+            "stddev = 0.05\ncount = 1048576\nseed = 0\n\n");
+  EXPECT_EQ(data_of("[data]\nkind = 'shapes'\n"),
+            "[data]\nkind = \"shapes\"\n\n[data.shapes]\nside = 32\ncount = 65536\nseed = 0\n\n");
+  // With classes they come right after the kind.
+  EXPECT_EQ(data_of("[data]\nlabels = '/y'\npath = '/x'\nclasses = 10\n"),
+            "[data]\nkind = \"images\"\nclasses = 10\npath = \"/x\"\nlabels = \"/y\"\n\n");
+  EXPECT_EQ(data_of("[data]\nkind = 'shapes'\nclasses = 3\n[data.shapes]\nside = 8\n"),
+            "[data]\nkind = \"shapes\"\nclasses = 3\n\n[data.shapes]\nside = 8\ncount = 65536\n"
+            "seed = 0\n\n");
+}
+
+TEST(Id, HasTheClassesAndNotWhereLabelsAre) {
+  const auto bits_of = [](const std::string& data) {
+    return canonical_bits(parse("[data]\n" + data, "a"));
+  };
+  const std::string plain = bits_of("");
+  EXPECT_EQ(bits_of("classes = 0\nlabels = '/x'\n"), plain);
+  const std::string ten = bits_of("classes = 10\n");
+  EXPECT_NE(ten.find("\n[data]\nkind = \"images\"\nclasses = 10\n\n[objective]\n"),
+            std::string::npos)
+      << ten;
+  EXPECT_EQ(bits_of("classes = 10\nlabels = '/x'\npath = '/y'\n"), ten);
+  EXPECT_NE(bits_of("classes = 11\n"), ten);
+  EXPECT_EQ(canonical_bits(parse_bits(ten, "checkpoint")), ten);
+}
+
 TEST(Id, DependsOnWhatChangesBitsOnly) {
   const auto id_of = [](const std::string& text) { return id(parse(text, "a")); };
   const hash::Digest plain = id_of("");

@@ -270,7 +270,7 @@ TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
 TEST_F(LoadFiles, PathsStartAtTheFileThatTheyStandIn) {
   const std::string real = std::filesystem::canonical(folder_).string();
   const auto path = [](const std::string& file, const std::vector<std::string>& overrides = {}) {
-    return load(file, overrides).data.path;
+    return data::files(load(file, overrides).data).at(0);
   };
   write("base/b.toml", "[data]\npath = 'images'\n");
   const std::string a = write("a.toml", "extends = 'base/b.toml'\n");
@@ -283,7 +283,29 @@ TEST_F(LoadFiles, PathsStartAtTheFileThatTheyStandIn) {
   // A recipe of the current folder, and one that is named by a link.
   std::filesystem::create_symlink(folder_ / "base" / "b.toml", folder_ / "link.toml");
   EXPECT_EQ(path((folder_ / "link.toml").string()), real + "/images");
-  EXPECT_EQ(parse("[data]\npath = 'x'\n", "memory").data.path, "x");
+  EXPECT_EQ(data::files(parse("[data]\npath = 'x'\n", "memory").data).at(0), "x");
+}
+
+TEST_F(LoadFiles, LabelsStartWhereImagesDo) {
+  const std::string real = std::filesystem::canonical(folder_).string();
+  write("base/b.toml", "[data]\nclasses = 10\nlabels = 'labels'\n");
+  const std::string a = write("a.toml", "extends = 'base/b.toml'\n[data]\npath = 'images'\n");
+  EXPECT_EQ(data::files(load(a).data),
+            (std::vector<std::string>{real + "/images", real + "/base/labels"}));
+  const std::string here = std::filesystem::canonical(".").string();
+  EXPECT_EQ(data::files(load(a, {"data.labels=l"}).data).back(), here + "/l");
+}
+
+TEST(Load, NamesTheKeysOfEachKindOfData) {
+  EXPECT_EQ(error_of("[data]\nclases = 3\n"),
+            "a.toml:2: unknown key 'clases' in [data] (did you mean 'classes'?)");
+  EXPECT_EQ(error_of("[data]\nlabel = 'x'\n"),
+            "a.toml:2: unknown key 'label' in [data] (did you mean 'labels'?)");
+  EXPECT_EQ(error_of("[data]\nkind = 'mixture'\nlabels = 'x'\n"),
+            "a.toml:3: unknown key 'labels' in [data] (with kind = 'mixture' the keys are kind, "
+            "classes, mixture)");
+  EXPECT_EQ(error_of("[data]\nclasses = 65537\n"),
+            "a.toml:2: 'classes' in [data] is out of range: 65537 (it may be 0 to 65536)");
 }
 
 TEST_F(LoadFiles, TheRecipeIdHasNoPathInIt) {
@@ -313,7 +335,7 @@ TEST_F(LoadFiles, TheLastOverrideWins) {
       load(path, {"run.seed=2", "run.seed=3", "data.path=/some/where", "model.channels=[8, 16]",
                   "model.optimizer.lr=1e-3", "run.name=word"});
   EXPECT_EQ(recipe.run.seed, 3);
-  EXPECT_EQ(recipe.data.path, "/some/where");
+  EXPECT_EQ(data::files(recipe.data).at(0), "/some/where");
   EXPECT_EQ(recipe.networks[0].model.kind.as<model::UNetOptions>().channels,
             (std::vector<std::int64_t>{8, 16}));
   EXPECT_EQ(recipe.networks[0].optimizer.lr, 1e-3);

@@ -55,10 +55,13 @@ Json of_checkpoint(const stdfs::path& path) {
 }
 
 Json of_pack(const stdfs::path& path) {
-  const auto images = data::read_pack(path);
-  const data::ImageShape& shape = images->shape();
-  return {{"kind", "data"},   {"images", shape.n},   {"height", shape.h},
-          {"width", shape.w}, {"channels", shape.c}, {"hash", images->hash().hex()}};
+  const data::LabelledImages all = data::read_pack(path);
+  const data::ImageShape& shape = all.images->shape();
+  Json out = {{"kind", "data"},   {"images", shape.n},   {"height", shape.h},
+              {"width", shape.w}, {"channels", shape.c}, {"hash", all.images->hash().hex()}};
+  if (!all.labels.empty())
+    out["labelled_hash"] = data::labelled_hash(all.images->hash(), all.labels).hex();
+  return out;
 }
 
 Json of_recipe(const stdfs::path& path) {

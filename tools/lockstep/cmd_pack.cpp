@@ -2,6 +2,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/output_file.h"
 #include "lockstep/data/idx.h"
+#include "lockstep/data/image_files.h"
 #include "lockstep/data/pack.h"
 #include "output.h"
 
@@ -9,30 +10,33 @@ namespace lockstep::cli {
 namespace {
 
 struct Options {
-  std::string source, out;
+  std::string source, out, labels;
   bool json = false;
 };
 
 Code run(const Options& options) {
-  require_output(options.out, {"a pack", ".h5"}, data::find_idx(options.source));
-  data::Options source;
-  source.path = options.source;
-  const std::unique_ptr<data::Dataset> dataset = data::open(source);
-  const auto* images = dynamic_cast<const data::Images*>(dataset.get());
-  LOCKSTEP_ASSERT(images, "only images are packed");
-  data::write_pack(options.out, *images);
-  const data::ImageShape& shape = images->shape();
-  const std::string hash = images->hash().hex();
+  const OutputKind pack{"a pack", ".h5"};
+  require_output(options.out, pack, data::find_idx(options.source));
+  if (!options.labels.empty()) require_output(options.out, pack, options.labels);
+  const data::LabelledImages all =
+      data::read_images({.path = options.source, .labels = options.labels}, /*labels_wanted=*/true);
+  data::write_pack(options.out, *all.images, all.labels);
+  const data::ImageShape& shape = all.images->shape();
+  const std::string hash = all.images->hash().hex();
+  Json json = {{"out", options.out}, {"images", shape.n},   {"height", shape.h},
+               {"width", shape.w},   {"channels", shape.c}, {"hash", hash}};
+  std::string labels;
+  if (!all.labels.empty()) {
+    const std::string with = data::labelled_hash(all.images->hash(), all.labels).hex();
+    json["labels"] = all.labels_from.string();
+    json["labelled_hash"] = with;
+    labels = "; with the labels of " + all.labels_from.string() + " " + with;
+  }
   if (options.json) {
-    print_json({{"out", options.out},
-                {"images", shape.n},
-                {"height", shape.h},
-                {"width", shape.w},
-                {"channels", shape.c},
-                {"hash", hash}});
+    print_json(json);
   } else {
     print_line(options.out, ": ", counted(shape.n, "image"), " of ", shape.h, "x", shape.w, "x",
-               shape.c, ", content hash ", hash);
+               shape.c, ", content hash ", hash, labels);
   }
   return Code::kOk;
 }
@@ -46,6 +50,10 @@ Run add_pack(Command& command) {
                   "IDX file (.gz or not), or a folder with train-images-idx3-ubyte[.gz]")
       .required();
   command.add_option("out", options->out, "HDF5 file to write").required();
+  command
+      .add_option("--labels", options->labels,
+                  "IDX file of labels; else those beside the images, if there are any")
+      .value("FILE");
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(
       "Example: lockstep pack /usr/share/datasets/fashion-mnist data/fashion-mnist.h5\n"

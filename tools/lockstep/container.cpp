@@ -86,12 +86,15 @@ Code exit_code(int code) {
 Visible visible(const std::string& folder, const std::string& data) {
   namespace stdfs = std::filesystem;
   const stdfs::path run = stdfs::canonical(folder);
-  const std::string named = data.empty() ? recipe::of_run(real_file_system(), run).data.path : data;
-  const std::string path = stdfs::absolute(named).lexically_normal().string();
+  data::Options options = recipe::of_run(real_file_system(), run).data;
+  if (!data.empty()) data::move_to(options, data);
   Visible all{.run = run.string(), .mounts = {{run.string()}}, .arguments = {}};
-  if (!stdfs::exists(path)) return all;  // made by the recipe
-  all.mounts.push_back({path});
-  all.arguments = {"--data", path};
+  for (const std::string& file : data::files(options)) {
+    const std::string path = stdfs::absolute(file).lexically_normal().string();
+    if (!stdfs::exists(path)) continue;
+    all.mounts.push_back({path});
+    if (all.arguments.empty()) all.arguments = {"--data", path};
+  }
   return all;
 }
 

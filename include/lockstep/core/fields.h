@@ -15,7 +15,8 @@ enum class Effect {
   kBits,          // part of the recipe id
   kBitsAsBefore,  // the same, at the value that means what older recipes meant: left out of the
                   // canonical text, so that they keep their ids
-  kNone           // cannot change bits: paths, retention, cadence of pictures, device
+  kNone,          // cannot change bits: paths, retention, cadence of pictures, device
+  kNoneAsBefore   // the same, of one that came later, at its default: left out of texts, too
 };
 
 // Of a field of any type that changes bits and came later. `before`: its default, at which
@@ -26,6 +27,11 @@ Effect bits_unless(const T& value, const T& before) {
 }
 inline Effect bits_unless(const std::string& value, const char* before) {
   return bits_unless<std::string>(value, before);
+}
+// The same of one that cannot change bits.
+template <class T>
+Effect none_unless(const T& value, const T& before) {
+  return value == before ? Effect::kNoneAsBefore : Effect::kNone;
 }
 
 class Fields {

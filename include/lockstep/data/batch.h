@@ -11,10 +11,10 @@
 namespace lockstep::data {
 
 struct Batch {
-  Draw first;                        // draws [first, first + count)
-  std::int64_t count = 0;            // samples
-  std::vector<float> values;         // [count][sample_shape], in draw order
-  std::vector<std::int64_t> labels;  // [count], empty where the data have no classes
+  Draw first;                          // draws [first, first + count)
+  std::int64_t count = 0;              // samples
+  std::vector<float> values;           // [count][sample_shape], in draw order
+  std::vector<std::int64_t> labels{};  // [count], in draw order; empty: the data have no classes
 };
 
 // A pure function of its arguments. A rank asks only for the draws of its own block of lanes.

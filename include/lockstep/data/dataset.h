@@ -22,19 +22,24 @@ class Dataset {
   virtual const std::vector<std::int64_t>& sample_shape() const = 0;
 
   // Names the content, not the file: the same samples out of another container have the same hash.
+  // Labels belong to the content where there are classes.
   virtual const hash::Digest& hash() const = 0;
 
   // Writes the sample_values() floats of one sample, row-major, roughly in [-1, 1].
   // LOCKSTEP_ASSERTs 0 <= sample < size(). Bits: content, sample.
   virtual void read(Sample sample, float* out) const = 0;
 
-  virtual std::int64_t classes() const { return 0; }
-
   std::int64_t sample_values() const;  // product of sample_shape()
+
+  // Classes that the options ask for; 0: no labels.
+  virtual std::int64_t classes() const { return 0; }
+  // 0 … classes() - 1. LOCKSTEP_ASSERTs 0 <= sample < size(), and that there are labels. Bits:
+  // content, sample.
+  virtual std::int64_t label(Sample sample) const;
 };
 
 // Opens what the options name. Throws Error(kData) with the path if a file is missing, damaged, not
-// of a known format, or larger than its format allows; Error(kUsage) for an impossible kind.
+// of a known format, or larger than its format allows; Error(kUsage) for impossible options.
 std::unique_ptr<Dataset> open(const Options& options);
 
 }  // namespace lockstep::data

@@ -2,42 +2,46 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "lockstep/core/fields.h"
+#include "lockstep/core/kinds.h"
 
 namespace lockstep::data {
 
-// A toy: points around `modes` centres that lie evenly on a ring. See mixture.h.
-struct MixtureOptions {
-  std::int64_t modes = 8;
-  double radius = 1.0;
-  double stddev = 0.05;
-  std::int64_t count = 1 << 20;  // samples in an epoch; computed when read, so any number is free
-  std::int64_t seed = 0;         // of the points, so that the data does not change with run.seed
-};
+inline constexpr std::int64_t kMostClasses = 65536;
 
-// Toy pictures: coloured discs, squares and stripes. See shapes.h.
-struct ShapesOptions {
-  std::int64_t side = 32;
-  std::int64_t count = 1 << 16;  // pictures in an epoch; computed when read, so any number is free
-  std::int64_t seed = 0;         // of the pictures, so that the data does not change with run.seed
+class Dataset;
+struct Options;
+
+// A row of the kinds of data.
+struct DatasetKind {
+  std::string_view word, meaning;
+  std::unique_ptr<KindOptions> (*options)();
+  std::unique_ptr<Dataset> (*open)(const Options& options);
+  bool points;  // samples are points of the plane; else pictures
+  // See files and move_to.
+  std::vector<std::string> (*files)(const Options& options);
+  void (*move_to)(Options& options, const std::string& path);
 };
+std::span<const DatasetKind> datasets();
 
 struct Options {
-  std::string kind = "images";  // "images", "mixture" or "shapes"
-
-  // images: an IDX file (plain or .gz), a file made by `lockstep pack` (told apart by content), or
-  // a directory with train-images-idx3-ubyte[.gz]. The default is Debian's dataset-fashion-mnist.
-  // Not a part of the recipe id: the ledger carries the content hash instead.
-  std::string path = "/usr/share/datasets/fashion-mnist";
-
-  std::int64_t classes = 0;
-  MixtureOptions mixture;
-  ShapesOptions shapes;
+  Kind<DatasetKind> kind{datasets()};
+  std::int64_t classes = 0;  // of labels, 0 to kMostClasses; 0: labels are not read
 };
-
-// Lists only what belongs to the kind: a recipe of images has no [data.mixture] and the reverse.
 void describe(Fields& fields, Options& options);
+
+// Are samples points of the plane? Else they are pictures.
+bool points(const Options& options);
+
+// The files and folders that opening the data reads, the samples' own first; they need not be
+// there. Empty: the recipe makes the samples.
+std::vector<std::string> files(const Options& options);
+
+// The same data, which lies at `path` now. Nothing, where the recipe makes the samples.
+void move_to(Options& options, const std::string& path);
 
 }  // namespace lockstep::data

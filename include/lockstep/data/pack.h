@@ -6,30 +6,34 @@
 //   digits,
 //                      stamp = "lockstep images 1 <n> <h> <w> <c> <content_hash>"
 //
+// With labels it is of version 2: /labels (u32 [n], little-endian) comes after /images, the
+// attribute labelled_hash (labels.h) after content_hash, and the stamp is
+// "lockstep images 2 <n> <h> <w> <c> <content_hash> <labelled_hash>".
+//
 // The same images give the same bytes of file on every machine and with every version of HDF5. So
 // the reader does without HDF5, which is not safe on hostile files: it finds the stamp in the raw
 // bytes, makes the file's skeleton anew from it, and accepts the file only if every byte outside
-// the images is that of the skeleton and the images have the content hash. Any changed byte is
+// images and labels is that of the skeleton and these have their hashes. Any changed byte is
 // found. h5py and others read the file as usual.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 
-#include "lockstep/data/images.h"
+#include "lockstep/data/labels.h"
 
 namespace lockstep::data {
 
-// Writes the file (temporary name, fsync, rename). Replaces an old one. Throws Error(kEnvironment)
-// if it cannot be written.
-void write_pack(const std::filesystem::path& path, const Images& images);
+// Writes the file (temporary name, fsync, rename). Replaces an old one. `labels`: one an image, or
+// empty. Throws Error(kEnvironment) if it cannot be written.
+void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels = {});
 
 // Begins with HDF5's signature. Throws Error(kData) if it cannot be read.
 bool is_pack(const std::filesystem::path& path);
 
 // Throws Error(kData) with the path if the file is not a packed data file, is truncated or damaged,
-// has sizes that checked_image_bytes refuses, or if its images do not have the content hash it
-// states.
-std::unique_ptr<Images> read_pack(const std::filesystem::path& path);
+// has sizes that checked_image_bytes refuses, or if its images and labels do not have the
+// hashes it states.
+LabelledImages read_pack(const std::filesystem::path& path);
 
 }  // namespace lockstep::data

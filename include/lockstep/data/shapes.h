@@ -12,6 +12,7 @@
 //   Channels differ by 96 to 160, so every shape is seen. Bytes become floats as those of images.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -20,20 +21,39 @@
 
 namespace lockstep::data {
 
+struct ShapesOptions {
+  std::int64_t side = 32;
+  std::int64_t count = 1 << 16;  // pictures in an epoch; computed when read, so any number is free
+  std::int64_t seed = 0;         // of the pictures, so that the data does not change with run.seed
+};
+inline void describe(Fields& f, ShapesOptions& o) {
+  f.begin("shapes", "discs, squares and stripes on a ground");
+  f.field("side", o.side, 8, 256, Effect::kBits, "pixels of a picture's side");
+  f.field("count", o.count, 1, std::int64_t{1} << 40, Effect::kBits, "pictures in an epoch");
+  f.field("seed", o.seed, 0, INT64_MAX, Effect::kBits, "of the pictures");
+  f.end();
+}
+
 class Shapes : public Dataset {
  public:
-  explicit Shapes(const ShapesOptions& options);
+  // A picture's label is its kind. Throws Error(kUsage) for fewer classes than kinds; 0: no labels.
+  explicit Shapes(const ShapesOptions& options, std::int64_t classes = 0);
 
   std::int64_t size() const override { return options_.count; }
   const std::vector<std::int64_t>& sample_shape() const override { return sample_shape_; }
   const hash::Digest& hash() const override { return hash_; }  // of the parameters, as text
   void read(Sample sample, float* out) const override;
+  std::int64_t classes() const override { return classes_; }
+  std::int64_t label(Sample sample) const override;
 
   // The picture, [side][side][3]. Bits: options, sample.
   std::vector<std::uint8_t> pixels(Sample sample) const;
 
  private:
+  std::array<std::uint32_t, 10> words(Sample sample) const;
+
   ShapesOptions options_;
+  std::int64_t classes_;
   std::vector<std::int64_t> sample_shape_;
   numerics::Stream stream_;
   hash::Digest hash_;

@@ -26,9 +26,9 @@
 
 namespace lockstep::hdf5 {
 
-enum class Type { kF32, kU8, kI64 };  // little-endian in the file
+enum class Type { kF32, kU8, kU32, kI64 };  // little-endian in the file
 constexpr std::size_t size_of(Type type) {
-  return type == Type::kF32 ? 4 : type == Type::kU8 ? 1 : 8;
+  return type == Type::kI64 ? 8 : type == Type::kU8 ? 1 : 4;
 }
 
 // A data set. Paths are absolute ("/state/model/conv.weight"); each group above is made when it is

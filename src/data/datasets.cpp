@@ -1,0 +1,29 @@
+// The table of the kinds of data: one row a kind.
+#include "data/kinds.h"
+#include "lockstep/data/image_files.h"
+#include "lockstep/data/mixture.h"
+#include "lockstep/data/shapes.h"
+
+namespace lockstep::data {
+namespace {
+
+std::vector<std::string> no_files(const Options&) {
+  return {};
+}
+void stays(Options&, const std::string&) {}
+
+}  // namespace
+
+std::span<const DatasetKind> datasets() {
+  static constexpr DatasetKind kRows[] = {
+      {"images", "the pictures of a file", &OptionsOf<ImagesOptions>::make, &open_images,
+       /*points=*/false, &files_of_images, &move_images},
+      {"mixture", "points of a toy mixture", &OptionsOf<MixtureOptions>::make, &open_mixture,
+       /*points=*/true, &no_files, &stays},
+      {"shapes", "toy pictures of coloured shapes", &OptionsOf<ShapesOptions>::make, &open_shapes,
+       /*points=*/false, &no_files, &stays},
+  };
+  return kRows;
+}
+
+}  // namespace lockstep::data
