@@ -32,6 +32,13 @@ TEST(Ddpm, LossAndGradientsHaveTheSameBitsOnAnyNumberOfRanks) {
   expect_same_bits_on_any_number_of_ranks(ddpm("epsilon"), 0);
 }
 
+TEST(Ddpm, WithClassesGradientsAgreeAndHaveTheSameBitsOnAnyNumberOfRanks) {
+  Case c = ddpm("epsilon");
+  c.classes = 3;
+  expect_gradients_agree_with_differences(c, 0, 1e-2, 0.01);
+  expect_same_bits_on_any_number_of_ranks(c, 0);
+}
+
 TEST(Ddpm, AnUntrainedNetworkPredictsNothingSoTheLossIsThePowerOfItsTarget) {
   Case c = ddpm("epsilon");
   c.samples_per_lane = 50;

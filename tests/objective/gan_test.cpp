@@ -115,6 +115,25 @@ TEST(Gan, StatisticsOfANetworkMoveInItsOwnPhaseOnly) {
   for (const Case& c : convolutionals()) expect_statistics_to_move_in_their_own_phase_only(c);
 }
 
+Case with_classes(Case c) {
+  c.classes = 3;
+  return c;
+}
+
+// The penalty reaches the classes' rows, too.
+TEST(GanWithClasses, GradientsAgreeWithFiniteDifferences) {
+  expect_gradients_agree_with_differences(with_classes(gan(20)), kDiscriminator, kStep, kKinks);
+  expect_gradients_agree_with_differences(with_classes(gan(0)), kGenerator, kStep, kKinks);
+}
+
+TEST(GanWithClasses, LossGradientsAndStatisticsHaveTheSameBitsOnAnyNumberOfRanks) {
+  std::vector<Case> cases = convolutionals();
+  cases.push_back(gan(1));
+  for (const Case& c : cases)
+    for (const int phase : {kDiscriminator, kGenerator})
+      expect_same_bits_on_any_number_of_ranks(with_classes(c), phase);
+}
+
 TEST(Gan, AnotherSortOfNetworkIsAUsageErrorThatListsTheKindsOfThisOne) {
   for (const std::size_t role : {0, 1}) {
     Case c = gan(0);
