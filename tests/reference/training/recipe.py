@@ -12,7 +12,7 @@ GANS = ("gan", "hinge-gan")
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
 RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("start", "fresh", {})]
 BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
-DATA = [("kind", "images", {})]
+DATA = [("kind", "images", {}), ("classes", 0, {})]
 # A dotted key of the page, such as mixture.modes of [data], has a table of its own.
 DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05, {}), ("count", 1048576, {}),
                           ("seed", 0, {})],
@@ -32,7 +32,8 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {})
              ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
              ("horizon", REQUIRED, {"schedule": ("cosine",)}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
-LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh", ("generator", "norm"): "batch"}
+LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh", ("data", "classes"): 0,
+            ("generator", "norm"): "batch"}
 ROLES = {"ddpm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
 
 

@@ -1,7 +1,7 @@
 """Steps of a recipe: phases, updates, averages, digests (docs/training.md, *A step*)."""
 import gan_networks
 import ledger
-from data import batch, open_data
+from data import batch, hash_of, open_data
 from ddpm import Ddpm
 from gan import Gan
 from lanes import Lanes
@@ -25,7 +25,7 @@ class Trainer:
         networks = {role: KINDS[recipe[role]["kind"]](recipe[role], self.data.shape) for role in recipe.roles}
         self.state = State(recipe, networks)
         self.objective = OBJECTIVES[recipe["objective"]["kind"]](recipe, networks, self.lanes)
-        self.header, self.chain = ledger.header(recipe.id(semantics), self.data.content_hash(), semantics)
+        self.header, self.chain = ledger.header(recipe.id(semantics), hash_of(recipe, self.data), semantics)
         self.digest = self.state.digest()
 
     def step(self):
