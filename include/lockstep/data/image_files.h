@@ -19,8 +19,9 @@ struct ImagesOptions {
 inline void describe(Fields& f, ImagesOptions& o) {
   f.field("path", o.path, Effect::kNone,
           "IDX file (plain or .gz), packed file, or a directory with train-images-idx3-ubyte[.gz]");
-  f.field("labels", o.labels, none_unless(o.labels, std::string()),
-          "IDX file of labels, where classes is not 0; empty: beside the images");
+  f.field(
+      "labels", o.labels, none_unless(o.labels, std::string()),
+      "IDX file of labels, where classes is not 0; empty: those beside or in the file of images");
 }
 
 // Images of an IDX or a packed file; with the labels that `labels` names, or else those that are
