@@ -90,6 +90,16 @@ TEST(Ranks, AUNetTrainsToTheSameBitsByAnyNumberOfThem) {
   for (const int world : {1, 2, 3, 5, 8}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, AConditionalUNetTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("class-ddpm");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
+TEST(Ranks, AConditionalGanWithAProjectionTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("class-gan");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
 // 1, 3, and another number on each rank. In dcgan's phases all lanes go at once; in toy-gan's and
 // sngan's the generator's, the discriminator in portions. In r1-gan's and ddpm's everything goes in
 // portions.
@@ -113,6 +123,9 @@ TEST(Portions, OfAGanWithSpectralNormGiveTheSameBits) {
 }
 TEST(Portions, OfAGanThatMixesNoSamplesGiveTheSameBits) {
   expect_same_in_portions("r1-gan", 3);
+}
+TEST(Portions, OfConditionalNetworksGiveTheSameBits) {
+  for (const char* const name : {"class-ddpm", "class-gan"}) expect_same_in_portions(name, 2);
 }
 TEST(Portions, OfAUNetGiveTheSameBits) {
   expect_same_in_portions("ddpm", 2);
