@@ -174,6 +174,22 @@ hash::Digest updates() {
   return hasher.finish();
 }
 
+hash::Digest lion() {
+  const std::int64_t n = 4099;
+  const Tensor g = normals(1, {n});
+  Tensor p = normals(2, {n}), m = normals(3, {n});
+  ops::device().lion({.beta1 = 0.9F,
+                      .one_minus_beta1 = 0.1F,
+                      .beta2 = 0.99F,
+                      .one_minus_beta2 = 0.01F,
+                      .lr = 0.01F,
+                      .decay = 0.001F},
+                     n, ops::read(g), ops::write(p), ops::write(m));
+  Hasher hasher;
+  for (const Tensor& tensor : {p, m}) hasher.add(tensor);
+  return hasher.finish();
+}
+
 hash::Digest spectral() {
   const Tensor w = normals(1, {3, 3, 20, 17});
   Tensor u = normals(2, {180}), v = normals(3, {17});
@@ -235,6 +251,7 @@ std::vector<Kernel> kernels() {
       {"updates", false, updates},
       {"diffusion", false, diffusion},
       {"moments_and_outer", false, moments_and_outer},
+      {"lion", false, lion},
   };
 }
 
@@ -263,6 +280,7 @@ constexpr std::array kGolden = {
     GoldenKernel{"updates", "aa786555ea34422a41afe21bb88a0fa1b05bec4b2f44d9d5fdc6ad1ec5bf9615"},
     GoldenKernel{"diffusion", "9f89b7dafde7289bf56d5e217f7cf2d04064e38a3577f8a1814654cf2285f4d0"},
     GoldenKernel{"moments_and_outer", "f24318c862631c16274f1f6d4ab93b2ac1ac936886acaab035df1bd7f8771714"},
+    GoldenKernel{"lion", "1f2e82439c95e1c70598f8a46e7cb8e331fe3de83db4c025ca094471971a211e"},
 };
 // clang-format on
 

@@ -38,6 +38,21 @@ void add_update_cases(Json& cases) {
     c.output("p", p);
     c.output("u", u);
   }
+  {
+    Case c(cases, "lion", "one step");
+    Lion s{};
+    s.beta1 = c.parameter("beta1", 0x1.ccccccp-1f);
+    s.one_minus_beta1 = c.parameter("one_minus_beta1", 0x1.99999ap-4f);
+    s.beta2 = c.parameter("beta2", 0x1.fae148p-1f);
+    s.one_minus_beta2 = c.parameter("one_minus_beta2", 0x1.47ae14p-7f);
+    s.lr = c.parameter("lr", 0x1.3a92a4p-12f);
+    s.decay = c.parameter("decay", 0x1.f75104p-16f);
+    const Floats g = c.input("g", Make::kSparse, {n});
+    Floats p = c.input("p", Make::kWide, {n}), m = c.input("m", Make::kSparse, {n});
+    cpu().lion(s, n, g.data(), p.data(), m.data());
+    c.output("p", p);
+    c.output("m", m);
+  }
   Case c(cases, "ema", "one step");
   const float one_minus_decay = c.parameter("one_minus_decay", 0x1.0624dep-10f);
   const Floats p = c.input("p", Make::kSparse, {n});

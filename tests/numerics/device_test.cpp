@@ -162,6 +162,7 @@ TEST(Idle, WritesNothing) {
   idle.upsample_nearest_backward(1, 1, 1, 2, 2, 2, x, o);
   idle.adamw({}, 2, x, o, o, o);
   idle.sgd({}, 2, x, o, o);
+  idle.lion({}, 2, x, o, o);
   idle.ema(1, 2, x, o);
   idle.fill_bits({}, 0, 2, words.data());
   idle.fill_uniform({}, 0, 2, o);

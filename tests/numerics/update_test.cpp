@@ -61,6 +61,36 @@ RC_GTEST_PROP(Update, AdamWIsTheWrittenSequence, ()) {
   });
 }
 
+// A slot of 0 and gradients of 0 meet often here, with either sign.
+RC_GTEST_PROP(Update, LionIsTheWrittenSequence, ()) {
+  const auto n = *rc::gen::inRange<std::size_t>(0, 70);
+  const auto some_zeros = [n](std::vector<float> values) {
+    for (std::size_t i = 0; i < n; i += 3) values[i] = i % 2 == 0 ? 0.0F : -0.0F;
+    return values;
+  };
+  const std::vector<float> g = some_zeros(draw(n, false)), p = some_zeros(draw(n, false)),
+                           m = some_zeros(draw(n, false));
+  constexpr Lion s = {.beta1 = 0.9f,
+                      .one_minus_beta1 = 0.1f,
+                      .beta2 = 0.99f,
+                      .one_minus_beta2 = 0.01f,
+                      .lr = 3e-4f,
+                      .decay = 3e-5f};
+  std::vector<float> p1 = p, m1 = m;
+  for (std::size_t i = 0; i < n; ++i) {
+    const float u = std::fma(s.beta1, m[i], s.one_minus_beta1 * g[i]);
+    const float sign = u > 0 ? 1.0F : u < 0 ? -1.0F : 0.0F;
+    p1[i] = std::fma(-s.lr, sign, std::fma(-s.decay, p[i], p[i]));
+    m1[i] = std::fma(s.beta2, m[i], s.one_minus_beta2 * g[i]);
+  }
+  with_every_isa_and_thread_count([&] {
+    std::vector<float> p2 = p, m2 = m;
+    cpu().lion(s, static_cast<std::int64_t>(n), g.data(), p2.data(), m2.data());
+    RC_ASSERT(first_difference(p1, p2) == -1);
+    RC_ASSERT(first_difference(m1, m2) == -1);
+  });
+}
+
 RC_GTEST_PROP(Update, SgdAndEmaAreTheWrittenSequences, ()) {
   const auto n = *rc::gen::inRange<std::size_t>(0, 70);
   const std::vector<float> g = draw(n, false), p = draw(n, false), u = draw(n, false);

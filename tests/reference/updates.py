@@ -71,5 +71,18 @@ def sgd(i, p):
     return list(zip(*out))
 
 
+def sign(x):
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else add(x, 0.0)
+
+
+def lion(i, p):
+    out = []
+    for g, w, m in zip(*(i[name].values for name in ("g", "p", "m"))):
+        u = fma(p["beta1"], m, mul(p["one_minus_beta1"], g))
+        w = fma(-p["decay"], w, w)
+        out.append((fma(-p["lr"], sign(u), w), fma(p["beta2"], m, mul(p["one_minus_beta2"], g))))
+    return list(zip(*out))
+
+
 def ema(i, p):
     return [[fma(p["one_minus_decay"], sub(w, e), e) for w, e in zip(i["p"].values, i["e"].values)]]

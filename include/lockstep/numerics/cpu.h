@@ -138,6 +138,7 @@ class Cpu final : public Device {
 
   void adamw(const AdamW& s, std::int64_t n, const float* g, float* p, float* m, float* v) override;
   void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) override;
+  void lion(const Lion& s, std::int64_t n, const float* g, float* p, float* m) override;
   void ema(float one_minus_decay, std::int64_t n, const float* p, float* e) override;
 
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,

@@ -24,6 +24,12 @@ class Updates {
   //   u = fma(momentum, u, g');  p = fma(-lr, u, p)
   virtual void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) = 0;
 
+  // Lion (Chen et al. 2023), sign(x) 1, -1, or x + 0 for a zero and for what is not a number:
+  //   u = fma(beta1, m, (1-beta1)*g);  p = fma(-decay, p, p);  p = fma(-lr, sign(u), p)
+  //   m = fma(beta2, m, (1-beta2)*g)
+  // with one_minus_beta = float(1-beta), decay = lr*weight_decay.
+  virtual void lion(const Lion& s, std::int64_t n, const float* g, float* p, float* m) = 0;
+
   // Exponential moving average: e = fma(one_minus_decay, p - e, e)
   virtual void ema(float one_minus_decay, std::int64_t n, const float* p, float* e) = 0;
 

@@ -13,6 +13,8 @@ struct UpdateKernels {
                 float* m, float* v);
   void (*sgd)(const Sgd& s, std::int64_t begin, std::int64_t end, const float* g, float* p,
               float* u);
+  void (*lion)(const Lion& s, std::int64_t begin, std::int64_t end, const float* g, float* p,
+               float* m);
   void (*ema)(float one_minus_decay, std::int64_t begin, std::int64_t end, const float* p,
               float* e);
 };

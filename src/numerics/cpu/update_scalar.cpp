@@ -25,6 +25,21 @@ void sgd_range(const Sgd& s, std::int64_t begin, std::int64_t end, const float* 
   }
 }
 
+float sign(float x) {
+  if (x > 0.0F) return 1.0F;
+  return x < 0.0F ? -1.0F : x + 0.0F;
+}
+
+void lion_range(const Lion& s, std::int64_t begin, std::int64_t end, const float* g, float* p,
+                float* m) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const float u = __builtin_fmaf(s.beta1, m[i], s.one_minus_beta1 * g[i]);
+    p[i] = __builtin_fmaf(-s.decay, p[i], p[i]);
+    p[i] = __builtin_fmaf(-s.lr, sign(u), p[i]);
+    m[i] = __builtin_fmaf(s.beta2, m[i], s.one_minus_beta2 * g[i]);
+  }
+}
+
 void ema_range(float one_minus_decay, std::int64_t begin, std::int64_t end, const float* p,
                float* e) {
   for (std::int64_t i = begin; i < end; ++i) {
@@ -34,7 +49,7 @@ void ema_range(float one_minus_decay, std::int64_t begin, std::int64_t end, cons
 
 }  // namespace
 
-constexpr UpdateKernels kUpdateScalar = {adamw_range, sgd_range, ema_range};
+constexpr UpdateKernels kUpdateScalar = {adamw_range, sgd_range, lion_range, ema_range};
 
 }  // namespace lockstep::numerics
 LOCKSTEP_FMA_END

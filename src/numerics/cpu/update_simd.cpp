@@ -55,6 +55,25 @@ void sgd_range(const Sgd& s, std::int64_t begin, std::int64_t end, const float* 
   kUpdateScalar.sgd(s, vectors_end, end, g, p, u);
 }
 
+void lion_range(const Lion& s, std::int64_t begin, std::int64_t end, const float* g, float* p,
+                float* m) {
+  const D d;
+  const auto beta1 = hn::Set(d, s.beta1), one_minus_beta1 = hn::Set(d, s.one_minus_beta1);
+  const auto beta2 = hn::Set(d, s.beta2), one_minus_beta2 = hn::Set(d, s.one_minus_beta2);
+  const auto minus_lr = hn::Set(d, -s.lr), minus_decay = hn::Set(d, -s.decay);
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0F), minus_one = hn::Set(d, -1.0F);
+  const std::int64_t vectors_end = whole_vectors(begin, end);
+  for (std::int64_t i = begin; i < vectors_end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const auto grad = hn::LoadU(d, g + i), param = hn::LoadU(d, p + i), slot = hn::LoadU(d, m + i);
+    const auto u = hn::MulAdd(beta1, slot, hn::Mul(one_minus_beta1, grad));
+    const auto sign = hn::IfThenElse(hn::Gt(u, zero), one,
+                                     hn::IfThenElse(hn::Lt(u, zero), minus_one, hn::Add(u, zero)));
+    hn::StoreU(hn::MulAdd(minus_lr, sign, hn::MulAdd(minus_decay, param, param)), d, p + i);
+    hn::StoreU(hn::MulAdd(beta2, slot, hn::Mul(one_minus_beta2, grad)), d, m + i);
+  }
+  kUpdateScalar.lion(s, vectors_end, end, g, p, m);
+}
+
 void ema_range(float one_minus_decay, std::int64_t begin, std::int64_t end, const float* p,
                float* e) {
   const D d;
@@ -71,7 +90,7 @@ void ema_range(float one_minus_decay, std::int64_t begin, std::int64_t end, cons
 
 // Constant, not made at start-up: start-up code of this namespace would run on every CPU.
 extern const UpdateKernels kUpdate;
-constexpr UpdateKernels kUpdate = {adamw_range, sgd_range, ema_range};
+constexpr UpdateKernels kUpdate = {adamw_range, sgd_range, lion_range, ema_range};
 
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -237,6 +237,9 @@ class FarDevice final : public numerics::Device {
   void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) override {
     host_.sgd(s, n, near(g), near(p), near(u));
   }
+  void lion(const Lion& s, std::int64_t n, const float* g, float* p, float* m) override {
+    host_.lion(s, n, near(g), near(p), near(m));
+  }
   void ema(float one_minus_decay, std::int64_t n, const float* p, float* e) override {
     host_.ema(one_minus_decay, n, near(p), near(e));
   }

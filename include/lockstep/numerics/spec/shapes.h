@@ -74,5 +74,8 @@ struct AdamW {
 struct Sgd {
   float lr, momentum, weight_decay;
 };
+struct Lion {
+  float beta1, one_minus_beta1, beta2, one_minus_beta2, lr, decay;
+};
 
 }  // namespace lockstep::numerics
