@@ -8,7 +8,7 @@ import philox
 from chains import (column_dots, column_sums, columns, dot, lane_blocks, maximal_subtrees, partials, products, rows,
                     total, tree_sum)
 from floats import INFINITY, add, div, fma, mul, sqrt64, sub
-from updates import adamw, ema, sgd
+from updates import adamw, ema, lion, sgd
 
 TILE = 4096
 
@@ -220,7 +220,7 @@ OPERATIONS = {
         i["x"], i["mean"], i["rstd"], i["dy"], _rows_per_lane(p)),
     "batch_norm_backward": lambda i, p: norms.batch_norm_backward(
         *(i[n] for n in ("x", "mean", "rstd", "gamma", "dy", "s", "p")), p["count"]),
-    "adamw": adamw, "sgd": sgd, "ema": ema,
+    "adamw": adamw, "sgd": sgd, "lion": lion, "ema": ema,
     **composed.OPERATIONS,
 }
 
