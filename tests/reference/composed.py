@@ -54,16 +54,12 @@ def clipping(i, p):
 
 def updated(i, p):
     weights = i["p"]
-    adamw = p["kind"] == "adamw"
-    slots = [Input([0.0] * len(weights.values), weights.shape) for _ in range(2 if adamw else 1)]
+    names, update = {"adamw": ("mv", updates.adamw), "sgd": ("u", updates.sgd), "lion": ("m", updates.lion)}[p["kind"]]
+    slots = [Input([0.0] * len(weights.values), weights.shape) for _ in names]
     for t in range(1, len(i)):
-        inputs = dict(zip(("g", "p", "m", "v") if adamw else ("g", "p", "u"), (i[f"g{t}"], weights, *slots)))
-        lr = learning_rate(p, t)
-        if adamw:
-            scalars = updates.adamw_scalars(t, lr, *(p[name] for name in ("weight_decay", "beta1", "beta2", "eps")))
-        else:
-            scalars = updates.sgd_scalars(lr, p["weight_decay"], p["momentum"])
-        weights, *slots = (Input(x, weights.shape) for x in (updates.adamw if adamw else updates.sgd)(inputs, scalars))
+        inputs = dict(zip(("g", "p", *names), (i[f"g{t}"], weights, *slots)))
+        scalars = updates.scalars(p, t, learning_rate(p, t))
+        weights, *slots = (Input(x, weights.shape) for x in update(inputs, scalars))
     return [x.values for x in (weights, *slots)]
 
 

@@ -10,16 +10,18 @@ _HALF_PI = float.fromhex("0x1.921fb54442d18p+0")
 
 
 def progress(t, warmup, horizon):
-    """An update's place on the cosine, 0 to 1."""
+    """An update's place between warm-up and horizon, 0 to 1."""
     return min(1.0, (t - warmup) / (horizon - warmup))
 
 
 def learning_rate(schedule, lr, warmup, horizon, t):
-    """The rate of update t, counted from 1. horizon: where the cosine ends."""
+    """The rate of update t, counted from 1. horizon: where the rate becomes 0."""
     if t < warmup:
         return lr * (t / warmup)
     if schedule == "constant":
         return lr
+    if schedule == "linear":
+        return lr * (1.0 - progress(t, warmup, horizon))
     return lr * (0.5 * (1.0 + host.cos(_PI * progress(t, warmup, horizon))))
 
 

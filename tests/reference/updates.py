@@ -44,6 +44,21 @@ def sgd_scalars(lr, weight_decay, momentum):
     return {"lr": round32(lr), "weight_decay": round32(weight_decay), "momentum": round32(momentum)}
 
 
+def lion_scalars(lr, weight_decay, beta1, beta2):
+    return {name: round32(value) for name, value in {
+        "lr": lr, "decay": lr * weight_decay, "beta1": beta1, "one_minus_beta1": 1.0 - beta1,
+        "beta2": beta2, "one_minus_beta2": 1.0 - beta2}.items()}
+
+
+def scalars(p, t, lr):
+    """Of update t of the kind that the parameters say."""
+    if p["kind"] == "adamw":
+        return adamw_scalars(t, lr, *(p[name] for name in ("weight_decay", "beta1", "beta2", "eps")))
+    if p["kind"] == "lion":
+        return lion_scalars(lr, *(p[name] for name in ("weight_decay", "beta1", "beta2")))
+    return sgd_scalars(lr, p["weight_decay"], p["momentum"])
+
+
 def adamw(i, p):
     out = []
     for g, w, m, v in zip(*(i[name].values for name in ("g", "p", "m", "v"))):
@@ -71,16 +86,21 @@ def sgd(i, p):
     return list(zip(*out))
 
 
-def sign(x):
-    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else add(x, 0.0)
+def sign(u):
+    if u > 0.0:
+        return 1.0
+    if u < 0.0:
+        return -1.0
+    return 0.0 if u == 0.0 else u
 
 
 def lion(i, p):
     out = []
     for g, w, m in zip(*(i[name].values for name in ("g", "p", "m"))):
-        u = fma(p["beta1"], m, mul(p["one_minus_beta1"], g))
+        s = sign(fma(p["beta1"], m, mul(p["one_minus_beta1"], g)))
         w = fma(-p["decay"], w, w)
-        out.append((fma(-p["lr"], sign(u), w), fma(p["beta2"], m, mul(p["one_minus_beta2"], g))))
+        w = fma(-p["lr"], s, w)
+        out.append((w, fma(p["beta2"], m, mul(p["one_minus_beta2"], g))))
     return list(zip(*out))
 
 

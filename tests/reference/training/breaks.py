@@ -1,12 +1,13 @@
 """Negative controls: one broken rule, and the field of the ledger that must be the first to differ."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable
 
 import numpy as np
 
 import class_layers
 import data
-import ddpm
+import denoise
+import flow
 import fused
 import gan
 import hashes
@@ -14,11 +15,13 @@ import lanes
 import ledger
 import norms_arrays
 import optimizers
+import schedules
 import state
 import unet
 
 TOY, GANS, DIFFUSION = ("mlp-generator",), ("mlp-generator", "dcgan-generator", "sngan-generator"), ("unet",)
 ALL = GANS + DIFFUSION
+FLOW, LION = {"objective": "flow"}, {"model.optimizer": "lion"}
 
 
 def name():
@@ -82,17 +85,17 @@ def label_shift():
 
 def dropout_turned():
     """A sample keeps its class where it must lose it. (< and <= differ only where u is the share: test_classes.py.)"""
-    ddpm.is_dropped = lambda u, share: u >= share
+    denoise.is_dropped = lambda u, share: u >= share
 
 
 def dropout_stream():
     """Label dropout takes the bits of the timestep's stream."""
-    started = ddpm.Ddpm.__init__
+    started = denoise.Denoiser.__init__
 
     def other(self, *args):
         started(self, *args)
         self.dropout_stream = self.timestep_stream
-    ddpm.Ddpm.__init__ = other
+    denoise.Denoiser.__init__ = other
 
 
 def projection_fused():
@@ -114,6 +117,39 @@ def projection_first_order():
 def projection_unseen():
     """R1 does not see the projection at all."""
     class_layers.Projection.down = class_layers.Linear.down
+
+
+def target_turned():
+    """The flow runs from noise to samples: the target's sign."""
+    noised = flow.Flow.noised
+
+    def turned(*args):
+        noisy, target, times = noised(*args)
+        return noisy, -target, times
+    flow.Flow.noised = turned
+
+
+def told_unscaled():
+    """The network is told t, not 1000 t."""
+    flow.TOLD = np.float32(1.0)
+
+
+def kept_first():
+    """Lion takes the sign of the new m."""
+    update = optimizers.combine_moments
+    optimizers.combine_moments = lambda m, g, betas: [update(m, g, betas)[1]] * 2
+
+
+def decay_late():
+    """Lion's weights decay after the step."""
+    optimizers.lion_step = lambda p, s, minus_lr, minus_decay: (
+        lambda moved: fused.fma(minus_decay, moved, moved))(fused.fma(minus_lr, s, p))
+
+
+def warmed_twice():
+    """The line falls from update 0 on, not from the end of the warm-up."""
+    progress = schedules.progress
+    schedules.progress = lambda t, warmup, horizon: progress(t, 0, horizon)
 
 
 def mean():
@@ -155,6 +191,11 @@ class Break:
     kinds: tuple = ALL  # kinds of the first network: recipes that the rule affects
     only: tuple = ()  # if given, no other field may differ in any step
     classes: bool = False  # of recipes with classes alone
+    where: dict = field(default_factory=dict)  # table: the kind that it must have
+
+    def concerns(self, recipe):
+        return (recipe[recipe.roles[0]]["kind"] in self.kinds and (recipe.classes or not self.classes)
+                and all(recipe[table]["kind"] == kind for table, kind in self.where.items()))
 
 
 BREAKS = {
@@ -175,5 +216,10 @@ BREAKS = {
     "projection-fused": Break(projection_fused, ("loss", "state"), GANS, classes=True),
     "projection-first-order": Break(projection_first_order, ("loss",), GANS, classes=True),
     "projection-unseen": Break(projection_unseen, ("loss",), GANS, classes=True),
+    "target-turned": Break(target_turned, ("loss", "state"), DIFFUSION, where=FLOW),
+    "told-unscaled": Break(told_unscaled, ("loss", "state"), DIFFUSION, where=FLOW),
+    "kept-first": Break(kept_first, ("state",), DIFFUSION, where=LION),
+    "decay-late": Break(decay_late, ("state",), DIFFUSION, where=LION),
+    "warmed-twice": Break(warmed_twice, ("state",), DIFFUSION, where=LION),
     "unchained": Break(unchained, ("chain",), ALL, ("chain",)),
 }

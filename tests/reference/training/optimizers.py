@@ -1,15 +1,16 @@
-"""Learning rates, clipping, AdamW, SGD, moving averages (docs/numerics.md, *Updates*, *Schedules*, *Tiles*)."""
+"""Learning rates, clipping, AdamW, SGD, Lion, moving averages (docs/numerics.md, *Updates*, *Schedules*, *Tiles*)."""
 import math
 
 import numpy as np
 
 import host
 import schedules
+from elementary import ONE
 from fused import chain_products, fma
 from trees import tree_sum
 
 TILE = 4096
-SLOTS = {"adamw": ("m", "v"), "sgd": ("momentum",)}
+SLOTS = {"adamw": ("m", "v"), "sgd": ("momentum",), "lion": ("m",)}
 
 
 def learning_rate(table, t):
@@ -62,12 +63,38 @@ def _sgd(table, t):
     return update
 
 
+def sign(u):
+    """1, -1, or +0 for both zeros; a NaN stays."""
+    return np.where(u > 0, ONE, np.where(u < 0, -ONE, np.where(u == 0, np.float32(0.0), u)))
+
+
+def combine_moments(m, g, betas):
+    """What gives the sign, and the new m."""
+    return [fma(beta, m, one_minus_beta * g) for beta, one_minus_beta in betas]
+
+
+def lion_step(p, s, minus_lr, minus_decay):
+    return fma(minus_lr, s, fma(minus_decay, p, p))
+
+
+def _lion(table, t):
+    """Chen et al., 2023."""
+    lr, (beta1, beta2) = learning_rate(table, t), (table["beta1"], table["beta2"])
+    minus_lr, minus_decay = np.float32(-lr), np.float32(-(lr * table["weight_decay"]))
+    betas = [(np.float32(beta), np.float32(1.0 - beta)) for beta in (beta1, beta2)]
+
+    def update(p, g, slots):
+        towards, kept = combine_moments(slots["m"], g, betas)
+        return lion_step(p, sign(towards), minus_lr, minus_decay), {"m": kept}
+    return update
+
+
 def update_role(role, table, gradients, t):
     """Clips, then does update t of all parameters of one role of the state."""
     gradients = {name: gradients[name] for name in role.parameters}
     if table["clip_norm"] != 0.0:
         gradients = clipped(gradients, np.float32(table["clip_norm"]))
-    update = {"adamw": _adamw, "sgd": _sgd}[table["kind"]](table, t)
+    update = {"adamw": _adamw, "sgd": _sgd, "lion": _lion}[table["kind"]](table, t)
     for name, g in gradients.items():
         slots = {slot: values[name] for slot, values in role.slots.items()}
         role.parameters[name], slots = update(role.parameters[name], g, slots)

@@ -7,7 +7,7 @@ REQUIRED = object()
 UNET, MLPS = ("unet",), ("mlp-generator", "mlp-discriminator")
 CONVOLUTIONAL = ("dcgan-generator", "dcgan-discriminator", "sngan-generator", "sngan-discriminator")
 WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
-GANS = ("gan", "hinge-gan")
+GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow")
 
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
 RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("start", "fresh", {})]
@@ -21,7 +21,8 @@ OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}
              ("schedule", "linear", {"kind": ("ddpm",)}), ("timesteps", 1000, {"kind": ("ddpm",)}),
              ("sampler", "ddim", {"kind": ("ddpm",)}),
              ("sampler_steps", 50, {"kind": ("ddpm",), "sampler": ("ddim",)}),
-             ("label_dropout", 0.0, {"kind": ("ddpm",)}), ("guidance", 1.0, {"kind": ("ddpm",)}),
+             ("sampler", "euler", {"kind": ("flow",)}), ("sampler_steps", 50, {"kind": ("flow",)}),
+             ("label_dropout", 0.0, {"kind": DIFFUSION}), ("guidance", 1.0, {"kind": DIFFUSION}),
              ("r1", 0.0, {"kind": GANS})]
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("heads", 4, {"kind": UNET}),
@@ -29,14 +30,15 @@ NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONV
            ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
            ("norm", "batch", {"kind": ("mlp-generator",)})]
 OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {}),
-             ("beta1", 0.9, {"kind": ("adamw",)}), ("beta2", 0.999, {"kind": ("adamw",)}),
+             ("beta1", 0.9, {"kind": ("adamw", "lion")}), ("beta2", 0.999, {"kind": ("adamw",)}),
+             ("beta2", 0.99, {"kind": ("lion",)}),
              ("eps", 1e-08, {"kind": ("adamw",)}), ("momentum", 0.9, {"kind": ("sgd",)}),
              ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
-             ("horizon", REQUIRED, {"schedule": ("cosine",)}), ("ema_decay", 0.0, {})]
+             ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh", ("generator", "norm"): "batch",
             ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0}
-ROLES = {"ddpm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
+ROLES = {"ddpm": ["model"], "flow": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
 
 
 def shortest(x, digits):

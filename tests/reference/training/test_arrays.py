@@ -5,6 +5,7 @@
 import math
 import os
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -17,8 +18,12 @@ import exact
 import floats
 import functions
 import fused
+import optimizers
 import philox
+import schedules
 import streams
+import updates
+from vectors import Input
 
 RANDOM = np.random.default_rng(1)
 
@@ -140,10 +145,39 @@ def check_streams():
     return wrong
 
 
+def check_updates(count):
+    """Lion, several updates of numbers of all sizes, and where the sign is that of 0."""
+    table = {"kind": "lion", "lr": 0.003, "weight_decay": 0.3, "beta1": 0.9, "beta2": 0.99, "clip_norm": 0.0,
+             "schedule": "linear", "warmup": 2, "horizon": 5}
+    p = operands(count)
+    p = np.concatenate([p, p, [np.float32(0.0), np.float32(-0.0)]])
+    gradients = [np.concatenate([RANDOM.permutation(p[:-2]), [np.float32(0.0)] * 2]) for _ in range(6)]
+    gradients[0][:9] = 0.0
+    m = np.zeros_like(p)
+    role = SimpleNamespace(parameters={"w": p}, slots={"m": {"w": m}})
+    weights, slot = p.tolist(), m.tolist()
+    wrong = 0
+    for t, g in enumerate(gradients, 1):
+        optimizers.update_role(role, table, {"w": g}, t)
+        lr = schedules.learning_rate("linear", 0.003, 2, 5, t)
+        assert lr == 0.003 * [0.5, 1.0, 1.0 - 1.0 / 3.0, 1.0 - 2.0 / 3.0, 0.0, 0.0][t - 1]
+        inputs = {"g": g.tolist(), "p": weights, "m": slot}
+        weights, slot = updates.lion({name: Input(values, g.shape) for name, values in inputs.items()},
+                                     updates.scalars(table, t, lr))
+        for ours, expected in ((role.parameters, weights), (role.slots["m"], slot)):
+            wrong += int((~same(ours["w"], expected)).sum())
+    nan = np.float32(np.nan)
+    assert optimizers.sign(np.array([2, -0.5, 0.0, -0.0], np.float32)).tobytes() == from_bits(
+        [0x3F800000, 0xBF800000, 0, 0]).tobytes() and np.isnan(optimizers.sign(nan))
+    print(f"lion: {6 * len(p)} updates, {wrong} differ")
+    return wrong
+
+
 def main():
     np.seterr(all="ignore")  # overflow is among the cases
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     wrong = check_fma(count) + check_chains(count) + check_functions(count) + check_streams()
+    wrong += check_updates(count)
     print(f"{wrong} differ")
     return 1 if wrong else 0
 

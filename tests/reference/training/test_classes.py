@@ -11,7 +11,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
-import ddpm
+import denoise
 import gan
 import lanes
 import spectral
@@ -118,7 +118,7 @@ def main():
     check_refusals(folder)
     check_dropout(folder)
     check_penalty(started(folder, "class-gan"))
-    gan.Prepared = ddpm.Prepared = silent
+    gan.Prepared = denoise.Prepared = silent
     check_silent(folder, "class-gan", [], [("classes = 3", "classes = 0")])
     check_silent(folder, "class-ddpm", [], [("classes = 10", "classes = 0"), ("label_dropout = 0.2", ""), ("guidance = 2.5", "")])
     for name, kind in (("toy-gan", "mixture"), ("dcgan", "images")):

@@ -21,17 +21,18 @@ fused.matmul = np.matmul
 fused.chain_products = lambda u, v: (u * v).sum(axis=0)
 fused.chain_values = lambda u: u.sum(axis=0)
 
-import ddpm
+import denoise
 import gan
 import spectral
 from changed import started
 from data import batch
 
 STEP, BOUND = 1e-8, 1e-4
-# Golden recipes, and in some what makes them conditional.
-RECIPES = {"class-gan": [], "class-ddpm": [], "r1-gan": [],
-           "toy-gan": [('kind = "mixture"', 'kind = "mixture"\nclasses = 9')],
-           "dcgan": [('kind = "images"', 'kind = "images"\nclasses = 10')]}
+# Golden recipes, and in some what makes them conditional, or of another objective.
+FLOW = [('kind = "ddpm"', 'kind = "flow"'), ('sampler = "ancestral"', 'sampler = "euler"')]
+RECIPES = [("class-gan", []), ("class-ddpm", []), ("class-ddpm", FLOW), ("r1-gan", []),
+           ("toy-gan", [('kind = "mixture"', 'kind = "mixture"\nclasses = 9')]),
+           ("dcgan", [('kind = "images"', 'kind = "images"\nclasses = 10')])]
 
 
 def kept_vectors(network, parameters, buffers, own_phase):
@@ -39,7 +40,7 @@ def kept_vectors(network, parameters, buffers, own_phase):
     return spectral.Prepared(network, parameters, buffers, False)
 
 
-gan.Prepared = ddpm.Prepared = kept_vectors
+gan.Prepared = denoise.Prepared = kept_vectors
 
 
 def move_away(trainer, random):
@@ -76,11 +77,12 @@ def check(trainer, random):
 
 def main():
     wrong = 0
-    for name, changes in RECIPES.items():
+    for name, changes in RECIPES:
         trainer = started(sys.argv[1], name, *changes)
         errors = check(trainer, np.random.default_rng(1))
         at, largest = max(errors.items(), key=lambda item: item[1])
-        print(f"{name}: {len(errors)} derivatives, largest error {largest:.1e} at {' '.join(at)}", flush=True)
+        kind = trainer.recipe["objective"]["kind"]
+        print(f"{name}, {kind}: {len(errors)} derivatives, largest error {largest:.1e} at {' '.join(at)}", flush=True)
         wrong += not largest < BOUND
     return 1 if wrong else 0
 

@@ -11,7 +11,7 @@ touches floats, so neither its version nor the machine can change a bit.
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch
     convolution_arrays, norms_arrays   operations with gradients
     layers, attention, class_layers, networks, gan_networks, unet, spectral    networks, their tensors, both ways
-    gan, ddpm, optimizers, trainer     losses and phases, updates, a step
+    gan, denoise, ddpm, flow, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
     breaks                             negative controls
     test_arrays, test_gradients, test_classes, changed    arrays against the exact scalar arithmetic of ../, gradients
@@ -92,10 +92,9 @@ def main():
     if options.rule:
         breaks.BREAKS[options.rule].apply()
     trainer = Trainer(options.recipe, json.loads(lines[0])["semantics"])
-    kind = trainer.recipe[trainer.recipe.roles[0]]["kind"]
     rule = breaks.BREAKS.get(options.rule)
-    if rule and (kind not in rule.kinds or rule.classes and not trainer.recipe.classes):
-        parser.error(f"{options.rule} changes nothing of a recipe with {kind}")
+    if rule and not rule.concerns(trainer.recipe):
+        parser.error(f"{options.rule} changes nothing of this recipe")
     stop = not rule or not rule.only
     found = compare(trainer, lines, options.steps, stop)
     if options.rule:

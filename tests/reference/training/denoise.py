@@ -1,0 +1,60 @@
+"""What ddpm and flow share: one phase, label dropout, the loss of a network that sees a noisy sample (docs/training.md)."""
+import numpy as np
+
+from elementary import ONE
+from fused import chain_products, fma
+from lanes import Gradients, Pass
+from schedules import time_embedding
+from spectral import Prepared
+from streams import Stream
+
+
+def combine(a, x, b, y):
+    return fma(a, x, b * y)
+
+
+def is_dropped(u, share):
+    return u < share
+
+
+class Denoiser:
+    """An objective says `noised(draws, samples, noise)`: the network's input, its target, the times that it is told."""
+
+    phases = ("denoise",)
+
+    def __init__(self, recipe, networks, lanes):
+        self.network, self.lanes = networks["model"], lanes
+        table = recipe["objective"]
+        self.timestep_stream, self.noise_stream, self.dropout_stream = (
+            Stream(recipe.seed, f"{table['kind']}/{name}") for name in ("timestep", "noise", "label-dropout"))
+        self.label_dropout = np.float32(table["label_dropout"])
+
+    @staticmethod
+    def role_of(phase):
+        return "model"
+
+    def condition(self, batch):
+        """Label dropout (Ho and Salimans, 2022)."""
+        if self.label_dropout == 0.0:
+            return batch.condition
+        dropped = is_dropped(self.dropout_stream.uniform(batch.draws, 1), self.label_dropout)
+        return np.where(dropped, np.float32(0.0), batch.condition)
+
+    def embedded(self, times):
+        return np.array([time_embedding(t, self.network.embedding_width) for t in times]).astype(np.float32)
+
+    def phase(self, phase, state, batch):
+        draws, samples = batch.draws, batch.samples
+        role = state.roles["model"]
+        prepared = Prepared(self.network, role.parameters, role.buffers, True)
+        noise = self.noise_stream.normal(draws, samples[0].size).reshape(samples.shape)
+        noisy, target, times = self.noised(draws, samples, noise)
+        pass_ = Pass(self.lanes, prepared.weights, condition=self.condition(batch))
+        output, back = self.network.forward(pass_, noisy, self.embedded(times))
+        difference = output - target
+        rows = difference.reshape(len(output), -1).T
+        inverse = ONE / np.float32(len(rows))
+        losses = chain_products(rows, rows) * inverse
+        gradients = Gradients()
+        back(difference * (self.lanes.share() * (np.float32(2.0) * inverse)), gradients)
+        return self.lanes.mean_loss(losses), prepared.gradients(gradients)
