@@ -16,9 +16,13 @@ std::unique_ptr<Sampler> make_linear(const Kind<SamplerKind>& chosen, const Proc
 std::vector<SamplerStep> plan_of_ancestral(const Kind<SamplerKind>& chosen, const Process& process);
 std::vector<SamplerStep> plan_of_ddim(const Kind<SamplerKind>& chosen, const Process& process);
 std::int64_t& steps_of_ddim(Kind<SamplerKind>& chosen);
+std::unique_ptr<Sampler> make_euler(const Kind<SamplerKind>& chosen, const Process& process);
+std::int64_t& steps_of_euler(Kind<SamplerKind>& chosen);
 
 std::unique_ptr<Objective> make_ddpm(const Options& options, const Setting& setting);
 DiffusionOptions& diffusion_of_ddpm(Options& options);
+std::unique_ptr<Objective> make_flow(const Options& options, const Setting& setting);
+DiffusionOptions& diffusion_of_flow(Options& options);
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting);
 std::unique_ptr<Objective> make_hinge_gan(const Options& options, const Setting& setting);
 

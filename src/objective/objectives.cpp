@@ -1,5 +1,6 @@
 // The table of the objectives: one row a kind.
 #include "lockstep/objective/ddpm.h"
+#include "lockstep/objective/flow.h"
 #include "lockstep/objective/gan.h"
 #include "objective/kinds.h"
 
@@ -17,6 +18,8 @@ std::span<const ObjectiveKind> objectives() {
   static constexpr ObjectiveKind kRows[] = {
       {"ddpm", "denoising diffusion", &OptionsOf<DdpmOptions>::make, kOneNetwork, kDenoise,
        &make_ddpm, &diffusion_of_ddpm},
+      {"flow", "rectified flow", &OptionsOf<FlowOptions>::make, kOneNetwork, kDenoise, &make_flow,
+       &diffusion_of_flow},
       {"gan", "non-saturating GAN", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases, &make_gan,
        nullptr},
       {"hinge-gan", "GAN with the hinge loss", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases,

@@ -2,6 +2,7 @@
 #include "lockstep/objective/samplers.h"
 
 #include "lockstep/objective/ddim.h"
+#include "lockstep/objective/euler.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -12,6 +13,14 @@ std::span<const SamplerKind> samplers_by_timesteps() {
        &plan_of_ddim, &steps_of_ddim},
       {"ancestral", "with noise, at every timestep", &OptionsOf<NoOptions>::make, &make_linear,
        &plan_of_ancestral, nullptr},
+  };
+  return kRows;
+}
+
+std::span<const SamplerKind> samplers_by_time() {
+  static constexpr SamplerKind kRows[] = {
+      {"euler", "equal steps along the velocity", &OptionsOf<EulerOptions>::make, &make_euler,
+       nullptr, &steps_of_euler},
   };
   return kRows;
 }

@@ -1,4 +1,4 @@
-// The kinds of optim's tables (table.cpp), and what optimisers share.
+// The kinds of optim's tables (optimizers.cpp, schedules.cpp), and what optimisers share.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,13 @@ std::unique_ptr<Optimizer> make_adamw(const Options& options,
                                       const std::vector<at::Tensor>& parameters);
 std::unique_ptr<Optimizer> make_sgd(const Options& options,
                                     const std::vector<at::Tensor>& parameters);
+
+std::unique_ptr<Optimizer> make_lion(const Options& options,
+                                     const std::vector<at::Tensor>& parameters);
+
+void check_linear(const LearningRate& options);
+double linear_factor(const LearningRate& options, std::int64_t t);
+std::int64_t linear_end(const LearningRate& options);
 
 void check_cosine(const LearningRate& options);
 double cosine_factor(const LearningRate& options, std::int64_t t);

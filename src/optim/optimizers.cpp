@@ -1,5 +1,6 @@
 // The table of the optimisers: one row a kind.
 #include "lockstep/optim/adamw.h"
+#include "lockstep/optim/lion.h"
 #include "lockstep/optim/sgd.h"
 #include "optim/kinds.h"
 
@@ -10,6 +11,8 @@ std::span<const OptimizerKind> optimizers() {
       {"adamw", "weight decay is decoupled, times lr", &OptionsOf<AdamWOptions>::make, &make_adamw},
       {"sgd", "with momentum; weight decay is added to the gradient", &OptionsOf<SgdOptions>::make,
        &make_sgd},
+      {"lion", "the sign of a moment; weight decay is decoupled, times lr",
+       &OptionsOf<LionOptions>::make, &make_lion},
   };
   return kRows;
 }

@@ -1,5 +1,6 @@
 // The table of the learning rate's schedules: one row a kind.
 #include "lockstep/optim/cosine.h"
+#include "lockstep/optim/linear.h"
 #include "optim/kinds.h"
 
 namespace lockstep::optim {
@@ -20,6 +21,8 @@ std::span<const ScheduleKind> schedules() {
       {"constant", "lr", &OptionsOf<NoOptions>::make, &nothing, &whole, &never},
       {"cosine", "half a cosine from lr to 0 at horizon", &OptionsOf<CosineOptions>::make,
        &check_cosine, &cosine_factor, &cosine_end},
+      {"linear", "a line from lr to 0 at horizon", &OptionsOf<LinearOptions>::make, &check_linear,
+       &linear_factor, &linear_end},
   };
   return kRows;
 }

@@ -152,6 +152,25 @@ std::string section(const std::string& title, const Describe& describe_options) 
   return text;
 }
 
+// "[model] (ddpm, flow), [generator] and [discriminator] (gan, hinge-gan)"
+std::string networks_title() {
+  std::vector<std::pair<std::string, std::string>> tables;  // and the objectives that have them
+  for (const objective::ObjectiveKind& row : objective::objectives()) {
+    std::string roles;
+    for (const std::string_view role : row.roles)
+      roles += (roles.empty() ? "[" : " and [") + std::string(role) + "]";
+    const auto same = std::ranges::find(tables, roles, &decltype(tables)::value_type::first);
+    if (same == tables.end())
+      tables.emplace_back(roles, row.word);
+    else
+      same->second += ", " + std::string(row.word);
+  }
+  std::string title;
+  for (const auto& [roles, words] : tables)
+    title += (title.empty() ? "" : ", ") + roles + " (" + words + ")";
+  return title;
+}
+
 // A folder's options, fresh for every pass over them.
 template <class Options>
 void describe_fresh(Fields& f) {
@@ -221,8 +240,7 @@ for name, values in (("mine-images-idx4-ubyte", pictures), ("mine-labels-idx1-ub
   text += section("[batch]", describe_fresh<lane::Options>);
   text += section("[data]", describe_fresh<data::Options>);
   text += section("[objective]", describe_fresh<objective::Options>);
-  text += section("[model] (objective ddpm), [generator] and [discriminator] (gan, hinge-gan)",
-                  describe_fresh<model::Options>);
+  text += section(networks_title(), describe_fresh<model::Options>);
   text +=
       section("[model.optimizer] and so on, one for each network", describe_fresh<optim::Options>);
   text += section("[samples]", describe_fresh<Samples>);

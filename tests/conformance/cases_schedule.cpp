@@ -5,6 +5,7 @@
 #include "lockstep/objective/variance_preserving.h"
 #include "lockstep/optim/cosine.h"
 #include "lockstep/optim/learning_rate.h"
+#include "lockstep/optim/linear.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -18,6 +19,8 @@ void add_learning_rates(Json& cases, const std::string& schedule, std::int64_t w
   o.warmup = c.parameter("warmup", warmup);
   if (schedule == "cosine")
     o.schedule.as<optim::CosineOptions>().horizon = c.parameter("horizon", std::int64_t{61});
+  if (schedule == "linear")
+    o.schedule.as<optim::LinearOptions>().horizon = c.parameter("horizon", std::int64_t{61});
   const auto updates = c.parameter("updates", std::int64_t{70});
   Doubles rates;
   for (std::int64_t t = 1; t <= updates; ++t) rates.push_back(optim::learning_rate(o, t));
@@ -76,7 +79,7 @@ void add_sampler(Json& cases, const Sampling& s) {
 }  // namespace
 
 void add_schedule_cases(Json& cases) {
-  for (const char* const schedule : {"constant", "cosine"}) {
+  for (const char* const schedule : {"constant", "cosine", "linear"}) {
     for (const std::int64_t warmup : {0, 1, 7}) add_learning_rates(cases, schedule, warmup);
   }
   for (const char* const schedule : {"linear", "cosine"}) {

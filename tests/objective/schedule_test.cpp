@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "lockstep/core/error.h"
 #include "lockstep/objective/ddpm.h"
+#include "lockstep/objective/rectified_flow.h"
 #include "lockstep/objective/sampler.h"
 #include "lockstep/objective/sampler_steps.h"
 #include "lockstep/objective/variance_preserving.h"
@@ -27,30 +30,55 @@ void expect_known(double value, double known) {
   EXPECT_NEAR(value / known, 1.0, 1e-12);
 }
 
-// Of every kind of prediction: what it says of x0 and noise makes x again, and its slope is that of
-// the angle between them.
-TEST(Process, WhatAPredictionSaysFitsTogether) {
+// What a prediction at t says of x0, noise and velocity, where the prediction is the target itself.
+// Coefficients are rounded to binary32.
+void expect_fits(const Process& process, Time t, double rounding,
+                 const std::function<double(double x0, double e)>& velocity) {
+  const double x0 = 0.3, e = -0.7;
+  const auto of = [](const Combination& c, double a, double b) {
+    return static_cast<double>(c.of_first) * a + static_cast<double>(c.of_second) * b;
+  };
+  const double x = of(process.mix(t), x0, e);
+  const double predicted = process.target(t) ? of(*process.target(t), e, x0) : e;
+  EXPECT_NEAR(of(process.x0(t), x, predicted), x0, rounding) << t;
+  EXPECT_NEAR(of(process.noise(t), x, predicted), e, rounding) << t;
+  EXPECT_NEAR(of(process.velocity(t), x, predicted), velocity(x0, e), rounding) << t;
+}
+
+TEST(Process, WhatAPredictionOfDdpmSaysFitsTogether) {
   const NoiseSchedule schedule = schedule_of("cosine", 20);
   for (const char* prediction : {"epsilon", "v"}) {
     const auto process = make_variance_preserving(schedule, prediction);
     for (std::int64_t i = 0; i < schedule.size(); ++i) {
       const auto t = static_cast<Time>(i);
-      const double x0 = 0.3, e = -0.7;
-      const auto of = [](const Combination& c, double a, double b) {
-        return static_cast<double>(c.of_first) * a + static_cast<double>(c.of_second) * b;
-      };
-      const double x = of(process->mix(t), x0, e);
-      const double predicted = process->target(t) ? of(*process->target(t), e, x0) : e;
       const auto [signal, noise] = process->mix(t);
-      // Coefficients are rounded to binary32, and 1/signal grows to 32.
-      const double rounding = 4e-6 / static_cast<double>(signal);
-      EXPECT_NEAR(of(process->x0(t), x, predicted), x0, rounding) << prediction << i;
-      EXPECT_NEAR(of(process->noise(t), x, predicted), e, rounding) << prediction << i;
-      EXPECT_NEAR(of(process->velocity(t), x, predicted),
-                  static_cast<double>(signal) * e - static_cast<double>(noise) * x0, rounding)
-          << prediction << i;
+      expect_fits(*process, t, 4e-6 / static_cast<double>(signal),
+                  [s = static_cast<double>(signal), n = static_cast<double>(noise)](
+                      double x0, double e) { return s * e - n * x0; });
     }
+    EXPECT_EQ(process->told(7), 7.0F);
   }
+}
+
+TEST(Process, WhatAPredictionOfAFlowSaysFitsTogether) {
+  const auto process = make_rectified_flow();
+  for (const Time t : {0.0F, 0.125F, 0.7F, 1.0F})
+    expect_fits(*process, t, 1e-6, [](double x0, double e) { return e - x0; });
+  EXPECT_EQ(process->told(0.25F), 250.0F);
+  EXPECT_THROW(process->schedule(), Error);
+}
+
+TEST(Process, AFlowDrawsTimesBetweenZeroAndOne) {
+  const auto process = make_rectified_flow();
+  const numerics::Stream stream{.key = {1, 2}, .micro = 0};
+  double sum = 0;
+  for (std::uint64_t i = 0; i < 4096; ++i) {
+    const Time t = process->drawn(stream, i);
+    EXPECT_GE(t, 0.0F);
+    EXPECT_LT(t, 1.0F);
+    sum += static_cast<double>(t);
+  }
+  EXPECT_NEAR(sum / 4096, 0.5, 0.02);  // a standard error is 0.0045
 }
 
 TEST(Schedule, LinearHasThePapersValues) {

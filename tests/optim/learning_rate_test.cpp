@@ -6,6 +6,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/optim/cosine.h"
+#include "lockstep/optim/linear.h"
 
 namespace lockstep::optim {
 namespace {
@@ -40,20 +41,42 @@ TEST(LearningRate, CosineFallsFromThePeakThroughHalfToZero) {
   EXPECT_NEAR(learning_rate(o, 110), 0.0, kUlps);
 }
 
+LearningRate linear(std::int64_t warmup, std::int64_t horizon) {
+  LearningRate o;
+  o.lr = 0.5;
+  o.schedule = "linear";
+  o.warmup = warmup;
+  o.schedule.as<LinearOptions>().horizon = horizon;
+  return o;
+}
+
+TEST(LearningRate, LinearFallsInALineFromThePeakToZero) {
+  const LearningRate o = linear(10, 74);  // 64 steps: exact
+  EXPECT_EQ(learning_rate(o, 5), 0.25);
+  EXPECT_EQ(learning_rate(o, 10), 0.5);
+  EXPECT_EQ(learning_rate(o, 26), 0.375);
+  EXPECT_EQ(learning_rate(o, 42), 0.25);
+  EXPECT_EQ(learning_rate(o, 74), 0.0);
+  EXPECT_EQ(learning_rate(o, 1000), 0.0);
+}
+
 TEST(LearningRate, StaysAtZeroBehindTheHorizon) {
   const LearningRate o = cosine(0, 50);
   EXPECT_EQ(learning_rate(o, 51), learning_rate(o, 50));
   EXPECT_EQ(learning_rate(o, 100000), learning_rate(o, 50));
 }
 
-TEST(LearningRate, ACosineWithoutAnEndIsAUsageErrorThatNamesTheField) {
+TEST(LearningRate, AScheduleWithoutAnEndIsAUsageErrorThatNamesTheField) {
   for (const auto& [warmup, horizon] : {std::pair{0, 0}, std::pair{100, 100}}) {
-    try {
-      learning_rate(cosine(warmup, horizon), 1);
-      FAIL();
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Code::kUsage);
-      EXPECT_NE(e.message().find("horizon"), std::string::npos) << e.message();
+    for (const LearningRate& o : {cosine(warmup, horizon), linear(warmup, horizon)}) {
+      try {
+        learning_rate(o, 1);
+        FAIL();
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), Code::kUsage);
+        EXPECT_NE(e.message().find("horizon"), std::string::npos) << e.message();
+        EXPECT_NE(e.hint().find(o.schedule.word()), std::string::npos) << e.hint();
+      }
     }
   }
 }

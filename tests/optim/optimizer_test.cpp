@@ -11,6 +11,7 @@
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/optim/adamw.h"
+#include "lockstep/optim/lion.h"
 #include "lockstep/optim/sgd.h"
 
 namespace lockstep::optim {
@@ -111,8 +112,33 @@ TEST(AdamW, FollowsTheFormulasInDouble) {
   }
 }
 
+// The paper's formulas in double. Where the direction is next to zero its sign is the rounding's,
+// and the parameter parts by two lr: such elements are left out.
+TEST(Lion, FollowsTheFormulasInDouble) {
+  const Options o = options_of("lion");
+  const auto& own = o.kind.as<LionOptions>();
+  const std::vector<Tensor> ours = train(o);
+  const Tensor start = normals(kSize, 1000);
+  int compared = 0;
+  for (std::int64_t i = 0; i < 64; ++i) {
+    double p = start.const_data_ptr<float>()[i], m = 0, least = 1;
+    for (int t = 1; t <= kUpdates; ++t) {
+      const double g = normals(64, static_cast<std::uint32_t>(t)).const_data_ptr<float>()[i];
+      const double u = own.beta1 * m + (1 - own.beta1) * g;
+      least = std::min(least, std::abs(u));
+      p -= o.lr * (o.weight_decay * p + (u > 0 ? 1 : -1));
+      m = own.beta2 * m + (1 - own.beta2) * g;
+    }
+    EXPECT_NEAR(ours[1].const_data_ptr<float>()[i], m, 5e-7);
+    if (least < 1e-6) continue;
+    EXPECT_NEAR(ours[0].const_data_ptr<float>()[i], p, 2e-5);  // 2 lr^2 weight_decay, and roundings
+    ++compared;
+  }
+  EXPECT_GT(compared, 32);
+}
+
 TEST(Optimizers, GiveTheSameBitsForAnyNumberOfThreads) {
-  for (const char* kind : {"adamw", "sgd"}) {
+  for (const char* kind : {"adamw", "sgd", "lion"}) {
     const std::vector<Tensor> one = train(options_of(kind));
     numerics::Cpu cpu(3);
     const ops::DeviceScope here(cpu);
@@ -123,7 +149,7 @@ TEST(Optimizers, GiveTheSameBitsForAnyNumberOfThreads) {
 
 TEST(Optimizers, StartWithZeroSlotsOneTensorAParameterAndName) {
   const std::vector<Tensor> parameters = {normals(3, 1), normals(7, 2)};
-  for (const char* kind : {"adamw", "sgd"}) {
+  for (const char* kind : {"adamw", "sgd", "lion"}) {
     const auto optimizer = make_optimizer(options_of(kind), parameters);
     ASSERT_EQ(optimizer->slots().size(), optimizer->slot_names().size());
     for (const auto& slot : optimizer->slots()) {

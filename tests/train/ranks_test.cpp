@@ -95,6 +95,11 @@ TEST(Ranks, AConditionalUNetTrainsToTheSameBitsByAnyNumberOfThem) {
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, AFlowTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("flow");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
 TEST(Ranks, AConditionalGanWithAProjectionTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("class-gan");
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
@@ -123,6 +128,9 @@ TEST(Portions, OfAGanWithSpectralNormGiveTheSameBits) {
 }
 TEST(Portions, OfAGanThatMixesNoSamplesGiveTheSameBits) {
   expect_same_in_portions("r1-gan", 3);
+}
+TEST(Portions, OfAFlowGiveTheSameBits) {
+  expect_same_in_portions("flow", 2);
 }
 TEST(Portions, OfConditionalNetworksGiveTheSameBits) {
   for (const char* const name : {"class-ddpm", "class-gan"}) expect_same_in_portions(name, 2);

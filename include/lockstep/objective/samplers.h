@@ -27,5 +27,6 @@ struct SamplerKind {
   std::int64_t& (*steps)(Kind<SamplerKind>& chosen);
 };
 std::span<const SamplerKind> samplers_by_timesteps();  // of processes with a noise schedule
+std::span<const SamplerKind> samplers_by_time();       // of processes in continuous time
 
 }  // namespace lockstep::objective

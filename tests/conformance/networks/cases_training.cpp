@@ -8,6 +8,7 @@
 #include "lockstep/optim/adamw.h"
 #include "lockstep/optim/cosine.h"
 #include "lockstep/optim/learning_rate.h"
+#include "lockstep/optim/lion.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/sgd.h"
 
@@ -158,6 +159,10 @@ void add_updates(Json& cases, const char* kind) {
     own.beta1 = c.parameter("beta1", 0.9);
     own.beta2 = c.parameter("beta2", 0.999);
     own.eps = c.parameter("eps", 1e-8);
+  } else if (o.kind == "lion") {
+    auto& own = o.kind.as<optim::LionOptions>();
+    own.beta1 = c.parameter("beta1", 0.9);
+    own.beta2 = c.parameter("beta2", 0.99);
   } else {
     o.kind.as<optim::SgdOptions>().momentum = c.parameter("momentum", 0.9);
   }
@@ -202,7 +207,7 @@ void add_training_cases(Json& cases) {
     add_batch_norm(cases, b);
   }
   add_clipping(cases);
-  for (const char* const kind : {"adamw", "sgd"}) add_updates(cases, kind);
+  for (const char* const kind : {"adamw", "sgd", "lion"}) add_updates(cases, kind);
   add_mean_squared_error(cases);
 }
 

@@ -1,0 +1,17 @@
+#include "lockstep/objective/flow.h"
+
+#include "lockstep/objective/rectified_flow.h"
+#include "objective/diffusion.h"
+#include "objective/kinds.h"
+
+namespace lockstep::objective {
+
+std::unique_ptr<Objective> make_flow(const Options& options, const Setting& setting) {
+  return make_diffusion("flow", options.kind.as<FlowOptions>(), make_rectified_flow(), setting);
+}
+
+DiffusionOptions& diffusion_of_flow(Options& options) {
+  return options.kind.as<FlowOptions>();
+}
+
+}  // namespace lockstep::objective
