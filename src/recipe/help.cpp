@@ -14,6 +14,8 @@ namespace {
 struct Row {
   std::string key, range, value, doc;
   bool bits = false;
+
+  bool operator==(const Row&) const = default;  // kinds may have a key of the same name
 };
 
 struct Choice {
@@ -98,17 +100,17 @@ std::vector<Lister> all_passes(const Describe& describe_options) {
   return passes;
 }
 
-bool has(const Lister& pass, const std::string& key) {
-  return std::ranges::find(pass.rows, key, &Row::key) != pass.rows.end();
+bool has(const Lister& pass, const Row& row) {
+  return std::ranges::find(pass.rows, row) != pass.rows.end();
 }
 
-// Each key once, in the order of `describe`.
+// Each row once, in the order of `describe`.
 std::vector<Row> rows_of(const std::vector<Lister>& passes) {
   std::vector<Row> rows;
   for (const Lister& pass : passes) {
     auto place = rows.end();
     for (auto row = pass.rows.rbegin(); row != pass.rows.rend(); ++row) {
-      const auto same = std::ranges::find(rows, row->key, &Row::key);
+      const auto same = std::ranges::find(rows, *row);
       place = same == rows.end() ? rows.insert(place, *row) : same;
     }
   }
@@ -116,14 +118,14 @@ std::vector<Row> rows_of(const std::vector<Lister>& passes) {
 }
 
 // "(kind: gan, hinge-gan) ": the choices that the key depends on.
-std::string condition(const std::vector<Lister>& passes, const std::string& key) {
+std::string condition(const std::vector<Lister>& passes, const Row& row) {
   std::vector<Choice> choices;
   std::set<std::pair<std::string, std::string>> with;  // choices' words that the key was met with
   for (const Lister& pass : passes) {
     for (const Choice& choice : pass.choices) {
       if (std::ranges::find(choices, choice.key, &Choice::key) == choices.end())
         choices.push_back(choice);
-      if (has(pass, key)) with.emplace(choice.key, choice.words[choice.taken]);
+      if (has(pass, row)) with.emplace(choice.key, choice.words[choice.taken]);
     }
   }
   std::string limits;
@@ -147,7 +149,7 @@ std::string section(const std::string& title, const Describe& describe_options) 
   for (const Row& row : rows_of(passes)) {
     text += "| `" + row.key + "` | " + row.range + " | " +
             (row.value.empty() ? "must be given" : "`" + row.value + "`") + " | " +
-            (row.bits ? "yes" : "no") + " | " + condition(passes, row.key) + row.doc + " |\n";
+            (row.bits ? "yes" : "no") + " | " + condition(passes, row) + row.doc + " |\n";
   }
   return text;
 }

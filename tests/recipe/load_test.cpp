@@ -136,7 +136,7 @@ TEST(Load, AsksForValuesThatHaveNoDefault) {
 
 TEST(Load, RefusesUnknownWordsOfAChoice) {
   EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
-            "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, gan, hinge-gan)");
+            "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, gan, hinge-gan)");
 }
 
 TEST(Load, TakesIntegersForFloats) {
