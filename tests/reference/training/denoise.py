@@ -17,6 +17,10 @@ def is_dropped(u, share):
     return u < share
 
 
+def embedded(network, times):
+    return np.array([time_embedding(t, network.embedding_width) for t in times]).astype(np.float32)
+
+
 class Denoiser:
     """An objective says `noised(draws, samples, noise)`: the network's input, its target, the times that it is told."""
 
@@ -40,9 +44,6 @@ class Denoiser:
         dropped = is_dropped(self.dropout_stream.uniform(batch.draws, 1), self.label_dropout)
         return np.where(dropped, np.float32(0.0), batch.condition)
 
-    def embedded(self, times):
-        return np.array([time_embedding(t, self.network.embedding_width) for t in times]).astype(np.float32)
-
     def phase(self, phase, state, batch):
         draws, samples = batch.draws, batch.samples
         role = state.roles["model"]
@@ -50,7 +51,7 @@ class Denoiser:
         noise = self.noise_stream.normal(draws, samples[0].size).reshape(samples.shape)
         noisy, target, times = self.noised(draws, samples, noise)
         pass_ = Pass(self.lanes, prepared.weights, condition=self.condition(batch))
-        output, back = self.network.forward(pass_, noisy, self.embedded(times))
+        output, back = self.network.forward(pass_, noisy, embedded(self.network, times))
         difference = output - target
         rows = difference.reshape(len(output), -1).T
         inverse = ONE / np.float32(len(rows))

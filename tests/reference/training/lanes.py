@@ -43,11 +43,12 @@ class Lanes:
 @dataclass
 class Pass:
     """What one forward pass through a network uses."""
-    lanes: Lanes
+    lanes: Lanes | None  # None in sampling: no layer looks at other samples
     weights: dict  # the parameters as used: after division under spectral norm
     buffers: dict = field(default_factory=dict)
     moves_statistics: bool = False
     condition: object = None  # [batch][classes], where there are classes
+    by_running: bool = False  # in sampling: batch norm by running statistics
 
 
 class Gradients(dict):

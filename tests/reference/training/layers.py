@@ -167,12 +167,15 @@ class BatchNorm(_Norm):
     def forward(self, pass_, x):
         gamma, beta = self._gamma_beta(pass_)
         rows = x.reshape(-1, self.channels)
+        if pass_.by_running:
+            mean, var = (pass_.buffers[f"{self.path}.running_{name}"] for name in ("mean", "var"))
+            return norms.batch_norm(rows, mean, var, gamma, beta)[0].reshape(x.shape), None
         moments = norms.batch_moments(rows, pass_.lanes)
         if pass_.moves_statistics:
             for name, value in zip(("running_mean", "running_var"), norms.running_values(moments)):
                 buffer = f"{self.path}.{name}"
                 pass_.buffers[buffer] = norms.moved(pass_.buffers[buffer], value)
-        y, xhat, rstd = norms.batch_norm(rows, moments, gamma, beta)
+        y, xhat, rstd = norms.batch_norm(rows, moments[1], moments[2] / moments[0], gamma, beta)
 
         def back(dy, gradients, needs_input=True):
             dx, dgamma, dbeta = norms.batch_norm_backward(dy.reshape(rows.shape), xhat, rstd, gamma, moments,

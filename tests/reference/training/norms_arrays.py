@@ -32,9 +32,8 @@ def batch_moments(rows, lanes):
     return tree([(count, mean[i], m2[i]) for i in range(lanes.count)], _merged)
 
 
-def batch_norm(rows, moments, gamma, beta):
-    count, mean, m2 = moments
-    rstd = _rstd(m2 / count)
+def batch_norm(rows, mean, var, gamma, beta):
+    rstd = _rstd(var)
     xhat = (rows - mean) * rstd
     return fma(xhat, gamma, beta), xhat, rstd
 

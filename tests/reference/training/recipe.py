@@ -89,9 +89,12 @@ def _filled(name, given, keys):
 class Recipe:
     """Tables by name, each a dict of its bit-changing keys in canonical order."""
 
-    def __init__(self, path):
+    @staticmethod
+    def read(path):
         with open(path, "rb") as file:
-            given = tomllib.load(file)
+            return Recipe(tomllib.load(file))
+
+    def __init__(self, given):
         if "extends" in given:
             raise ValueError("extends is not supported here")
         self.tables = {name: _filled(name, given.get(name, {}), keys)

@@ -13,7 +13,8 @@ touches floats, so neither its version nor the machine can change a bit.
     layers, attention, class_layers, networks, gan_networks, unet, spectral    networks, their tensors, both ways
     gan, denoise, ddpm, flow, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
-    breaks                             negative controls
+    sampling, test_sampling            samples from a checkpoint, against those of the program
+    breaks, sample_breaks              negative controls
     test_arrays, test_gradients, test_classes, changed    arrays against the exact scalar arithmetic of ../, gradients
                                        against finite differences, conditions; recipes with changes for them
 """

@@ -20,7 +20,7 @@ OBJECTIVES = {"ddpm": Ddpm, "flow": Flow, "gan": Gan, "hinge-gan": Gan}
 
 class Trainer:
     def __init__(self, path, semantics):
-        recipe = self.recipe = Recipe(path)
+        recipe = self.recipe = Recipe.read(path)
         self.data = open_data(recipe)
         self.lanes = Lanes(recipe["batch"]["lanes"], recipe["batch"]["samples_per_lane"])
         networks = self.networks = {role: KINDS[recipe[role]["kind"]](recipe[role], self.data.shape, recipe.classes)
