@@ -242,7 +242,7 @@ for name, values in (("mine-images-idx4-ubyte", pictures), ("mine-labels-idx1-ub
   text += section("[batch]", describe_fresh<lane::Options>);
   text += section("[data]", describe_fresh<data::Options>);
   text += section("[objective]", describe_fresh<objective::Options>);
-  text += section(networks_title(), describe_fresh<model::Options>);
+  text += section(networks_title(), describe_fresh<NetworkOptions>);
   text +=
       section("[model.optimizer] and so on, one for each network", describe_fresh<optim::Options>);
   text += section("[samples]", describe_fresh<Samples>);

@@ -31,11 +31,21 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
     throw Error(Code::kUsage,
                 name + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
                 "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
-  if (has_parent(recipe))
-    for (const std::string& digest : {recipe.run.from.recipe, recipe.run.from.state})
-      if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
-        throw Error(Code::kUsage, name + ": '" + digest + "' in [run.from] is no SHA-256",
-                    "`lockstep train RECIPE --from RUN` writes that table");
+  const auto require_digest = [&](const std::string& digest, const std::string& table) {
+    if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
+      throw Error(Code::kUsage, name + ": '" + digest + "' in [" + table + "] is no SHA-256",
+                  "`lockstep train RECIPE --from RUN` writes it");
+  };
+  if (has_parent(recipe)) {
+    require_digest(recipe.run.from.recipe, "run.from");
+    require_digest(recipe.run.from.state, "run.from");
+  }
+  for (const NetworkOptions& one : recipe.networks)
+    if (is_frozen(one) && (has_parent(recipe) || !one.root.empty()))
+      require_digest(one.root, one.role);
+  if (phases(recipe).empty())
+    throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",
+                "leave weights = \"frozen\" out of one of them");
   return recipe;
 }
 

@@ -15,7 +15,7 @@ std::vector<NetworkOptions> for_roles(const std::vector<NetworkOptions>& network
   for (const std::string& role : roles) {
     const auto found = std::find_if(networks.begin(), networks.end(),
                                     [&](const NetworkOptions& n) { return n.role == role; });
-    result.push_back(found != networks.end() ? *found : NetworkOptions{role, {}, {}});
+    result.push_back(found != networks.end() ? *found : NetworkOptions{role, {}});
   }
   return result;
 }
@@ -44,6 +44,15 @@ void describe(Fields& f, Run& o) {
            "with `train --from`: optimisers keep their slots and count of updates, so schedules "
            "count the updates of both runs; or they begin anew, with warm-up and schedule");
   f.end();
+}
+
+void describe(Fields& f, NetworkOptions& o) {
+  describe(f, o.model);
+  f.choice("weights", o.weights, {"trained", "frozen"}, bits_unless(o.weights, "trained"),
+           "frozen: those of the run that `train --from` names, never changed; no optimizer");
+  if (is_frozen(o))
+    f.field("root", o.root, Effect::kBits,
+            "SHA-256 tree of the frozen weights, which `train --from` writes");
 }
 
 void describe(Fields& f, Samples& o) {
@@ -82,14 +91,26 @@ void describe(Fields& f, Recipe& r) {
   r.networks = for_roles(r.networks, objective::roles(r.objective));
   for (NetworkOptions& network : r.networks) {
     f.begin(network.role, "a network of the objective");
-    model::describe(f, network.model);
-    section("optimizer", "what turns its gradients into updates", network.optimizer);
+    describe(f, network);
+    if (!is_frozen(network))
+      section("optimizer", "what turns its gradients into updates", network.optimizer);
     f.end();
   }
   section("samples", "pictures made on the way", r.samples);
   section("checkpoint", "saved states", r.checkpoint);
   section("evidence", "what the ledger says, and what is computed twice", r.evidence);
   section("monitor", "when a run warns, or ends early", r.monitor);
+}
+
+bool is_frozen(const NetworkOptions& network) {
+  return network.weights == "frozen";
+}
+
+std::vector<objective::PhaseNames> phases(const Recipe& recipe) {
+  std::vector<objective::PhaseNames> trained;
+  for (const objective::PhaseNames& phase : objective::phases(recipe.objective))
+    if (!is_frozen(network(recipe, std::string(phase.role)))) trained.push_back(phase);
+  return trained;
 }
 
 bool is_native(const Recipe& recipe) {

@@ -13,6 +13,7 @@ std::vector<std::string> warnings(const Recipe& recipe) {
       before > 0 ? ", which counts the " + counted(before, "update") + " before this run" : "";
   const std::string anew = " (run.from.optimizer = \"anew\" counts from 0)";
   for (const NetworkOptions& network : recipe.networks) {
+    if (is_frozen(network)) continue;
     const optim::Options& optimizer = network.optimizer;
     const std::string where = "[" + network.role + ".optimizer]: ";
     if (before > 0 && optimizer.warmup > 0 && optimizer.warmup <= before)

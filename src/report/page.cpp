@@ -13,7 +13,8 @@ Html networks(const recipe::Recipe& recipe) {
   std::string names;
   for (const recipe::NetworkOptions& one : recipe.networks)
     names += (names.empty() ? "" : ", ") + (recipe.networks.size() == 1 ? "" : one.role + " ") +
-             one.model.kind.word() + " by " + one.optimizer.kind.word();
+             one.model.kind.word() +
+             (recipe::is_frozen(one) ? ", frozen" : " by " + one.optimizer.kind.word());
   return text(recipe.objective.kind.word() + ": " + names);
 }
 

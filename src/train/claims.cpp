@@ -7,6 +7,7 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
+#include "lockstep/train/from.h"
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {
@@ -70,7 +71,7 @@ std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Re
 std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
   const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane,
                      every = recipe.evidence.commit_every;
-  const auto phases = objective::phases(recipe.objective);
+  const auto phases = recipe::phases(recipe);
   // Another run's state brings its own count.
   std::int64_t samples = 0;
   if (recipe::has_parent(recipe) && !ledger.entries.empty())
@@ -100,6 +101,9 @@ hash::Digest start_of(const recipe::Recipe& recipe, const Shape& shape) {
 
 std::optional<std::string> not_the_start(const checkpoint::Loaded& loaded,
                                          const recipe::Recipe& recipe) {
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    if (recipe::is_frozen(one) && root_of(loaded.state(), one.role).hex() != one.root)
+      return "its " + one.role + " is not the frozen one that the recipe names";
   try {
     if (state::commit(loaded.state()) == start_of(recipe, loaded.meta().sample_shape))
       return std::nullopt;

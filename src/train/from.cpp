@@ -58,10 +58,12 @@ class Continuation {
     const auto role =
         std::ranges::find(recipe_.networks, trained.role, &recipe::NetworkOptions::role);
     if (role == recipe_.networks.end()) refuse("it has no " + trained.role);
-    const bool same_optimizer = role->optimizer.kind == trained.options.kind;
-    if (!same_optimizer && !anew_)
+    const bool same_optimizer =
+        !recipe::is_frozen(*role) && role->optimizer.kind == trained.options.kind;
+    if (!same_optimizer && !anew_ && trained.optimizer)
       note(trained.role + ": the slots of " + trained.options.kind.word() +
-           " start at zero, the parent has those of " + role->optimizer.kind.word());
+           " start at zero, the parent has " +
+           (recipe::is_frozen(*role) ? "none" : "those of " + role->optimizer.kind.word()));
     for (state::Named& named : state.tensors) {
       if (!named.name.starts_with(trained.role + "/")) continue;
       const std::string kind = kind_of(named.name);
@@ -105,6 +107,14 @@ class Continuation {
 
 }  // namespace
 
+hash::Digest root_of(const state::State& state, const std::string& role) {
+  state::State weights;
+  for (const state::Named& named : state.tensors)
+    if (named.name.starts_with(role + "/param/") || named.name.starts_with(role + "/buffer/"))
+      weights.tensors.push_back(named);
+  return state::commit(weights);
+}
+
 Start start_from(const SavedState& parent, recipe::Recipe recipe) {
   const auto [theirs, ledger, step, loaded] = open_run(real_file_system(), parent);
 
@@ -115,6 +125,17 @@ Start start_from(const SavedState& parent, recipe::Recipe recipe) {
     continuation.into(training);
   } catch (const Error& error) {
     throw error.within(parent.folder.string() + "@" + std::to_string(step.value));
+  }
+  for (recipe::NetworkOptions& one : recipe.networks) {
+    if (!recipe::is_frozen(one)) continue;
+    const std::string root = root_of(training.state, one.role).hex();
+    if (!one.root.empty() && one.root != root)
+      throw Error(Code::kUsage,
+                  "[" + one.role + "]: the weights of " + parent.folder.string() + "@" +
+                      std::to_string(step.value) + " have the root " + root.substr(0, 12) +
+                      ", the recipe names " + one.root.substr(0, 12),
+                  "give the run that has them with --from, or leave root out");
+    one.root = root;
   }
   training.state.samples = loaded.state().samples;
   recipe.run.start = "run";

@@ -91,8 +91,11 @@ class PhaseRun {
 std::vector<PhaseAt> phases_of(const Training& training) {
   std::vector<PhaseAt> phases;
   const auto names = objective::phases(training.recipe.objective);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    phases.push_back({names[i], *training.objective->phases()[i]});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto role = std::string(names[i].role);
+    if (!recipe::is_frozen(recipe::network(training.recipe, role)))
+      phases.push_back({names[i], *training.objective->phases()[i]});
+  }
   return phases;
 }
 

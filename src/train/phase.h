@@ -11,7 +11,8 @@ struct PhaseAt {
   objective::PhaseNames names;
   const objective::Phase& phase;
 };
-std::vector<PhaseAt> phases_of(const Training& training);  // in the order of a step
+// Those that train something, in the order of a step.
+std::vector<PhaseAt> phases_of(const Training& training);
 
 struct PhaseResult {
   lane::PhaseGradients sums;

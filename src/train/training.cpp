@@ -63,6 +63,7 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
                   .average_parameters = {}};
   trained.network->initialize(recipe.run.seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());
+  if (recipe::is_frozen(options)) return trained;
   if (keeps && partition.world() > 1) {
     divide(trained, partition, *keeps);
   } else {
@@ -87,6 +88,7 @@ void name_state(const Trained& trained, std::optional<Rank> keeps, state::State&
   for (const auto& [path, tensor] : parameters) add("param", path, tensor);
   for (const auto& [path, tensor] : trained.network->buffers_in_order())
     add("buffer", path, tensor);
+  if (!trained.optimizer) return;
   const auto slots = trained.optimizer->slot_names();
   for (std::size_t s = 0; s < slots.size(); ++s) {
     for (std::size_t p = 0; p < parameters.size(); ++p) {

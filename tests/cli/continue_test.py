@@ -90,6 +90,23 @@ class FromAnotherRun(Cli):
         self.ok("train", "one", "--set", "run.steps=4", "--quiet")
         self.assertEqual(self.read("one", "ledger.jsonl"), self.read("some", "ledger.jsonl"))
 
+    def test_frozen_weights(self):
+        frozen = [*self.child, "--set", "discriminator.weights=frozen"]
+        self.assertIn("[discriminator]: its weights are frozen, and the run starts from no other",
+                      self.refused(2, *frozen, "--run", "none"))
+        self.assertFalse(os.path.exists(self.path("none")))
+        both = ["--set", "generator.weights=frozen", "--set", "discriminator.weights=frozen"]
+        self.assertIn("nothing is trained", self.refused(2, "train", TOY, *both, "--from", "parent", "--run", "none"))
+        self.assertIn("is no SHA-256", self.refused(2, *frozen, "--set", "discriminator.root=x", "--from", "parent",
+                                                    "--run", "none"))
+        self.ok(*frozen, "--from", "parent", "--run", "one")
+        self.ok(*frozen, "--from", "parent", "--run", "three", "--ranks", "3", "--shard", "optimizer")
+        self.assertEqual(self.evidence("one"), self.evidence("three"))
+        self.assertNotIn("discriminator.optimizer", self.read("one", "recipe.toml").decode())
+        self.assertIn("the evidence holds", self.ok("verify", "one", "--parent", "parent"))
+        os.rename(self.path("parent"), self.path("elsewhere"))
+        self.ok(*frozen, "--from", "parent", "--run", "one", "--set", "run.steps=4")  # its root stands in the run
+
     def test_signed_from_its_first_state_on(self):
         self.ok("keygen", "key")
         self.ok(*self.child, "--from", "parent", "--run", "child", "--sign", "key")

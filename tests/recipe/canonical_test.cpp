@@ -37,7 +37,7 @@ class Randomizer final : public Fields {
       value = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
       return;
     }
-    if (name == "recipe" || name == "state") {  // of [run.from]
+    if (name == "recipe" || name == "state" || name == "root") {  // of [run.from], a network
       value =
           *rc::gen::container<std::string>(64, rc::gen::elementOf(std::string("0123456789abcdef")));
       return;
@@ -51,14 +51,17 @@ class Randomizer final : public Fields {
     value.resize(*rc::gen::inRange<std::size_t>(0, 6));
     for (std::int64_t& element : value) element = integer(min, max);
   }
-  void choice(std::string_view, std::string& value, const std::vector<std::string>& words, Effect,
-              std::string_view) override {
+  void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
+              Effect, std::string_view) override {
     value = *rc::gen::elementOf(words);
+    if (name == "weights" && table_ != "discriminator") value = "trained";  // one at least is
   }
-  void begin(std::string_view, std::string_view) override {}
+  void begin(std::string_view name, std::string_view) override { table_ = name; }
   void end() override {}
 
  private:
+  std::string table_;
+
   static std::int64_t integer(std::int64_t min, std::int64_t max) {
     const std::uint64_t width = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min);
     const std::uint64_t any = *rc::gen::arbitrary<std::uint64_t>();

@@ -92,7 +92,7 @@ TEST(Load, ReportsTheFirstUnknownKeyOfATable) {
 TEST(Load, RefusesKeysOfOtherKinds) {
   EXPECT_EQ(error_of("[model]\nkind = 'mlp-discriminator'\nattention_levels = [1]\n"),
             "a.toml:3: unknown key 'attention_levels' in [model] (with kind = 'mlp-discriminator' "
-            "the keys are kind, hidden, layers, optimizer)");
+            "the keys are kind, hidden, layers, weights, optimizer)");
 }
 
 TEST(Load, RefusesIllTypedValues) {
@@ -135,8 +135,9 @@ TEST(Load, AsksForValuesThatHaveNoDefault) {
 }
 
 TEST(Load, RefusesUnknownWordsOfAChoice) {
-  EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
-            "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, gan, hinge-gan)");
+  EXPECT_EQ(
+      error_of("[objective]\nkind = 'gann'\n"),
+      "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, gan, hinge-gan)");
 }
 
 TEST(Load, TakesIntegersForFloats) {

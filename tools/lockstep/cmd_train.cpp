@@ -95,6 +95,11 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
     if (!recipe::has_parent(recipe) && recipe::begins_anew(recipe))
       throw Error(Code::kUsage, "run.from.optimizer is \"anew\", and the run starts from no other",
                   "give that run with --from, or leave out [run.from]");
+    for (const recipe::NetworkOptions& one : recipe.networks)
+      if (recipe::is_frozen(one) && !recipe::has_parent(recipe))
+        throw Error(Code::kUsage,
+                    "[" + one.role + "]: its weights are frozen, and the run starts from no other",
+                    "give the run that has them with --from");
     return {std::move(recipe), {}, {}};
   }
   train::SavedState parent = train::parse_saved_state(*options.from);
@@ -104,14 +109,18 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
     throw Error(Code::kUsage,
                 "the run that starts from " + parent.folder.string() + " needs a folder of its own",
                 "give it with --run");
-  std::optional<recipe::Run> begun;
-  if (stdfs::exists(folder / "recipe.toml")) begun = recipe::of_run(real_file_system(), folder).run;
-  if (begun && begun->start == "run") {
-    if (!parent.step) parent.step = Step(begun->from.step);
-    if (!stdfs::exists(parent.folder) && parent.step == Step(begun->from.step)) {
+  std::optional<recipe::Recipe> begun;
+  if (stdfs::exists(folder / "recipe.toml")) begun = recipe::of_run(real_file_system(), folder);
+  if (begun && recipe::has_parent(*begun)) {
+    const recipe::From& from = begun->run.from;
+    if (!parent.step) parent.step = Step(from.step);
+    if (!stdfs::exists(parent.folder) && parent.step == Step(from.step)) {
       const std::string optimizer = recipe.run.from.optimizer;  // as asked for now
       recipe.run.start = "run";
-      recipe.run.from = begun->from;
+      recipe.run.from = from;
+      for (recipe::NetworkOptions& one : recipe.networks)
+        if (recipe::is_frozen(one) && one.root.empty())
+          one.root = recipe::network(*begun, one.role).root;
       recipe.run.from.optimizer = optimizer;
       return {std::move(recipe), {}, {}};
     }

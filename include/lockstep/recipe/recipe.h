@@ -43,8 +43,12 @@ struct Run {
 struct NetworkOptions {
   std::string role;
   model::Options model;
-  optim::Options optimizer;
+  // Or "frozen": those of the run that this one starts from, never changed; no optimizer.
+  std::string weights = "trained";
+  std::string root = {};  // of frozen weights (train/from.h), hexadecimal; `train --from` fills it
+  optim::Options optimizer = {};
 };
+bool is_frozen(const NetworkOptions& network);
 
 // [samples]: pictures made on the way. Cannot change bits of the state.
 struct Samples {
@@ -80,6 +84,7 @@ struct Recipe {
 };
 
 void describe(Fields& fields, Run& run);
+void describe(Fields& fields, NetworkOptions& network);  // but for its optimizer
 void describe(Fields& fields, Samples& samples);
 void describe(Fields& fields, Checkpoint& checkpoint);
 void describe(Fields& fields, Evidence& evidence);
@@ -98,6 +103,9 @@ bool begins_anew(const Recipe& recipe);
 
 // Updates that count before its step 1: the optimisers and learning rates go on from there.
 std::int64_t updates_before(const Recipe& recipe);
+
+// Those of the objective whose networks are trained, in the order of a step.
+std::vector<objective::PhaseNames> phases(const Recipe& recipe);
 
 // The options of one role; Error(kBug) if the recipe has no such role.
 const NetworkOptions& network(const Recipe& recipe, const std::string& role);

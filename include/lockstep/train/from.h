@@ -23,12 +23,17 @@ struct Start {
 // Weights, buffers, averages, optimisers' slots, the data cursor and the count of updates go on;
 // with run.from.optimizer = "anew" slots are zero and updates are counted from 1. Where the
 // optimiser is of another kind its slots start at zero; averages that the parent does not keep
-// start as copies of the weights. Opens the recipe's data set, for the shape of its samples.
+// start as copies of the weights. Frozen weights get their root into the recipe; one that it names
+// must be theirs. Opens the recipe's data set, for the shape of its samples.
 //
 // Errors: kUsage (no run, no checkpoint of that step, a state of other networks), kCorrupt (the
 // parent's evidence does not hold), those of data::open. Collective: no. Bits: recipe, the parent's
 // state.
 Start start_from(const SavedState& parent, recipe::Recipe recipe);
+
+// The SHA-256 tree of a network's weights: the commit of a state at step 0, without samples, of its
+// parameters and buffers alone. What [<role>] root of a recipe says of frozen ones.
+hash::Digest root_of(const state::State& state, const std::string& role);
 
 // Makes step 0 of `recipe`, which has [run.from], from the parent's folder again. Where the parent
 // has no checkpoint of that step any more, the step 0 in the folder `child` is compared with the

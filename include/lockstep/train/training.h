@@ -27,8 +27,8 @@ struct Trained {
   std::vector<Tensor> updated;      // by this rank's optimiser: all of them, or its slices, flat
   std::vector<Division> divisions;  // of parameters among the ranks' optimisers; empty: all to each
   optim::Options options;
-  std::unique_ptr<optim::Optimizer> optimizer;
-  std::shared_ptr<model::Network> average;  // moving average of the weights, or null
+  std::unique_ptr<optim::Optimizer> optimizer;  // null: its weights are frozen
+  std::shared_ptr<model::Network> average;      // moving average of the weights, or null
   std::vector<Tensor> average_parameters;
 };
 
