@@ -1,5 +1,8 @@
+#include "lockstep/objective/sampler.h"
+
 #include "lockstep/objective/ddim.h"
 #include "lockstep/objective/ddpm.h"
+#include "lockstep/objective/variance_preserving.h"
 #include "lockstep/ops/device.h"
 #include "objective/rig.h"
 
@@ -60,6 +63,35 @@ TEST(Sampler, MakesTheDataWhenTheDenoiserIsPerfect) {
         EXPECT_NEAR(std::sqrt(squares / n) / kSpread, 1.0, 0.06) << which;
       }
     }
+  }
+}
+
+TEST(Sampler, AsksAtItsTimestepsAndForNoiseByTheTimestep) {
+  Kind<NoiseScheduleKind> schedule(noise_schedules());
+  const auto process = make_variance_preserving(make_noise_schedule(schedule, 5), "epsilon");
+  Kind<SamplerKind> kind(samplers_by_timesteps());
+  for (const char* word : {"ddim", "ancestral"}) {
+    kind = word;
+    if (const auto steps = kind.row("sampler").steps) steps(kind) = 5;
+    std::vector<Time> asked;
+    std::vector<std::int64_t> uses;
+    const Tensor start = normals({2, 3}, 1);
+    const Tensor made = kind.row("sampler")
+                            .make(kind, *process)
+                            ->sample(
+                                start,
+                                [&](const Tensor& x, Time t) {
+                                  asked.push_back(t);
+                                  return ops::scale(x, 0.5F);
+                                },
+                                [&](std::int64_t use) {
+                                  uses.push_back(use);
+                                  return normals({2, 3}, 2);
+                                });
+    EXPECT_EQ(asked, (std::vector<Time>{4, 3, 2, 1, 0}));
+    const bool noise = word == std::string("ancestral");  // none at the last step
+    EXPECT_EQ(uses, noise ? (std::vector<std::int64_t>{4, 3, 2, 1}) : std::vector<std::int64_t>());
+    EXPECT_TRUE(made.is_same(start));  // which is overwritten
   }
 }
 

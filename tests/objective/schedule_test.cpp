@@ -53,6 +53,30 @@ TEST(Process, WhatAPredictionSaysFitsTogether) {
   }
 }
 
+// One whose time is continuous: it has no schedule, and a network is told the time as it is.
+struct Continuous : Process {
+  Time drawn(const numerics::Stream&, std::uint64_t) const override { return 0.25F; }
+  Combination mix(Time) const override { return {}; }
+  std::optional<Combination> target(Time) const override { return {}; }
+  Combination x0(Time) const override { return {}; }
+  Combination noise(Time) const override { return {}; }
+  Combination velocity(Time) const override { return {}; }
+};
+
+TEST(Process, WithoutTimestepsIsNotForSamplersThatNeedThem) {
+  const Continuous process;
+  EXPECT_EQ(process.told(0.25F), 0.25F);
+  for (const auto& steps : {+[](const Process& p) { ddim_steps(p, 1); },
+                            +[](const Process& p) { ancestral_steps(p); }}) {
+    try {
+      steps(process);
+      ADD_FAILURE();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kBug);
+    }
+  }
+}
+
 TEST(Schedule, LinearHasThePapersValues) {
   const NoiseSchedule s = schedule_of("linear", 1000);
   expect_known(s.beta.front(), 1e-4);
