@@ -241,25 +241,64 @@ class GeneratorByHand : public model::Generator {
   double forward_flops() const override { return 0; }
   std::int64_t latent() const override { return 2; }
   Tensor forward(lane::Context&, const Tensor& z, const Tensor& condition, bool) override {
-    labels = labels_of(condition);
+    told.push_back(condition);
     return z;
   }
-  std::vector<std::int64_t> labels;
+  std::vector<Tensor> told;
 };
 
-TEST(Classes, OfAGansSamplesFollowTheirNumbers) {
+class Telling : public model::Discriminator {
+ public:
+  double forward_flops() const override { return 0; }
+  Tensor forward(lane::Context& context, const Tensor& x, const Tensor& condition,
+                 bool trained) override {
+    told.push_back(condition);
+    return dynamic_cast<Discriminator&>(*network).forward(context, x, condition, trained);
+  }
+  std::shared_ptr<Network> network =
+      model::make_network(mlp("mlp-discriminator", 4, 1, 1), {2}, kClasses);
+  std::vector<Tensor> told;
+};
+
+Case gan_by_hand() {
   Case c;
   c.options.kind = "gan";
+  c.options.kind.as<GanOptions>().r1 = 0.5;
   c.shape = {2};
   c.classes = kClasses;
+  return c;
+}
+
+TEST(Classes, OfFakesAreThoseOfTheRealSamplesInEveryPass) {
+  const Case c = gan_by_hand();
+  comm::run_local(1, [&](comm::Group& group) {
+    const lane::Plan plan({.lanes = Case::kLanes, .samples_per_lane = 2}, 1);
+    const Batch batch = c.batch(plan, Rank(0));
+    for (const int phase : {0, 1}) {
+      const auto generator = std::make_shared<GeneratorByHand>();
+      const auto discriminator = std::make_shared<Telling>();
+      discriminator->network->initialize(1, "discriminator");
+      discriminator->network->prepare(phase == 0);
+      const auto objective = c.bound({{"generator", generator}, {"discriminator", discriminator}});
+      lane::Context context(plan, group);
+      loss_at_once(c.phase_of(*objective, phase), context, batch);
+      EXPECT_EQ(generator->told.size(), 1U);
+      EXPECT_EQ(discriminator->told.size(), phase == 0 ? 3U : 1U);  // real, fake, R1's; fake
+      for (const auto& all : {generator->told, discriminator->told})
+        for (const Tensor& told : all) EXPECT_TRUE(same_bits(told, batch.condition)) << phase;
+    }
+  });
+}
+
+TEST(Classes, OfAGansSamplesFollowTheirNumbers) {
+  const Case c = gan_by_hand();
   const auto generator = std::make_shared<GeneratorByHand>();
   const auto objective =
-      c.bound({{"generator", generator},
-               {"discriminator", model::make_network(mlp("mlp-discriminator", 4, 1, 1), {2}, 3)}});
+      c.bound({{"generator", generator}, {"discriminator", std::make_shared<Telling>()}});
   const Tensor followed = objective->sample({.first = 5, .count = 4});
-  EXPECT_EQ(generator->labels, (std::vector<std::int64_t>{2, 0, 1, 2}));
+  EXPECT_EQ(labels_of(generator->told.back()), (std::vector<std::int64_t>{2, 0, 1, 2}));
   const Tensor told = objective->sample({.first = 5, .count = 4, .label = 1});
-  EXPECT_EQ(generator->labels, (std::vector<std::int64_t>{1, 1, 1, 1}));
+  EXPECT_EQ(labels_of(generator->told.back()), (std::vector<std::int64_t>{1, 1, 1, 1}));
   EXPECT_TRUE(same_bits(followed, told));  // the latents are the number's, whatever its class
 }
 
