@@ -193,7 +193,7 @@ class Sampling {
   data::Picture grid_of_images() {
     const std::int64_t columns = options_.columns.value_or(kColumns);
     data::GridLayout layout{.columns = columns};
-    if (!options_.label) layout = grid_layout(training_, columns);
+    if (!options_.label) layout = grid_layout(training_.recipe, columns);
     if (!data::grid_fits(options_.count, shape()[0], shape()[1], shape()[2], layout))
       throw Error(Code::kUsage,
                   "a grid of " + counted(options_.count, "sample") + " in " +
