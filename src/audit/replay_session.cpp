@@ -16,9 +16,11 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
   dataset_ = data::open(recipe_.data);
   ledger_ = train::ledger_of_run(fs, folder_, recipe_);
   if (ledger_.header.data != dataset_->hash()) {
-    const std::vector<std::string> files = data::files(recipe_.data);
+    std::string names;  // the images' file, and that of labels: either may be another one
+    for (const std::string& file : data::files(recipe_.data))
+      names += (names.empty() ? "" : " with ") + file;
     throw Error(Code::kData,
-                "the data set " + (files.empty() ? recipe_.data.kind.word() : files.front()) +
+                "the data set " + (names.empty() ? recipe_.data.kind.word() : names) +
                     " is not the run's: its hash is " + dataset_->hash().hex().substr(0, 12) +
                     ", the ledger says " + ledger_.header.data.hex().substr(0, 12),
                 "give the run's data with --data");

@@ -128,9 +128,15 @@ class Reader {
     for (std::size_t i = 0; i < members.size(); ++i) require_values(members[i], values_[i].size);
   }
 
+  static std::uint64_t size_of(const std::string& type) {
+    if (type == "|u1") return 1;
+    if (type == "<f4") return 4;
+    return type == "<i8" ? 8 : 0;
+  }
+
   static void require_values(const NpzMember& member, std::uint64_t bytes) {
     if (member.type.empty()) return;
-    std::uint64_t wanted = member.type == "|u1" ? 1 : member.type == "<f4" ? 4 : 0;
+    std::uint64_t wanted = size_of(member.type);
     for (const std::int64_t side : member.shape) {
       const auto size = static_cast<std::uint64_t>(side);
       if (size > 0 && wanted > bytes / size)

@@ -43,7 +43,7 @@ Tensor normals(const numerics::Stream& stream, std::int64_t first, std::int64_t 
   return drawn;
 }
 
-Tensor condition_of(const Numbers& numbers, std::int64_t classes) {
+std::vector<std::int64_t> labels_of(const Numbers& numbers, std::int64_t classes) {
   if (numbers.label && (*numbers.label < 0 || *numbers.label >= classes))
     throw Error(Code::kUsage,
                 "there is no class " + std::to_string(*numbers.label) + " among " +
@@ -53,7 +53,11 @@ Tensor condition_of(const Numbers& numbers, std::int64_t classes) {
   std::vector<std::int64_t> labels;
   for (std::int64_t i = 0; i < numbers.count && classes > 0; ++i)
     labels.push_back(numbers.label.value_or((numbers.first + i) % classes));
-  return condition_of(labels, classes);
+  return labels;
+}
+
+Tensor condition_of(const Numbers& numbers, std::int64_t classes) {
+  return condition_of(labels_of(numbers, classes), classes);
 }
 
 Loss loss_at_once(const Phase& phase, lane::Context& context, const Batch& batch) {

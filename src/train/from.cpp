@@ -38,8 +38,10 @@ class Continuation {
 
  private:
   [[noreturn]] static void refuse(const std::string& what) {
-    throw Error(Code::kUsage, "its state does not fit this recipe: " + what,
-                "the networks must be the same; optimiser, batch, data and averages may differ");
+    throw Error(
+        Code::kUsage, "its state does not fit this recipe: " + what,
+        "the networks and data.classes must be the same; optimiser, batch, data and averages may "
+        "differ");
   }
 
   // "m" of "model/m/in.weight".

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/canonical.h"
@@ -23,8 +24,22 @@ data::Picture picture_of(const Tensor& samples, data::GridLayout layout) {
 
 }  // namespace
 
-data::GridLayout grid_layout(const Training& training, std::int64_t columns) {
-  return {.columns = columns, .rows = std::max<std::int64_t>(1, training.recipe.data.classes)};
+data::GridLayout grid_layout(const recipe::Recipe& recipe, std::int64_t columns) {
+  return {.columns = columns, .rows = std::max<std::int64_t>(1, recipe.data.classes)};
+}
+
+void require_pictures_fit(const recipe::Recipe& recipe,
+                          const std::vector<std::int64_t>& sample_shape) {
+  const auto& [every, count, columns] = recipe.samples;
+  if (count == 0 || sample_shape.size() != 3) return;
+  if (data::grid_fits(count, sample_shape[0], sample_shape[1], sample_shape[2],
+                      grid_layout(recipe, columns)))
+    return;
+  throw Error(Code::kUsage,
+              "[samples]: a grid of " + counted(count, "sample") + " in " +
+                  counted(columns, "column") + (recipe.data.classes > 0 ? ", a row a class," : "") +
+                  " is too large for one picture",
+              "use other columns, or a smaller count");
 }
 
 data::Picture scatter(std::int64_t n, const float* points) {
@@ -58,7 +73,7 @@ data::Provenance provenance(const Training& training, const hash::Digest& state_
 Bytes picture(Training& training, const hash::Digest& state_root, std::int64_t first,
               std::int64_t count, std::int64_t columns) {
   return data::write_png(picture_of(draw_samples(training, {.first = first, .count = count}),
-                                    grid_layout(training, columns)),
+                                    grid_layout(training.recipe, columns)),
                          provenance(training, state_root, first, count));
 }
 

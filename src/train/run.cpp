@@ -9,6 +9,7 @@
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/memory.h"
+#include "lockstep/train/picture.h"
 #include "lockstep/train/signals.h"
 #include "lockstep/train/step.h"
 #include "train/collectives.h"
@@ -34,6 +35,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
   require_same_data(group, *dataset);
   // First: a recipe that does not fit itself or its data leaves no folder behind.
+  require_pictures_fit(options.recipe, dataset->sample_shape());
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
   const std::int64_t lanes_at_once = lanes_at_once_that_fit(

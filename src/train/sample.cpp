@@ -129,6 +129,7 @@ class Sampling {
         form_(form_of(options)),
         source_(open(fs_, options.source)),
         training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
+    labels_of(options.first, 1);  // before anything is made
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
                   "leave it out, or write a .png");
@@ -153,6 +154,10 @@ class Sampling {
  private:
   const std::vector<std::int64_t>& shape() const { return training_.sample_shape; }
   bool images() const { return shape().size() == 3; }
+
+  std::vector<std::int64_t> labels_of(std::int64_t first, std::int64_t count) const {
+    return objective::labels_of({first, count, options_.label}, training_.recipe.data.classes);
+  }
 
   data::Provenance provenance_of(std::int64_t first, std::int64_t count) const {
     data::Provenance pairs = provenance(training_, source_.loaded.meta().state, first, count);
@@ -188,7 +193,7 @@ class Sampling {
   data::Picture grid_of_images() {
     const std::int64_t columns = options_.columns.value_or(kColumns);
     data::GridLayout layout{.columns = columns};
-    if (!options_.label) layout = grid_layout(training_, columns);
+    if (!options_.label) layout = grid_layout(training_.recipe, columns);
     if (!data::grid_fits(options_.count, shape()[0], shape()[1], shape()[2], layout))
       throw Error(Code::kUsage,
                   "a grid of " + counted(options_.count, "sample") + " in " +
@@ -211,13 +216,26 @@ class Sampling {
     return scatter(options_.count, all.data());
   }
 
+  void append_labels(data::NpzWriter& npz) const {
+    npz.begin_array("arr_1", "<i8", {options_.count});
+    for (std::int64_t done = 0; done < options_.count; done += kAtOnce) {
+      Bytes bytes;
+      const std::int64_t count = std::min(kAtOnce, options_.count - done);
+      for (const std::int64_t label : labels_of(options_.first + done, count))
+        put_u64_le(bytes, static_cast<std::uint64_t>(label));
+      npz.append(bytes);
+    }
+  }
+
   std::string array() {
+    const bool labelled = training_.recipe.data.classes > 0;
     std::int64_t size = options_.count * (images() ? 1 : 4);
     std::vector<std::int64_t> sizes{options_.count};
     for (const std::int64_t side : shape()) {
       sizes.push_back(side);
       size *= side;
     }
+    if (labelled) size += options_.count * 8;
     if (static_cast<std::uint64_t>(size) > data::kMostNpzBytes)
       throw Error(Code::kUsage, options_.out + ": an .npz holds less than 4 GiB",
                   "make several, with a smaller --count and --first");
@@ -234,6 +252,7 @@ class Sampling {
         const ops::HostView values(samples);
         npz.append(images() ? std::as_bytes(std::span(pixels)) : values.bytes());
       });
+      if (labelled) append_labels(npz);
       npz.begin_file("provenance.txt");
       for (const auto& [key, value] : provenance_of(options_.first, options_.count))
         npz.append(as_bytes(key + ": " + value + "\n"));

@@ -305,6 +305,43 @@ class Labels(Cli):
         self.ok("replay", "idx", "--quiet", "--data", "a.h5")
         self.ok("replay", "plain", "--quiet")
 
+    def test_that_changed_are_named_where_a_recipe_names_them(self):
+        self.label("mine", range(16))
+        self.ok(*self.with_labels("data.labels=mine"), "--run", "run")
+        self.label("mine", [15, *range(15)])
+        os.rename(self.path("d"), self.path("moved"))  # with the right labels; but the named ones are still there
+        said = self.refused(3, "replay", "run", "--quiet", "--data", "moved")
+        self.assertIn(f"the data set moved with {os.path.realpath(self.path('mine'))} is not the run's", said)
+        os.remove(self.path("mine"))
+        self.ok("replay", "run", "--quiet", "--data", "moved")
+
+    def test_of_other_classes_are_no_state_to_start_from(self):
+        self.ok(*self.with_labels(), "--run", "run")
+        for classes in (0, 17):
+            said = self.refused(2, *self.with_labels(f"data.classes={classes}"), "--from", "run", "--run", "new")
+            self.assertIn("classes.weight", said)
+            self.assertIn("the networks and data.classes must be the same", said)
+        self.assertFalse(os.path.exists(self.path("new")))
+
+
+class Pictures(Cli):
+    def test_that_are_too_large_are_refused_before_training(self):
+        """And not when the first is due: by then there would be steps to lose."""
+        self.write("labels", b"\0\0\x08\x01" + struct.pack(">I", 16) + bytes(16))
+        self.write("large", b"\0\0\x08\x03" + struct.pack(">III", 16, 28, 28) + bytes(16 * 28 * 28))
+        # A column of 4096 images of 8 pixels fits, one of 28 pixels does not; so do 4096 classes.
+        for settings, layout in ((["samples.columns=1"], "1 column"),
+                                 (["data.labels=labels", "data.classes=4096"], "8 columns, a row a class,")):
+            settings = ["samples.count=4096", *settings]
+            train = ["train", "tiny.toml", "--quiet", *(word for key in settings for word in ("--set", key))]
+            self.ok(*train, "--dry-run")
+            for more in (["--dry-run"], ["--run", "run"], ["--run", "run", "--ranks", "2"]):
+                said = self.run_it(*train, "--set", "data.path=large", *more)
+                self.assertEqual(said.returncode, 2, said.stderr)
+                self.assertIn(f"[samples]: a grid of 4096 samples in {layout} is too large for one picture "
+                              "(use other columns, or a smaller count)\n", said.stderr)
+            self.assertFalse(os.path.exists(self.path("run")))
+
 
 if __name__ == "__main__":
     main()

@@ -35,11 +35,7 @@ def pixels(png):
     return numpy.frombuffer(zlib.decompress(stream), numpy.uint8).reshape(height, width + 1)[:, 1:], texts
 
 
-class Sample(Cli):
-    def setUp(self):
-        super().setUp()
-        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
-
+class Sampling(Cli):
     def sample(self, out, *arguments):
         return self.ok("sample", "run", "--out", out, *arguments)
 
@@ -50,6 +46,12 @@ class Sample(Cli):
         tiles = [picture[GAP + y * 10:GAP + y * 10 + 8, GAP + x * 10:GAP + x * 10 + 8]
                  for y in range(rows) for x in range(columns)]
         return numpy.array(tiles), texts
+
+
+class Sample(Sampling):
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
 
     def test_every_form_has_the_same_samples(self):
         arguments = ["--first", "60", "--count", "70"]  # more than are made at once
@@ -154,6 +156,125 @@ class Sample(Cli):
         self.assertEqual(set(json.loads(self.sample("a.png", "--json"))), {"out", "step", "sha256"})
         self.assertEqual(json.loads(self.sample("a/", "--count", "3", "--json")),
                          {"out": "a/", "step": 2, "files": 3})
+
+
+class Classes(Sampling):
+    """A run of three classes, trained so fast that they show in its samples."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("labels", b"\0\0\x08\x01" + struct.pack(">I", 16) + bytes(i % 3 for i in range(16)))
+        self.trains("run")
+
+    def trains(self, run, *settings):
+        settings = ("data.labels=labels", "data.classes=3", "objective.label_dropout=0.3", "objective.guidance=1.5",
+                    "model.optimizer.lr=0.02", *settings)
+        self.ok("train", "tiny.toml", "--run", run, "--quiet", *(word for key in settings for word in ("--set", key)))
+
+    def pictures(self, name, *arguments):
+        """{number: image}, and the texts of the last."""
+        self.sample(f"{name}/", *arguments)
+        read = {int(file[7:15]): pixels(self.read(name, file)) for file in os.listdir(self.path(name))}
+        return {number: image for number, (image, _) in read.items()}, read[max(read)][1]
+
+    def test_follow_the_samples_numbers(self):
+        images, texts = self.pictures("all", "--first", "4", "--count", "20")
+        self.assertEqual(set(texts), {"Software", "recipe", "step", "state", "samples"})
+        self.sample("all.npz", "--first", "4", "--count", "20")
+        with numpy.load(self.path("all.npz")) as archive:
+            self.assertTrue((archive["arr_0"][..., 0] == [images[i] for i in range(4, 24)]).all())
+            self.assertEqual((archive["arr_1"].dtype, list(archive["arr_1"])), ("<i8", [i % 3 for i in range(4, 24)]))
+        said = json.loads(self.ok("inspect", "all.npz", "--json"))
+        self.assertEqual(said["arrays"], {"arr_0": {"type": "uint8", "shape": [20, 8, 8, 1]},
+                                          "arr_1": {"type": "int64", "shape": [20]}})
+        self.assertEqual(said["provenance"], {**texts, "samples": "4 to 23"})
+        for label in range(3):
+            own, texts = self.pictures(str(label), "--first", "4", "--count", "20", "--class", str(label))
+            self.assertEqual((texts["class"], "guidance" in texts), (str(label), False))
+            same = {i for i in own if (own[i] == images[i]).all()}
+            self.assertLessEqual({i for i in own if i % 3 == label}, same)
+            self.assertLess(len(same), 16)  # bytes of another class may be the same, but not of all
+        self.sample("own.npz", "--first", "4", "--count", "5", "--class", "2")
+        with numpy.load(self.path("own.npz")) as archive:
+            self.assertEqual(list(archive["arr_1"]), [2] * 5)
+            self.assertTrue((archive["arr_0"][4, ..., 0] == images[8]).all())
+
+    def test_are_rows_of_a_grid(self):
+        images, _ = self.pictures("all", "--count", "17")
+        self.sample("a.png", "--count", "17", "--columns", "4")  # a band of four columns, one of two
+        cells, _ = self.grid("a.png", 4)
+        cells = cells.reshape(6, 4, 8, 8)
+        for i, image in images.items():
+            row, column = i // 12 * 3 + i % 3, i % 12 // 3
+            self.assertTrue((cells[row, column] == image).all(), i)
+        self.assertFalse(cells[3:, 2:].any() or cells[5, 1].any())
+        own, _ = self.pictures("own", "--count", "7", "--class", "1")  # of one class: row by row
+        self.sample("b.png", "--count", "7", "--columns", "3", "--class", "1")
+        cells, _ = self.grid("b.png", 3)
+        self.assertTrue((cells[:7] == [own[i] for i in range(7)]).all())
+        self.assertFalse(cells[7:].any())
+
+    def test_are_guided_as_asked(self):
+        def digest(*arguments):
+            self.sample("a.png", *arguments)
+            texts = pixels(self.read("a.png"))[1]
+            return hashlib.sha256(self.read("a.png")).hexdigest(), texts.get("guidance"), texts.get("sampler")
+
+        own = digest()
+        self.assertEqual(own[1:], (None, None))
+        self.assertEqual(digest("--guidance", "1.50"), own)  # the recipe's
+        others = [digest("--guidance", scale) for scale in ("0", "1", "2.5", "1000")]
+        self.assertEqual([other[1] for other in others], ["0", "1", "2.5", "1000"])
+        self.assertEqual(len({own[0], *(other[0] for other in others)}), 5)
+        self.assertEqual(digest("--guidance", "2.5", "--sampler", "ancestral")[1:], ("2.5", "ancestral"))
+        # What a run of that recipe would have sampled, and its own pictures.
+        self.trains("other", "objective.guidance=2.5", "samples.count=7", "samples.columns=2")
+        self.ok("sample", "other", "--out", "other.npz", "--count", "7")
+        self.sample("here.npz", "--count", "7", "--guidance", "2.5")
+        with numpy.load(self.path("other.npz")) as other, numpy.load(self.path("here.npz")) as here:
+            self.assertTrue((other["arr_0"] == here["arr_0"]).all())
+        self.ok("sample", "other", "--out", "other.png", "--count", "7", "--columns", "2")
+        self.assertEqual(self.read("other.png"), self.read("other/samples/step-00000002.png"))
+        # By guidance 0 the class does not count.
+        first, other = (self.pictures(f"of-{label}", "--guidance", "0", "--count", "2", "--class", label)[0]
+                        for label in "02")
+        self.assertTrue(all((first[i] == other[i]).all() for i in range(2)))
+
+    def test_that_do_not_fit_are_refused_before_anything_is_written(self):
+        self.ok("train", "tiny.toml", "--run", "plain", "--quiet")
+        self.trains("whole", "objective.label_dropout=0", "objective.guidance=1")
+        self.ok("train", TOY, "--run", "toy", "--set", "run.steps=1", "--quiet")
+        before = self.contents()
+        for out in ("a.png", "a.npz", "new/a/"):
+            self.assertEqual(self.refused(2, "sample", "run", "--out", out, "--class", "3"),
+                             "there is no class 3 among 3 classes (classes count from 0)")
+            for run in ("plain", "toy"):
+                self.assertEqual(self.refused(2, "sample", run, "--out", out, "--class", "0"),
+                                 "there is no class 0 among 0 classes (the recipe does not ask for labels: "
+                                 "data.classes is 0)")
+            for run in ("plain", "whole"):
+                self.assertIn("guidance: the network never sees a sample without its class",
+                              self.refused(2, "sample", run, "--out", out, "--guidance", "2"))
+            self.assertIn("objective.kind is gan", self.refused(2, "sample", "toy", "--out", out, "--guidance", "2"))
+        for scale in ("nan", "inf", "-1", "1e9", "1000.1", "2,5", "2.5x", " 2", "0x2", ""):
+            said = self.refused(2, "sample", "run", "--guidance", scale, LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8")
+            self.assertIn("--guidance", said)
+            self.assertIn("give a number from 0 to 1000" if scale else "empty", said)
+        for label in ("-1", "1.0", "two", ""):
+            self.assertIn("--class", self.refused(2, "sample", "run", "--class", label))
+        self.assertEqual(self.contents(), before)
+        self.assertFalse(os.path.exists(self.path("new")))
+
+    def test_of_points_are_in_the_array_too(self):
+        self.ok("train", TOY, "--run", "toy", "--set", "run.steps=1", "--set", "data.classes=8", "--quiet")
+        self.ok("sample", "toy", "--count", "20", "--first", "3", "--out", "a.npz")
+        self.ok("sample", "toy", "--count", "1", "--first", "9", "--class", "1", "--out", "b.npz")
+        self.ok("sample", "toy", "--count", "1", "--first", "9", "--class", "2", "--out", "c.npz")
+        with numpy.load(self.path("a.npz")) as a, numpy.load(self.path("b.npz")) as b, \
+                numpy.load(self.path("c.npz")) as c:
+            self.assertEqual(list(a["arr_1"]), [i % 8 for i in range(3, 23)])
+            self.assertTrue((a["arr_0"][6] == b["arr_0"][0]).all())
+            self.assertFalse((c["arr_0"] == b["arr_0"]).all())
 
 
 if __name__ == "__main__":

@@ -298,6 +298,54 @@ TEST(Grid, ImagesStandInRowsWithTwoPixelsBetween) {
   EXPECT_EQ(at(5, 5), 5);
 }
 
+// The number of the image in each cell, 0 for none: images of one pixel, 1 first.
+std::vector<std::vector<int>> cells(std::int64_t n, GridLayout layout) {
+  std::vector<std::uint8_t> images;
+  for (std::int64_t i = 1; i <= n; ++i) images.push_back(static_cast<std::uint8_t>(i));
+  const Picture p = grid(n, 1, 1, 1, images.data(), layout);
+  std::vector<std::vector<int>> found(static_cast<std::size_t>((p.height - 2) / 3));
+  std::int64_t lit = 0;
+  for (std::size_t i = 0; i < p.pixels.size(); ++i) lit += p.pixels[i] != 0;
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    for (std::int64_t x = 2; x < p.width; x += 3)
+      found[row].push_back(p.pixels[(2 + 3 * row) * static_cast<std::size_t>(p.width) +
+                                    static_cast<std::size_t>(x)]);
+  }
+  EXPECT_EQ(lit, n);
+  EXPECT_EQ((p.width - 2) % 3 + (p.height - 2) % 3, 0);
+  return found;
+}
+
+using Cells = std::vector<std::vector<int>>;
+
+TEST(Grid, OfSeveralRowsIsFilledColumnByColumnBandByBand) {
+  EXPECT_EQ(cells(6, {.columns = 2, .rows = 3}), (Cells{{1, 4}, {2, 5}, {3, 6}}));
+  EXPECT_EQ(cells(7, {.columns = 2, .rows = 3}), (Cells{{1, 4}, {2, 5}, {3, 6}, {7, 0}}));
+  EXPECT_EQ(cells(11, {.columns = 2, .rows = 3}),
+            (Cells{{1, 4}, {2, 5}, {3, 6}, {7, 10}, {8, 11}, {9, 0}}));
+  EXPECT_EQ(cells(5, {.columns = 1, .rows = 2}), (Cells{{1}, {2}, {3}, {4}, {5}}));
+}
+
+TEST(Grid, OfFewImagesIsAsWideAndHighAsTheyNeed) {
+  EXPECT_EQ(cells(2, {.columns = 8, .rows = 3}), (Cells{{1}, {2}}));
+  EXPECT_EQ(cells(3, {.columns = 8, .rows = 3}), (Cells{{1}, {2}, {3}}));
+  EXPECT_EQ(cells(5, {.columns = 8, .rows = 3}), (Cells{{1, 4}, {2, 5}, {3, 0}}));
+  EXPECT_EQ(cells(2, {.columns = 5}), (Cells{{1, 2}}));
+}
+
+TEST(Grid, FitsWhereItsSidesAndPixelsDo) {
+  // A side has 2 + 3n pixels; 21844 images: 65534.
+  const auto fits = [](std::int64_t n, GridLayout layout) { return grid_fits(n, 1, 1, 1, layout); };
+  EXPECT_TRUE(fits(21844, {.columns = 30000}));
+  EXPECT_FALSE(fits(21845, {.columns = 30000}));
+  EXPECT_TRUE(fits(21844, {.columns = 1}));
+  EXPECT_FALSE(fits(21845, {.columns = 1}));
+  EXPECT_TRUE(fits(21844, {.columns = 8, .rows = 30000}));
+  EXPECT_FALSE(fits(21845, {.columns = 8, .rows = 30000}));
+  EXPECT_TRUE(fits(21845, {.columns = 8, .rows = 21844}));  // two columns
+  EXPECT_TRUE(fits(1, {.columns = 1024, .rows = 65536}));
+}
+
 TEST(Grid, SamplesBecomeTheirBytes) {
   const ImageShape shape{4, 3, 2, 3};
   const auto pixels = some_pixels(shape);

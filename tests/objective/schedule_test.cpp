@@ -65,7 +65,6 @@ TEST(Process, WhatAPredictionOfAFlowSaysFitsTogether) {
   for (const Time t : {0.0F, 0.125F, 0.7F, 1.0F})
     expect_fits(*process, t, 1e-6, [](double x0, double e) { return e - x0; });
   EXPECT_EQ(process->told(0.25F), 250.0F);
-  EXPECT_THROW(process->schedule(), Error);
 }
 
 TEST(Process, AFlowDrawsTimesBetweenZeroAndOne) {
@@ -79,6 +78,19 @@ TEST(Process, AFlowDrawsTimesBetweenZeroAndOne) {
     sum += static_cast<double>(t);
   }
   EXPECT_NEAR(sum / 4096, 0.5, 0.02);  // a standard error is 0.0045
+}
+
+TEST(Process, WithoutTimestepsIsNotForSamplersThatNeedThem) {
+  const auto process = make_rectified_flow();
+  for (const auto& steps : {+[](const Process& p) { ddim_steps(p, 1); },
+                            +[](const Process& p) { ancestral_steps(p); }}) {
+    try {
+      steps(*process);
+      ADD_FAILURE();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kBug);
+    }
+  }
 }
 
 TEST(Schedule, LinearHasThePapersValues) {

@@ -93,13 +93,19 @@ Json of_picture(const stdfs::path& path) {
   return out;
 }
 
+// NumPy's name of a type.
+std::string type_name(const std::string& type) {
+  if (type == "|u1") return "uint8";
+  return type == "<i8" ? "int64" : "float32";
+}
+
 // What `sample --out name.npz` writes.
 Json of_archive(const stdfs::path& path) {
   Json out = {{"kind", "samples"}, {"arrays", Json::object()}, {"provenance", Json::object()}};
   for (const data::NpzMember& member : data::read_npz(path)) {
     if (!member.type.empty())
       out["arrays"][member.name.substr(0, member.name.size() - 4)] = {
-          {"type", member.type == "|u1" ? "uint8" : "float32"}, {"shape", member.shape}};
+          {"type", type_name(member.type)}, {"shape", member.shape}};
     std::istringstream lines(member.text);
     for (std::string line; std::getline(lines, line);) {
       const std::size_t colon = std::min(line.find(": "), line.size());

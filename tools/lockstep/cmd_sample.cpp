@@ -55,8 +55,8 @@ Run add_sample(Command& command) {
   train::SampleOptions& sample = options->sample;
   command
       .add_option("--out", sample.out,
-                  "name.png: one picture, a grid; name.npz: a NumPy array, arr_0; name/: a folder "
-                  "with a PNG a sample")
+                  "name.png: one picture, a grid; name.npz: a NumPy archive, arr_0 and, with "
+                  "classes, arr_1; name/: a folder with a PNG a sample")
       .value("NAME");
   command
       .add_option("--first", sample.first,

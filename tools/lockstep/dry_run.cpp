@@ -7,6 +7,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/warnings.h"
 #include "lockstep/train/memory.h"
+#include "lockstep/train/picture.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -71,6 +72,7 @@ void print(const std::vector<Memory>& memories, int processes) {
 
 void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json) {
   const std::vector<std::int64_t> sample_shape = data::open(recipe.data)->sample_shape();
+  train::require_pictures_fit(recipe, sample_shape);
   const Size size = size_of(recipe, sample_shape);
   const std::vector<Memory> choices = memories(recipe, sample_shape, ranks);
   const std::string id = recipe::id(recipe).hex();

@@ -21,7 +21,7 @@ class NpzWriter {
   // `out` takes the file's bytes in order.
   explicit NpzWriter(std::function<void(ByteView)> out) : out_(std::move(out)) {}
 
-  // An array in C order. `type`: "|u1" (uint8), "<f4" (binary32, little-endian).
+  // An array in C order. `type`: "|u1" (uint8), "<f4" (binary32), "<i8" (int64), little-endian.
   void begin_array(const std::string& name, const std::string& type,
                    const std::vector<std::int64_t>& shape);
   // A file that is no array: NumPy gives its bytes.
@@ -45,7 +45,7 @@ class NpzWriter {
 // A member of an archive.
 struct NpzMember {
   std::string name;                 // "arr_0.npy"
-  std::string type;                 // of an array: "|u1", "<f4"
+  std::string type;                 // of an array: "|u1", "<f4", "<i8"
   std::vector<std::int64_t> shape;  // of an array
   std::string text;                 // of one that is none
 };

@@ -67,6 +67,8 @@ struct Numbers {
   std::int64_t first = 0, count = 0;
   std::optional<std::int64_t> label = {};  // of all; without: sample i has the class i mod classes
 };
+// The class of each; empty where there are no classes. Error(kUsage) for a label that none has.
+std::vector<std::int64_t> labels_of(const Numbers& numbers, std::int64_t classes);
 
 class Objective {
  public:

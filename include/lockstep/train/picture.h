@@ -14,7 +14,11 @@ data::Provenance provenance(const Training& training, const hash::Digest& state_
                             std::int64_t first, std::int64_t count);
 
 // Of samples whose classes follow their numbers a row is a class; `columns` of them.
-data::GridLayout grid_layout(const Training& training, std::int64_t columns);
+data::GridLayout grid_layout(const recipe::Recipe& recipe, std::int64_t columns);
+
+// Error(kUsage) if the pictures that a run of this recipe makes are too large for a file.
+void require_pictures_fit(const recipe::Recipe& recipe,
+                          const std::vector<std::int64_t>& sample_shape);
 
 inline constexpr std::int64_t kScatterSide = 256;  // pixels
 inline constexpr float kScatterRange = 1.5F;       // points outside [-1.5, 1.5]^2 are left out

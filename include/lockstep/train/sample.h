@@ -13,8 +13,8 @@ namespace lockstep::train {
 struct SampleOptions {
   std::string source;  // a run, RUN or RUN@STEP (train/open_run.h), or a checkpoint file
   // Its ending decides the form: name.png, one grid; name.npz, the array arr_0 (images uint8
-  // [n][h][w][c], points binary32 [n][2]); name/, a folder with a PNG a sample, made if it is not
-  // there.
+  // [n][h][w][c], points binary32 [n][2]) and, with classes, arr_1 (labels int64 [n]); name/, a
+  // folder with a PNG a sample, made if it is not there.
   std::string out;
   std::int64_t first = 0;  // number of the first sample in the pictures' stream
   std::int64_t count = 64;
