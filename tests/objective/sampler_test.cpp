@@ -96,63 +96,62 @@ TEST(Sampler, EulerMakesTheDataOfAFlowWhenTheVelocityIsPerfect) {
   // As above; Euler's own error of 400 steps is under one part in a hundred.
   EXPECT_NEAR(sum / n, 0.0, 0.02);
   EXPECT_NEAR(std::sqrt(squares / n) / kSpread, 1.0, 0.05);
+}
 
-  TEST(Sampler, AsksAtItsTimestepsAndForNoiseByTheTimestep) {
-    Kind<NoiseScheduleKind> schedule(noise_schedules());
-    const auto process = make_variance_preserving(make_noise_schedule(schedule, 5), "epsilon");
-    Kind<SamplerKind> kind(samplers_by_timesteps());
-    for (const char* word : {"ddim", "ancestral"}) {
-      kind = word;
-      if (const auto steps = kind.row("sampler").steps) steps(kind) = 5;
-      std::vector<Time> asked;
-      std::vector<std::int64_t> uses;
-      const Tensor start = normals({2, 3}, 1);
-      const Tensor made = kind.row("sampler")
-                              .make(kind, *process)
-                              ->sample(
-                                  start,
-                                  [&](const Tensor& x, Time t) {
-                                    asked.push_back(t);
-                                    return ops::scale(x, 0.5F);
-                                  },
-                                  [&](std::int64_t use) {
-                                    uses.push_back(use);
-                                    return normals({2, 3}, 2);
-                                  });
-      EXPECT_EQ(asked, (std::vector<Time>{4, 3, 2, 1, 0}));
-      const bool noise = word == std::string("ancestral");  // none at the last step
-      EXPECT_EQ(uses,
-                noise ? (std::vector<std::int64_t>{4, 3, 2, 1}) : std::vector<std::int64_t>());
-      EXPECT_TRUE(made.is_same(start));  // which is overwritten
-    }
+TEST(Sampler, AsksAtItsTimestepsAndForNoiseByTheTimestep) {
+  Kind<NoiseScheduleKind> schedule(noise_schedules());
+  const auto process = make_variance_preserving(make_noise_schedule(schedule, 5), "epsilon");
+  Kind<SamplerKind> kind(samplers_by_timesteps());
+  for (const char* word : {"ddim", "ancestral"}) {
+    kind = word;
+    if (const auto steps = kind.row("sampler").steps) steps(kind) = 5;
+    std::vector<Time> asked;
+    std::vector<std::int64_t> uses;
+    const Tensor start = normals({2, 3}, 1);
+    const Tensor made = kind.row("sampler")
+                            .make(kind, *process)
+                            ->sample(
+                                start,
+                                [&](const Tensor& x, Time t) {
+                                  asked.push_back(t);
+                                  return ops::scale(x, 0.5F);
+                                },
+                                [&](std::int64_t use) {
+                                  uses.push_back(use);
+                                  return normals({2, 3}, 2);
+                                });
+    EXPECT_EQ(asked, (std::vector<Time>{4, 3, 2, 1, 0}));
+    const bool noise = word == std::string("ancestral");  // none at the last step
+    EXPECT_EQ(uses, noise ? (std::vector<std::int64_t>{4, 3, 2, 1}) : std::vector<std::int64_t>());
+    EXPECT_TRUE(made.is_same(start));  // which is overwritten
   }
+}
 
-  TEST(Sampler, APictureDoesNotDependOnHowManyAreMade) {
-    for (const char* sampler : {"ancestral", "ddim"}) {
-      Case c;
-      auto& o = c.options.kind.as<DdpmOptions>();
-      o.timesteps = 4;
-      o.sampler = "ddim";
-      o.sampler.as<DdimOptions>().steps = 2;
-      o.sampler = sampler;
-      c.networks = {unet({.channels = {4, 4},
-                          .blocks = 1,
-                          .attention_levels = {1},
-                          .heads = 2,
-                          .groups = 2,
-                          .embedding = 4})};
-      c.shape = {8, 8, 1};
-      const auto objective = c.bound(c.make_networks());
-      const Tensor many = objective->sample({.first = 10, .count = 66});  // more than at once
-      EXPECT_TRUE(finite(many));
-      for (const std::int64_t i : {0, 63, 64, 65}) {
-        EXPECT_TRUE(
-            same_bits(many.narrow(0, i, 1), objective->sample({.first = 10 + i, .count = 1})))
-            << sampler << " " << i;
-      }
-      EXPECT_FALSE(same_bits(many.narrow(0, 0, 1), many.narrow(0, 1, 1)));
+TEST(Sampler, APictureDoesNotDependOnHowManyAreMade) {
+  for (const char* sampler : {"ancestral", "ddim"}) {
+    Case c;
+    auto& o = c.options.kind.as<DdpmOptions>();
+    o.timesteps = 4;
+    o.sampler = "ddim";
+    o.sampler.as<DdimOptions>().steps = 2;
+    o.sampler = sampler;
+    c.networks = {unet({.channels = {4, 4},
+                        .blocks = 1,
+                        .attention_levels = {1},
+                        .heads = 2,
+                        .groups = 2,
+                        .embedding = 4})};
+    c.shape = {8, 8, 1};
+    const auto objective = c.bound(c.make_networks());
+    const Tensor many = objective->sample({.first = 10, .count = 66});  // more than at once
+    EXPECT_TRUE(finite(many));
+    for (const std::int64_t i : {0, 63, 64, 65}) {
+      EXPECT_TRUE(same_bits(many.narrow(0, i, 1), objective->sample({.first = 10 + i, .count = 1})))
+          << sampler << " " << i;
     }
+    EXPECT_FALSE(same_bits(many.narrow(0, 0, 1), many.narrow(0, 1, 1)));
   }
+}
 
 }  // namespace
 }  // namespace lockstep::objective
