@@ -111,16 +111,16 @@ def constants(root):
             for name, text in wanted.items() if text not in page]
 
 
-def picture(root, lockstep):
-    """README shows the quickstart's last picture: of its recipe, after its last step."""
+def picture(root, lockstep, image, name):
+    """README shows a recipe's last picture: of that recipe, after its last step."""
     def told(*command):
         return json.loads(subprocess.run([lockstep, *command, "--json"], check=True, capture_output=True, text=True).stdout)
 
-    shown = told("inspect", root / "docs/fashion-mnist.png")["provenance"]
-    recipe = told("train", root / "recipes/fashion-mnist-ddpm.toml", "--dry-run")
+    shown = told("inspect", root / "docs" / image)["provenance"]
+    recipe = told("train", root / "recipes" / name, "--dry-run")
     steps = re.search(r"^steps = (\d+)$", recipe["recipe"], re.MULTILINE).group(1)
     real, said = (recipe["id"], steps), (shown["recipe"], shown["step"])
-    return [] if real == said else [f"docs/fashion-mnist.png: of recipe and step {said}, the quickstart has {real}"]
+    return [] if real == said else [f"docs/{image}: of recipe and step {said}, {name} has {real}"]
 
 
 def play(block, folder, environment):
@@ -163,7 +163,8 @@ def stories(root, lockstep, renew=False):
 def problems(root, lockstep):
     root = Path(root)
     return (links(root) + long_lines(root) + commands(root, lockstep) + exit_codes(root) + constants(root) +
-            picture(root, lockstep) + stories(root, lockstep))
+            picture(root, lockstep, "fashion-mnist.png", "fashion-mnist-ddpm.toml") +
+            picture(root, lockstep, "fashion-mnist-classes.png", "fashion-mnist-class-ddpm.toml") + stories(root, lockstep))
 
 
 if __name__ == "__main__":
