@@ -15,7 +15,7 @@ double signal(std::int64_t t, std::int64_t timesteps) {
 
 }  // namespace
 
-double cosine_beta(std::int64_t t, std::int64_t timesteps) {
+double cosine_beta(const NoiseKind&, std::int64_t t, std::int64_t timesteps) {
   return 1.0 - signal(t + 1, timesteps) / signal(t, timesteps);
 }
 

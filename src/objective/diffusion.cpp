@@ -173,7 +173,7 @@ std::unique_ptr<Objective> make_diffusion(const std::string& name, const Diffusi
   if (setting.classes == 0 && options.label_dropout > 0.0)
     throw Error(Code::kUsage, "label_dropout: the data have no classes",
                 "set data.classes, or leave label_dropout out");
-  if (options.guidance != 1.0 && options.label_dropout == 0.0)
+  if (options.guidance != 1.0 && static_cast<float>(options.label_dropout) == 0.0F)
     throw Error(Code::kUsage, "guidance: the network never sees a sample without its class",
                 "train with label_dropout, such as 0.1, or leave guidance out");
   return std::make_unique<Diffusion>(name, options, std::move(process), setting);

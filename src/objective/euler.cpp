@@ -2,6 +2,7 @@
 // clipped.
 #include "lockstep/objective/euler.h"
 
+#include "lockstep/core/error.h"
 #include "lockstep/objective/sampler.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
@@ -20,6 +21,9 @@ std::vector<EulerStep> plan(std::int64_t steps, const Process& process) {
   const auto part = [n = static_cast<double>(steps)](std::int64_t left) {
     return static_cast<double>(left) / n;
   };
+  if (steps < 1 || steps > kMostTimesteps)
+    throw Error(Code::kUsage, "sampler_steps: " + std::to_string(steps) + " steps of euler",
+                "use 1 to " + std::to_string(kMostTimesteps));
   std::vector<EulerStep> plan;
   for (std::int64_t left = steps; left > 0; --left) {
     const auto t = static_cast<Time>(part(left));

@@ -1,7 +1,5 @@
-// Functions of the rows in this folder's tables, and what objectives share.
+// Functions of the rows in this folder's tables.
 #pragma once
-
-#include <algorithm>
 
 #include "lockstep/objective/noise_schedule.h"
 #include "lockstep/objective/options.h"
@@ -9,8 +7,9 @@
 
 namespace lockstep::objective {
 
-double linear_beta(std::int64_t t, std::int64_t timesteps);
-double cosine_beta(std::int64_t t, std::int64_t timesteps);
+using NoiseKind = Kind<NoiseScheduleKind>;
+double linear_beta(const NoiseKind& chosen, std::int64_t t, std::int64_t timesteps);
+double cosine_beta(const NoiseKind& chosen, std::int64_t t, std::int64_t timesteps);
 
 std::unique_ptr<Sampler> make_linear(const Kind<SamplerKind>& chosen, const Process& process);
 std::vector<SamplerStep> plan_of_ancestral(const Kind<SamplerKind>& chosen, const Process& process);

@@ -3,7 +3,7 @@
 
 namespace lockstep::objective {
 
-double linear_beta(std::int64_t t, std::int64_t timesteps) {
+double linear_beta(const NoiseKind&, std::int64_t t, std::int64_t timesteps) {
   const double scale = 1000.0 / static_cast<double>(timesteps);
   const double first = scale * 1e-4, last = scale * 0.02;
   if (timesteps == 1) return first;

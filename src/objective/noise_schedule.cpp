@@ -29,7 +29,7 @@ NoiseSchedule make_noise_schedule(const Kind<NoiseScheduleKind>& kind, std::int6
   NoiseSchedule schedule;
   double product = 1.0;
   for (std::int64_t t = 0; t < timesteps; ++t) {
-    schedule.beta.push_back(std::min(row.beta(t, timesteps), kLargestBeta));
+    schedule.beta.push_back(std::min(row.beta(kind, t, timesteps), kLargestBeta));
     product *= 1.0 - schedule.beta.back();
     schedule.alpha_bar.push_back(product);
   }

@@ -65,7 +65,10 @@ Loss loss_at_once(const Phase& phase, lane::Context& context, const Batch& batch
 }
 
 std::unique_ptr<Objective> make_objective(const Options& options, const Setting& setting) {
-  return options.kind.row("kind").make(options, setting);
+  const ObjectiveKind& row = options.kind.row("kind");
+  auto objective = row.make(options, setting);
+  LOCKSTEP_ASSERT(objective->phases().size() == row.phases.size(), options.kind.word());
+  return objective;
 }
 
 }  // namespace lockstep::objective

@@ -6,6 +6,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/objective/objective.h"
+#include "lockstep/ops/record.h"
 
 namespace lockstep::objective {
 

@@ -1,10 +1,8 @@
 // AdamW (Loshchilov & Hutter 2019); the arithmetic of an element is in numerics/update.h.
 #include "lockstep/optim/adamw.h"
 
-#include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/ops/device.h"
-#include "lockstep/ops/record.h"
 #include "lockstep/optim/optimizer.h"
 #include "optim/kinds.h"
 
@@ -40,17 +38,11 @@ class AdamW : public Optimizer {
 
   std::vector<std::string> slot_names() const override { return {"m", "v"}; }
 
-  void update(std::int64_t t, double lr, const std::vector<at::Tensor>& parameters,
-              const std::vector<at::Tensor>& gradients) override {
-    LOCKSTEP_ASSERT(t >= 1 && parameters.size() == gradients.size() &&
-                    parameters.size() == slots_[0].size());
-    const numerics::AdamW s = scalars(options_, t, lr);
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
-      at::Tensor p = ops::bare(parameters[i]);
-      ops::device().adamw(s, p.numel(), ops::read(gradients[i]), ops::write(p),
-                          ops::write(slots_[0][i]), ops::write(slots_[1][i]));
-    }
+  Rule rule(std::int64_t t, double lr) override {
+    return [this, s = scalars(options_, t, lr)](std::size_t i, std::int64_t n, const float* g,
+                                                float* p) {
+      ops::device().adamw(s, n, g, p, slot(0, i), slot(1, i));
+    };
   }
 
  private:

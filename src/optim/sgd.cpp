@@ -1,9 +1,7 @@
 // SGD with momentum in PyTorch's form; the arithmetic of an element is in numerics/update.h.
 #include "lockstep/optim/sgd.h"
 
-#include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
-#include "lockstep/ops/record.h"
 #include "lockstep/optim/optimizer.h"
 #include "optim/kinds.h"
 
@@ -19,19 +17,13 @@ class Sgd : public Optimizer {
 
   std::vector<std::string> slot_names() const override { return {"momentum"}; }
 
-  void update(std::int64_t t, double lr, const std::vector<at::Tensor>& parameters,
-              const std::vector<at::Tensor>& gradients) override {
-    LOCKSTEP_ASSERT(t >= 1 && parameters.size() == gradients.size() &&
-                    parameters.size() == slots_[0].size());
+  Rule rule(std::int64_t, double lr) override {
     const numerics::Sgd s{static_cast<float>(lr),
                           static_cast<float>(options_.kind.as<SgdOptions>().momentum),
                           static_cast<float>(options_.weight_decay)};
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
-      at::Tensor p = ops::bare(parameters[i]);
-      ops::device().sgd(s, p.numel(), ops::read(gradients[i]), ops::write(p),
-                        ops::write(slots_[0][i]));
-    }
+    return [this, s](std::size_t i, std::int64_t n, const float* g, float* p) {
+      ops::device().sgd(s, n, g, p, slot(0, i));
+    };
   }
 
  private:

@@ -27,6 +27,10 @@ std::vector<std::string> warnings(const Recipe& recipe) {
                       ", and run.steps is " + std::to_string(recipe.run.steps) +
                       (before > 0 ? anew : ""));
   }
+  const bool judges = recipe.monitor.warn_accuracy < 1 || recipe.monitor.stop_accuracy < 1;
+  for (const NetworkOptions& network : recipe.networks)
+    if (is_frozen(network) && network.role == "discriminator" && judges)
+      lines.push_back("[monitor]: the discriminator is frozen, so its accuracy is not measured");
   return lines;
 }
 

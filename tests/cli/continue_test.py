@@ -106,6 +106,10 @@ class FromAnotherRun(Cli):
         self.assertIn("the evidence holds", self.ok("verify", "one", "--parent", "parent"))
         os.rename(self.path("parent"), self.path("elsewhere"))
         self.ok(*frozen, "--from", "parent", "--run", "one", "--set", "run.steps=4")  # its root stands in the run
+        self.ok("train", TOY, *SMALL, "--from", "elsewhere", "--run", "two", "--set", "run.steps=1", "--quiet")
+        os.rename(self.path("elsewhere"), self.path("gone"))
+        self.assertIn("another recipe", self.refused(2, "train", TOY, *SMALL, "--set", "discriminator.weights=frozen",
+                                                   "--from", "elsewhere", "--run", "two"))
 
     def test_signed_from_its_first_state_on(self):
         self.ok("keygen", "key")

@@ -270,6 +270,10 @@ class Labels(Cli):
         self.ok("pack", "b.h5", "c.h5", "--labels", "d/train-labels-idx1-ubyte")  # a pack with other labels
         self.assertEqual(self.read("c.h5"), self.read("a.h5"))
         self.refused(2, "pack", "d", "mine", "--labels", "mine")
+        self.assertIn("contradict", self.refused(2, "pack", "d", "e.h5", "--labels", "mine", "--no-labels"))
+        alone = json.loads(self.ok("pack", "d", "alone.h5", "--no-labels", "--json"))
+        self.assertNotIn("labels", alone)
+        self.assertEqual(alone["hash"], other["hash"])
         os.rename(self.path("mine"), self.path("mine.h5"))
         before = self.contents()
         self.assertIn("mine.h5", self.refused(2, "pack", "d", "mine.h5", "--labels", "mine.h5"))

@@ -4,6 +4,7 @@
 #include "lockstep/objective/ddpm.h"
 #include "lockstep/objective/euler.h"
 #include "lockstep/objective/flow.h"
+#include "lockstep/objective/rectified_flow.h"
 #include "lockstep/objective/variance_preserving.h"
 #include "lockstep/ops/device.h"
 #include "objective/rig.h"
@@ -78,6 +79,20 @@ class GaussianVelocity : public model::Denoiser {
     return ops::scale(x, static_cast<float>((t - (1 - t) * variance) / total));
   }
 };
+
+TEST(Sampler, EulerRefusesANumberOfStepsThatNoRecipeMayHave) {
+  const auto process = make_rectified_flow();
+  Kind<SamplerKind> euler(samplers_by_time());
+  for (const std::int64_t steps : {std::int64_t{0}, std::int64_t{1} << 40}) {
+    euler.as<EulerOptions>().steps = steps;
+    try {
+      euler.row("sampler").make(euler, *process);
+      ADD_FAILURE() << steps;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kUsage);
+    }
+  }
+}
 
 TEST(Sampler, EulerMakesTheDataOfAFlowWhenTheVelocityIsPerfect) {
   Options options;

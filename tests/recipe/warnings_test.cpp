@@ -32,6 +32,16 @@ Recipe child(const std::string& more) {
                "a");
 }
 
+TEST(Warnings, AFrozenDiscriminatorHasNoAccuracy) {
+  const std::string gan =
+      "[objective]\nkind = 'gan'\n[generator]\nkind = 'mlp-generator'\n[discriminator]\nkind = "
+      "'mlp-discriminator'\nweights = 'frozen'\n";
+  EXPECT_THAT(warnings(parse(gan, "a")), IsEmpty());
+  EXPECT_THAT(
+      warnings(parse(gan + "[monitor]\nstop_accuracy = 0.9\n", "a")),
+      ElementsAre("[monitor]: the discriminator is frozen, so its accuracy is not measured"));
+}
+
 TEST(Warnings, OfARunWithAParentCountItsUpdates) {
   EXPECT_THAT(
       warnings(child("")),

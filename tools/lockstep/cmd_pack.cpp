@@ -11,15 +11,18 @@ namespace {
 
 struct Options {
   std::string source, out, labels;
-  bool json = false;
+  bool json = false, no_labels = false;
 };
 
 Code run(const Options& options) {
+  if (options.no_labels && !options.labels.empty())
+    throw Error(Code::kUsage, "--labels and --no-labels contradict each other",
+                "leave one of them out");
   const OutputKind pack{"a pack", ".h5"};
   require_output(options.out, pack, data::find_idx(options.source));
   if (!options.labels.empty()) require_output(options.out, pack, options.labels);
-  const data::LabelledImages all =
-      data::read_images({.path = options.source, .labels = options.labels}, /*labels_wanted=*/true);
+  const data::LabelledImages all = data::read_images(
+      {.path = options.source, .labels = options.labels}, /*labels_wanted=*/!options.no_labels);
   data::write_pack(options.out, *all.images, all.labels);
   const data::ImageShape& shape = all.images->shape();
   const std::string hash = all.images->hash().hex();
@@ -54,10 +57,12 @@ Run add_pack(Command& command) {
       .add_option("--labels", options->labels,
                   "IDX file of labels; else those beside the images, if there are any")
       .value("FILE");
+  command.add_flag("--no-labels", options->no_labels, "pack the images alone");
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(
       "Example: lockstep pack /usr/share/datasets/fashion-mnist data/fashion-mnist.h5\n"
-      "The same images give the same bytes; a run accepts the pack in place of the original.");
+      "The same images and labels give the same bytes; a run accepts the pack in place of the "
+      "original.");
   return [options] { return run(*options); };
 }
 

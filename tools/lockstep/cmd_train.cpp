@@ -119,8 +119,9 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
       recipe.run.start = "run";
       recipe.run.from = from;
       for (recipe::NetworkOptions& one : recipe.networks)
-        if (recipe::is_frozen(one) && one.root.empty())
-          one.root = recipe::network(*begun, one.role).root;
+        for (const recipe::NetworkOptions& known : begun->networks)
+          if (recipe::is_frozen(one) && one.root.empty() && known.role == one.role)
+            one.root = known.root;
       recipe.run.from.optimizer = optimizer;
       return {std::move(recipe), {}, {}};
     }

@@ -89,11 +89,12 @@ Visible visible(const std::string& folder, const std::string& data) {
   data::Options options = recipe::of_run(real_file_system(), run).data;
   if (!data.empty()) data::move_to(options, data);
   Visible all{.run = run.string(), .mounts = {{run.string()}}, .arguments = {}};
-  for (const std::string& file : data::files(options)) {
-    const std::string path = stdfs::absolute(file).lexically_normal().string();
+  const std::vector<std::string> files = data::files(options);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string path = stdfs::absolute(files[i]).lexically_normal().string();
     if (!stdfs::exists(path)) continue;
     all.mounts.push_back({path});
-    if (all.arguments.empty()) all.arguments = {"--data", path};
+    if (i == 0) all.arguments = {"--data", path};  // the samples' own
   }
   return all;
 }

@@ -19,6 +19,7 @@ inline void describe(Fields& f, DdpmOptions& o) {
   f.choice("prediction", o.prediction, {"epsilon", "v"}, Effect::kBits,
            "what the network predicts");
   o.schedule.choose(f, "schedule", Effect::kBits, "noise schedule");
+  o.schedule.describe(f);
   f.field("timesteps", o.timesteps, 1, kMostTimesteps, Effect::kBits, "timesteps of the schedule");
   describe(f, static_cast<DiffusionOptions&>(o));
 }

@@ -1,18 +1,10 @@
 // Options of the cosine schedule (Loshchilov & Hutter 2017): half a period, from the peak to 0.
 #pragma once
 
-#include <cstdint>
-
-#include "lockstep/optim/learning_rate.h"
+#include "lockstep/optim/horizon.h"
 
 namespace lockstep::optim {
 
-struct CosineOptions {
-  std::int64_t horizon = 0;  // the update from which the rate is 0; must be given
-};
-inline void describe(Fields& f, CosineOptions& o) {
-  f.field("horizon", o.horizon, 1, kMostSteps, Effect::kBits,
-          "step from which the rate is 0, such as run.steps; greater than warmup");
-}
+struct CosineOptions : HorizonOptions {};
 
 }  // namespace lockstep::optim

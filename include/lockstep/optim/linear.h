@@ -1,18 +1,10 @@
 // Options of the linear schedule: from the peak to 0.
 #pragma once
 
-#include <cstdint>
-
-#include "lockstep/optim/learning_rate.h"
+#include "lockstep/optim/horizon.h"
 
 namespace lockstep::optim {
 
-struct LinearOptions {
-  std::int64_t horizon = 0;  // the update from which the rate is 0; must be given
-};
-inline void describe(Fields& f, LinearOptions& o) {
-  f.field("horizon", o.horizon, 1, kMostSteps, Effect::kBits,
-          "step from which the rate is 0, such as run.steps; greater than warmup");
-}
+struct LinearOptions : HorizonOptions {};
 
 }  // namespace lockstep::optim

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -18,10 +19,15 @@ class Optimizer {
   virtual std::vector<std::string> slot_names() const = 0;
   const std::vector<std::vector<at::Tensor>>& slots() const { return slots_; }
   // Update number t, counted from 1, with learning rate lr. Bits: arguments and tensors.
-  virtual void update(std::int64_t t, double lr, const std::vector<at::Tensor>& parameters,
-                      const std::vector<at::Tensor>& gradients) = 0;
+  void update(std::int64_t t, double lr, const std::vector<at::Tensor>& parameters,
+              const std::vector<at::Tensor>& gradients);
 
  protected:
+  // What an update does to parameter i of n elements, with gradient g.
+  using Rule = std::function<void(std::size_t i, std::int64_t n, const float* g, float* p)>;
+  virtual Rule rule(std::int64_t t, double lr) = 0;
+  float* slot(std::size_t s, std::size_t i);  // of parameter i
+
   std::vector<std::vector<at::Tensor>> slots_;
 };
 
