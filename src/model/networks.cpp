@@ -12,10 +12,10 @@ namespace lockstep::model {
 
 std::span<const NetworkKind> networks() {
   static constexpr NetworkKind kRows[] = {
-      {"unet", "residual blocks and attention on pictures, told the timestep",
+      {"unet", "residual blocks and attention on pictures, told the time",
        &OptionsOf<UNetOptions>::make, Sort::kDenoiser, &make_unet},
-      {"mlp-generator", "linear layers, batch norm, relu", &OptionsOf<MlpGeneratorOptions>::make,
-       Sort::kGenerator, &make_mlp_generator},
+      {"mlp-generator", "linear layers, batch norm or none, relu",
+       &OptionsOf<MlpGeneratorOptions>::make, Sort::kGenerator, &make_mlp_generator},
       {"mlp-discriminator", "linear layers with spectral norm, leaky relu",
        &OptionsOf<MlpDiscriminatorOptions>::make, Sort::kDiscriminator, &make_mlp_discriminator},
       {"dcgan-generator", "transposed convolutions, batch norm",

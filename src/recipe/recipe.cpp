@@ -52,14 +52,15 @@ void describe(Fields& f, NetworkOptions& o) {
            "frozen: those of the run that `train --from` names, never changed; no optimizer");
   if (is_frozen(o))
     f.field("root", o.root, Effect::kBits,
-            "SHA-256 tree of the frozen weights, which `train --from` writes");
+            "SHA-256 tree of the frozen weights; left empty, `train --from` writes it");
 }
 
 void describe(Fields& f, Samples& o) {
   f.field("every", o.every, 0, kMaxSteps, Effect::kNone,
           "steps between sample grids; 0: only at the end");
   f.field("count", o.count, 0, 4096, Effect::kNone, "samples in a grid; 0: no grids");
-  f.field("columns", o.columns, 1, 4096, Effect::kNone, "samples in a row of the grid");
+  f.field("columns", o.columns, 1, 4096, Effect::kNone,
+          "columns of the grid; with data.classes a row is a class");
 }
 
 void describe(Fields& f, Checkpoint& o) {
