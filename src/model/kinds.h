@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "lockstep/model/network.h"
+#include "lockstep/model/options.h"
 
 namespace lockstep::model {
 
