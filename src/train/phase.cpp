@@ -91,9 +91,9 @@ class PhaseRun {
 std::vector<PhaseAt> phases_of(const Training& training) {
   std::vector<PhaseAt> phases;
   const auto names = objective::phases(training.recipe.objective);
+  const auto trained = recipe::phases(training.recipe);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto role = std::string(names[i].role);
-    if (!recipe::is_frozen(recipe::network(training.recipe, role)))
+    if (std::ranges::find(trained, names[i].name, &objective::PhaseNames::name) != trained.end())
       phases.push_back({names[i], *training.objective->phases()[i]});
   }
   return phases;

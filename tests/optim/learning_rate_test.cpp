@@ -11,13 +11,20 @@
 namespace lockstep::optim {
 namespace {
 
-LearningRate cosine(std::int64_t warmup, std::int64_t horizon) {
+template <class Options>
+LearningRate ending(const char* schedule, std::int64_t warmup, std::int64_t horizon) {
   LearningRate o;
   o.lr = 0.5;
-  o.schedule = "cosine";
+  o.schedule = schedule;
   o.warmup = warmup;
-  o.schedule.as<CosineOptions>().horizon = horizon;
+  o.schedule.as<Options>().horizon = horizon;
   return o;
+}
+LearningRate cosine(std::int64_t warmup, std::int64_t horizon) {
+  return ending<CosineOptions>("cosine", warmup, horizon);
+}
+LearningRate linear(std::int64_t warmup, std::int64_t horizon) {
+  return ending<LinearOptions>("linear", warmup, horizon);
 }
 
 // Known values of the host functions are good to 2 ulp of numbers near one.
@@ -39,15 +46,6 @@ TEST(LearningRate, CosineFallsFromThePeakThroughHalfToZero) {
   EXPECT_NEAR(learning_rate(o, 35), 0.5 * (0.5 + 0.25 * 1.4142135623730951), kUlps);
   EXPECT_NEAR(learning_rate(o, 60), 0.25, kUlps);
   EXPECT_NEAR(learning_rate(o, 110), 0.0, kUlps);
-}
-
-LearningRate linear(std::int64_t warmup, std::int64_t horizon) {
-  LearningRate o;
-  o.lr = 0.5;
-  o.schedule = "linear";
-  o.warmup = warmup;
-  o.schedule.as<LinearOptions>().horizon = horizon;
-  return o;
 }
 
 TEST(LearningRate, LinearFallsInALineFromThePeakToZero) {
