@@ -6,7 +6,7 @@
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
-#include "lockstep/ops/native.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/ops.h"
 
 namespace lockstep::fingerprint {

@@ -8,6 +8,7 @@
 #include "lockstep/objective/gan.h"
 
 #include "lockstep/ops/device.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/trace.h"
 #include "objective/kinds.h"
 #include "objective/shared.h"
@@ -103,6 +104,7 @@ Loss DiscriminatorPhase::loss(lane::Context& context, const Batch& batch,
 Tensor DiscriminatorPhase::squared_slope(lane::Context& context, const Batch& batch) const {
   Tensor x = batch.values.detach();
   x.set_requires_grad(true);
+  const ops::TwiceScope penalised;
   const Tensor logits = discriminator_->forward(context, x, batch.condition, /*trained=*/false);
   // A sample's logit depends on that sample alone, so the gradient of their sum is each one's.
   const Tensor ones = ops::filled(logits.sizes(), 1.0F);

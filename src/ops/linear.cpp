@@ -4,6 +4,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
+#include "ops/factor.h"
 #include "ops/native.h"
 #include "ops/partials.h"
 
@@ -15,108 +16,148 @@ struct Rows {
   std::int64_t total() const { return samples * per_sample; }
 };
 
-Rows rows_of(const LaneBlocks& lanes, const Tensor& x) {
-  const std::int64_t in = x.size(-1);
-  LOCKSTEP_ASSERT(x.size(0) == lanes.samples(), "samples do not fit the lanes");
-  return {x.size(0), x.numel() / in / x.size(0), in};
+Rows rows_of(const LaneBlocks& lanes, const Factor& x) {
+  const at::IntArrayRef sizes = x.sizes();
+  LOCKSTEP_ASSERT(sizes[0] == lanes.samples(), "samples do not fit the lanes");
+  return {sizes[0], c10::multiply_integers(sizes.slice(1, sizes.size() - 2)), sizes.back()};
 }
 
-std::vector<std::int64_t> with_last(const Tensor& x, std::int64_t last) {
+std::vector<std::int64_t> with_last(const Factor& x, std::int64_t last) {
   std::vector<std::int64_t> sizes = x.sizes().vec();
   sizes.back() = last;
   return sizes;
 }
 
+// The layer as a convolution of 1x1 taps over images of one column.
+numerics::ConvShape shape_of(const Rows& rows, std::int64_t in, std::int64_t out) {
+  return {.n = rows.samples, .h = rows.per_sample, .w = 1, .in = in, .out = out};
+}
+
+// Which arithmetic a layer has.
+bool integer(const Rows& rows, std::int64_t in, std::int64_t out) {
+  return !native::on() && integer_products_in_use(shape_of(rows, in, out));
+}
+
 // The three products, portable.
-Tensor product(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b) {
+Tensor product(const LaneBlocks& lanes, const Factor& x, const Factor& w, const Tensor& b) {
   const Rows rows = rows_of(lanes, x);
   const std::int64_t out = w.size(2);
+  const Tensor values = x.integers ? Tensor() : x.value.contiguous();
   Tensor y = ops::empty(with_last(x, out));
-  for_each_partial(lanes, {w, b}, [&](const Slice& slice) {
+  for_each_partial(lanes, {w.value, b}, [&](const Slice& slice) {
     const std::int64_t first = slice.first_sample * rows.per_sample,
                        count = slice.samples * rows.per_sample;
-    device().gemm(1, count, out, rows.in, {read(x) + first * rows.in, rows.in, 1, 0},
-                  {slice.data(w), out, 1, 0}, b.defined() ? slice.data(b) : nullptr,
-                  {write(y) + first * out, out, 0});
+    const float* const bias = b.defined() ? slice.data(b) : nullptr;
+    float* const to = write(y) + first * out;
+    if (x.integers) {
+      device().integer_conv2d(shape_of({slice.samples, rows.per_sample, rows.in}, rows.in, out),
+                              x.integers->from(slice.first_sample), slice_of(w, slice.index), bias,
+                              to);
+    } else {
+      device().gemm(1, count, out, rows.in, {read(values) + first * rows.in, rows.in, 1, 0},
+                    {slice.data(w.value), out, 1, 0}, bias, {to, out, 0});
+    }
   });
   return y;
 }
 
-Tensor product_with_transpose(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w) {
+Tensor product_with_transpose(const LaneBlocks& lanes, const Factor& dy, const Factor& w) {
   const Rows rows = rows_of(lanes, dy);
   const std::int64_t in = w.size(1), out = w.size(2);
+  const Tensor values = dy.integers ? Tensor() : dy.value.contiguous();
   Tensor dx = ops::empty(with_last(dy, in));
-  for_each_partial(lanes, {w}, [&](const Slice& slice) {
+  for_each_partial(lanes, {w.value}, [&](const Slice& slice) {
     const std::int64_t first = slice.first_sample * rows.per_sample,
                        count = slice.samples * rows.per_sample;
-    device().gemm(1, count, in, out, {read(dy) + first * out, out, 1, 0},
-                  {slice.data(w), 1, out, 0}, nullptr, {write(dx) + first * in, in, 0});
+    float* const to = write(dx) + first * in;
+    if (dy.integers) {
+      device().integer_conv2d_input_grad(shape_of({slice.samples, rows.per_sample, in}, in, out),
+                                         dy.integers->from(slice.first_sample),
+                                         slice_of(w, slice.index), nullptr, to);
+    } else {
+      device().gemm(1, count, in, out, {read(values) + first * out, out, 1, 0},
+                    {slice.data(w.value), 1, out, 0}, nullptr, {to, in, 0});
+    }
   });
   return dx;
 }
 
-Tensor product_over_samples(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy) {
+Tensor product_over_samples(const LaneBlocks& lanes, const Factor& x, const Factor& dy) {
   const Rows rows = rows_of(lanes, x);
-  const std::int64_t out = dy.size(-1);
+  const std::int64_t out = dy.sizes().back();
   Tensor dw = empty({lanes.partials(), rows.in, out});
-  device().linear_weight_grad(lanes, rows.per_sample, rows.in, out, read(x), read(dy), write(dw));
+  if (x.integers) {
+    device().integer_conv2d_weight_grad(shape_of(rows, rows.in, out), lanes, x.integers->from(0),
+                                        dy.integers->from(0), write(dw));
+  } else {
+    const Tensor xs = x.value.contiguous(), dys = dy.value.contiguous();
+    device().linear_weight_grad(lanes, rows.per_sample, rows.in, out, read(xs), read(dys),
+                                write(dw));
+  }
   return dw;
 }
 
-Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w);
-Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy);
+Tensor input_grad(const LaneBlocks& lanes, const Factor& dy, const Factor& w);
+Tensor weight_grad(const LaneBlocks& lanes, const Factor& x, const Factor& dy);
 
 // y = x w + b
-Tensor forward(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& w, const Tensor& b) {
-  const Tensors xs = fork(x_in, 2), ws = fork(w, 2);
-  const Tensor x = xs[0].contiguous();
-  const Tensor y = native::on() ? native::linear(lanes, x, w, b) : product(lanes, x, w, b);
-  return record_with_parameters("linear", {xs[0], ws[0], b}, y, Differentiable::kTwice,
-                                [lanes, x_saved = xs[1], w_saved = ws[1]](
+Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, const Tensor& b) {
+  const bool whole = integer(rows_of(lanes, x_in), w_in.size(1), w_in.size(2));
+  const auto xs = fork(activation(x_in, whole), 2), ws = fork(parameter(w_in, whole), 2);
+  const Tensor y = native::on() ? native::linear(lanes, xs[0].value.contiguous(), ws[0].value, b)
+                                : product(lanes, xs[0], ws[0], b);
+  return record_with_parameters("linear", {xs[0].value, ws[0].value, b}, y, Differentiable::kTwice,
+                                [lanes, whole, x = kept(xs[1]), w = ws[1]](
                                     const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-                                  const Tensors dys = fork(dy, 3);
+                                  require_values(x);
+                                  const auto dys = fork(activation({dy}, whole), 3);
                                   return {
-                                      needed[0] ? input_grad(lanes, dys[0], w_saved) : Tensor(),
-                                      needed[1] ? weight_grad(lanes, x_saved, dys[1]) : Tensor(),
-                                      needed[2] ? lane_column_sums(lanes, dys[2]) : Tensor()};
+                                      needed[0] ? input_grad(lanes, dys[0], w) : Tensor(),
+                                      needed[1] ? weight_grad(lanes, x, dys[1]) : Tensor(),
+                                      needed[2] ? lane_column_sums(lanes, dys[2].value) : Tensor()};
                                 });
 }
 
 // dx = dy w^T
-Tensor input_grad(const LaneBlocks& lanes, const Tensor& dy_in, const Tensor& w) {
-  const Tensors dys = fork(dy_in, 2), ws = fork(w, 2);
-  const Tensor dy = dys[0].contiguous();
-  const Tensor dx =
-      native::on() ? native::linear_input_grad(lanes, dy, w) : product_with_transpose(lanes, dy, w);
-  return record_with_parameters(
-      "linear_input_grad", {dys[0], ws[0]}, dx, Differentiable::kTwice,
-      [lanes, dy_saved = dys[1], w_saved = ws[1]](const Tensor& g,
-                                                  const std::vector<bool>& needed) -> Tensors {
-        const Tensors gs = fork(g, 2);
-        return {needed[0] ? forward(lanes, gs[0], w_saved, Tensor()) : Tensor(),
-                needed[1] ? weight_grad(lanes, gs[1], dy_saved) : Tensor()};
-      });
+Tensor input_grad(const LaneBlocks& lanes, const Factor& dy_in, const Factor& w_in) {
+  const bool whole = integer(rows_of(lanes, dy_in), w_in.size(1), w_in.size(2));
+  const auto dys = fork(activation(dy_in, whole), 2), ws = fork(parameter(w_in, whole), 2);
+  const Tensor dx = native::on()
+                        ? native::linear_input_grad(lanes, dys[0].value.contiguous(), ws[0].value)
+                        : product_with_transpose(lanes, dys[0], ws[0]);
+  return record_with_parameters("linear_input_grad", {dys[0].value, ws[0].value}, dx,
+                                Differentiable::kTwice,
+                                [lanes, whole, dy = kept(dys[1]), w = ws[1]](
+                                    const Tensor& g, const std::vector<bool>& needed) -> Tensors {
+                                  require_values(dy);
+                                  const auto gs = fork(activation({g}, whole), 2);
+                                  return {needed[0] ? forward(lanes, gs[0], w, Tensor()) : Tensor(),
+                                          needed[1] ? weight_grad(lanes, gs[1], dy) : Tensor()};
+                                });
 }
 
 // dw[p] = sum over the samples of partial p of x^T dy
-Tensor weight_grad(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& dy_in) {
-  const Tensors xs = fork(x_in, 2), dys = fork(dy_in, 2);
-  const Tensor x = xs[0].contiguous(), dy = dys[0].contiguous();
-  const Tensor dw =
-      native::on() ? native::linear_weight_grad(lanes, x, dy) : product_over_samples(lanes, x, dy);
-  return record("linear_weight_grad", {xs[0], dys[0]}, dw, Differentiable::kTwice,
-                [lanes, x_saved = xs[1], dy_saved = dys[1]](
+Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy_in) {
+  const bool whole = integer(rows_of(lanes, x_in), x_in.sizes().back(), dy_in.sizes().back());
+  const auto xs = fork(activation(x_in, whole), 2), dys = fork(activation(dy_in, whole), 2);
+  const Tensor dw = native::on() ? native::linear_weight_grad(lanes, xs[0].value.contiguous(),
+                                                              dys[0].value.contiguous())
+                                 : product_over_samples(lanes, xs[0], dys[0]);
+  return record("linear_weight_grad", {xs[0].value, dys[0].value}, dw, Differentiable::kTwice,
+                [lanes, whole, x = kept(xs[1]), dy = kept(dys[1])](
                     const Tensor& g, const std::vector<bool>& needed) -> Tensors {
-                  const Tensors gs = fork(g, 2);
-                  return {needed[0] ? input_grad(lanes, dy_saved, gs[0]) : Tensor(),
-                          needed[1] ? forward(lanes, x_saved, gs[1], Tensor()) : Tensor()};
+                  require_values(x);
+                  require_values(dy);
+                  const auto gs = fork(parameter({g}, whole), 2);
+                  return {needed[0] ? input_grad(lanes, dy, gs[0]) : Tensor(),
+                          needed[1] ? forward(lanes, x, gs[1], Tensor()) : Tensor()};
                 });
 }
 
 }  // namespace
 
 Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b) {
-  return forward(lanes, x, w, b);
+  return forward(lanes, {x}, {w}, b);
 }
 
 }  // namespace lockstep::ops

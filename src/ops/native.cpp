@@ -10,6 +10,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/ops/numerics.h"
 #include "ops/surroundings.h"
 
 namespace lockstep::ops {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/ops/native.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/ops.h"
 
 namespace lockstep::ops::native {

@@ -342,12 +342,12 @@ Tensor empty(at::IntArrayRef sizes) {
   return empty_on(tensors_device(), sizes);
 }
 
-Tensor empty_on(at::Device place, at::IntArrayRef sizes) {
+Tensor empty_on(at::Device place, at::IntArrayRef sizes, at::ScalarType type) {
   try {
-    if (place.is_cpu()) return at::detail::empty_cpu(sizes, at::kFloat);  // without the dispatcher
+    if (place.is_cpu()) return at::detail::empty_cpu(sizes, type);  // without the dispatcher
     return at::detail::empty_generic(
         sizes, c10::GetAllocator(place.type()),
-        c10::DispatchKeySet(c10::computeDispatchKey(at::kFloat, at::kStrided, place)), at::kFloat,
+        c10::DispatchKeySet(c10::computeDispatchKey(type, at::kStrided, place)), type,
         std::nullopt);
   } catch (const c10::Error&) {  // LibTorch's one type for everything; here only memory can lack
     throw std::bad_alloc();

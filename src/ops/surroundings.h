@@ -8,7 +8,7 @@
 
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
-#include "lockstep/ops/native.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/trace.h"
 
 namespace lockstep::ops {

@@ -28,6 +28,9 @@ void describe(Fields& f, Run& o) {
   f.field("steps", o.steps, 0, kMaxSteps, Effect::kNone, "updates to train");
   f.choice("numerics", o.numerics, {"portable", "native"}, bits_unless(o.numerics, "portable"),
            "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
+  f.choice("products", o.products, {"float", "integer"}, bits_unless(o.products, "float"),
+           "of layers: binary32, or operands rounded to 12 bits, which are multiplied and added "
+           "without error");
   f.choice("start", o.start, {"fresh", "run"}, bits_unless(o.start, "fresh"),
            "new weights, or the state of another run, which `train --from` writes into [run.from]");
   f.begin("from", "the state of another run that this one starts from");
@@ -116,6 +119,10 @@ std::vector<objective::PhaseNames> phases(const Recipe& recipe) {
 
 bool is_native(const Recipe& recipe) {
   return recipe.run.numerics == "native";
+}
+
+bool has_integer_products(const Recipe& recipe) {
+  return recipe.run.products == "integer";
 }
 
 bool has_parent(const Recipe& recipe) {

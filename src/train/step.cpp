@@ -4,7 +4,7 @@
 #include "lockstep/core/inject.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
-#include "lockstep/ops/native.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
@@ -129,8 +129,9 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
 StepRecord step(Training& training, comm::Group& group, const Feed& feed) {
   const std::string number = "step " + std::to_string(training.state.step.value + 1);
-  const ops::NumericsScope kernels(
-      {recipe::is_native(training.recipe), training.plan.samples_per_lane()});
+  const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
+                                    .samples = training.plan.samples_per_lane(),
+                                    .integer = recipe::has_integer_products(training.recipe)});
   return ops::guarded(number, [&] {
     try {
       return guarded_step(training, group, feed);

@@ -5,7 +5,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/ops/guard.h"
-#include "lockstep/ops/native.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
 
@@ -154,7 +154,9 @@ void sample_by(Training& training, const objective::Options& options) {
 
 Tensor draw_samples(Training& training, const objective::Numbers& numbers) {
   const at::NoGradGuard no_grad;
-  const ops::NumericsScope kernels({recipe::is_native(training.recipe), /*samples=*/1});
+  const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
+                                    .samples = 1,
+                                    .integer = recipe::has_integer_products(training.recipe)});
   return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
     for (const Trained& trained : training.trained) {
       if (trained.average)

@@ -86,6 +86,7 @@ void add_random_cases(Json& cases);
 void add_host_cases(Json& cases);
 void add_chain_cases(Json& cases);
 void add_conv_cases(Json& cases);
+void add_integer_cases(Json& cases);
 void add_norm_cases(Json& cases);
 void add_update_cases(Json& cases);
 void add_stream_cases(Json& cases);

@@ -138,6 +138,13 @@ TEST(Idle, WritesNothing) {
   idle.conv2d(conv, x, x, x, o);
   idle.conv2d_input_grad(conv, x, x, x, o);
   idle.conv2d_weight_grad(conv, lanes, x, x, o);
+  std::vector<std::int16_t> integers(64, 7);
+  std::vector<std::int32_t> exponents(64, 7);
+  const Rounded rounded{integers.data(), exponents.data()};
+  idle.round_groups(1, 2, x, integers.data(), exponents.data());
+  idle.integer_conv2d(conv, rounded, rounded, x, o);
+  idle.integer_conv2d_input_grad(conv, rounded, rounded, x, o);
+  idle.integer_conv2d_weight_grad(conv, lanes, rounded, rounded, o);
   idle.row_sums(2, 2, x, o);
   idle.row_dots(2, 2, x, x, o);
   idle.row_squared_distances(2, 2, x, x, o);

@@ -1,7 +1,7 @@
 // Native numerics: LibTorch's kernels give our ops' values and gradients (nearly: their order of
 // sums is another), and bits that do not depend on how lanes fall to ranks, on threads or on where
 // in memory a lane lies.
-#include "lockstep/ops/native.h"
+#include "lockstep/ops/numerics.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

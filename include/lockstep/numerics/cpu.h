@@ -80,6 +80,15 @@ class Cpu final : public Device {
   void conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
                           const float* dy, float* dw) override;
 
+  void round_groups(std::int64_t groups, std::int64_t size, const float* x, std::int16_t* q,
+                    std::int32_t* exponents) override;
+  void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const float* bias,
+                      float* y) override;
+  void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,
+                                 const float* bias, float* dx) override;
+  void integer_conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const Rounded& x,
+                                  const Rounded& dy, float* dw) override;
+
   void row_sums(std::int64_t rows, std::int64_t cols, const float* x, float* out) override;
   void row_dots(std::int64_t rows, std::int64_t cols, const float* a, const float* b,
                 float* out) override;

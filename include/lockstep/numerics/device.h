@@ -22,6 +22,7 @@
 #include "lockstep/numerics/conv.h"
 #include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/gemm.h"
+#include "lockstep/numerics/integer.h"
 #include "lockstep/numerics/norm.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/numerics/reduce.h"
@@ -37,6 +38,7 @@ class Cpu;
 class Device : public Elementwise,
                public Products,
                public Convolutions,
+               public IntegerProducts,
                public Reductions,
                public TreeSums,
                public Normalisations,

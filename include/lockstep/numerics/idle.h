@@ -51,6 +51,15 @@ class Idle final : public Device {
                          float*) override {}
   void conv2d_weight_grad(const ConvShape&, const LaneBlocks&, const float*, const float*,
                           float*) override {}
+  void round_groups(std::int64_t, std::int64_t, const float*, std::int16_t*,
+                    std::int32_t*) override {}
+  void integer_conv2d(const ConvShape&, const Rounded&, const Rounded&, const float*,
+                      float*) override {}
+  void integer_conv2d_input_grad(const ConvShape&, const Rounded&, const Rounded&, const float*,
+                                 float*) override {}
+  void integer_conv2d_weight_grad(const ConvShape&, const LaneBlocks&, const Rounded&,
+                                  const Rounded&, float*) override {}
+
   void row_sums(std::int64_t, std::int64_t, const float*, float*) override {}
   void row_dots(std::int64_t, std::int64_t, const float*, const float*, float*) override {}
   void row_squared_distances(std::int64_t, std::int64_t, const float*, const float*,

@@ -8,13 +8,14 @@
 namespace lockstep::numerics {
 
 enum class Isa {
-  kScalar,  // one float at a time with the FMA instruction: the readable definition
-  kAvx2,    // x86-64 with AVX2 and FMA
-  kAvx512,  // x86-64 with AVX-512 F, BW, DQ, VL, CD
-  kNeon     // aarch64
+  kScalar,      // one float at a time with the FMA instruction: the readable definition
+  kAvx2,        // x86-64 with AVX2 and FMA
+  kAvx512,      // x86-64 with AVX-512 F, BW, DQ, VL, CD
+  kAvx512Vnni,  // and VNNI, for integer products
+  kNeon         // aarch64
 };
 
-std::string_view name(Isa isa);  // "scalar", "avx2", "avx512", "neon"
+std::string_view name(Isa isa);  // "scalar", "avx2", "avx512", "avx512-vnni", "neon"
 std::vector<Isa> usable_isas();  // on this CPU, slowest first
 
 // Error(kEnvironment) if this CPU has no fused multiply-add.

@@ -11,28 +11,7 @@
 // (guard.h) watches for LibTorch's arithmetic outside of these kernels.
 #pragma once
 
-#include <cstdint>
-
 namespace lockstep::ops {
-
-struct Numerics {
-  bool native = false;
-  std::int64_t samples = 1;  // that a native kernel sees at a time; divides those of every op
-};
-
-// What ops called from this thread use: portable, unless a scope says otherwise.
-const Numerics& numerics_in_use();
-
-class NumericsScope {
- public:
-  explicit NumericsScope(const Numerics& numerics);
-  ~NumericsScope();
-  NumericsScope(const NumericsScope&) = delete;
-  NumericsScope& operator=(const NumericsScope&) = delete;
-
- private:
-  const Numerics outer_;
-};
 
 // LibTorch's own settings: deterministic algorithms, no benchmarking of kernels, full binary32
 // (no TF32), uninitialised memory left alone. Once a process, before the first native kernel; what

@@ -60,7 +60,7 @@ Tensor bare(const Tensor& x);
 const float* read(const Tensor& x);
 float* write(Tensor& x);
 Tensor empty(at::IntArrayRef sizes);  // float32, not initialised; std::bad_alloc
-Tensor empty_on(at::Device place, at::IntArrayRef sizes);
+Tensor empty_on(at::Device place, at::IntArrayRef sizes, at::ScalarType type = at::kFloat);
 Tensor filled(at::IntArrayRef sizes, float value);
 
 }  // namespace lockstep::ops

@@ -35,6 +35,8 @@ struct Run {
   std::int64_t steps = 1000;
   std::string numerics =
       "portable";               // or "native": LibTorch's kernels (ops/native.h); changes bits
+  // Or "integer": of layers that are wide enough (numerics/integer.h); changes bits.
+  std::string products = "float";
   std::string start = "fresh";  // or "run": from a state of another run, `from`; changes bits
   From from;
 };
@@ -94,6 +96,7 @@ void describe(Fields& fields, Evidence& evidence);
 void describe(Fields& fields, Recipe& recipe);
 
 bool is_native(const Recipe& recipe);
+bool has_integer_products(const Recipe& recipe);
 
 // Does the run start from another run's state (run.from)?
 bool has_parent(const Recipe& recipe);

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "lockstep/numerics/cpu.h"
+#include "numerics/cpu/lane_tree.h"
 #include "numerics/cpu/matrix_scalar.h"
 #include "numerics/cpu/packed.h"
 #include "numerics/cpu/padded.h"
@@ -104,7 +105,8 @@ class LaneGradient {
                           .w = width()};
       const auto at = static_cast<std::int64_t>(image_.size());
       image_.resize(static_cast<std::size_t>(at + window.h * window.w * s_.in));
-      copy_padded({x_ + n * s_.h * s_.w * s_.in, s_.h, s_.w, s_.in}, window, image_.data() + at);
+      copy_padded<float>({x_ + n * s_.h * s_.w * s_.in, s_.h, s_.w, s_.in}, window, s_.in,
+                         image_.data() + at);
       for (const std::int64_t last = std::min(end, rows_end * out_w); begin < last; ++begin) {
         const std::int64_t y = begin / out_w - row, x = begin % out_w;
         offsets_.push_back(at + (y * window.w + x) * s_.stride * s_.in);
@@ -125,18 +127,6 @@ class LaneGradient {
   std::vector<float*> c_;
 };
 
-// out = the tree over lanes [first, first+count) of leaf(lane, out), `size` floats.
-template <class Leaf>
-void tree_of_lanes(std::int64_t first, std::int64_t count, std::int64_t size, const Leaf& leaf,
-                   float* out) {
-  if (count == 1) return leaf(first, out);
-  const std::int64_t left = tree_split(count);
-  tree_of_lanes(first, left, size, leaf, out);
-  const Scratch right(size);
-  tree_of_lanes(first + left, count - left, size, leaf, right.data());
-  for (std::int64_t i = 0; i < size; ++i) out[i] += right.data()[i];
-}
-
 }  // namespace
 
 void Cpu::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
@@ -144,21 +134,16 @@ void Cpu::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const 
   const std::int64_t rows = s.kh * s.kw * s.in;
   const std::int64_t grain = isa() == Isa::kScalar ? 1 : tile_kernels(isa()).rows;
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t spl = lanes.samples_per_lane, size = (end - begin) * s.out;
-    auto over_lanes = [&](const auto& leaf) {
-      std::int64_t lane = 0;
-      for (std::size_t p = 0; p < lanes.lanes.size(); lane += lanes.lanes[p++]) {
-        float* out = dw + (static_cast<std::int64_t>(p) * rows + begin) * s.out;
-        tree_of_lanes(lane, lanes.lanes[p], size, leaf, out);
-      }
-    };
+    const std::int64_t spl = lanes.samples_per_lane;
     if (isa() == Isa::kScalar) {
-      over_lanes([&](std::int64_t lane, float* out) {
+      const auto leaf = [&](std::int64_t lane, float* out) {
         conv2d_weight_grad_scalar(s, lane * spl, spl, begin, end, x, dy, out);
-      });
+      };
+      tree_of_partials(lanes, rows, s.out, begin, end, leaf, dw);
     } else {
       LaneGradient gradient(tile_kernels(isa()), s, spl, begin, end, x, dy);
-      over_lanes([&](std::int64_t lane, float* out) { gradient.compute(lane, out); });
+      const auto leaf = [&](std::int64_t lane, float* out) { gradient.compute(lane, out); };
+      tree_of_partials(lanes, rows, s.out, begin, end, leaf, dw);
     }
   });
 }

@@ -1,11 +1,10 @@
 // Private: what a convolution and its input gradient have in common. Pixels of `dst` whose (y, x)
 // have the same remainders modulo dst_step are a class; they share a list of taps, and
 //
-//   dst[n, i*dst_step+class.y, j*dst_step+class.x, column] = blocked chain over the class's taps in
-//       order and channels (fastest) of src[n, i*src_step+tap.y, j*src_step+tap.x, channel] *
-//       weight,
+//   dst[n, i*dst_step+class.y, j*dst_step+class.x, column] = sum over the class's taps in order and
+//       channels (fastest) of src[n, i*src_step+tap.y, j*src_step+tap.x, channel] * weight,
 //
-// with src = +0 outside the image; then + bias[column].
+// with src = 0 outside the image; then + bias[column]. A sum of floats is a blocked chain.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,9 @@ namespace lockstep::numerics {
 
 struct Tap {
   std::int64_t y = 0, x = 0;
-  const float* weights =
-      nullptr;  // of channel and column: [channel*weight_row + column*weight_column]
+  // Where its weights begin: that of channel and column is channel*weight_row +
+  // column*weight_column further on.
+  std::int64_t weights = 0;
 };
 
 struct TapClass {
@@ -35,6 +35,9 @@ struct Correlation {
   std::int64_t weight_row = 0, weight_column = 0;
   std::vector<TapClass> classes;
 };
+
+Correlation forward_of(const ConvShape& s);
+Correlation input_grad_of(const ConvShape& s);
 
 // The rectangle of tap positions.
 struct Reach {
@@ -67,10 +70,10 @@ class CellRows {
 };
 
 void correlate(Cpu& cpu, const TileKernels& tile, const Correlation& s, const float* src,
-               const float* bias, float* dst);
+               const float* weights, const float* bias, float* dst);
 
 // The same for few columns and src_step 1: vectors run along pixels instead of columns.
 void correlate_narrow(Cpu& cpu, const TileKernels& tile, const Correlation& s, const float* src,
-                      const float* bias, float* dst);
+                      const float* weights, const float* bias, float* dst);
 
 }  // namespace lockstep::numerics

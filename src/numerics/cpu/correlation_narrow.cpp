@@ -13,12 +13,12 @@ namespace {
 constexpr std::int64_t kCopyFloats = 64 * 1024;
 
 // A class's weights as [column][tap and channel].
-std::vector<float> weight_rows(const Correlation& s, const TapClass& c) {
+std::vector<float> weight_rows(const Correlation& s, const TapClass& c, const float* weights) {
   std::vector<float> rows;
   for (std::int64_t column = 0; column < s.columns; ++column) {
     for (const Tap& t : c.taps) {
       for (std::int64_t k = 0; k < s.channels; ++k) {
-        rows.push_back(t.weights[k * s.weight_row + column * s.weight_column]);
+        rows.push_back(weights[t.weights + k * s.weight_row + column * s.weight_column]);
       }
     }
   }
@@ -66,8 +66,9 @@ class Worker {
     // An odd number of cache lines: planes a power of two apart would evict each other.
     plane_ = ((pixels + 15) / 16 | 1) * 16;
     pixels_.resize(static_cast<std::size_t>(pixels * s_.channels));
-    copy_padded({src_ + n * s_.src_h * s_.src_w * s_.channels, s_.src_h, s_.src_w, s_.channels},
-                window, pixels_.data());
+    copy_padded<float>(
+        {src_ + n * s_.src_h * s_.src_w * s_.channels, s_.src_h, s_.src_w, s_.channels}, window,
+        s_.channels, pixels_.data());
     // The last vector of the last tap reads beyond its plane.
     planes_.resize(
         static_cast<std::size_t>(plane_ * (s_.channels + 1) + tile_.wide_columns(s_.columns)));
@@ -138,10 +139,10 @@ class Worker {
 }  // namespace
 
 void correlate_narrow(Cpu& cpu, const TileKernels& tile, const Correlation& s, const float* src,
-                      const float* bias, float* dst) {
-  std::vector<std::vector<float>> weights;
-  for (const TapClass& c : s.classes) weights.push_back(weight_rows(s, c));
-  CellRows(s).for_each(cpu, [&] { return Worker(tile, s, weights, src, bias, dst); });
+                      const float* weights, const float* bias, float* dst) {
+  std::vector<std::vector<float>> rows;
+  for (const TapClass& c : s.classes) rows.push_back(weight_rows(s, c, weights));
+  CellRows(s).for_each(cpu, [&] { return Worker(tile, s, rows, src, bias, dst); });
 }
 
 }  // namespace lockstep::numerics

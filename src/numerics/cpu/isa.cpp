@@ -55,6 +55,8 @@ std::string_view name(Isa isa) {
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kAvx512Vnni:
+      return "avx512-vnni";
     case Isa::kNeon:
       return "neon";
   }
@@ -66,7 +68,10 @@ std::vector<Isa> usable_isas() {
   std::vector<Isa> isas;
   if (__builtin_cpu_supports("fma")) isas.push_back(Isa::kScalar);
   if (has_avx2()) isas.push_back(Isa::kAvx2);
-  if (has_avx2() && has_avx512()) isas.push_back(Isa::kAvx512);
+  if (has_avx2() && has_avx512()) {
+    isas.push_back(Isa::kAvx512);
+    if (__builtin_cpu_supports("avx512vnni")) isas.push_back(Isa::kAvx512Vnni);
+  }
   return isas;
 #elif defined(__aarch64__)
   return {Isa::kScalar, Isa::kNeon};
@@ -89,7 +94,7 @@ Isa isa_named(std::optional<std::string_view> wanted) {
   const Isa best = best_isa();
   if (!wanted) return best;
   const std::vector<Isa> usable = usable_isas();
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kNeon}) {
     if (name(isa) != *wanted) continue;
     if (std::ranges::find(usable, isa) != usable.end()) return isa;
     throw Error(Code::kEnvironment,

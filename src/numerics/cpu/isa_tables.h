@@ -9,9 +9,10 @@
 
 // The table `name` of the SIMD target `isa`, or `scalar_table`. For LOCKSTEP_KERNELS (simd.h).
 #if defined(__x86_64__)
-#define LOCKSTEP_TABLE(isa, name, scalar_table)               \
-  ((isa) == ::lockstep::numerics::Isa::kAvx512 ? N_AVX3::name \
-   : (isa) == ::lockstep::numerics::Isa::kAvx2 ? N_AVX2::name \
+#define LOCKSTEP_TABLE(isa, name, scalar_table)                                                   \
+  ((isa) == ::lockstep::numerics::Isa::kAvx512 || (isa) == ::lockstep::numerics::Isa::kAvx512Vnni \
+       ? N_AVX3::name                                                                             \
+   : (isa) == ::lockstep::numerics::Isa::kAvx2 ? N_AVX2::name                                     \
                                                : (scalar_table))
 #elif defined(__aarch64__)
 #define LOCKSTEP_TABLE(isa, name, scalar_table) \

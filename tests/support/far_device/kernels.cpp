@@ -128,6 +128,22 @@ class FarDevice final : public numerics::Device {
                           const float* dy, float* dw) override {
     host_.conv2d_weight_grad(s, lanes, near(x), near(dy), near(dw));
   }
+  void round_groups(std::int64_t groups, std::int64_t size, const float* x, std::int16_t* q,
+                    std::int32_t* exponents) override {
+    host_.round_groups(groups, size, near(x), near(q), near(exponents));
+  }
+  void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const float* bias,
+                      float* y) override {
+    host_.integer_conv2d(s, near(x), near(w), near(bias), near(y));
+  }
+  void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,
+                                 const float* bias, float* dx) override {
+    host_.integer_conv2d_input_grad(s, near(dy), near(w), near(bias), near(dx));
+  }
+  void integer_conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const Rounded& x,
+                                  const Rounded& dy, float* dw) override {
+    host_.integer_conv2d_weight_grad(s, lanes, near(x), near(dy), near(dw));
+  }
   void row_sums(std::int64_t rows, std::int64_t cols, const float* x, float* out) override {
     host_.row_sums(rows, cols, near(x), near(out));
   }
@@ -260,6 +276,9 @@ class FarDevice final : public numerics::Device {
   static numerics::Operand near(numerics::Operand x) {
     x.data = far::near(x.data);
     return x;
+  }
+  static numerics::Rounded near(numerics::Rounded x) {
+    return {far::near(x.q), far::near(x.exponents)};
   }
   static numerics::Output near(numerics::Output x) {
     x.data = far::near(x.data);

@@ -1,0 +1,150 @@
+#include "conformance/document.h"
+#include "support/cpu.h"
+
+namespace lockstep::conformance {
+namespace {
+
+using namespace lockstep::numerics;
+
+// What round_groups makes of x.
+struct Integers {
+  Integers(std::int64_t groups, const Floats& x)
+      : q(x.size()), exponents(static_cast<std::size_t>(groups)) {
+    cpu().round_groups(groups, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
+                       exponents.data());
+  }
+  operator Rounded() const { return {q.data(), exponents.data()}; }
+
+  std::vector<std::int16_t> q;
+  std::vector<std::int32_t> exponents;
+};
+
+void add_rounding(Case& c, std::int64_t groups, const Floats& x) {
+  const Integers integers(groups, x);
+  c.output("q", std::vector<std::int64_t>(integers.q.begin(), integers.q.end()));
+  c.output("exponents",
+           std::vector<std::int64_t>(integers.exponents.begin(), integers.exponents.end()));
+}
+
+struct Layer {
+  const char* what;
+  ConvShape s;
+  LaneBlocks lanes;
+  Make x = Make::kWide, w = Make::kUnit, dy = Make::kSparse;
+};
+
+void describe(Case& c, const ConvShape& s) {
+  c.parameter("stride", s.stride);
+  c.parameter("pad", s.pad);
+}
+
+void add_layer(Json& cases, const Layer& layer) {
+  const ConvShape& s = layer.s;
+  const Shape image = {s.n, s.h, s.w, s.in};
+  const Shape result = {s.n, s.out_h(), s.out_w(), s.out};
+  const Shape weights = {s.kh, s.kw, s.in, s.out};
+  {
+    Case c(cases, "integer_convolution", layer.what);
+    describe(c, s);
+    const Floats x = c.input("x", layer.x, image), w = c.input("w", layer.w, weights);
+    const Floats bias = c.input("bias", Make::kWide, {s.out});
+    Floats y(static_cast<std::size_t>(count(result)));
+    cpu().integer_conv2d(s, Integers(s.n, x), Integers(1, w), bias.data(), y.data());
+    c.output("y", y);
+  }
+  {
+    Case c(cases, "integer_convolution_input_grad", layer.what);
+    describe(c, s);
+    c.parameter("size", Shape{s.h, s.w});
+    const Floats dy = c.input("dy", layer.dy, result), w = c.input("w", layer.w, weights);
+    Floats dx(static_cast<std::size_t>(count(image)));
+    cpu().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), nullptr, dx.data());
+    c.output("dx", dx);
+  }
+  Case c(cases, "integer_convolution_weight_grad", layer.what);
+  describe(c, s);
+  c.parameter("kernel", Shape{s.kh, s.kw});
+  c.parameter("samples_per_lane", layer.lanes.samples_per_lane);
+  c.parameter("lanes_of_partials", layer.lanes.lanes);
+  const Floats x = c.input("x", layer.x, image), dy = c.input("dy", layer.dy, result);
+  Floats dw(static_cast<std::size_t>(layer.lanes.partials() * count(weights)));
+  cpu().integer_conv2d_weight_grad(s, layer.lanes, Integers(s.n, x), Integers(s.n, dy), dw.data());
+  c.output("dw", dw);
+}
+
+}  // namespace
+
+void add_integer_cases(Json& cases) {
+  {
+    Case c(cases, "round_groups", "three groups of 21 values");
+    add_rounding(c, 3, c.input("x", Make::kUnit, {3, 21}));
+  }
+  {
+    Case c(cases, "round_groups", "small values beside large ones, zeros");
+    add_rounding(c, 2, c.input("x", Make::kSparse, {2, 300}));
+  }
+  {
+    // 2^10 + halves, the largest |q| before and after the clamp, subnormals beside the exponent's
+    // floor, the largest float.
+    Case c(cases, "round_groups", "ties, clamps, ends of the range");
+    add_rounding(
+        c, 5,
+        c.literal("x", {0x44800000, 0x44801000, 0x3f000000, 0x3fc00000, 0xbf000000, 0xc0200000,
+                        0x44fff000, 0xc4fff000, 0x44ffefff, 0x44ffe000, 0x44ff0000, 0x00000001,
+                        0x05800000, 0x05000000, 0x00800000, 0x80000001, 0x3f7fffff, 0x80000000,
+                        0x7f7fffff, 0xff7fffff, 0x7f000000, 0x3f800000, 0x00000000, 0x7a800000,
+                        0x00000000, 0x80000000, 0x00000000, 0x80000000, 0x00000000, 0x00000000},
+                  {5, 6}));
+  }
+  {
+    Case c(cases, "round_groups", "special values, one a group");
+    const auto groups = static_cast<std::int64_t>(specials().size());
+    add_rounding(c, groups, c.input("x", Make::kSpecials, {groups, 1}));
+  }
+  const Layer layers[] = {
+      {"3 x 3, 12 to 20 channels",
+       {.n = 2, .h = 7, .w = 9, .in = 12, .out = 20, .kh = 3, .kw = 3, .pad = 1},
+       {1, {2}}},
+      {"3 x 3, 65 to 9 channels, more than 512 products",
+       {.n = 2, .h = 4, .w = 5, .in = 65, .out = 9, .kh = 3, .kw = 3, .pad = 1},
+       {2, {1}}},
+      {"4 x 4, stride 2, 9 to 17 channels, two partials",
+       {.n = 4, .h = 8, .w = 6, .in = 9, .out = 17, .kh = 4, .kw = 4, .stride = 2, .pad = 1},
+       {2, {1, 1}}},
+      {"1 x 1, 33 to 18 channels, three samples a lane",
+       {.n = 3, .h = 5, .w = 5, .in = 33, .out = 18},
+       {3, {1}}},
+      {"1 x 1, stride 2: pixels that no tap meets",
+       {.n = 1, .h = 5, .w = 7, .in = 8, .out = 10, .stride = 2},
+       {1, {1}}},
+      {"2 x 3, no padding, weight gradient over 600 positions",
+       {.n = 2, .h = 26, .w = 26, .in = 2, .out = 3, .kh = 2, .kw = 3},
+       {1, {2}}},
+      {"any bits: results of all sizes, subnormal, infinite, NaN",
+       {.n = 24, .h = 1, .w = 2, .in = 2, .out = 3},
+       {1, {24}},
+       Make::kBits,
+       Make::kUnit,
+       Make::kBits},
+      {"special values, special weights",
+       {.n = 40, .h = 1, .w = 1, .in = 1, .out = 2},
+       {1, {8, 32}},
+       Make::kSpecials,
+       Make::kUnit,
+       Make::kSpecials}};
+  for (const Layer& layer : layers) add_layer(cases, layer);
+
+  Case c(cases, "integer_convolution_input_grad", "with bias: a transposed convolution");
+  const ConvShape s{
+      .n = 2, .h = 8, .w = 8, .in = 18, .out = 11, .kh = 4, .kw = 4, .stride = 2, .pad = 1};
+  describe(c, s);
+  c.parameter("size", Shape{s.h, s.w});
+  const Floats dy = c.input("dy", Make::kSparse, {s.n, s.out_h(), s.out_w(), s.out});
+  const Floats w = c.input("w", Make::kUnit, {s.kh, s.kw, s.in, s.out});
+  const Floats bias = c.input("bias", Make::kWide, {s.in});
+  Floats dx(static_cast<std::size_t>(s.n * s.h * s.w * s.in));
+  cpu().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), bias.data(), dx.data());
+  c.output("dx", dx);
+}
+
+}  // namespace lockstep::conformance

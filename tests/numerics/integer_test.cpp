@@ -1,0 +1,272 @@
+// Integer products against the page once more, written for clarity alone: sums in 64 bits, and
+// rounding by the host's binary64.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "numerics/matrix_testing.h"
+#include "support/cpu.h"
+
+namespace lockstep::numerics {
+namespace {
+using namespace testing;
+
+struct Group {
+  bool finite = true;
+  int exponent = 0;
+  std::vector<std::int64_t> q;
+};
+
+Group reference_group(const float* x, std::int64_t n) {
+  Group group{.q = std::vector<std::int64_t>(size(n))};
+  double largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (!std::isfinite(x[i])) group.finite = false;
+    largest = std::fmax(largest, std::fabs(static_cast<double>(x[i])));
+  }
+  if (!group.finite) return group;
+  group.exponent = largest == 0 ? -116 : std::max(std::ilogb(largest), -116);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double scaled =
+        std::nearbyint(std::ldexp(static_cast<double>(x[i]), 10 - group.exponent));
+    group.q[size(i)] = static_cast<std::int64_t>(std::fmin(std::fmax(scaled, -2047), 2047));
+  }
+  return group;
+}
+
+std::vector<Group> reference_groups(const Floats& x, std::int64_t groups) {
+  std::vector<Group> result;
+  const std::int64_t n = static_cast<std::int64_t>(x.size()) / groups;
+  for (std::int64_t g = 0; g < groups; ++g) result.push_back(reference_group(&x[size(g * n)], n));
+  return result;
+}
+
+float value_of(std::int64_t sum, const Group& u, const Group& v) {
+  if (!u.finite || !v.finite) return std::numeric_limits<float>::quiet_NaN();
+  return static_cast<float>(std::ldexp(static_cast<double>(sum), u.exponent + v.exponent - 20));
+}
+
+struct Case {
+  ConvShape s;
+  LaneBlocks lanes;
+  Floats x, dy, w, bias_in, bias_out;
+};
+
+// A few values that are not like the others, in one group of some.
+void make_hostile(Floats& x, std::int64_t groups) {
+  const std::int64_t n = static_cast<std::int64_t>(x.size()) / groups;
+  const auto somewhere = [&] { return size(draw(0, groups - 1) * n + draw(0, n - 1)); };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  switch (draw(0, 9)) {
+    case 0:
+      x[somewhere()] = *rc::gen::element(kInfinity, -kInfinity, std::nanf("7"));
+      break;
+    case 1:  // one huge element: the others round to 0
+      x[somewhere()] = *rc::gen::element(3e38F, -1e20F);
+      break;
+    case 2:  // the largest |q|, everywhere
+      for (float& v : x) v = v < 0 ? -2047.0F : 2047.0F;
+      break;
+    case 3:  // all round up to 2048, and are clamped
+      for (float& v : x) v = v < 0 ? -2047.9F : 2047.9F;
+      break;
+    case 4:  // subnormal, results too
+      for (float& v : x) v *= 0x1p-130F;
+      break;
+    case 5:
+      for (float& v : x) v *= 0x1p120F;
+      break;
+    case 6:  // ties
+      for (float& v : x) v = std::nearbyint(v * 64) + 0.5F;
+      x[somewhere()] = 1024;
+      break;
+    case 7:
+      for (float& v : x) v *= 0.0F;
+      break;
+    default:
+      break;
+  }
+}
+
+Case random_case() {
+  Case c;
+  ConvShape& s = c.s;
+  s.kh = draw(1, 4);
+  s.kw = draw(1, 4);
+  s.stride = draw(1, 3);
+  s.pad = draw(0, 4);
+  s.in = *rc::gen::element<std::int64_t>(1, draw(2, 20), draw(20, 90));
+  s.out = *rc::gen::element<std::int64_t>(1, draw(2, 20), draw(20, 90));
+  const std::int64_t most = s.in * s.out > 900 ? 5 : 9;
+  s.h = std::max(s.kh - 2 * s.pad, draw(1, most));
+  s.w = std::max(s.kw - 2 * s.pad, draw(1, most));
+  c.lanes.samples_per_lane = draw(1, 3);
+  for (std::int64_t p = draw(1, 2); p > 0; --p) c.lanes.lanes.push_back(draw(1, 2));
+  s.n = c.lanes.samples();
+  const auto seed = *rc::gen::arbitrary<std::uint32_t>();
+  c.x = random_floats(s.n * s.h * s.w * s.in, seed);
+  c.dy = random_floats(s.n * s.out_h() * s.out_w() * s.out, seed + 1);
+  c.w = random_floats(s.kh * s.kw * s.in * s.out, seed + 2);
+  if (draw(0, 1) == 1) {
+    c.bias_in = random_floats(s.in, seed + 3);
+    c.bias_out = random_floats(s.out, seed + 4);
+  }
+  make_hostile(c.x, s.n);
+  make_hostile(c.dy, s.n);
+  make_hostile(c.w, 1);
+  RC_LOG() << "n " << s.n << " h " << s.h << " w " << s.w << " in " << s.in << " out " << s.out
+           << " kh " << s.kh << " kw " << s.kw << " stride " << s.stride << " pad " << s.pad
+           << "\n";
+  return c;
+}
+
+// Every product that the layer has: body(n, image position, result position, tap).
+template <class Body>
+void for_each_product(const ConvShape& s, const Body& body) {
+  for (std::int64_t n = 0; n < s.n; ++n) {
+    for (std::int64_t o = 0; o < s.out_h() * s.out_w(); ++o) {
+      for (std::int64_t tap = 0; tap < s.kh * s.kw; ++tap) {
+        const std::int64_t y = o / s.out_w() * s.stride + tap / s.kw - s.pad;
+        const std::int64_t x = o % s.out_w() * s.stride + tap % s.kw - s.pad;
+        if (y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
+        body(n, y * s.w + x, o, tap);
+      }
+    }
+  }
+}
+
+struct Expected {
+  Floats y, dx, dw;
+};
+
+Expected reference(const Case& c) {
+  const ConvShape& s = c.s;
+  const std::int64_t positions = s.h * s.w, results = s.out_h() * s.out_w();
+  const std::int64_t weights = s.kh * s.kw * s.in * s.out;
+  const auto x = reference_groups(c.x, s.n), dy = reference_groups(c.dy, s.n);
+  const Group w = reference_group(c.w.data(), weights);
+  std::vector<std::int64_t> y(c.dy.size()), dx(c.x.size()), dw(size(s.n * weights));
+  for_each_product(s, [&](std::int64_t n, std::int64_t i, std::int64_t o, std::int64_t tap) {
+    for (std::int64_t ci = 0; ci < s.in; ++ci) {
+      for (std::int64_t co = 0; co < s.out; ++co) {
+        const std::size_t weight = size((tap * s.in + ci) * s.out + co);
+        const std::int64_t of_x = x[size(n)].q[size(i * s.in + ci)];
+        const std::int64_t of_dy = dy[size(n)].q[size(o * s.out + co)];
+        y[size((n * results + o) * s.out + co)] += of_x * w.q[weight];
+        dx[size((n * positions + i) * s.in + ci)] += of_dy * w.q[weight];
+        dw[size(n * weights) + weight] += of_x * of_dy;
+      }
+    }
+  });
+  Expected all;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float value = value_of(y[i], x[i / size(results * s.out)], w);
+    all.y.push_back(c.bias_out.empty() ? value : value + c.bias_out[i % size(s.out)]);
+  }
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    const float value = value_of(dx[i], dy[i / size(positions * s.in)], w);
+    all.dx.push_back(c.bias_in.empty() ? value : value + c.bias_in[i % size(s.in)]);
+  }
+  std::int64_t lane = 0;
+  for (const std::int64_t lanes : c.lanes.lanes) {
+    for (std::int64_t i = 0; i < weights; ++i) {
+      const auto of_lane = [&](std::int64_t l) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < c.lanes.samples_per_lane; ++k) {
+          const std::int64_t n = l * c.lanes.samples_per_lane + k;
+          const float value = value_of(dw[size(n * weights + i)], x[size(n)], dy[size(n)]);
+          sum = k == 0 ? value : sum + value;
+        }
+        return sum;
+      };
+      all.dw.push_back(lanes == 1 ? of_lane(lane) : of_lane(lane) + of_lane(lane + 1));
+    }
+    lane += lanes;
+  }
+  return all;
+}
+
+struct Integers {
+  Integers(const Floats& x, std::int64_t groups) : q(x.size(), 77), exponents(size(groups), 777) {
+    cpu().round_groups(groups, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
+                       exponents.data());
+  }
+  operator Rounded() const { return {q.data(), exponents.data()}; }
+  std::vector<std::int16_t> q;
+  std::vector<std::int32_t> exponents;
+};
+
+// The NaN of results is one; a later sum may give another.
+Floats one_nan(Floats x) {
+  for (float& v : x) {
+    if (std::isnan(v)) v = std::bit_cast<float>(0x7fc00000U);
+  }
+  return x;
+}
+
+TEST(IntegerProducts, EveryImplementationComputesThePage) {
+  EXPECT_TRUE(rc::check([] {
+    const Case c = random_case();
+    Expected expected = reference(c);
+    const float* bias_out = c.bias_out.empty() ? nullptr : c.bias_out.data();
+    const float* bias_in = c.bias_in.empty() ? nullptr : c.bias_in.data();
+    EveryWay every;
+    const auto same = [&](const Floats& wanted, const std::function<void(float*)>& kernel) {
+      const auto shown = [&](float* out) {
+        kernel(out);
+        const Floats plain = one_nan({out, out + wanted.size()});
+        std::ranges::copy(plain, out);
+      };
+      RC_ASSERT(every.differs(one_nan(wanted), shown) == "");
+    };
+    same(expected.y, [&](float* y) {
+      cpu().integer_conv2d(c.s, Integers(c.x, c.s.n), Integers(c.w, 1), bias_out, y);
+    });
+    same(expected.dx, [&](float* dx) {
+      cpu().integer_conv2d_input_grad(c.s, Integers(c.dy, c.s.n), Integers(c.w, 1), bias_in, dx);
+    });
+    same(expected.dw, [&](float* dw) {
+      cpu().integer_conv2d_weight_grad(c.s, c.lanes, Integers(c.x, c.s.n), Integers(c.dy, c.s.n),
+                                       dw);
+    });
+  }));
+}
+
+TEST(IntegerProducts, RoundingIsThePages) {
+  EXPECT_TRUE(rc::check([] {
+    const std::int64_t groups = draw(1, 4), n = draw(1, 200);
+    Floats x = random_floats(groups * n, *rc::gen::arbitrary<std::uint32_t>());
+    make_hostile(x, groups);
+    const std::vector<Group> expected = reference_groups(x, groups);
+    EveryWay restore;
+    for (const Isa isa : usable_isas()) {
+      use_isa(isa);
+      const Integers integers(x, groups);
+      for (std::int64_t g = 0; g < groups; ++g) {
+        const Group& group = expected[size(g)];
+        RC_ASSERT(integers.exponents[size(g)] == (group.finite ? group.exponent : 128));
+        for (std::int64_t i = 0; i < n; ++i)
+          RC_ASSERT(integers.q[size(g * n + i)] == (group.finite ? group.q[size(i)] : 0));
+      }
+    }
+  }));
+}
+
+// 512 products of the largest integers fit 32 bits, 513 pairs do not: longer sums are cut.
+TEST(IntegerProducts, LongSumsOfTheLargestIntegersAreExact) {
+  for (const std::int64_t depth : {512, 514, 1024, 1026, 4096}) {
+    const ConvShape s{.n = 1, .h = 1, .w = 3, .in = depth, .out = 33};
+    const Floats x(size(3 * depth), 2047.0F), w(size(depth * 33), -2047.0F);
+    const Floats wanted(99, -2047.0F * 2047.0F * static_cast<float>(depth));
+    EveryWay every;
+    EXPECT_EQ(every.differs(wanted,
+                            [&](float* y) {
+                              cpu().integer_conv2d(s, Integers(x, 1), Integers(w, 1), nullptr, y);
+                            }),
+              "")
+        << depth;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::numerics
