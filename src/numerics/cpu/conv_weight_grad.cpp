@@ -139,11 +139,11 @@ void Cpu::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const 
       const auto leaf = [&](std::int64_t lane, float* out) {
         conv2d_weight_grad_scalar(s, lane * spl, spl, begin, end, x, dy, out);
       };
-      tree_of_partials(lanes, rows, s.out, begin, end, leaf, dw);
+      tree_of_partials(isa(), lanes, rows, s.out, begin, end, leaf, dw);
     } else {
       LaneGradient gradient(tile_kernels(isa()), s, spl, begin, end, x, dy);
       const auto leaf = [&](std::int64_t lane, float* out) { gradient.compute(lane, out); };
-      tree_of_partials(lanes, rows, s.out, begin, end, leaf, dw);
+      tree_of_partials(isa(), lanes, rows, s.out, begin, end, leaf, dw);
     }
   });
 }

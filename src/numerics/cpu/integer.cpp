@@ -1,6 +1,7 @@
 #include "lockstep/numerics/integer.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "lockstep/numerics/cpu.h"
@@ -15,8 +16,13 @@ constexpr std::int64_t kRoundGrain = 1 << 16;  // values worth a thread
 
 using Walk = CorrelationWalk<std::int16_t, 2>;
 
-PackedPairs packed(const IntegerKernels& kernels, const Correlation& s, const TapClass& c,
-                   const std::int16_t* weights) {
+struct Weights {
+  PackedPairs packed;
+  bool fits;
+};
+
+Weights packed(const IntegerKernels& kernels, const Correlation& s, const TapClass& c,
+               const std::int16_t* weights) {
   const std::int64_t pairs_of_tap = Walk::stored(s.channels) / 2;
   PackedPairs result(kernels, std::ssize(c.taps) * pairs_of_tap, s.columns);
   std::int64_t pair = 0;
@@ -32,25 +38,27 @@ PackedPairs packed(const IntegerKernels& kernels, const Correlation& s, const Ta
     }
     pair += pairs_of_tap;
   }
-  return result;
+  const bool fits = result.fits();
+  return {std::move(result), fits};
 }
 
 // One thread's.
 class Worker {
  public:
-  Worker(const IntegerKernels& kernels, const Correlation& s,
-         const std::vector<PackedPairs>& weights, const Rounded& src, const Rounded& w,
-         const float* bias, float* dst)
+  Worker(const IntegerKernels& kernels, const Correlation& s, const std::vector<Weights>& weights,
+         const Rounded& src, const Rounded& w, const float* bias, float* dst)
       : kernels_(kernels), weights_(weights), src_(src), w_(w), bias_(bias), walk_(s, src.q, dst) {}
 
   void run(std::int64_t n, std::int64_t begin, std::int64_t end) {
     walk_.run(n, begin, end, [&](const Pixels<std::int16_t>& pixels) {
+      const Weights& weights = weights_[pixels.tap_class];
       sweep_integer_tiles({.kernels = &kernels_,
                            .a = pixels.a.data(),
                            .c = pixels.c.data(),
                            .rows = std::ssize(pixels.a),
                            .a_offset = pixels.offsets.data(),
-                           .packed = &weights_[pixels.tap_class],
+                           .packed = &weights.packed,
+                           .fits = weights.fits,
                            .exponent_u = src_.exponents[pixels.sample],
                            .exponent_v = w_.exponents[0],
                            .bias = bias_});
@@ -59,7 +67,7 @@ class Worker {
 
  private:
   const IntegerKernels& kernels_;
-  const std::vector<PackedPairs>& weights_;
+  const std::vector<Weights>& weights_;
   const Rounded& src_;
   const Rounded& w_;
   const float* bias_;
@@ -69,7 +77,7 @@ class Worker {
 void correlate_integers(Cpu& cpu, const Correlation& s, const Rounded& src, const Rounded& w,
                         const float* bias, float* dst) {
   const IntegerKernels& kernels = integer_kernels(cpu.isa());
-  std::vector<PackedPairs> classes;
+  std::vector<Weights> classes;
   for (const TapClass& c : s.classes) classes.push_back(packed(kernels, s, c, w.q));
   CellRows(s).for_each(cpu, [&] { return Worker(kernels, s, classes, src, w, bias, dst); });
 }

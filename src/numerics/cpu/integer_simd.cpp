@@ -167,10 +167,10 @@ void large_tile(const IntegerTile& t) {
   }
 }
 
-// A sum of 512 products is below 2^31, and at least 1 if it is not 0.
+// A sum that fits is below 2^31, and at least 1 if it is not 0.
 template <class Products, int kR, int kV>
 void tile_of(const IntegerTile& t) {
-  if (t.pairs <= kExactPairs && t.exponent >= -126 && t.exponent <= 96) {
+  if (t.fits && t.exponent >= -126 && t.exponent <= 96) {
     small_tile<Products, kR, kV>(t);
   } else {
     large_tile<Products, kR, kV>(t);
@@ -240,6 +240,30 @@ void interleave(std::int64_t n, const std::int16_t* a, const std::int16_t* b, st
   }
 }
 
+std::int64_t column_sum(std::int64_t pairs, std::int64_t width, const std::int16_t* b) {
+  const DI d;
+  const VI most_of_column = hn::Set(d, kMostOfColumn);
+  VI sums[2] = {hn::Zero(d), hn::Zero(d)};
+  VI most = hn::Zero(d);
+  const std::int64_t vectors = width / kLanes;
+  for (std::int64_t p = 0; p < pairs; ++p) {
+    for (std::int64_t v = 0; v < vectors; ++v, b += 2 * kLanes) {
+      const auto both = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(b));
+      const auto second = hn::ShiftRight<16>(both);
+      const auto first = hn::ShiftRight<16>(hn::ShiftLeft<16>(both));
+      sums[v] = hn::Add(sums[v], hn::Add(hn::Abs(first), hn::Abs(second)));
+    }
+    // Sums of many could come round again.
+    most = hn::Max(most, hn::Max(sums[0], sums[1]));
+    if (p % 4096 == 4095 && !hn::AllFalse(d, hn::Gt(most, most_of_column))) break;
+  }
+  std::int32_t lanes[kLanes];
+  hn::StoreU(most, d, lanes);
+  std::int64_t all = 0;
+  for (const std::int32_t lane : lanes) all = lane > all ? lane : all;
+  return all;
+}
+
 std::uint32_t largest(std::int64_t n, const float* x) {
   const DI d;
   const DF floats;
@@ -280,12 +304,12 @@ void round(std::int64_t n, float factor, const float* x, std::int16_t* q) {
 }  // namespace
 
 extern const IntegerKernels kIntegerKernels;
-constexpr IntegerKernels kIntegerKernels = {kRows,      kLanes,  tile<PairProducts>,
-                                            interleave, largest, round};
+constexpr IntegerKernels kIntegerKernels = {
+    kRows, kLanes, tile<PairProducts>, interleave, column_sum, largest, round};
 #if HWY_TARGET == HWY_AVX3
 extern const IntegerKernels kVnniKernels;
-constexpr IntegerKernels kVnniKernels = {kRows,      kLanes,  tile<VnniProducts>,
-                                         interleave, largest, round};
+constexpr IntegerKernels kVnniKernels = {
+    kRows, kLanes, tile<VnniProducts>, interleave, column_sum, largest, round};
 #endif
 
 }  // namespace lockstep::numerics::HWY_NAMESPACE

@@ -17,6 +17,7 @@ constexpr std::int64_t kPreparedBytes = 384 * 1024;
 // of an odd number of pixels the last one stands beside zeros.
 struct Prepared {
   PackedPairs dy;                      // pixel pairs of dy
+  bool fits = false;                   // see PackedPairs
   std::vector<std::int16_t> x;         // pixels of x, each beside the one `stride` further on
   std::vector<const std::int16_t*> a;  // where the rows of dw begin in x
 };
@@ -70,6 +71,7 @@ class LaneGradient {
                              .rows = end - begin,
                              .a_offset = offsets_.data(),
                              .packed = &one.dy,
+                             .fits = one.fits,
                              .exponent_u = x_.exponents[first + n],
                              .exponent_v = dy_.exponents[first + n],
                              .add = begun || n > 0});
@@ -78,13 +80,14 @@ class LaneGradient {
   }
 
   Prepared prepare(std::int64_t n) {
-    Prepared one{PackedPairs(kernels_, std::ssize(offsets_), s_.out), {}, {}};
+    Prepared one{PackedPairs(kernels_, std::ssize(offsets_), s_.out), false, {}, {}};
     const std::int16_t* dy = dy_.q + n * s_.out_h() * s_.out_w() * s_.out;
     for (std::int64_t pair = 0; pair < std::ssize(offsets_); ++pair) {
       const std::int64_t ox = pair % pairs_of_row_ * 2;
       const std::int16_t* first = dy + (pair / pairs_of_row_ * s_.out_w() + ox) * s_.out;
       one.dy.fill(pair, first, ox + 1 < s_.out_w() ? first + s_.out : nullptr);
     }
+    one.fits = one.dy.fits();
     const std::int64_t row = width_ * s_.in, copied = window_.w * s_.in;
     copy_.resize(static_cast<std::size_t>(window_.h * copied));
     copy_padded<std::int16_t>({x_.q + n * s_.h * s_.w * s_.in, s_.h, s_.w, s_.in}, window_, s_.in,
@@ -125,11 +128,11 @@ void Cpu::integer_conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes
       const auto leaf = [&](std::int64_t lane, float* out) {
         integer_conv2d_weight_grad_scalar(s, lane * samples, samples, begin, end, x, dy, out);
       };
-      tree_of_partials(lanes, rows, s.out, begin, end, leaf, dw);
+      tree_of_partials(isa(), lanes, rows, s.out, begin, end, leaf, dw);
     } else {
       LaneGradient gradient(integer_kernels(isa()), s, samples, begin, end, x, dy);
       const auto leaf = [&](std::int64_t lane, float* out) { gradient.compute(lane, out); };
-      tree_of_partials(lanes, rows, s.out, begin, end, leaf, dw);
+      tree_of_partials(isa(), lanes, rows, s.out, begin, end, leaf, dw);
     }
   });
 }

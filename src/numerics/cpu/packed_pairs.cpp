@@ -59,6 +59,14 @@ void PackedPairs::fill_transposed(std::int64_t pair, std::int64_t count, const s
   }
 }
 
+bool PackedPairs::fits() const {
+  if (2 * pairs_ <= spec::kExactProducts) return true;
+  for (std::int64_t panel = 0; panel < panels(); ++panel) {
+    if (kernels_.column_sum(pairs_, width(panel), row(panel, 0)) > kMostOfColumn) return false;
+  }
+  return true;
+}
+
 void sweep_integer_tiles(const IntegerSweep& s) {
   if (s.exponent_u == spec::kNotFinite || s.exponent_v == spec::kNotFinite) {
     return fill_with_nan(s);
@@ -69,6 +77,7 @@ void sweep_integer_tiles(const IntegerSweep& s) {
   float* c[kMaxTileRows];
   IntegerTile t{.a_offset = s.a_offset,
                 .pairs = packed.pairs(),
+                .fits = s.fits,
                 .exponent = s.exponent_u + s.exponent_v - 20,
                 .c = c,
                 .add = s.add};

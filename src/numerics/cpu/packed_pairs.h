@@ -22,6 +22,10 @@ class PackedPairs {
   void fill_transposed(std::int64_t pair, std::int64_t count, const std::int16_t* from,
                        std::int64_t stride);
 
+  // Whether no product with it can leave 32 bits: so it is for short sums, and for most long ones,
+  // whose largest integers are few. To be asked once, when all is filled.
+  bool fits() const;
+
   std::int64_t pairs() const { return pairs_; }
   std::int64_t columns() const { return columns_; }
   std::int64_t panels() const { return (columns_ + kernels_.columns() - 1) / kernels_.columns(); }
@@ -51,6 +55,7 @@ struct IntegerSweep {
   std::int64_t rows = 0;
   const std::int64_t* a_offset = nullptr;  // [packed->pairs()]
   const PackedPairs* packed = nullptr;
+  bool fits = false;                            // packed->fits()
   std::int32_t exponent_u = 0, exponent_v = 0;  // of the operands' groups
   bool add = false;
   const float* bias = nullptr;
