@@ -190,6 +190,25 @@ hash::Digest lion() {
   return hasher.finish();
 }
 
+// Layers as above, with operands of many sizes in a sample, twice the depth of a 32-bit sum, and
+// an odd number of channels.
+hash::Digest integer_products() {
+  const ops::NumericsScope scope({.integer = true});
+  const Kernel layers[] = {
+      of_op("linear", false, {45, 1100}, {{1100, 35}, {35}},
+            [](const Tensors& in) { return ops::linear(lanes(), in[0], in[1], in[2]); }),
+      of_op("conv2d", false, {13, 11, 33}, {{3, 3, 33, 48}, {48}},
+            [](const Tensors& in) {
+              return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1});
+            }),
+      of_op("conv2d_transpose", false, {7, 6, 16}, {{4, 4, 24, 16}, {24}}, [](const Tensors& in) {
+        return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1}, 14, 12);
+      })};
+  hash::Sha256 all;
+  for (const Kernel& layer : layers) all.update(as_bytes(layer.run().hex()));
+  return all.finish();
+}
+
 hash::Digest spectral() {
   const Tensor w = normals(1, {3, 3, 20, 17});
   Tensor u = normals(2, {180}), v = normals(3, {17});
@@ -252,6 +271,7 @@ std::vector<Kernel> kernels() {
       {"diffusion", false, diffusion},
       {"moments_and_outer", false, moments_and_outer},
       {"lion", false, lion},
+      {"integer_products", false, integer_products},
   };
 }
 
@@ -281,6 +301,7 @@ constexpr std::array kGolden = {
     GoldenKernel{"diffusion", "9f89b7dafde7289bf56d5e217f7cf2d04064e38a3577f8a1814654cf2285f4d0"},
     GoldenKernel{"moments_and_outer", "f24318c862631c16274f1f6d4ab93b2ac1ac936886acaab035df1bd7f8771714"},
     GoldenKernel{"lion", "1f2e82439c95e1c70598f8a46e7cb8e331fe3de83db4c025ca094471971a211e"},
+    GoldenKernel{"integer_products", "0515e6d1037c681fc90f55641dd63e76a4e67e4675ea659276391fe2cab5fc3e"},
 };
 // clang-format on
 

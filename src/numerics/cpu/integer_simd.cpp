@@ -35,19 +35,19 @@ HWY_INLINE VI broadcast_pair(const std::int16_t* a) {
 struct PairProducts {
   template <int kV>
   static HWY_INLINE void add(VI (&sum)[kV], const std::int16_t* a, const VI (&b)[kV]) {
-#if HWY_TARGET == HWY_AVX2
+#if defined(__x86_64__)
     // GCC 12 loads all broadcasts of a step first, and spills the sums.
-    VI pair, product;
     if constexpr (kV == 2) {
+      VI pair, product;
       asm("vpbroadcastd %[a], %[pair]\n\t"
           "vpmaddwd %[b0], %[pair], %[product]\n\t"
           "vpmaddwd %[b1], %[pair], %[pair]\n\t"
           "vpaddd %[product], %[s0], %[s0]\n\t"
           "vpaddd %[pair], %[s1], %[s1]"
-          : [s0] "+x"(sum[0].raw), [s1] "+x"(sum[1].raw), [pair] "=&x"(pair.raw),
-            [product] "=&x"(product.raw)
-          : [a] "m"(*reinterpret_cast<const std::int16_t(*)[2]>(a)), [b0] "x"(b[0].raw),
-            [b1] "x"(b[1].raw));
+          : [s0] "+v"(sum[0].raw), [s1] "+v"(sum[1].raw), [pair] "=&v"(pair.raw),
+            [product] "=&v"(product.raw)
+          : [a] "m"(*reinterpret_cast<const std::int16_t(*)[2]>(a)), [b0] "v"(b[0].raw),
+            [b1] "v"(b[1].raw));
       return;
     }
 #endif
