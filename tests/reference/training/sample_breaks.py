@@ -5,6 +5,7 @@ import elementary
 import fused
 import layers
 import norms_arrays
+import recipe
 import sampling
 import schedules
 
@@ -87,6 +88,11 @@ def visits_early():
     schedules.visit = lambda i, timesteps, visits: i * timesteps // visits
 
 
+def float_products():
+    """Integer products are for training alone."""
+    recipe.Recipe.integer_products = property(lambda self: False, lambda self, value: None)
+
+
 BREAKS = {rule.__name__.replace("_", "-"): rule for rule in (
     guidance_exchanged, guidance_unfused, unguided, classes_from_1, next_noise, unclamped, unaveraged, batch_statistics,
-    half_bytes, told_unscaled, clipped_flow, visits_early)}
+    half_bytes, told_unscaled, clipped_flow, visits_early, float_products)}
