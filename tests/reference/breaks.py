@@ -1,10 +1,12 @@
 """Broken rules, each with a case that must change and a neighbour that must not."""
 import hashlib
+import math
 import struct
 
 import chains
 import digests
 import floats
+import integers
 import networks
 import norms
 import philox
@@ -103,6 +105,45 @@ def fan_out():
     networks.fan_in = lambda inputs, outputs: outputs
 
 
+def away():
+    """Ties away from zero."""
+    integers.nearest = lambda x: int(math.copysign(math.floor(abs(x) + 0.5), x))
+
+
+def unclamped():
+    """Clamped above alone."""
+    integers.SMALLEST = -math.inf
+
+
+def sum_in_floats():
+    def summed(u, v):
+        total = 0.0
+        for a, b in zip(u, v):
+            total = floats.add(total, a * b)
+        return int(total)
+    integers.exact_sum = summed
+
+
+def tensor_exponent():
+    """One exponent for all samples."""
+    def of_all(values, size):
+        q, e = integers.rounded(values)
+        return [(group, e) for group in chains.rows(q, size)]
+    integers.groups_of = of_all
+
+
+def joined_samples():
+    """The samples of a lane are added before they are rounded."""
+    def at_once(products):
+        shifts = [e_u + e_v for _, e_u, e_v in products]
+        if any(integers.NOT_FINITE in exponents for _, *exponents in products):
+            return [floats.NAN] * len(products[0][0])
+        low = min(shifts)
+        return [floats.round_dyadic(total, low - 20) if (total := sum(s << (e - low) for s, e in zip(sums, shifts))) else 0.0
+                for sums in zip(*(sums for sums, *_ in products))]
+    integers.lane_sum = at_once
+
+
 # A broken rule; the (operation, case) that must differ then; one that must not.
 BREAKS = {
     "unfused": (unfused, ("row_dots", "5 x 512, wide"), ("row_sums", "5 x 512, wide")),
@@ -119,6 +160,13 @@ BREAKS = {
     "early_visits": (early_visits, ("sampler", "ddim, v, linear, 37 of 1000"), ("sampler", "ddim, v, cosine, 100 of 100")),
     "padded_length": (padded_length, ("leaves", "7 bytes"), ("leaves", "8 bytes")),
     "one_leaf_key": (one_leaf_key, ("leaves", "4 bytes"), ("leaves", "0 bytes")),
+    "away": (away, ("round_groups", "ties"), ("round_groups", "largest values")),
+    "unclamped": (unclamped, ("round_groups", "largest values"), ("round_groups", "ties")),
+    "sum_in_floats": (sum_in_floats, ("integer_conv2d", "3 x 3, 12 to 20 channels"),
+                      ("integer_conv2d", "1 x 1, 3 to 2 channels")),
+    "tensor_exponent": (tensor_exponent, ("integer_conv2d", "samples of unlike sizes"), ("integer_conv2d", "one sample")),
+    "joined_samples": (joined_samples, ("integer_conv2d_weight_grad", "lanes of three samples"),
+                       ("integer_conv2d_weight_grad", "lanes of one sample")),
     # Of docs/networks.json:
     "leaf_of_nothing": (leaf_of_nothing, ("state_digest", "one tensor, empty"), ("state_digest", "one value")),
     "tiles_in_turn": (tiles_in_turn, ("clipping", "seven tiles, longer"), ("clipping", "an infinite norm")),

@@ -18,7 +18,8 @@ class Image:
         return self.values[first:first + self.channels]
 
 
-def forward(x, w, bias, stride, pad):
+def forward(x, w, bias, stride, pad, sum_of=dot):
+    """`sum_of(u, v)`: the sum of products, here and below."""
     image = Image(x)
     kh, kw, _, out_channels = w.shape
     out = []
@@ -30,12 +31,12 @@ def forward(x, w, bias, stride, pad):
                 for ky in range(kh):
                     for kx in range(kw):
                         patch += image.pixel(n, oy * stride + ky - pad, ox * stride + kx - pad)
-                sums = [dot(patch, column) for column in columns]
+                sums = [sum_of(patch, column) for column in columns]
                 out += _biased(sums, bias)
     return out
 
 
-def input_gradient(dy, w, bias, stride, pad, size):
+def input_gradient(dy, w, bias, stride, pad, size, sum_of=dot):
     image = Image(dy)
     kh, kw, in_channels, out_channels = w.shape
     out = []
@@ -53,12 +54,12 @@ def input_gradient(dy, w, bias, stride, pad, size):
                     for ky, kx in taps:
                         first = ((ky * kw + kx) * in_channels + ci) * out_channels
                         weights += w.values[first:first + out_channels]
-                    sums.append(dot(patch, weights))
+                    sums.append(sum_of(patch, weights))
                 out += _biased(sums, bias)
     return out
 
 
-def weight_gradient(x, dy, stride, pad, kernel, samples_per_lane, lanes_of_partials):
+def weight_gradient(x, dy, stride, pad, kernel, samples_per_lane, lanes_of_partials, sum_of=dot):
     image, gradient = Image(x), Image(dy)
     lanes = []
     for lane in range(sum(lanes_of_partials)):
@@ -71,7 +72,7 @@ def weight_gradient(x, dy, stride, pad, kernel, samples_per_lane, lanes_of_parti
             for kx in range(kernel[1]):
                 xs = zip(*(image.pixel(n, oy * stride + ky - pad, ox * stride + kx - pad)
                            for n, oy, ox in positions))
-                out += [dot(u, v) for u in xs for v in dys]
+                out += [sum_of(u, v) for u in xs for v in dys]
         lanes.append(out)
     return partials(lanes, lanes_of_partials)
 

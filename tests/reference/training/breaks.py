@@ -1,17 +1,21 @@
 """Negative controls: one broken rule, and the field of the ledger that must be the first to differ."""
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Callable
 
 import numpy as np
 
 import class_layers
+import convolution_arrays
 import data
 import denoise
 import flow
 import fused
 import gan
 import hashes
+import integer_arrays
 import lanes
+import layers
 import ledger
 import norms_arrays
 import optimizers
@@ -184,6 +188,70 @@ def unchained():
     ledger.chained = lambda previous, body: chained(ledger.ZERO, body)
 
 
+def float_weight_gradient():
+    """Gradients of weights are chains, as those of narrow layers."""
+    integer_arrays.weight_gradient = convolution_arrays.weight_gradient
+
+
+def float_second_order():
+    """R1's way down and up again is in floats."""
+    down = layers.Conv.down
+    layers.Conv.down = lambda self, pass_, x, dy: down(self, replace(pass_, integer_products=False), x, dy)
+
+
+@contextmanager
+def replaced(name, value):
+    kept = getattr(integer_arrays, name)
+    setattr(integer_arrays, name, value)
+    try:
+        yield
+    finally:
+        setattr(integer_arrays, name, kept)
+
+
+def lane_exponents():
+    """In gradients of weights the samples of a lane share an exponent."""
+    exponents, gradient = integer_arrays.exponents, integer_arrays.weight_gradient
+
+    def shared(*args):
+        n = args[-1].per_lane
+        with replaced("exponents", lambda groups: np.repeat(exponents(groups).reshape(-1, n).max(axis=1), n)):
+            return gradient(*args)
+    integer_arrays.weight_gradient = shared
+
+
+def lane_rounded():
+    """In gradients of weights the sum of a lane's samples is rounded, not each sample's."""
+    gradient = integer_arrays.weight_gradient
+
+    def at_once(*args):
+        def sums(self, x):
+            return lanes.tree_sum(x.reshape(self.count, self.per_lane, -1).sum(axis=1).astype(np.float32))
+        each, lanes.Lanes.sample_sums = lanes.Lanes.sample_sums, sums
+        try:
+            with replaced("scaled", lambda sums, *e: sums * np.ldexp(1.0, sum(e) - 20).reshape(-1, *[1] * (sums.ndim - 1))):
+                return gradient(*args)
+        finally:
+            lanes.Lanes.sample_sums = each
+    integer_arrays.weight_gradient = at_once
+
+
+def batch_exponent():
+    """One exponent for all samples."""
+    exponents = integer_arrays.exponents
+    integer_arrays.exponents = lambda groups: np.broadcast_to(exponents(groups).max(), len(groups))
+
+
+def narrow():
+    """Narrow layers are integer, too."""
+    integer_arrays.LEAST_WIDTH = 1
+
+
+def few_rows():
+    """Layers of few rows a sample are integer, too."""
+    integer_arrays.LEAST_POSITIONS = 1
+
+
 @dataclass
 class Break:
     apply: Callable
@@ -192,9 +260,11 @@ class Break:
     only: tuple = ()  # if given, no other field may differ in any step
     classes: bool = False  # of recipes with classes alone
     where: dict = field(default_factory=dict)  # table: the kind that it must have
+    integers: bool = False  # of recipes with integer products alone
 
     def concerns(self, recipe):
         return (recipe[recipe.roles[0]]["kind"] in self.kinds and (recipe.classes or not self.classes)
+                and (recipe.integer_products or not self.integers)
                 and all(recipe[table]["kind"] == kind for table, kind in self.where.items()))
 
 
@@ -221,5 +291,12 @@ BREAKS = {
     "kept-first": Break(kept_first, ("state",), DIFFUSION, where=LION),
     "decay-late": Break(decay_late, ("state",), DIFFUSION, where=LION),
     "warmed-twice": Break(warmed_twice, ("state",), DIFFUSION, where=LION),
+    "float-weight-gradient": Break(float_weight_gradient, ("loss", "state"), integers=True),
+    "float-second-order": Break(float_second_order, ("loss",), GANS, integers=True),
+    "lane-exponents": Break(lane_exponents, ("state",), integers=True),
+    "lane-rounded": Break(lane_rounded, ("state",), integers=True),
+    "batch-exponent": Break(batch_exponent, ("loss", "state"), integers=True),
+    "narrow": Break(narrow, ("loss", "state"), integers=True),
+    "few-rows": Break(few_rows, ("loss", "state"), integers=True),
     "unchained": Break(unchained, ("chain",), ALL, ("chain",)),
 }

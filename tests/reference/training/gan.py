@@ -44,7 +44,7 @@ class Gan:
     phases = ("discriminator", "generator")
 
     def __init__(self, recipe, networks, lanes):
-        self.networks, self.lanes = networks, lanes
+        self.networks, self.lanes, self.integer_products = networks, lanes, recipe.integer_products
         table = recipe["objective"]
         self.losses = Hinge if table["kind"] == "hinge-gan" else Saturating
         self.r1 = table["r1"]
@@ -61,7 +61,8 @@ class Gan:
                                    role == phase) for role in ("generator", "discriminator")}
 
         def pass_of(role, moves):
-            return Pass(self.lanes, prepared[role].weights, state.roles[role].buffers, moves, batch.condition)
+            return Pass(self.lanes, prepared[role].weights, state.roles[role].buffers, moves, batch.condition,
+                        integer_products=self.integer_products)
         latents = self.stream.normal(batch.draws, self.latent, 0 if phase == "discriminator" else 1)
         fake, back = self.networks["generator"].forward(
             pass_of("generator", phase == "generator"), latents, needs_input=False)

@@ -49,6 +49,7 @@ class Pass:
     moves_statistics: bool = False
     condition: object = None  # [batch][classes], where there are classes
     by_running: bool = False  # in sampling: batch norm by running statistics
+    integer_products: bool = False  # of layers that are wide enough
 
 
 class Gradients(dict):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import convolution_arrays as conv
+import convolution_arrays
+import integer_arrays
+import linear_arrays
 import norms_arrays as norms
-from fused import matmul
 
 DCGAN_DEVIATION = np.float32(0.02)
 
@@ -42,11 +43,14 @@ class Layer:
 
 
 class _Weighted(Layer):
-    """A weight and usually a bias. `first` names the first values: uniform, zero or dcgan."""
+    """A weight and usually a bias. `first` names the first values: uniform, zero or dcgan. Of its products there are two
+    kinds, with the same three functions: `floats` and `integers`."""
 
-    def __init__(self, path, shape, fan_in, width, first, bias, spectral):
+    floats, integers = convolution_arrays, integer_arrays
+
+    def __init__(self, path, shape, fan_in, channels, first, bias, spectral):
         self.weight_name, self.bias_name = path + ".weight", path + ".bias"
-        self.shape, self.fan_in, self.width = shape, fan_in, width
+        self.shape, self.fan_in, self.channels, self.width = shape, fan_in, channels, channels[1]
         self.first, self.bias, self.spectral, self.path = first, bias, spectral, path
 
     def parameters(self):
@@ -64,6 +68,11 @@ class _Weighted(Layer):
         return [Tensor(f"{self.path}.{name}", (n,), "normal", root_scale(n))
                 for name, n in (("u", rows), ("v", self.shape[-1]))]
 
+    def _products(self, pass_, small):
+        """Integers where the recipe says so and the layer is wide enough. `small`: the sides of the smaller picture."""
+        wide = pass_.integer_products and integer_arrays.is_wide(*self.channels, int(np.prod(small)))
+        return self.integers if wide else self.floats
+
     def _with_bias(self, pass_, y):
         return y + pass_.weights[self.bias_name] if self.bias else y
 
@@ -73,76 +82,78 @@ class _Weighted(Layer):
 
 
 class Linear(_Weighted):
+    floats, integers = linear_arrays.Floats, linear_arrays.Integers
+
     def __init__(self, path, inputs, outputs, first="uniform", bias=True, spectral=False):
-        super().__init__(path, (inputs, outputs), inputs, outputs, first, bias, spectral)
+        super().__init__(path, (inputs, outputs), inputs, (inputs, outputs), first, bias, spectral)
 
     def forward(self, pass_, x):
-        w = pass_.weights[self.weight_name]
-        rows = x.reshape(-1, x.shape[-1])
-        y = self._with_bias(pass_, matmul(rows, w)).reshape(*x.shape[:-1], -1)
+        w, products = pass_.weights[self.weight_name], self._products(pass_, x.shape[1:-1])
+        y = self._with_bias(pass_, products.forward(x, w))
 
         def back(dy, gradients, needs_input=True):
-            flat = dy.reshape(-1, dy.shape[-1])
             if gradients is not None:
-                gradients.add(self.weight_name, pass_.lanes.products(rows, flat))
-                self._add_bias_gradient(pass_, flat, gradients)
-            return matmul(flat, w.T).reshape(x.shape) if needs_input else None
+                gradients.add(self.weight_name, products.weight_gradient(x, dy, pass_.lanes))
+                self._add_bias_gradient(pass_, dy, gradients)
+            return products.input_gradient(dy, w) if needs_input else None
         return y, back
 
     def down(self, pass_, x, dy):
-        w = pass_.weights[self.weight_name]
+        w, products = pass_.weights[self.weight_name], self._products(pass_, x.shape[1:-1])
 
         def up(g, gradients):
-            gradients.add(self.weight_name, pass_.lanes.products(g, dy))
-            return matmul(g, w)
-        return matmul(dy, w.T), up
+            gradients.add(self.weight_name, products.weight_gradient(g, dy, pass_.lanes))
+            return products.forward(g, w)
+        return products.input_gradient(dy, w), up
 
 
 class Conv(_Weighted):
     def __init__(self, path, inputs, outputs, kernel, stride, first="uniform", bias=True, spectral=False):
-        super().__init__(path, (kernel, kernel, inputs, outputs), kernel * kernel * inputs, outputs, first, bias,
+        super().__init__(path, (kernel, kernel, inputs, outputs), kernel * kernel * inputs, (inputs, outputs), first, bias,
                          spectral)
         self.stride, self.pad = stride, (kernel - 1) // 2
 
     def forward(self, pass_, x):
-        w = pass_.weights[self.weight_name]
-        y = self._with_bias(pass_, conv.forward(x, w, self.stride, self.pad))
+        size = convolution_arrays.output_size(x.shape[1:3], self.shape[:2], self.stride, self.pad)
+        w, products = pass_.weights[self.weight_name], self._products(pass_, size)
+        y = self._with_bias(pass_, products.forward(x, w, self.stride, self.pad))
 
         def back(dy, gradients, needs_input=True):
             if gradients is not None:
                 gradients.add(self.weight_name,
-                              conv.weight_gradient(x, dy, w.shape[:2], self.stride, self.pad, pass_.lanes))
+                              products.weight_gradient(x, dy, w.shape[:2], self.stride, self.pad, pass_.lanes))
                 self._add_bias_gradient(pass_, dy, gradients)
-            return conv.input_gradient(dy, w, self.stride, self.pad, x.shape[1:3]) if needs_input else None
+            return products.input_gradient(dy, w, self.stride, self.pad, x.shape[1:3]) if needs_input else None
         return y, back
 
     def down(self, pass_, x, dy):
-        w = pass_.weights[self.weight_name]
+        w, products = pass_.weights[self.weight_name], self._products(pass_, dy.shape[1:-1])
 
         def up(g, gradients):
             gradients.add(self.weight_name,
-                          conv.weight_gradient(g, dy, w.shape[:2], self.stride, self.pad, pass_.lanes))
-            return conv.forward(g, w, self.stride, self.pad)
-        return conv.input_gradient(dy, w, self.stride, self.pad, x.shape[1:3]), up
+                          products.weight_gradient(g, dy, w.shape[:2], self.stride, self.pad, pass_.lanes))
+            return products.forward(g, w, self.stride, self.pad)
+        return products.input_gradient(dy, w, self.stride, self.pad, x.shape[1:3]), up
 
 
 class TransposedConv(_Weighted):
     """No arithmetic of its own: the input gradient of a convolution from `outputs` to `inputs` channels."""
 
     def __init__(self, path, inputs, outputs, kernel, stride, size, first="uniform", bias=True):
-        super().__init__(path, (kernel, kernel, outputs, inputs), kernel * kernel * inputs, outputs, first, bias, False)
+        super().__init__(path, (kernel, kernel, outputs, inputs), kernel * kernel * inputs, (inputs, outputs), first, bias,
+                         False)
         self.stride, self.pad, self.size = stride, (kernel - 1) // 2, size
 
     def forward(self, pass_, x):
-        w = pass_.weights[self.weight_name]
-        y = self._with_bias(pass_, conv.input_gradient(x, w, self.stride, self.pad, self.size))
+        w, products = pass_.weights[self.weight_name], self._products(pass_, x.shape[1:-1])
+        y = self._with_bias(pass_, products.input_gradient(x, w, self.stride, self.pad, self.size))
 
         def back(dy, gradients, needs_input=True):
             if gradients is not None:
                 gradients.add(self.weight_name,
-                              conv.weight_gradient(dy, x, w.shape[:2], self.stride, self.pad, pass_.lanes))
+                              products.weight_gradient(dy, x, w.shape[:2], self.stride, self.pad, pass_.lanes))
                 self._add_bias_gradient(pass_, dy, gradients)
-            return conv.forward(dy, w, self.stride, self.pad) if needs_input else None
+            return products.forward(dy, w, self.stride, self.pad) if needs_input else None
         return y, back
 
 

@@ -10,7 +10,7 @@ WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
 GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow")
 
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
-RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("start", "fresh", {})]
+RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("products", "float", {}), ("start", "fresh", {})]
 BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
 DATA = [("kind", "images", {}), ("classes", 0, {})]
 # A dotted key of the page, such as mixture.modes of [data], has a table of its own.
@@ -36,8 +36,8 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {})
              ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
              ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
-LEFT_OUT = {("run", "numerics"): "portable", ("run", "start"): "fresh", ("generator", "norm"): "batch",
-            ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0}
+LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
+            ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0}
 ROLES = {"ddpm": ["model"], "flow": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
 
 
@@ -114,6 +114,7 @@ class Recipe:
         self.labels_path = given.get("data", {}).get("labels", "")
         self.classes = self.tables["data"]["classes"]
         self.seed = self.tables["run"]["seed"]
+        self.integer_products = self.tables["run"]["products"] == "integer"
 
     def __getitem__(self, name):
         return self.tables[name]

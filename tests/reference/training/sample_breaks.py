@@ -3,8 +3,10 @@ import numpy as np
 
 import elementary
 import fused
+import integer_arrays
 import layers
 import norms_arrays
+import recipe
 import sampling
 import schedules
 
@@ -87,6 +89,17 @@ def visits_early():
     schedules.visit = lambda i, timesteps, visits: i * timesteps // visits
 
 
+def float_products():
+    """Integer products are for training alone."""
+    recipe.Recipe.integer_products = property(lambda self: False, lambda self, value: None)
+
+
+def joint_exponent():
+    """Samples that are made together share an exponent."""
+    exponents = integer_arrays.exponents
+    integer_arrays.exponents = lambda groups: np.broadcast_to(exponents(groups).max(), len(groups))
+
+
 BREAKS = {rule.__name__.replace("_", "-"): rule for rule in (
     guidance_exchanged, guidance_unfused, unguided, classes_from_1, next_noise, unclamped, unaveraged, batch_statistics,
-    half_bytes, told_unscaled, clipped_flow, visits_early)}
+    half_bytes, told_unscaled, clipped_flow, visits_early, float_products, joint_exponent)}

@@ -38,7 +38,8 @@ class Checkpoint:
         return values
 
     def pass_of(self, condition):
-        return Pass(None, self.weights, self.buffers, condition=condition, by_running=True)
+        return Pass(None, self.weights, self.buffers, condition=condition, by_running=True,
+                    integer_products=self.recipe.integer_products)
 
 
 def _text(value):

@@ -18,6 +18,10 @@ import exact
 import floats
 import functions
 import fused
+import integer_arrays
+import integers
+import lanes
+import linear_arrays
 import optimizers
 import philox
 import schedules
@@ -116,6 +120,66 @@ def check_chains(count):
     return wrong
 
 
+def check_groups(count):
+    """Every exponent; ties; ends of the range; groups that are not finite."""
+    wide = operands(count)
+    wide = wide[:len(wide) // 8 * 8].reshape(-1, 8)
+    exponent = RANDOM.integers(-126, 126, (count, 1))
+    beside = RANDOM.integers(-4095, 4096, (count, 8)) * 0.5 + RANDOM.choice([0.0, 2.0 ** -12, -2.0 ** -12], (count, 8))
+    halves = np.ldexp(beside.astype(np.float32), exponent - 10)
+    ends = np.copysign(from_bits(RANDOM.choice([0x7F7FFFFF, 0x00000001, 0x0AFFFFFF, 0x057FFFFF, 0x05800000], (count, 8))), beside)
+    some = halves.copy()
+    some[RANDOM.random(some.shape) < 0.05] = np.inf
+    some[RANDOM.random(some.shape) < 0.05] = -np.nan
+    wrong = 0
+    groups = np.concatenate([wide, halves, ends, some]).astype(np.float32)
+    ours, ours_exponents = integer_arrays.rounded(groups)
+    for q, e, group in zip(ours.tolist(), ours_exponents.tolist(), groups.tolist()):
+        wrong += (q, e) != integers.rounded(group)
+    print(f"groups: {len(groups)} of 8, {int((ours_exponents == integers.NOT_FINITE).sum())} not finite, {wrong} differ")
+    return wrong
+
+
+def check_integer_products():
+    """Kernels, strides, sides that do not divide, sizes from subnormal to infinite, samples that are not finite."""
+    wrong, kinds = 0, np.zeros(5, int)
+    for (n, h, w, ci, co, kernel, stride, pad), scale in (
+            ((4, 5, 6, 3, 2, (3, 3), 1, 1), 3), ((4, 7, 5, 2, 3, (4, 4), 2, 1), 40), ((6, 5, 4, 3, 2, (1, 1), 1, 0), 70),
+            ((2, 5, 7, 2, 2, (2, 3), 3, 0), 60), ((2, 4, 4, 2, 3, (1, 1), 2, 0), 5), ((4, 6, 3, 1, 2, (3, 3), 2, 1), 64)):
+        def numbers(*shape):
+            sizes = RANDOM.choice([-scale, scale], (shape[0], 1, 1, 1)) - (shape[0] == 1)
+            return np.ldexp(RANDOM.standard_normal(shape).astype(np.float32), sizes).astype(np.float32)
+        size = integer_arrays.output_size((h, w), kernel, stride, pad)
+        x, dy, bias = numbers(n, h, w, ci), numbers(n, *size, co), numbers(1, 1, 1, co)[0, 0, 0]
+        weight = numbers(1, *kernel, ci * co).reshape(*kernel, ci, co)
+        if kernel == (1, 1):
+            x[0, 1, 1, 0], dy[-1, 0, 0, 0] = np.inf, np.nan
+        both = lanes.Lanes(2, n // 2)
+        scalar = {name: Input(value.reshape(-1).tolist(), list(value.shape))
+                  for name, value in (("x", x), ("w", weight), ("dy", dy), ("bias", bias))}
+        for ours, expected in (
+                (integer_arrays.forward(x, weight, stride, pad) + bias,
+                 integers.conv2d(scalar["x"], scalar["w"], scalar["bias"], stride, pad)),
+                (integer_arrays.input_gradient(dy, weight, stride, pad, (h, w)),
+                 integers.conv2d_input_grad(scalar["dy"], scalar["w"], None, stride, pad, [h, w])),
+                (integer_arrays.weight_gradient(x, dy, kernel, stride, pad, both),
+                 integers.conv2d_weight_grad(scalar["x"], scalar["dy"], stride, pad, kernel, n // 2, [2]))):
+            wrong += int((~same(ours.reshape(-1), expected)).sum())
+            assert ours.dtype == np.float32
+            kinds += [len(expected), np.isnan(ours).sum(), np.isinf(ours).sum(), (ours == 0).sum(),
+                      ((ours != 0) & (np.abs(ours) < 2.0 ** -126)).sum()]
+        if kernel == (1, 1) and stride == 1:  # a linear layer
+            column, weights = x.reshape(n, -1, 1, ci), weight[0, 0]
+            wrong += int((~same(linear_arrays.Integers.forward(x, weights), integer_arrays.forward(column, weight, 1, 0)
+                                .reshape(dy.shape))).sum())
+            wrong += int((~same(linear_arrays.Integers.weight_gradient(x, dy, both),
+                                integer_arrays.weight_gradient(x, dy, kernel, 1, 0, both)[0, 0])).sum())
+            wrong += int((~same(linear_arrays.Integers.input_gradient(dy, weights),
+                                integer_arrays.input_gradient(dy, weight, 1, 0, (h, w)))).sum())
+    print("integer products: {} results, {} NaN, {} infinite, {} zero, {} subnormal,".format(*kinds), f"{wrong} differ")
+    return wrong
+
+
 def check_functions(count):
     wrong = 0
     wide = operands(count // 10)
@@ -177,7 +241,7 @@ def main():
     np.seterr(all="ignore")  # overflow is among the cases
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     wrong = check_fma(count) + check_chains(count) + check_functions(count) + check_streams()
-    wrong += check_updates(count)
+    wrong += check_updates(count) + check_groups(count) + check_integer_products()
     print(f"{wrong} differ")
     return 1 if wrong else 0
 

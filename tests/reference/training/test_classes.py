@@ -88,7 +88,8 @@ def check_penalty(trainer):
     network, role = trainer.networks["discriminator"], trainer.state.roles["discriminator"]
     taken = batch(trainer.recipe, trainer.data, 0)
     prepared = spectral.Prepared(network, role.parameters, role.buffers, True)
-    pass_ = lanes.Pass(trainer.lanes, prepared.weights, condition=taken.condition)
+    pass_ = lanes.Pass(trainer.lanes, prepared.weights, condition=taken.condition,
+                       integer_products=trainer.recipe.integer_products)
     logits, back = network.forward(pass_, taken.samples)
     rows = back(np.ones_like(logits), None).reshape(len(logits), -1)
     penalty, _ = gan.r1(network, pass_, taken.samples, ONE, ONE)
@@ -117,7 +118,8 @@ def main():
     check_labels()
     check_refusals(folder)
     check_dropout(folder)
-    check_penalty(started(folder, "class-gan"))
+    for name in ("class-gan", "integer-sngan"):
+        check_penalty(started(folder, name))
     gan.Prepared = denoise.Prepared = silent
     check_silent(folder, "class-gan", [], [("classes = 3", "classes = 0")])
     check_silent(folder, "class-ddpm", [], [("classes = 10", "classes = 0"), ("label_dropout = 0.2", ""), ("guidance = 2.5", "")])

@@ -5,11 +5,13 @@
 
 It needs Python 3.11 and NumPy. Scalar computations (host scalars, schedules, hashes of bytes) come from ../. NumPy
 adds, multiplies, divides, takes roots and converts, element by element; none of its sums, matrix products or functions
-touches floats, so neither its version nor the machine can change a bit.
+touches floats, except integers that binary64 holds exactly (integer_arrays), so neither its version nor the machine can
+change a bit.
 
     recipe, data, labels, streams      what is trained, on what, with which random numbers
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch
     convolution_arrays, norms_arrays   operations with gradients
+    integer_arrays, linear_arrays      integer products; the products of linear layers, of both kinds
     layers, attention, class_layers, networks, gan_networks, unet, spectral    networks, their tensors, both ways
     gan, denoise, ddpm, flow, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
