@@ -84,17 +84,33 @@ void add_integer_cases(Json& cases) {
     add_rounding(c, 2, c.input("x", Make::kSparse, {2, 300}));
   }
   {
-    // 2^10 + halves, the largest |q| before and after the clamp, subnormals beside the exponent's
-    // floor, the largest float.
-    Case c(cases, "round_groups", "ties, clamps, ends of the range");
+    Case c(cases, "round_groups", "ties");
+    add_rounding(c, 2,
+                 c.literal("x",
+                           {0x44800000, 0x44801000, 0x3f000000, 0x3fc00000, 0xbf000000, 0xc0200000,
+                            0x3f800000, 0x3a000000, 0x3a400000, 0xba000000, 0xbac00000, 0x3b200000},
+                           {2, 6}));
+  }
+  {
+    // 2047.99, 2047.75 (both clamped), 2047.25; 1.999 and the largest float.
+    Case c(cases, "round_groups", "largest values");
+    add_rounding(c, 3,
+                 c.literal("x",
+                           {0x44fffd71, 0xc4fffd71, 0x44fff800, 0xc4fff800, 0x44ffe800, 0xc4ffe800,
+                            0x3ffffff0, 0xbffffff0, 0x3f800000, 0xbf800000, 0x3fffe000, 0xbfffe000,
+                            0x7f7fffff, 0xff7fffff, 0x7f000000, 0x3f800000, 0x00000000, 0x7a810000},
+                           {3, 6}));
+  }
+  {
+    // About 2^-116, 2^-117 and 2^-126: the exponent's floor; only zeros.
+    Case c(cases, "round_groups", "small groups");
     add_rounding(
-        c, 5,
-        c.literal("x", {0x44800000, 0x44801000, 0x3f000000, 0x3fc00000, 0xbf000000, 0xc0200000,
-                        0x44fff000, 0xc4fff000, 0x44ffefff, 0x44ffe000, 0x44ff0000, 0x00000001,
-                        0x05800000, 0x05000000, 0x00800000, 0x80000001, 0x3f7fffff, 0x80000000,
-                        0x7f7fffff, 0xff7fffff, 0x7f000000, 0x3f800000, 0x00000000, 0x7a800000,
+        c, 4,
+        c.literal("x", {0x05800000, 0x05000000, 0x00800000, 0x80000001, 0x05f80000, 0x85ffffff,
+                        0x05000000, 0x04800000, 0x00000001, 0x84f00000, 0x80000000, 0x047fffff,
+                        0x00800000, 0x007fffff, 0x00000001, 0x80800000, 0x80000001, 0x00000000,
                         0x00000000, 0x80000000, 0x00000000, 0x80000000, 0x00000000, 0x00000000},
-                  {5, 6}));
+                  {4, 6}));
   }
   {
     Case c(cases, "round_groups", "special values, one a group");
@@ -104,7 +120,23 @@ void add_integer_cases(Json& cases) {
   const Layer layers[] = {
       {"3 x 3, 12 to 20 channels",
        {.n = 2, .h = 7, .w = 9, .in = 12, .out = 20, .kh = 3, .kw = 3, .pad = 1},
-       {1, {2}}},
+       {1, {2}},
+       Make::kUnit},
+      {"1 x 1, 3 to 2 channels", {.n = 1, .h = 2, .w = 2, .in = 3, .out = 2}, {1, {1}}},
+      {"samples of unlike sizes", {.n = 5, .h = 1, .w = 2, .in = 2, .out = 3}, {1, {4, 1}}},
+      {"one sample", {.n = 1, .h = 1, .w = 2, .in = 2, .out = 3}, {1, {1}}},
+      {"lanes of three samples",
+       {.n = 6, .h = 6, .w = 6, .in = 5, .out = 6, .kh = 3, .kw = 3, .pad = 1},
+       {3, {2}},
+       Make::kPositive,
+       Make::kUnit,
+       Make::kPositive},
+      {"lanes of one sample",
+       {.n = 2, .h = 6, .w = 6, .in = 5, .out = 6, .kh = 3, .kw = 3, .pad = 1},
+       {1, {2}},
+       Make::kPositive,
+       Make::kUnit,
+       Make::kPositive},
       {"3 x 3, 65 to 9 channels, more than 512 products",
        {.n = 2, .h = 4, .w = 5, .in = 65, .out = 9, .kh = 3, .kw = 3, .pad = 1},
        {2, {1}}},

@@ -207,10 +207,10 @@ OPERATIONS = {
     "convolution_weight_grad": lambda i, p: [convolution.weight_gradient(
         i["x"], i["dy"], p["stride"], p["pad"], p["kernel"], p["samples_per_lane"], p["lanes_of_partials"])],
     "round_groups": lambda i, p: integers.round_groups(i["x"], p.get("exponents_only", 0)),
-    "integer_conv2d": lambda i, p: [integers.conv2d(i["x"], i["w"], i.get("bias"), p["stride"], p["pad"])],
-    "integer_conv2d_input_grad": lambda i, p: [integers.conv2d_input_grad(
+    "integer_convolution": lambda i, p: [integers.conv2d(i["x"], i["w"], i.get("bias"), p["stride"], p["pad"])],
+    "integer_convolution_input_grad": lambda i, p: [integers.conv2d_input_grad(
         i["dy"], i["w"], i.get("bias"), p["stride"], p["pad"], p["size"])],
-    "integer_conv2d_weight_grad": lambda i, p: [integers.conv2d_weight_grad(
+    "integer_convolution_weight_grad": lambda i, p: [integers.conv2d_weight_grad(
         i["x"], i["dy"], p["stride"], p["pad"], p["kernel"], p["samples_per_lane"], p["lanes_of_partials"])],
     "group_norm": lambda i, p: norms.group_norm(
         i["x"], i["gamma"], i["beta"], p["groups"], p["eps"], p["activation"] == "silu"),
