@@ -26,6 +26,7 @@ CPU_FLAGS = {
     "scalar": {"fma"},
     "avx2": {"avx2", "fma"},
     "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"},
+    "avx512-vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", "avx512_vnni"},
 }
 
 

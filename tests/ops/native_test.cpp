@@ -1,7 +1,7 @@
 // Native numerics: LibTorch's kernels give our ops' values and gradients (nearly: their order of
 // sums is another), and bits that do not depend on how lanes fall to ranks, on threads or on where
 // in memory a lane lies.
-#include "lockstep/ops/numerics.h"
+#include "ops/native.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/ops.h"
 #include "ops/finite_differences.h"
-#include "ops/native.h"
 
 namespace lockstep::ops {
 namespace {

@@ -100,6 +100,13 @@ TEST(Ranks, AFlowTrainsToTheSameBitsByAnyNumberOfThem) {
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, IntegerProductsGiveTheSameBitsByAnyNumberOfThem) {
+  for (const char* const name : {"integer-ddpm", "integer-sngan"}) {
+    const Golden golden(name);
+    for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+  }
+}
+
 TEST(Ranks, AConditionalGanWithAProjectionTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("class-gan");
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
@@ -134,6 +141,9 @@ TEST(Portions, OfAFlowGiveTheSameBits) {
 }
 TEST(Portions, OfConditionalNetworksGiveTheSameBits) {
   for (const char* const name : {"class-ddpm", "class-gan"}) expect_same_in_portions(name, 2);
+}
+TEST(Portions, OfIntegerProductsGiveTheSameBits) {
+  for (const char* const name : {"integer-ddpm", "integer-sngan"}) expect_same_in_portions(name, 2);
 }
 TEST(Portions, OfAUNetGiveTheSameBits) {
   expect_same_in_portions("ddpm", 2);

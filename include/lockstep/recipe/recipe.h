@@ -34,7 +34,7 @@ struct Run {
   std::int64_t seed = 1;     // key of every random stream; changes bits
   std::int64_t steps = 1000;
   std::string numerics =
-      "portable";               // or "native": LibTorch's kernels (ops/native.h); changes bits
+      "portable";  // or "native": LibTorch's kernels (ops/native.h); changes bits
   // Or "integer": of layers that are wide enough (numerics/integer.h); changes bits.
   std::string products = "float";
   std::string start = "fresh";  // or "run": from a state of another run, `from`; changes bits
