@@ -44,10 +44,8 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
     if (is_frozen(one) && (has_parent(recipe) || !one.root.empty()))
       require_digest(one.root, one.role);
   if (is_native(recipe) && has_integer_products(recipe))
-    throw Error(
-        Code::kUsage,
-        name + ": products = \"integer\" in [run] are our kernels', and numerics are native",
-        "leave one of the two out");
+    throw Error(Code::kUsage, name + ": products = \"integer\" in [run] is not for native numerics",
+                "leave one of the two out");
   if (phases(recipe).empty())
     throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",
                 "leave weights = \"frozen\" out of one of them");

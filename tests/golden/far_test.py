@@ -49,7 +49,7 @@ def native_is_refused(far, name, run):
     """Its kernels are LibTorch's for the CPU; what asks for both numerics says so and goes on."""
     for more in ((), ("--ranks", 2)):
         code, _, err = far.run("train", golden.recipe(name), "--run", run, "--quiet", "--set", "run.numerics=native",
-                               *more)
+                               "--set", "run.products=float", *more)
         assert code == 2 and "native numerics are computed on the CPU alone (use --device cpu" in err, err
         assert not os.path.exists(run), "a folder was left behind"
     assert "native numerics are computed on the CPU alone" in far.ok("fingerprint"), "no word of native kernels"

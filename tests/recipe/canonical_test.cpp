@@ -54,6 +54,8 @@ class Randomizer final : public Fields {
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
               Effect, std::string_view) override {
     value = *rc::gen::elementOf(words);
+    if (name == "numerics") native_ = value == "native";
+    if (name == "products" && native_) value = "float";  // the two exclude each other
     if (name == "weights" && table_ != "discriminator") value = "trained";  // one at least is
   }
   void begin(std::string_view name, std::string_view) override { table_ = name; }
@@ -61,6 +63,7 @@ class Randomizer final : public Fields {
 
  private:
   std::string table_;
+  bool native_ = false;
 
   static std::int64_t integer(std::int64_t min, std::int64_t max) {
     const std::uint64_t width = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min);

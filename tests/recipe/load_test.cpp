@@ -81,7 +81,13 @@ TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
             "a.toml:1: unknown key 'runs' at the top level (did you mean 'run'?)");
   EXPECT_EQ(error_of("[run]\nzzzzzzzzzz = 1\n"),
             "a.toml:2: unknown key 'zzzzzzzzzz' in [run] (the keys are name, seed, steps, "
-            "numerics, start, from)");
+            "numerics, products, start, from)");
+}
+
+TEST(Load, RefusesIntegerProductsInNativeNumerics) {
+  EXPECT_EQ(error_of("[run]\nnumerics = 'native'\nproducts = 'integer'\n"),
+            "a.toml: products = \"integer\" in [run] is not for native numerics (leave "
+            "one of the two out)");
 }
 
 TEST(Load, ReportsTheFirstUnknownKeyOfATable) {

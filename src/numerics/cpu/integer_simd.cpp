@@ -317,7 +317,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lockstep::numerics {
-const IntegerKernels& integer_kernels(Isa isa) {
+const IntegerKernels& integer_kernels([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx512Vnni) return N_AVX3::kVnniKernels;
 #endif
