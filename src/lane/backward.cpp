@@ -1,6 +1,7 @@
 #include "lockstep/lane/backward.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "lane/pending.h"
@@ -151,7 +152,8 @@ class Collector {
   Collector(std::vector<Outbox::Expected> list, Lane lane)
       : list_(std::move(list)), evidence_{lane, {}}, parts_(list_.size()) {}
 
-  // Partials of a portion: nothing of it where the lane is not among them.
+  // Partials of a portion: nothing of it where the lane is not among them. Of several threads at a
+  // time, because the lane is in one portion alone.
   void add(std::size_t number, const std::vector<numerics::Subtree>& nodes,
            const Tensor& partials) {
     const auto mine = std::ranges::find(nodes, numerics::Subtree{evidence_.lane.value, 1});
@@ -194,9 +196,9 @@ class Backward::Sums {
         ends_(all.plan().subtrees(all.portion())) {}
 
   Tensor portion(Context& context, const Tensor& loss, const Tensor& given) {
-    LOCKSTEP_ASSERT(done_ < portions_.size() && context.portion() == portions_[done_],
-                    "portions come in order");
-    if (done_++ == 0) begin(context);
+    LOCKSTEP_ASSERT(std::ranges::find(portions_, context.portion()) != portions_.end(),
+                    "not one of the portions");
+    begin(context);
     const std::vector<numerics::Subtree> nodes = context.plan().subtrees(context.portion());
     known(0, nodes, ops::bare(loss));
     const std::size_t first = uses_->first_of_portion();
@@ -213,7 +215,7 @@ class Backward::Sums {
   }
 
   PhaseGradients finish() {
-    LOCKSTEP_ASSERT(done_ == portions_.size(), "a portion is missing");
+    LOCKSTEP_ASSERT(begun_ == portions_.size(), "a portion is missing");
     const std::vector<Tensor> exchanged = outbox_->finish();
     std::vector<Tensor> sums;  // one an entered tensor
     for (const std::vector<Tensor>& of_uses : uses_->grouped(exchanged))
@@ -227,14 +229,16 @@ class Backward::Sums {
   }
 
  private:
-  // The first portion's forward pass tells what will leave.
+  // The forward pass of whichever portion is here first tells what will leave: all tell the same.
   void begin(const Context& portion) {
+    const std::scoped_lock lock(mutex_);
+    if (begun_++ > 0) return;
     uses_.emplace(all_, portion);
     std::vector<Outbox::Expected> expected = uses_->expected();
     for (const Lane lane : all_.plan().isolated())
       if (all_.plan().partition().owner(lane) == all_.group().rank())
         lanes_.emplace_back(expected, lane);
-    pending_.resize(expected.size());
+    pending_ = std::vector<PendingPartials>(expected.size());
     for (std::size_t use = 0; use < uses_->count() && !kept_.empty(); ++use)
       if (const auto number = parameter_number(uses_->entered_by(use).root, parameters_))
         expected[uses_->number_of(use)].kept = kept_[*number];
@@ -245,8 +249,10 @@ class Backward::Sums {
              const Tensor& partials) {
     LOCKSTEP_STRIKE(kGradient, all_.group(), partials.mutable_data_ptr<float>(), partials.numel());
     for (Collector& lane : lanes_) lane.add(number, nodes, partials);
-    pending_[number].add(all_.plan(), ends_, nodes, partials);
-    if (done_ == portions_.size()) outbox_->put(number, pending_[number].take());
+    if (!pending_[number].add(all_.plan(), ends_, nodes, partials)) return;
+    const Tensor all = pending_[number].take();
+    const std::scoped_lock lock(mutex_);
+    outbox_->put(number, all);
   }
 
   Context& all_;
@@ -255,7 +261,8 @@ class Backward::Sums {
   const std::vector<Tensor> parameters_;
   const std::vector<Division> kept_;
   const std::vector<numerics::Subtree> ends_;  // what the rank's partials stand for
-  std::size_t done_ = 0;                       // portions that began
+  std::mutex mutex_;                           // of beginning and of the outbox
+  std::size_t begun_ = 0;                      // portions
   std::optional<Uses> uses_;
   std::vector<PendingPartials> pending_;  // by number
   std::vector<Collector> lanes_;

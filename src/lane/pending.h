@@ -1,7 +1,10 @@
-// A tensor's partials while portions bring them: joined in the tree as soon as both children of a
-// node are known, so that in each of the rank's subtrees at most one partial a level waits.
+// A tensor's partials while portions bring them, in any order and from several threads: joined in
+// the tree as soon as both children of a node are known. Where portions come in order, at most one
+// partial a level waits in each of the rank's subtrees.
 #pragma once
 
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "lockstep/lane/plan.h"
@@ -14,11 +17,12 @@ at::Tensor added(const at::Tensor& left, const at::Tensor& right);
 
 class PendingPartials {
  public:
-  // Of the next portion: rows [P, ...], one for each of `nodes`. `ends`: the rank's subtrees, in
-  // which nodes are joined. Bits: rows and the plan's lanes.
-  void add(const Plan& plan, const std::vector<numerics::Subtree>& ends,
+  // Of one portion: rows [P, ...], one for each of `nodes`. `ends`: the rank's subtrees, in which
+  // nodes are joined. Whether all of them are known now: true once. Bits: rows and the plan's
+  // lanes, not who comes first.
+  bool add(const Plan& plan, const std::vector<numerics::Subtree>& ends,
            const std::vector<numerics::Subtree>& nodes, const at::Tensor& rows);
-  // Of all of `ends`, once all portions are there: [ends, ...].
+  // Of all of `ends`, once they are known: [ends, ...].
   at::Tensor take();
 
  private:
@@ -26,6 +30,16 @@ class PendingPartials {
     numerics::Subtree node;
     at::Tensor sum;  // [1, ...]
   };
+  // Takes the sibling of `one` out, if it waits and their parent lies in one of `ends`, and says
+  // what to add to what; else lets `one` wait.
+  struct Pair {
+    numerics::Subtree parent;
+    at::Tensor left, right;
+  };
+  std::optional<Pair> paired(const Plan& plan, const std::vector<numerics::Subtree>& ends,
+                             const Waiting& one);
+
+  std::mutex mutex_;              // all below; not held while numbers are added
   std::vector<Waiting> waiting_;  // in order of lanes
   at::Tensor whole_;              // of a portion that brought all at once
 };

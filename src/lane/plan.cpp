@@ -15,12 +15,23 @@ Plan Plan::isolating(std::vector<Lane> lanes) const {
 }
 
 std::vector<Portion> Plan::portions(Rank rank, std::int64_t at_once) const {
+  return streams(rank, at_once, 1).front();
+}
+
+std::vector<std::vector<Portion>> Plan::streams(Rank rank, std::int64_t at_once, int count) const {
   const Portion all = partition_.lanes_of(rank);
-  if (at_once == 0) return {all};
-  std::vector<Portion> portions;
-  for (std::int64_t done = 0; done < all.count; done += at_once)
-    portions.push_back({all.first + done, std::min(at_once, all.count - done)});
-  return portions;
+  const std::int64_t most = at_once == 0 ? all.count : std::min(at_once, all.count);
+  const auto of = static_cast<int>(std::min<std::int64_t>(count, most));
+  const Partition blocks(all.count, of), there(most, of);
+  std::vector<std::vector<Portion>> streams(static_cast<std::size_t>(of));
+  for (int i = 0; i < of; ++i) {
+    const Portion block = blocks.lanes_of(Rank(i));
+    const std::int64_t some = there.lanes_of(Rank(i)).count;
+    for (std::int64_t done = 0; done < block.count; done += some)
+      streams[static_cast<std::size_t>(i)].push_back(
+          {all.first + block.first.value + done, std::min(some, block.count - done)});
+  }
+  return streams;
 }
 
 std::vector<numerics::Subtree> Plan::subtrees(const Portion& portion) const {

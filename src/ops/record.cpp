@@ -60,14 +60,17 @@ class OpNode : public Node {
   }
   // A gradient that is on its way to this node.
   virtual void hear(const Tensor&) {}
+  virtual std::size_t own_hooks() const { return 0; }  // that compute nothing
 
  private:
   std::uint64_t walk_ = 0, met_ = 0;
 };
 
 bool has_hooks(Node& node) {
+  const auto* ours = dynamic_cast<const OpNode*>(&node);
   return !node.pre_hooks().empty() || !node.post_hooks().empty() ||
-         !node.tensor_pre_hooks().empty() || !node.retains_grad_hooks().empty();
+         node.tensor_pre_hooks().size() > (ours != nullptr ? ours->own_hooks() : 0) ||
+         !node.retains_grad_hooks().empty();
 }
 
 // Whether the engine has nothing to compute behind these outputs: only nodes of ours (or leaves,
@@ -141,12 +144,23 @@ class RecordedNode final : public OpNode {
   Backward backward_;
 };
 
+// The engine keeps the gradients that it was asked for until its end; one that was heard is not
+// needed any more.
+struct LetGo final : torch::autograd::FunctionPreHook {
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& grads) override {
+    return torch::autograd::variable_list(grads.size());
+  }
+};
+
 // Where a parameter entered: the engine hands over the gradient that arrives here and goes no
 // further.
 class BorderNode final : public OpNode {
  public:
   explicit BorderNode(std::function<void(const Tensor&)> on_gradient)
-      : on_gradient_(std::move(on_gradient)) {}
+      : on_gradient_(std::move(on_gradient)) {
+    if (on_gradient_) add_tensor_pre_hook(std::make_unique<LetGo>());
+  }
+  std::size_t own_hooks() const override { return on_gradient_ ? 1 : 0; }
   std::string name() const override { return "border"; }
   void hear(const Tensor& gradient) override {
     if (on_gradient_) on_gradient_(gradient);

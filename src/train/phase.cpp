@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lockstep/ops/beside.h"
 #include "lockstep/ops/view.h"
 
 namespace lockstep::train {
@@ -14,28 +15,39 @@ class PhaseRun {
       : training_(training), all_(all), names_(phase.names), phase_(phase.phase), batch_(batch) {}
 
   PhaseResult operator()(float seed, const Trained& trained) {
-    const std::vector<lane::Portion> portions = cut();
+    const Streams streams = cut();
+    std::vector<lane::Portion> portions;
+    for (const auto& stream : streams)
+      portions.insert(portions.end(), stream.begin(), stream.end());
+    counts_.resize(streams.size());
     lane::Backward backward(all_, portions, seed, trained.parameters, trained.divisions);
     if (portions.size() == 1) {
-      pass(backward, all_, phase_.given(all_, batch_), false);
+      pass(backward, all_, phase_.given(all_, batch_), false, counts_.front());
     } else {
-      in_portions(backward, portions);
+      in_portions(backward, streams);
     }
     PhaseResult result{backward.finish(), {}};
-    for (const auto& counts : counts_) objective::add(result.counts, counts());
+    for (const auto& of_stream : counts_)
+      for (const auto& counts : of_stream) objective::add(result.counts, counts());
     return result;
   }
 
  private:
-  // All lanes at once where the loss is of a network that mixes samples.
-  std::vector<lane::Portion> cut() const {
+  using Streams = std::vector<std::vector<lane::Portion>>;
+  using Counts = std::vector<std::function<objective::Counts()>>;
+
+  // All lanes at once where the loss is of a network that mixes samples. Else the device's threads
+  // take lanes of their own: they need not wait for each other after every kernel.
+  Streams cut() const {
     const bool whole = std::ranges::any_of(training_.trained, [&](const Trained& one) {
       return one.role != names_.maker && one.network->mixes_samples();
     });
-    return training_.plan.portions(all_.group().rank(), whole ? 0 : training_.lanes_at_once);
+    const Rank rank = all_.group().rank();
+    if (whole) return {training_.plan.portions(rank, 0)};
+    return training_.plan.streams(rank, training_.lanes_at_once, ops::threads_beside());
   }
 
-  void in_portions(lane::Backward& backward, const std::vector<lane::Portion>& portions) {
+  void in_portions(lane::Backward& backward, const Streams& streams) {
     const bool made_at_once = std::ranges::any_of(training_.trained, [&](const Trained& one) {
       return one.role == names_.maker && one.network->mixes_samples();
     });
@@ -44,25 +56,31 @@ class PhaseRun {
       made = phase_.given(all_, batch_);
       if (made.requires_grad()) gradient = ops::empty(made.sizes());
     }
-    for (const lane::Portion& portion : portions) {
+    const auto go_through = [&](const lane::Portion& portion, Counts& counts) {
       lane::Context context(all_.plan(), all_.group(), portion);
       if (!made_at_once) {
-        pass(backward, context, phase_.given(context, batch_of(portion)), false);
-        continue;
+        pass(backward, context, phase_.given(context, batch_of(portion)), false, counts);
+        return;
       }
       // Cut off here, and gone on from with all lanes' gradients.
       Tensor given = part(ops::bare(made), portion);
       given.set_requires_grad(gradient.defined());
-      const Tensor of_given = pass(backward, context, given, gradient.defined());
+      const Tensor of_given = pass(backward, context, given, gradient.defined(), counts);
       if (gradient.defined()) part(gradient, portion).copy_(of_given);
-    }
+    };
+    ops::side_by_side(streams.size(), [&](std::size_t i, const ops::Stopped& stopped) {
+      for (const lane::Portion& portion : streams[i]) {
+        if (stopped()) return;
+        go_through(portion, counts_[i]);
+      }
+    });
     if (gradient.defined()) backward.given(made, gradient);
   }
 
   Tensor pass(lane::Backward& backward, lane::Context& context, const Tensor& given,
-              bool with_gradient) {
+              bool with_gradient, Counts& counts) const {
     const objective::Loss loss = phase_.loss(context, batch_of(context.portion()), given);
-    if (loss.counts) counts_.push_back(loss.counts);
+    if (loss.counts) counts.push_back(loss.counts);
     return backward.portion(context, loss.sums, with_gradient ? given : Tensor());
   }
 
@@ -83,7 +101,7 @@ class PhaseRun {
   const objective::PhaseNames names_;
   const objective::Phase& phase_;
   const objective::Batch& batch_;
-  std::vector<std::function<objective::Counts()>> counts_;
+  std::vector<Counts> counts_;  // by stream
 };
 
 }  // namespace

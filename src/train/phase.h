@@ -1,4 +1,5 @@
-// Forward and backward of one phase over this rank's lanes, at once or in portions.
+// Forward and backward of one phase over this rank's lanes: at once or in portions, which the
+// threads of its device take side by side.
 #pragma once
 
 #include "lockstep/lane/backward.h"
@@ -20,9 +21,9 @@ struct PhaseResult {
 };
 
 // `all`: a fresh context over all of the rank's lanes. What a network that mixes samples gives, it
-// gives for all lanes at once; everything else goes in portions of training.lanes_at_once. `seed`:
-// lane::Backward's; `trained`: whose parameters' gradients. Collective: yes. Bits: training.state
-// and batch; not of portions.
+// gives for all lanes at once; everything else goes side by side, training.lanes_at_once in all.
+// `seed`: lane::Backward's; `trained`: whose parameters' gradients. An error is that of the first
+// lanes that fail. Collective: yes. Bits: training.state and batch; not of portions or threads.
 PhaseResult compute_phase(const Training& training, lane::Context& all, const PhaseAt& phase,
                           const objective::Batch& batch, float seed, const Trained& trained);
 

@@ -58,14 +58,20 @@ RC_GTEST_PROP(PendingPartials, OfAnyPortionsAreThoseOfAllLanes, ()) {
     const auto ends = plan.subtrees(Rank(r));
     PendingPartials pending;
     std::int64_t next = plan.partition().lanes_of(Rank(r)).first.value;
-    for (const Portion& portion : plan.portions(Rank(r), at_once)) {
+    std::vector<Portion> portions = plan.portions(Rank(r), at_once);
+    for (const Portion& portion : portions) {
       RC_ASSERT(portion.first.value == next);
       RC_ASSERT(portion.count >= 1 && portion.count <= at_once);
       next += portion.count;
-      const auto nodes = plan.subtrees(portion);
-      pending.add(plan, ends, nodes, partials_of(nodes));
     }
     RC_ASSERT(next == plan.partition().lanes_of(Rank(r) + 1).first.value);
+    while (!portions.empty()) {  // in any order
+      const auto one =
+          portions.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(portions));
+      const auto nodes = plan.subtrees(*one);
+      portions.erase(one);
+      RC_ASSERT(pending.add(plan, ends, nodes, partials_of(nodes)) == portions.empty());
+    }
     const at::Tensor rows = pending.take();
     RC_ASSERT(rows.size(0) == static_cast<std::int64_t>(ends.size()));
     RC_ASSERT(bits(rows) == bits(partials_of(ends)));

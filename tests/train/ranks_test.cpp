@@ -34,6 +34,9 @@ class Golden {
   // How many lanes a rank computes at once.
   using AtOnce = std::function<std::int64_t(Rank)>;
 
+  // Of each rank; 0: one or two, as it comes.
+  void set_threads(int threads) { threads_ = threads; }
+
   // Every rank's record of every step is the ledger's line.
   void expect_same(int world, std::size_t steps, const AtOnce& at_once = nullptr) const {
     for (const bool sharded : {false, true}) expect_same(world, steps, at_once, sharded);
@@ -42,7 +45,8 @@ class Golden {
  private:
   void expect_same(int world, std::size_t steps, const AtOnce& at_once, bool sharded) const {
     comm::run_local(world, [&](comm::Group& group) {
-      numerics::Cpu cpu(1 + static_cast<int>(group.rank().value % 2));  // ranks need not be alike
+      // Ranks need not be alike.
+      numerics::Cpu cpu(threads_ > 0 ? threads_ : 1 + static_cast<int>(group.rank().value % 2));
       const ops::DeviceScope here(cpu);
       Ranks ranks{.world = world};
       if (sharded) ranks.keeps = group.rank();
@@ -55,7 +59,8 @@ class Golden {
           record.entry.commit = ledger_.entries.at(i).commit;
         EXPECT_EQ(ledger::difference(ledger_.entries.at(i), record.entry), std::nullopt)
             << "step " << i + 1 << ", rank " << group.rank().value << " of " << world
-            << (sharded ? ", sharded" : "") << ", lanes at once: " << training.lanes_at_once;
+            << (sharded ? ", sharded" : "") << ", lanes at once: " << training.lanes_at_once
+            << ", threads: " << cpu.threads();
       }
     });
   }
@@ -63,6 +68,7 @@ class Golden {
   recipe::Recipe recipe_;
   std::unique_ptr<data::Dataset> dataset_;
   ledger::Ledger ledger_;
+  int threads_ = 0;
 };
 
 TEST(Ranks, AGanWithBatchNormTrainsToTheSameBitsByAnyNumberOfThem) {
@@ -110,6 +116,27 @@ TEST(Ranks, IntegerProductsGiveTheSameBitsByAnyNumberOfThem) {
 TEST(Ranks, AConditionalGanWithAProjectionTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("class-gan");
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
+// Threads take lanes of their own where a network does not mix samples; all lanes at once, and in
+// portions that some of the threads have lanes for.
+void expect_same_by_threads(const std::string& name, std::size_t steps) {
+  Golden golden(name);
+  for (const int threads : {2, 3, 5, 7}) {
+    golden.set_threads(threads);
+    golden.expect_same(1, steps);
+    golden.expect_same(1, steps, [](Rank) { return 3; });
+  }
+  golden.set_threads(2);
+  golden.expect_same(3, steps);
+}
+
+TEST(Threads, TakeLanesOfGansToTheSameBits) {
+  for (const char* const name : {"toy-gan", "dcgan", "sngan", "r1-gan", "class-gan"})
+    expect_same_by_threads(name, 2);
+}
+TEST(Threads, TakeLanesOfDiffusionToTheSameBits) {
+  for (const char* const name : {"ddpm", "class-ddpm", "flow"}) expect_same_by_threads(name, 2);
 }
 
 // 1, 3, and another number on each rank. In dcgan's phases all lanes go at once; in toy-gan's and

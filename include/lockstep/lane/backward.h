@@ -1,5 +1,5 @@
 // Backward of a phase, and the exchange meanwhile: the rank's lanes go through it at once or in
-// portions, one after the other, and the result has the same bits.
+// portions, one after the other or side by side, and the result has the same bits.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,10 @@ struct PhaseGradients {
 // portion, or of what a network that mixes samples gave to every portion. `seed` is the gradient of
 // the final loss with respect to the sum of the [P] partial sums (1/batch for a mean over samples).
 //
-// Partials wait until the last portion, whose backward pass they leave in.
+// Partials wait for those of the other portions, and leave in the backward pass that comes last.
 // `kept`: of the gradient of parameter i only this rank's slice by kept[i], flat; empty: all whole.
-// Errors: Error(kDiffer) of the exchange. Bits: not of the portions, `kept` or the world size.
+// Errors: Error(kDiffer) of the exchange. Bits: not of the portions, their order and threads,
+// `kept` or the world size.
 class Backward {
  public:
   // `all` and the parameters' memory must outlive this.
@@ -30,8 +31,9 @@ class Backward {
            std::vector<Division> kept = {});
   ~Backward();
 
-  // The next portion's: its loss [P], with graph. `context` is `all` or a portion's own. Returns
-  // d(loss)/d(given) where that is defined: what came out of `all`, cut off there.
+  // One portion's, each once, in any order, from several threads at a time: its loss [P], with
+  // graph. `context` is `all` or a portion's own. Returns d(loss)/d(given) where that is defined:
+  // what came out of `all`, cut off there.
   // Collective: the last portion's, and where a pass is.
   Tensor portion(Context& context, const Tensor& loss, const Tensor& given = {});
   // After the last portion: from what `all` gave and its gradient to what entered `all`.

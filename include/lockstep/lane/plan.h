@@ -44,6 +44,9 @@ class Plan {
   // A rank's lanes in portions of `at_once`, in order, the last with what is left. 0: all at once.
   // Never affects bits.
   std::vector<Portion> portions(Rank rank, std::int64_t at_once) const;
+  // The same in at most `count` streams, which go side by side: blocks of the rank's lanes, as even
+  // as those of ranks, each in portions, so that at most `at_once` lanes are there at a time.
+  std::vector<std::vector<Portion>> streams(Rank rank, std::int64_t at_once, int count) const;
   // The maximal subtrees of a portion (around isolated lanes): what its partials stand for, in
   // order. Those of all of a rank's lanes are what the rank sends.
   std::vector<numerics::Subtree> subtrees(const Portion& portion) const;

@@ -30,6 +30,7 @@ class Guard {
 
   // Throws Error(kBug) naming the first forbidden operator and its place, if there was one.
   void check() const;
+  const std::string& during() const { return during_; }
   // Remembers a forbidden operator. Thread-safe; the first one is kept.
   void saw(const std::string& what, const std::string& hint);
 

@@ -39,7 +39,8 @@ Tensor record(const char* name, const Tensors& inputs, Tensor output, Differenti
 // a rank has. So what came over the border goes only to ops that say, by `record_with_parameters`,
 // that their gradient to it is such a sum; and where two such gradients meet (one tensor forked to
 // two layers; curvature under a gradient penalty) the backward pass throws Error(kBug).
-// `on_gradient` is called with the gradient as soon as it is known, while the pass goes on.
+// `on_gradient` is called with the gradient as soon as it is known, while the pass goes on; then
+// `gradients` does not return it, so that it lives no longer than its listener wants.
 Tensor over_border(const Tensor& partials, std::function<void(const Tensor&)> on_gradient = {});
 Tensor record_with_parameters(const char* name, const Tensors& inputs, Tensor output,
                               Differentiable differentiable, Backward backward);
