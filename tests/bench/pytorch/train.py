@@ -5,14 +5,16 @@
   tests/bench/pytorch/train.py tests/bench/dcgan.toml --describe
 
 Batch, networks, loss, optimiser and averages are those of the recipe. AdamW is PyTorch's fused one, its fastest. With
---ranks N: DistributedDataParallel over Gloo, each rank with its share of the batch. Prints one JSON line: seconds of each
-step after the warm-up, peak memory of the process and of these steps. --describe prints the networks' tensors.
+--ranks N: DistributedDataParallel over Gloo, each rank with its share of the batch. Prints one JSON line: steps a second
+(of the median step), seconds of each step after the warm-up, peak memory of the process and of these steps.
+--describe prints the networks' tensors.
 """
 import argparse
 import contextlib
 import gzip
 import json
 import os
+import statistics
 import sys
 import time
 import tomllib
@@ -184,7 +186,8 @@ def main():
         trainer.step()
         seconds.append(time.perf_counter() - start)
     if rank == 0:
-        print(json.dumps({"seconds": seconds, "peak_bytes": max(whole, peak_bytes()), "peak_of_steps_bytes": peak_bytes(),
+        print(json.dumps({"steps_per_s": 1 / statistics.median(seconds) if seconds else 0, "seconds": seconds,
+                          "peak_bytes": max(whole, peak_bytes()), "peak_of_steps_bytes": peak_bytes(),
                           "torch": torch.__version__, "isa": torch.backends.cpu.get_cpu_capability()}), flush=True)
     if args.ranks:
         torch.distributed.barrier()
