@@ -1,6 +1,6 @@
 """tools/bench writes its sections of a page and nothing else of it. The numbers are of tiny networks and mean nothing.
 
-usage: bench_test.py BINARIES
+usage: bench_test.py BINARIES [unittest's arguments]
 """
 import json
 import os
@@ -12,6 +12,7 @@ import unittest
 
 import page
 import same_network
+from bench import PARTS
 from parts import scaling
 from programs import TOP
 
@@ -40,27 +41,34 @@ class Bench(unittest.TestCase):
         with open(self.path("page.md")) as text, open(self.path("bench.json")) as numbers:
             return text.read(), json.load(numbers)
 
-    def test_each_part_writes_its_own_section(self):
-        parts = ["step", "memory", "kernels", "checkpoint", "scaling", "evidence"]
-        self.assertEqual(sorted(parts), sorted(dict(SECTION.findall(self.before))))
-        first, _ = self.bench("kernels")
-        self.assertNotEqual(first, self.before)
-        self.assertEqual(SECTION.sub("", first), SECTION.sub("", self.before))
-        self.assertEqual({k: v for k, v in SECTION.findall(first) if k != "kernels"},
-                         {k: v for k, v in SECTION.findall(self.before) if k != "kernels"})
-        after, numbers = self.bench(*(part for part in parts if part != "kernels"))
+    def written(self, *parts):
+        """Runs these parts: the page then differs in their sections only. Sections and numbers."""
+        before = dict(SECTION.findall(self.before))
+        after, numbers = self.bench(*parts)
+        sections = dict(SECTION.findall(after))
+        self.assertEqual(SECTION.sub("", after), SECTION.sub("", self.before))
+        self.assertEqual(sorted(before), sorted(sections))
         self.assertEqual(sorted(numbers), sorted(parts))
-        for part, body in SECTION.findall(after):
+        for part, body in sections.items():
             with self.subTest(part):
+                if part not in parts:
+                    self.assertEqual(body, before[part])
+                    continue
                 self.assertRegex(body, rf"`tools/bench --only {part} --tiny`, \d{{4}}-\d\d-\d\d, commit \w+")
                 self.assertNotIn("failed", body)
                 for line in body.splitlines():
                     self.assertTrue(len(line) <= 140 or line.startswith("|"), line)
-        sections = dict(SECTION.findall(after))
-        for setting in ("1 thread", "2 threads", "2 ranks of 1 thread"):
+        return sections
+
+    def test_parts_write_their_own_sections(self):
+        sections = self.written("step", "kernels")
+        for setting in ("1 thread", "2 ranks of 1 thread"):
             self.assertRegex(sections["step"], rf"\*\*DCGAN, {setting}\*\*\n\n.*\n.*\n\| Lockstep, float \| [\d.]+ \| 1.00 \|")
         self.assertIn("not measured: Lockstep has no DiT yet", sections["step"])
         self.assertRegex(sections["kernels"], r"\| conv n64 side7 in64 out64 k3 stride1 pad1 weight_grad \| \d+ \|")
+
+    def test_every_part(self):
+        self.assertEqual(sorted(PARTS), sorted(self.written(*PARTS)))
 
     def test_other_networks_are_seen(self):
         ours = {"a/param/conv.weight": [3, 3, 8, 16], "a/param/line.weight": [8, 16]}
@@ -79,4 +87,4 @@ class Bench(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
