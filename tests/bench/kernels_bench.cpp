@@ -1,9 +1,11 @@
-// Speed of matrix products and convolutions, GFLOP/s on one thread, for each instruction set of
-// this CPU: kernels_bench [substring of a line's name]. Best of some repetitions: neighbours only
-// slow down.
-#include <chrono>
+// Speed of matrix products and convolutions on one thread, for each instruction set of this CPU:
+//   kernels_bench [--benchmark_filter=REGEX] [Google Benchmark's other options]
+// A name holds the shape, the arithmetic and the instruction set:
+//   conv n64 side28 in32 out32 k3 stride1 pad1 forward float avx512
+// scalar kernels are slow: they are there only where an argument has the word "scalar".
+#include <benchmark/benchmark.h>
+
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,12 +17,6 @@
 namespace {
 using namespace lockstep::numerics;
 
-struct Measurement {
-  std::string name;
-  double flops;
-  std::function<void()> run;
-};
-
 std::vector<float> values(std::int64_t n) {
   std::vector<float> v(static_cast<std::size_t>(n));
   std::uint32_t state = 1;
@@ -31,123 +27,146 @@ std::vector<float> values(std::int64_t n) {
   return v;
 }
 
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+struct Measurement {
+  std::string name;
+  double flops;
+  std::function<std::function<void()>()> prepare;  // allocates, and gives what is measured
+};
 
-double seconds(const std::function<void()>& f) {
-  const double start = cpu_seconds();
-  f();
-  return cpu_seconds() - start;
-}
+struct Gemm {
+  std::int64_t batch, m, n, k;
+  bool transpose_b = false;
 
-double gigaflops(const Measurement& m) {
-  double best = seconds(m.run), spent = best;
-  for (int i = 0; i < 3 || (spent < 0.3 && i < 50); ++i) {
-    const double s = seconds(m.run);
-    spent += s;
-    if (s < best) best = s;
+  std::string name() const {
+    return "gemm batch" + std::to_string(batch) + " m" + std::to_string(m) + " n" +
+           std::to_string(n) + " k" + std::to_string(k) + (transpose_b ? " transposed" : " plain");
   }
-  return m.flops / best * 1e-9;
-}
+  double flops() const { return 2.0 * static_cast<double>(batch * m * n * k); }
+};
 
-void add_gemm(std::vector<Measurement>& list, const std::string& name, std::int64_t batch,
-              std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_b) {
-  struct Data {
-    std::vector<float> a, b, c;
-  };
-  auto data = std::make_shared<Data>();
-  list.push_back({"gemm " + name, 2.0 * static_cast<double>(batch * m * n * k), [=] {
-                    if (data->a.empty()) {
-                      *data = {values(batch * m * k), values(batch * k * n), values(batch * m * n)};
-                    }
-                    const float* b = data->b.data();
-                    cpu().gemm(batch, m, n, k, {data->a.data(), k, 1, m * k},
-                               transpose_b ? Operand{b, 1, k, k * n} : Operand{b, n, 1, k * n},
-                               nullptr, {data->c.data(), n, m * n});
-                  }});
-}
-
-void add_conv(std::vector<Measurement>& list, const ConvShape& s) {
-  const std::string name = std::to_string(s.kh) + "x" + std::to_string(s.kw) + "/" +
-                           std::to_string(s.stride) + " " + std::to_string(s.in) + "-" +
-                           std::to_string(s.out) + " @" + std::to_string(s.h) + " n" +
-                           std::to_string(s.n);
-  struct Data {
-    std::vector<float> x, w, y;
-  };
-  auto data = std::make_shared<Data>();
-  const double flops =
-      2.0 * static_cast<double>(s.n * s.out_h() * s.out_w() * s.out * s.kh * s.kw * s.in);
-  const LaneBlocks lanes{.samples_per_lane = s.n / 8, .lanes = {8}};
-  auto fill = [=] {
-    if (!data->x.empty()) return;
-    data->x = values(s.n * s.h * s.w * s.in);
-    data->w = values(s.kh * s.kw * s.in * s.out);
-    data->y = values(s.n * s.out_h() * s.out_w() * s.out);
-  };
-  list.push_back({"conv " + name + " forward", flops, [=] {
-                    fill();
-                    cpu().conv2d(s, data->x.data(), data->w.data(), nullptr, data->y.data());
-                  }});
-  list.push_back({"conv " + name + " input grad", flops, [=] {
-                    fill();
-                    cpu().conv2d_input_grad(s, data->y.data(), data->w.data(), nullptr,
-                                            data->x.data());
-                  }});
-  list.push_back({"conv " + name + " weight grad", flops, [=] {
-                    fill();
-                    cpu().conv2d_weight_grad(s, lanes, data->x.data(), data->y.data(),
-                                             data->w.data());
-                  }});
-}
-
-std::vector<Measurement> measurements() {
-  std::vector<Measurement> list;
-  for (const std::int64_t n : {256, 512, 1024}) {
-    add_gemm(list, "cube " + std::to_string(n), 1, n, n, n, false);
-  }
-  add_gemm(list, "linear 64x512x512", 1, 64, 512, 512, false);
-  add_gemm(list, "1x1 12544x32x64", 1, 12544, 32, 64, false);
-  add_gemm(list, "attention q k'", 256, 49, 49, 16, true);
-  add_gemm(list, "attention p v", 256, 49, 16, 49, false);
-  const std::int64_t cases[][7] = {
-      // n, size, in, out, kernel, stride, pad
-      {64, 28, 32, 32, 3, 1, 1},  {64, 28, 64, 32, 3, 1, 1}, {64, 14, 64, 64, 3, 1, 1},
-      {64, 14, 128, 64, 3, 1, 1}, {64, 7, 64, 64, 3, 1, 1},  {64, 7, 128, 128, 3, 1, 1},
-      {16, 28, 32, 32, 3, 1, 1},  {16, 7, 64, 64, 3, 1, 1},  {64, 28, 1, 32, 3, 1, 1},
-      {64, 28, 32, 1, 3, 1, 1},   {64, 28, 3, 32, 3, 1, 1},  {64, 14, 64, 128, 1, 1, 0},
-      {64, 28, 32, 64, 3, 2, 1},  {64, 14, 64, 64, 3, 2, 1}, {64, 16, 64, 128, 4, 2, 1},
-      {64, 28, 1, 64, 4, 2, 1}};
-  for (const auto& c : cases) {
-    add_conv(list, {.n = c[0],
-                    .h = c[1],
-                    .w = c[1],
-                    .in = c[2],
-                    .out = c[3],
-                    .kh = c[4],
-                    .kw = c[4],
-                    .stride = c[5],
-                    .pad = c[6]});
-  }
+// What the recipes' layers and attention are made of.
+const std::vector<Gemm>& gemms() {
+  static const std::vector<Gemm> list{
+      {1, 256, 256, 256}, {1, 512, 512, 512},      {1, 1024, 1024, 1024}, {1, 64, 512, 512},
+      {1, 12544, 64, 32}, {256, 49, 49, 16, true}, {256, 49, 16, 49}};
   return list;
+}
+
+const std::vector<ConvShape>& convolutions() {
+  static const std::vector<ConvShape> list = [] {
+    const std::int64_t cases[][7] = {
+        // n, side, in, out, kernel, stride, pad
+        {64, 28, 32, 32, 3, 1, 1},  {64, 28, 64, 32, 3, 1, 1}, {64, 14, 64, 64, 3, 1, 1},
+        {64, 14, 128, 64, 3, 1, 1}, {64, 7, 64, 64, 3, 1, 1},  {64, 7, 128, 128, 3, 1, 1},
+        {16, 28, 32, 32, 3, 1, 1},  {16, 7, 64, 64, 3, 1, 1},  {64, 28, 1, 32, 3, 1, 1},
+        {64, 28, 32, 1, 3, 1, 1},   {64, 28, 3, 32, 3, 1, 1},  {64, 14, 64, 128, 1, 1, 0},
+        {64, 28, 32, 64, 3, 2, 1},  {64, 14, 64, 64, 3, 2, 1}, {64, 16, 64, 128, 4, 2, 1},
+        {64, 28, 1, 64, 4, 2, 1}};
+    std::vector<ConvShape> shapes;
+    for (const auto& c : cases)
+      shapes.push_back({.n = c[0],
+                        .h = c[1],
+                        .w = c[1],
+                        .in = c[2],
+                        .out = c[3],
+                        .kh = c[4],
+                        .kw = c[4],
+                        .stride = c[5],
+                        .pad = c[6]});
+    return shapes;
+  }();
+  return list;
+}
+
+std::string name_of(const ConvShape& s) {
+  return "conv n" + std::to_string(s.n) + " side" + std::to_string(s.h) + " in" +
+         std::to_string(s.in) + " out" + std::to_string(s.out) + " k" + std::to_string(s.kh) +
+         " stride" + std::to_string(s.stride) + " pad" + std::to_string(s.pad);
+}
+
+double flops_of(const ConvShape& s) {
+  return 2.0 * static_cast<double>(s.n * s.out_h() * s.out_w() * s.out * s.kh * s.kw * s.in);
+}
+
+constexpr int kLanes = 8;
+LaneBlocks lanes_of(const ConvShape& s) {
+  return {.samples_per_lane = s.n / kLanes, .lanes = {kLanes}};
+}
+
+struct ConvData {
+  std::vector<float> x, w, y;
+
+  explicit ConvData(const ConvShape& s)
+      : x(values(s.n * s.h * s.w * s.in)),
+        w(values(s.kh * s.kw * s.in * s.out)),
+        y(values(s.n * s.out_h() * s.out_w() * s.out)) {}
+};
+
+void add_float(std::vector<Measurement>& list) {
+  for (const Gemm& g : gemms()) {
+    list.push_back(
+        {g.name() + " float", g.flops(), [g] {
+           struct Data {
+             std::vector<float> a, b, c;
+           };
+           auto d =
+               std::make_shared<Data>(Data{values(g.batch * g.m * g.k), values(g.batch * g.k * g.n),
+                                           values(g.batch * g.m * g.n)});
+           return [g, d] {
+             const std::int64_t size = g.k * g.n;
+             const float* b = d->b.data();
+             cpu().gemm(g.batch, g.m, g.n, g.k, {d->a.data(), g.k, 1, g.m * g.k},
+                        g.transpose_b ? Operand{b, 1, g.k, size} : Operand{b, g.n, 1, size},
+                        nullptr, {d->c.data(), g.n, g.m * g.n});
+           };
+         }});
+  }
+  for (const ConvShape& s : convolutions()) {
+    const auto add = [&](const char* what, auto run) {
+      list.push_back({name_of(s) + what + " float", flops_of(s), [s, run] {
+                        auto d = std::make_shared<ConvData>(s);
+                        return [s, run, d] { run(s, *d); };
+                      }});
+    };
+    add(" forward", [](const ConvShape& c, ConvData& d) {
+      cpu().conv2d(c, d.x.data(), d.w.data(), nullptr, d.y.data());
+    });
+    add(" input_grad", [](const ConvShape& c, ConvData& d) {
+      cpu().conv2d_input_grad(c, d.y.data(), d.w.data(), nullptr, d.x.data());
+    });
+    add(" weight_grad", [](const ConvShape& c, ConvData& d) {
+      cpu().conv2d_weight_grad(c, lanes_of(c), d.x.data(), d.y.data(), d.w.data());
+    });
+  }
+}
+
+// Integer products (numerics/integer.h) get the shapes of convolutions() here, as add_integer, with
+// round_groups of both operands inside what is measured, and names that end in " integer".
+
+void measure(benchmark::State& state, const Measurement& m, Isa isa) {
+  use_isa(isa);
+  const std::function<void()> run = m.prepare();
+  run();
+  for ([[maybe_unused]] auto _ : state) run();
+  state.counters["flops"] =
+      benchmark::Counter(m.flops, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string wanted = argc > 1 ? argv[1] : "";
-  for (const Measurement& m : measurements()) {
-    if (m.name.find(wanted) == std::string::npos) continue;
-    std::printf("%-44s", m.name.c_str());
-    for (const Isa isa : usable_isas()) {
-      if (isa == Isa::kScalar && wanted.empty()) continue;  // slow: only when asked for
-      use_isa(isa);
-      std::printf("  %s %6.1f", std::string(name(isa)).c_str(), gigaflops(m));
-    }
-    std::printf("\n");
-    std::fflush(stdout);
-  }
+  bool scalar = false;
+  for (int i = 1; i < argc; ++i)
+    scalar = scalar || std::string(argv[i]).find("scalar") != std::string::npos;
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  std::vector<Measurement> list;
+  add_float(list);
+  for (const Measurement& m : list)
+    for (const Isa isa : usable_isas())
+      if (isa != Isa::kScalar || scalar)
+        benchmark::RegisterBenchmark((m.name + " " + std::string(name(isa))).c_str(), measure, m,
+                                     isa);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
 }

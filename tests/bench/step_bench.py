@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Training steps a second, against another program, interleaved in one run.
+"""Training steps a second, against another program or another setting, interleaved in one run; for questions that
+tools/bench does not ask.
 
   tests/bench/step_bench.py --threads 2 --reps 5 \
-      --other 'python train_ddpm.py --steps 8 --warmup 2 --threads 2'
-  tests/bench/step_bench.py --threads 1 --reps 5 --ranks 2 --variant evidence.witness_rate=0.25 \
-      --other 'python train_ddpm.py --steps 8 --warmup 2 --threads 1' \
-      --other-ranks 'python train_ddpm.py --steps 8 --warmup 2 --threads 1 --world 2'
+      --other 'PYTHONPATH=.deps/bench tests/bench/pytorch/train.py tests/bench/unet.toml --steps 8 --threads 2'
+  tests/bench/step_bench.py --threads 1 --reps 5 --ranks 2 --variant evidence.witness_rate=0.25
 
-The other program prints a JSON line with `steps_per_s` last (the PyTorch baseline does). With --ranks our program
+The other program prints a JSON line with `steps_per_s` last. With --ranks our program
 runs also as that many processes of --threads threads, against --other-ranks; with --variant also with a changed key,
 against itself (on as many ranks as there are). Each repetition runs all, in random order; ratios are taken inside a
 repetition, because machines drift: of the median step, and for --variant of the mean one, since not every step has

@@ -1,4 +1,5 @@
-"""Makes a folder from which the real torchrun runs, out of PyTorch's wheel and the LibTorch beside it.
+"""Makes a folder from which the real torchrun runs, out of PyTorch's wheel and the LibTorch beside it. PyTorch trains
+with it, too: its CPU libraries are the wheel's own. torch.compile needs the packages that tools/bootstrap adds.
 
 usage: unpack_torchrun.py WHEEL LIBTORCH OUT
 
@@ -59,10 +60,10 @@ def link(name, source=""):
 
 with zipfile.ZipFile(WHEEL) as wheel:
     wheel.extractall(OUT, [name for name in wheel.namelist() if name in KEPT or name.startswith("torch/_C.cpython")
-                           or name.startswith(("torch/", "torchgen/", "functorch/")) and name.endswith(".py")])
+                           or name.startswith(("torch/", "torchgen/", "functorch/")) and name.endswith((".py", ".jinja"))])
 os.mkdir(os.path.join(OUT, "nvidia"))
 links = {f"torch/lib/{name}": f"torch/lib/{name}" for name in os.listdir(f"{LIBTORCH}/torch/lib")}
-for link_name, target in {**links, "nvidia/cu13": "nvidia/cu13"}.items():
+for link_name, target in {**links, "nvidia/cu13": "nvidia/cu13", "torch/include": "torch/include"}.items():
     path = os.path.join(OUT, link_name)
     os.symlink(os.path.relpath(os.path.join(LIBTORCH, target), os.path.dirname(path)), path)
 link("libtorch_cuda.so", stand_ins())

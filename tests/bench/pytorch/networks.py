@@ -1,0 +1,172 @@
+"""The networks of docs/networks.md as plain PyTorch, made from a recipe. Layers have the names that they have there, so
+tensors can be compared one by one: tests/bench/same_network.py does."""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Residual(nn.Module):
+    def __init__(self, channels_in, channels_out, embedding, groups):
+        super().__init__()
+        self.norm1 = nn.GroupNorm(groups, channels_in)
+        self.conv1 = nn.Conv2d(channels_in, channels_out, 3, padding=1)
+        self.time = nn.Linear(embedding, channels_out)
+        self.norm2 = nn.GroupNorm(groups, channels_out)
+        self.conv2 = nn.Conv2d(channels_out, channels_out, 3, padding=1)
+        if channels_in != channels_out:
+            self.skip = nn.Conv2d(channels_in, channels_out, 1)
+
+    def forward(self, x, e):
+        h = self.conv1(F.silu(self.norm1(x))) + self.time(e)[:, :, None, None]
+        h = self.conv2(F.silu(self.norm2(h)))
+        return h + (self.skip(x) if hasattr(self, "skip") else x)
+
+
+class Attention(nn.Module):
+    def __init__(self, channels, heads, groups):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.GroupNorm(groups, channels)
+        self.qkv = nn.Linear(channels, 3 * channels)
+        self.out = nn.Linear(channels, channels)
+
+    def forward(self, x):
+        n, c, height, width = x.shape
+        tokens = self.norm(x).flatten(2).transpose(1, 2)
+        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.qkv(tokens).chunk(3, dim=2))
+        mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        return x + self.out(mixed).transpose(1, 2).unflatten(2, (height, width))
+
+
+class Stage(nn.Module):
+    def __init__(self, channels_in, channels_out, recipe, attention):
+        super().__init__()
+        self.residual = Residual(channels_in, channels_out, recipe["embedding"], recipe["groups"])
+        if attention:
+            self.attention = Attention(channels_out, recipe["heads"], recipe["groups"])
+
+    def forward(self, x, e):
+        h = self.residual(x, e)
+        return self.attention(h) if hasattr(self, "attention") else h
+
+
+class Level(nn.Module):
+    """block0, block1, … and, where there is one, resample."""
+
+    def __init__(self, stages, resample):
+        super().__init__()
+        self.count = len(stages)
+        for i, stage in enumerate(stages):
+            setattr(self, f"block{i}", stage)
+        if resample is not None:
+            self.resample = resample
+
+    def stages(self):
+        return [getattr(self, f"block{i}") for i in range(self.count)]
+
+
+class UNet(nn.Module):
+    def __init__(self, recipe, colours=1):
+        super().__init__()
+        channels, blocks = recipe["channels"], recipe["blocks"]
+        self.width, self.levels, last = channels[0], len(channels), len(channels) - 1
+        self.time1 = nn.Linear(channels[0], recipe["embedding"])
+        self.time2 = nn.Linear(recipe["embedding"], recipe["embedding"])
+        self.input = nn.Conv2d(colours, channels[0], 3, padding=1)
+        now, kept = channels[0], [channels[0]]
+        for i, c in enumerate(channels):
+            stages = []
+            for _ in range(blocks):
+                stages.append(Stage(now, c, recipe, i in recipe["attention_levels"]))
+                now = c
+                kept.append(c)
+            resample = nn.Conv2d(c, c, 3, stride=2, padding=1) if i != last else None
+            if resample is not None:
+                kept.append(c)
+            setattr(self, f"down{i}", Level(stages, resample))
+        self.middle1 = Residual(now, now, recipe["embedding"], recipe["groups"])
+        self.middle_attention = Attention(now, recipe["heads"], recipe["groups"])
+        self.middle2 = Residual(now, now, recipe["embedding"], recipe["groups"])
+        for i in range(last, -1, -1):
+            stages = []
+            for _ in range(blocks + 1):
+                stages.append(Stage(now + kept.pop(), channels[i], recipe, i in recipe["attention_levels"]))
+                now = channels[i]
+            setattr(self, f"up{i}", Level(stages, nn.Conv2d(now, now, 3, padding=1) if i else None))
+        self.output_norm = nn.GroupNorm(recipe["groups"], now)
+        self.output = nn.Conv2d(now, colours, 3, padding=1)
+
+    def embedding_of(self, t):
+        half = self.width // 2
+        rates = torch.exp(torch.arange(half, device=t.device) * (-math.log(10000.0) / half))
+        angles = t.float()[:, None] * rates
+        return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+    def forward(self, x, t):
+        e = F.silu(self.time2(F.silu(self.time1(self.embedding_of(t)))))
+        h = self.input(x)
+        kept = [h]
+        for i in range(self.levels):
+            level = getattr(self, f"down{i}")
+            for stage in level.stages():
+                h = stage(h, e)
+                kept.append(h)
+            if hasattr(level, "resample"):
+                h = level.resample(h)
+                kept.append(h)
+        h = self.middle2(self.middle_attention(self.middle1(h, e)), e)
+        for i in reversed(range(self.levels)):
+            level = getattr(self, f"up{i}")
+            for stage in level.stages():
+                h = stage(torch.cat([h, kept.pop()], dim=1), e)
+            if hasattr(level, "resample"):
+                h = level.resample(F.interpolate(h, size=kept[-1].shape[2:], mode="nearest"))
+        return self.output(F.silu(self.output_norm(h)))
+
+
+def sides(levels, side):
+    """28, 14, 7, …: halved, rounded down."""
+    found = [side]
+    for _ in range(levels):
+        found.append(found[-1] // 2)
+    return found
+
+
+class DcganGenerator(nn.Module):
+    def __init__(self, recipe, side=28, colours=1):
+        super().__init__()
+        channels = recipe["channels"]
+        self.levels, self.channels, self.least = len(channels), channels[-1], sides(len(channels), side)[-1]
+        self.project = nn.Linear(recipe["latent"], self.least * self.least * channels[-1], bias=False)
+        self.project_norm = nn.BatchNorm2d(channels[-1])
+        for i in range(self.levels - 1, 0, -1):
+            setattr(self, f"up{i}", nn.ConvTranspose2d(channels[i], channels[i - 1], 4, 2, 1, bias=False))
+            setattr(self, f"norm{i}", nn.BatchNorm2d(channels[i - 1]))
+        self.up0 = nn.ConvTranspose2d(channels[0], colours, 4, 2, 1)
+
+    def forward(self, z):
+        h = self.project(z).view(len(z), self.channels, self.least, self.least)
+        h = F.relu(self.project_norm(h))
+        for i in range(self.levels - 1, 0, -1):
+            h = F.relu(getattr(self, f"norm{i}")(getattr(self, f"up{i}")(h)))
+        return torch.tanh(self.up0(h))
+
+
+class DcganDiscriminator(nn.Module):
+    def __init__(self, recipe, side=28, colours=1):
+        super().__init__()
+        channels = recipe["channels"]
+        self.levels = len(channels)
+        self.down0 = nn.Conv2d(colours, channels[0], 4, 2, 1)
+        for i in range(1, self.levels):
+            setattr(self, f"down{i}", nn.Conv2d(channels[i - 1], channels[i], 4, 2, 1, bias=False))
+            setattr(self, f"norm{i}", nn.BatchNorm2d(channels[i]))
+        self.output = nn.Linear(sides(self.levels, side)[-1] ** 2 * channels[-1], 1)
+
+    def forward(self, x):
+        h = F.leaky_relu(self.down0(x), 0.2)
+        for i in range(1, self.levels):
+            h = F.leaky_relu(getattr(self, f"norm{i}")(getattr(self, f"down{i}")(h)), 0.2)
+        return self.output(h.flatten(1)).flatten()

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Training steps of a recipe's networks in plain PyTorch: the other side of tools/bench.
+
+  tests/bench/pytorch/train.py tests/bench/unet.toml --steps 8 --threads 2 --channels-last --compile
+  tests/bench/pytorch/train.py tests/bench/dcgan.toml --describe
+
+Batch, networks, loss, optimiser and averages are those of the recipe. AdamW is PyTorch's fused one, its fastest. With
+--ranks N: DistributedDataParallel over Gloo, each rank with its share of the batch. Prints one JSON line: steps a second
+(of the median step), seconds of each step after the warm-up, peak memory of the process and of these steps.
+--describe prints the networks' tensors.
+"""
+import argparse
+import contextlib
+import gzip
+import json
+import os
+import statistics
+import sys
+import time
+import tomllib
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+import networks
+
+TIMESTEPS = 1000
+
+
+def images(folder):
+    """Fashion-MNIST as [pictures][1][28][28] bytes."""
+    with gzip.open(os.path.join(folder, "train-images-idx3-ubyte.gz")) as file:
+        content = bytearray(file.read())
+    return torch.frombuffer(content, dtype=torch.uint8, offset=16).view(-1, 1, 28, 28)
+
+
+class Trainer:
+    """What the kinds of training share: data, precision, layout, ranks."""
+
+    def __init__(self, recipe, args, rank):
+        self.recipe, self.args, self.rank = recipe, args, rank
+        self.batch = recipe["batch"]["lanes"] * recipe["batch"]["samples_per_lane"] // max(args.ranks, 1)
+        self.images = images(recipe["data"]["path"])
+        self.random = torch.Generator().manual_seed(1 + rank)
+
+    def prepared(self, network, broadcast_buffers=True):
+        """The network as this contestant runs it: layout, compiled, averaging gradients over ranks."""
+        if self.args.channels_last:
+            network = network.to(memory_format=torch.channels_last)
+        if self.args.compile:
+            network = torch.compile(network)
+        if self.args.ranks:
+            network = nn.parallel.DistributedDataParallel(network, broadcast_buffers=broadcast_buffers)
+        return network
+
+    def precision(self):
+        return torch.autocast("cpu", dtype=torch.bfloat16) if self.args.bf16 else contextlib.nullcontext()
+
+    def pictures(self):
+        chosen = torch.randint(len(self.images), (self.batch,), generator=self.random)
+        x = self.images[chosen].float() / 127.5 - 1
+        return x.contiguous(memory_format=torch.channels_last) if self.args.channels_last else x
+
+    def noise(self, *shape):
+        return torch.randn(*shape, generator=self.random)
+
+
+def adamw(network, recipe):
+    return torch.optim.AdamW(network.parameters(), lr=recipe["lr"], weight_decay=recipe.get("weight_decay", 0.0),
+                             betas=(recipe.get("beta1", 0.9), recipe.get("beta2", 0.999)), fused=True)
+
+
+class Ddpm(Trainer):
+    def __init__(self, recipe, args, rank=0):
+        super().__init__(recipe, args, rank)
+        optimizer = recipe["model"]["optimizer"]
+        self.plain = networks.UNet(recipe["model"])
+        self.model = self.prepared(self.plain)
+        self.optimizer = adamw(self.plain, optimizer)
+        decay = optimizer.get("ema_decay", 0.0)
+        self.average = AveragedModel(self.plain, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
+        kept = torch.cumprod(1 - torch.linspace(1e-4, 0.02, TIMESTEPS, dtype=torch.float64), 0)
+        self.signal, self.spread = kept.sqrt().float(), (1 - kept).sqrt().float()
+
+    def networks(self):
+        return {"model": self.plain}
+
+    def step(self):
+        x = self.pictures()
+        t = torch.randint(TIMESTEPS, (self.batch,), generator=self.random)
+        epsilon = self.noise(*x.shape)
+        noisy = self.signal[t].view(-1, 1, 1, 1) * x + self.spread[t].view(-1, 1, 1, 1) * epsilon
+        with self.precision():
+            output = self.model(noisy, t)
+        loss = F.mse_loss(output.float(), epsilon)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        if self.average is not None:
+            self.average.update_parameters(self.plain)
+        return loss.item()
+
+
+class Gan(Trainer):
+    def __init__(self, recipe, args, rank=0):
+        super().__init__(recipe, args, rank)
+        self.latent = recipe["generator"]["latent"]
+        self.plain = {"generator": networks.DcganGenerator(recipe["generator"]),
+                      "discriminator": networks.DcganDiscriminator(recipe["discriminator"])}
+        self.generator = self.prepared(self.plain["generator"])
+        # Its buffers stay: it runs twice before one backward pass, and a broadcast in between would spoil that.
+        self.discriminator = self.prepared(self.plain["discriminator"], broadcast_buffers=False)
+        self.optimizers = {role: adamw(network, recipe[role]["optimizer"]) for role, network in self.plain.items()}
+
+    def networks(self):
+        return self.plain
+
+    def update(self, role, loss):
+        self.optimizers[role].zero_grad()
+        loss.backward()
+        self.optimizers[role].step()
+
+    def step(self):
+        own = (lambda wrapped: wrapped.module) if self.args.ranks else (lambda wrapped: wrapped)
+        with torch.no_grad(), self.precision():
+            fake = own(self.generator)(self.noise(self.batch, self.latent))
+        with self.precision():
+            real, false = self.discriminator(self.pictures()), self.discriminator(fake)
+        loss = (F.softplus(-real.float()) + F.softplus(false.float())).mean()
+        self.update("discriminator", loss)
+        self.plain["discriminator"].requires_grad_(False)
+        with self.precision():
+            answer = own(self.discriminator)(self.generator(self.noise(self.batch, self.latent)))
+        self.update("generator", F.softplus(-answer.float()).mean())
+        self.plain["discriminator"].requires_grad_(True)
+        return loss.item()
+
+
+def peak_bytes():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+
+
+def forget_peak():
+    """From here on the peak is that of what follows."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe")
+    parser.add_argument("--steps", type=int, default=8, help="after the warm-up")
+    parser.add_argument("--warm-up", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1, help="of each process")
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--bf16", action="store_true", help="autocast")
+    parser.add_argument("--ranks", type=int, default=0)
+    parser.add_argument("--describe", action="store_true")
+    args = parser.parse_args()
+    if args.ranks and "RANK" not in os.environ:
+        os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                                  f"--nproc_per_node={args.ranks}", *sys.argv])
+    torch.set_num_threads(args.threads)
+    with open(args.recipe, "rb") as file:
+        recipe = tomllib.load(file)
+    rank = 0
+    if args.ranks:
+        torch.distributed.init_process_group("gloo")
+        rank = torch.distributed.get_rank()
+    trainer = (Gan if recipe["objective"]["kind"] == "gan" else Ddpm)(recipe, args, rank)
+    if args.describe:
+        shapes = {f"{role}/param/{name}": list(tensor.shape)
+                  for role, network in trainer.networks().items() for name, tensor in network.named_parameters()}
+        print(json.dumps({"batch": trainer.batch, "torch": torch.__version__, "tensors": shapes}))
+        return
+    for _ in range(args.warm_up):
+        trainer.step()
+    whole, seconds = peak_bytes(), []
+    forget_peak()
+    for _ in range(args.steps):
+        start = time.perf_counter()
+        trainer.step()
+        seconds.append(time.perf_counter() - start)
+    if rank == 0:
+        print(json.dumps({"steps_per_s": 1 / statistics.median(seconds) if seconds else 0, "seconds": seconds,
+                          "peak_bytes": max(whole, peak_bytes()), "peak_of_steps_bytes": peak_bytes(),
+                          "torch": torch.__version__, "isa": torch.backends.cpu.get_cpu_capability()}), flush=True)
+    if args.ranks:
+        torch.distributed.barrier()
+        os._exit(0)  # Gloo's threads sometimes hang at the interpreter's exit
+
+
+if __name__ == "__main__":
+    main()
