@@ -45,6 +45,16 @@ Step ReplaySession::restore(Step target) {
   return training_->state.step;
 }
 
+ReplaySession::Way ReplaySession::go_before(Step target) {
+  if (target.value < 1 || target > last())
+    throw Error(Code::kUsage, "cannot compute step " + std::to_string(target.value) +
+                                  ": the ledger has steps 1 to " + std::to_string(last().value));
+  const Step previous(target.value - 1);
+  Way way{.started = restore(previous), .before = {}};
+  while (training_->state.step < previous) way.before.push_back(step().entry.before.hex());
+  return way;
+}
+
 train::StepRecord ReplaySession::step() {
   return train::step(*training_, group_, std::ref(*batches_));
 }

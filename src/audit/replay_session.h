@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lockstep/comm/group.h"
 #include "lockstep/ledger/ledger.h"
@@ -33,6 +34,13 @@ class ReplaySession {
   // Restores the newest checkpoint at or before `target`, or step 0. Returns the step restored.
   // Error(kCorrupt) if that checkpoint is damaged.
   Step restore(Step target);
+  // Restores, and computes up to the step before `target`. Error(kUsage) if the ledger does not
+  // have that step; else as restore.
+  struct Way {
+    Step started;                     // what was restored
+    std::vector<std::string> before;  // roots of the states that the steps on the way began with
+  };
+  Way go_before(Step target);
   // The next step. Collective: yes. Bits: recipe, data, state.
   train::StepRecord step();
   // What the ledger says of a step.

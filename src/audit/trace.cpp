@@ -59,16 +59,12 @@ class Listener {
 
 TraceResult traced(const TraceOptions& options, comm::Group& group) {
   ReplaySession session(options.folder, options.data, group);
-  if (options.step.value < 1 || options.step > session.last())
-    throw Error(Code::kUsage, "cannot trace step " + std::to_string(options.step.value) +
-                                  ": the ledger has steps 1 to " +
-                                  std::to_string(session.last().value));
   session.without_witnesses();  // they would compute lanes twice
   TraceResult result;
   Trace& trace = result.trace;
-  trace.started = session.restore(Step(options.step.value - 1));
-  while (session.training().state.step.value < options.step.value - 1)
-    trace.states_before.push_back(session.step().entry.before.hex());
+  const auto way = session.go_before(options.step);
+  trace.started = way.started;
+  trace.states_before = way.before;
 
   trace.run = session.ledger().header;
   trace.numerics = session.recipe().run.numerics;

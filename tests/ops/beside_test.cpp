@@ -14,7 +14,7 @@
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
-#include "lockstep/ops/native.h"
+#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/ops.h"
 #include "lockstep/ops/trace.h"
 

@@ -75,6 +75,7 @@ Run add_doctor(Command& command);
 Run add_check(Command& command);
 Run add_diff(Command& command);
 Run add_bisect(Command& command);
+Run add_rounding(Command& command);
 Run add_trace(Command& command);
 Run add_help(Command& command);
 Run add_completion(Command& command);

@@ -50,6 +50,7 @@ constexpr Row kCommands[] = {
      "what differs between two runs, checkpoints, pictures, recipes or fingerprints", add_diff},
     {kMachines, "bisect",
      "the first operation of a step whose output differs between two environments", add_bisect},
+    {kMachines, "rounding", "what integer products do to the operands of a step", add_rounding},
     {kMachines, "trace", "compute a step again with a digest of every operation", add_trace},
     {kProgram, "help", "show all commands, or the options of one", add_help},
     {kProgram, "completion", "print what lets bash or zsh complete a command line", add_completion},
