@@ -140,8 +140,48 @@ void add_float(std::vector<Measurement>& list) {
   }
 }
 
-// Integer products (numerics/integer.h) get the shapes of convolutions() here, as add_integer, with
-// round_groups of both operands inside what is measured, and names that end in " integer".
+// An operand of integer products, rounded anew each time.
+struct Integers {
+  Integers(std::int64_t groups_in, const std::vector<float>& x)
+      : groups(groups_in), q(x.size()), exponents(static_cast<std::size_t>(groups_in)) {}
+  Rounded of(const std::vector<float>& x) {
+    cpu().round_groups(groups, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
+                       exponents.data());
+    return {q.data(), exponents.data()};
+  }
+
+  std::int64_t groups;
+  std::vector<std::int16_t> q;
+  std::vector<std::int32_t> exponents;
+};
+
+struct IntegerData : ConvData {
+  Integers of_x, of_w, of_y;
+
+  explicit IntegerData(const ConvShape& s) : ConvData(s), of_x(s.n, x), of_w(1, w), of_y(s.n, y) {}
+};
+
+// The same convolutions where they are wide enough, with the rounding of both operands.
+void add_integer(std::vector<Measurement>& list) {
+  for (const ConvShape& s : convolutions()) {
+    if (!integer_products(s)) continue;
+    const auto add = [&](const char* what, auto run) {
+      list.push_back({name_of(s) + what + " integer", flops_of(s), [s, run] {
+                        auto d = std::make_shared<IntegerData>(s);
+                        return [s, run, d] { run(s, *d); };
+                      }});
+    };
+    add(" forward", [](const ConvShape& c, IntegerData& d) {
+      cpu().integer_conv2d(c, d.of_x.of(d.x), d.of_w.of(d.w), nullptr, d.y.data());
+    });
+    add(" input_grad", [](const ConvShape& c, IntegerData& d) {
+      cpu().integer_conv2d_input_grad(c, d.of_y.of(d.y), d.of_w.of(d.w), nullptr, d.x.data());
+    });
+    add(" weight_grad", [](const ConvShape& c, IntegerData& d) {
+      cpu().integer_conv2d_weight_grad(c, lanes_of(c), d.of_x.of(d.x), d.of_y.of(d.y), d.w.data());
+    });
+  }
+}
 
 void measure(benchmark::State& state, const Measurement& m, Isa isa) {
   use_isa(isa);
@@ -162,6 +202,7 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   std::vector<Measurement> list;
   add_float(list);
+  add_integer(list);
   for (const Measurement& m : list)
     for (const Isa isa : usable_isas())
       if (isa != Isa::kScalar || scalar)

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/spec/integer.h"
 #include "numerics/cpu/integer_scalar.h"
 #include "numerics/cpu/lane_tree.h"
 #include "numerics/cpu/packed_pairs.h"
@@ -16,10 +17,11 @@ constexpr std::int64_t kPreparedBytes = 384 * 1024;
 // One sample as its product wants it: neighbouring output pixels are multiplied two by two. In rows
 // of an odd number of pixels the last one stands beside zeros.
 struct Prepared {
-  PackedPairs dy;                      // pixel pairs of dy
-  bool fits = false;                   // see PackedPairs
-  std::vector<std::int16_t> x;         // pixels of x, each beside the one `stride` further on
-  std::vector<const std::int16_t*> a;  // where the rows of dw begin in x
+  PackedPairs dy;  // pixel pairs of dy
+  bool fits;       // see PackedPairs
+  bool finite;
+  std::int32_t exponent;        // of the sample's results
+  std::vector<std::int16_t> x;  // pixels of x, each beside the one `stride` further on
 };
 
 // A lane's gradient of rows [begin, end) of the kh*kw*in rows of dw.
@@ -30,13 +32,15 @@ class LaneGradient {
       : kernels_(kernels),
         s_(s),
         samples_(samples),
-        begin_(begin),
         rows_(end - begin),
         x_(x),
         dy_(dy),
         width_((s.out_w() - 1) * s.stride + s.kw),
         pairs_of_row_((s.out_w() + 1) / 2) {
-    c_.resize(static_cast<std::size_t>(rows_));
+    for (std::int64_t r = begin; r < end; ++r) {
+      const std::int64_t ky = r / (s.kw * s.in), kx = r / s.in % s.kw;
+      starts_.push_back(2 * ((ky * width_ + kx) * s.in + r % s.in));
+    }
     const std::int64_t height = (s.out_h() - 1) * s.stride + s.kh;
     window_ = {.y = -s.pad, .x = -s.pad, .h = height, .w = width_ + s.stride};
     for (std::int64_t oy = 0; oy < s.out_h(); ++oy) {
@@ -49,38 +53,59 @@ class LaneGradient {
   }
 
   void compute(std::int64_t lane, float* dw) {
-    for (std::int64_t r = 0; r < rows_; ++r) c_[static_cast<std::size_t>(r)] = dw + r * s_.out;
     for (std::int64_t i = 0; i < samples_; i += at_once_) {
-      add(lane * samples_ + i, std::min(at_once_, samples_ - i), i > 0);
+      add(lane * samples_ + i, std::min(at_once_, samples_ - i), i > 0, dw);
     }
   }
 
  private:
-  // Samples [first, first+count) in order, tile by tile.
-  void add(std::int64_t first, std::int64_t count, bool begun) {
+  // Samples [first, first+count) in order, tile by tile: a panel of dy stays in the first-level
+  // cache meanwhile, and so does the tile's part of dw.
+  void add(std::int64_t first, std::int64_t count, bool begun, float* dw) {
     std::vector<Prepared> prepared;
     for (std::int64_t n = first; n < first + count; ++n) prepared.push_back(prepare(n));
     const std::int64_t tiles = (rows_ + kernels_.rows - 1) / kernels_.rows;
-    for (std::int64_t i = 0; i < tiles; ++i) {
-      const std::int64_t begin = rows_ * i / tiles, end = rows_ * (i + 1) / tiles;
-      for (std::int64_t n = 0; n < count; ++n) {
-        const Prepared& one = prepared[static_cast<std::size_t>(n)];
-        sweep_integer_tiles({.kernels = &kernels_,
-                             .a = one.a.data() + begin,
-                             .c = c_.data() + begin,
-                             .rows = end - begin,
-                             .a_offset = offsets_.data(),
-                             .packed = &one.dy,
-                             .fits = one.fits,
-                             .exponent_u = x_.exponents[first + n],
-                             .exponent_v = dy_.exponents[first + n],
-                             .add = begun || n > 0});
+    const PackedPairs& any = prepared.front().dy;
+    for (std::int64_t panel = 0; panel < any.panels(); ++panel) {
+      for (std::int64_t i = 0; i < tiles; ++i) {
+        const std::int64_t begin = rows_ * i / tiles, end = rows_ * (i + 1) / tiles;
+        float* c[kMaxTileRows];
+        for (std::int64_t r = begin; r < end; ++r)
+          c[r - begin] = dw + r * s_.out + any.first_column(panel);
+        for (std::int64_t n = 0; n < count; ++n) {
+          multiply(prepared[static_cast<std::size_t>(n)], panel, begin, end, begun || n > 0, c);
+        }
       }
     }
   }
 
+  void multiply(const Prepared& one, std::int64_t panel, std::int64_t begin, std::int64_t end,
+                bool add, float* const* c) {
+    const std::int16_t* a[kMaxTileRows];
+    for (std::int64_t r = begin; r < end; ++r)
+      a[r - begin] = one.x.data() + starts_[static_cast<std::size_t>(r)];
+    const IntegerTile tile{.a = a,
+                           .a_offset = offsets_.data(),
+                           .b = one.dy.row(panel, 0),
+                           .pairs = one.dy.pairs(),
+                           .fits = one.fits,
+                           .exponent = one.exponent,
+                           .c = c,
+                           .rows = static_cast<int>(end - begin),
+                           .columns = static_cast<int>(one.dy.columns_of(panel)),
+                           .add = add};
+    if (one.finite) return kernels_.tile(tile);
+    const float nan = spec::product_of(0, spec::kNotFinite, spec::kNotFinite);
+    for (int r = 0; r < tile.rows; ++r) std::fill_n(c[r], tile.columns, nan);
+  }
+
   Prepared prepare(std::int64_t n) {
-    Prepared one{PackedPairs(kernels_, std::ssize(offsets_), s_.out), false, {}, {}};
+    const std::int32_t u = x_.exponents[n], v = dy_.exponents[n];
+    Prepared one{.dy = PackedPairs(kernels_, std::ssize(offsets_), s_.out),
+                 .fits = false,
+                 .finite = u != spec::kNotFinite && v != spec::kNotFinite,
+                 .exponent = u + v - 20,
+                 .x = {}};
     const std::int16_t* dy = dy_.q + n * s_.out_h() * s_.out_w() * s_.out;
     for (std::int64_t pair = 0; pair < std::ssize(offsets_); ++pair) {
       const std::int64_t ox = pair % pairs_of_row_ * 2;
@@ -97,16 +122,12 @@ class LaneGradient {
       const std::int16_t* from = copy_.data() + y * copied;
       kernels_.interleave(row, from, from + s_.stride * s_.in, one.x.data() + 2 * y * row);
     }
-    for (std::int64_t r = begin_; r < begin_ + rows_; ++r) {
-      const std::int64_t ky = r / (s_.kw * s_.in), kx = r / s_.in % s_.kw;
-      one.a.push_back(one.x.data() + 2 * ((ky * width_ + kx) * s_.in + r % s_.in));
-    }
     return one;
   }
 
   const IntegerKernels& kernels_;
   const ConvShape& s_;
-  const std::int64_t samples_, begin_, rows_;
+  const std::int64_t samples_, rows_;
   const Rounded& x_;
   const Rounded& dy_;
   const std::int64_t width_, pairs_of_row_;
@@ -114,7 +135,7 @@ class LaneGradient {
   std::int64_t at_once_ = 1;
   std::vector<std::int64_t> offsets_;
   std::vector<std::int16_t> copy_;
-  std::vector<float*> c_;
+  std::vector<std::int64_t> starts_;  // of the rows of dw in a prepared x
 };
 
 }  // namespace

@@ -79,8 +79,7 @@ void sweep_integer_tiles(const IntegerSweep& s) {
                 .pairs = packed.pairs(),
                 .fits = s.fits,
                 .exponent = s.exponent_u + s.exponent_v - 20,
-                .c = c,
-                .add = s.add};
+                .c = c};
   for (std::int64_t p = 0; p < packed.panels(); ++p) {
     const std::int64_t column = packed.first_column(p);
     t.b = packed.row(p, 0);

@@ -57,7 +57,6 @@ struct IntegerSweep {
   const PackedPairs* packed = nullptr;
   bool fits = false;                            // packed->fits()
   std::int32_t exponent_u = 0, exponent_v = 0;  // of the operands' groups
-  bool add = false;
   const float* bias = nullptr;
 };
 void sweep_integer_tiles(const IntegerSweep& s);
