@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does training with integer products (run.products) lose quality, compared with what bf16 loses in PyTorch?
 
-  tests/bench/quality.py                                DDPM and SNGAN, seeds 1, 2, 3: half an hour of one core
+  tests/bench/quality.py                                DDPM and SNGAN, seeds 1, 2, 3: a quarter of an hour of one core
   tests/bench/quality.py --part ddpm --steps 5000 --seeds 1,2,3,4,5
   tests/bench/quality.py --tiny                         a trial of this program: no PyTorch, no use
 
