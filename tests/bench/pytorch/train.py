@@ -7,12 +7,14 @@
 Batch, networks, loss, optimiser and averages are those of the recipe. AdamW is PyTorch's fused one, its fastest. With
 --ranks N: DistributedDataParallel over Gloo, each rank with its share of the batch. Prints one JSON line: steps a second
 (of the median step), seconds of each step after the warm-up, peak memory of the process and of these steps.
---describe prints the networks' tensors.
+--describe prints the networks' tensors. --losses FILE writes the loss of each step, of the warm-up's too, as a JSON list.
+First weights, data and noise are drawn from the recipe's run.seed.
 """
 import argparse
 import contextlib
 import gzip
 import json
+import math
 import os
 import statistics
 import sys
@@ -43,7 +45,9 @@ class Trainer:
         self.recipe, self.args, self.rank = recipe, args, rank
         self.batch = recipe["batch"]["lanes"] * recipe["batch"]["samples_per_lane"] // max(args.ranks, 1)
         self.images = images(recipe["data"]["path"])
-        self.random = torch.Generator().manual_seed(1 + rank)
+        seed = recipe["run"].get("seed", 1)
+        torch.manual_seed(seed)  # first weights
+        self.random = torch.Generator().manual_seed(seed + rank)
 
     def prepared(self, network, broadcast_buffers=True):
         """The network as this contestant runs it: layout, compiled, averaging gradients over ranks."""
@@ -72,13 +76,45 @@ def adamw(network, recipe):
                              betas=(recipe.get("beta1", 0.9), recipe.get("beta2", 0.999)), fused=True)
 
 
+def learning_rate(recipe, update):
+    """Of docs/numerics.md; updates count from 1."""
+    lr, warmup, schedule = recipe["lr"], recipe.get("warmup", 0), recipe.get("schedule", "constant")
+    if update < warmup:
+        return lr * update / warmup
+    if schedule == "constant":
+        return lr
+    past = min(1, (update - warmup) / (recipe["horizon"] - warmup))
+    return lr * (0.5 * (1 + math.cos(math.pi * past)) if schedule == "cosine" else 1 - past)
+
+
+class Update:
+    """One network's updates: clipping, learning rate, AdamW."""
+
+    def __init__(self, network, recipe):
+        self.parameters, self.recipe, self.count = list(network.parameters()), recipe, 0
+        self.optimizer = adamw(network, recipe)
+        self.clip_norm = recipe.get("clip_norm", 0.0)
+        self.scheduled = "schedule" in recipe or "warmup" in recipe
+
+    def step(self, loss):
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.count += 1
+        if self.clip_norm:
+            nn.utils.clip_grad_norm_(self.parameters, self.clip_norm)
+        if self.scheduled:
+            for group in self.optimizer.param_groups:
+                group["lr"] = learning_rate(self.recipe, self.count)
+        self.optimizer.step()
+
+
 class Ddpm(Trainer):
     def __init__(self, recipe, args, rank=0):
         super().__init__(recipe, args, rank)
         optimizer = recipe["model"]["optimizer"]
         self.plain = networks.UNet(recipe["model"])
         self.model = self.prepared(self.plain)
-        self.optimizer = adamw(self.plain, optimizer)
+        self.update = Update(self.plain, optimizer)
         decay = optimizer.get("ema_decay", 0.0)
         self.average = AveragedModel(self.plain, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
         kept = torch.cumprod(1 - torch.linspace(1e-4, 0.02, TIMESTEPS, dtype=torch.float64), 0)
@@ -95,9 +131,7 @@ class Ddpm(Trainer):
         with self.precision():
             output = self.model(noisy, t)
         loss = F.mse_loss(output.float(), epsilon)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
+        self.update.step(loss)
         if self.average is not None:
             self.average.update_parameters(self.plain)
         return loss.item()
@@ -112,15 +146,10 @@ class Gan(Trainer):
         self.generator = self.prepared(self.plain["generator"])
         # Its buffers stay: it runs twice before one backward pass, and a broadcast in between would spoil that.
         self.discriminator = self.prepared(self.plain["discriminator"], broadcast_buffers=False)
-        self.optimizers = {role: adamw(network, recipe[role]["optimizer"]) for role, network in self.plain.items()}
+        self.updates = {role: Update(network, recipe[role]["optimizer"]) for role, network in self.plain.items()}
 
     def networks(self):
         return self.plain
-
-    def update(self, role, loss):
-        self.optimizers[role].zero_grad()
-        loss.backward()
-        self.optimizers[role].step()
 
     def step(self):
         own = (lambda wrapped: wrapped.module) if self.args.ranks else (lambda wrapped: wrapped)
@@ -129,11 +158,11 @@ class Gan(Trainer):
         with self.precision():
             real, false = self.discriminator(self.pictures()), self.discriminator(fake)
         loss = (F.softplus(-real.float()) + F.softplus(false.float())).mean()
-        self.update("discriminator", loss)
+        self.updates["discriminator"].step(loss)
         self.plain["discriminator"].requires_grad_(False)
         with self.precision():
             answer = own(self.discriminator)(self.generator(self.noise(self.batch, self.latent)))
-        self.update("generator", F.softplus(-answer.float()).mean())
+        self.updates["generator"].step(F.softplus(-answer.float()).mean())
         self.plain["discriminator"].requires_grad_(True)
         return loss.item()
 
@@ -160,6 +189,7 @@ def main():
     parser.add_argument("--bf16", action="store_true", help="autocast")
     parser.add_argument("--ranks", type=int, default=0)
     parser.add_argument("--describe", action="store_true")
+    parser.add_argument("--losses", metavar="FILE")
     args = parser.parse_args()
     if args.ranks and "RANK" not in os.environ:
         os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--standalone",
@@ -177,14 +207,16 @@ def main():
                   for role, network in trainer.networks().items() for name, tensor in network.named_parameters()}
         print(json.dumps({"batch": trainer.batch, "torch": torch.__version__, "tensors": shapes}))
         return
-    for _ in range(args.warm_up):
-        trainer.step()
+    losses = [trainer.step() for _ in range(args.warm_up)]
     whole, seconds = peak_bytes(), []
     forget_peak()
     for _ in range(args.steps):
         start = time.perf_counter()
-        trainer.step()
+        losses.append(trainer.step())
         seconds.append(time.perf_counter() - start)
+    if rank == 0 and args.losses:
+        with open(args.losses, "w") as file:
+            json.dump(losses, file)
     if rank == 0:
         print(json.dumps({"steps_per_s": 1 / statistics.median(seconds) if seconds else 0, "seconds": seconds,
                           "peak_bytes": max(whole, peak_bytes()), "peak_of_steps_bytes": peak_bytes(),

@@ -1,0 +1,36 @@
+"""quality.py runs both arithmetics, pairs them, and writes its tables; the numbers are of tiny networks and mean nothing.
+
+usage: quality_test.py BINARIES [unittest's arguments]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from programs import TOP
+
+BINARIES = sys.argv[1]
+
+
+class Quality(unittest.TestCase):
+    def test_tiny(self):
+        with tempfile.TemporaryDirectory(prefix="lockstep-quality-") as work:
+            command = [sys.executable, os.path.join(TOP, "tests/bench/quality.py"), "--tiny", "--binaries", BINARIES, "--work", work]
+            text = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
+            with open(os.path.join(work, "quality.json")) as file:
+                numbers = json.load(file)
+        self.assertEqual(text.count("| integer - float | "), 2)
+        losses = numbers["ddpm"]["losses"]
+        self.assertEqual([len(losses[a][0]) for a in ("float", "integer")], [4, 4])
+        for one, other in zip(losses["float"][0], losses["integer"][0]):
+            self.assertAlmostEqual(one, other, delta=0.01)  # the same draws
+        self.assertNotEqual(losses["float"], losses["integer"])
+        values = numbers["sngan"]["values"]
+        self.assertNotEqual(values["float"], values["integer"])
+        self.assertLess(numbers["sngan"]["floor"]["distance"] + 0.5, values["float"][0]["distance"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
