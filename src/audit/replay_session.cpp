@@ -1,6 +1,8 @@
 #include "audit/replay_session.h"
 
+#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/open_run.h"
@@ -43,6 +45,15 @@ Step ReplaySession::restore(Step target) {
                 "restore it from another copy");
   batches_.emplace(*dataset_, recipe_, training_->plan, group_.rank());
   return training_->state.step;
+}
+
+void on_one_rank(const std::function<void(comm::Group& group)>& body) {
+  numerics::Device& device = ops::device();
+  const at::Device tensors = ops::tensors_device();
+  comm::run_local(1, [&](comm::Group& group) {
+    const ops::DeviceScope here(device, tensors);
+    body(group);
+  });
 }
 
 ReplaySession::Way ReplaySession::go_before(Step target) {

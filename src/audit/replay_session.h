@@ -1,6 +1,7 @@
 // Computes a run's steps again from its folder, which is never written to.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 #include "lockstep/train/step.h"
 
 namespace lockstep::audit {
+
+// Runs body as a group of one, on this thread's device.
+void on_one_rank(const std::function<void(comm::Group& group)>& body);
 
 class ReplaySession {
  public:

@@ -1,7 +1,6 @@
 #include "lockstep/audit/rounding.h"
 
 #include "audit/replay_session.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/host_math.h"
@@ -103,12 +102,7 @@ std::vector<RoundedOperand> computed(const RoundingOptions& options, comm::Group
 
 std::vector<RoundedOperand> rounding(const RoundingOptions& options) {
   std::vector<RoundedOperand> all;
-  numerics::Device& device = ops::device();
-  const at::Device tensors = ops::tensors_device();
-  comm::run_local(1, [&](comm::Group& group) {
-    const ops::DeviceScope here(device, tensors);
-    all = computed(options, group);
-  });
+  on_one_rank([&](comm::Group& group) { all = computed(options, group); });
   return all;
 }
 

@@ -1,7 +1,6 @@
 #include "lockstep/audit/trace.h"
 
 #include "audit/replay_session.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/trace.h"
@@ -96,12 +95,7 @@ std::string TracedOp::name() const {
 
 TraceResult trace(const TraceOptions& options) {
   TraceResult result;
-  numerics::Device& device = ops::device();
-  const at::Device tensors = ops::tensors_device();
-  comm::run_local(1, [&](comm::Group& group) {
-    const ops::DeviceScope here(device, tensors);
-    result = traced(options, group);
-  });
+  on_one_rank([&](comm::Group& group) { result = traced(options, group); });
   return result;
 }
 

@@ -29,11 +29,6 @@ struct Kernel {
   std::int64_t h, w;
 };
 
-// Which arithmetic a layer has.
-bool integer(const numerics::ConvShape& s) {
-  return !native::on() && integer_products_in_use(s);
-}
-
 // The three kernels, portable.
 Tensor convolved(const LaneBlocks& lanes, numerics::ConvShape s, const Factor& x, const Factor& w,
                  const Tensor& b) {
@@ -100,7 +95,8 @@ Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, 
                Conv conv) {
   const numerics::ConvShape s = shape_of(x_in.size(0), x_in.size(1), x_in.size(2), w_in, conv);
   LOCKSTEP_ASSERT(s.n == lanes.samples() && x_in.size(3) == s.in);
-  const auto xs = fork(activation(x_in, integer(s)), 2), ws = fork(parameter(w_in, integer(s)), 2);
+  const auto xs = fork(activation(x_in, integer_products_in_use(s)), 2),
+             ws = fork(parameter(w_in, integer_products_in_use(s)), 2);
   const Tensor y = native::on()
                        ? native::conv2d(lanes, xs[0].value.contiguous(), ws[0].value, b, conv)
                        : convolved(lanes, s, xs[0], ws[0], b);
@@ -109,7 +105,7 @@ Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, 
       [lanes, s, conv, x = kept(xs[1]), w = ws[1]](const Tensor& dy,
                                                    const std::vector<bool>& needed) -> Tensors {
         require_values(x);
-        const auto dys = fork(activation({dy}, integer(s)), 3);
+        const auto dys = fork(activation({dy}, integer_products_in_use(s)), 3);
         return {needed[0] ? input_grad(lanes, dys[0], w, Tensor(), conv, s.h, s.w) : Tensor(),
                 needed[1] ? weight_grad(lanes, x, dys[1], conv, kernel_of(w)) : Tensor(),
                 needed[2] ? lane_column_sums(lanes, dys[2].value) : Tensor()};
@@ -122,8 +118,8 @@ Tensor input_grad(const LaneBlocks& lanes, const Factor& dy_in, const Factor& w_
   LOCKSTEP_ASSERT(s.n == lanes.samples() && dy_in.size(1) == s.out_h() &&
                       dy_in.size(2) == s.out_w() && dy_in.size(3) == s.out,
                   "transposed convolution: sizes do not fit");
-  const auto dys = fork(activation(dy_in, integer(s)), 2),
-             ws = fork(parameter(w_in, integer(s)), 2);
+  const auto dys = fork(activation(dy_in, integer_products_in_use(s)), 2),
+             ws = fork(parameter(w_in, integer_products_in_use(s)), 2);
   const Tensor dx = native::on() ? native::conv2d_input_grad(lanes, dys[0].value.contiguous(),
                                                              ws[0].value, b, conv, height, width)
                                  : convolved_back(lanes, s, dys[0], ws[0], b);
@@ -132,7 +128,7 @@ Tensor input_grad(const LaneBlocks& lanes, const Factor& dy_in, const Factor& w_
       [lanes, s, conv, dy = kept(dys[1]), w = ws[1]](const Tensor& g,
                                                      const std::vector<bool>& needed) -> Tensors {
         require_values(dy);
-        const auto gs = fork(activation({g}, integer(s)), 3);
+        const auto gs = fork(activation({g}, integer_products_in_use(s)), 3);
         return {needed[0] ? forward(lanes, gs[0], w, Tensor(), conv) : Tensor(),
                 needed[1] ? weight_grad(lanes, gs[1], dy, conv, kernel_of(w)) : Tensor(),
                 needed[2] ? lane_column_sums(lanes, gs[2].value) : Tensor()};
@@ -151,8 +147,8 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy
                               .stride = conv.stride,
                               .pad = conv.pad};
   LOCKSTEP_ASSERT(dy_in.size(1) == s.out_h() && dy_in.size(2) == s.out_w());
-  const auto xs = fork(activation(x_in, integer(s)), 2),
-             dys = fork(activation(dy_in, integer(s)), 2);
+  const auto xs = fork(activation(x_in, integer_products_in_use(s)), 2),
+             dys = fork(activation(dy_in, integer_products_in_use(s)), 2);
   const Tensor dw =
       native::on() ? native::conv2d_weight_grad(lanes, xs[0].value.contiguous(),
                                                 dys[0].value.contiguous(), conv, kernel.h, kernel.w)
@@ -162,7 +158,7 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy
                     const Tensor& g, const std::vector<bool>& needed) -> Tensors {
                   require_values(x);
                   require_values(dy);
-                  const auto gs = fork(parameter({g}, integer(s)), 2);
+                  const auto gs = fork(parameter({g}, integer_products_in_use(s)), 2);
                   return {
                       needed[0] ? input_grad(lanes, dy, gs[0], Tensor(), conv, s.h, s.w) : Tensor(),
                       needed[1] ? forward(lanes, x, gs[1], Tensor(), conv) : Tensor()};

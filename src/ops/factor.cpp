@@ -30,7 +30,7 @@ numerics::Rounded Integers::from(std::int64_t group) const {
 }
 
 bool integer_products_in_use(const numerics::ConvShape& s) {
-  return numerics_in_use().integer && numerics::integer_products(s);
+  return !numerics_in_use().native && numerics_in_use().integer && numerics::integer_products(s);
 }
 
 Factor activation(Factor x, bool integer) {

@@ -35,7 +35,7 @@ numerics::ConvShape shape_of(const Rows& rows, std::int64_t in, std::int64_t out
 
 // Which arithmetic a layer has.
 bool integer(const Rows& rows, std::int64_t in, std::int64_t out) {
-  return !native::on() && integer_products_in_use(shape_of(rows, in, out));
+  return integer_products_in_use(shape_of(rows, in, out));
 }
 
 // The three products, portable.

@@ -1,6 +1,7 @@
 #include "lockstep/numerics/spec/integer.h"
 #include "numerics/cpu/integer_tile.h"
 #include "numerics/cpu/isa_tables.h"
+#include "numerics/cpu/ragged_tile.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/cpu/integer_simd.cpp"
@@ -132,14 +133,12 @@ void large_tile(const IntegerTile& t) {
   const hn::Half<DI> half;
   const hn::Half<DF> half_floats;
   double sums[kR][kV * kLanes];
-  const std::int16_t* from[kR];
-  LOCKSTEP_UNROLL for (int r = 0; r < kR; ++r) from[r] = t.a[r];
   const std::int16_t* b = t.b;
   std::int64_t first = 0;
   do {
     const std::int64_t pairs = t.pairs - first < kExactPairs ? t.pairs - first : kExactPairs;
     VI acc[kR][kV];
-    accumulate<Products, kR, kV>(from, t.a_offset + first, b, pairs, acc);
+    accumulate<Products, kR, kV>(t.a, t.a_offset + first, b, pairs, acc);
     b += 2 * kV * kLanes * pairs;
     LOCKSTEP_UNROLL for (int r = 0; r < kR; ++r) {
       LOCKSTEP_UNROLL for (int v = 0; v < kV; ++v) {
@@ -208,21 +207,7 @@ void tile(const IntegerTile& t) {
   const TileFunction function =
       vectors == 1 ? tile_of_rows<Products, 1>(t.rows) : tile_of_rows<Products, 2>(t.rows);
   if (t.columns == vectors * kLanes) return function(t);
-  // A ragged edge goes through whole vectors of our own.
-  float sums[kRows * 2 * kLanes] = {}, bias[2 * kLanes] = {};
-  float* rows[kRows] = {};
-  IntegerTile whole = t;
-  for (int r = 0; r < t.rows; ++r) {
-    rows[r] = sums + r * vectors * kLanes;
-    for (int j = 0; t.add && j < t.columns; ++j) rows[r][j] = t.c[r][j];
-  }
-  for (int j = 0; t.bias != nullptr && j < t.columns; ++j) bias[j] = t.bias[j];
-  whole.c = rows;
-  whole.bias = t.bias == nullptr ? nullptr : bias;
-  function(whole);
-  for (int r = 0; r < t.rows; ++r) {
-    for (int j = 0; j < t.columns; ++j) t.c[r][j] = rows[r][j];
-  }
+  through_whole_vectors<kRows, kRows * 2 * kLanes, 2 * kLanes>(t, vectors * kLanes, function);
 }
 
 void interleave(std::int64_t n, const std::int16_t* a, const std::int16_t* b, std::int16_t* to) {

@@ -1,4 +1,5 @@
 #include "numerics/cpu/isa_tables.h"
+#include "numerics/cpu/ragged_tile.h"
 #include "numerics/cpu/register_tile.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -95,21 +96,7 @@ void tile(const RegisterTile& t) {
   const int vectors = vectors_of(t);
   const TileFunction function = function_for(t, vectors);
   if (t.columns == vectors * kLanes) return function(t);
-  // A ragged edge goes through whole vectors of our own.
-  float sums[kRows * 2 * kLanes] = {}, bias[8 * kLanes] = {};
-  float* rows[kRows] = {};
-  RegisterTile whole = t;
-  for (int r = 0; r < t.rows; ++r) {
-    rows[r] = sums + r * vectors * kLanes;
-    for (int j = 0; t.add && j < t.columns; ++j) rows[r][j] = t.c[r][j];
-  }
-  for (int j = 0; t.bias != nullptr && j < t.columns; ++j) bias[j] = t.bias[j];
-  whole.c = rows;
-  whole.bias = t.bias == nullptr ? nullptr : bias;
-  function(whole);
-  for (int r = 0; r < t.rows; ++r) {
-    for (int j = 0; j < t.columns; ++j) t.c[r][j] = rows[r][j];
-  }
+  through_whole_vectors<kRows, kRows * 2 * kLanes, 8 * kLanes>(t, vectors * kLanes, function);
 }
 
 void transpose(std::int64_t rows, std::int64_t columns, const float* from, std::int64_t from_row,
