@@ -19,7 +19,7 @@ RoundedOperand measured(const Tensor& x, std::int64_t groups) {
   const std::size_t size = floats.size() / static_cast<std::size_t>(groups);
   std::vector<std::int16_t> q(floats.size());
   std::vector<std::int32_t> exponents(static_cast<std::size_t>(groups));
-  numerics::Cpu().round_groups(groups, static_cast<std::int64_t>(size), floats.data(), q.data(),
+  numerics::Cpu().round_groups(groups, 1, static_cast<std::int64_t>(size), floats.data(), q.data(),
                                exponents.data());
   RoundedOperand result;
   result.values = std::ssize(floats);

@@ -46,7 +46,7 @@ Linear::Linear(std::int64_t in, std::int64_t out, Start start, Bias bias)
   if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, in));
 }
 
-Tensor Linear::forward(Context& context, const Tensor& x) {
+Tensor Linear::forward(Context& context, const ops::SideBySide& x) {
   const ops::Scope here = scope();
   return ops::linear(context.lanes(), x, context.enter(weight_), enter_if_any(context, bias_));
 }
@@ -96,7 +96,7 @@ GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, ops::Activation
       weight_(parameter("weight", {channels}, {Init::kConstant, 1.0f})),
       bias_(parameter("bias", {channels}, {Init::kConstant, 0.0f})) {}
 
-Tensor GroupNorm::forward(Context& context, const Tensor& x) {
+Tensor GroupNorm::forward(Context& context, const ops::SideBySide& x) {
   const ops::Scope here = scope();
   return ops::group_norm(context.lanes(), x, context.enter(weight_), context.enter(bias_), groups_,
                          kEps, activation_);

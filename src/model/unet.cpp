@@ -31,13 +31,13 @@ class ResidualBlock : public Layer {
   }
 
   // embedding [N, width], its SiLU applied.
-  Tensor forward(Context& context, const Tensor& x, const Tensor& embedding) {
+  Tensor forward(Context& context, const ops::SideBySide& x, const Tensor& embedding) {
     const ops::Scope here = scope();
     const auto uses = ops::fork(x, 2);
     Tensor h = conv1_->forward(context, norm1_->forward(context, uses[0]));
     h = ops::add_channel_bias(h, time_->forward(context, embedding));
     h = conv2_->forward(context, norm2_->forward(context, h));
-    return ops::add(skip_ ? skip_->forward(context, uses[1]) : uses[1], h);
+    return ops::add(skip_ ? skip_->forward(context, uses[1]) : uses[1].left, h);
   }
 
   double flops(double positions) const {
@@ -93,7 +93,7 @@ class Stage : public Layer {
     residual_ = register_module("residual", std::make_shared<ResidualBlock>(in, out, o));
     if (attention) attention_ = register_module("attention", std::make_shared<Attention>(out, o));
   }
-  Tensor forward(Context& context, const Tensor& x, const Tensor& embedding) {
+  Tensor forward(Context& context, const ops::SideBySide& x, const Tensor& embedding) {
     const ops::Scope here = scope();
     const Tensor h = residual_->forward(context, x, embedding);
     return attention_ ? attention_->forward(context, h) : h;
@@ -254,7 +254,7 @@ Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t, const T
   h = middle2_->forward(context, h, *embedding++);
   for (const auto& level : up_) {
     for (const auto& stage : level->stages) {
-      h = stage->forward(context, ops::concat_channels(h, skips.back()), *embedding++);
+      h = stage->forward(context, {h, skips.back()}, *embedding++);
       skips.pop_back();
     }
     if (!level->resample) continue;

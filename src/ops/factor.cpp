@@ -7,16 +7,20 @@
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/view.h"
 #include "lockstep/ops/where.h"
+#include "ops/sides.h"
 
 namespace lockstep::ops {
 namespace {
 
 // x [groups, …], contiguous.
-std::shared_ptr<const Integers> rounded(const Tensor& x, std::int64_t groups) {
+std::shared_ptr<const Integers> rounded(const SideBySide& x, std::int64_t groups) {
+  const std::int64_t c = x.channels(), rows = x.left.numel() / x.left.size(-1);
+  std::vector<std::int64_t> sizes = x.left.sizes().vec();
+  sizes.back() = c;
   const auto result = std::make_shared<Integers>();
-  result->q = empty_on(tensors_device(), x.sizes(), at::kShort);
+  result->q = empty_on(tensors_device(), sizes, at::kShort);
   result->exponents = empty_on(tensors_device(), {groups}, at::kInt);
-  device().round_groups(groups, groups == 0 ? 0 : x.numel() / groups, read(x),
+  device().round_groups(groups, groups == 0 ? 0 : rows / groups, c, sides(x),
                         result->q.mutable_data_ptr<std::int16_t>(),
                         result->exponents.mutable_data_ptr<std::int32_t>());
   return result;
@@ -36,6 +40,10 @@ bool integer_products_in_use(const numerics::ConvShape& s) {
 Factor activation(Factor x, bool integer) {
   if (integer && !x.integers) x.integers = rounded(x.value.contiguous(), x.value.size(0));
   return x;
+}
+
+Factor activation(const SideBySide& x) {
+  return {Tensor(), rounded(contiguous(x), x.left.size(0))};
 }
 
 Factor parameter(Factor w, bool integer) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lockstep/numerics/integer.h"
-#include "lockstep/ops/record.h"
+#include "lockstep/ops/ops.h"
 
 namespace lockstep::ops {
 
@@ -29,6 +29,8 @@ bool integer_products_in_use(const numerics::ConvShape& s);
 
 // Activations or gradients [N, …]: rounded, if asked for and not done before, one group a sample.
 Factor activation(Factor x, bool integer);
+// The same of what lies side by side, rounded; it has no values.
+Factor activation(const SideBySide& x);
 // A parameter [P, …]: one group a slice, or one for all if they are one tensor.
 Factor parameter(Factor w, bool integer);
 // The integers of a parameter's slice.

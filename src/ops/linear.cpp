@@ -4,9 +4,11 @@
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
+#include "lockstep/ops/view.h"
 #include "ops/factor.h"
 #include "ops/native.h"
 #include "ops/partials.h"
+#include "ops/sides.h"
 
 namespace lockstep::ops {
 namespace {
@@ -54,8 +56,8 @@ Tensor product(const LaneBlocks& lanes, const Factor& x, const Factor& w, const 
                               x.integers->from(slice.first_sample), slice_of(w, slice.index), bias,
                               to);
     } else {
-      device().gemm(1, count, out, rows.in, {read(values) + first * rows.in, rows.in, 1, 0},
-                    {slice.data(w.value), out, 1, 0}, bias, {to, out, 0});
+      device().linear(count, rows.in, out, read(values) + first * rows.in, slice.data(w.value),
+                      bias, to);
     }
   });
   return y;
@@ -154,10 +156,75 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy
                 });
 }
 
+// Two tensors side by side
+// ------------------------
+
+// Rows [first, first + count) of a parameter that is one tensor: those of one side.
+Factor rows_of_weight(const Factor& w, std::int64_t first, std::int64_t count) {
+  Factor part{w.value.narrow(1, first, count)};
+  if (w.integers) {
+    part.integers = std::make_shared<Integers>(
+        Integers{w.integers->q.narrow(-2, first, count), w.integers->exponents});
+  }
+  return part;
+}
+
+// One gemm a side and partial: a side's rows of dw.
+Tensor product_over_samples(const LaneBlocks& lanes, const SideBySide& x, const Tensor& dy) {
+  const Rows rows = rows_of(lanes, {dy});
+  const std::int64_t in = x.channels(), out = dy.size(-1);
+  Tensor dw = empty({lanes.partials(), in, out});
+  std::int64_t row = 0;
+  for (std::int64_t p = 0; p < lanes.partials(); ++p) {
+    const LaneBlocks partial{lanes.samples_per_lane, {lanes.lanes[static_cast<std::size_t>(p)]}};
+    sides(x).for_each(in, [&](const float* side, std::int64_t first, std::int64_t c) {
+      device().linear_weight_grad(partial, rows.per_sample, c, out, side + row * c,
+                                  read(dy) + row * out, write(dw) + (p * in + first) * out);
+    });
+    row += partial.samples() * rows.per_sample;
+  }
+  return dw;
+}
+
+Tensor forward_of_sides(const LaneBlocks& lanes, const SideBySide& x_in, const Tensor& w_in,
+                        const Tensor& b) {
+  const SideBySide x = contiguous(x_in);
+  const std::int64_t cut = x.left.size(-1), in = x.channels(), out = w_in.size(2);
+  LOCKSTEP_ASSERT(w_in.size(1) == in && (w_in.size(0) == 1 || w_in.stride(0) == 0));
+  const Rows rows = rows_of(lanes, {x.left});
+  const bool whole = integer(rows, in, out);
+  const Factor w = parameter({bare(w_in)}, whole), q = whole ? activation(x) : Factor{};
+  Tensor y;
+  if (whole) {
+    y = product(lanes, q, w, b);
+  } else {
+    y = ops::empty(with_last({x.left}, out));
+    device().linear(rows.total(), in, out, sides(x), read(first_part(w.value)),
+                    b.defined() ? read(first_part(b)) : nullptr, write(y));
+  }
+  const SideBySide kept = whole ? SideBySide(Tensor()) : x;
+  return record_with_parameters(
+      "linear", {x_in.left, x_in.right, w_in, b}, y, Differentiable::kOnce,
+      [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
+        const Factor dys = activation({dy}, whole);
+        const auto side = [&](std::int64_t first, std::int64_t count) {
+          return product_with_transpose(lanes, dys, rows_of_weight(w, first, count));
+        };
+        const auto dw = [&] {
+          return whole ? product_over_samples(lanes, q, dys)
+                       : product_over_samples(lanes, kept, dy);
+        };
+        return {needed[0] ? side(0, cut) : Tensor(), needed[1] ? side(cut, in - cut) : Tensor(),
+                needed[2] ? dw() : Tensor(), needed[3] ? lane_column_sums(lanes, dy) : Tensor()};
+      });
+}
+
 }  // namespace
 
-Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b) {
-  return forward(lanes, {x}, {w}, b);
+Tensor linear(const LaneBlocks& lanes, const SideBySide& x, const Tensor& w, const Tensor& b) {
+  if (!x.right.defined()) return forward(lanes, Factor{x.left}, {w}, b);
+  if (native::on()) return forward(lanes, Factor{concat_channels(x.left, x.right)}, {w}, b);
+  return forward_of_sides(lanes, x, w, b);
 }
 
 }  // namespace lockstep::ops

@@ -5,6 +5,7 @@
 #include "lockstep/ops/view.h"
 #include "ops/native.h"
 #include "ops/partials.h"
+#include "ops/sides.h"
 
 namespace lockstep::ops {
 namespace {
@@ -20,10 +21,12 @@ using native::Normalised;
 using native::NormGradients;
 
 // What the kernels compute, portable.
-Normalised group_values(const numerics::GroupNormShape& s, const Tensor& x, const Tensor& gamma,
+Normalised group_values(const numerics::GroupNormShape& s, const SideBySide& x, const Tensor& gamma,
                         const Tensor& beta) {
-  Normalised all{empty(x.sizes()), empty({s.n, s.groups}), empty({s.n, s.groups})};
-  device().group_norm(s, read(x), read(gamma), read(beta), write(all.y), write(all.mean),
+  std::vector<std::int64_t> sizes = x.left.sizes().vec();
+  sizes.back() = s.c;
+  Normalised all{ops::empty(sizes), empty({s.n, s.groups}), empty({s.n, s.groups})};
+  device().group_norm(s, sides(x), read(gamma), read(beta), write(all.y), write(all.mean),
                       write(all.rstd));
   return all;
 }
@@ -36,12 +39,14 @@ Normalised layer_values(const Tensor& x, const Tensor& gamma, const Tensor& beta
   return all;
 }
 
-// Room for the gradients that are needed.
-NormGradients room(const LaneBlocks& lanes, const Tensor& x, const std::vector<bool>& needed) {
-  const bool affine = needed[1] || needed[2];
-  const auto partials = [&] { return empty({lanes.partials(), x.size(-1)}); };
-  return {needed[0] ? empty(x.sizes()) : Tensor(), affine ? partials() : Tensor(),
-          affine ? partials() : Tensor()};
+struct AffineGradients {
+  Tensor dgamma, dbeta;
+};
+
+// Room for them, if they are needed.
+AffineGradients room(const LaneBlocks& lanes, std::int64_t c, bool needed) {
+  if (!needed) return {};
+  return {empty({lanes.partials(), c}), empty({lanes.partials(), c})};
 }
 
 float* write_if_any(Tensor& x) {
@@ -50,33 +55,42 @@ float* write_if_any(Tensor& x) {
 
 }  // namespace
 
-Tensor group_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gamma_in,
+Tensor group_norm(const LaneBlocks& lanes, const SideBySide& x_in, const Tensor& gamma_in,
                   const Tensor& beta_in, std::int64_t groups, float eps, Activation activation) {
-  const Tensor x = bare(x_in).contiguous(), gamma = whole(gamma_in), beta = whole(beta_in);
-  const std::int64_t n = x.size(0), c = x.size(-1);
+  if (native::on() && x_in.right.defined()) {
+    return group_norm(lanes, concat_channels(x_in.left, x_in.right), gamma_in, beta_in, groups, eps,
+                      activation);
+  }
+  const SideBySide x = contiguous(x_in);
+  const Tensor gamma = whole(gamma_in), beta = whole(beta_in);
+  const std::int64_t n = x.left.size(0), c = x.channels();
   LOCKSTEP_ASSERT(n == lanes.samples() && c % groups == 0 && gamma.numel() == c);
   const numerics::GroupNormShape s{.n = n,
-                                   .spatial = x.numel() / n / c,
+                                   .spatial = x.left.numel() / n / x.left.size(-1),
                                    .c = c,
                                    .groups = groups,
                                    .eps = eps,
                                    .activation = activation};
-  const auto [y, mean, rstd] = native::on()
-                                   ? native::group_norm(x, gamma, beta, groups, eps, activation)
-                                   : group_values(s, x, gamma, beta);
+  const auto [y, mean, rstd] =
+      native::on() ? native::group_norm(x.left, gamma, beta, groups, eps, activation)
+                   : group_values(s, x, gamma, beta);
   return record_with_parameters(
-      "group_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
+      "group_norm", {x_in.left, x_in.right, gamma_in, beta_in}, y, Differentiable::kOnce,
       [=, mean = mean, rstd = rstd](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
         if (native::on()) {
           const NormGradients g =
-              native::group_norm_backward(lanes, x, gamma, beta, mean, rstd, activation, dy);
-          return {g.dx, g.dgamma, g.dbeta};
+              native::group_norm_backward(lanes, x.left, gamma, beta, mean, rstd, activation, dy);
+          return {g.dx, Tensor(), g.dgamma, g.dbeta};
         }
-        NormGradients g = room(lanes, x, needed);
-        device().group_norm_backward(s, lanes, read(x), read(gamma), read(beta), read(mean),
-                                     read(rstd), read(dy), write_if_any(g.dx),
-                                     write_if_any(g.dgamma), write_if_any(g.dbeta));
-        return {g.dx, g.dgamma, g.dbeta};
+        const bool any = needed[0] || needed[1];
+        Tensor left = any ? empty(x.left.sizes()) : Tensor();
+        Tensor right = any && x.right.defined() ? empty(x.right.sizes()) : Tensor();
+        auto [dgamma, dbeta] = room(lanes, s.c, needed[2] || needed[3]);
+        device().group_norm_backward(s, lanes, sides(x), read(gamma), read(beta), read(mean),
+                                     read(rstd), read(dy),
+                                     {write_if_any(left), x.left.size(-1), write_if_any(right)},
+                                     write_if_any(dgamma), write_if_any(dbeta));
+        return {left, right, dgamma, dbeta};
       });
 }
 
@@ -94,11 +108,12 @@ Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
               native::layer_norm_backward(lanes, x, gamma, beta, mean, rstd, dy);
           return {g.dx, g.dgamma, g.dbeta};
         }
-        NormGradients g = room(lanes, x, needed);
+        Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
+        auto [dgamma, dbeta] = room(lanes, c, needed[1] || needed[2]);
         device().layer_norm_backward(rows, c, lanes, rows / lanes.samples(), read(x), read(gamma),
-                                     read(mean), read(rstd), read(dy), write_if_any(g.dx),
-                                     write_if_any(g.dgamma), write_if_any(g.dbeta));
-        return {g.dx, g.dgamma, g.dbeta};
+                                     read(mean), read(rstd), read(dy), write_if_any(dx),
+                                     write_if_any(dgamma), write_if_any(dbeta));
+        return {dx, dgamma, dbeta};
       });
 }
 

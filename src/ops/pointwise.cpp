@@ -54,6 +54,14 @@ Tensor narrow_channels(const Tensor& x_in, std::int64_t first, std::int64_t coun
 
 }  // namespace
 
+std::vector<SideBySide> fork(const SideBySide& x, int uses) {
+  const Tensors left = fork(x.left, uses);
+  const Tensors right = x.right.defined() ? fork(x.right, uses) : Tensors(left.size());
+  std::vector<SideBySide> result;
+  for (std::size_t i = 0; i < left.size(); ++i) result.emplace_back(left[i], right[i]);
+  return result;
+}
+
 Tensor leaky_relu(const Tensor& x_in, float slope) {
   const Tensor x = bare(x_in).contiguous();
   Tensor out = empty(x.sizes());

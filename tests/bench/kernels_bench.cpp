@@ -145,7 +145,7 @@ struct Integers {
   Integers(std::int64_t groups_in, const std::vector<float>& x)
       : groups(groups_in), q(x.size()), exponents(static_cast<std::size_t>(groups_in)) {}
   Rounded of(const std::vector<float>& x) {
-    cpu().round_groups(groups, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
+    cpu().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
                        exponents.data());
     return {q.data(), exponents.data()};
   }

@@ -10,7 +10,7 @@ using namespace lockstep::numerics;
 struct Integers {
   Integers(std::int64_t groups, const Floats& x)
       : q(x.size()), exponents(static_cast<std::size_t>(groups)) {
-    cpu().round_groups(groups, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
+    cpu().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
                        exponents.data());
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }

@@ -134,6 +134,7 @@ TEST(Idle, WritesNothing) {
   idle.from_bytes(2, bytes.data(), o);
   idle.to_bytes(2, x, bytes.data());
   idle.gemm(1, 2, 2, 2, {x, 2, 1}, {x, 2, 1}, nullptr, {o, 2});
+  idle.linear(1, 2, 2, x, x, nullptr, o);
   idle.linear_weight_grad(lanes, 1, 2, 2, x, x, o);
   idle.conv2d(conv, x, x, x, o);
   idle.conv2d_input_grad(conv, x, x, x, o);
@@ -141,7 +142,7 @@ TEST(Idle, WritesNothing) {
   std::vector<std::int16_t> integers(64, 7);
   std::vector<std::int32_t> exponents(64, 7);
   const Rounded rounded{integers.data(), exponents.data()};
-  idle.round_groups(1, 2, x, integers.data(), exponents.data());
+  idle.round_groups(1, 1, 2, x, integers.data(), exponents.data());
   idle.integer_conv2d(conv, rounded, rounded, x, o);
   idle.integer_conv2d_input_grad(conv, rounded, rounded, x, o);
   idle.integer_conv2d_weight_grad(conv, lanes, rounded, rounded, o);

@@ -188,7 +188,7 @@ Expected reference(const Case& c) {
 
 struct Integers {
   Integers(const Floats& x, std::int64_t groups) : q(x.size(), 77), exponents(size(groups), 777) {
-    cpu().round_groups(groups, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
+    cpu().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
                        exponents.data());
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }

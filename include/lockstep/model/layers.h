@@ -22,7 +22,7 @@ enum class Bias { kYes, kNo };
 class Linear : public Layer {
  public:
   Linear(std::int64_t in, std::int64_t out, Start start = Start::kDefault, Bias bias = Bias::kYes);
-  Tensor forward(Context& context, const Tensor& x);
+  Tensor forward(Context& context, const ops::SideBySide& x);
   double flops() const;  // a row
 
  private:
@@ -62,7 +62,7 @@ class ConvTranspose2d : public Layer {
 class GroupNorm : public Layer {
  public:
   GroupNorm(std::int64_t groups, std::int64_t channels, ops::Activation activation);
-  Tensor forward(Context& context, const Tensor& x);
+  Tensor forward(Context& context, const ops::SideBySide& x);
 
  private:
   std::int64_t groups_;

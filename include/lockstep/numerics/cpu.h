@@ -70,6 +70,8 @@ class Cpu final : public Device {
 
   void gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
             Operand b, const float* bias, Output c) override;
+  void linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
+              const float* w, const float* bias, float* y) override;
   void linear_weight_grad(const LaneBlocks& lanes, std::int64_t rows, std::int64_t in,
                           std::int64_t out, const float* x, const float* dy, float* dw) override;
 
@@ -80,8 +82,8 @@ class Cpu final : public Device {
   void conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
                           const float* dy, float* dw) override;
 
-  void round_groups(std::int64_t groups, std::int64_t size, const float* x, std::int16_t* q,
-                    std::int32_t* exponents) override;
+  void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, Sides<const float> x,
+                    std::int16_t* q, std::int32_t* exponents) override;
   void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const float* bias,
                       float* y) override;
   void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,
@@ -107,11 +109,11 @@ class Cpu final : public Device {
   void tree_sum_nodes(std::int64_t total, std::span<const Subtree> nodes, const float* const* rows,
                       std::int64_t width, float* out) override;
 
-  void group_norm(const GroupNormShape& s, const float* x, const float* gamma, const float* beta,
-                  float* y, float* mean, float* rstd) override;
-  void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes, const float* x,
+  void group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
+                  const float* beta, float* y, float* mean, float* rstd) override;
+  void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes, Sides<const float> x,
                            const float* gamma, const float* beta, const float* mean,
-                           const float* rstd, const float* dy, float* dx, float* dgamma,
+                           const float* rstd, const float* dy, Sides<float> dx, float* dgamma,
                            float* dbeta) override;
   void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x, const float* gamma,
                   const float* beta, float* y, float* mean, float* rstd) override;

@@ -23,6 +23,10 @@ class Products {
   virtual void gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth,
                     Operand a, Operand b, const float* bias, Output c) = 0;
 
+  // y [rows][out] = x w (+ bias): x [rows][in], w [in][out].
+  virtual void linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
+                      const float* w, const float* bias, float* y) = 0;
+
   // Weight gradient of y = x w (x [samples*rows][in], dy [samples*rows][out], `rows` a sample):
   // inside a lane one blocked chain over the lane's rows in order; then the tree over the lanes of
   // each partial. dw: [partials][in][out].

@@ -44,6 +44,8 @@ class Idle final : public Device {
   void to_bytes(std::int64_t, const float*, std::uint8_t*) override {}
   void gemm(std::int64_t, std::int64_t, std::int64_t, std::int64_t, Operand, Operand, const float*,
             Output) override {}
+  void linear(std::int64_t, std::int64_t, std::int64_t, Sides<const float>, const float*,
+              const float*, float*) override {}
   void linear_weight_grad(const LaneBlocks&, std::int64_t, std::int64_t, std::int64_t, const float*,
                           const float*, float*) override {}
   void conv2d(const ConvShape&, const float*, const float*, const float*, float*) override {}
@@ -51,7 +53,7 @@ class Idle final : public Device {
                          float*) override {}
   void conv2d_weight_grad(const ConvShape&, const LaneBlocks&, const float*, const float*,
                           float*) override {}
-  void round_groups(std::int64_t, std::int64_t, const float*, std::int16_t*,
+  void round_groups(std::int64_t, std::int64_t, std::int64_t, Sides<const float>, std::int16_t*,
                     std::int32_t*) override {}
   void integer_conv2d(const ConvShape&, const Rounded&, const Rounded&, const float*,
                       float*) override {}
@@ -73,11 +75,11 @@ class Idle final : public Device {
   void tree_sum(const float* const*, std::int64_t, std::int64_t, float*) override {}
   void tree_sum_nodes(std::int64_t, std::span<const Subtree>, const float* const*, std::int64_t,
                       float*) override {}
-  void group_norm(const GroupNormShape&, const float*, const float*, const float*, float*, float*,
-                  float*) override {}
-  void group_norm_backward(const GroupNormShape&, const LaneBlocks&, const float*, const float*,
-                           const float*, const float*, const float*, const float*, float*, float*,
-                           float*) override {}
+  void group_norm(const GroupNormShape&, Sides<const float>, const float*, const float*, float*,
+                  float*, float*) override {}
+  void group_norm_backward(const GroupNormShape&, const LaneBlocks&, Sides<const float>,
+                           const float*, const float*, const float*, const float*, const float*,
+                           Sides<float>, float*, float*) override {}
   void layer_norm(std::int64_t, std::int64_t, float, const float*, const float*, const float*,
                   float*, float*, float*) override {}
   void layer_norm_backward(std::int64_t, std::int64_t, const LaneBlocks&, std::int64_t,

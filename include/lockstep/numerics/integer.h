@@ -20,9 +20,9 @@ namespace lockstep::numerics {
 
 class IntegerProducts {
  public:
-  // x[groups][size]: of each group its exponent and its values' integers.
-  virtual void round_groups(std::int64_t groups, std::int64_t size, const float* x, std::int16_t* q,
-                            std::int32_t* exponents) = 0;
+  // x[groups][rows][c]: of each group its exponent and its values' integers, q[groups][rows][c].
+  virtual void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c,
+                            Sides<const float> x, std::int16_t* q, std::int32_t* exponents) = 0;
 
   // Operands in the layouts of conv.h: x and dy with one group a sample, w with one.
   virtual void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w,

@@ -24,13 +24,13 @@ namespace lockstep::numerics {
 class Normalisations {
  public:
   // mean, rstd: [n][groups], saved for the backward pass.
-  virtual void group_norm(const GroupNormShape& s, const float* x, const float* gamma,
+  virtual void group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
                           const float* beta, float* y, float* mean, float* rstd) = 0;
-  // dx may be null. dgamma, dbeta: [partials][c]; both null or neither.
-  virtual void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes, const float* x,
-                                   const float* gamma, const float* beta, const float* mean,
-                                   const float* rstd, const float* dy, float* dx, float* dgamma,
-                                   float* dbeta) = 0;
+  // dx may be null, else it is cut as x is. dgamma, dbeta: [partials][c]; both null or neither.
+  virtual void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes,
+                                   Sides<const float> x, const float* gamma, const float* beta,
+                                   const float* mean, const float* rstd, const float* dy,
+                                   Sides<float> dx, float* dgamma, float* dbeta) = 0;
 
   // Layer norm over the last dimension: rows of c; a row's sums are plain blocked chains over c, in
   // the backward pass of h = dy*gamma and of h*xhat (fma); m, q and dx as above with h for g*gamma.

@@ -18,11 +18,26 @@ namespace lockstep::ops {
 using numerics::Activation;
 using numerics::LaneBlocks;
 
+// One tensor [N, ..., C], or two whose channels lie side by side: what their concatenation would
+// be, without a copy of it.
+struct SideBySide {
+  Tensor left;
+  Tensor right;  // undefined: there is one
+
+  SideBySide(const Tensor& whole) : left(whole) {}  // not explicit: it is one
+  SideBySide(const Tensor& left_in, const Tensor& right_in) : left(left_in), right(right_in) {}
+  std::int64_t channels() const { return left.size(-1) + (right.defined() ? right.size(-1) : 0); }
+};
+
+// `uses` equal ones (record.h).
+std::vector<SideBySide> fork(const SideBySide& x, int uses);
+
 // Twice differentiable
 // --------------------
 
-// x [N, ..., in], w [P, in, out], b [P, out] or undefined -> [N, ..., out]
-Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b);
+// x [N, ..., in], w [P, in, out], b [P, out] or undefined -> [N, ..., out]. Two tensors side by
+// side: once differentiable.
+Tensor linear(const LaneBlocks& lanes, const SideBySide& x, const Tensor& w, const Tensor& b);
 
 struct Conv {
   std::int64_t stride = 1, pad = 0;
@@ -63,9 +78,9 @@ inline Tensor tanh(const Tensor& x) {
 inline Tensor softplus(const Tensor& x) {
   return unary(numerics::Unary::kSoftplus, x);
 }
-// x [N, ..., C], gamma, beta [P, C]
-Tensor group_norm(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                  std::int64_t groups, float eps, Activation activation);
+// x [N, ..., C], gamma, beta [P, C]; a group may lie on both sides
+Tensor group_norm(const LaneBlocks& lanes, const SideBySide& x, const Tensor& gamma,
+                  const Tensor& beta, std::int64_t groups, float eps, Activation activation);
 Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma, const Tensor& beta,
                   float eps);
 // x [N, H, W, C] + e [N, C]

@@ -48,7 +48,7 @@ void Cpu::batch_norm_apply(std::int64_t rows, std::int64_t c, const float* x, co
                            const float* rstd, const float* gamma, const float* beta, float* y) {
   const NormKernels& kernels = norm_kernels(isa());
   parallel_for(rows, kRowGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels.normalize(Activation::kNone, end - begin, c, x + begin * c, mean, rstd, gamma, beta,
+    kernels.normalize(Activation::kNone, end - begin, c, x + begin * c, mean, rstd, gamma, beta, c,
                       y + begin * c);
   });
 }
@@ -60,7 +60,7 @@ void Cpu::batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t rows, s
   const std::int64_t lane_rows = lanes.samples_per_lane * rows;
   for_each_lane_chunk(*this, lanes, c, [&](std::int64_t lane, std::int64_t j, std::int64_t width) {
     const std::int64_t at = lane * lane_rows * c + j;
-    kernels.column_gradient_sums(lane_rows, width, c, x + at, mean + j, rstd + j, dy + at,
+    kernels.column_gradient_sums(lane_rows, width, c, x + at, mean + j, rstd + j, c, dy + at,
                                  sum_dy + lane * c + j, sum_dy_xhat + lane * c + j);
   });
 }

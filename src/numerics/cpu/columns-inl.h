@@ -42,35 +42,84 @@ HWY_INLINE void for_each_vector(std::int64_t rows, std::int64_t cols, const Body
   }
 }
 
-// Chains of kVectors vectors of columns from `column` on, side by side to hide the latency of the
-// additions. Step::kSums chains a column; step(access, row, column, acc) folds one row into acc.
+// kBlocks blocks of the chains of kVectors vectors of columns, from row `begin` and from `column`
+// on, side by side to hide the latency of the additions; the last block has `last` rows. Their sums
+// are added to `total` in order; those of the first block of all begin it.
+template <int kVectors, int kBlocks, class Step, class Access>
+HWY_INLINE void column_blocks(std::int64_t begin, std::int64_t last, std::int64_t column,
+                              const Access& access, const Step& step,
+                              V (&total)[kVectors][Step::kSums]) {
+  constexpr int kSums = Step::kSums;
+  V acc[kBlocks][kVectors][kSums];
+#pragma GCC unroll 8
+  for (int b = 0; b < kBlocks; ++b) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 2
+      for (int s = 0; s < kSums; ++s) acc[b][v][s] = hn::Zero(F());
+    }
+  }
+  for (std::int64_t i = begin; i < begin + last; ++i) {
+#pragma GCC unroll 8
+    for (int b = 0; b < kBlocks; ++b) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        step(access, i + b * kBlock, column + v * kLanes, acc[b][v]);
+      }
+    }
+  }
+  if constexpr (kBlocks > 1) {
+    for (std::int64_t i = begin + last; i < begin + kBlock; ++i) {
+#pragma GCC unroll 8
+      for (int b = 0; b < kBlocks - 1; ++b) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) {
+          step(access, i + b * kBlock, column + v * kLanes, acc[b][v]);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int b = 0; b < kBlocks; ++b) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 2
+      for (int s = 0; s < kSums; ++s) {
+        total[v][s] = begin == 0 && b == 0 ? acc[b][v][s] : hn::Add(total[v][s], acc[b][v][s]);
+      }
+    }
+  }
+}
+
+// As many of the blocks from row `begin` on as go side by side, kBlocks at most; the row after
+// them.
+template <int kVectors, int kBlocks, class Step, class Access>
+HWY_INLINE std::int64_t next_column_blocks(std::int64_t begin, std::int64_t rows,
+                                           std::int64_t column, const Access& access,
+                                           const Step& step, V (&total)[kVectors][Step::kSums]) {
+  if constexpr (kBlocks > 1) {
+    if (rows - begin <= (kBlocks - 1) * kBlock) {
+      return next_column_blocks<kVectors, kBlocks / 2>(begin, rows, column, access, step, total);
+    }
+  }
+  const std::int64_t end = begin + kBlocks * kBlock < rows ? begin + kBlocks * kBlock : rows;
+  column_blocks<kVectors, kBlocks>(begin, end - begin - (kBlocks - 1) * kBlock, column, access,
+                                   step, total);
+  return end;
+}
+
+// Chains of kVectors vectors of columns from `column` on. Step::kSums chains a column; step(access,
+// row, column, acc) folds one row into acc.
 template <int kVectors, class Step, class Access>
 HWY_INLINE void column_chain_group(std::int64_t rows, std::int64_t column, const Access& access,
                                    const Step& step, float* const (&out)[Step::kSums]) {
-  constexpr int kSums = Step::kSums;
+  constexpr int kSums = Step::kSums, kBlocks = 8 / kSums / kVectors;
   V total[kVectors][kSums];
   for (int v = 0; v < kVectors; ++v) {
     for (int s = 0; s < kSums; ++s) total[v][s] = hn::Zero(F());
   }
-  for (std::int64_t begin = 0; begin < rows; begin += kBlock) {
-    const std::int64_t end = begin + kBlock < rows ? begin + kBlock : rows;
-    V acc[kVectors][kSums];
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 2
-      for (int s = 0; s < kSums; ++s) acc[v][s] = hn::Zero(F());
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) step(access, i, column + v * kLanes, acc[v]);
-    }
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 2
-      for (int s = 0; s < kSums; ++s) {
-        total[v][s] = begin == 0 ? acc[v][s] : hn::Add(total[v][s], acc[v][s]);
-      }
-    }
+  for (std::int64_t begin = 0; begin < rows;) {
+    begin = next_column_blocks<kVectors, kBlocks>(begin, rows, column, access, step, total);
   }
   for (int v = 0; v < kVectors; ++v) {
     for (int s = 0; s < kSums; ++s) access.store(total[v][s], out[s] + column + v * kLanes);
@@ -86,9 +135,13 @@ HWY_INLINE void column_chains(std::int64_t rows, std::int64_t width, const Step&
   for (; j + kWide * kLanes <= width; j += kWide * kLanes) {
     column_chain_group<kWide>(rows, j, Whole(), step, out);
   }
-  if (j + kWide / 2 * kLanes <= width) {
-    column_chain_group<kWide / 2>(rows, j, Whole(), step, out);
-    j += kWide / 2 * kLanes;
+  if (j + 4 * kLanes <= width) {
+    column_chain_group<4>(rows, j, Whole(), step, out);
+    j += 4 * kLanes;
+  }
+  if (j + 2 * kLanes <= width) {
+    column_chain_group<2>(rows, j, Whole(), step, out);
+    j += 2 * kLanes;
   }
   for (; j + kLanes <= width; j += kLanes) column_chain_group<1>(rows, j, Whole(), step, out);
   if (j < width) column_chain_group<1>(rows, j, Part(width - j), step, out);

@@ -19,6 +19,7 @@ struct Product {
   Operand a, b;
   const float* bias;
   Output c;
+  Sides<const float> rows{nullptr};  // in place of a where a is cut in two
 
   Product matrix(std::int64_t z) const {
     Product one = *this;
@@ -42,6 +43,20 @@ void copy_block(const TileKernels& tile, const Operand& from, std::int64_t begin
   }
 }
 
+// The same of rows that are cut in two, of `depth` values.
+void copy_sides(const Sides<const float>& from, std::int64_t depth, std::int64_t begin,
+                std::int64_t end, std::int64_t first, std::int64_t count, float* to) {
+  from.for_each(depth, [&](const float* side, std::int64_t side_first, std::int64_t c) {
+    const std::int64_t low = std::max(first, side_first),
+                       high = std::min(first + count, side_first + c);
+    if (low >= high) return;
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::copy_n(side + i * c + low - side_first, high - low,
+                  to + (i - begin) * kBlock + low - first);
+    }
+  });
+}
+
 constexpr auto kConsecutive = [] {
   std::array<std::int64_t, kBlock> offsets{};
   for (std::int64_t k = 0; k < kBlock; ++k) offsets[static_cast<std::size_t>(k)] = k;
@@ -58,7 +73,7 @@ PackedColumns packed_block(const TileKernels& tile, const Product& p, std::int64
 // One block of depth, packed, for rows [begin, end).
 void multiply_rows(const TileKernels& tile, const Product& p, std::int64_t begin, std::int64_t end,
                    std::int64_t first, const PackedColumns& packed) {
-  const bool contiguous = p.a.col == 1;
+  const bool cut = p.rows.right != nullptr, contiguous = !cut && p.a.col == 1;
   const std::int64_t chunk = std::min(kRowChunk, end - begin);
   const Scratch copy(contiguous ? 0 : chunk * kBlock);
   std::array<const float*, kRowChunk> a;
@@ -73,7 +88,11 @@ void multiply_rows(const TileKernels& tile, const Product& p, std::int64_t begin
               .add = first > 0};
   for (std::int64_t i = begin; i < end; i += chunk) {
     sweep.rows = std::min(chunk, end - i);
-    if (!contiguous) copy_block(tile, p.a, i, i + sweep.rows, first, packed.depth(), copy.data());
+    if (cut) {
+      copy_sides(p.rows, p.depth, i, i + sweep.rows, first, packed.depth(), copy.data());
+    } else if (!contiguous) {
+      copy_block(tile, p.a, i, i + sweep.rows, first, packed.depth(), copy.data());
+    }
     for (std::int64_t r = 0; r < sweep.rows; ++r) {
       const auto index = static_cast<std::size_t>(r);
       a[index] = contiguous ? p.a.data + (i + r) * p.a.row + first : copy.data() + r * kBlock;
@@ -137,6 +156,26 @@ void Cpu::gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t 
   } else {
     multiply_batch(*this, tile, batch, product);
   }
+}
+
+void Cpu::linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
+                 const float* w, const float* bias, float* y) {
+  const Operand weights{w, out, 1};
+  if (x.right == nullptr) return gemm(1, rows, out, in, {x.left, in, 1}, weights, bias, {y, out});
+  if (isa() == Isa::kScalar) {
+    parallel_for(rows, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> row(static_cast<std::size_t>(in));
+      for (std::int64_t i = begin; i < end; ++i) {
+        x.for_each(in, [&](const float* side, std::int64_t first, std::int64_t c) {
+          std::copy_n(side + i * c, c, row.data() + first);
+        });
+        gemm_scalar(0, 1, out, in, {row.data(), in, 1}, weights, bias, {y + i * out, out});
+      }
+    });
+    return;
+  }
+  if (rows == 0 || out == 0) return;
+  multiply_in_parallel(*this, tile_kernels(isa()), {rows, out, in, {}, weights, bias, {y, out}, x});
 }
 
 // A convolution of 1x1 taps over images of one column.

@@ -84,24 +84,31 @@ void correlate_integers(Cpu& cpu, const Correlation& s, const Rounded& src, cons
 
 }  // namespace
 
-void Cpu::round_groups(std::int64_t groups, std::int64_t size, const float* x, std::int16_t* q,
-                       std::int32_t* exponents) {
-  const std::int64_t grain = kRoundGrain / std::max<std::int64_t>(1, size) + 1;
+void Cpu::round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, Sides<const float> x,
+                       std::int16_t* q, std::int32_t* exponents) {
+  const std::int64_t size = rows * c, grain = kRoundGrain / std::max<std::int64_t>(1, size) + 1;
+  const bool scalar = isa() == Isa::kScalar;
+  const auto largest = scalar ? &largest_scalar : integer_kernels(isa()).largest;
+  const auto round = scalar ? &round_scalar : integer_kernels(isa()).round;
   parallel_for(groups, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t g = begin; g < end; ++g) {
-      const float* from = x + g * size;
-      std::int16_t* to = q + g * size;
-      if (isa() == Isa::kScalar) {
-        exponents[g] = round_group_scalar(size, from, to);
+      std::uint32_t most = 0;
+      x.for_each(c, [&](const float* side, std::int64_t, std::int64_t count) {
+        most = std::max(most, largest(rows * count, side + g * rows * count));
+      });
+      exponents[g] = spec::exponent_of(most);
+      if (exponents[g] == spec::kNotFinite) {
+        std::fill_n(q + g * size, size, std::int16_t{0});
         continue;
       }
-      const IntegerKernels& kernels = integer_kernels(isa());
-      exponents[g] = spec::exponent_of(kernels.largest(size, from));
-      if (exponents[g] == spec::kNotFinite) {
-        std::fill_n(to, size, std::int16_t{0});
-      } else {
-        kernels.round(size, spec::rounding_factor(exponents[g]), from, to);
+      const float factor = spec::rounding_factor(exponents[g]);
+      if (x.right == nullptr) {
+        round(1, size, factor, x.left + g * size, size, q + g * size);
+        continue;
       }
+      x.for_each(c, [&](const float* side, std::int64_t first, std::int64_t count) {
+        round(rows, count, factor, side + g * rows * count, c, q + g * size + first);
+      });
     }
   });
 }

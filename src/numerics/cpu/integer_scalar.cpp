@@ -16,17 +16,19 @@ std::int64_t product(std::int16_t a, std::int16_t b) {
 
 }  // namespace
 
-std::int32_t round_group_scalar(std::int64_t size, const float* x, std::int16_t* q) {
+std::uint32_t largest_scalar(std::int64_t n, const float* x) {
   std::uint32_t largest = 0;
-  for (std::int64_t i = 0; i < size; ++i) {
+  for (std::int64_t i = 0; i < n; ++i) {
     if (spec::magnitude(x[i]) > largest) largest = spec::magnitude(x[i]);
   }
-  const std::int32_t exponent = spec::exponent_of(largest);
-  for (std::int64_t i = 0; i < size; ++i) {
-    q[i] = exponent == spec::kNotFinite ? std::int16_t{0}
-                                        : spec::rounded(x[i], spec::rounding_factor(exponent));
+  return largest;
+}
+
+void round_scalar(std::int64_t rows, std::int64_t c, float factor, const float* x,
+                  std::int64_t q_row, std::int16_t* q) {
+  for (std::int64_t i = 0; i < rows * c; ++i) {
+    q[i / c * q_row + i % c] = spec::rounded(x[i], factor);
   }
-  return exponent;
 }
 
 void integer_conv2d_scalar(const ConvShape& s, std::int64_t begin, std::int64_t end,

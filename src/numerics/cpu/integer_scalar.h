@@ -7,8 +7,10 @@
 
 namespace lockstep::numerics {
 
-// One group.
-std::int32_t round_group_scalar(std::int64_t size, const float* x, std::int16_t* q);
+// As IntegerKernels::largest and round (integer_tile.h).
+std::uint32_t largest_scalar(std::int64_t n, const float* x);
+void round_scalar(std::int64_t rows, std::int64_t c, float factor, const float* x,
+                  std::int64_t q_row, std::int16_t* q);
 
 // Rows [begin, end) of the n*out_h rows of y.
 void integer_conv2d_scalar(const ConvShape& s, std::int64_t begin, std::int64_t end,

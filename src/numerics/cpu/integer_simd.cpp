@@ -273,17 +273,20 @@ std::uint32_t largest(std::int64_t n, const float* x) {
   return all;
 }
 
-void round(std::int64_t n, float factor, const float* x, std::int16_t* q) {
+void round(std::int64_t rows, std::int64_t c, float factor, const float* x, std::int64_t q_row,
+           std::int16_t* q) {
   const DF d;
   const hn::Rebind<std::int16_t, DF> integers;
   const VF by = hn::Set(d, factor);
   const VI most = hn::Set(DI(), spec::kLargestQ), least = hn::Set(DI(), -spec::kLargestQ);
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const VI nearest = hn::NearestInt(hn::Mul(hn::LoadU(d, x + i), by));
-    hn::StoreU(hn::DemoteTo(integers, hn::Max(hn::Min(nearest, most), least)), integers, q + i);
+  for (std::int64_t r = 0; r < rows; ++r, x += c, q += q_row) {
+    std::int64_t i = 0;
+    for (; i + kLanes <= c; i += kLanes) {
+      const VI nearest = hn::NearestInt(hn::Mul(hn::LoadU(d, x + i), by));
+      hn::StoreU(hn::DemoteTo(integers, hn::Max(hn::Min(nearest, most), least)), integers, q + i);
+    }
+    for (; i < c; ++i) q[i] = spec::rounded(x[i], factor);
   }
-  for (; i < n; ++i) q[i] = spec::rounded(x[i], factor);
 }
 
 }  // namespace

@@ -36,9 +36,11 @@ struct IntegerKernels {
   // something larger.
   std::int64_t (*column_sum)(std::int64_t pairs, std::int64_t width,
                              const std::int16_t* b) = nullptr;
-  // The largest spec::magnitude of n values; and spec::rounded of each.
+  // The largest spec::magnitude of n values.
   std::uint32_t (*largest)(std::int64_t n, const float* x) = nullptr;
-  void (*round)(std::int64_t n, float factor, const float* x, std::int16_t* q) = nullptr;
+  // spec::rounded of each of x [rows][c]; rows of q are q_row apart.
+  void (*round)(std::int64_t rows, std::int64_t c, float factor, const float* x, std::int64_t q_row,
+                std::int16_t* q) = nullptr;
 
   int columns() const { return 2 * lanes; }
 };

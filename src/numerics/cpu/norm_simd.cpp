@@ -17,17 +17,17 @@ struct ColumnSquares {
   static constexpr int kSums = 1;
   const float* x;
   const float* mean;
-  std::int64_t stride;
+  std::int64_t x_row;
   template <class Access>
   HWY_INLINE void operator()(const Access& access, std::int64_t i, std::int64_t j,
                              V (&acc)[1]) const {
-    const V d = hn::Sub(access.load(x + i * stride + j), access.load(mean + j));
+    const V d = hn::Sub(access.load(x + i * x_row + j), access.load(mean + j));
     acc[0] = hn::MulAdd(d, d, acc[0]);
   }
 };
-void column_squares(std::int64_t rows, std::int64_t width, std::int64_t stride, const float* x,
+void column_squares(std::int64_t rows, std::int64_t width, std::int64_t x_row, const float* x,
                     const float* mean, float* out) {
-  column_chains(rows, width, ColumnSquares{x, mean, stride}, {out});
+  column_chains(rows, width, ColumnSquares{x, mean, x_row}, {out});
 }
 
 // A vector of xhat, for the columns from j on of the element at `at`.
@@ -44,21 +44,22 @@ struct Normalized {
 struct ColumnGradientSums {
   static constexpr int kSums = 2;
   Normalized xhat;
+  std::int64_t x_row;
   const float* g;
-  std::int64_t stride;
+  std::int64_t g_row;
   template <class Access>
   HWY_INLINE void operator()(const Access& access, std::int64_t i, std::int64_t j,
                              V (&acc)[2]) const {
-    const std::int64_t at = i * stride + j;
-    const V gradient = access.load(g + at);
+    const V gradient = access.load(g + i * g_row + j);
     acc[0] = hn::Add(acc[0], gradient);
-    acc[1] = hn::MulAdd(gradient, xhat(access, at, j), acc[1]);
+    acc[1] = hn::MulAdd(gradient, xhat(access, i * x_row + j, j), acc[1]);
   }
 };
-void column_gradient_sums(std::int64_t rows, std::int64_t width, std::int64_t stride,
-                          const float* x, const float* mean, const float* rstd, const float* g,
+void column_gradient_sums(std::int64_t rows, std::int64_t width, std::int64_t x_row, const float* x,
+                          const float* mean, const float* rstd, std::int64_t g_row, const float* g,
                           float* sum_g, float* sum_g_xhat) {
-  column_chains(rows, width, ColumnGradientSums{{x, mean, rstd}, g, stride}, {sum_g, sum_g_xhat});
+  column_chains(rows, width, ColumnGradientSums{{x, mean, rstd}, x_row, g, g_row},
+                {sum_g, sum_g_xhat});
 }
 
 template <Activation kActivation>
@@ -67,23 +68,23 @@ struct Normalize {
   std::int64_t c;
   const float* gamma;
   const float* beta;
+  std::int64_t y_row;
   float* y;
   template <class Access>
   HWY_INLINE void operator()(const Access& access, std::int64_t i, std::int64_t j) const {
-    const std::int64_t at = i * c + j;
-    V z = hn::MulAdd(xhat(access, at, j), access.load(gamma + j), access.load(beta + j));
+    V z = hn::MulAdd(xhat(access, i * c + j, j), access.load(gamma + j), access.load(beta + j));
     if constexpr (kActivation == Activation::kSilu) z = Silu(F(), z);
-    access.store(z, y + at);
+    access.store(z, y + i * y_row + j);
   }
 };
 void normalize(Activation activation, std::int64_t rows, std::int64_t c, const float* x,
                const float* mean, const float* rstd, const float* gamma, const float* beta,
-               float* y) {
+               std::int64_t y_row, float* y) {
   const Normalized xhat{x, mean, rstd};
   if (activation == Activation::kSilu) {
-    for_each_vector(rows, c, Normalize<Activation::kSilu>{xhat, c, gamma, beta, y});
+    for_each_vector(rows, c, Normalize<Activation::kSilu>{xhat, c, gamma, beta, y_row, y});
   } else {
-    for_each_vector(rows, c, Normalize<Activation::kNone>{xhat, c, gamma, beta, y});
+    for_each_vector(rows, c, Normalize<Activation::kNone>{xhat, c, gamma, beta, y_row, y});
   }
 }
 
@@ -92,19 +93,20 @@ struct ThroughSilu {
   std::int64_t c;
   const float* gamma;
   const float* beta;
+  std::int64_t dy_row;
   const float* dy;
   float* g;
   template <class Access>
   HWY_INLINE void operator()(const Access& access, std::int64_t i, std::int64_t j) const {
     const std::int64_t at = i * c + j;
     const V z = hn::MulAdd(xhat(access, at, j), access.load(gamma + j), access.load(beta + j));
-    access.store(hn::Mul(access.load(dy + at), SiluDerivative(F(), z)), g + at);
+    access.store(hn::Mul(access.load(dy + i * dy_row + j), SiluDerivative(F(), z)), g + at);
   }
 };
 void through_silu(std::int64_t rows, std::int64_t c, const float* x, const float* mean,
-                  const float* rstd, const float* gamma, const float* beta, const float* dy,
-                  float* g) {
-  for_each_vector(rows, c, ThroughSilu{{x, mean, rstd}, c, gamma, beta, dy, g});
+                  const float* rstd, const float* gamma, const float* beta, std::int64_t dy_row,
+                  const float* dy, float* g) {
+  for_each_vector(rows, c, ThroughSilu{{x, mean, rstd}, c, gamma, beta, dy_row, dy, g});
 }
 
 struct GroupInputGradient {
@@ -113,20 +115,21 @@ struct GroupInputGradient {
   const float* gamma;
   const float* m;
   const float* q;
+  std::int64_t g_row;
   const float* g;
   float* dx;
   template <class Access>
   HWY_INLINE void operator()(const Access& access, std::int64_t i, std::int64_t j) const {
     const std::int64_t at = i * c + j;
-    const V h = hn::Mul(access.load(g + at), access.load(gamma + j));
+    const V h = hn::Mul(access.load(g + i * g_row + j), access.load(gamma + j));
     const V projection = hn::MulAdd(xhat(access, at, j), access.load(q + j), access.load(m + j));
     access.store(hn::Mul(hn::Sub(h, projection), access.load(xhat.rstd + j)), dx + at);
   }
 };
 void group_input_gradient(std::int64_t rows, std::int64_t c, const float* x, const float* mean,
                           const float* rstd, const float* gamma, const float* m, const float* q,
-                          const float* g, float* dx) {
-  for_each_vector(rows, c, GroupInputGradient{{x, mean, rstd}, c, gamma, m, q, g, dx});
+                          std::int64_t g_row, const float* g, float* dx) {
+  for_each_vector(rows, c, GroupInputGradient{{x, mean, rstd}, c, gamma, m, q, g_row, g, dx});
 }
 
 struct BatchInputGradient {

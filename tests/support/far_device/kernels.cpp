@@ -112,6 +112,10 @@ class FarDevice final : public numerics::Device {
             Operand b, const float* bias, Output c) override {
     host_.gemm(batch, m, n, depth, near(a), near(b), near(bias), near(c));
   }
+  void linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
+              const float* w, const float* bias, float* y) override {
+    host_.linear(rows, in, out, near(x), near(w), near(bias), near(y));
+  }
   void linear_weight_grad(const LaneBlocks& lanes, std::int64_t rows, std::int64_t in,
                           std::int64_t out, const float* x, const float* dy, float* dw) override {
     host_.linear_weight_grad(lanes, rows, in, out, near(x), near(dy), near(dw));
@@ -128,9 +132,9 @@ class FarDevice final : public numerics::Device {
                           const float* dy, float* dw) override {
     host_.conv2d_weight_grad(s, lanes, near(x), near(dy), near(dw));
   }
-  void round_groups(std::int64_t groups, std::int64_t size, const float* x, std::int16_t* q,
-                    std::int32_t* exponents) override {
-    host_.round_groups(groups, size, near(x), near(q), near(exponents));
+  void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, Sides<const float> x,
+                    std::int16_t* q, std::int32_t* exponents) override {
+    host_.round_groups(groups, rows, c, near(x), near(q), near(exponents));
   }
   void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const float* bias,
                       float* y) override {
@@ -179,13 +183,13 @@ class FarDevice final : public numerics::Device {
     host_.tree_sum_nodes(total, nodes, near(rows, static_cast<std::int64_t>(nodes.size())).data(),
                          width, near(out));
   }
-  void group_norm(const GroupNormShape& s, const float* x, const float* gamma, const float* beta,
-                  float* y, float* mean, float* rstd) override {
+  void group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
+                  const float* beta, float* y, float* mean, float* rstd) override {
     host_.group_norm(s, near(x), near(gamma), near(beta), near(y), near(mean), near(rstd));
   }
-  void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes, const float* x,
+  void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes, Sides<const float> x,
                            const float* gamma, const float* beta, const float* mean,
-                           const float* rstd, const float* dy, float* dx, float* dgamma,
+                           const float* rstd, const float* dy, Sides<float> dx, float* dgamma,
                            float* dbeta) override {
     host_.group_norm_backward(s, lanes, near(x), near(gamma), near(beta), near(mean), near(rstd),
                               near(dy), near(dx), near(dgamma), near(dbeta));
@@ -276,6 +280,10 @@ class FarDevice final : public numerics::Device {
   static numerics::Operand near(numerics::Operand x) {
     x.data = far::near(x.data);
     return x;
+  }
+  template <class T>
+  static Sides<T> near(Sides<T> x) {
+    return {far::near(x.left), x.cut, far::near(x.right)};
   }
   static numerics::Rounded near(numerics::Rounded x) {
     return {far::near(x.q), far::near(x.exponents)};

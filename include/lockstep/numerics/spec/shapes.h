@@ -38,6 +38,28 @@ enum class Activation {
   kSilu
 };  // fused into the normalisation; same bits as the two in a row
 
+// Rows of c values in one piece of memory, or cut in two: the first `cut` values of each row lie in
+// `left`, the others in `right`.
+template <class T>
+struct Sides {
+  T* left;
+  T* right = nullptr;
+  std::int64_t cut = 0;
+
+  LOCKSTEP_HD Sides(T* whole) : left(whole) {}  // not explicit: most rows are in one piece
+  LOCKSTEP_HD Sides(T* left_in, std::int64_t cut_in, T* right_in)
+      : left(left_in), right(right_in), cut(cut_in) {}
+
+  // body(data, first, count): values [first, first + count) of each row lie at data, rows `count`
+  // apart.
+  template <class Body>
+  void for_each(std::int64_t c, const Body& body) const {
+    if (right == nullptr) return body(left, std::int64_t{0}, c);
+    body(left, std::int64_t{0}, cut);
+    body(right, cut, c - cut);
+  }
+};
+
 struct GroupNormShape {
   std::int64_t n = 0, spatial = 0, c = 0, groups = 1;  // x: [n][spatial][c]; c divisible by groups
   float eps = 1e-5f;
