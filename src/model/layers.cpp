@@ -62,10 +62,10 @@ Conv2d::Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_
   if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, size * size * in));
 }
 
-Tensor Conv2d::forward(Context& context, const Tensor& x) {
+Tensor Conv2d::forward(Context& context, const Tensor& x, const ops::Behind& behind) {
   const ops::Scope here = scope();
   return ops::conv2d(context.lanes(), x, context.enter(weight_), enter_if_any(context, bias_),
-                     conv_);
+                     conv_, behind);
 }
 
 double Conv2d::flops() const {

@@ -34,10 +34,10 @@ class ResidualBlock : public Layer {
   Tensor forward(Context& context, const ops::SideBySide& x, const Tensor& embedding) {
     const ops::Scope here = scope();
     const auto uses = ops::fork(x, 2);
-    Tensor h = conv1_->forward(context, norm1_->forward(context, uses[0]));
-    h = ops::add_channel_bias(h, time_->forward(context, embedding));
-    h = conv2_->forward(context, norm2_->forward(context, h));
-    return ops::add(skip_ ? skip_->forward(context, uses[1]) : uses[1].left, h);
+    const Tensor h = conv1_->forward(context, norm1_->forward(context, uses[0]),
+                                     {.rows = time_->forward(context, embedding)});
+    const Tensor skip = skip_ ? skip_->forward(context, uses[1]) : uses[1].left;
+    return conv2_->forward(context, norm2_->forward(context, h), {.values = skip});
   }
 
   double flops(double positions) const {

@@ -31,19 +31,23 @@ struct Kernel {
 
 // The three kernels, portable.
 Tensor convolved(const LaneBlocks& lanes, numerics::ConvShape s, const Factor& x, const Factor& w,
-                 const Tensor& b) {
+                 const Tensor& b, const Behind& behind) {
   const std::int64_t x_size = s.h * s.w * s.in, y_size = s.out_h() * s.out_w() * s.out;
   const Tensor values = x.integers ? Tensor() : x.value.contiguous();
   Tensor y = empty({s.n, s.out_h(), s.out_w(), s.out});
+  const Tensor rows = behind.rows.defined() ? bare(behind.rows).contiguous() : Tensor();
+  const Tensor more = behind.values.defined() ? bare(behind.values).contiguous() : Tensor();
   for_each_partial(lanes, {w.value, b}, [&](const Slice& slice) {
     s.n = slice.samples;
-    const float* const bias = b.defined() ? slice.data(b) : nullptr;
-    float* const to = write(y) + slice.first_sample * y_size;
+    const std::int64_t first = slice.first_sample;
+    const numerics::Added added(b.defined() ? slice.data(b) : nullptr,
+                                rows.defined() ? read(rows) + first * s.out : nullptr,
+                                more.defined() ? read(more) + first * y_size : nullptr);
+    float* const to = write(y) + first * y_size;
     if (x.integers) {
-      device().integer_conv2d(s, x.integers->from(slice.first_sample), slice_of(w, slice.index),
-                              bias, to);
+      device().integer_conv2d(s, x.integers->from(first), slice_of(w, slice.index), added, to);
     } else {
-      device().conv2d(s, read(values) + slice.first_sample * x_size, slice.data(w.value), bias, to);
+      device().conv2d(s, read(values) + first * x_size, slice.data(w.value), added, to);
     }
   });
   return y;
@@ -91,24 +95,45 @@ Kernel kernel_of(const Factor& w) {
   return {w.size(1), w.size(2)};
 }
 
+// The same sums where LibTorch convolved.
+Tensor natively_convolved(const LaneBlocks& lanes, const Factor& x, const Factor& w,
+                          const Tensor& b, Conv conv, const Behind& behind) {
+  Tensor y = native::conv2d(lanes, x.value.contiguous(), w.value, b, conv);
+  if (behind.rows.defined()) {
+    const Tensor rows = bare(behind.rows).contiguous();
+    device().add_channel_bias(y.size(0), y.size(1) * y.size(2), y.size(3), read(y), read(rows),
+                              write(y));
+  }
+  if (behind.values.defined()) {
+    const Tensor values = bare(behind.values).contiguous();
+    device().binary(numerics::Binary::kAdd, y.numel(), read(values), read(y), write(y));
+  }
+  return y;
+}
+
 Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, const Tensor& b,
-               Conv conv) {
+               Conv conv, const Behind& behind = {}) {
   const numerics::ConvShape s = shape_of(x_in.size(0), x_in.size(1), x_in.size(2), w_in, conv);
   LOCKSTEP_ASSERT(s.n == lanes.samples() && x_in.size(3) == s.in);
   const auto xs = fork(activation(x_in, integer_products_in_use(s)), 2),
              ws = fork(parameter(w_in, integer_products_in_use(s)), 2);
-  const Tensor y = native::on()
-                       ? native::conv2d(lanes, xs[0].value.contiguous(), ws[0].value, b, conv)
-                       : convolved(lanes, s, xs[0], ws[0], b);
+  LOCKSTEP_ASSERT(!behind.rows.defined() || behind.rows.numel() == s.n * s.out);
+  LOCKSTEP_ASSERT(!behind.values.defined() ||
+                  behind.values.numel() == s.n * s.out_h() * s.out_w() * s.out);
+  const Tensor y = native::on() ? natively_convolved(lanes, xs[0], ws[0], b, conv, behind)
+                                : convolved(lanes, s, xs[0], ws[0], b, behind);
   return record_with_parameters(
-      "conv2d", {xs[0].value, ws[0].value, b}, y, Differentiable::kTwice,
+      "conv2d", {xs[0].value, ws[0].value, b, behind.rows, behind.values}, y,
+      Differentiable::kTwice,
       [lanes, s, conv, x = kept(xs[1]), w = ws[1]](const Tensor& dy,
                                                    const std::vector<bool>& needed) -> Tensors {
         require_values(x);
-        const auto dys = fork(activation({dy}, integer_products_in_use(s)), 3);
+        const auto dys = fork(activation({dy}, integer_products_in_use(s)), 5);
         return {needed[0] ? input_grad(lanes, dys[0], w, Tensor(), conv, s.h, s.w) : Tensor(),
                 needed[1] ? weight_grad(lanes, x, dys[1], conv, kernel_of(w)) : Tensor(),
-                needed[2] ? lane_column_sums(lanes, dys[2].value) : Tensor()};
+                needed[2] ? lane_column_sums(lanes, dys[2].value) : Tensor(),
+                needed[3] ? spatial_sums(dys[3].value) : Tensor(),
+                needed[4] ? dys[4].value : Tensor()};
       });
 }
 
@@ -167,9 +192,9 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy
 
 }  // namespace
 
-Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
-              Conv conv) {
-  return forward(lanes, {x}, {w}, b, conv);
+Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
+              const Behind& behind) {
+  return forward(lanes, {x}, {w}, b, conv, behind);
 }
 
 Tensor conv2d_transpose(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,

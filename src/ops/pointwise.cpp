@@ -163,16 +163,4 @@ Tensor unary(numerics::Unary op, const Tensor& x_in) {
                 });
 }
 
-Tensor add_channel_bias(const Tensor& x_in, const Tensor& e_in) {
-  const Tensor x = bare(x_in).contiguous(), e = bare(e_in).contiguous();
-  const std::int64_t n = x.size(0), c = x.size(3), spatial = x.size(1) * x.size(2);
-  LOCKSTEP_ASSERT(e.dim() == 2 && e.size(0) == n && e.size(1) == c);
-  Tensor out = empty(x.sizes());
-  device().add_channel_bias(n, spatial, c, read(x), read(e), write(out));
-  return record("add_channel_bias", {x_in, e_in}, out, Differentiable::kOnce,
-                [](const Tensor& g, const std::vector<bool>& needed) -> Tensors {
-                  return {g, needed[1] ? spatial_sums(g) : Tensor()};
-                });
-}
-
 }  // namespace lockstep::ops

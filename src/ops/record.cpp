@@ -183,6 +183,11 @@ class BorderNode final : public OpNode {
               "such as leaky_relu");
 }
 
+// Whether a gradient, held by one name here, may be overwritten.
+bool nobody_else_holds(const Tensor& x) {
+  return !at::GradMode::is_enabled() && x.use_count() == 1 && x.storage().use_count() == 1;
+}
+
 // The outputs of a fork share one node, whose apply sees all gradients at once.
 class ForkNode final : public OpNode {
  public:
@@ -202,8 +207,9 @@ class ForkNode final : public OpNode {
         continue;
       }
       if (over_border_) refuse_two_sums(module_, grad);
+      const bool in_place = nobody_else_holds(total) && total.is_contiguous();
       const Tensor a = total.contiguous(), b = grad.contiguous();
-      Tensor sum = empty(a.sizes());
+      Tensor sum = in_place ? a : empty(a.sizes());
       ops::device().binary(numerics::Binary::kAdd, sum.numel(), read(a), read(b), write(sum));
       total = record("add", {a, b}, sum, Differentiable::kTwice,
                      [](const Tensor& g, const std::vector<bool>&) -> Tensors {

@@ -114,7 +114,7 @@ inline std::int64_t between(std::int64_t low, std::int64_t high) {
 // Mostly small; sometimes around the length of a block or two.
 inline std::int64_t random_length() {
   if (between(0, 3) > 0) return between(1, 40);
-  return *rc::gen::element<std::int64_t>(511, 512, 513, 784, 1023, 1025, 1111);
+  return *rc::gen::element<std::int64_t>(511, 512, 513, 784, 1023, 1025, 1111, 2049, 4700);
 }
 
 // A rank's block of a run's lanes.

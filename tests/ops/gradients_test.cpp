@@ -34,6 +34,28 @@ TEST_P(Gradients, OfConv2d) {
   expect_gradients(
       lanes(), {{values({n(), 3, 2, 2}, 4)}, parameter(values({3, 3, 2, 1}, 5))},
       [&](const Tensors& in) { return conv2d(lanes(), in[0], in[1], Tensor(), {.pad = 1}); });
+  expect_gradients(lanes(),
+                   {{values({n(), 3, 2, 2}, 4)},
+                    parameter(values({3, 3, 2, 3}, 5)),
+                    {values({n(), 3}, 6)},
+                    {values({n(), 3, 2, 3}, 7)}},
+                   [&](const Tensors& in) {
+                     return conv2d(lanes(), in[0], in[1], Tensor(), {.pad = 1},
+                                   {.rows = in[2], .values = in[3]});
+                   });
+}
+
+TEST_P(Gradients, OfLinearAndNormOfTwoSides) {
+  const Input left{values({n(), 2, 3, 3}, 1)}, right{values({n(), 2, 3, 5}, 2)};
+  expect_gradients(lanes(), {left, right, parameter(values({8, 3}, 3)), parameter(values({3}, 4))},
+                   [&](const Tensors& in) {
+                     return linear(lanes(), {in[0], in[1]}, in[2], in[3]);
+                   });
+  expect_gradients(
+      lanes(), {left, right, parameter(values({8}, 5)), parameter(values({8}, 6))},
+      [&](const Tensors& in) {
+        return group_norm(lanes(), {in[0], in[1]}, in[2], in[3], 4, 1e-1F, Activation::kSilu);
+      });
 }
 
 TEST_P(Gradients, OfConv2dTranspose) {
@@ -90,8 +112,6 @@ TEST(GradientsOf, RowsAndShapes) {
   expect({x}, [](const Tensors& in) { return ops::reshape(in[0], {3, 30}); });
   expect({x, {values({3, 2, 3, 2}, 3)}},
          [](const Tensors& in) { return concat_channels(in[0], in[1]); });
-  expect({x, {values({3, 5}, 4)}},
-         [](const Tensors& in) { return add_channel_bias(in[0], in[1]); });
   expect({x}, [](const Tensors& in) { return upsample_nearest(in[0], 4, 5); });
   expect({x}, [](const Tensors& in) { return upsample_nearest(in[0], 3, 3); });
 }

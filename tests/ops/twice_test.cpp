@@ -129,8 +129,9 @@ TEST(OnceOnly, OpsRefuseGradientsOfGradients) {
   });
   expect_once("layer_norm", copy_of(rows),
               [&](const Tensor& x) { return layer_norm(lanes, x, gamma, beta, 1e-5F); });
-  expect_once("add_channel_bias", copy_of(picture), [&](const Tensor& x) {
-    return add_channel_bias(x, values({9, 6}, 5));
+  const Tensor weights = entered(values({8, 3}, 8), lanes);
+  expect_once("linear", copy_of(picture), [&](const Tensor& x) {
+    return linear(lanes, {x, values({9, 2, 3, 2}, 9)}, weights, {});
   });
   expect_once("attention", values({3, 4, 6}, 6), [](const Tensor& x) { return attention(x, 2); });
   expect_once("upsample_nearest", copy_of(picture),

@@ -35,7 +35,7 @@ class Conv2d : public Layer {
  public:
   Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1,
          Start start = Start::kDefault, Bias bias = Bias::kYes);
-  Tensor forward(Context& context, const Tensor& x);
+  Tensor forward(Context& context, const Tensor& x, const ops::Behind& behind = {});
   double flops() const;  // an output position
 
  private:

@@ -4,8 +4,8 @@
 // own.
 //
 //   y[n,oy,ox,co] = blocked chain over (ky,kx,ci), in that order, ci fastest, of
-//                   x[n, oy*stride+ky-pad, ox*stride+kx-pad, ci] * w[ky,kx,ci,co], then + bias[co].
-//                   A tap outside the image is fma'd as +0 * w (it is not skipped).
+//                   x[n, oy*stride+ky-pad, ox*stride+kx-pad, ci] * w[ky,kx,ci,co], then what is
+//                   added. A tap outside the image is fma'd as +0 * w (it is not skipped).
 //   dx[n,y,x,ci]  = blocked chain over (ky,kx,co), co fastest, of dy[n,oy,ox,co] * w[ky,kx,ci,co]
 //                   over the taps with (y+pad-ky) and (x+pad-kx) divisible by stride (others are
 //                   not part of the chain); taps whose output position is outside are fma'd as +0 *
@@ -25,7 +25,7 @@ namespace lockstep::numerics {
 
 class Convolutions {
  public:
-  virtual void conv2d(const ConvShape& s, const float* x, const float* w, const float* bias,
+  virtual void conv2d(const ConvShape& s, const float* x, const float* w, const Added& added,
                       float* y) = 0;
   virtual void conv2d_input_grad(const ConvShape& s, const float* dy, const float* w,
                                  const float* bias,

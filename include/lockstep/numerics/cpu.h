@@ -75,7 +75,7 @@ class Cpu final : public Device {
   void linear_weight_grad(const LaneBlocks& lanes, std::int64_t rows, std::int64_t in,
                           std::int64_t out, const float* x, const float* dy, float* dw) override;
 
-  void conv2d(const ConvShape& s, const float* x, const float* w, const float* bias,
+  void conv2d(const ConvShape& s, const float* x, const float* w, const Added& added,
               float* y) override;
   void conv2d_input_grad(const ConvShape& s, const float* dy, const float* w, const float* bias,
                          float* dx) override;
@@ -84,7 +84,7 @@ class Cpu final : public Device {
 
   void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, Sides<const float> x,
                     std::int16_t* q, std::int32_t* exponents) override;
-  void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const float* bias,
+  void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                       float* y) override;
   void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,
                                  const float* bias, float* dx) override;

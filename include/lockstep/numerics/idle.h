@@ -48,14 +48,14 @@ class Idle final : public Device {
               const float*, float*) override {}
   void linear_weight_grad(const LaneBlocks&, std::int64_t, std::int64_t, std::int64_t, const float*,
                           const float*, float*) override {}
-  void conv2d(const ConvShape&, const float*, const float*, const float*, float*) override {}
+  void conv2d(const ConvShape&, const float*, const float*, const Added&, float*) override {}
   void conv2d_input_grad(const ConvShape&, const float*, const float*, const float*,
                          float*) override {}
   void conv2d_weight_grad(const ConvShape&, const LaneBlocks&, const float*, const float*,
                           float*) override {}
   void round_groups(std::int64_t, std::int64_t, std::int64_t, Sides<const float>, std::int16_t*,
                     std::int32_t*) override {}
-  void integer_conv2d(const ConvShape&, const Rounded&, const Rounded&, const float*,
+  void integer_conv2d(const ConvShape&, const Rounded&, const Rounded&, const Added&,
                       float*) override {}
   void integer_conv2d_input_grad(const ConvShape&, const Rounded&, const Rounded&, const float*,
                                  float*) override {}

@@ -26,7 +26,7 @@ class IntegerProducts {
 
   // Operands in the layouts of conv.h: x and dy with one group a sample, w with one.
   virtual void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w,
-                              const float* bias, float* y) = 0;
+                              const Added& added, float* y) = 0;
   virtual void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,
                                          const float* bias, float* dx) = 0;
   // dw[partials][kh][kw][in][out]: each sample's product is rounded; a lane's samples are added in

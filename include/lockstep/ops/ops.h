@@ -42,9 +42,14 @@ Tensor linear(const LaneBlocks& lanes, const SideBySide& x, const Tensor& w, con
 struct Conv {
   std::int64_t stride = 1, pad = 0;
 };
+// What is added to a convolution's results behind its bias; each may be undefined.
+struct Behind {
+  Tensor rows = {};    // [N, out]: the same at every position
+  Tensor values = {};  // of the result's shape
+};
 // x [N, H, W, in], w [P, kh, kw, in, out], b [P, out] or undefined
-Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
-              Conv conv);
+Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
+              const Behind& behind = {});
 // The transpose: x [N, h, w, in], w [P, kh, kw, out, in] -> [N, height, width, out], whose conv2d
 // with `conv` has h x w positions (Error(kBug) otherwise). b [P, out] or undefined.
 Tensor conv2d_transpose(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
@@ -83,8 +88,6 @@ Tensor group_norm(const LaneBlocks& lanes, const SideBySide& x, const Tensor& ga
                   const Tensor& beta, std::int64_t groups, float eps, Activation activation);
 Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma, const Tensor& beta,
                   float eps);
-// x [N, H, W, C] + e [N, C]
-Tensor add_channel_bias(const Tensor& x, const Tensor& e);
 // qkv [N, tokens, 3*C], heads divide C; q, k, v are the thirds of the last dimension, head-major.
 // softmax(q k^T / sqrt(C/heads)) v -> [N, tokens, C]
 Tensor attention(const Tensor& qkv, std::int64_t heads);

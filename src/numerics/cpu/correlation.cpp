@@ -42,8 +42,8 @@ PackedColumns packed(const TileKernels& tile, const Correlation& s, const TapCla
 class Worker {
  public:
   Worker(const TileKernels& tile, const Correlation& s, const std::vector<PackedColumns>& weights,
-         const float* src, const float* bias, float* dst)
-      : tile_(tile), weights_(weights), bias_(bias), walk_(s, src, dst) {}
+         const float* src, const float* bias, float* dst, const AddedRows& added)
+      : tile_(tile), weights_(weights), bias_(bias), added_(added), walk_(s, src, dst) {}
 
   void run(std::int64_t n, std::int64_t begin, std::int64_t end) {
     walk_.run(n, begin, end, [&](const Pixels<float>& pixels) {
@@ -56,12 +56,14 @@ class Worker {
                    .bias = bias_,
                    .block = kBlock});
     });
+    added_(n, begin, end);
   }
 
  private:
   const TileKernels& tile_;
   const std::vector<PackedColumns>& weights_;
   const float* bias_;
+  const AddedRows& added_;
   CorrelationWalk<float, 1> walk_;
 };
 
@@ -134,13 +136,13 @@ CellRows::CellRows(const Correlation& s)
 }
 
 void correlate(Cpu& cpu, const TileKernels& tile, const Correlation& s, const float* src,
-               const float* weights, const float* bias, float* dst) {
+               const float* weights, const float* bias, float* dst, const AddedRows& added) {
   if (s.columns <= tile.lanes / 2 && s.src_step == 1) {
-    return correlate_narrow(cpu, tile, s, src, weights, bias, dst);
+    return correlate_narrow(cpu, tile, s, src, weights, bias, dst, added);
   }
   std::vector<PackedColumns> classes;
   for (const TapClass& c : s.classes) classes.push_back(packed(tile, s, c, weights));
-  CellRows(s).for_each(cpu, [&] { return Worker(tile, s, classes, src, bias, dst); });
+  CellRows(s).for_each(cpu, [&] { return Worker(tile, s, classes, src, bias, dst, added); });
 }
 
 }  // namespace lockstep::numerics

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lockstep/numerics/cpu.h"
+#include "numerics/cpu/added.h"
 #include "numerics/cpu/register_tile.h"
 
 namespace lockstep::numerics {
@@ -69,11 +70,12 @@ class CellRows {
   std::int64_t n_, h_, w_, grain_;
 };
 
+// `added` follows each row of cells: only where dst is the picture of a forward pass.
 void correlate(Cpu& cpu, const TileKernels& tile, const Correlation& s, const float* src,
-               const float* weights, const float* bias, float* dst);
+               const float* weights, const float* bias, float* dst, const AddedRows& added = {});
 
 // The same for few columns and src_step 1: vectors run along pixels instead of columns.
 void correlate_narrow(Cpu& cpu, const TileKernels& tile, const Correlation& s, const float* src,
-                      const float* weights, const float* bias, float* dst);
+                      const float* weights, const float* bias, float* dst, const AddedRows& added);
 
 }  // namespace lockstep::numerics

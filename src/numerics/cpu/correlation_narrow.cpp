@@ -32,13 +32,14 @@ class Worker {
  public:
   Worker(const TileKernels& tile, const Correlation& s,
          const std::vector<std::vector<float>>& weights, const float* src, const float* bias,
-         float* dst)
+         float* dst, const AddedRows& added)
       : tile_(tile),
         s_(s),
         weights_(weights),
         src_(src),
         bias_(bias),
         dst_(dst),
+        added_(added),
         reach_(reach_of(s)) {
     width_ = CellRows(s).w() + reach_.high_x - reach_.low_x;
     rows_at_once_ = std::max<std::int64_t>(1, kCopyFloats / (width_ * s.channels + 1));
@@ -54,6 +55,7 @@ class Worker {
         store(s_.classes[c], n, i, last);
       }
     }
+    added_(n, begin, end);
   }
 
  private:
@@ -130,6 +132,7 @@ class Worker {
   const float* src_;
   const float* bias_;
   float* dst_;
+  const AddedRows& added_;
   Reach reach_;
   std::int64_t width_, rows_at_once_, plane_ = 0, stride_ = 0;
   std::vector<float> pixels_, planes_, sums_;
@@ -139,10 +142,10 @@ class Worker {
 }  // namespace
 
 void correlate_narrow(Cpu& cpu, const TileKernels& tile, const Correlation& s, const float* src,
-                      const float* weights, const float* bias, float* dst) {
+                      const float* weights, const float* bias, float* dst, const AddedRows& added) {
   std::vector<std::vector<float>> rows;
   for (const TapClass& c : s.classes) rows.push_back(weight_rows(s, c, weights));
-  CellRows(s).for_each(cpu, [&] { return Worker(tile, s, rows, src, bias, dst); });
+  CellRows(s).for_each(cpu, [&] { return Worker(tile, s, rows, src, bias, dst, added); });
 }
 
 }  // namespace lockstep::numerics

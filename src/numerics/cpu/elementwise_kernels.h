@@ -22,6 +22,8 @@ struct ElementwiseKernels {
   void (*scale)(std::int64_t n, float factor, const float* x, float* out);
   void (*scale_add)(std::int64_t n, float factor, const float* x, const float* y, float* out);
   void (*combine)(std::int64_t n, float a, const float* x, float b, const float* y, float* out);
+  // x [rows][c], in place: row is added to each.
+  void (*add_row)(std::int64_t rows, std::int64_t c, const float* row, float* x);
   bool (*all_finite)(std::int64_t n, const float* x);
   void (*clamp)(std::int64_t n, float low, float high, const float* x, float* out);
 };

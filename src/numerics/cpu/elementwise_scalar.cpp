@@ -70,6 +70,10 @@ bool all_finite_range(std::int64_t n, const float* x) {
   return true;
 }
 
+void add_row_range(std::int64_t rows, std::int64_t c, const float* row, float* x) {
+  for (std::int64_t i = 0; i < rows * c; ++i) x[i] = canonical(x[i] + row[i % c]);
+}
+
 void clamp_range(std::int64_t n, float low, float high, const float* x, float* out) {
   for (std::int64_t i = 0; i < n; ++i) {
     out[i] = canonical(x[i] < low ? low : x[i] > high ? high : x[i]);
@@ -113,6 +117,7 @@ constexpr ElementwiseKernels kElementwiseScalar = {
     .scale = scale_range,
     .scale_add = scale_add_range,
     .combine = combine_range,
+    .add_row = add_row_range,
     .all_finite = all_finite_range,
     .clamp = clamp_range,
 };

@@ -166,6 +166,10 @@ bool AllFinite(std::int64_t n, const float* x) {
   return kElementwiseScalar.all_finite(n - i, x + i);
 }
 
+void AddRow(std::int64_t rows, std::int64_t c, const float* row, float* x) {
+  for (std::int64_t i = 0; i < rows; ++i, x += c) Binary2<Add>(c, x, row, x);
+}
+
 }  // namespace
 
 // In the order of Unary and Binary.
@@ -187,6 +191,7 @@ constexpr ElementwiseKernels kElementwise = {
     .scale = Scale,
     .scale_add = ScaleAdd,
     .combine = Combine,
+    .add_row = AddRow,
     .all_finite = AllFinite,
     .clamp = Clamp,
 };

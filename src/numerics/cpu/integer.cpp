@@ -46,8 +46,15 @@ Weights packed(const IntegerKernels& kernels, const Correlation& s, const TapCla
 class Worker {
  public:
   Worker(const IntegerKernels& kernels, const Correlation& s, const std::vector<Weights>& weights,
-         const Rounded& src, const Rounded& w, const float* bias, float* dst)
-      : kernels_(kernels), weights_(weights), src_(src), w_(w), bias_(bias), walk_(s, src.q, dst) {}
+         const Rounded& src, const Rounded& w, const float* bias, float* dst,
+         const AddedRows& added)
+      : kernels_(kernels),
+        weights_(weights),
+        src_(src),
+        w_(w),
+        bias_(bias),
+        added_(added),
+        walk_(s, src.q, dst) {}
 
   void run(std::int64_t n, std::int64_t begin, std::int64_t end) {
     walk_.run(n, begin, end, [&](const Pixels<std::int16_t>& pixels) {
@@ -63,6 +70,7 @@ class Worker {
                            .exponent_v = w_.exponents[0],
                            .bias = bias_});
     });
+    added_(n, begin, end);
   }
 
  private:
@@ -71,15 +79,16 @@ class Worker {
   const Rounded& src_;
   const Rounded& w_;
   const float* bias_;
+  const AddedRows& added_;
   Walk walk_;
 };
 
 void correlate_integers(Cpu& cpu, const Correlation& s, const Rounded& src, const Rounded& w,
-                        const float* bias, float* dst) {
+                        const float* bias, float* dst, const AddedRows& added = {}) {
   const IntegerKernels& kernels = integer_kernels(cpu.isa());
   std::vector<Weights> classes;
   for (const TapClass& c : s.classes) classes.push_back(packed(kernels, s, c, w.q));
-  CellRows(s).for_each(cpu, [&] { return Worker(kernels, s, classes, src, w, bias, dst); });
+  CellRows(s).for_each(cpu, [&] { return Worker(kernels, s, classes, src, w, bias, dst, added); });
 }
 
 }  // namespace
@@ -113,16 +122,18 @@ void Cpu::round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, S
   });
 }
 
-void Cpu::integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const float* bias,
+void Cpu::integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                          float* y) {
   if (s.n * s.out_h() * s.out_w() * s.out == 0) return;
+  const AddedRows behind(isa(), s, added, y);
   if (isa() == Isa::kScalar) {
     parallel_for(s.n * s.out_h(), 1, [&](std::int64_t begin, std::int64_t end) {
-      integer_conv2d_scalar(s, begin, end, x, w, bias, y);
+      integer_conv2d_scalar(s, begin, end, x, w, added.bias, y);
+      behind.to_rows(begin, end);
     });
     return;
   }
-  correlate_integers(*this, forward_of(s), x, w, bias, y);
+  correlate_integers(*this, forward_of(s), x, w, added.bias, y, behind);
 }
 
 void Cpu::integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,

@@ -120,9 +120,9 @@ class FarDevice final : public numerics::Device {
                           std::int64_t out, const float* x, const float* dy, float* dw) override {
     host_.linear_weight_grad(lanes, rows, in, out, near(x), near(dy), near(dw));
   }
-  void conv2d(const ConvShape& s, const float* x, const float* w, const float* bias,
+  void conv2d(const ConvShape& s, const float* x, const float* w, const Added& added,
               float* y) override {
-    host_.conv2d(s, near(x), near(w), near(bias), near(y));
+    host_.conv2d(s, near(x), near(w), near(added), near(y));
   }
   void conv2d_input_grad(const ConvShape& s, const float* dy, const float* w, const float* bias,
                          float* dx) override {
@@ -136,9 +136,9 @@ class FarDevice final : public numerics::Device {
                     std::int16_t* q, std::int32_t* exponents) override {
     host_.round_groups(groups, rows, c, near(x), near(q), near(exponents));
   }
-  void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const float* bias,
+  void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                       float* y) override {
-    host_.integer_conv2d(s, near(x), near(w), near(bias), near(y));
+    host_.integer_conv2d(s, near(x), near(w), near(added), near(y));
   }
   void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,
                                  const float* bias, float* dx) override {
@@ -284,6 +284,9 @@ class FarDevice final : public numerics::Device {
   template <class T>
   static Sides<T> near(Sides<T> x) {
     return {far::near(x.left), x.cut, far::near(x.right)};
+  }
+  static Added near(const Added& x) {
+    return {far::near(x.bias), far::near(x.rows), far::near(x.values)};
   }
   static numerics::Rounded near(numerics::Rounded x) {
     return {far::near(x.q), far::near(x.exponents)};

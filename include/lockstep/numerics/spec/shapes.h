@@ -89,6 +89,18 @@ struct ConvShape {
   LOCKSTEP_HD std::int64_t out_w() const { return (w + 2 * pad - kw) / stride + 1; }
 };
 
+// What a convolution adds to each of its results, one rounded addition after another: the channel's
+// bias [out]; rows [n][out], the sample's and channel's; values, of the shape of y. Null: nothing.
+struct Added {
+  const float* bias = nullptr;
+  const float* rows = nullptr;
+  const float* values = nullptr;
+
+  LOCKSTEP_HD Added(const float* bias_in, const float* rows_in = nullptr,
+                    const float* values_in = nullptr)  // not explicit: most add a bias
+      : bias(bias_in), rows(rows_in), values(values_in) {}
+};
+
 // Scalars of an optimiser's step (update.h).
 struct AdamW {
   float beta1, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, inv_sqrt_bias2, decay;
