@@ -22,6 +22,10 @@ namespace {
 constexpr std::int64_t kBeside = std::int64_t{128} << 20;
 constexpr std::int64_t kLossOf = 16;
 
+// A pass of this many operations takes a core a third of a second: what each pass costs anew, such
+// as packing weights, is less than 1 % of it.
+constexpr double kBusyFlops = 40e9;
+
 std::int64_t lanes_of(const recipe::Recipe& recipe, const Ranks& ranks) {
   return lane::Partition(recipe.batch.lanes, ranks.world).lanes_of(Rank(0)).count;
 }
@@ -103,6 +107,12 @@ std::int64_t StepWalk::peak_of_pictures(std::int64_t count) {
   return tensors_.peak() - before;
 }
 
+double StepWalk::flops_of_lane() const {
+  double flops = 0;
+  for (const Trained& one : training_.trained) flops += 3 * one.network->forward_flops();
+  return flops * static_cast<double>(training_.plan.samples_per_lane());
+}
+
 bool fits(const StepMemory& memory, const MemoryLeft& left) {
   return memory.total() + memory.total() / kLossOf + kBeside <= left.bytes;
 }
@@ -120,16 +130,21 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
   const auto left = memory_left(processes);
   if (!left) return asked;
   const std::int64_t all = lanes_of(recipe, ranks);
-  const auto choices =
-      asked > 0 ? std::vector{std::min(asked, all)} : lanes_at_once_choices(recipe, ranks);
-  std::vector<StepMemory> needs;
+  const double busy = kBusyFlops * ops::device().host().threads();
   StepWalk walk(recipe, sample_shape, ranks);
+  auto choices =
+      asked > 0 ? std::vector{std::min(asked, all)} : lanes_at_once_choices(recipe, ranks);
+  while (choices.size() > 1 && static_cast<double>(choices[1]) * walk.flops_of_lane() >= busy)
+    choices.erase(choices.begin());
+  std::vector<StepMemory> needs;
   for (const std::int64_t lanes : choices) {
     needs.push_back(walk(lanes));
     if (!fits(needs.back(), *left)) continue;
     if (asked > 0 || lanes == all) return asked;
-    log::info(counted(lanes, "lane") + " of " + std::to_string(all) +
-              " at once: " + sentence(all, needs.front()) + ", and " + to_text(*left));
+    if (lanes < choices.front()) {
+      log::info(counted(lanes, "lane") + " of " + std::to_string(all) + " at once: " +
+                sentence(choices.front(), needs.front()) + ", and " + to_text(*left));
+    }
     return lanes;
   }
   // Fewer lanes have smaller activations and more pending partials: any may be the least.

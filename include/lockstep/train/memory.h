@@ -39,6 +39,8 @@ class StepWalk {
 
   // When `lanes_at_once` (0: all of its lanes) go through a pass at once.
   StepMemory operator()(std::int64_t lanes_at_once);
+  // Of one lane, forward and backward, about.
+  double flops_of_lane() const;
 
  private:
   std::int64_t peak_of_step();
@@ -56,10 +58,11 @@ bool fits(const StepMemory& memory, const MemoryLeft& left);
 // before, down to 1.
 std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, const Ranks& ranks);
 
-// How many lanes at once to take: what was asked for; if nothing was (0), all that fit, of the
-// choices above. Returns 0 for all. Error(kEnvironment), with the numbers, if that does not fit.
-// Says in the log if it is less than all. `processes`: that share this machine; 0: what was
-// asked for is taken as it is. Bits: never.
+// How many lanes at once to take: what was asked for; if nothing was (0), of the choices above the
+// most that fit, but no more than keep this thread's device busy: more would take memory and save
+// no time. Returns 0 for all. Error(kEnvironment), with the numbers, if that does not fit. Says in
+// the log what did not fit. `processes`: that share this machine; 0: what was asked for is taken as
+// it is. Bits: never.
 std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
                                     const std::vector<std::int64_t>& sample_shape,
                                     const Ranks& ranks, std::int64_t asked, int processes);
