@@ -157,18 +157,24 @@ hash::Digest updates() {
   const Tensor g = normals(1, {n});
   Tensor p = normals(2, {n}), m = normals(3, {n}), v = normals(4, {n}), e = normals(5, {n});
   ops::device().unary(numerics::Unary::kAbs, n, ops::read(v), ops::write(v));
-  ops::device().adamw({.beta1 = 0.9F,
-                       .one_minus_beta1 = 0.1F,
-                       .beta2 = 0.999F,
-                       .one_minus_beta2 = 0.001F,
-                       .eps = 1e-8F,
-                       .step_size = 0.01F,
-                       .inv_sqrt_bias2 = 1.5F,
-                       .decay = 0.999F},
-                      n, ops::read(g), ops::write(p), ops::write(m), ops::write(v));
-  ops::device().ema(0.01F, n, ops::read(p), ops::write(e));
-  ops::device().sgd({.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}, n, ops::read(g),
-                    ops::write(p), ops::write(m));
+  numerics::UpdatedTensor updated{.n = n,
+                                  .g = ops::read(g),
+                                  .p = {ops::write(p)},
+                                  .slots = {{ops::write(m)}, {ops::write(v)}},
+                                  .averages = {{{ops::write(e)}, 0.01F}}};
+  ops::device().update(numerics::AdamW{.beta1 = 0.9F,
+                                       .one_minus_beta1 = 0.1F,
+                                       .beta2 = 0.999F,
+                                       .one_minus_beta2 = 0.001F,
+                                       .eps = 1e-8F,
+                                       .step_size = 0.01F,
+                                       .inv_sqrt_bias2 = 1.5F,
+                                       .decay = 0.999F},
+                       {&updated, 1});
+  updated.slots.pop_back();
+  updated.averages.clear();
+  ops::device().update(numerics::Sgd{.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F},
+                       {&updated, 1});
   Hasher hasher;
   for (const Tensor& tensor : {p, m, v, e}) hasher.add(tensor);
   return hasher.finish();
@@ -178,13 +184,15 @@ hash::Digest lion() {
   const std::int64_t n = 4099;
   const Tensor g = normals(1, {n});
   Tensor p = normals(2, {n}), m = normals(3, {n});
-  ops::device().lion({.beta1 = 0.9F,
-                      .one_minus_beta1 = 0.1F,
-                      .beta2 = 0.99F,
-                      .one_minus_beta2 = 0.01F,
-                      .lr = 0.01F,
-                      .decay = 0.001F},
-                     n, ops::read(g), ops::write(p), ops::write(m));
+  const numerics::UpdatedTensor updated{
+      .n = n, .g = ops::read(g), .p = {ops::write(p)}, .slots = {{ops::write(m)}}, .averages = {}};
+  ops::device().update(numerics::Lion{.beta1 = 0.9F,
+                                      .one_minus_beta1 = 0.1F,
+                                      .beta2 = 0.99F,
+                                      .one_minus_beta2 = 0.01F,
+                                      .lr = 0.01F,
+                                      .decay = 0.001F},
+                       {&updated, 1});
   Hasher hasher;
   for (const Tensor& tensor : {p, m}) hasher.add(tensor);
   return hasher.finish();

@@ -1,8 +1,8 @@
 // AdamW (Loshchilov & Hutter 2019); the arithmetic of an element is in numerics/update.h.
 #include "lockstep/optim/adamw.h"
 
+#include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
-#include "lockstep/ops/device.h"
 #include "lockstep/optim/optimizer.h"
 #include "optim/kinds.h"
 
@@ -14,6 +14,7 @@ namespace host = numerics::host;
 
 // Everything in double, rounded once.
 numerics::AdamW scalars(const Options& all, std::int64_t t, double lr) {
+  LOCKSTEP_ASSERT(t >= 1, std::to_string(t));
   const auto& o = all.kind.as<AdamWOptions>();
   const auto step = static_cast<double>(t);
   const double bias1 = 1.0 - host::pow(o.beta1, step);
@@ -38,11 +39,8 @@ class AdamW : public Optimizer {
 
   std::vector<std::string> slot_names() const override { return {"m", "v"}; }
 
-  Rule rule(std::int64_t t, double lr) override {
-    return [this, s = scalars(options_, t, lr)](std::size_t i, std::int64_t n, const float* g,
-                                                float* p) {
-      ops::device().adamw(s, n, g, p, slot(0, i), slot(1, i));
-    };
+  numerics::UpdateRule rule(std::int64_t t, double lr) const override {
+    return scalars(options_, t, lr);
   }
 
  private:

@@ -1,7 +1,6 @@
 // Lion: the sign of a mean of moment and gradient; the arithmetic is in numerics/update.h.
 #include "lockstep/optim/lion.h"
 
-#include "lockstep/ops/device.h"
 #include "lockstep/optim/optimizer.h"
 #include "optim/kinds.h"
 
@@ -17,16 +16,13 @@ class Lion final : public Optimizer {
 
   std::vector<std::string> slot_names() const override { return {"m"}; }
 
-  Rule rule(std::int64_t, double lr) override {
-    const numerics::Lion s{.beta1 = static_cast<float>(own_.beta1),
-                           .one_minus_beta1 = static_cast<float>(1.0 - own_.beta1),
-                           .beta2 = static_cast<float>(own_.beta2),
-                           .one_minus_beta2 = static_cast<float>(1.0 - own_.beta2),
-                           .lr = static_cast<float>(lr),
-                           .decay = static_cast<float>(lr * weight_decay_)};
-    return [this, s](std::size_t i, std::int64_t n, const float* g, float* p) {
-      ops::device().lion(s, n, g, p, slot(0, i));
-    };
+  numerics::UpdateRule rule(std::int64_t, double lr) const override {
+    return numerics::Lion{.beta1 = static_cast<float>(own_.beta1),
+                          .one_minus_beta1 = static_cast<float>(1.0 - own_.beta1),
+                          .beta2 = static_cast<float>(own_.beta2),
+                          .one_minus_beta2 = static_cast<float>(1.0 - own_.beta2),
+                          .lr = static_cast<float>(lr),
+                          .decay = static_cast<float>(lr * weight_decay_)};
   }
 
  private:

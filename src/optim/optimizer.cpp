@@ -12,20 +12,22 @@ std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& parameter
   return zeros;
 }
 
-void Optimizer::update(std::int64_t t, double lr, const std::vector<at::Tensor>& parameters,
-                       const std::vector<at::Tensor>& gradients) {
-  LOCKSTEP_ASSERT(t >= 1 && parameters.size() == gradients.size() &&
-                  parameters.size() == slots_[0].size());
-  const Rule apply = rule(t, lr);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
+std::vector<numerics::UpdatedTensor> Optimizer::tensors(
+    const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients) const {
+  LOCKSTEP_ASSERT(parameters.size() == gradients.size() && parameters.size() == slots_[0].size());
+  std::vector<numerics::UpdatedTensor> all(parameters.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
     LOCKSTEP_ASSERT(gradients[i].sizes() == parameters[i].sizes(), std::to_string(i));
     at::Tensor p = ops::bare(parameters[i]);
-    apply(i, p.numel(), ops::read(gradients[i]), ops::write(p));
+    all[i].n = p.numel();
+    all[i].g = ops::read(gradients[i]);
+    all[i].p.values = ops::write(p);
+    for (const std::vector<at::Tensor>& slot : slots_) {
+      at::Tensor values = slot[i];
+      all[i].slots.push_back({ops::write(values)});
+    }
   }
-}
-
-float* Optimizer::slot(std::size_t s, std::size_t i) {
-  return ops::write(slots_[s][i]);
+  return all;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Options& options,

@@ -1,7 +1,6 @@
 // SGD with momentum in PyTorch's form; the arithmetic of an element is in numerics/update.h.
 #include "lockstep/optim/sgd.h"
 
-#include "lockstep/ops/device.h"
 #include "lockstep/optim/optimizer.h"
 #include "optim/kinds.h"
 
@@ -17,13 +16,10 @@ class Sgd : public Optimizer {
 
   std::vector<std::string> slot_names() const override { return {"momentum"}; }
 
-  Rule rule(std::int64_t, double lr) override {
-    const numerics::Sgd s{static_cast<float>(lr),
-                          static_cast<float>(options_.kind.as<SgdOptions>().momentum),
-                          static_cast<float>(options_.weight_decay)};
-    return [this, s](std::size_t i, std::int64_t n, const float* g, float* p) {
-      ops::device().sgd(s, n, g, p, slot(0, i));
-    };
+  numerics::UpdateRule rule(std::int64_t, double lr) const override {
+    return numerics::Sgd{static_cast<float>(lr),
+                         static_cast<float>(options_.kind.as<SgdOptions>().momentum),
+                         static_cast<float>(options_.weight_decay)};
   }
 
  private:

@@ -18,13 +18,15 @@ Bytes heading(const Named& named) {
   return bytes;
 }
 
-hash::Digest tensor_digest(const Named& named, const std::vector<hash::Leaf>& leaves) {
+hash::Digest tensor_digest(hash::Sha256& hash, const Named& named,
+                           const std::vector<hash::Leaf>& leaves) {
   Bytes bytes = heading(named);
+  bytes.reserve(bytes.size() + 16 * leaves.size());
   for (const hash::Leaf& leaf : leaves) {
     put_u64_le(bytes, leaf.a);
     put_u64_le(bytes, leaf.b);
   }
-  return hash::sha256(bytes);
+  return hash.update(bytes).finish();
 }
 
 Bytes cursor_bytes(const char* title, const State& state) {
@@ -43,9 +45,7 @@ std::span<const float> floats_of(const Named& named) {
 
 // All tensors of a state lie on one.
 numerics::Device& device_of(const State& state) {
-  const auto held = std::ranges::find_if(state.tensors,
-                                         [](const Named& named) { return named.tensor.defined(); });
-  return ops::device_of(held->tensor);
+  return ops::device_of(state.tensors.front().tensor);
 }
 
 void append(Bytes& bytes, const hash::Digest& digest) {
@@ -67,23 +67,27 @@ std::pair<std::size_t, std::size_t> held_tiles(const Named& named) {
           first + hash::leaf_count(static_cast<std::size_t>(named.tensor.numel()) * sizeof(float))};
 }
 
-Leaves leaves(const State& state) {
-  Leaves result;
+Leaves leaves(const State& state, Leaves taken) {
+  LOCKSTEP_ASSERT(taken.empty() || taken.size() == state.tensors.size());
+  Leaves result = std::move(taken);
+  result.resize(state.tensors.size());
   // Tiles of all tensors in one line, so that threads share small tensors too.
   std::vector<ByteView> tiles;
-  for (const Named& named : state.tensors) {
+  std::vector<std::size_t> read;
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    if (!result[i].empty()) continue;
+    const Named& named = state.tensors[i];
     const auto floats = static_cast<std::size_t>(c10::multiply_integers(named.shape()));
-    result.emplace_back(hash::leaf_count(floats * sizeof(float)));
-    if (!named.tensor.defined()) continue;
+    result[i].resize(hash::leaf_count(floats * sizeof(float)));
     const ByteView held = std::as_bytes(floats_of(named));
     for (std::size_t at = 0; at < held.size(); at += hash::kTileBytes)
       tiles.push_back(held.subspan(at, std::min(hash::kTileBytes, held.size() - at)));
+    read.push_back(i);
   }
   std::vector<hash::Leaf> hashes(tiles.size());
   if (!tiles.empty()) device_of(state).leaf_hashes(tiles, hashes.data());
   auto next = hashes.begin();
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    if (!state.tensors[i].tensor.defined()) continue;
+  for (const std::size_t i : read) {
     const auto [first, last] = held_tiles(state.tensors[i]);
     for (std::size_t tile = first; tile < last; ++tile) result[i][tile] = *next++;
   }
@@ -92,14 +96,18 @@ Leaves leaves(const State& state) {
 
 StateDigest digest(const State& state, Leaves leaves) {
   StateDigest result;
-  Bytes root = cursor_bytes("lockstep state 0", state);
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    result.tensors.push_back(tensor_digest(state.tensors[i], leaves[i]));
-    append(root, result.tensors.back());
-  }
-  result.root = hash::sha256(root);
+  hash::Sha256 hash;  // one for all: tensors are many, and most are small
+  for (std::size_t i = 0; i < state.tensors.size(); ++i)
+    result.tensors.push_back(tensor_digest(hash, state.tensors[i], leaves[i]));
+  result.root = root(state, result.tensors);
   result.leaves = std::move(leaves);
   return result;
+}
+
+hash::Digest root(const State& state, const std::vector<hash::Digest>& tensors) {
+  Bytes bytes = cursor_bytes("lockstep state 0", state);
+  for (const hash::Digest& digest : tensors) append(bytes, digest);
+  return hash::sha256(bytes);
 }
 
 StateDigest digest(const State& state) {
@@ -118,13 +126,10 @@ hash::Digest commit(const State& state) {
   return hash::sha256(root);
 }
 
-std::optional<Difference> first_difference(const State& names, const StateDigest& a,
-                                           const StateDigest& b) {
+std::optional<Difference> first_difference(const State& names, const Leaves& a, const Leaves& b) {
   for (std::size_t i = 0; i < names.tensors.size(); ++i) {
-    if (a.tensors[i] == b.tensors[i]) continue;
-    const auto& left = a.leaves[i];
-    const auto tile =
-        std::mismatch(left.begin(), left.end(), b.leaves[i].begin()).first - left.begin();
+    if (a[i] == b[i]) continue;
+    const auto tile = std::ranges::mismatch(a[i], b[i]).in1 - a[i].begin();
     const auto floats = static_cast<std::int64_t>(hash::kTileBytes / sizeof(float));
     const std::int64_t first = tile * floats;
     return Difference{names.tensors[i].name, first,

@@ -97,14 +97,12 @@ void name_odd(comm::Group& group, const state::State& state, const state::StateD
                          ? "two ranks cannot outvote each other; replay tells which is right"
                          : "that rank's machine computes wrongly";
   const auto tensors = comm::gather(group, digest.tensors);
-  state::StateDigest theirs = digest, reference = digest;
-  theirs.tensors = tensors[odd];
-  reference.tensors = tensors[usual];
+  state::Leaves theirs = digest.leaves, reference = digest.leaves;
   for (std::size_t i = 0; i < digest.tensors.size(); ++i) {
     if (tensors[odd][i] == tensors[usual][i]) continue;
     const auto leaves = comm::gather(group, digest.leaves[i]);
-    theirs.leaves[i] = leaves[odd];
-    reference.leaves[i] = leaves[usual];
+    theirs[i] = leaves[odd];
+    reference[i] = leaves[usual];
     const auto difference = state::first_difference(state, theirs, reference);
     const std::string where = who + difference->tensor + ", elements " +
                               std::to_string(difference->first) + " to " +
@@ -124,9 +122,11 @@ void name_odd(comm::Group& group, const state::State& state, const state::StateD
 
 }  // namespace
 
-void require_unchanged(const Training& training, const state::StateDigest& now) {
-  if (training.agreed->root == now.root) return;
-  const auto difference = state::first_difference(training.state, now, *training.agreed);
+void require_unchanged(const Training& training, const state::Leaves& now) {
+  const auto difference = state::first_difference(training.state, now, training.agreed->leaves);
+  const bool same_cursor =
+      state::root(training.state, training.agreed->tensors) == training.agreed->root;
+  if (!difference && same_cursor) return;
   throw Error(
       Code::kDiffer,
       "the state changed since the last step: " +

@@ -11,7 +11,8 @@ namespace lockstep::train {
 // kDiverged if the agreed state, or every rank's, has a value that is not finite; names the tensor.
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest);
 
-// Throws Error(kDiffer), naming tensor and elements, unless the state is still training.agreed.
-void require_unchanged(const Training& training, const state::StateDigest& now);
+// Throws Error(kDiffer), naming tensor and elements, unless the state is still training.agreed: it
+// has its cursor, and `now`, the leaf hashes of its tensors, are its.
+void require_unchanged(const Training& training, const state::Leaves& now);
 
 }  // namespace lockstep::train

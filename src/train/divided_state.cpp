@@ -51,25 +51,8 @@ std::vector<T> in_order(const std::vector<Division>& tensors,
 
 }  // namespace
 
-void note_slots(const state::State& state, const std::string& role, SlotHashes& slot_hashes) {
-  state::State slots;
-  std::vector<std::size_t> numbers;
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    const state::Named& named = state.tensors[i];
-    if (!named.part || !named.name.starts_with(role + "/")) continue;
-    slots.tensors.push_back(named);
-    numbers.push_back(i);
-  }
-  state::Leaves leaves = state::leaves(slots);
-  for (std::size_t i = 0; i < numbers.size(); ++i) slot_hashes[numbers[i]] = std::move(leaves[i]);
-}
-
-state::StateDigest digest(comm::Group& group, const state::State& state,
-                          const SlotHashes& slot_hashes) {
-  state::State rest = state;
-  for (const auto& [i, hashes] : slot_hashes) rest.tensors[i].tensor = at::Tensor();
-  state::Leaves leaves = state::leaves(rest);
-  for (const auto& [i, hashes] : slot_hashes) leaves[i] = hashes;
+state::StateDigest digest(comm::Group& group, const state::State& state, state::Leaves taken) {
+  state::Leaves leaves = state::leaves(state, std::move(taken));
   const std::vector<Division> divisions = divisions_of(state);
   if (!divisions.empty()) {
     std::vector<hash::Leaf> mine;
@@ -91,15 +74,17 @@ state::StateDigest digest(comm::Group& group, const state::State& state,
   return state::digest(state, std::move(leaves));
 }
 
-state::StateDigest digest(const state::State& state, const state::StateDigest& known) {
-  state::Leaves leaves = state::leaves(state);
+state::Leaves whole_leaves(const state::State& state, const state::Leaves& known,
+                           state::Leaves taken) {
+  state::Leaves leaves = state::leaves(state, std::move(taken));
   for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (!state.tensors[i].part) continue;
     const auto [first, last] = state::held_tiles(state.tensors[i]);
     for (std::size_t tile = 0; tile < leaves[i].size(); ++tile) {
-      if (tile < first || tile >= last) leaves[i][tile] = known.leaves[i][tile];
+      if (tile < first || tile >= last) leaves[i][tile] = known[i][tile];
     }
   }
-  return state::digest(state, std::move(leaves));
+  return leaves;
 }
 
 std::optional<state::State> whole_state(comm::Group& group, const state::State& state) {

@@ -2,9 +2,7 @@
 // each rank holds and updates its slices. Digests and checkpoints are those of the undivided state.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lockstep/comm/group.h"
@@ -12,20 +10,14 @@
 
 namespace lockstep::train {
 
-// Leaf hashes by the tensor's number; none for tensors whose hashes were not taken.
-using SlotHashes = std::map<std::size_t, std::vector<hash::Leaf>>;
+// The digest of the whole state; what has hashes in `taken` is not read (state::leaves). Ranks
+// exchange the hashes of their slices. Collective: yes.
+state::StateDigest digest(comm::Group& group, const state::State& state, state::Leaves taken = {});
 
-// Takes the leaf hashes of this rank's slices of a network's slots right after their update. A
-// slice has one holder, so only these hashes can show that it changes later in the step.
-void note_slots(const state::State& state, const std::string& role, SlotHashes& slot_hashes);
-
-// The digest of the whole state, with the slices' noted hashes. Ranks exchange those of their
-// slices. Collective: yes.
-state::StateDigest digest(comm::Group& group, const state::State& state,
-                          const SlotHashes& slot_hashes = {});
-
-// The same from this rank's slices alone, the others' taken from `known`. Collective: no.
-state::StateDigest digest(const state::State& state, const state::StateDigest& known);
+// The leaf hashes of the whole state without the others: those of their slices are the ones that
+// `known` has. Collective: no.
+state::Leaves whole_leaves(const state::State& state, const state::Leaves& known,
+                           state::Leaves taken = {});
 
 // The whole state, to be saved: on rank 0, or on every rank if nothing is divided. Collective: yes.
 std::optional<state::State> whole_state(comm::Group& group, const state::State& state);

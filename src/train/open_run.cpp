@@ -178,7 +178,7 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
     }
     const state::StateDigest whole = require_of_run(file, *step, *loaded, folder, measure);
     loaded->restore(training.state);
-    training.agreed = digest(training.state, whole);
+    training.agreed = state::digest(training.state, whole_leaves(training.state, whole.leaves));
     if (training.agreed->root != loaded->meta().state)
       throw Error(Code::kDiffer,
                   file.string() + ": the restored state is not the one that was saved");

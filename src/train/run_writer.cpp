@@ -58,7 +58,8 @@ void RunWriter::begin_from(const RunOptions& options) {
     throw Error(Code::kUsage, "the state of --from is not the one that [run.from] names",
                 "give the run that " + folder_.recipe().string() + " starts from");
   checkpoint::restore(*start_, training_.state);
-  training_.agreed = digest(training_.state, state::digest(*start_));
+  training_.agreed =
+      state::digest(training_.state, whole_leaves(training_.state, state::leaves(*start_)));
   save(*start_, checkpoint::Reason::kDue);
   saver_->wait();
   for (const std::string& note : options.notes) log::info(note);

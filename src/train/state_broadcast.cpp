@@ -40,9 +40,9 @@ void broadcast_state(comm::Group& group, const state::State* whole, Training& tr
     if (training.state.step > Step(0) || recipe::has_parent(training.recipe))
       broadcast_tensors(group, whole, training.state);
   }
-  const state::StateDigest now = digest(group, training.state);
-  if (training.agreed) require_unchanged(training, now);  // since it was restored
-  training.agreed = now;
+  state::StateDigest now = digest(group, training.state);
+  if (training.agreed) require_unchanged(training, now.leaves);  // since it was restored
+  training.agreed = std::move(now);
   agree(group, training.state, *training.agreed);
 }
 

@@ -2,27 +2,19 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
-#include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/numerics.h"
-#include "lockstep/ops/record.h"
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
 #include "lockstep/optim/learning_rate.h"
 #include "train/agree.h"
 #include "train/divided_state.h"
 #include "train/phase.h"
+#include "train/update.h"
 #include "train/witness.h"
 
 namespace lockstep::train {
 namespace {
-
-// The state must be what the last step left: a bit that changed in between names its tensor.
-hash::Digest checked_start(const Training& training, comm::Group& group) {
-  if (!training.agreed) return digest(group, training.state).root;
-  require_unchanged(training, digest(training.state, *training.agreed));
-  return training.agreed->root;
-}
 
 Trained& trained_of(Training& training, std::string_view role) {
   for (Trained& one : training.trained) {
@@ -53,8 +45,8 @@ struct Round {
   }
 };
 
-void run_phase(Training& training, const Round& round, const PhaseAt& phase,
-               SlotHashes& slot_hashes, StepRecord& record) {
+void run_phase(Training& training, const Round& round, const PhaseAt& phase, Updates& update,
+               StepRecord& record) {
   const std::string name(phase.names.name);
   const ops::Scope here("objective/" + name);
   Trained& trained = trained_of(training, phase.names.role);
@@ -73,45 +65,39 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase,
       optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm),
                                  all_squares(round.group, trained, sums.gradients), sums.gradients);
   ops::show("clip", {}, sums.gradients);
+  for ([[maybe_unused]] const Tensor& gradient : sums.gradients)
+    LOCKSTEP_STRIKE(kSum, round.group, gradient.mutable_data_ptr<float>(), gradient.numel());
   const std::int64_t t = recipe::updates_before(training.recipe) + training.state.step.value + 1;
   const double lr = optim::learning_rate(trained.options, t);
-  trained.optimizer->update(t, lr, trained.updated, sums.gradients);
+  update(trained, t, lr, sums.gradients);
   ops::show(trained.options.kind.word().c_str(), sums.gradients, trained.updated);
-  note_slots(training.state, trained.role, slot_hashes);
-  gather_parameters(round.group, trained);
 
   record.entry.losses.emplace_back(name, sums.loss_sum * inverse_batch);
   record.gradient_norms.emplace_back(name, norm);
   record.learning_rates.emplace_back(name, lr);
 }
 
-void update_averages(Training& training) {
-  for (Trained& trained : training.trained) {
-    if (!trained.average) continue;
-    const auto one_minus_decay = static_cast<float>(1.0 - trained.options.ema_decay);
-    for (std::size_t i = 0; i < trained.parameters.size(); ++i) {
-      ops::device().ema(one_minus_decay, trained.parameters[i].numel(),
-                        ops::read(trained.parameters[i]),
-                        ops::write(trained.average_parameters[i]));
-    }
-    ops::show("average", trained.parameters, trained.average_parameters);
-  }
-}
-
 StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed) {
   StepRecord record;
-  record.entry.before = checked_start(training, group);
+  if (!training.agreed) training.agreed = digest(group, training.state);
+  record.entry.before = training.agreed->root;
+  Updates update(training, group);
   const Round round(training, group, feed);
-  SlotHashes slot_hashes;
-  for (const PhaseAt& phase : phases_of(training))
-    run_phase(training, round, phase, slot_hashes, record);
-  update_averages(training);
+  try {
+    for (const PhaseAt& phase : phases_of(training))
+      run_phase(training, round, phase, update, record);
+  } catch (const Error&) {
+    update.require_rest_unchanged();  // a changed state is the cause of whatever follows from it
+    throw;
+  }
+  for (const Trained& trained : training.trained)
+    if (trained.average) ops::show("average", trained.parameters, trained.average_parameters);
   ++training.state.step;
   training.state.samples += training.plan.batch();
 
   for ([[maybe_unused]] const state::Named& named : training.state.tensors)
     LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
-  training.agreed = digest(group, training.state, slot_hashes);
+  training.agreed = digest(group, training.state, std::move(update).written());
   agree(group, training.state, *training.agreed);
 
   record.entry.step = training.state.step;
@@ -121,6 +107,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   if (every > 0 && training.state.step.value % every == 0) {
     if (const auto whole = whole_state(group, training.state))
       record.entry.commit = state::commit(*whole);
+    // The commit is of the bytes at hand: they must be those of the update.
+    require_unchanged(training, whole_leaves(training.state, training.agreed->leaves));
   }
   return record;
 }

@@ -60,7 +60,8 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
                   .options = options.optimizer,
                   .optimizer = nullptr,
                   .average = nullptr,
-                  .average_parameters = {}};
+                  .average_parameters = {},
+                  .numbers = {}};
   trained.network->initialize(recipe.run.seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());
   if (recipe::is_frozen(options)) return trained;
@@ -80,15 +81,17 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
   return trained;
 }
 
-void name_state(const Trained& trained, std::optional<Rank> keeps, state::State& state) {
+void name_state(Trained& trained, std::optional<Rank> keeps, state::State& state) {
   const auto parameters = trained.network->parameters_in_order();
   const auto add = [&](const std::string& kind, const std::string& path, const Tensor& tensor) {
     state.tensors.push_back({trained.role + "/" + kind + "/" + path, tensor.detach()});
   };
+  trained.numbers.parameters = state.tensors.size();
   for (const auto& [path, tensor] : parameters) add("param", path, tensor);
   for (const auto& [path, tensor] : trained.network->buffers_in_order())
     add("buffer", path, tensor);
   if (!trained.optimizer) return;
+  trained.numbers.slots = state.tensors.size();
   const auto slots = trained.optimizer->slot_names();
   for (std::size_t s = 0; s < slots.size(); ++s) {
     for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -98,6 +101,7 @@ void name_state(const Trained& trained, std::optional<Rank> keeps, state::State&
                                      *keeps};
     }
   }
+  trained.numbers.averages = state.tensors.size();
   for (std::size_t p = 0; p < trained.average_parameters.size(); ++p)
     add("ema", parameters[p].path, trained.average_parameters[p]);
 }

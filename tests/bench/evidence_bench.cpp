@@ -2,6 +2,7 @@
 //   evidence_bench RECIPE THREADS
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/ops/record.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
@@ -33,12 +35,63 @@ double median_seconds(const std::function<void()>& body) {
   return seconds[kRepetitions / 2];
 }
 
+// The updates of all networks, as a step does them: with leaves of what they read and write, or
+// without.
+class AllUpdates {
+ public:
+  explicit AllUpdates(train::Training& training) {
+    for (train::Trained& one : training.trained) {
+      if (!one.optimizer) continue;
+      for (const at::Tensor& parameter : one.parameters)
+        gradients_.push_back(ops::filled(parameter.sizes(), 1e-3F));
+      auto tensors = one.optimizer->tensors(
+          one.parameters, {gradients_.end() - std::ssize(one.parameters), gradients_.end()});
+      for (std::size_t i = 0; i < one.average_parameters.size(); ++i)
+        tensors[i].averages.push_back({{ops::write(one.average_parameters[i])}, 0.001F});
+      networks_.push_back({one.optimizer->rule(100, 1e-4), tensors, tensors});
+      for (numerics::UpdatedTensor& tensor : networks_.back().with_leaves) {
+        take_leaves(tensor.n, tensor.p);
+        for (auto& slot : tensor.slots) take_leaves(tensor.n, slot);
+        for (auto& average : tensor.averages) take_leaves(tensor.n, average.e);
+      }
+    }
+  }
+
+  void operator()(bool with_leaves) const {
+    for (const Network& one : networks_)
+      ops::device().update(one.rule, with_leaves ? one.with_leaves : one.plain);
+  }
+
+ private:
+  struct Network {
+    numerics::UpdateRule rule;
+    std::vector<numerics::UpdatedTensor> plain, with_leaves;
+  };
+
+  void take_leaves(std::int64_t n, numerics::Updated& array) {
+    const std::size_t tiles = hash::leaf_count(sizeof(float) * static_cast<std::size_t>(n));
+    array.before = leaves_.emplace_back(tiles).data();
+    array.after = leaves_.emplace_back(tiles).data();
+  }
+
+  std::vector<at::Tensor> gradients_;
+  std::vector<Network> networks_;
+  std::deque<std::vector<hash::Leaf>> leaves_;
+};
+
 void measure(const std::string& recipe_path, comm::Group& group) {
   const recipe::Recipe recipe = recipe::load(recipe_path);
   const auto dataset = data::open(recipe.data);
   train::Training training = train::make_training(recipe, dataset->sample_shape(), {.world = 1});
   train::Batches batches(*dataset, recipe, training.plan, group.rank());
   const double step = median_seconds([&] { train::step(training, group, std::ref(batches)); });
+
+  double plain = 0, with_leaves = 0;
+  {
+    const AllUpdates updates(training);
+    plain = median_seconds([&] { updates(false); });
+    with_leaves = median_seconds([&] { updates(true); });
+  }
 
   const auto folder =
       std::filesystem::temp_directory_path() /
@@ -49,7 +102,7 @@ void measure(const std::string& recipe_path, comm::Group& group) {
                               .data = {},
                               .semantics = 0,
                               .chain = {},
-                              .state = training.agreed->root,
+                              .state = state::digest(training.state).root,
                               .sample_shape = {28, 28, 1},
                               .recipe_text = "none"};
   const auto share = [&](const char* what, double seconds) {
@@ -57,7 +110,11 @@ void measure(const std::string& recipe_path, comm::Group& group) {
   };
   std::printf("state %.1f MB\n", static_cast<double>(training.state.bytes()) / 1e6);
   share("step", step);
-  share("digest of the whole state (two a step)",
+  share("updates and averages, without hashes", plain);
+  share("hashes before and after, in the updates", with_leaves - plain);
+  const state::Leaves leaves = state::leaves(training.state);
+  share("tree over the hashes", median_seconds([&] { state::digest(training.state, leaves); }));
+  share("digest of the whole state, read again",
         median_seconds([&] { state::digest(training.state); }));
   share("finite check of the whole state",
         median_seconds([&] { state::first_non_finite(training.state); }));

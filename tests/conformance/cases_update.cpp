@@ -5,6 +5,19 @@ namespace lockstep::conformance {
 
 using namespace lockstep::numerics;
 
+namespace {
+
+void update(const UpdateRule& rule, const Floats& g, Floats& p, std::vector<Updated> slots) {
+  const UpdatedTensor tensor{.n = std::ssize(p),
+                             .g = g.data(),
+                             .p = {p.data()},
+                             .slots = std::move(slots),
+                             .averages = {}};
+  cpu().update(rule, {&tensor, 1});
+}
+
+}  // namespace
+
 void add_update_cases(Json& cases) {
   constexpr std::int64_t n = 1021;
   {
@@ -21,7 +34,7 @@ void add_update_cases(Json& cases) {
     const Floats g = c.input("g", Make::kSparse, {n});
     Floats p = c.input("p", Make::kWide, {n}), m = c.input("m", Make::kWide, {n});
     Floats v = c.input("v", Make::kPositive, {n});
-    cpu().adamw(s, n, g.data(), p.data(), m.data(), v.data());
+    update(s, g, p, {{m.data()}, {v.data()}});
     c.output("p", p);
     c.output("m", m);
     c.output("v", v);
@@ -34,7 +47,7 @@ void add_update_cases(Json& cases) {
     s.weight_decay = c.parameter("weight_decay", 0x1.47ae14p-7f);
     const Floats g = c.input("g", Make::kSparse, {n});
     Floats p = c.input("p", Make::kWide, {n}), u = c.input("u", Make::kSparse, {n});
-    cpu().sgd(s, n, g.data(), p.data(), u.data());
+    update(s, g, p, {{u.data()}});
     c.output("p", p);
     c.output("u", u);
   }
@@ -49,15 +62,20 @@ void add_update_cases(Json& cases) {
     s.decay = c.parameter("decay", 0x1.f75104p-16f);
     const Floats g = c.input("g", Make::kSparse, {n});
     Floats p = c.input("p", Make::kWide, {n}), m = c.input("m", Make::kSparse, {n});
-    cpu().lion(s, n, g.data(), p.data(), m.data());
+    update(s, g, p, {{m.data()}});
     c.output("p", p);
     c.output("m", m);
   }
   Case c(cases, "ema", "one step");
   const float one_minus_decay = c.parameter("one_minus_decay", 0x1.0624dep-10f);
-  const Floats p = c.input("p", Make::kSparse, {n});
+  Floats p = c.input("p", Make::kSparse, {n});
   Floats e = c.input("e", Make::kWide, {n});
-  cpu().ema(one_minus_decay, n, p.data(), e.data());
+  const UpdatedTensor tensor{.n = n,
+                             .g = nullptr,
+                             .p = {p.data()},
+                             .slots = {},
+                             .averages = {{{e.data()}, one_minus_decay}}};
+  cpu().update(Keep{}, {&tensor, 1});
   c.output("e", e);
 }
 

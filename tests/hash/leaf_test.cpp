@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "hash/leaf_pairs.h"
+
 namespace lockstep::hash {
 namespace {
 
@@ -51,6 +53,34 @@ Leaf by_definition(ByteView tile) {
 RC_GTEST_PROP(Leaf, IsItsDefinition, ()) {
   const Bytes tile = some_tile(0);
   RC_ASSERT(leaf_hash(tile) == by_definition(tile));
+}
+
+TEST(Leaf, IsTheSameInEveryWayForEveryLength) {
+  Bytes tile(kTileBytes);
+  std::uint64_t x = 1;
+  for (auto& byte : tile) byte = std::byte((x = x * 6364136223846793005u + 1442695040888963407u) >> 56);
+  const auto ways = ways_to_add_pairs();
+  for (std::size_t pairs = 0; pairs <= kTileBytes / 8; ++pairs) {
+    Leaf portable{1, 2};
+    ways.front().add(tile.data(), leaf_keys().words.data(), pairs, portable);
+    for (const WayToAddPairs& way : ways) {
+      Leaf leaf{1, 2};
+      way.add(tile.data(), leaf_keys().words.data(), pairs, leaf);
+      ASSERT_EQ(leaf, portable) << way.name << ", " << pairs << " pairs";
+    }
+  }
+}
+
+RC_GTEST_PROP(Leaf, OfPiecesIsThatOfTheTile, ()) {
+  const Bytes tile = some_tile(0);
+  LeafSum sum;
+  for (std::size_t at = 0; at < tile.size();) {
+    const std::size_t pairs = *rc::gen::inRange<std::size_t>(0, 700);
+    const std::size_t size = std::min(8 * pairs, tile.size() - at);
+    sum.add(ByteView(tile).subspan(at, size));
+    at += size;
+  }
+  RC_ASSERT(sum.finish() == leaf_hash(tile));
 }
 
 RC_GTEST_PROP(Leaf, ChangesWithAnySingleBit, ()) {

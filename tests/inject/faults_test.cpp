@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -30,12 +29,13 @@ using testing::HasSubstr;
 
 constexpr std::int64_t kSteps = 3;
 
-recipe::Recipe recipe_with(double witness_rate, int seed = 11) {
+recipe::Recipe recipe_with(double witness_rate, int seed = 11, int commit_every = 0) {
   return recipe::load(
       LOCKSTEP_SOURCE_DIR "/recipes/golden/toy-gan.toml",
       {"generator.hidden=8", "generator.layers=1", "discriminator.hidden=8",
        "discriminator.layers=1", "generator.optimizer.lr=0.01", "run.seed=" + std::to_string(seed),
-       "evidence.witness_rate=" + std::to_string(witness_rate)});
+       "evidence.witness_rate=" + std::to_string(witness_rate),
+       "evidence.commit_every=" + std::to_string(commit_every)});
 }
 
 // Who trains: how many ranks, and whether they divide the optimisers' slots.
@@ -54,6 +54,7 @@ void PrintTo(const Setting& setting, std::ostream* out) {
 struct Ending {
   std::vector<std::string> said;
   std::vector<std::int64_t> at;  // steps it had completed
+  hash::Digest state;            // rank 0's after the last of them
 };
 
 // between(training, rank): called before each step.
@@ -63,7 +64,8 @@ Ending train(const recipe::Recipe& recipe, const Setting& setting, const Between
   const int world = setting.world;
   const auto dataset = data::open(recipe.data);
   Ending ending{std::vector<std::string>(static_cast<std::size_t>(world)),
-                std::vector<std::int64_t>(static_cast<std::size_t>(world))};
+                std::vector<std::int64_t>(static_cast<std::size_t>(world)),
+                {}};
   try {
     comm::run_local(world, [&](comm::Group& inner) {
       comm::Queue group(inner);
@@ -77,6 +79,7 @@ Ending train(const recipe::Recipe& recipe, const Setting& setting, const Between
           if (between) between(training, group.rank());
           step(training, group, std::ref(batches));
           ending.at[r] = training.state.step.value;
+          if (r == 0) ending.state = training.agreed->root;
         }
       } catch (const Error& error) {
         ending.said[r] = error.what();
@@ -95,6 +98,29 @@ std::vector<std::string> names_held(const Setting& setting, Rank rank) {
   std::vector<std::string> names;
   for (const auto& named : make_training(recipe, {2}, setting.ranks(rank)).state.tensors)
     if (named.tensor.numel() > 0) names.push_back(named.name);
+  return names;
+}
+
+// Tensors of a step's updates, in their order. `all`: those that the rank's updates read, by name;
+// else the paths of the parameters that have gradients.
+std::vector<std::string> names_updated(const Setting& setting, Rank rank, bool all) {
+  const recipe::Recipe recipe = recipe_with(0);
+  const Training training = make_training(recipe, {2}, setting.ranks(rank));
+  std::vector<std::string> names;
+  for (const char* const role : {"discriminator", "generator"}) {
+    const Trained& one = *std::ranges::find(training.trained, role, &Trained::role);
+    const auto name = [&](std::size_t number) { return training.state.tensors[number].name; };
+    const std::size_t count = one.parameters.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (one.updated[i].numel() == 0) continue;
+      const std::string parameter = name(one.numbers.parameters + i);
+      names.push_back(all ? parameter : parameter.substr(parameter.find("/param/") + 7));
+      for (std::size_t s = 0; all && s < one.optimizer->slots().size(); ++s)
+        names.push_back(name(one.numbers.slots + s * count + i));
+    }
+    for (std::size_t i = 0; all && i < one.average_parameters.size(); ++i)
+      names.push_back(name(one.numbers.averages + i));
+  }
   return names;
 }
 
@@ -125,7 +151,7 @@ class Campaign {
 
 int faults_a_kind() {
   const char* asked = std::getenv("LOCKSTEP_FAULTS");
-  return (asked ? std::atoi(asked) : 100) / 6 + 1;  // six kinds
+  return (asked ? std::atoi(asked) : 100) / 6 + 1;  // 17 if nobody asks
 }
 
 // For people and docs/evidence.md.
@@ -167,20 +193,29 @@ INSTANTIATE_TEST_SUITE_P(Settings, Faults,
                          testing::Values(Setting{2, false}, Setting{3, false}, Setting{4, false},
                                          Setting{2, true}, Setting{3, true}));
 
-// A slot of which one rank is the holder.
-bool divided(const Setting& setting, const std::string& name) {
-  return setting.sharded &&
-         std::ranges::any_of(std::array{"/m/", "/v/", "/momentum/"},
-                             [&](const char* kind) { return name.find(kind) != name.npos; });
-}
-
-void expect_found_at_rest(const Ending& ending, const Fault& fault, const std::string& name) {
+// By the rank itself, in step `step`.
+void expect_found_at_rest(const Ending& ending, const Fault& fault, std::int64_t step,
+                          const std::string& name) {
   for (const std::string& said : ending.said) {
-    EXPECT_THAT(said, HasSubstr("step " + text(fault.step + 1) + ": the state changed since"));
+    EXPECT_THAT(said, HasSubstr("step " + text(step) + ": the state changed since"));
     EXPECT_THAT(said, HasSubstr(name + ", elements "));
   }
   const auto other = static_cast<std::size_t>(fault.rank + 1) % ending.said.size();
   EXPECT_THAT(ending.said[other], HasSubstr("rank " + text(fault.rank) + ": step"));
+}
+
+// By comparison with the other ranks, in the fault's step.
+void expect_found_by_all(const Ending& ending, const Fault& fault, int world,
+                         const std::string& name) {
+  for (const std::string& said : ending.said) {
+    EXPECT_THAT(said, HasSubstr("step " + text(fault.step)));
+    EXPECT_THAT(said, HasSubstr("rank " + text(fault.rank)));
+    EXPECT_THAT(said, HasSubstr(name + ", elements "));
+    EXPECT_THAT(said, HasSubstr(" instead of "));
+    if (world > 2) {
+      EXPECT_THAT(said, HasSubstr("rank " + text(fault.rank) + " holds another state"));
+    }
+  }
 }
 
 TEST_P(Faults, InTheNewStateNameTensorAndRank) {
@@ -191,20 +226,49 @@ TEST_P(Faults, InTheNewStateNameTensorAndRank) {
     const Ending ending = struck_by(fault, setting, 0, number);
     expect_all_stopped(ending, fault);
     const std::string name = names_held(setting, Rank(fault.rank))[number];
-    if (divided(setting, name)) {  // in front of the next step, by its holder
-      expect_found_at_rest(ending, fault, name);
+    if (name.find("/buffer/") == name.npos) {  // hashed in its update: found in the next step
+      expect_found_at_rest(ending, fault, fault.step + 1, name);
       continue;
     }
-    for (const std::string& said : ending.said) {
-      EXPECT_THAT(said, HasSubstr("step " + text(fault.step)));
-      EXPECT_THAT(said, HasSubstr("rank " + text(fault.rank)));
-      EXPECT_THAT(said, HasSubstr(name + ", elements "));
-      if (world > 2) {
-        EXPECT_THAT(said, HasSubstr("rank " + text(fault.rank) + " holds another state"));
-      }
-    }
+    expect_found_by_all(ending, fault, world, name);
   }
   tell("the new state", setting);
+}
+
+// On a rank whose update gets another gradient than the others', all that it writes differs.
+TEST_P(Faults, InASumNameTensorAndRank) {
+  if (setting.sharded) GTEST_SKIP() << "nobody compares the update of a slice: it has one holder";
+  const std::vector<std::string> paths = names_updated(setting, Rank(0), false);
+  Campaign campaign(107);
+  const hash::Digest undisturbed = train(recipe_with(0), setting).state;
+  int found = 0;
+  for (int i = 0; i < faults_a_kind(); ++i) {
+    const Fault fault = campaign.fault(Place::kSum, world);
+    std::uint64_t number = 0;
+    const Ending ending = struck_by(fault, setting, 0, number);
+    if (ending.said[0].empty()) {  // rounded away
+      EXPECT_EQ(ending.state, undisturbed);
+      continue;
+    }
+    ++found;
+    expect_all_stopped(ending, fault);
+    expect_found_by_all(ending, fault, world, paths[number]);
+  }
+  EXPECT_GT(2 * found, faults_a_kind());
+  tell("a rank's summed gradients, but for those that are rounded away", setting);
+}
+
+TEST_P(Faults, DuringAStepInWhatItsUpdatesReadNameTensorAndRank) {
+  Campaign campaign(108);
+  for (int i = 0; i < faults_a_kind(); ++i) {
+    const Fault fault = campaign.fault(Place::kHeld, world);
+    std::uint64_t number = 0;
+    const Ending ending = struck_by(fault, setting, 0, number);
+    expect_all_stopped(ending, fault);
+    const std::string name = names_updated(setting, Rank(fault.rank), true)[number];
+    expect_found_at_rest(ending, fault, fault.step, name);
+  }
+  tell("the state during a step", setting);
 }
 
 TEST_P(Faults, InTheStateAtRestNameTensorAndRank) {
@@ -220,7 +284,7 @@ TEST_P(Faults, InTheStateAtRestNameTensorAndRank) {
         inject::flip(fault.pattern, fault.bits, ops::write(named.tensor), named.tensor.numel());
       }
     });
-    expect_found_at_rest(ending, fault, name);
+    expect_found_at_rest(ending, fault, fault.step + 1, name);
   }
   tell("the state at rest", setting);
 }
@@ -283,6 +347,37 @@ TEST(Witnesses, FindTheShareOfWrongGradientsThatTheRecipeSets) {
     // Four standard deviations of the binomial; the draws are fixed by their seeds.
     EXPECT_LE(std::abs(found - rate * faults), 4 * std::sqrt(rate * (1 - rate) * faults));
   }
+}
+
+// A lane that two ranks compute from different parameters differs, too; whose have changed says so.
+TEST(Witnesses, DoNotHideThatAStateChanged) {
+  const std::string name = "generator/param/" + names_updated({3, false}, Rank(0), false).back();
+  const Ending ending = train(recipe_with(1), {3, false}, [&](Training& training, Rank rank) {
+    if (rank != Rank(1) || training.state.step != Step(2)) return;
+    for (state::Named& named : training.state.tensors)
+      if (named.name == name) ops::write(named.tensor)[0] += 1;
+  });
+  EXPECT_THAT(ending.said[0], HasSubstr("its witness, computed different bits; rank 1 is the odd"));
+  EXPECT_THAT(ending.said[1], HasSubstr("step 3: the state changed since"));
+  EXPECT_THAT(ending.said[1], HasSubstr(name + ", elements 0 to "));
+}
+
+// A commit is of the bytes at the step's end, the digest of those that the updates wrote.
+TEST(Commits, AreOfWhatTheUpdatesWrote) {
+  const recipe::Recipe recipe = recipe_with(0, 11, /*commit_every=*/2);
+  const Setting alone{1, false};
+  inject::begin_step(0, 1);
+  train(recipe, alone);
+  const std::vector<std::string> names = names_held(alone, Rank(0));
+  const auto slot = static_cast<std::uint64_t>(
+      std::ranges::find_if(names, [](const auto& name) { return name.find("/v/") != name.npos; }) -
+      names.begin());
+  inject::arm({.place = Place::kState, .rank = 0, .step = 2, .choice = slot}, names.size());
+  const Ending ending = train(recipe, alone);
+  EXPECT_TRUE(inject::disarm().happened);
+  EXPECT_EQ(ending.at[0], 1);
+  EXPECT_THAT(ending.said[0], HasSubstr("step 2: the state changed since"));
+  EXPECT_THAT(ending.said[0], HasSubstr(names[slot] + ", elements "));
 }
 
 // One rank alone watches itself: what happens once is found.

@@ -168,10 +168,10 @@ TEST(Idle, WritesNothing) {
   idle.softmax_backward(2, 2, 1, x, x, o);
   idle.upsample_nearest(1, 1, 1, 2, 2, 2, x, o);
   idle.upsample_nearest_backward(1, 1, 1, 2, 2, 2, x, o);
-  idle.adamw({}, 2, x, o, o, o);
-  idle.sgd({}, 2, x, o, o);
-  idle.lion({}, 2, x, o, o);
-  idle.ema(1, 2, x, o);
+  const Updated updated{.values = o, .before = &leaf, .after = &leaf};
+  const UpdatedTensor tensor{
+      .n = 2, .g = x, .p = updated, .slots = {updated}, .averages = {{updated, 1}}};
+  idle.update(Sgd{}, {&tensor, 1});
   idle.fill_bits({}, 0, 2, words.data());
   idle.fill_uniform({}, 0, 2, o);
   idle.fill_normal({}, 0, 2, 2, o);

@@ -1,22 +1,13 @@
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "numerics/with_isa.h"
 #include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
-
-std::vector<float> draw(std::size_t n, bool positive) {
-  return *rc::gen::container<std::vector<float>>(
-      n, rc::gen::map(rc::gen::pair(rc::gen::arbitrary<std::int32_t>(), rc::gen::inRange(-60, 0)),
-                      [positive](std::pair<std::int32_t, int> v) {
-                        const float x = std::ldexp(static_cast<float>(v.first), v.second);
-                        return positive ? std::fabs(x) : x;
-                      }));
-}
 
 constexpr AdamW kAdamW = {.beta1 = 0.9f,
                           .one_minus_beta1 = 0.1f,
@@ -27,6 +18,109 @@ constexpr AdamW kAdamW = {.beta1 = 0.9f,
                           .inv_sqrt_bias2 = 3.2f,
                           .decay = 0.9999f};
 constexpr Sgd kSgd = {.lr = 0.1f, .momentum = 0.9f, .weight_decay = 1e-4f};
+constexpr Lion kLion = {.beta1 = 0.9f,
+                        .one_minus_beta1 = 0.1f,
+                        .beta2 = 0.99f,
+                        .one_minus_beta2 = 0.01f,
+                        .lr = 3e-4f,
+                        .decay = 3e-5f};
+constexpr float kRates[] = {0.01f, 0.3f};  // of two averages
+
+using Floats = std::vector<float>;
+using Leaves = std::vector<hash::Leaf>;
+
+// A tensor with all that is kept of it: p, slots, averages.
+struct Kept {
+  Floats g;
+  std::vector<Floats> arrays;
+  std::size_t slots = 0;
+
+  std::size_t averages() const { return arrays.size() - 1 - slots; }
+};
+
+// What the header says, an element at a time.
+struct Written {
+  Kept& t;
+  std::size_t i;
+  float g = t.g[i];
+  float& p = t.arrays[0][i];
+
+  float& slot(std::size_t s) const { return t.arrays[1 + s][i]; }
+  void operator()(const Keep&) const {}
+  void operator()(const AdamW& s) const {
+    float &m = slot(0), &v = slot(1);
+    m = std::fma(s.beta1, m, s.one_minus_beta1 * g);
+    v = std::fma(s.beta2, v, s.one_minus_beta2 * (g * g));
+    const float d = std::sqrt(v) * s.inv_sqrt_bias2 + s.eps;
+    p = p * s.decay;
+    p = p - s.step_size * (m / d);
+  }
+  void operator()(const Sgd& s) const {
+    float& u = slot(0);
+    u = std::fma(s.momentum, u, std::fma(s.weight_decay, p, g));
+    p = std::fma(-s.lr, u, p);
+  }
+  void operator()(const Lion& s) const {
+    float& m = slot(0);
+    const float u = std::fma(s.beta1, m, s.one_minus_beta1 * g);
+    const float sign = u > 0 ? 1.0F : u < 0 ? -1.0F : 0.0F;
+    p = std::fma(-s.lr, sign, std::fma(-s.decay, p, p));
+    m = std::fma(s.beta2, m, s.one_minus_beta2 * g);
+  }
+};
+
+Kept by_definition(const UpdateRule& rule, Kept t) {
+  for (std::size_t i = 0; i < t.g.size(); ++i) {
+    std::visit(Written{t, i}, rule);
+    for (std::size_t a = 0; a < t.averages(); ++a) {
+      float& e = t.arrays[1 + t.slots + a][i];
+      e = std::fma(kRates[a], t.arrays[0][i] - e, e);
+    }
+  }
+  return t;
+}
+
+Leaves leaves_of(const Floats& values) {
+  const ByteView bytes = std::as_bytes(std::span(values));
+  Leaves leaves(hash::leaf_count(bytes.size()));
+  hash::leaf_hashes(bytes, leaves);
+  return leaves;
+}
+
+// What an update of several tensors made of them, and the leaves that it took of each array.
+struct Result {
+  std::vector<Kept> tensors;
+  std::vector<std::vector<Leaves>> before, after;
+};
+
+// Leaves are asked for where `asks(tensor, array)` says.
+template <class Asks>
+Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const Asks& asks) {
+  Result result{tensors, {}, {}};
+  std::vector<UpdatedTensor> all;
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    Kept& kept = result.tensors[k];
+    const std::size_t tiles = hash::leaf_count(4 * kept.g.size());
+    result.before.emplace_back(kept.arrays.size(), Leaves(tiles));
+    result.after.emplace_back(kept.arrays.size(), Leaves(tiles));
+    UpdatedTensor& one = all.emplace_back();
+    one.n = std::ssize(kept.g);
+    one.g = kept.g.data();
+    for (std::size_t a = 0; a < kept.arrays.size(); ++a) {
+      const Updated array{kept.arrays[a].data(), asks(k, a) ? result.before[k][a].data() : nullptr,
+                          asks(k, a) ? result.after[k][a].data() : nullptr};
+      if (a == 0) {
+        one.p = array;
+      } else if (a <= kept.slots) {
+        one.slots.push_back(array);
+      } else {
+        one.averages.push_back({array, kRates[a - 1 - kept.slots]});
+      }
+    }
+  }
+  cpu().update(rule, all);
+  return result;
+}
 
 template <class Body>
 void with_every_isa_and_thread_count(Body&& body) {
@@ -39,75 +133,81 @@ void with_every_isa_and_thread_count(Body&& body) {
   });
 }
 
-RC_GTEST_PROP(Update, AdamWIsTheWrittenSequence, ()) {
-  const auto n = *rc::gen::inRange<std::size_t>(0, 70);
-  const std::vector<float> g = draw(n, false), p = draw(n, false), m = draw(n, false),
-                           v = draw(n, true);
-  std::vector<float> p1 = p, m1 = m, v1 = v;
-  const AdamW& s = kAdamW;
-  for (std::size_t i = 0; i < n; ++i) {
-    m1[i] = std::fma(s.beta1, m[i], s.one_minus_beta1 * g[i]);
-    v1[i] = std::fma(s.beta2, v[i], s.one_minus_beta2 * (g[i] * g[i]));
-    const float d = std::sqrt(v1[i]) * s.inv_sqrt_bias2 + s.eps;
-    p1[i] = p[i] * s.decay;
-    p1[i] = p1[i] - s.step_size * (m1[i] / d);
-  }
-  with_every_isa_and_thread_count([&] {
-    std::vector<float> p2 = p, m2 = m, v2 = v;
-    cpu().adamw(s, static_cast<std::int64_t>(n), g.data(), p2.data(), m2.data(), v2.data());
-    RC_ASSERT(first_difference(p1, p2) == -1);
-    RC_ASSERT(first_difference(m1, m2) == -1);
-    RC_ASSERT(first_difference(v1, v2) == -1);
-  });
-}
-
-// A slot of 0 and gradients of 0 meet often here, with either sign.
-RC_GTEST_PROP(Update, LionIsTheWrittenSequence, ()) {
-  const auto n = *rc::gen::inRange<std::size_t>(0, 70);
-  const auto some_zeros = [n](std::vector<float> values) {
-    for (std::size_t i = 0; i < n; i += 3) values[i] = i % 2 == 0 ? 0.0F : -0.0F;
+// Numbers of many sizes; a third are zeros of either sign, which meet often. AdamW's second moment
+// is not negative.
+Kept some_tensor(std::mt19937& engine, const UpdateRule& rule, std::size_t n,
+                 std::size_t averages) {
+  const auto draw = [&](bool positive) {
+    Floats values(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto whole = static_cast<std::int32_t>(engine());
+      const float x = std::ldexp(static_cast<float>(whole), -static_cast<int>(engine() % 61));
+      values[i] = engine() % 3 == 0 ? (whole < 0 ? -0.0F : 0.0F) : x;
+      if (positive) values[i] = std::fabs(values[i]);
+    }
     return values;
   };
-  const std::vector<float> g = some_zeros(draw(n, false)), p = some_zeros(draw(n, false)),
-                           m = some_zeros(draw(n, false));
-  constexpr Lion s = {.beta1 = 0.9f,
-                      .one_minus_beta1 = 0.1f,
-                      .beta2 = 0.99f,
-                      .one_minus_beta2 = 0.01f,
-                      .lr = 3e-4f,
-                      .decay = 3e-5f};
-  std::vector<float> p1 = p, m1 = m;
-  for (std::size_t i = 0; i < n; ++i) {
-    const float u = std::fma(s.beta1, m[i], s.one_minus_beta1 * g[i]);
-    const float sign = u > 0 ? 1.0F : u < 0 ? -1.0F : 0.0F;
-    p1[i] = std::fma(-s.lr, sign, std::fma(-s.decay, p[i], p[i]));
-    m1[i] = std::fma(s.beta2, m[i], s.one_minus_beta2 * g[i]);
-  }
+  Kept kept;
+  if (!std::holds_alternative<Keep>(rule)) kept.slots = 1;
+  if (std::holds_alternative<AdamW>(rule)) kept.slots = 2;
+  kept.g = draw(false);
+  for (std::size_t a = 0; a < 1 + kept.slots + averages; ++a)
+    kept.arrays.push_back(draw(a == 2 && kept.slots == 2));
+  return kept;
+}
+
+class Update : public testing::TestWithParam<UpdateRule> {};
+INSTANTIATE_TEST_SUITE_P(Rules, Update, testing::Values(Keep{}, kAdamW, kSgd, kLion));
+
+void expect_by_definition(const UpdateRule& rule, const std::vector<Kept>& tensors) {
+  std::vector<Kept> expected;
+  for (const Kept& kept : tensors) expected.push_back(by_definition(rule, kept));
   with_every_isa_and_thread_count([&] {
-    std::vector<float> p2 = p, m2 = m;
-    cpu().lion(s, static_cast<std::int64_t>(n), g.data(), p2.data(), m2.data());
-    RC_ASSERT(first_difference(p1, p2) == -1);
-    RC_ASSERT(first_difference(m1, m2) == -1);
+    const Result result = updated(rule, tensors, [](std::size_t, std::size_t) { return true; });
+    for (std::size_t k = 0; k < tensors.size(); ++k) {
+      for (std::size_t a = 0; a < tensors[k].arrays.size(); ++a) {
+        const auto where = [&] { return std::to_string(k) + ", array " + std::to_string(a); };
+        ASSERT_EQ(first_difference(result.tensors[k].arrays[a], expected[k].arrays[a]), -1)
+            << where();
+        ASSERT_EQ(result.before[k][a], leaves_of(tensors[k].arrays[a])) << where();
+        ASSERT_EQ(result.after[k][a], leaves_of(expected[k].arrays[a])) << where();
+      }
+    }
   });
 }
 
-RC_GTEST_PROP(Update, SgdAndEmaAreTheWrittenSequences, ()) {
-  const auto n = *rc::gen::inRange<std::size_t>(0, 70);
-  const std::vector<float> g = draw(n, false), p = draw(n, false), u = draw(n, false);
-  std::vector<float> p1 = p, u1 = u, e1 = u;
-  for (std::size_t i = 0; i < n; ++i) {
-    u1[i] = std::fma(kSgd.momentum, u[i], std::fma(kSgd.weight_decay, p[i], g[i]));
-    p1[i] = std::fma(-kSgd.lr, u1[i], p[i]);
-    e1[i] = std::fma(0.01f, p[i] - u[i], u[i]);
+TEST_P(Update, IsTheWrittenSequenceWithTheLeavesOfBeforeAndAfter) {
+  std::mt19937 engine(1);
+  for (const std::size_t n : {0, 1, 15, 16, 17, 511, 512, 513, 4095, 4096, 4097, 20'001}) {
+    for (const std::size_t averages : {0, 1, 2})
+      expect_by_definition(GetParam(), {some_tensor(engine, GetParam(), n, averages)});
   }
-  with_every_isa_and_thread_count([&] {
-    std::vector<float> p2 = p, u2 = u, e2 = u;
-    cpu().sgd(kSgd, static_cast<std::int64_t>(n), g.data(), p2.data(), u2.data());
-    cpu().ema(0.01f, static_cast<std::int64_t>(n), p.data(), e2.data());
-    RC_ASSERT(first_difference(p1, p2) == -1);
-    RC_ASSERT(first_difference(u1, u2) == -1);
-    RC_ASSERT(first_difference(e1, e2) == -1);
-  });
+}
+
+TEST_P(Update, OfManySmallTensorsIsThatOfEach) {
+  std::mt19937 engine(2);
+  std::vector<Kept> tensors;
+  for (std::size_t i = 0; i < 150; ++i)
+    tensors.push_back(some_tensor(engine, GetParam(), i % 50 == 0 ? 9000 : engine() % 70, i % 3));
+  expect_by_definition(GetParam(), tensors);
+  expect_by_definition(GetParam(), {});
+}
+
+TEST_P(Update, TakesNoLeavesUnasked) {
+  std::mt19937 engine(3);
+  const std::vector<Kept> tensors = {some_tensor(engine, GetParam(), 5000, 1),
+                                     some_tensor(engine, GetParam(), 100, 1)};
+  const auto asks = [](std::size_t k, std::size_t a) { return (k + a) % 2 == 0; };
+  const Result result = updated(GetParam(), tensors, asks);
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const Kept expected = by_definition(GetParam(), tensors[k]);
+    for (std::size_t a = 0; a < tensors[k].arrays.size(); ++a) {
+      const Leaves none(result.before[k][a].size());
+      EXPECT_EQ(first_difference(result.tensors[k].arrays[a], expected.arrays[a]), -1);
+      EXPECT_EQ(result.before[k][a], asks(k, a) ? leaves_of(tensors[k].arrays[a]) : none);
+      EXPECT_EQ(result.after[k][a], asks(k, a) ? leaves_of(expected.arrays[a]) : none);
+    }
+  }
 }
 
 }  // namespace

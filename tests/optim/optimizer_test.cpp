@@ -46,7 +46,8 @@ std::vector<Tensor> train(const Options& options) {
   const std::vector<Tensor> parameters = {normals(kSize, 1000)};
   const auto optimizer = make_optimizer(options, parameters);
   for (int t = 1; t <= kUpdates; ++t) {
-    optimizer->update(t, options.lr, parameters, {normals(kSize, static_cast<std::uint32_t>(t))});
+    const std::vector<Tensor> gradients = {normals(kSize, static_cast<std::uint32_t>(t))};
+    ops::device().update(optimizer->rule(t, options.lr), optimizer->tensors(parameters, gradients));
   }
   std::vector<Tensor> state = parameters;
   for (const auto& slot : optimizer->slots()) state.push_back(slot.front());

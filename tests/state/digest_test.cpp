@@ -62,7 +62,7 @@ RC_GTEST_PROP(Digest, ChangesWithAnyBitAndLocatesIt, ()) {
   RC_ASSERT(commit(changed) != commit(original()));
   for (std::size_t k = 0; k < changed.tensors.size(); ++k)
     RC_ASSERT((now.tensors[k] == original_digest().tensors[k]) == (k != i));
-  const auto where = first_difference(changed, original_digest(), now);
+  const auto where = first_difference(changed, original_digest().leaves, now.leaves);
   RC_ASSERT(where.has_value());
   RC_ASSERT(where->tensor == changed.tensors[i].name);
   RC_ASSERT(where->first == element / kTileFloats * kTileFloats);
@@ -117,12 +117,12 @@ TEST(Digest, TellsSignsOfZeroAndNansApart) {
 }
 
 TEST(FirstDifference, IsTheFirstAndNothingForEqualStates) {
-  EXPECT_FALSE(first_difference(original(), original_digest(), digest(some_state())));
+  EXPECT_FALSE(first_difference(original(), original_digest().leaves, leaves(some_state())));
   State changed = some_state();
   ops::write(changed.tensors[4].tensor)[3] += 1;
   ops::write(changed.tensors[1].tensor)[12'290] += 1;
   ops::write(changed.tensors[1].tensor)[5000] += 1;
-  const auto where = first_difference(changed, original_digest(), digest(changed));
+  const auto where = first_difference(changed, original_digest().leaves, leaves(changed));
   ASSERT_TRUE(where);
   EXPECT_EQ(where->tensor, "model/param/b");
   EXPECT_EQ(where->first, 4096);

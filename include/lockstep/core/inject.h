@@ -17,7 +17,9 @@ enum class Place {
   kArrived,     // another rank's partials, as received
   kGathered,    // another rank's sums, as received
   kStatistics,  // another rank's batch statistics, as received
-  kState,       // a tensor of the state after the update, before its digest
+  kSum,         // a gradient's sum, before the update
+  kHeld,        // what an update will read of the state, before it does
+  kState,       // a tensor of the state after the updates, before the digest
 };
 void strike(Place place, const comm::Group& group, float* floats, std::int64_t count);
 

@@ -58,8 +58,21 @@ constexpr std::size_t leaf_count(std::size_t bytes) {
 // The leaf of one tile of at most kTileBytes bytes, at any alignment.
 Leaf leaf_hash(ByteView tile);
 
+// The same of a tile that comes in pieces, in order. All but the last have whole pairs of words: a
+// multiple of 8 bytes.
+class LeafSum {
+ public:
+  void add(ByteView piece);
+  Leaf finish() const;
+
+ private:
+  Leaf sum_;
+  std::size_t bytes_ = 0;
+};
+
 // The leaves of a tensor's tiles in order; out.size() must be leaf_count(tensor.size()).
-// Different ranges of tiles may be hashed by different threads. About 20 GB/s a core with AVX2.
+// Different ranges of tiles may be hashed by different threads. About 30 GB/s a core with AVX2, 40
+// with AVX-512.
 void leaf_hashes(ByteView tensor, std::span<Leaf> out);
 
 }  // namespace lockstep::hash

@@ -147,10 +147,7 @@ class Cpu final : public Device {
                                  std::int64_t oh, std::int64_t ow, const float* dy,
                                  float* dx) override;
 
-  void adamw(const AdamW& s, std::int64_t n, const float* g, float* p, float* m, float* v) override;
-  void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) override;
-  void lion(const Lion& s, std::int64_t n, const float* g, float* p, float* m) override;
-  void ema(float one_minus_decay, std::int64_t n, const float* p, float* e) override;
+  void update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override;
 
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                  std::uint32_t* out) override;

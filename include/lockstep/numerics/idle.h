@@ -103,10 +103,7 @@ class Idle final : public Device {
                         std::int64_t, const float*, float*) override {}
   void upsample_nearest_backward(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                  std::int64_t, std::int64_t, const float*, float*) override {}
-  void adamw(const AdamW&, std::int64_t, const float*, float*, float*, float*) override {}
-  void sgd(const Sgd&, std::int64_t, const float*, float*, float*) override {}
-  void lion(const Lion&, std::int64_t, const float*, float*, float*) override {}
-  void ema(float, std::int64_t, const float*, float*) override {}
+  void update(const UpdateRule&, std::span<const UpdatedTensor>) override {}
   void fill_bits(const Stream&, std::uint64_t, std::int64_t n, std::uint32_t*) override {
     require_drawable(n);
   }

@@ -1,37 +1,67 @@
-// Optimiser updates, element-wise and in place. Scalars are computed on the host in double
-// (host_math.h) and rounded once to binary32. Each line below is one rounded operation (or fma) in
-// this order.
+// An optimiser's update and the moving averages of its parameters, in place, with the leaves
+// (hash/leaf.h) of what was there before and of what is there now: memory is read once.
+//
+// Scalars are computed on the host in double (host_math.h) and rounded once to binary32. Each line
+// below is one rounded operation (or fma) in this order.
+//
+// AdamW (Loshchilov & Hutter 2019; Kingma & Ba 2015), slots m and v, step t counted from 1:
+//   m = fma(beta1, m, (1-beta1)*g);  v = fma(beta2, v, (1-beta2)*(g*g))
+//   d = sqrt(v) * inv_sqrt_bias2 + eps   (product rounded, then the sum)
+//   p = p * decay;  p = p - step_size * (m / d)   (quotient, product, difference each rounded)
+// with one_minus_beta = float(1-beta), step_size = lr / (1 - beta1^t), inv_sqrt_bias2 = 1/sqrt(1 -
+// beta2^t), decay = 1 - lr*weight_decay.
+//
+// SGD with momentum (Sutskever et al. 2013; PyTorch's form), slot u: g' = fma(weight_decay, p, g);
+//   u = fma(momentum, u, g');  p = fma(-lr, u, p)
+//
+// Lion (Chen et al. 2023), slot m, sign(x) 1, -1, or x + 0 for a zero and for what is not a number:
+//   u = fma(beta1, m, (1-beta1)*g);  p = fma(-decay, p, p);  p = fma(-lr, sign(u), p)
+//   m = fma(beta2, m, (1-beta2)*g)
+// with one_minus_beta = float(1-beta), decay = lr*weight_decay.
+//
+// Exponential moving average, of the new p: e = fma(one_minus_decay, p - e, e)
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
 
+#include "lockstep/hash/leaf.h"
 #include "lockstep/numerics/spec/shapes.h"
 
 namespace lockstep::numerics {
 
+// What an update does to parameters. Keep leaves them as they are: without g, without slots.
+struct Keep {};
+using UpdateRule = std::variant<Keep, AdamW, Sgd, Lion>;
+
+// An array that an update changes, and where the leaves of its tiles go, one a tile: on the host;
+// nowhere if null. `before` are those of what was read, `after` of what was written.
+struct Updated {
+  float* values = nullptr;
+  hash::Leaf* before = nullptr;
+  hash::Leaf* after = nullptr;
+};
+
+// A tensor of n elements, or a slice of it, with all that is kept of it.
+struct UpdatedTensor {
+  struct Average {
+    Updated e;
+    float one_minus_decay = 0;
+  };
+
+  std::int64_t n = 0;
+  const float* g = nullptr;
+  Updated p;
+  std::vector<Updated> slots;  // those of the rule, in its order
+  std::vector<Average> averages;
+};
+
 class Updates {
  public:
-  // AdamW (Loshchilov & Hutter 2019; Kingma & Ba 2015), step t counted from 1:
-  //   m = fma(beta1, m, (1-beta1)*g);  v = fma(beta2, v, (1-beta2)*(g*g))
-  //   d = sqrt(v) * inv_sqrt_bias2 + eps   (product rounded, then the sum)
-  //   p = p * decay;  p = p - step_size * (m / d)   (quotient, product, difference each rounded)
-  // with one_minus_beta = float(1-beta), step_size = lr / (1 - beta1^t), inv_sqrt_bias2 = 1/sqrt(1
-  // - beta2^t), decay = 1 - lr*weight_decay.
-  virtual void adamw(const AdamW& s, std::int64_t n, const float* g, float* p, float* m,
-                     float* v) = 0;
-
-  // SGD with momentum (Sutskever et al. 2013; PyTorch's form): g' = fma(weight_decay, p, g);
-  //   u = fma(momentum, u, g');  p = fma(-lr, u, p)
-  virtual void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) = 0;
-
-  // Lion (Chen et al. 2023), sign(x) 1, -1, or x + 0 for a zero and for what is not a number:
-  //   u = fma(beta1, m, (1-beta1)*g);  p = fma(-decay, p, p);  p = fma(-lr, sign(u), p)
-  //   m = fma(beta2, m, (1-beta2)*g)
-  // with one_minus_beta = float(1-beta), decay = lr*weight_decay.
-  virtual void lion(const Lion& s, std::int64_t n, const float* g, float* p, float* m) = 0;
-
-  // Exponential moving average: e = fma(one_minus_decay, p - e, e)
-  virtual void ema(float one_minus_decay, std::int64_t n, const float* p, float* e) = 0;
+  // No array is in two places. Bits: the rule and each tensor's values; not of the other tensors.
+  virtual void update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) = 0;
 
  protected:
   ~Updates() = default;

@@ -3,10 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "lockstep/numerics/update.h"
 #include "lockstep/optim/options.h"
 
 namespace lockstep::optim {
@@ -18,16 +19,14 @@ class Optimizer {
   // zero at first.
   virtual std::vector<std::string> slot_names() const = 0;
   const std::vector<std::vector<at::Tensor>>& slots() const { return slots_; }
-  // Update number t, counted from 1, with learning rate lr. Bits: arguments and tensors.
-  void update(std::int64_t t, double lr, const std::vector<at::Tensor>& parameters,
-              const std::vector<at::Tensor>& gradients);
+  // What update number t, counted from 1, with learning rate lr does to an element.
+  virtual numerics::UpdateRule rule(std::int64_t t, double lr) const = 0;
+  // Parameters with gradients and slots, for an update by ops::device(). Whoever asks for averages
+  // and leaves adds them. Valid as long as the tensors are.
+  std::vector<numerics::UpdatedTensor> tensors(const std::vector<at::Tensor>& parameters,
+                                               const std::vector<at::Tensor>& gradients) const;
 
  protected:
-  // What an update does to parameter i of n elements, with gradient g.
-  using Rule = std::function<void(std::size_t i, std::int64_t n, const float* g, float* p)>;
-  virtual Rule rule(std::int64_t t, double lr) = 0;
-  float* slot(std::size_t s, std::size_t i);  // of parameter i
-
   std::vector<std::vector<at::Tensor>> slots_;
 };
 

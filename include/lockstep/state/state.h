@@ -51,26 +51,28 @@ struct StateDigest {
 };
 StateDigest digest(const State& state);  // of one that is held whole
 
-// The same in two steps: leaf hashes of the tiles that are held here, the others' left zero (all of
-// them where `tensor` is undefined, which needs a `part`); and, once all are known, the tree.
+// The same in two steps: leaf hashes of the tiles that are held here, the others' left zero; and,
+// once all are known, the tree. A tensor that has leaves in `taken` (none, or a list for each
+// tensor) keeps those and is not read.
 using Leaves = std::vector<std::vector<hash::Leaf>>;
-Leaves leaves(const State& state);
+Leaves leaves(const State& state, Leaves taken = {});
 StateDigest digest(const State& state, Leaves leaves);
+// The root over these digests of tensors, with the cursor of `state`.
+hash::Digest root(const State& state, const std::vector<hash::Digest>& tensors);
 // The tiles of tensor `named` that are held here: [first, last).
 std::pair<std::size_t, std::size_t> held_tiles(const Named& named);
 
 // SHA-256 tree over the bytes of a state that is held whole: what signatures and claims rest on.
 hash::Digest commit(const State& state);
 
-// The first place where two digests part: tensor, and elements [first, last) of its first differing
+// The first place where leaf hashes part: tensor, and elements [first, last) of its first differing
 // tile.
 struct Difference {
   std::string tensor;
   std::int64_t first = 0, last = 0;
 };
 // Both of states with the same names and shapes; nothing if equal.
-std::optional<Difference> first_difference(const State& names, const StateDigest& a,
-                                           const StateDigest& b);
+std::optional<Difference> first_difference(const State& names, const Leaves& a, const Leaves& b);
 
 // The first tensor with a NaN or infinity in what is held here: its number.
 std::optional<std::size_t> first_non_finite(const State& state);

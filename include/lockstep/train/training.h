@@ -30,6 +30,10 @@ struct Trained {
   std::unique_ptr<optim::Optimizer> optimizer;  // null: its weights are frozen
   std::shared_ptr<model::Network> average;      // moving average of the weights, or null
   std::vector<Tensor> average_parameters;
+  // What number the state gives the first of its parameters, slots and averages.
+  struct Numbers {
+    std::size_t parameters = 0, slots = 0, averages = 0;
+  } numbers = {};
 };
 
 // How many ranks train. Never affects bits.

@@ -1,38 +1,114 @@
+#include <algorithm>
+#include <string>
 
+#include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "numerics/cpu/update_kernels.h"
 
 namespace lockstep::numerics {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements
+// Elements that go through everything at a time: what is read and written of them, with the keys of
+// their hashes, stays in the first-level cache.
+constexpr std::int64_t kPiece = 512;
+static_assert(kTileFloats % kPiece == 0);
+
+struct Tile {
+  const UpdatedTensor* tensor;
+  std::int64_t first, last;
+};
+
+std::size_t slots_of(const UpdateRule& rule) {
+  if (std::holds_alternative<Keep>(rule)) return 0;
+  return std::holds_alternative<AdamW>(rule) ? 2 : 1;
+}
+
+// Of all tensors in one line: threads share small ones too.
+std::vector<Tile> tiles_of(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
+  std::vector<Tile> tiles;
+  for (const UpdatedTensor& one : tensors) {
+    LOCKSTEP_ASSERT(one.slots.size() == slots_of(rule), std::to_string(one.slots.size()));
+    for (std::int64_t first = 0; first < one.n; first += kTileFloats)
+      tiles.push_back({&one, first, std::min(first + kTileFloats, one.n)});
+  }
+  return tiles;
+}
+
+// Elements [begin, end) of a tensor by one rule.
+struct Apply {
+  const UpdateKernels& kernels;
+  const UpdatedTensor& t;
+  std::int64_t begin, end;
+
+  void operator()(const Keep&) const {}
+  void operator()(const AdamW& s) const {
+    kernels.adamw(s, begin, end, t.g, t.p.values, t.slots[0].values, t.slots[1].values);
+  }
+  void operator()(const Sgd& s) const {
+    kernels.sgd(s, begin, end, t.g, t.p.values, t.slots[0].values);
+  }
+  void operator()(const Lion& s) const {
+    kernels.lion(s, begin, end, t.g, t.p.values, t.slots[0].values);
+  }
+};
+
+// What a thread does: tile after tile.
+class TileUpdate {
+ public:
+  TileUpdate(const UpdateKernels& kernels, const UpdateRule& rule)
+      : kernels_(kernels), rule_(rule) {}
+
+  void operator()(const Tile& tile) {
+    const UpdatedTensor& t = *tile.tensor;
+    arrays_.clear();
+    arrays_.push_back({&t.p, {}, {}});
+    for (const Updated& slot : t.slots) arrays_.push_back({&slot, {}, {}});
+    for (const UpdatedTensor::Average& average : t.averages)
+      arrays_.push_back({&average.e, {}, {}});
+
+    for (std::int64_t begin = tile.first; begin < tile.last; begin += kPiece) {
+      const std::int64_t end = std::min(begin + kPiece, tile.last);
+      const auto piece_of = [&](const Updated& array) {
+        return std::as_bytes(std::span<const float>(array.values + begin, array.values + end));
+      };
+      for (Array& one : arrays_)
+        if (one.array->before) one.before.add(piece_of(*one.array));
+      std::visit(Apply{kernels_, t, begin, end}, rule_);
+      for (const UpdatedTensor::Average& average : t.averages)
+        kernels_.ema(average.one_minus_decay, begin, end, t.p.values, average.e.values);
+      for (Array& one : arrays_)
+        if (one.array->after) one.after.add(piece_of(*one.array));
+    }
+
+    const std::int64_t number = tile.first / kTileFloats;
+    for (const Array& one : arrays_) {
+      if (one.array->before) one.array->before[number] = one.before.finish();
+      if (one.array->after) one.array->after[number] = one.after.finish();
+    }
+  }
+
+ private:
+  struct Array {
+    const Updated* array;
+    hash::LeafSum before, after;
+  };
+
+  const UpdateKernels& kernels_;
+  const UpdateRule& rule_;
+  std::vector<Array> arrays_;  // of the tile
+};
 
 }  // namespace
 
-void Cpu::adamw(const AdamW& s, std::int64_t n, const float* g, float* p, float* m, float* v) {
+void Cpu::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
   const UpdateKernels& kernels = update_kernels(isa());
-  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels.adamw(s, begin, end, g, p, m, v);
-  });
-}
-
-void Cpu::sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) {
-  const UpdateKernels& kernels = update_kernels(isa());
-  parallel_for(n, kGrain,
-               [&](std::int64_t begin, std::int64_t end) { kernels.sgd(s, begin, end, g, p, u); });
-}
-
-void Cpu::lion(const Lion& s, std::int64_t n, const float* g, float* p, float* m) {
-  const UpdateKernels& kernels = update_kernels(isa());
-  parallel_for(n, kGrain,
-               [&](std::int64_t begin, std::int64_t end) { kernels.lion(s, begin, end, g, p, m); });
-}
-
-void Cpu::ema(float one_minus_decay, std::int64_t n, const float* p, float* e) {
-  const UpdateKernels& kernels = update_kernels(isa());
-  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    kernels.ema(one_minus_decay, begin, end, p, e);
-  });
+  const std::vector<Tile> tiles = tiles_of(rule, tensors);
+  parallel_for(static_cast<std::int64_t>(tiles.size()), 1,
+               [&](std::int64_t begin, std::int64_t end) {
+                 TileUpdate update(kernels, rule);
+                 for (std::int64_t i = begin; i < end; ++i)
+                   update(tiles[static_cast<std::size_t>(i)]);
+               });
 }
 
 }  // namespace lockstep::numerics

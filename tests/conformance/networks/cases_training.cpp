@@ -176,7 +176,8 @@ void add_updates(Json& cases, const char* kind) {
   const auto optimizer = optim::make_optimizer(o, {p});
   for (std::int64_t t = 1; t <= 3; ++t) {
     const Tensor g = input(c, "g" + std::to_string(t), Make::kUnit, {61});
-    optimizer->update(t, optim::learning_rate(o, t), {p}, {g});
+    ops::device().update(optimizer->rule(t, optim::learning_rate(o, t)),
+                         optimizer->tensors({p}, {g}));
   }
   output(c, "p", p);
   for (std::size_t i = 0; i < optimizer->slots().size(); ++i) {

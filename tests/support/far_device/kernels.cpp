@@ -250,18 +250,16 @@ class FarDevice final : public numerics::Device {
                                  float* dx) override {
     host_.upsample_nearest_backward(n, h, w, c, oh, ow, near(dy), near(dx));
   }
-  void adamw(const AdamW& s, std::int64_t n, const float* g, float* p, float* m,
-             float* v) override {
-    host_.adamw(s, n, near(g), near(p), near(m), near(v));
-  }
-  void sgd(const Sgd& s, std::int64_t n, const float* g, float* p, float* u) override {
-    host_.sgd(s, n, near(g), near(p), near(u));
-  }
-  void lion(const Lion& s, std::int64_t n, const float* g, float* p, float* m) override {
-    host_.lion(s, n, near(g), near(p), near(m));
-  }
-  void ema(float one_minus_decay, std::int64_t n, const float* p, float* e) override {
-    host_.ema(one_minus_decay, n, near(p), near(e));
+  void update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override {
+    std::vector<UpdatedTensor> there(tensors.begin(), tensors.end());
+    for (UpdatedTensor& one : there) {
+      one.g = near(one.g);
+      one.p.values = near(one.p.values);
+      for (Updated& slot : one.slots) slot.values = near(slot.values);
+      for (UpdatedTensor::Average& average : one.averages)
+        average.e.values = near(average.e.values);
+    }
+    host_.update(rule, there);
   }
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                  std::uint32_t* out) override {
