@@ -1,5 +1,6 @@
 // Rows cut in two give what they give in one piece; what a convolution adds behind its bias is what
 // separate additions give. On every instruction set, with 1, 2 or 7 threads.
+#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "numerics/reference.h"

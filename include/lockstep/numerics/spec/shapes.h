@@ -53,7 +53,7 @@ struct Sides {
   // body(data, first, count): values [first, first + count) of each row lie at data, rows `count`
   // apart.
   template <class Body>
-  void for_each(std::int64_t c, const Body& body) const {
+  LOCKSTEP_HD void for_each(std::int64_t c, const Body& body) const {
     if (right == nullptr) return body(left, std::int64_t{0}, c);
     body(left, std::int64_t{0}, cut);
     body(right, cut, c - cut);
