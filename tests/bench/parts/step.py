@@ -28,6 +28,11 @@ def ours(context, recipe):
     return found, notes
 
 
+def pytorchs(ranks):
+    """Compiled networks run in one process only: DistributedDataParallel cuts their graphs anew, which takes minutes."""
+    return {name: flags for name, flags in PYTORCH.items() if ranks == 1 or "--compile" not in flags}
+
+
 def recipe_of(model):
     return os.path.join(TOP, RECIPES[model])
 
@@ -47,7 +52,7 @@ def measure(context):
             for name, settings in known.items():
                 contestants[model, setting, name] = lambda r=recipe, s=[*settings, *context.small(model)], n=steps, t=threads, k=ranks: (
                     {"steps_per_s": 1 / programs.train(r, s, n, t, k)["seconds"]})
-            for name, flags in PYTORCH.items() if context.pytorch else ():
+            for name, flags in pytorchs(ranks).items() if context.pytorch else ():
                 contestants[model, setting, name] = lambda r=recipe, f=flags, n=steps, t=threads, k=ranks: speed(programs.pytorch(
                     "train.py", r, "--steps", n, "--threads", t, *f, *(["--ranks", k] if k > 1 else []), threads=t))
     for note in notes:
@@ -67,7 +72,7 @@ def warm_caches(programs):
     """Compiles what the repetitions use, once for all: minutes where the cache is cold. Failures show later."""
     for model in RECIPES:
         for threads, ranks in SETTINGS.values():
-            for name, flags in PYTORCH.items():
+            for name, flags in pytorchs(ranks).items():
                 if "--compile" not in flags:
                     continue
                 contest.say(f"  compiling {model} for {threads} threads, {ranks} ranks: {name}")
