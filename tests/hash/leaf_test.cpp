@@ -58,7 +58,8 @@ RC_GTEST_PROP(Leaf, IsItsDefinition, ()) {
 TEST(Leaf, IsTheSameInEveryWayForEveryLength) {
   Bytes tile(kTileBytes);
   std::uint64_t x = 1;
-  for (auto& byte : tile) byte = std::byte((x = x * 6364136223846793005u + 1442695040888963407u) >> 56);
+  for (auto& byte : tile)
+    byte = std::byte((x = x * 6364136223846793005u + 1442695040888963407u) >> 56);
   const auto ways = ways_to_add_pairs();
   for (std::size_t pairs = 0; pairs <= kTileBytes / 8; ++pairs) {
     Leaf portable{1, 2};

@@ -4,6 +4,7 @@
 #include "conformance/networks/tensors.h"
 #include "lockstep/comm/local.h"
 #include "lockstep/lane/batch_norm.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "lockstep/optim/adamw.h"
 #include "lockstep/optim/cosine.h"
