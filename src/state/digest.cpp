@@ -96,9 +96,14 @@ Leaves leaves(const State& state, Leaves taken) {
 
 StateDigest digest(const State& state, Leaves leaves) {
   StateDigest result;
-  hash::Sha256 hash;  // one for all: tensors are many, and most are small
-  for (std::size_t i = 0; i < state.tensors.size(); ++i)
-    result.tensors.push_back(tensor_digest(hash, state.tensors[i], leaves[i]));
+  result.tensors.resize(state.tensors.size());
+  const auto some = [&](std::int64_t begin, std::int64_t end) {
+    hash::Sha256 hash;  // one for all: tensors are many, and most are small
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      result.tensors[i] = tensor_digest(hash, state.tensors[i], leaves[i]);
+  };
+  constexpr std::int64_t kGrain = 64;  // tensors worth a thread
+  ops::device().parallel_for(std::ssize(state.tensors), kGrain, some);
   result.root = root(state, result.tensors);
   result.leaves = std::move(leaves);
   return result;
