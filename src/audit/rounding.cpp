@@ -5,6 +5,7 @@
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/ops/ops.h"
 #include "lockstep/ops/trace.h"
 
 namespace lockstep::audit {
@@ -63,6 +64,12 @@ numerics::ConvShape shape_of(const std::string& op, const Tensor& x, const Tenso
   return {.n = x.size(0), .h = positions, .w = 1, .in = w.size(-2), .out = w.size(-1)};
 }
 
+// The first operand; a linear layer shows one that lies side by side as its first and last input.
+Tensor whole(const std::string& op, at::TensorList inputs) {
+  if (op != "linear" || inputs.size() < 4) return inputs[0];
+  return ops::concat_channels(ops::bare(inputs[0]), ops::bare(inputs[3]));
+}
+
 class Listener {
  public:
   explicit Listener(std::vector<RoundedOperand>& all) : all_(all) {}
@@ -72,9 +79,10 @@ class Listener {
     const auto operands = operands_of(op, backward);
     // A backward function is shown as a whole, too: with one input.
     if (operands.empty() || inputs.size() < 2) return;
-    if (!numerics::integer_products(shape_of(op, inputs[0], inputs[1], outputs[0]))) return;
+    const Tensor first = whole(op, inputs);
+    if (!numerics::integer_products(shape_of(op, first, inputs[1], outputs[0]))) return;
     for (const Operand& operand : operands) {
-      const Tensor& x = inputs[operand.input];
+      const Tensor& x = operand.input == 0 ? first : inputs[operand.input];
       RoundedOperand one = operand.parameter ? measured(x.select(0, 0), 1) : measured(x, x.size(0));
       one.module = ops::where().module;
       one.op = op;

@@ -4,6 +4,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
+#include "lockstep/ops/trace.h"
 #include "lockstep/ops/view.h"
 #include "ops/factor.h"
 #include "ops/native.h"
@@ -204,7 +205,7 @@ Tensor forward_of_sides(const LaneBlocks& lanes, const SideBySide& x_in, const T
   }
   const SideBySide kept = whole ? SideBySide(Tensor()) : x;
   return record_with_parameters(
-      "linear", {x_in.left, x_in.right, w_in, b}, y, Differentiable::kOnce,
+      "linear", {x_in.left, w_in, b, x_in.right}, y, Differentiable::kOnce,
       [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
         const Factor dys = activation({dy}, whole);
         const auto side = [&](std::int64_t first, std::int64_t count) {
@@ -214,8 +215,11 @@ Tensor forward_of_sides(const LaneBlocks& lanes, const SideBySide& x_in, const T
           return whole ? product_over_samples(lanes, q, dys)
                        : product_over_samples(lanes, kept, dy);
         };
-        return {needed[0] ? side(0, cut) : Tensor(), needed[1] ? side(cut, in - cut) : Tensor(),
-                needed[2] ? dw() : Tensor(), needed[3] ? lane_column_sums(lanes, dy) : Tensor()};
+        const Tensor left = needed[0] ? side(0, cut) : Tensor();
+        const Tensor right = needed[3] ? side(cut, in - cut) : Tensor();
+        show("linear_input_grad", {dy, w.value}, {left, right});
+        return {left, needed[1] ? dw() : Tensor(),
+                needed[2] ? lane_column_sums(lanes, dy) : Tensor(), right};
       });
 }
 
