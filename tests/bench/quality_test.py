@@ -27,9 +27,10 @@ class Quality(unittest.TestCase):
         for one, other in zip(losses["float"][0], losses["integer"][0]):
             self.assertAlmostEqual(one, other, delta=0.01)  # the same draws
         self.assertNotEqual(losses["float"], losses["integer"])
-        values = numbers["sngan"]["values"]
-        self.assertNotEqual(values["float"], values["integer"])
-        self.assertLess(numbers["sngan"]["floor"]["distance"] + 0.5, values["float"][0]["distance"])
+        curves = numbers["sngan"]["curves"]
+        self.assertEqual([len(curves[a][0]) for a in ("float", "integer")], [4, 4])
+        self.assertNotEqual(curves["float"], curves["integer"])
+        self.assertLess(numbers["sngan"]["floor"] + 0.5, numbers["sngan"]["means"]["float"][0])
 
 
 if __name__ == "__main__":
