@@ -100,11 +100,8 @@ class Shapes:
         return sha256(f"lockstep shapes 1\nside = {t['side']}\ncount = {t['count']}\nseed = {t['seed']}\n"
                       .encode()).hex()
 
-    def pixels(self, indices):
-        return np.stack([self._picture([int(v) for v in w]) for w in self.stream.bits(indices, 10)])
-
     def samples(self, indices):
-        return from_bytes(self.pixels(indices))
+        return from_bytes(np.stack([self._picture([int(v) for v in w]) for w in self.stream.bits(indices, 10)]))
 
     def labels(self, indices):
         return self.stream.bits(indices, 10)[:, 6] * np.uint64(self.kinds) >> np.uint64(32)
