@@ -150,7 +150,7 @@ def sides(levels, side):
 class ConvGenerator(nn.Module):
     """Of DCGAN and SNGAN: SNGAN has a transposed convolution less, and makes the picture by a convolution of 3x3."""
 
-    def __init__(self, recipe, side, colours):
+    def __init__(self, recipe, side=28, colours=1):
         super().__init__()
         channels, self.sngan = recipe["channels"], recipe["kind"] == "sngan-generator"
         self.levels, self.channels = len(channels), channels[-1]
@@ -174,7 +174,7 @@ class ConvGenerator(nn.Module):
 
 
 class DcganDiscriminator(nn.Module):
-    def __init__(self, recipe, side, colours):
+    def __init__(self, recipe, side=28, colours=1):
         super().__init__()
         channels = recipe["channels"]
         self.levels = len(channels)
@@ -230,7 +230,7 @@ class SpectralLinear(Spectral, nn.Linear):
 
 
 class SnganDiscriminator(nn.Module):
-    def __init__(self, recipe, side, colours):
+    def __init__(self, recipe, side=28, colours=1):
         super().__init__()
         now, self.levels = colours, len(recipe["channels"])
         for i, channels in enumerate(recipe["channels"]):

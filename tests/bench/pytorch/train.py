@@ -14,7 +14,6 @@ the recipe's run.seed.
 """
 import argparse
 import contextlib
-import functools
 import gzip
 import json
 import math
@@ -32,15 +31,6 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 import networks
 
 TIMESTEPS = 1000
-REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../reference")
-
-
-def shapes(table):
-    """The toy pictures of docs/training.md, made by the trainer that was written from that page."""
-    sys.path[:0] = [os.path.join(REFERENCE, "training"), REFERENCE]
-    import data
-    made = data.Shapes({"side": 32, "count": 65536, "seed": 0, **table})
-    return torch.from_numpy(made.pixels(range(made.count))).permute(0, 3, 1, 2)
 
 
 def images(folder):
@@ -56,15 +46,10 @@ class Trainer:
     def __init__(self, recipe, args, rank):
         self.recipe, self.args, self.rank = recipe, args, rank
         self.batch = recipe["batch"]["lanes"] * recipe["batch"]["samples_per_lane"] // max(args.ranks, 1)
-        self.data = recipe["data"]
-        self.colours, self.side = (3, self.data.get("shapes", {}).get("side", 32)) if self.data["kind"] == "shapes" else (1, 28)
+        self.images = images(recipe["data"]["path"])
         seed = recipe["run"].get("seed", 1)
         torch.manual_seed(seed)  # first weights
         self.random = torch.Generator().manual_seed(seed + rank)
-
-    @functools.cached_property
-    def images(self):
-        return shapes(self.data.get("shapes", {})) if self.data["kind"] == "shapes" else images(self.data["path"])
 
     def prepared(self, network, broadcast_buffers=True):
         """The network as this contestant runs it: layout, compiled, averaging gradients over ranks."""
@@ -169,7 +154,7 @@ class Gan(Trainer):
         super().__init__(recipe, args, rank)
         self.latent = recipe["generator"]["latent"]
         self.losses = LOSSES[recipe["objective"]["kind"]]
-        self.plain = {role: networks.KINDS[recipe[role]["kind"]](recipe[role], self.side, self.colours)
+        self.plain = {role: networks.KINDS[recipe[role]["kind"]](recipe[role])
                       for role in ("generator", "discriminator")}
         self.generator = self.prepared(self.plain["generator"])
         # Its buffers stay: it runs twice before one backward pass, and a broadcast in between would spoil that.
