@@ -29,7 +29,7 @@ OURS = {"float": [], "integer": ["run.products=integer"], "native": ["run.numeri
 THEIRS = {"fp32": [], "bf16": ["--bf16"]}
 NAMES = {"float": "Lockstep, float", "integer": "Lockstep, integer products", "native": "Lockstep, native",
          "fp32": "PyTorch, fp32", "bf16": "PyTorch, bf16 autocast"}
-STEPS = {"ddpm": 500, "sngan": 3000}
+STEPS = {"ddpm": 500, "sngan": 2000}
 WARM_UP = {"ddpm": 5, "sngan": 20}  # this part of the steps
 POINTS = 10  # of a GAN's run, where its pictures are measured; the last half counts
 PAIRS = [("integer", "float"), ("bf16", "fp32"), ("native", "float")]
@@ -62,8 +62,7 @@ class Context:
         found = [f"run.seed={seed}", f"run.steps={steps}"]
         for optimizer in optimizers:
             found += [f"{optimizer}.horizon={steps}", f"{optimizer}.warmup={steps // WARM_UP[part]}"]
-        if part == "sngan":
-            found += [f"checkpoint.every={self.every()}", "checkpoint.keep_last=0"]
+        found += [f"checkpoint.every={self.every() if part == 'sngan' else steps // 5}", "checkpoint.keep_last=0"]
         found += TINY[part] if self.tiny else []
         return [word for setting in found for word in ("--set", setting)]
 
@@ -215,7 +214,7 @@ PARTS = {"ddpm": (ddpm, ddpm_tables), "sngan": (sngan, sngan_tables)}
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", action="append", choices=PARTS, help="this one; may be repeated")
-    parser.add_argument("--steps", type=int, help="of each run: 500 of ddpm, 3000 of sngan")
+    parser.add_argument("--steps", type=int, help="of each run: 500 of ddpm, 2000 of sngan")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--native", action="store_true", help="ddpm also in native numerics: other roundings of the same precision")
     parser.add_argument("--no-pytorch", action="store_true")
