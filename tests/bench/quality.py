@@ -41,7 +41,9 @@ class Context:
     """How much is run, and with what."""
 
     def __init__(self, args):
-        self.tiny, self.pytorch, self.native = args.tiny, not args.tiny and not args.no_pytorch, args.native
+        self.tiny = args.tiny
+        self.ours = [arithmetic for arithmetic in OURS if arithmetic != "native" or args.native]
+        self.theirs = [] if args.tiny or args.no_pytorch else list(THEIRS)
         self.programs = Programs(args.binaries, args.work)
         self.steps = {part: args.steps or (4 if args.tiny else steps) for part, steps in STEPS.items()}
         self.pause = args.pause_while
@@ -112,10 +114,9 @@ def their_losses(context, arithmetic, seed):
 def ddpm(context):
     losses = {}
     for seed in context.seeds:
-        for arithmetic in OURS:
-            if arithmetic != "native" or context.native:
-                losses.setdefault(arithmetic, []).append(our_losses(context, arithmetic, seed))
-        for arithmetic in THEIRS if context.pytorch else []:
+        for arithmetic in context.ours:
+            losses.setdefault(arithmetic, []).append(our_losses(context, arithmetic, seed))
+        for arithmetic in context.theirs:
             losses.setdefault(arithmetic, []).append(their_losses(context, arithmetic, seed))
     steps = context.steps["ddpm"]
     last = max(steps // 5, 1)
@@ -181,9 +182,9 @@ def points(context):
 def sngan(context):
     files = {}
     for seed in context.seeds:
-        for arithmetic in ("float", "integer"):
+        for arithmetic in context.ours:
             files.setdefault(arithmetic, []).append(our_pictures(context, arithmetic, seed))
-        for arithmetic in THEIRS if context.pytorch else []:
+        for arithmetic in context.theirs:
             files.setdefault(arithmetic, []).append(their_pictures(context, arithmetic, seed))
     paths = [path for runs in files.values() for run in runs for path in run.values()]
     found = json.loads(context.programs.call(
@@ -216,7 +217,7 @@ def main():
     parser.add_argument("--part", action="append", choices=PARTS, help="this one; may be repeated")
     parser.add_argument("--steps", type=int, help="of each run: 500 of ddpm, 2000 of sngan")
     parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--native", action="store_true", help="ddpm also in native numerics: other roundings of the same precision")
+    parser.add_argument("--native", action="store_true", help="also native numerics: other roundings of the same precision")
     parser.add_argument("--no-pytorch", action="store_true")
     parser.add_argument("--json", default=None, metavar="FILE", help="WORK/quality.json if not given")
     parser.add_argument("--pause-while", default=None, metavar="FILE", help="no run begins while this file exists")
@@ -225,7 +226,7 @@ def main():
     parser.add_argument("--work", default=os.path.join(TOP, "build/bench/quality"), metavar="FOLDER")
     args = parser.parse_args()
     context, numbers = Context(args), {}
-    if context.pytorch and not os.path.exists(os.path.join(TOP, ".deps/bench/VERSION")):
+    if context.theirs and not os.path.exists(os.path.join(TOP, ".deps/bench/VERSION")):
         sys.exit("quality: there is no PyTorch to compare with (tools/bootstrap --bench, or --no-pytorch)")
     words = ["tests/bench/quality.py", *(["--tiny"] if args.tiny else []), *(["--steps", str(args.steps)] if args.steps else []),
              *(["--seeds", args.seeds] if args.seeds != "1,2,3" else []), *(["--native"] if args.native else []),
