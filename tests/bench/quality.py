@@ -203,7 +203,8 @@ def sngan_tables(context, raw):
     found = [f"Kernel distance of {raw['pictures']} pictures, mean of steps {counted}, less is better; {raw['floor']:.4f} between "
              "real pictures:", table(["arithmetic", *seeds, "mean"], rows)]
     found += ["Paired differences:", differences(context, means, "{:+.4f}", lambda a, b: a - b)]
-    rows = [[str(step), *(f"{statistics.mean(run[i] for run in runs):.4f}" for runs in curves.values())]
+    along = {a: [statistics.mean(values) for values in zip(*runs)] for a, runs in curves.items()}
+    rows = [[str(step), *(f"{values[i]:.{0 if values[i] > 9 else 4}f}" for values in along.values())]
             for i, step in enumerate(points(context))]
     found += ["The curve: distance at each of these steps, mean of the seeds:", table(["step", *curves], rows)]
     return found
