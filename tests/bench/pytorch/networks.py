@@ -1,16 +1,10 @@
 """The networks of docs/networks.md as plain PyTorch, made from a recipe. Layers have the names that they have there, so
-tensors can be compared one by one: tests/bench/same_network.py does. First values have the distributions of that page."""
+tensors can be compared one by one: tests/bench/same_network.py does. First values are PyTorch's, but those of GANs are as there."""
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-
-def zero(layer):
-    for tensor in layer.parameters():
-        nn.init.zeros_(tensor)
-    return layer
 
 
 def dcgan(layer):
@@ -27,7 +21,7 @@ class Residual(nn.Module):
         self.conv1 = nn.Conv2d(channels_in, channels_out, 3, padding=1)
         self.time = nn.Linear(embedding, channels_out)
         self.norm2 = nn.GroupNorm(groups, channels_out)
-        self.conv2 = zero(nn.Conv2d(channels_out, channels_out, 3, padding=1))
+        self.conv2 = nn.Conv2d(channels_out, channels_out, 3, padding=1)
         if channels_in != channels_out:
             self.skip = nn.Conv2d(channels_in, channels_out, 1)
 
@@ -43,7 +37,7 @@ class Attention(nn.Module):
         self.heads = heads
         self.norm = nn.GroupNorm(groups, channels)
         self.qkv = nn.Linear(channels, 3 * channels)
-        self.out = zero(nn.Linear(channels, channels))
+        self.out = nn.Linear(channels, channels)
 
     def forward(self, x):
         n, c, height, width = x.shape
@@ -109,7 +103,7 @@ class UNet(nn.Module):
                 now = channels[i]
             setattr(self, f"up{i}", Level(stages, nn.Conv2d(now, now, 3, padding=1) if i else None))
         self.output_norm = nn.GroupNorm(recipe["groups"], now)
-        self.output = zero(nn.Conv2d(now, colours, 3, padding=1))
+        self.output = nn.Conv2d(now, colours, 3, padding=1)
 
     def embedding_of(self, t):
         half = self.width // 2
