@@ -1,10 +1,17 @@
 """The networks of docs/networks.md as plain PyTorch, made from a recipe. Layers have the names that they have there, so
-tensors can be compared one by one: tests/bench/same_network.py does."""
+tensors can be compared one by one: tests/bench/same_network.py does. First values are PyTorch's, but those of GANs are as there."""
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+
+def dcgan(layer):
+    nn.init.normal_(layer.weight, std=0.02)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer
 
 
 class Residual(nn.Module):
@@ -134,24 +141,30 @@ def sides(levels, side):
     return found
 
 
-class DcganGenerator(nn.Module):
+class ConvGenerator(nn.Module):
+    """Of DCGAN and SNGAN: SNGAN has a transposed convolution less, and makes the picture by a convolution of 3x3."""
+
     def __init__(self, recipe, side=28, colours=1):
         super().__init__()
-        channels = recipe["channels"]
-        self.levels, self.channels, self.least = len(channels), channels[-1], sides(len(channels), side)[-1]
-        self.project = nn.Linear(recipe["latent"], self.least * self.least * channels[-1], bias=False)
+        channels, self.sngan = recipe["channels"], recipe["kind"] == "sngan-generator"
+        self.levels, self.channels = len(channels), channels[-1]
+        self.least = sides(self.levels - self.sngan, side)[-1]
+        self.project = dcgan(nn.Linear(recipe["latent"], self.least * self.least * channels[-1], bias=False))
         self.project_norm = nn.BatchNorm2d(channels[-1])
         for i in range(self.levels - 1, 0, -1):
-            setattr(self, f"up{i}", nn.ConvTranspose2d(channels[i], channels[i - 1], 4, 2, 1, bias=False))
-            setattr(self, f"norm{i}", nn.BatchNorm2d(channels[i - 1]))
-        self.up0 = nn.ConvTranspose2d(channels[0], colours, 4, 2, 1)
+            setattr(self, f"up{i - self.sngan}", dcgan(nn.ConvTranspose2d(channels[i], channels[i - 1], 4, 2, 1, bias=False)))
+            setattr(self, f"norm{i - self.sngan}", nn.BatchNorm2d(channels[i - 1]))
+        if self.sngan:
+            self.output = dcgan(nn.Conv2d(channels[0], colours, 3, padding=1))
+        else:
+            self.up0 = dcgan(nn.ConvTranspose2d(channels[0], colours, 4, 2, 1))
 
     def forward(self, z):
         h = self.project(z).view(len(z), self.channels, self.least, self.least)
         h = F.relu(self.project_norm(h))
         for i in range(self.levels - 1, 0, -1):
-            h = F.relu(getattr(self, f"norm{i}")(getattr(self, f"up{i}")(h)))
-        return torch.tanh(self.up0(h))
+            h = F.relu(getattr(self, f"norm{i - self.sngan}")(getattr(self, f"up{i - self.sngan}")(h)))
+        return torch.tanh(self.output(h) if self.sngan else self.up0(h))
 
 
 class DcganDiscriminator(nn.Module):
@@ -159,14 +172,74 @@ class DcganDiscriminator(nn.Module):
         super().__init__()
         channels = recipe["channels"]
         self.levels = len(channels)
-        self.down0 = nn.Conv2d(colours, channels[0], 4, 2, 1)
+        self.down0 = dcgan(nn.Conv2d(colours, channels[0], 4, 2, 1))
         for i in range(1, self.levels):
-            setattr(self, f"down{i}", nn.Conv2d(channels[i - 1], channels[i], 4, 2, 1, bias=False))
+            setattr(self, f"down{i}", dcgan(nn.Conv2d(channels[i - 1], channels[i], 4, 2, 1, bias=False)))
             setattr(self, f"norm{i}", nn.BatchNorm2d(channels[i]))
-        self.output = nn.Linear(sides(self.levels, side)[-1] ** 2 * channels[-1], 1)
+        self.output = dcgan(nn.Linear(sides(self.levels, side)[-1] ** 2 * channels[-1], 1))
 
     def forward(self, x):
         h = F.leaky_relu(self.down0(x), 0.2)
         for i in range(1, self.levels):
             h = F.leaky_relu(getattr(self, f"norm{i}")(getattr(self, f"down{i}")(h)), 0.2)
         return self.output(h.flatten(1)).flatten()
+
+
+class Spectral:
+    """A layer whose weight is divided by its largest singular value, as u and v know it: docs/numerics.md, *Spectral norm*. In
+    fp32 whatever autocast says, since ours stays float beside integer products."""
+
+    def norm_spectrally(self):
+        rows = self.weight.shape[0]
+        for name, length in (("u", self.weight.numel() // rows), ("v", rows)):
+            self.register_buffer(name, torch.randn(length) / math.sqrt(length))
+
+    def prepare(self, iterate):
+        """The weight of this phase's passes; with a power iteration in the phase that trains it."""
+        with torch.autocast("cpu", enabled=False):
+            matrix = self.weight.flatten(1)  # [out][all else]: transposed, beside ours
+            if iterate:
+                with torch.no_grad():
+                    v = F.normalize(matrix @ self.u, dim=0)
+                    self.u, self.v = F.normalize(v @ matrix, dim=0), v
+            self.used = self.weight / ((matrix.t() @ self.v) @ self.u)
+
+
+class SpectralConv2d(Spectral, nn.Conv2d):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.norm_spectrally()
+
+    def forward(self, x):
+        return F.conv2d(x, self.used, self.bias, self.stride, self.padding)
+
+
+class SpectralLinear(Spectral, nn.Linear):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.norm_spectrally()
+
+    def forward(self, x):
+        return F.linear(x, self.used, self.bias)
+
+
+class SnganDiscriminator(nn.Module):
+    def __init__(self, recipe, side=28, colours=1):
+        super().__init__()
+        now, self.levels = colours, len(recipe["channels"])
+        for i, channels in enumerate(recipe["channels"]):
+            setattr(self, f"conv{i}", SpectralConv2d(now, channels, 3, 1, 1))
+            if i + 1 < self.levels:
+                setattr(self, f"down{i}", SpectralConv2d(channels, channels, 4, 2, 1))
+            now = channels
+        self.output = SpectralLinear(sides(self.levels - 1, side)[-1] ** 2 * now, 1)
+
+    def forward(self, x):
+        h = x
+        for name, layer in self.named_children():
+            h = layer(h.flatten(1)).flatten() if name == "output" else F.leaky_relu(layer(h), 0.1)
+        return h
+
+
+KINDS = {"dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator, "dcgan-discriminator": DcganDiscriminator,
+         "sngan-discriminator": SnganDiscriminator}

@@ -8,7 +8,9 @@ Batch, networks, loss, optimiser and averages are those of the recipe. AdamW is 
 --ranks N: DistributedDataParallel over Gloo, each rank with its share of the batch. Prints one JSON line: steps a second
 (of the median step), seconds of each step after the warm-up, peak memory of the process and of these steps.
 --describe prints the networks' tensors. --losses FILE writes the loss of each step, of the warm-up's too, as a JSON list.
-First weights, data and noise are drawn from the recipe's run.seed.
+--samples FOLDER: pictures of a GAN's averaged generator, each --samples-every steps, step-NNNNNNNN.npz as `lockstep sample`
+writes them, always of the same latents and in the arithmetic of the training. First weights, data and noise are drawn from
+the recipe's run.seed.
 """
 import argparse
 import contextlib
@@ -87,6 +89,12 @@ def learning_rate(recipe, update):
     return lr * (0.5 * (1 + math.cos(math.pi * past)) if schedule == "cosine" else 1 - past)
 
 
+def averaged(network, recipe):
+    """The moving average of its weights, where the recipe keeps one."""
+    decay = recipe.get("ema_decay", 0.0)
+    return AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
+
+
 class Update:
     """One network's updates: clipping, learning rate, AdamW."""
 
@@ -115,8 +123,7 @@ class Ddpm(Trainer):
         self.plain = networks.UNet(recipe["model"])
         self.model = self.prepared(self.plain)
         self.update = Update(self.plain, optimizer)
-        decay = optimizer.get("ema_decay", 0.0)
-        self.average = AveragedModel(self.plain, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
+        self.average = averaged(self.plain, optimizer)
         kept = torch.cumprod(1 - torch.linspace(1e-4, 0.02, TIMESTEPS, dtype=torch.float64), 0)
         self.signal, self.spread = kept.sqrt().float(), (1 - kept).sqrt().float()
 
@@ -137,34 +144,62 @@ class Ddpm(Trainer):
         return loss.item()
 
 
+LOSSES = {  # of real and fake answers; of the generator's answers
+    "gan": (lambda real, fake: F.softplus(-real) + F.softplus(fake), lambda fake: F.softplus(-fake)),
+    "hinge-gan": (lambda real, fake: F.relu(1 - real) + F.relu(1 + fake), lambda fake: -fake)}
+
+
 class Gan(Trainer):
     def __init__(self, recipe, args, rank=0):
         super().__init__(recipe, args, rank)
         self.latent = recipe["generator"]["latent"]
-        self.plain = {"generator": networks.DcganGenerator(recipe["generator"]),
-                      "discriminator": networks.DcganDiscriminator(recipe["discriminator"])}
+        self.losses = LOSSES[recipe["objective"]["kind"]]
+        self.plain = {role: networks.KINDS[recipe[role]["kind"]](recipe[role])
+                      for role in ("generator", "discriminator")}
         self.generator = self.prepared(self.plain["generator"])
         # Its buffers stay: it runs twice before one backward pass, and a broadcast in between would spoil that.
         self.discriminator = self.prepared(self.plain["discriminator"], broadcast_buffers=False)
+        self.spectral = [layer for layer in self.plain["discriminator"].modules() if isinstance(layer, networks.Spectral)]
         self.updates = {role: Update(network, recipe[role]["optimizer"]) for role, network in self.plain.items()}
+        self.average = averaged(self.plain["generator"], recipe["generator"]["optimizer"])
 
     def networks(self):
         return self.plain
+
+    def prepare(self, iterate):
+        for layer in self.spectral:
+            layer.prepare(iterate)
 
     def step(self):
         own = (lambda wrapped: wrapped.module) if self.args.ranks else (lambda wrapped: wrapped)
         with torch.no_grad(), self.precision():
             fake = own(self.generator)(self.noise(self.batch, self.latent))
+        self.prepare(True)
         with self.precision():
             real, false = self.discriminator(self.pictures()), self.discriminator(fake)
-        loss = (F.softplus(-real.float()) + F.softplus(false.float())).mean()
+        loss = self.losses[0](real.float(), false.float()).mean()
         self.updates["discriminator"].step(loss)
         self.plain["discriminator"].requires_grad_(False)
+        self.prepare(False)
         with self.precision():
             answer = own(self.discriminator)(self.generator(self.noise(self.batch, self.latent)))
-        self.updates["generator"].step(F.softplus(-answer.float()).mean())
+        self.updates["generator"].step(self.losses[1](answer.float()).mean())
         self.plain["discriminator"].requires_grad_(True)
+        if self.average is not None:
+            self.average.update_parameters(self.plain["generator"])
         return loss.item()
+
+    def write_samples(self, path, count):
+        """By running statistics, as bytes [n][height][width][channels]."""
+        network = self.average.module if self.average is not None else self.plain["generator"]
+        random = torch.Generator().manual_seed(self.recipe["run"].get("seed", 1) + 10 ** 6)
+        network.eval()
+        with torch.no_grad(), self.precision():
+            made = torch.cat([network(z) for z in torch.randn(count, self.latent, generator=random).split(50)])
+        network.train()
+        pixels = (made.float().clamp(-1, 1) * 127.5 + 128).clamp(max=255).to(torch.uint8)
+        import numpy  # not where PyTorch only describes its networks
+        numpy.savez(path, pixels.permute(0, 2, 3, 1).numpy())
 
 
 def peak_bytes():
@@ -190,6 +225,9 @@ def main():
     parser.add_argument("--ranks", type=int, default=0)
     parser.add_argument("--describe", action="store_true")
     parser.add_argument("--losses", metavar="FILE")
+    parser.add_argument("--samples", metavar="FOLDER")
+    parser.add_argument("--samples-every", type=int, default=500, metavar="STEPS")
+    parser.add_argument("--count", type=int, default=1000, help="pictures of each of these steps")
     args = parser.parse_args()
     if args.ranks and "RANK" not in os.environ:
         os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--standalone",
@@ -201,7 +239,7 @@ def main():
     if args.ranks:
         torch.distributed.init_process_group("gloo")
         rank = torch.distributed.get_rank()
-    trainer = (Gan if recipe["objective"]["kind"] == "gan" else Ddpm)(recipe, args, rank)
+    trainer = (Gan if recipe["objective"]["kind"] in LOSSES else Ddpm)(recipe, args, rank)
     if args.describe:
         shapes = {f"{role}/param/{name}": list(tensor.shape)
                   for role, network in trainer.networks().items() for name, tensor in network.named_parameters()}
@@ -214,6 +252,8 @@ def main():
         start = time.perf_counter()
         losses.append(trainer.step())
         seconds.append(time.perf_counter() - start)
+        if args.samples and len(losses) % args.samples_every == 0:
+            trainer.write_samples(os.path.join(args.samples, f"step-{len(losses):08d}.npz"), args.count)
     if rank == 0 and args.losses:
         with open(args.losses, "w") as file:
             json.dump(losses, file)
