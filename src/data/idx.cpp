@@ -112,16 +112,26 @@ auto read_file_of(const std::filesystem::path& path, const std::string& what, Re
   }
 }
 
+std::optional<std::filesystem::path> idx_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const char* name : {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"}) {
+    if (std::filesystem::exists(folder / name, error)) return folder / name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::filesystem::path find_idx(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return path;
-  for (const char* name : {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"}) {
-    if (std::filesystem::exists(path / name, error)) return path / name;
-  }
+  if (const auto found = idx_in(path)) return *found;
   throw Error(Code::kData, path.string() + " has no train-images-idx3-ubyte[.gz]",
-              "give a file of images");
+              "give a file of images; `lockstep pack` makes one of a folder of pictures");
+}
+
+bool has_idx(const std::filesystem::path& path) {
+  return idx_in(path).has_value();
 }
 
 std::string name_of_labels(const std::filesystem::path& images) {

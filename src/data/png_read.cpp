@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "lockstep/core/error.h"
+#include "lockstep/data/decode.h"
 #include "lockstep/data/png.h"
+#include "png_raw.h"
 
 namespace lockstep::data {
 namespace {
@@ -13,8 +15,10 @@ namespace {
 // to.
 struct Decoder {
   ByteView rest;
+  PngForms forms = PngForms::kPlain;
   std::string failure;
-  Picture picture;
+  RawPng raw;
+  std::size_t row_in_file = 0;  // bytes
   std::vector<png_bytep> rows;
   png_structp png = nullptr;
   png_infop info = nullptr;
@@ -40,18 +44,26 @@ void on_read(png_structp png, png_bytep into, std::size_t n) {
   d.rest = d.rest.subspan(n);
 }
 
-// Sets up the picture from the header, or says why not.
-void accept_header(Decoder& d) {
+void require_plain(Decoder& d) {
   const auto type = png_get_color_type(d.png, d.info);
-  const bool grey = type == PNG_COLOR_TYPE_GRAY;
-  if (png_get_bit_depth(d.png, d.info) != 8 || (!grey && type != PNG_COLOR_TYPE_RGB) ||
+  if (png_get_bit_depth(d.png, d.info) != 8 ||
+      (type != PNG_COLOR_TYPE_GRAY && type != PNG_COLOR_TYPE_RGB) ||
       png_get_valid(d.png, d.info, PNG_INFO_tRNS) != 0) {
     png_error(d.png, "not 8-bit grey or RGB without transparency");
   }
+}
+
+// Sets up the rows from the header, or says why not.
+void accept_header(Decoder& d) {
+  if (d.forms == PngForms::kPlain) require_plain(d);
+  d.row_in_file = png_get_rowbytes(d.png, d.info);
+  png_set_expand(d.png);  // nothing where the form is plain
   png_set_interlace_handling(d.png);
-  d.picture.width = png_get_image_width(d.png, d.info);
-  d.picture.height = png_get_image_height(d.png, d.info);
-  d.picture.channels = grey ? 1 : 3;
+  png_read_update_info(d.png, d.info);
+  d.raw.width = png_get_image_width(d.png, d.info);
+  d.raw.height = png_get_image_height(d.png, d.info);
+  d.raw.samples = png_get_channels(d.png, d.info);
+  d.raw.bits = png_get_bit_depth(d.png, d.info);
 }
 
 bool read_header(Decoder& d) {
@@ -75,22 +87,28 @@ bool read_pixels(Decoder& d) {
 }
 
 void allocate(Decoder& d) {
-  const auto row = static_cast<std::size_t>(d.picture.width * d.picture.channels);
-  const auto height = static_cast<std::size_t>(d.picture.height);
+  const auto height = static_cast<std::size_t>(d.raw.height);
+  std::size_t row = d.row_in_file;
   // Deflate shrinks by at most 1032: a header that promises more than its file can hold is a lie.
   if (row * height / 1032 > d.rest.size()) {
     d.failure = "the file is too short for its size";
     return;
   }
-  d.picture.pixels.resize(row * height);
-  for (std::size_t y = 0; y < height; ++y) d.rows.push_back(d.picture.pixels.data() + y * row);
+  row = static_cast<std::size_t>(d.raw.width * d.raw.samples * (d.raw.bits / 8));
+  if (d.forms == PngForms::kAll && row * height > kMostDecoded) {
+    d.failure = "more than 256 MiB of samples";
+    return;
+  }
+  d.raw.rows.resize(row * height);
+  for (std::size_t y = 0; y < height; ++y) d.rows.push_back(d.raw.rows.data() + y * row);
 }
 
 }  // namespace
 
-Picture read_png(ByteView png, const std::string& name) {
+RawPng read_raw_png(ByteView png, PngForms forms) {
   Decoder d;
   d.rest = png;
+  d.forms = forms;
   d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, on_error, on_warning);
   if (d.png != nullptr) d.info = png_create_info_struct(d.png);
   LOCKSTEP_ASSERT(d.info != nullptr, "libpng's version, or no memory");
@@ -98,10 +116,15 @@ Picture read_png(ByteView png, const std::string& name) {
     allocate(d);
     if (d.failure.empty()) read_pixels(d);
   }
-  if (!d.failure.empty()) {
-    throw Error(Code::kData, name + ": PNG: " + d.failure, "8-bit grey or RGB pictures are read");
-  }
-  return std::move(d.picture);
+  if (!d.failure.empty()) throw Error(Code::kData, "PNG: " + d.failure);
+  return std::move(d.raw);
+}
+
+Picture read_png(ByteView png, const std::string& name) try {
+  RawPng raw = read_raw_png(png, PngForms::kPlain);
+  return {raw.width, raw.height, raw.samples, std::move(raw.rows)};
+} catch (const Error& e) {
+  throw Error(Code::kData, name + ": " + e.message(), "8-bit grey or RGB pictures are read");
 }
 
 }  // namespace lockstep::data

@@ -217,10 +217,14 @@ and replayed from anywhere; data that moved is given by `--set data.path=…` or
 
 ## Your own pictures
 
-A data set is one IDX file, the format of MNIST, plain or gzipped; or a folder that holds one named
-`train-images-idx3-ubyte` (`.gz`); or what `lockstep pack` made of it, which is read faster. The file begins with the
-bytes 0, 0, 8 and the number of dimensions. Then comes each size as a big-endian 32-bit integer, then one byte a value.
-Sizes are [pictures, height, width] for grey pictures and [pictures, height, width, 3] for colour.
+`lockstep pack pictures pictures.h5 --size 64` makes a data set of a folder of PNG files. If the pictures lie in
+folders, each folder is a class: set `data.classes` to their number. [cli](cli.md#lockstep-pack-source-out) says what else
+`pack` reads, and what becomes of sizes, colours and broken files.
+
+A data set is what `lockstep pack` made; or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds
+one named `train-images-idx3-ubyte` (`.gz`). A pack is read fastest. An IDX file begins with the bytes 0, 0, 8 and the
+number of dimensions. Then comes each size as a big-endian 32-bit integer, then one byte a value. Sizes are [pictures,
+height, width] for grey pictures and [pictures, height, width, 3] for colour.
 
 Labels are read if `data.classes` says how many classes there are. They are an IDX file of one dimension: one byte a
 picture, from 0 to one less than the classes. The file stands beside the pictures: its name has `labels-idx1` where

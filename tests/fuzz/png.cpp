@@ -1,5 +1,5 @@
-// PNG: the reader of any picture and the strict checker of ours. Each input is also tried with its
-// CRCs put right, as somebody who knows the format would.
+// PNG: the readers of plain pictures and of all, and the strict checker of ours. Each input is also
+// tried with its CRCs put right, as somebody who knows the format would.
 #include "lockstep/data/png.h"
 
 #include <zlib.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "fuzz/target.h"
+#include "lockstep/data/decode.h"
 
 using namespace lockstep;
 
@@ -18,6 +19,11 @@ void try_it(ByteView png) {
     const Bytes again = data::write_png(picture, {});
     FUZZ_REQUIRE(!data::check_png(again));
     FUZZ_REQUIRE(data::read_png(again, "again.png") == picture);
+  }
+  data::Picture decoded;
+  if (fuzz::accepts({Code::kData}, [&] { decoded = data::decode_picture(png); })) {
+    FUZZ_REQUIRE(picture.pixels.empty() || decoded == picture);
+    FUZZ_REQUIRE(std::ssize(decoded.pixels) == decoded.width * decoded.height * decoded.channels);
   }
   if (const auto fault = data::check_png(png)) {
     FUZZ_REQUIRE(fault->offset <= png.size() && !fault->chunk.empty() && !fault->what.empty());

@@ -16,6 +16,9 @@ namespace lockstep::data {
 // first). Throws Error(kData) if there is none.
 std::filesystem::path find_idx(const std::filesystem::path& path);
 
+// Is it a directory with one of these?
+bool has_idx(const std::filesystem::path& path);
+
 // How the labels of a file of images are called, without ".gz": "images-idx3" or "images-idx4" in
 // its name becomes "labels-idx1". "": it has neither.
 std::string name_of_labels(const std::filesystem::path& images);

@@ -1,0 +1,57 @@
+// What `lockstep pack` takes: a data set as others write it, in any of the forms of a table.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/data/labels.h"
+#include "lockstep/data/resize.h"
+
+namespace lockstep::data {
+
+// What pictures are made to, in this order; nothing: they stay as they are.
+struct PictureForm {
+  std::optional<std::int64_t> channels;  // 1, 3
+  std::optional<PictureSize> size;
+};
+
+struct SourceOptions {
+  PictureForm form;
+  std::string labels;         // an IDX file of labels, one a picture; "": the source's own
+  bool labels_wanted = true;  // else the pictures alone
+  bool skip_broken = false;   // pictures that cannot be read are left out
+  // How many files of pictures are read, of how many; before the first, too.
+  std::function<void(std::int64_t done, std::int64_t total)> progress;
+};
+
+struct LeftOut {
+  std::string file, why;
+};
+
+struct Source {
+  LabelledImages all;
+  std::vector<std::string> classes;  // of a folder: the names of the labels 0, 1, …
+  std::vector<LeftOut> left_out;     // with skip_broken
+};
+
+// A row of the kinds of sources.
+struct SourceKind {
+  std::string_view name;  // "a folder of pictures"
+  bool (*matches)(const std::filesystem::path& path);
+  Source (*read)(const std::filesystem::path& path, const SourceOptions& options);
+};
+std::span<const SourceKind> source_kinds();  // the first that matches is taken
+
+// Throws Error(kData), one line with a file's name, for what is missing, damaged, of no known kind
+// or too large; where pictures differ in size or channels and no form says which; and for labels
+// that are not as many as the pictures. Bits: the values of the pictures, names of a folder's
+// files, form, labels.
+Source read_source(const std::filesystem::path& path, const SourceOptions& options);
+
+}  // namespace lockstep::data

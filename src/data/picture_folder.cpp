@@ -1,0 +1,158 @@
+// A folder of pictures, or of folders of pictures: then each of these is a class.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lockstep/core/counted.h"
+#include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
+#include "lockstep/data/decode.h"
+#include "lockstep/data/idx.h"
+#include "picture_stack.h"
+#include "raw_file.h"
+#include "source_kinds.h"
+
+namespace lockstep::data {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr std::uint64_t kMostFile = std::uint64_t{1} << 30;  // bytes
+
+// What a folder holds, by paths relative to it.
+struct Listing {
+  std::vector<std::string> pictures, others;
+
+  // `file` stands at `path`.
+  void add(const stdfs::path& file, const std::string& path) {
+    const std::string name = file.filename().string();
+    if (!name.starts_with('.')) (is_picture_name(name) ? pictures : others).push_back(path);
+  }
+};
+
+// Links to files and to the folders of classes are followed, deeper ones are not: they may lead in
+// a circle.
+Listing list(const stdfs::path& folder) {
+  Listing found;
+  for (const stdfs::directory_entry& entry : stdfs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    std::error_code gone;
+    if (!entry.is_directory(gone)) {
+      found.add(entry.path(), name);
+      continue;
+    }
+    if (name.starts_with('.')) continue;
+    for (auto below = stdfs::recursive_directory_iterator(entry.path());
+         below != stdfs::recursive_directory_iterator(); ++below) {
+      const bool hidden = below->path().filename().string().starts_with('.');
+      if (below->is_directory(gone) && hidden) below.disable_recursion_pending();
+      if (!below->is_directory(gone))
+        found.add(below->path(), name + "/" + below->path().lexically_relative(entry).string());
+    }
+  }
+  std::ranges::sort(found.pictures);
+  std::ranges::sort(found.others);
+  return found;
+}
+
+std::string top_of(const std::string& path) {
+  const std::size_t slash = path.find('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+// In byte order; none if the pictures lie in `folder` itself.
+std::vector<std::string> classes_of(const stdfs::path& folder, const Listing& found) {
+  std::set<std::string> tops;
+  for (const std::string& picture : found.pictures) tops.insert(top_of(picture));
+  if (tops.size() == 1 && tops.contains("")) return {};
+  if (tops.contains(""))
+    throw Error(Code::kData,
+                folder.string() + " has pictures and folders with pictures, " +
+                    *std::next(tops.begin()) + " is one",
+                "a folder for each class, or pictures alone");
+  return {tops.begin(), tops.end()};
+}
+
+Picture read_picture(const stdfs::path& path) {
+  const auto file = open_data_file(path);
+  const std::uint64_t size = file->size();
+  if (size > kMostFile) throw Error(Code::kData, path.string() + ": larger than 1 GiB");
+  Bytes bytes(size);
+  bytes.resize(file->read_at(0, bytes));
+  try {
+    return decode_picture(bytes);
+  } catch (const Error& e) {
+    throw e.within(path.string());
+  }
+}
+
+[[noreturn]] void refuse_empty(const stdfs::path& folder, const Listing& found) {
+  const std::string others =
+      found.others.empty() ? "is empty" : "has no pictures: " + found.others[0] + " is none";
+  throw Error(Code::kData, folder.string() + " " + others,
+              "give a folder of PNG files, or one with train-images-idx3-ubyte[.gz]");
+}
+
+void warn_of_others(const stdfs::path& folder, const Listing& found) {
+  if (found.others.empty()) return;
+  log::warn(folder.string() + ": " + counted(found.others.size(), "file") +
+            (found.others.size() == 1
+                 ? " is no picture by its name and is left out: "
+                 : " are no pictures by their names and are left out, the first: ") +
+            found.others[0]);
+}
+
+Source read_listed(const stdfs::path& folder, const Listing& found, const SourceOptions& options) {
+  Source source;
+  source.classes = classes_of(folder, found);
+  const auto total = static_cast<std::int64_t>(found.pictures.size());
+  PictureStack stack(options.form, total);
+  if (options.progress) options.progress(0, total);
+  std::int64_t done = 0;
+  for (const std::string& name : found.pictures) {
+    const std::string path = (folder / name).string();
+    Picture picture;
+    try {
+      picture = read_picture(path);
+    } catch (const Error& e) {
+      if (e.code() != Code::kData) throw;
+      if (!options.skip_broken)
+        throw Error(Code::kData, e.message(),
+                    "repair or remove it, or leave out all such files by --skip-broken");
+      source.left_out.push_back({path, e.message()});
+    }
+    if (!picture.pixels.empty()) {
+      stack.add(std::move(picture), path);
+      const auto label = std::ranges::lower_bound(source.classes, top_of(name));
+      if (!source.classes.empty())
+        source.all.labels.push_back(static_cast<std::uint32_t>(label - source.classes.begin()));
+    }
+    if (options.progress) options.progress(++done, total);
+  }
+  if (stack.count() == 0)
+    throw Error(Code::kData, folder.string() + ": none of " + counted(total, "picture") +
+                                 " can be read: " + source.left_out[0].why);
+  source.all.images = std::move(stack).images();
+  source.all.labels_from = folder;
+  return source;
+}
+
+}  // namespace
+
+bool is_picture_folder(const stdfs::path& path) {
+  std::error_code error;
+  return stdfs::is_directory(path, error) && !has_idx(path);
+}
+
+Source read_picture_folder(const stdfs::path& folder, const SourceOptions& options) try {
+  const Listing found = list(folder);
+  if (found.pictures.empty()) refuse_empty(folder, found);
+  warn_of_others(folder, found);
+  return read_listed(folder, found, options);
+} catch (const stdfs::filesystem_error& e) {
+  throw Error(Code::kData, "cannot list " + e.path1().string() + ": " + e.code().message());
+} catch (const std::bad_alloc&) {
+  throw Error(Code::kData, folder.string() + ": not enough memory for its pictures");
+}
+
+}  // namespace lockstep::data

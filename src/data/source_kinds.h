@@ -1,0 +1,11 @@
+// The kinds of sources' table (sources.cpp).
+#pragma once
+
+#include "lockstep/data/sources.h"
+
+namespace lockstep::data {
+
+bool is_picture_folder(const std::filesystem::path& path);
+Source read_picture_folder(const std::filesystem::path& path, const SourceOptions& options);
+
+}  // namespace lockstep::data

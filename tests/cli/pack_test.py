@@ -1,0 +1,282 @@
+"""`lockstep pack`: data sets as others write them. What is packed is compared with this file's own arithmetic."""
+
+import json
+import os
+import subprocess
+import unittest
+import zlib
+from fractions import Fraction
+
+import h5py
+import numpy
+
+from pictures import chunk, png, samples
+from support import Cli, PROGRAM, main
+
+
+def resized(picture, width, height):
+    """docs/cli.md, "How pictures are resized", in fractions."""
+    h, w, channels = picture.shape
+    scale = min(Fraction(w, width), Fraction(h, height))
+
+    def axis(old, made):
+        left = (old - made * scale) / 2 // 1
+        weights = numpy.full((made, old), Fraction(0))
+        for i in range(made):
+            if scale >= 1:
+                begin, end = left + i * scale, left + (i + 1) * scale
+                for p in range(old):
+                    weights[i, p] = max(Fraction(0), min(end, p + 1) - max(begin, p)) / scale
+            else:
+                at = left + (i + Fraction(1, 2)) * scale - Fraction(1, 2)
+                p = at // 1
+                for pixel, weight in ((p, 1 - (at - p)), (p + 1, at - p)):
+                    weights[i, min(max(pixel, 0), old - 1)] += weight
+        return weights
+
+    down, across = axis(h, height), axis(w, width)
+    planes = [down @ picture[:, :, c].astype(object) @ across.T for c in range(channels)]
+    return numpy.stack([numpy.vectorize(lambda v: (2 * v + 1) // 2)(plane) for plane in planes], -1).astype(numpy.uint8)
+
+
+class Pack(Cli):
+    def folder_of(self, files):
+        for name, content in files.items():
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            self.write(name, content)
+
+    def packed(self, *arguments, out="out.h5"):
+        """What the command reports, and the pictures and labels that it wrote."""
+        said = json.loads(self.ok("pack", *arguments[:1], out, *arguments[1:], "--json"))
+        with h5py.File(self.path(out)) as file:
+            return said, file["images"][:], file["labels"][:].tolist() if "labels" in file else None
+
+    def refused_pack(self, *arguments, code=3):
+        before = self.contents()
+        line = self.refused(code, "pack", *arguments[:1], "out.h5", *arguments[1:])
+        self.assertEqual(self.contents(), before)
+        return line
+
+
+class PictureFolder(Pack):
+    def test_without_folders_has_no_labels_and_the_order_of_names(self):
+        values = {name: samples(3 * 4 * 5, i) for i, name in enumerate(("B.png", "a.PNG", "a10.png", "a9.png"))}
+        self.folder_of({f"d/{name}": png(4, 5, v) for name, v in values.items()})
+        self.folder_of({"d/.hidden.png": b"", "d/.git/x.png": b""})
+        said, images, labels = self.packed("d")
+        self.assertEqual((said["images"], said["height"], said["width"], said["channels"]), (4, 5, 4, 3))
+        self.assertEqual(set(said), {"out", "images", "height", "width", "channels", "hash"})
+        self.assertIsNone(labels)
+        for i, name in enumerate(sorted(values)):
+            self.assertEqual(images[i].ravel().tolist(), values[name], name)
+        self.packed("d", out="again.h5")
+        self.assertEqual(self.read("again.h5"), self.read("out.h5"))
+
+    def test_of_folders_are_classes_in_the_order_of_their_names(self):
+        self.folder_of({f"d/{name}": png(8, 8, samples(64, i, 255), colour=0) for i, name in enumerate(
+            ("dog/1.png", "dog/old/2.png", "cat/9.png", "dog-like/1.png"))})
+        os.makedirs(self.path("d/empty"))
+        said, images, labels = self.packed("d")
+        self.assertEqual(said["classes"], ["cat", "dog", "dog-like"])
+        self.assertEqual(said["labels"], "d")
+        self.assertEqual(labels, [0, 2, 1, 1])  # the order of paths: "dog-" is before "dog/"
+        self.assertEqual(images[0].ravel().tolist(), samples(64, 2))
+        text = self.ok("pack", "d", "text.h5")
+        self.assertIn(f"; with the labels of d {said['labelled_hash']}\nclass 0: cat, 1 image\nclass 1: dog, 2 images\n", text)
+        self.assertEqual(self.read("text.h5"), self.read("out.h5"))
+        self.ok("train", "tiny.toml", "--quiet", "--set", "data.path=out.h5", "--set", "data.classes=3", "--run", "run")
+        ledger = json.loads(self.ok("inspect", "run/ledger.jsonl", "--json"))
+        self.assertEqual((ledger["data"], ledger["steps"]), (said["labelled_hash"], 2))
+        alone = self.packed("d", "--no-labels", out="alone.h5")
+        self.assertIsNone(alone[2])
+        self.assertNotIn("classes", alone[0])
+        self.write("mine", b"\0\0\x08\x01\0\0\0\4\3\2\1\0")
+        self.assertEqual(self.packed("d", "--labels", "mine", out="mine.h5")[2], [3, 2, 1, 0])
+
+    def test_may_be_reached_by_links_that_lead_in_no_circle(self):
+        self.folder_of({"there/1.png": png(1, 1, [1], colour=0)})
+        os.makedirs(self.path("d/b"))
+        os.symlink(self.path("there"), self.path("d/a"))
+        os.symlink(self.path("d"), self.path("d/b/circle"))
+        os.symlink(self.path("there/1.png"), self.path("d/b/1.png"))
+        self.assertEqual(self.packed("d")[0]["classes"], ["a", "b"])
+
+    def test_that_is_mixed_or_empty_is_refused(self):
+        one = png(1, 1, [1], colour=0)
+        self.folder_of({"d/a/1.png": one, "d/1.png": one, "other/read.me": "", "none/.x": ""})
+        self.assertEqual(self.refused_pack("d"), "d has pictures and folders with pictures, a is one "
+                                                 "(a folder for each class, or pictures alone)")
+        self.assertIn("other has no pictures: read.me is none (give a folder of PNG", self.refused_pack("other"))
+        self.assertIn("none is empty (", self.refused_pack("none"))
+        self.assertIn("`lockstep pack` makes one", self.refused(3, "train", "tiny.toml", "--set", "data.path=d"))
+        os.remove(self.path("d/1.png"))
+        self.write("d/notes.txt", "")
+        result = self.run_it("pack", "d", "out.h5", "--quiet")
+        self.assertIn("d: 1 file is no picture by its name and is left out: notes.txt", result.stderr)
+        self.assertEqual(result.returncode, 0)
+
+    def test_differing_sizes_and_channels_name_two_files_and_the_option(self):
+        self.folder_of({"d/a.png": png(2, 2, samples(12, 1)), "d/b.png": png(2, 2, samples(12, 2)),
+                        "d/c.png": png(2, 3, samples(18, 3)), "e/a.png": png(2, 2, samples(12, 1)),
+                        "e/b.png": png(2, 2, samples(4, 1), colour=0)})
+        self.assertEqual(self.refused_pack("d"), "d/a.png is 2 wide and 2 high, d/c.png is 2 wide and 3 high "
+                                                 "(pictures of a data set have one size: give it by --size)")
+        self.refused_pack("d", "--skip-broken")  # they are not broken
+        self.assertEqual(self.refused_pack("e"), "e/a.png is RGB, e/b.png is grey "
+                                                 "(give --channels 1 for grey or --channels 3 for RGB)")
+        self.assertEqual(self.packed("d", "--size", "2")[0]["images"], 3)
+        _, images, _ = self.packed("e", "--channels", "3")
+        self.assertEqual(images[1].ravel().tolist(), [v for v in samples(4, 1) for _ in range(3)])
+        _, images, _ = self.packed("e", "--channels", "1")
+        rgb = numpy.array(samples(12, 1)).reshape(4, 3)
+        self.assertEqual(images[0].ravel().tolist(), ((rgb @ [19595, 38470, 7471] + 32768) // 65536).tolist())
+
+    def test_options_that_are_none(self):
+        self.folder_of({"d/a.png": png(1, 1, [1], colour=0)})
+        for size in ("0", "8193", "x", "8x", "x8", "8x8x8", "-8", "8.0"):
+            self.assertIn(f"'{size}' is no size such as 64 or 64x48", self.refused_pack("d", f"--size={size}", code=2))
+        for channels in ("2", "0", "4"):
+            self.refused_pack("d", "--channels", channels, code=2)
+
+
+class Resized(Pack):
+    def test_pictures_are_those_of_the_page_in_fractions(self):
+        for i, (w, h, size) in enumerate((
+                (12, 12, "4"), (13, 9, "4"), (9, 13, "4x3"), (7, 5, "7x5"), (8, 6, "6"), (5, 5, "16"), (3, 7, "8x8"),
+                (1, 1, "3x2"), (2, 1, "1"), (10, 3, "4x9"), (17, 16, "16"), (31, 8, "5x7"))):
+            for channels, colour in ((1, 0), (3, 2)):
+                values = samples(w * h * channels, i)
+                self.folder_of({f"d{i}{channels}/a.png": png(w, h, values, colour=colour)})
+                _, images, _ = self.packed(f"d{i}{channels}", "--size", size)
+                width, height = (int(side) for side in (size.split("x") * 2)[:2])
+                wanted = resized(numpy.array(values).reshape(h, w, channels), width, height)
+                self.assertEqual(images[0].tolist(), wanted.tolist(), (w, h, size))
+
+    def test_a_picture_of_that_size_stays_and_a_wider_one_is_cut(self):
+        values = numpy.array(samples(5 * 8, 1), numpy.uint8).reshape(5, 8)
+        self.folder_of({"d/a.png": png(8, 5, values.ravel().tolist(), colour=0)})
+        self.assertEqual(self.packed("d", "--size", "8x5")[1][0, :, :, 0].tolist(), values.tolist())
+        self.assertEqual(self.packed("d", "--size", "5")[1][0, :, :, 0].tolist(), values[:, 1:6].tolist())
+
+    def test_an_idx_file_is_resized_in_the_same_way(self):
+        _, before, _ = self.packed("images")
+        _, after, _ = self.packed("images", "--size", "3", "--channels", "3")
+        self.assertEqual(after.shape, (16, 3, 3, 3))
+        grey = resized(before[5], 3, 3)
+        self.assertEqual(after[5].tolist(), numpy.repeat(grey, 3, -1).tolist())
+
+
+class FormsOfPng(Pack):
+    def one(self, content):
+        self.folder_of({"d/a.png": content})
+        return self.packed("d")[1][0]
+
+    def test_grey_of_few_bits_is_expanded(self):
+        for bits in (1, 2, 4):
+            most = 2**bits - 1
+            values = samples(7 * 3, bits, most)
+            self.assertEqual(self.one(png(7, 3, values, colour=0, bits=bits)).ravel().tolist(),
+                             [v * 255 // most for v in values])
+
+    def test_16_bits_are_rounded_to_8(self):
+        values = [0, 128, 129, 257, 385, 386, 32767, 32768, 65406, 65407, 65535, 12345]
+        wanted = [(255 * v + 32767) // 65535 for v in values]
+        self.assertEqual(self.one(png(4, 1, values, bits=16)).ravel().tolist(), wanted)
+        self.assertEqual(self.one(png(12, 1, values, colour=0, bits=16)).ravel().tolist(), wanted)
+
+    def test_palettes_are_expanded(self):
+        colours = samples(12, 5)
+        for bits in (2, 8):
+            picture = png(2, 2, [3, 0, 1, 2], colour=3, bits=bits, extra=[(b"PLTE", bytes(colours))])
+            self.assertEqual(self.one(picture).ravel().tolist(), colours[9:] + colours[:9])
+
+    def test_what_is_transparent_is_laid_over_white(self):
+        def over(v, a):
+            return (a * v + 255 * (255 - a) + 127) // 255
+
+        values = samples(4 * 6, 3)
+        self.assertEqual(self.one(png(3, 2, values, colour=6)).tolist(),
+                         [[[over(v, p[3]) for v in p[:3]] for p in row]
+                          for row in numpy.array(values).reshape(2, 3, 4).tolist()])
+        self.assertEqual(self.one(png(3, 2, values[:12], colour=4)).ravel().tolist(),
+                         [over(v, a) for v, a in zip(values[:12:2], values[1:12:2])])
+        # Of a palette, of one colour, with 16 bits.
+        part = png(2, 1, [0, 1], colour=3, extra=[(b"PLTE", bytes([10, 20, 30, 40, 50, 60])), (b"tRNS", b"\x80")])
+        self.assertEqual(self.one(part).ravel().tolist(), [over(v, 128) for v in (10, 20, 30)] + [40, 50, 60])
+        self.assertEqual(self.one(png(2, 1, [7, 8], colour=0, extra=[(b"tRNS", b"\0\7")])).ravel().tolist(), [255, 8])
+        self.assertEqual(self.one(png(1, 1, [0, 0, 0, 32768], colour=6, bits=16)).ravel().tolist(), [127] * 3)
+
+    def test_profiles_are_not_applied(self):
+        plain = self.one(png(2, 2, samples(12, 1)))
+        gamma = self.one(png(2, 2, samples(12, 1), extra=[(b"gAMA", b"\0\0\xb1\x8f"), (b"sRGB", b"\0")]))
+        self.assertEqual(gamma.tolist(), plain.tolist())
+
+
+class Broken(Pack):
+    def setUp(self):
+        super().setUp()
+        good = self.good = png(4, 4, samples(48, 1))
+        wrong = bytearray(good)
+        wrong[-6] ^= 1  # IEND's CRC
+        pixels = bytearray(good)
+        pixels[50] ^= 1
+        header = chunk(b"IHDR", b"\0\1\x86\xa0\0\1\x86\xa0\x08\2\0\0\0")
+        self.broken = {"cut.png": good[:60], "half.png": good[:20], "crc.png": bytes(wrong), "pixels.png": bytes(pixels),
+                       "empty.png": b"", "text.png": b"<html>", "flat.png": png(0, 4, []),
+                       "huge.png": b"\x89PNG\r\n\x1a\n" + header + good[33:],
+                       "bomb.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0\0\xff\xff\0\0\xff\xff\x01\3\0\0\0") + good[33:],
+                       "large.png": png(1, 1, [1], colour=0)[:8] + chunk(
+                           b"IHDR", b"\0\0\x80\0\0\0\x80\0\x01\0\0\0\0") + chunk(b"IDAT", zlib.compress(bytes(4097 * 2**15)))
+                       + chunk(b"IEND", b"")}
+
+    def test_each_is_refused_by_name_with_what_to_do(self):
+        for name, content in self.broken.items():
+            self.folder_of({f"{name}.d/{name}": content})
+            line = self.refused_pack(f"{name}.d")
+            self.assertTrue(line.startswith(f"{name}.d/{name}: "), line)
+            self.assertTrue(line.endswith(" (repair or remove it, or leave out all such files by --skip-broken)"), line)
+        self.assertIn("the file is empty", self.refused_pack("empty.png.d"))
+        self.assertIn("not those of PNG", self.refused_pack("text.png.d"))
+        self.assertIn("more than 256 MiB of samples", self.refused_pack("large.png.d"))
+
+    def test_files_are_left_out_on_demand_listed_and_counted(self):
+        self.folder_of({f"d/{name}": content for name, content in self.broken.items()})
+        self.folder_of({"d/good.png": self.good})
+        os.mkfifo(self.path("d/fifo.png"))
+        os.symlink("nowhere", self.path("d/dangling.png"))
+        result = self.run_it("pack", "d", "out.h5", "--skip-broken")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        names = sorted([*self.broken, "fifo.png", "dangling.png"])
+        lines = [line for line in result.stderr.splitlines() if "left out" in line]
+        self.assertEqual(len(lines), len(names), result.stderr)
+        for name, line in zip(names, lines):
+            self.assertIn(f"d/{name}", line)
+        self.assertTrue(result.stdout.endswith(f"\n{len(names)} broken pictures left out\n"), result.stdout)
+        said, images, _ = self.packed("d", "--skip-broken", "--quiet")
+        self.assertEqual([one["file"] for one in said["left_out"]], [f"d/{name}" for name in names])
+        self.assertEqual(images.ravel().tolist(), samples(48, 1))
+
+    def test_a_class_keeps_its_number_if_none_of_its_pictures_can_be_read(self):
+        self.folder_of({"d/a/1.png": b"", "d/b/1.png": self.good})
+        said, _, labels = self.packed("d", "--skip-broken")
+        self.assertEqual((said["classes"], labels), (["a", "b"], [1]))
+        os.remove(self.path("d/b/1.png"))
+        self.assertIn("d: none of 1 picture can be read: d/a/1.png: the file is empty",
+                      self.refused_pack("d", "--skip-broken"))
+
+    @unittest.skipIf(os.getuid() == 0, "NOT PROVED: root reads every file")
+    def test_what_may_not_be_read(self):
+        self.folder_of({"d/a.png": self.good})
+        os.chmod(self.path("d/a.png"), 0)
+        self.assertIn("d/a.png", self.refused_pack("d"))
+
+    def test_memory_is_that_of_one_picture_and_the_pack(self):
+        """A header that promises much takes nothing."""
+        self.folder_of({"d/huge.png": self.broken["bomb.png"]})
+        line = subprocess.run(["bash", "-c", f'ulimit -v 2000000; "{PROGRAM}" pack d out.h5'], cwd=self.folder,
+                              capture_output=True, text=True)
+        self.assertEqual(line.returncode, 3, line.stderr)
+
+
+if __name__ == "__main__":
+    main()
