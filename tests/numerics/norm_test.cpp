@@ -110,12 +110,7 @@ struct GroupNormReference {
 
 RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
   LaneBlocks lanes = random_lanes();
-  GroupNormShape s;
-  s.n = lanes.samples();
-  s.spatial = random_length();
-  s.groups = between(1, 6);
-  s.c = s.groups * between(1, 70 / s.groups);
-  s.activation = *rc::gen::element(Activation::kNone, Activation::kSilu);
+  const GroupNormShape s = random_group_norm(lanes, 1);
   const Floats x = random_floats(s.n * s.spatial * s.c), dy = random_floats(s.n * s.spatial * s.c);
   const Floats gamma = random_floats(s.c), beta = random_floats(s.c);
   GroupNormReference expected{s, x, gamma, beta, dy};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lockstep/numerics/isa.h"
+#include "lockstep/numerics/spec/shapes.h"
 #include "lockstep/numerics/tree.h"
 #include "support/cpu.h"
 
@@ -125,6 +126,17 @@ inline LaneBlocks random_lanes() {
     lanes.lanes.push_back(node.count);
   }
   return lanes;
+}
+
+// Of all samples of `lanes`; a group has `least` channels or more.
+inline GroupNormShape random_group_norm(const LaneBlocks& lanes, std::int64_t least) {
+  GroupNormShape s;
+  s.n = lanes.samples();
+  s.spatial = random_length();
+  s.groups = between(1, 6);
+  s.c = s.groups * between(least, 70 / s.groups);
+  s.activation = *rc::gen::element(Activation::kNone, Activation::kSilu);
+  return s;
 }
 
 // `run(lanes, first sample)` -> [partials][width]. Any split of the lanes into ranks must compose

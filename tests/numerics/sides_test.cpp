@@ -34,12 +34,7 @@ struct Cut {
 
 RC_GTEST_PROP(Sides, GroupNormIsThatOfOnePiece, ()) {
   const LaneBlocks lanes = random_lanes();
-  GroupNormShape s;
-  s.n = lanes.samples();
-  s.spatial = random_length();
-  s.groups = between(1, 6);
-  s.c = s.groups * between(2, 70 / s.groups);
-  s.activation = *rc::gen::element(Activation::kNone, Activation::kSilu);
+  const GroupNormShape s = random_group_norm(lanes, 2);
   const std::int64_t at = between(1, s.c - 1);
   const Floats x = random_floats(s.n * s.spatial * s.c), dy = random_floats(s.n * s.spatial * s.c);
   const Floats gamma = random_floats(s.c), beta = random_floats(s.c);

@@ -89,10 +89,14 @@ void Cpu::group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes,
       const auto dx_of = [&](std::int64_t first, std::int64_t c) {
         return (first == 0 ? dx.left : dx.right) + i * s.spatial * c;
       };
+      const auto through_of = [&](std::int64_t first, std::int64_t c) {
+        return needed ? dx_of(first, c) : scratch.data() + s.spatial * first;
+      };
+      const auto dy_of = [&](std::int64_t first) { return dy + i * s.spatial * s.c + first; };
       const auto g_of = [&](std::int64_t first,
                             std::int64_t c) -> std::pair<const float*, std::int64_t> {
-        if (!activated) return {dy + i * s.spatial * s.c + first, s.c};
-        return {needed ? dx_of(first, c) : scratch.data() + s.spatial * first, c};
+        if (!activated) return {dy_of(first), s.c};
+        return {through_of(first, c), c};
       };
       expand(s.groups, per_group, mean + i * s.groups, mean_c.data());
       expand(s.groups, per_group, rstd + i * s.groups, rstd_c.data());
@@ -101,10 +105,9 @@ void Cpu::group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes,
       x.for_each(s.c, [&](const float* side, std::int64_t first, std::int64_t c) {
         const float* const sample = side + i * s.spatial * c;
         if (activated) {
-          float* const through = needed ? dx_of(first, c) : scratch.data() + s.spatial * first;
           kernels.through_silu(s.spatial, c, sample, mean_c.data() + first, rstd_c.data() + first,
-                               gamma + first, beta + first, s.c, dy + i * s.spatial * s.c + first,
-                               through);
+                               gamma + first, beta + first, s.c, dy_of(first),
+                               through_of(first, c));
         }
         const auto [g, g_row] = g_of(first, c);
         kernels.column_gradient_sums(s.spatial, c, c, sample, mean_c.data() + first,
