@@ -9,25 +9,32 @@ namespace lockstep::state {
 namespace {
 
 // Name and shape: what stands before a tensor's content in every hash over it.
-Bytes heading(const Named& named) {
-  Bytes bytes;
+void put_heading(Bytes& bytes, const Named& named) {
   put_text(bytes, named.name);
-  const std::vector<std::int64_t> shape = named.shape();
+  const at::IntArrayRef shape =
+      named.part ? at::IntArrayRef(named.part->shape) : named.tensor.sizes();
   put_u64_le(bytes, shape.size());
   for (const std::int64_t size : shape) put_u64_le(bytes, static_cast<std::uint64_t>(size));
-  return bytes;
 }
 
-hash::Digest tensor_digest(hash::Sha256& hash, const Named& named,
-                           const std::vector<hash::Leaf>& leaves) {
-  Bytes bytes = heading(named);
-  bytes.reserve(bytes.size() + 16 * leaves.size());
-  for (const hash::Leaf& leaf : leaves) {
-    put_u64_le(bytes, leaf.a);
-    put_u64_le(bytes, leaf.b);
+// Digests of tensors, one after another. Tensors are many, and most are small: the context and the
+// buffer are made once.
+class TensorDigests {
+ public:
+  hash::Digest operator()(const Named& named, const std::vector<hash::Leaf>& leaves) {
+    bytes_.clear();
+    put_heading(bytes_, named);
+    for (const hash::Leaf& leaf : leaves) {
+      put_u64_le(bytes_, leaf.a);
+      put_u64_le(bytes_, leaf.b);
+    }
+    return hash_.update(bytes_).finish();
   }
-  return hash.update(bytes).finish();
-}
+
+ private:
+  hash::Sha256 hash_;
+  Bytes bytes_;
+};
 
 Bytes cursor_bytes(const char* title, const State& state) {
   Bytes bytes;
@@ -98,9 +105,9 @@ StateDigest digest(const State& state, Leaves leaves) {
   StateDigest result;
   result.tensors.resize(state.tensors.size());
   const auto some = [&](std::int64_t begin, std::int64_t end) {
-    hash::Sha256 hash;  // one for all: tensors are many, and most are small
+    TensorDigests digest_of;
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-      result.tensors[i] = tensor_digest(hash, state.tensors[i], leaves[i]);
+      result.tensors[i] = digest_of(state.tensors[i], leaves[i]);
   };
   constexpr std::int64_t kGrain = 64;  // tensors worth a thread
   ops::device().parallel_for(std::ssize(state.tensors), kGrain, some);
@@ -124,7 +131,8 @@ hash::Digest commit(const State& state) {
   Bytes root = cursor_bytes("lockstep commit 0", state);
   for (const Named& named : state.tensors) {
     LOCKSTEP_ASSERT(!named.part, named.name);
-    const Bytes head = heading(named);
+    Bytes head;
+    put_heading(head, named);
     append(root, hash::sha256(head));
     append(root, hash::tree_digest(ops::HostView(named.tensor).bytes()));
   }
