@@ -69,10 +69,10 @@ void add_threads(Command& command, int& threads) {
 
 void add_lanes_at_once(Command& command, std::int64_t& lanes) {
   command
-      .add_option(
-          "--lanes-at-once", lanes,
-          "lanes of this process that are computed at once, 0: as many as fit; fewer need less "
-          "memory; never changes a bit")
+      .add_option("--lanes-at-once", lanes,
+                  "lanes of this process that are computed at once, 0: as many as fit and keep the "
+                  "cores busy; fewer need less "
+                  "memory; never changes a bit")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
 }
 

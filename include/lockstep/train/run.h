@@ -27,7 +27,7 @@ struct RunOptions {
   std::filesystem::path folder;  // created, or continued if it is a run of the same recipe
   Shard shard = Shard::kNone;    // the same on all ranks
   // How many lanes of this rank go through a pass at once: less memory, the same bits. Ranks may
-  // differ. 0: as many as fit (train/memory.h).
+  // differ. 0: as many as fit and keep the cores busy (train/memory.h).
   std::int64_t lanes_at_once = 0;
   // Ranks that share this machine's memory, each a process of its own. 0: memory is not looked at
   // (ranks as threads of one process).
