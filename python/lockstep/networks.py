@@ -1,6 +1,14 @@
-"""The networks of docs/networks.md as plain PyTorch, made from a recipe. Layers have the names that they have there, so
-tensors can be compared one by one: tests/bench/same_network.py does. First values are PyTorch's, but those of GANs are as there."""
+"""The networks of docs/networks.md as plain PyTorch. Layers have the names that they have there, so that weights written by
+`lockstep export` are loaded by name:
+
+    model = lockstep.networks.load("exported", "model")   # of a folder that `lockstep export RUN exported/` made
+    noise = model(x, t)                                   # x: [n, channels, height, width], t: [n]
+
+They compute what Lockstep's networks do but for rounding. First values are PyTorch's, but those of GANs are as in the page.
+Needs torch, and to load, safetensors."""
+import json
 import math
+import pathlib
 
 import torch
 import torch.nn.functional as F
@@ -74,13 +82,20 @@ class Level(nn.Module):
         return [getattr(self, f"block{i}") for i in range(self.count)]
 
 
+def tokens_of(x):
+    """[n, channels, height, width] as rows [n, height * width * channels], the order of Lockstep's pictures."""
+    return x.permute(0, 2, 3, 1).flatten(1)
+
+
 class UNet(nn.Module):
-    def __init__(self, recipe, colours=1):
+    def __init__(self, recipe, colours=1, classes=0):
         super().__init__()
         channels, blocks = recipe["channels"], recipe["blocks"]
         self.width, self.levels, last = channels[0], len(channels), len(channels) - 1
         self.time1 = nn.Linear(channels[0], recipe["embedding"])
         self.time2 = nn.Linear(recipe["embedding"], recipe["embedding"])
+        if classes:
+            self.classes = nn.Linear(classes, recipe["embedding"], bias=False)
         self.input = nn.Conv2d(colours, channels[0], 3, padding=1)
         now, kept = channels[0], [channels[0]]
         for i, c in enumerate(channels):
@@ -109,10 +124,12 @@ class UNet(nn.Module):
         half = self.width // 2
         rates = torch.exp(torch.arange(half, device=t.device) * (-math.log(10000.0) / half))
         angles = t.float()[:, None] * rates
-        return torch.cat([angles.sin(), angles.cos()], dim=1)
+        return torch.cat([angles.cos(), angles.sin()], dim=1)
 
-    def forward(self, x, t):
-        e = F.silu(self.time2(F.silu(self.time1(self.embedding_of(t)))))
+    def forward(self, x, t, y=None):
+        """t: [n], as the process tells it; y: [n, classes], 1 at a sample's class, a row of zeros without one."""
+        e = self.time2(F.silu(self.time1(self.embedding_of(t))))
+        e = F.silu(e if y is None else e + self.classes(y))
         h = self.input(x)
         kept = [h]
         for i in range(self.levels):
@@ -144,12 +161,15 @@ def sides(levels, side):
 class ConvGenerator(nn.Module):
     """Of DCGAN and SNGAN: SNGAN has a transposed convolution less, and makes the picture by a convolution of 3x3."""
 
-    def __init__(self, recipe, side=28, colours=1):
+    def __init__(self, recipe, height=28, width=28, colours=1, classes=0):
         super().__init__()
         channels, self.sngan = recipe["channels"], recipe["kind"] == "sngan-generator"
         self.levels, self.channels = len(channels), channels[-1]
-        self.least = sides(self.levels - self.sngan, side)[-1]
-        self.project = dcgan(nn.Linear(recipe["latent"], self.least * self.least * channels[-1], bias=False))
+        self.sizes = list(zip(sides(self.levels - self.sngan, height), sides(self.levels - self.sngan, width)))
+        features = math.prod(self.sizes[-1]) * channels[-1]
+        self.project = dcgan(nn.Linear(recipe["latent"], features, bias=False))
+        if classes:
+            self.classes = dcgan(nn.Linear(classes, features, bias=False))
         self.project_norm = nn.BatchNorm2d(channels[-1])
         for i in range(self.levels - 1, 0, -1):
             setattr(self, f"up{i - self.sngan}", dcgan(nn.ConvTranspose2d(channels[i], channels[i - 1], 4, 2, 1, bias=False)))
@@ -159,16 +179,23 @@ class ConvGenerator(nn.Module):
         else:
             self.up0 = dcgan(nn.ConvTranspose2d(channels[0], colours, 4, 2, 1))
 
-    def forward(self, z):
-        h = self.project(z).view(len(z), self.channels, self.least, self.least)
+    def forward(self, z, y=None):
+        h = self.project(z) if y is None else self.project(z) + self.classes(y)
+        h = h.view(len(z), *self.sizes[-1], self.channels).permute(0, 3, 1, 2)
         h = F.relu(self.project_norm(h))
-        for i in range(self.levels - 1, 0, -1):
-            h = F.relu(getattr(self, f"norm{i - self.sngan}")(getattr(self, f"up{i - self.sngan}")(h)))
-        return torch.tanh(self.output(h) if self.sngan else self.up0(h))
+        for i in range(self.levels - 1 - self.sngan, -1 if self.sngan else 0, -1):
+            h = F.relu(getattr(self, f"norm{i}")(getattr(self, f"up{i}")(h, self.sizes[i])))
+        return torch.tanh(self.output(h) if self.sngan else self.up0(h, self.sizes[0]))
+
+
+def judged(network, row, y):
+    """The logit; with classes that of a projection discriminator (Miyato & Koyama 2018)."""
+    logit = network.output(row).flatten()
+    return logit if y is None else logit + (row * network.classes(y)).sum(1)
 
 
 class DcganDiscriminator(nn.Module):
-    def __init__(self, recipe, side=28, colours=1):
+    def __init__(self, recipe, height=28, width=28, colours=1, classes=0):
         super().__init__()
         channels = recipe["channels"]
         self.levels = len(channels)
@@ -176,13 +203,16 @@ class DcganDiscriminator(nn.Module):
         for i in range(1, self.levels):
             setattr(self, f"down{i}", dcgan(nn.Conv2d(channels[i - 1], channels[i], 4, 2, 1, bias=False)))
             setattr(self, f"norm{i}", nn.BatchNorm2d(channels[i]))
-        self.output = dcgan(nn.Linear(sides(self.levels, side)[-1] ** 2 * channels[-1], 1))
+        features = sides(self.levels, height)[-1] * sides(self.levels, width)[-1] * channels[-1]
+        self.output = dcgan(nn.Linear(features, 1))
+        if classes:
+            self.classes = dcgan(nn.Linear(classes, features, bias=False))
 
-    def forward(self, x):
+    def forward(self, x, y=None):
         h = F.leaky_relu(self.down0(x), 0.2)
         for i in range(1, self.levels):
             h = F.leaky_relu(getattr(self, f"norm{i}")(getattr(self, f"down{i}")(h)), 0.2)
-        return self.output(h.flatten(1)).flatten()
+        return judged(self, tokens_of(h), y)
 
 
 class Spectral:
@@ -224,7 +254,7 @@ class SpectralLinear(Spectral, nn.Linear):
 
 
 class SnganDiscriminator(nn.Module):
-    def __init__(self, recipe, side=28, colours=1):
+    def __init__(self, recipe, height=28, width=28, colours=1, classes=0):
         super().__init__()
         now, self.levels = colours, len(recipe["channels"])
         for i, channels in enumerate(recipe["channels"]):
@@ -232,14 +262,91 @@ class SnganDiscriminator(nn.Module):
             if i + 1 < self.levels:
                 setattr(self, f"down{i}", SpectralConv2d(channels, channels, 4, 2, 1))
             now = channels
-        self.output = SpectralLinear(sides(self.levels - 1, side)[-1] ** 2 * now, 1)
+        features = sides(self.levels - 1, height)[-1] * sides(self.levels - 1, width)[-1] * now
+        self.output = SpectralLinear(features, 1)
+        if classes:
+            self.classes = SpectralLinear(classes, features, False)
 
-    def forward(self, x):
+    def forward(self, x, y=None):
         h = x
-        for name, layer in self.named_children():
-            h = layer(h.flatten(1)).flatten() if name == "output" else F.leaky_relu(layer(h), 0.1)
-        return h
+        for i in range(self.levels):
+            h = F.leaky_relu(getattr(self, f"conv{i}")(h), 0.1)
+            if i + 1 < self.levels:
+                h = F.leaky_relu(getattr(self, f"down{i}")(h), 0.1)
+        return judged(self, tokens_of(h), y)
 
 
-KINDS = {"dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator, "dcgan-discriminator": DcganDiscriminator,
-         "sngan-discriminator": SnganDiscriminator}
+class MlpGenerator(nn.Module):
+    def __init__(self, recipe, sample_shape=(2,), classes=0):
+        super().__init__()
+        self.shape, self.count, now = sample_shape, recipe["layers"], recipe["latent"]
+        self.normed = recipe.get("norm", "batch") == "batch"
+        for i in range(self.count):
+            setattr(self, f"hidden{i}", nn.Linear(now, recipe["hidden"]))
+            if self.normed:
+                setattr(self, f"norm{i}", nn.BatchNorm1d(recipe["hidden"]))
+            now = recipe["hidden"]
+        self.output = nn.Linear(now, math.prod(sample_shape))
+        if classes:
+            self.classes = nn.Linear(classes, recipe["hidden"], bias=False)
+
+    def forward(self, z, y=None):
+        h = z
+        for i in range(self.count):
+            h = getattr(self, f"hidden{i}")(h)
+            if i == 0 and y is not None:
+                h = h + self.classes(y)
+            h = F.relu(getattr(self, f"norm{i}")(h) if self.normed else h)
+        return self.output(h).view(len(z), *self.shape)
+
+
+class MlpDiscriminator(nn.Module):
+    def __init__(self, recipe, sample_shape=(2,), classes=0):
+        super().__init__()
+        self.count, now = recipe["layers"], math.prod(sample_shape)
+        for i in range(self.count):
+            setattr(self, f"hidden{i}", SpectralLinear(now, recipe["hidden"]))
+            now = recipe["hidden"]
+        self.output = SpectralLinear(now, 1)
+        if classes:
+            self.classes = SpectralLinear(classes, now, False)
+
+    def forward(self, x, y=None):
+        h = x.flatten(1)
+        for i in range(self.count):
+            h = F.leaky_relu(getattr(self, f"hidden{i}")(h), 0.2)
+        return judged(self, h, y)
+
+
+KINDS = {"unet": UNet, "dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator,
+         "dcgan-discriminator": DcganDiscriminator, "sngan-discriminator": SnganDiscriminator,
+         "mlp-generator": MlpGenerator, "mlp-discriminator": MlpDiscriminator}
+
+
+def make(config):
+    """The network that a config.json of `lockstep export` describes."""
+    kind, shape, classes = KINDS[config["kind"]], config["sample_shape"], config["classes"]
+    if kind is UNet:
+        return UNet(config, shape[2], classes)
+    if kind in (MlpGenerator, MlpDiscriminator):
+        return kind(config, shape, classes)
+    return kind(config, *shape, classes)
+
+
+def load(folder, role="model"):
+    """The network of this role, with its weights, ready to be asked (eval)."""
+    from safetensors.torch import load_file
+    home = pathlib.Path(folder) / role
+    model = make(json.loads((home / "config.json").read_text()))
+    weights = load_file(home / "diffusion_pytorch_model.safetensors")
+    for name, tensor in model.state_dict().items():  # a linear layer at every position is a convolution of 1x1 here
+        if tensor.dim() == 4 and name in weights and weights[name].dim() == 2:
+            weights[name] = weights[name][:, :, None, None]
+    missing, unknown = model.load_state_dict(weights, strict=False)
+    missing = [name for name in missing if not name.endswith("num_batches_tracked")]  # a count that PyTorch keeps
+    if missing or unknown:
+        raise ValueError(f"{home}: tensors missing: {missing}, unknown: {unknown}")
+    for layer in model.modules():
+        if isinstance(layer, Spectral):
+            layer.prepare(iterate=False)
+    return model.eval()

@@ -17,9 +17,9 @@ constexpr PhaseNames kGanPhases[] = {{"discriminator", "discriminator", "generat
 std::span<const ObjectiveKind> objectives() {
   static constexpr ObjectiveKind kRows[] = {
       {"ddpm", "denoising diffusion", &OptionsOf<DdpmOptions>::make, kOneNetwork, kDenoise,
-       &make_ddpm, &diffusion_of_ddpm},
+       &make_ddpm, &diffusion_of_ddpm, &scheduler_of_ddpm},
       {"flow", "rectified flow", &OptionsOf<FlowOptions>::make, kOneNetwork, kDenoise, &make_flow,
-       &diffusion_of_flow},
+       &diffusion_of_flow, &scheduler_of_flow},
       {"gan", "non-saturating GAN", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases, &make_gan,
        nullptr},
       {"hinge-gan", "GAN with the hinge loss", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases,

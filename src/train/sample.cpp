@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "lockstep/checkpoint/store.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/output_file.h"
@@ -13,10 +12,8 @@
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
-#include "lockstep/recipe/load.h"
-#include "lockstep/train/claims.h"
-#include "lockstep/train/open_run.h"
 #include "lockstep/train/picture.h"
+#include "open_state.h"
 
 namespace lockstep::train {
 namespace {
@@ -56,35 +53,6 @@ Form form_of(const SampleOptions& options) {
   }
   throw Error(Code::kUsage, "--out " + out + ": its ending says nothing that sample can write",
               "name.png: a grid; name.npz: a NumPy array; name/: a folder with a PNG a sample");
-}
-
-struct Source {
-  recipe::Recipe recipe;
-  checkpoint::Loaded loaded;
-};
-
-Source of_run(FileSystem& fs, const SavedState& saved) {
-  OpenedRun run = open_run(fs, saved);
-  return {std::move(run.recipe), std::move(run.loaded)};
-}
-
-// A checkpoint alone: its claims must fit its own recipe.
-Source alone(FileSystem& fs, const stdfs::path& file) {
-  checkpoint::Loaded loaded = checkpoint::load(fs, file);
-  recipe::Recipe recipe = recipe_in(loaded.meta(), file.string());
-  const hash::Digest& data = loaded.meta().data;
-  if (const auto what =
-          misfit(loaded.meta(), recipe, header_of(recipe, data), shape_at_hand(recipe, data)))
-    throw Error(Code::kCorrupt, file.string() + ": " + *what);
-  if (state::digest(loaded.state()).root != loaded.meta().state)
-    throw Error(Code::kCorrupt, file.string() + ": its tensors are not the state that it names");
-  return {std::move(recipe), std::move(loaded)};
-}
-
-Source open(FileSystem& fs, const std::string& source) {
-  if (stdfs::is_directory(source)) return of_run(fs, {source, {}});
-  const bool of_step = !stdfs::exists(source) && source.find('@') != std::string::npos;
-  return of_step ? of_run(fs, parse_saved_state(source)) : alone(fs, source);
 }
 
 // How samples are made, for people: "ddim, 50 steps", "2.5".
@@ -127,7 +95,7 @@ class Sampling {
   explicit Sampling(const SampleOptions& options)
       : options_(options),
         form_(form_of(options)),
-        source_(open(fs_, options.source)),
+        source_(open_state(fs_, options.source)),
         training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
     labels_of(options.first, 1);  // before anything is made
     if (options_.columns && form_ != Form::kGrid)
@@ -284,7 +252,7 @@ class Sampling {
   FileSystem& fs_ = real_file_system();
   const SampleOptions& options_;
   const Form form_;
-  const Source source_;
+  const OpenedState source_;
   Training training_;
   data::Provenance others_;  // what was asked for and is not the recipe's
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/core/json.h"
 #include "lockstep/core/kinds.h"
 
 namespace lockstep::objective {
@@ -33,6 +34,8 @@ struct ObjectiveKind {
   std::unique_ptr<Objective> (*make)(const Options& options, const Setting& setting);
   // How samples are made, where they are made step by step; null where one pass makes them.
   DiffusionOptions& (*diffusion)(Options& options);
+  // See objective/diffusers.h; null where diffusers has none.
+  Json (*scheduler)(const Options& options) = nullptr;
 };
 std::span<const ObjectiveKind> objectives();
 

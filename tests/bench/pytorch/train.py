@@ -28,7 +28,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-import networks
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../python/lockstep"))
+import networks  # without the package: it needs NumPy
 
 TIMESTEPS = 1000
 

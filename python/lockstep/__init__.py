@@ -1,0 +1,10 @@
+"""Reads what Lockstep writes: ledger, checkpoint, metrics. Needs NumPy and h5py alone; lockstep.networks needs torch.
+
+    run = lockstep.read_ledger("runs/a")
+    state = lockstep.read_checkpoint("runs/a/checkpoints/step-00000500.h5")
+    curves = lockstep.read_metrics("runs/a")
+
+To check a run, use the program: `lockstep verify`. These readers check the ledger's chain and no more."""
+from lockstep.readers import Checkpoint, Ledger, read_checkpoint, read_ledger, read_metrics
+
+__all__ = ["Checkpoint", "Ledger", "read_checkpoint", "read_ledger", "read_metrics"]

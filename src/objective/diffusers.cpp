@@ -1,0 +1,34 @@
+#include "lockstep/objective/diffusers.h"
+
+#include "lockstep/objective/ddpm.h"
+#include "objective/kinds.h"
+
+namespace lockstep::objective {
+
+// The predicted data are clipped as ours; steps are asked for with use_clipped_model_output.
+Json scheduler_of_ddpm(const Options& options) {
+  const auto& o = options.kind.as<DdpmOptions>();
+  return {{"_class_name", "DDIMScheduler"},
+          {"num_train_timesteps", o.timesteps},
+          {"trained_betas", make_noise_schedule(o.schedule, o.timesteps).beta},
+          {"prediction_type", o.prediction == "v" ? "v_prediction" : "epsilon"},
+          {"clip_sample", true},
+          {"clip_sample_range", 1.0},
+          {"set_alpha_to_one", true},
+          {"timestep_spacing", "trailing"}};
+}
+
+// Times are told to the network 1000-fold (rectified_flow.cpp), as diffusers does.
+Json scheduler_of_flow(const Options&) {
+  return {{"_class_name", "FlowMatchEulerDiscreteScheduler"},
+          {"num_train_timesteps", 1000},
+          {"shift", 1.0}};
+}
+
+std::optional<Json> diffusers_scheduler(const Options& options) {
+  const auto& row = options.kind.row("objective.kind");
+  if (row.scheduler == nullptr) return std::nullopt;
+  return row.scheduler(options);
+}
+
+}  // namespace lockstep::objective

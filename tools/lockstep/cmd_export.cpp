@@ -1,0 +1,56 @@
+#include "command.h"
+#include "lockstep/train/export.h"
+#include "output.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  train::ExportOptions exported;
+  bool json = false;
+};
+
+Code run(const Options& options) {
+  const train::Exported exported = train::export_weights(options.exported);
+  if (options.json) {
+    Json files = Json::object();
+    for (std::size_t i = 0; i < exported.files.size(); ++i)
+      files[exported.files[i]] = exported.digests[i];
+    print_json({{"step", exported.step.value}, {"sha256", files}});
+  } else {
+    for (std::size_t i = 0; i < exported.files.size(); ++i)
+      print_line(exported.files[i], ": step ", exported.step.value, ", sha256 ",
+                 exported.digests[i]);
+  }
+  return Code::kOk;
+}
+
+}  // namespace
+
+Run add_export(Command& command) {
+  const auto options = std::make_shared<Options>();
+  train::ExportOptions& exported = options->exported;
+  command
+      .add_option("source", exported.source,
+                  "a run: RUN (its newest checkpoint) or RUN@STEP; or a checkpoint")
+      .required();
+  command
+      .add_option("out", exported.out,
+                  "name/: a folder with all networks, as diffusers lays it out; "
+                  "name.safetensors: the weights of one")
+      .required();
+  command
+      .add_option("--weights", exported.weights,
+                  "average: the moving average, where the recipe keeps one, which samples are made "
+                  "with; or trained")
+      .one_of({"average", "trained"});
+  command
+      .add_option("--role", exported.role,
+                  "of one file: which network; without it the one that makes samples")
+      .value("ROLE");
+  command.add_flag("--json", options->json, "report as JSON");
+  command.footer("Example: lockstep export runs/fashion-mnist-ddpm exported/");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli
