@@ -29,15 +29,20 @@ NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONV
            ("groups", 8, {"kind": UNET}), ("embedding", 128, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
            ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
            ("norm", "batch", {"kind": ("mlp-generator",)})]
-OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {}),
+OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}),
+             ("base_batch", REQUIRED, {"lr_scaling": ("linear", "sqrt")}),
+             ("weight_decay", 0.0, {}), ("decay", "all", {}),
              ("beta1", 0.9, {"kind": ("adamw", "lion")}), ("beta2", 0.999, {"kind": ("adamw",)}),
              ("beta2", 0.99, {"kind": ("lion",)}),
              ("eps", 1e-08, {"kind": ("adamw",)}), ("momentum", 0.9, {"kind": ("sgd",)}),
-             ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
-             ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}), ("ema_decay", 0.0, {})]
+             ("nesterov", False, {"kind": ("sgd",)}), ("clip_value", 0.0, {}), ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
+             ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}),
+             ("interval", REQUIRED, {"schedule": ("step", "exponential")}),
+             ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
             ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0}
+LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0}
 ROLES = {"ddpm": ["model"], "flow": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
 
 
@@ -86,6 +91,13 @@ def _filled(name, given, keys):
     return table
 
 
+def _left_out(table):
+    """Keys that the canonical text leaves out, each at this value."""
+    if table.endswith(".optimizer"):
+        return LEFT_OUT_OF_OPTIMIZERS
+    return {key: value for (name, key), value in LEFT_OUT.items() if name == table}
+
+
 class Recipe:
     """Tables by name, each a dict of its bit-changing keys in canonical order."""
 
@@ -123,7 +135,7 @@ class Recipe:
         parts = []
         for name, table in self.tables.items():
             lines = [f"{key} = {value_text(value)}\n" for key, value in table.items()
-                     if LEFT_OUT.get((name, key)) != value]
+                     if _left_out(name).get(key, REQUIRED) != value]
             if lines:
                 parts.append(f"[{name}]\n" + "".join(lines))
         return "\n".join(parts)

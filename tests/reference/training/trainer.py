@@ -39,7 +39,7 @@ class Trainer:
             loss, gradients = self.objective.phase(phase, state, taken)
             losses.append((phase, loss))
             role = self.objective.role_of(phase)
-            update_role(state.roles[role], recipe[role + ".optimizer"], gradients, state.step + 1)
+            update_role(state.roles[role], recipe[role + ".optimizer"], len(taken.draws), gradients, state.step + 1)
         for name, role in state.roles.items():
             update_average(role, recipe[name + ".optimizer"]["ema_decay"])
         state.step += 1
