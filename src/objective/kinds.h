@@ -17,6 +17,8 @@ std::vector<SamplerStep> plan_of_ddim(const Kind<SamplerKind>& chosen, const Pro
 std::int64_t& steps_of_ddim(Kind<SamplerKind>& chosen);
 std::unique_ptr<Sampler> make_euler(const Kind<SamplerKind>& chosen, const Process& process);
 std::int64_t& steps_of_euler(Kind<SamplerKind>& chosen);
+std::unique_ptr<Sampler> make_heun(const Kind<SamplerKind>& chosen, const Process& process);
+std::int64_t& steps_of_heun(Kind<SamplerKind>& chosen);
 
 std::unique_ptr<Objective> make_ddpm(const Options& options, const Setting& setting);
 DiffusionOptions& diffusion_of_ddpm(Options& options);

@@ -3,6 +3,7 @@
 
 #include "lockstep/objective/ddim.h"
 #include "lockstep/objective/euler.h"
+#include "lockstep/objective/heun.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -21,6 +22,8 @@ std::span<const SamplerKind> samplers_by_time() {
   static constexpr SamplerKind kRows[] = {
       {"euler", "equal steps along the velocity", &OptionsOf<EulerOptions>::make, &make_euler,
        nullptr, &steps_of_euler},
+      {"heun", "the same steps along the mean of the velocities at both ends",
+       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of_heun},
   };
   return kRows;
 }

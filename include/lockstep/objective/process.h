@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lockstep/numerics/philox.h"
 #include "lockstep/objective/noise_schedule.h"
@@ -35,6 +36,9 @@ class Process {
 
   // Of a process whose times are timesteps; Error(kBug) where time is continuous.
   virtual const NoiseSchedule& schedule() const;
+  // Of one in continuous time: where a sampler's steps begin, from noise on, and after them 0.
+  // Error(kBug) where times are timesteps.
+  virtual std::vector<double> times(std::int64_t steps) const;
 };
 
 }  // namespace lockstep::objective

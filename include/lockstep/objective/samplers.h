@@ -23,7 +23,7 @@ struct SamplerKind {
   // Of one whose steps are linear (sampler_steps.h): these steps. Null where `make` has a loop of
   // its own.
   std::vector<SamplerStep> (*plan)(const Kind<SamplerKind>& chosen, const Process& process);
-  // How many times a network is asked, where that can be chosen; null where it cannot.
+  // How many steps are made, where that can be chosen; null where it cannot.
   std::int64_t& (*steps)(Kind<SamplerKind>& chosen);
 };
 std::span<const SamplerKind> samplers_by_timesteps();  // of processes with a noise schedule

@@ -21,7 +21,10 @@ OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}
              ("schedule", "linear", {"kind": ("ddpm",)}), ("timesteps", 1000, {"kind": ("ddpm",)}),
              ("sampler", "ddim", {"kind": ("ddpm",)}),
              ("sampler_steps", 50, {"kind": ("ddpm",), "sampler": ("ddim",)}),
-             ("sampler", "euler", {"kind": ("flow",)}), ("sampler_steps", 50, {"kind": ("flow",)}),
+             ("times", "uniform", {"kind": ("flow",)}), ("logit_mean", 0.0, {"times": ("logit-normal",)}),
+             ("logit_std", 1.0, {"times": ("logit-normal",)}), ("sampler", "euler", {"kind": ("flow",)}),
+             ("sampler_steps", 50, {"kind": ("flow",), "sampler": ("euler",)}),
+             ("sampler_steps", 18, {"kind": ("flow",), "sampler": ("heun",)}),
              ("label_dropout", 0.0, {"kind": DIFFUSION}), ("guidance", 1.0, {"kind": DIFFUSION}),
              ("r1", 0.0, {"kind": GANS})]
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
@@ -41,7 +44,8 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
              ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
-            ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0}
+            ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
+            ("objective", "times"): "uniform"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0}
 ROLES = {"ddpm": ["model"], "flow": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
 

@@ -70,7 +70,7 @@ def clamped(x):
 
 
 def _diffusion(recipe, numbers, shape):
-    """Of each step: the time that the network is told, and x from the network's output and x."""
+    """Of each step: the time that the network is told, and x from the network's outputs and x."""
     table = recipe["objective"]
     noise = Stream(recipe.seed, "ddpm/sample-noise")
     schedule = schedules.noise_schedule(table["schedule"], table["timesteps"])
@@ -85,13 +85,28 @@ def _diffusion(recipe, numbers, shape):
         yield t, step
 
 
+def euler(h, slope, x):
+    return fma(h, slope, x)
+
+
+def heun(h, slope, following, x):
+    return fma(np.float32(0.5) * h, slope + following, x)
+
+
 def _flow(recipe, numbers, shape):
-    """Euler's steps from noise at time 1 to samples at time 0; `numbers` and `shape` are not needed: it adds no noise."""
-    steps = recipe["objective"]["sampler_steps"]
+    """Euler's steps from noise at time 1 to samples at time 0, or pairs of steps that are Heun's; `numbers` and `shape`
+    are not needed: no noise is added."""
+    table = recipe["objective"]
+    steps, told = table["sampler_steps"], lambda t: float(TOLD * np.float32(t))
     for i in range(steps):
         t, following = (steps - i) / steps, (steps - i - 1) / steps
         h = np.float32(following - t)
-        yield float(TOLD * np.float32(t)), lambda velocity, x: fma(h, velocity, x)
+        if table["sampler"] == "euler" or i + 1 == steps:
+            yield told(t), lambda velocity, x: euler(h, velocity, x)
+            continue
+        before = []
+        yield told(t), lambda velocity, x: before.extend((velocity, x)) or euler(h, velocity, x)
+        yield told(following), lambda velocity, _: heun(h, before[0], velocity, before[1])
 
 
 STEPS = {"ddpm": _diffusion, "flow": _flow}
