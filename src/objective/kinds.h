@@ -24,7 +24,10 @@ std::unique_ptr<Objective> make_ddpm(const Options& options, const Setting& sett
 DiffusionOptions& diffusion_of_ddpm(Options& options);
 std::unique_ptr<Objective> make_flow(const Options& options, const Setting& setting);
 DiffusionOptions& diffusion_of_flow(Options& options);
+std::unique_ptr<Objective> make_edm(const Options& options, const Setting& setting);
+DiffusionOptions& diffusion_of_edm(Options& options);
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting);
 std::unique_ptr<Objective> make_hinge_gan(const Options& options, const Setting& setting);
+std::unique_ptr<Objective> make_wasserstein_gan(const Options& options, const Setting& setting);
 
 }  // namespace lockstep::objective

@@ -28,4 +28,14 @@ std::span<const SamplerKind> samplers_by_time() {
   return kRows;
 }
 
+std::span<const SamplerKind> samplers_by_noise_level() {
+  static constexpr SamplerKind kRows[] = {
+      {"heun", "along the mean of the slopes at both ends of each step",
+       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of_heun},
+      {"euler", "along the slope at each step's beginning", &OptionsOf<EulerOptions>::make,
+       &make_euler, nullptr, &steps_of_euler},
+  };
+  return kRows;
+}
+
 }  // namespace lockstep::objective

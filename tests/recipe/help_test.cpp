@@ -136,7 +136,7 @@ TEST(Help, SaysWhereAKeyExistsAndWhatHasNoDefault) {
        {"| `horizon` | integer, 1 to 1099511627776 | must be given | yes | (schedule: cosine, "
         "linear) ",
         "| (kind: ddpm; sampler: ddim) timesteps visited",
-        "| (kind: flow; sampler: heun) steps of heun", "| `sampler` | \"euler\", \"heun\" |",
+        "| (kind: flow, edm; sampler: heun) steps of heun", "| `sampler` | \"euler\", \"heun\" |",
         "| (kind: gan, hinge-gan) weight gamma"})
     EXPECT_NE(help.find(row), std::string::npos) << row;
 }

@@ -141,9 +141,10 @@ TEST(Load, AsksForValuesThatHaveNoDefault) {
 }
 
 TEST(Load, RefusesUnknownWordsOfAChoice) {
-  EXPECT_EQ(
-      error_of("[objective]\nkind = 'gann'\n"),
-      "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, gan, hinge-gan)");
+  EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
+            "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, edm, gan, "
+            "hinge-gan, "
+            "wasserstein-gan)");
 }
 
 TEST(Load, SaysWhyARateDoesNotFollowTheRanks) {
@@ -279,7 +280,8 @@ TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
   write("ddpm.toml", "[objective]\nkind = 'ddpm'\nr1 = 0.5\n");
   EXPECT_EQ(error_of_file(write("b.toml", "extends = 'ddpm.toml'\n[model]\nkind = 'unet'\n")),
             "ddpm.toml:3: unknown key 'r1' in [objective] (with kind = 'ddpm' the keys are kind, "
-            "prediction, schedule, timesteps, sampler, sampler_steps, label_dropout, guidance)");
+            "prediction, schedule, timesteps, weighting, sampler, sampler_steps, label_dropout, "
+            "guidance)");
   write("fine.toml", "[model.optimizer]\nbeta1 = 0.5\n");
   EXPECT_EQ(
       error_of_file(

@@ -26,7 +26,8 @@ struct SamplerKind {
   // How many steps are made, where that can be chosen; null where it cannot.
   std::int64_t& (*steps)(Kind<SamplerKind>& chosen);
 };
-std::span<const SamplerKind> samplers_by_timesteps();  // of processes with a noise schedule
-std::span<const SamplerKind> samplers_by_time();       // of processes in continuous time
+std::span<const SamplerKind> samplers_by_timesteps();    // of processes with a noise schedule
+std::span<const SamplerKind> samplers_by_time();         // of processes in continuous time
+std::span<const SamplerKind> samplers_by_noise_level();  // of EDM
 
 }  // namespace lockstep::objective

@@ -7,7 +7,7 @@ REQUIRED = object()
 UNET, MLPS = ("unet",), ("mlp-generator", "mlp-discriminator")
 CONVOLUTIONAL = ("dcgan-generator", "dcgan-discriminator", "sngan-generator", "sngan-discriminator")
 WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
-GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow")
+GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow", "edm")
 
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
 RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("products", "float", {}), ("start", "fresh", {})]
@@ -19,14 +19,21 @@ DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05
               "shapes": [("side", 32, {}), ("count", 65536, {}), ("seed", 0, {})]}
 OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}),
              ("schedule", "linear", {"kind": ("ddpm",)}), ("timesteps", 1000, {"kind": ("ddpm",)}),
+             ("weighting", "none", {"kind": ("ddpm",)}), ("min_snr_gamma", 5.0, {"weighting": ("min-snr",)}),
              ("sampler", "ddim", {"kind": ("ddpm",)}),
              ("sampler_steps", 50, {"kind": ("ddpm",), "sampler": ("ddim",)}),
              ("times", "uniform", {"kind": ("flow",)}), ("logit_mean", 0.0, {"times": ("logit-normal",)}),
              ("logit_std", 1.0, {"times": ("logit-normal",)}), ("sampler", "euler", {"kind": ("flow",)}),
              ("sampler_steps", 50, {"kind": ("flow",), "sampler": ("euler",)}),
              ("sampler_steps", 18, {"kind": ("flow",), "sampler": ("heun",)}),
+             *((key, value, {"kind": ("edm",)}) for key, value in (
+                 ("p_mean", -1.2), ("p_std", 1.2), ("sigma_data", 0.5), ("sigma_min", 0.002), ("sigma_max", 80.0),
+                 ("rho", 7.0))),
+             ("sampler", "heun", {"kind": ("edm",)}),
+             ("sampler_steps", 18, {"kind": ("edm",), "sampler": ("heun",)}),
+             ("sampler_steps", 50, {"kind": ("edm",), "sampler": ("euler",)}),
              ("label_dropout", 0.0, {"kind": DIFFUSION}), ("guidance", 1.0, {"kind": DIFFUSION}),
-             ("r1", 0.0, {"kind": GANS})]
+             ("r1", 0.0, {"kind": GANS}), ("gp", 10.0, {"kind": ("wasserstein-gan",)})]
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("heads", 4, {"kind": UNET}),
            ("groups", 8, {"kind": UNET}), ("embedding", 128, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
@@ -45,9 +52,10 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
             ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
-            ("objective", "times"): "uniform"}
+            ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0}
-ROLES = {"ddpm": ["model"], "flow": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
+ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],
+         "wasserstein-gan": ["generator", "discriminator"]}
 
 
 def shortest(x, digits):

@@ -7,6 +7,7 @@ import numpy as np
 import elementary
 import schedules
 from denoise import combine, embedded
+from edm import Level, levels
 from flow import TOLD
 from fused import fma
 from labels import condition_rows
@@ -109,7 +110,28 @@ def _flow(recipe, numbers, shape):
         yield told(following), lambda velocity, _: heun(h, before[0], velocity, before[1])
 
 
-STEPS = {"ddpm": _diffusion, "flow": _flow}
+def _edm(recipe, numbers, shape):
+    """As _flow, along noise levels; what the network is given is scaled."""
+    table = recipe["objective"]
+    steps = levels(table)
+
+    def asked(s):
+        level = Level(np.float32(s), table["sigma_data"])
+        p, q = level.slope()
+        return level.told(), level.scale(), lambda x, output: combine(p, x, q, output)
+    for i, (s, following) in enumerate(zip(steps, steps[1:])):
+        h = np.float32(following - s)
+        told, scale, slope = asked(s)
+        if table["sampler"] == "euler" or i + 2 == len(steps):
+            yield told, lambda output, x: euler(h, slope(x, output), x), scale
+            continue
+        before = []
+        yield told, lambda output, x: before.extend((slope(x, output), x)) or euler(h, before[0], x), scale
+        told, scale, slope = asked(following)
+        yield told, lambda output, x: heun(h, before[0], slope(x, output), before[1]), scale
+
+
+STEPS = {"ddpm": _diffusion, "flow": _flow, "edm": _edm}
 
 
 def _denoised(checkpoint, numbers, condition):
@@ -117,11 +139,13 @@ def _denoised(checkpoint, numbers, condition):
     kind, guidance = (recipe["objective"][key] for key in ("kind", "guidance"))
     start = Stream(recipe.seed, f"{kind}/sample-start")
     x = start.normal(numbers, int(np.prod(checkpoint.shape))).reshape(len(numbers), *checkpoint.shape)
-    for told, step in STEPS[kind](recipe, numbers, checkpoint.shape):
+    x = x * np.float32(recipe["objective"].get("sigma_max", 1.0))
+    for told, step, *scale in STEPS[kind](recipe, numbers, checkpoint.shape):
+        given = x * scale[0] if scale else x
         times = np.repeat(embedded(network, [told]), len(x), axis=0)
-        output, _ = network.forward(checkpoint.pass_of(condition), x, times)
+        output, _ = network.forward(checkpoint.pass_of(condition), given, times)
         if guidance != 1.0:
-            untold, _ = network.forward(checkpoint.pass_of(np.zeros_like(condition)), x, times)
+            untold, _ = network.forward(checkpoint.pass_of(np.zeros_like(condition)), given, times)
             output = guided(guidance, output, untold)
         x = step(output, x)
     return x
