@@ -180,6 +180,20 @@ hash::Digest updates() {
   return hasher.finish();
 }
 
+hash::Digest nesterov() {
+  const std::int64_t n = 4099;
+  const Tensor g = normals(1, {n});
+  Tensor p = normals(2, {n}), u = normals(3, {n});
+  const numerics::UpdatedTensor updated{
+      .n = n, .g = ops::read(g), .p = {ops::write(p)}, .slots = {{ops::write(u)}}, .averages = {}};
+  ops::device().update(
+      numerics::Sgd{.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true},
+      {&updated, 1});
+  Hasher hasher;
+  for (const Tensor& tensor : {p, u}) hasher.add(tensor);
+  return hasher.finish();
+}
+
 hash::Digest lion() {
   const std::int64_t n = 4099;
   const Tensor g = normals(1, {n});
@@ -280,6 +294,7 @@ std::vector<Kernel> kernels() {
       {"moments_and_outer", false, moments_and_outer},
       {"lion", false, lion},
       {"integer_products", false, integer_products},
+      {"nesterov", false, nesterov},
   };
 }
 
@@ -310,6 +325,7 @@ constexpr std::array kGolden = {
     GoldenKernel{"moments_and_outer", "f24318c862631c16274f1f6d4ab93b2ac1ac936886acaab035df1bd7f8771714"},
     GoldenKernel{"lion", "1f2e82439c95e1c70598f8a46e7cb8e331fe3de83db4c025ca094471971a211e"},
     GoldenKernel{"integer_products", "0515e6d1037c681fc90f55641dd63e76a4e67e4675ea659276391fe2cab5fc3e"},
+    GoldenKernel{"nesterov", "ae7ff8a0bf137adc5a2e0972052b0d9daf618a06302d9258a236ca85a770eca7"},
 };
 // clang-format on
 

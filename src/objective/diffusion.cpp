@@ -26,6 +26,13 @@ Tensor combined(const std::vector<Time>& times, const At& at, const Tensor& a, c
   return out;
 }
 
+Tensor scaled(const Tensor& x, float factor) {
+  if (factor == 1.0F) return x;
+  Tensor out = ops::empty(x.sizes());
+  ops::device().scale(x.numel(), factor, ops::read(x), ops::write(out));
+  return out;
+}
+
 class Denoise final : public Phase {
  public:
   Denoise(const std::string& name, const DiffusionOptions& options,
@@ -46,6 +53,13 @@ class Denoise final : public Phase {
     if (!process_->target(times.front())) return noise;
     return combined(
         times, [&](Time at) { return *process_->target(at); }, noise, x0);
+  }
+  // The losses of the samples, each times the weight of its time.
+  Tensor weighted(const Tensor& losses, const std::vector<Time>& times) const {
+    if (!process_->weight(times.front())) return losses;
+    std::vector<float> weights;
+    for (const Time t : times) weights.push_back(*process_->weight(t));
+    return ops::scale_rows(losses, ops::from_host(weights, {std::ssize(times)}));
   }
   // Without the class of the samples that are drawn for it.
   Tensor dropped(const Batch& batch) const;
@@ -92,7 +106,8 @@ Loss Denoise::loss(lane::Context& context, const Batch& batch, const Tensor& /*g
   else
     ops::show("noise", {batch.values}, {noisy, t, target});
   const Tensor output = network_->forward(context, noisy, t, condition);
-  return {ops::lane_sums(context.lanes(), ops::mean_squared_error(output, target))};
+  const Tensor losses = weighted(ops::mean_squared_error(output, target), times);
+  return {ops::lane_sums(context.lanes(), losses)};
 }
 
 class Diffusion final : public Objective {
@@ -138,15 +153,16 @@ Tensor Diffusion::piece(const Numbers& numbers) const {
     stream.micro = static_cast<std::uint32_t>(use);
     return normals(stream, numbers.first, numbers.count, shape_);
   };
-  return sampler_->sample(normals(start_, numbers.first, numbers.count, shape_),
-                          prediction(numbers), more);
+  const Tensor start = normals(start_, numbers.first, numbers.count, shape_);
+  return sampler_->sample(scaled(start, process_->start()), prediction(numbers), more);
 }
 
 Predict Diffusion::prediction(const Numbers& numbers) const {
   const auto under = [this, n = numbers.count](const Tensor& condition) -> Predict {
     return [this, n, condition](const Tensor& x, Time t) {
       lane::Context context = lane::Context::evaluation(n);
-      return network_->forward(context, x, ops::filled({n}, process_->told(t)), condition);
+      return network_->forward(context, scaled(x, process_->scale(t)),
+                               ops::filled({n}, process_->told(t)), condition);
     };
   };
   const Predict with_class = under(condition_of(numbers, classes_));

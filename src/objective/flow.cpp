@@ -7,7 +7,8 @@
 namespace lockstep::objective {
 
 std::unique_ptr<Objective> make_flow(const Options& options, const Setting& setting) {
-  return make_diffusion("flow", options.kind.as<FlowOptions>(), make_rectified_flow(), setting);
+  const auto& o = options.kind.as<FlowOptions>();
+  return make_diffusion("flow", o, make_rectified_flow(o), setting);
 }
 
 DiffusionOptions& diffusion_of_flow(Options& options) {

@@ -1,12 +1,19 @@
-// GANs, with R1 (Mescheder et al. 2018): r1/2 |dD/dx (real)|^2 for the discriminator. The losses:
+// GANs. The losses:
 //   gan (non-saturating logistic, Goodfellow et al. 2014)
 //     discriminator: softplus(-D(real)) + softplus(D(fake))    generator: softplus(-D(fake))
 //   hinge-gan (Lim & Ye 2017; Miyato et al. 2018)
 //     discriminator: relu(1 - D(real)) + relu(1 + D(fake))     generator: -D(fake)
+//   wasserstein-gan (Arjovsky et al. 2017)
+//     discriminator: -D(real) + D(fake)                        generator: -D(fake)
+// Penalties of the discriminator:
+//   R1 (Mescheder et al. 2018)                  r1/2 |dD/dx|^2 at real samples
+//   gradient penalty (Gulrajani et al. 2017)    gp (|dD/dx| - 1)^2 at u real + (1 - u) fake
 // The real and the fake batch are two forward passes: batch norm never mixes them. Fakes have the
 // classes of the real samples.
 #include "lockstep/objective/gan.h"
 
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/objective/wasserstein_gan.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/trace.h"
@@ -23,6 +30,7 @@ using model::Generator;
 struct GanLoss {
   Tensor (*discriminator)(const Tensor& wrong);
   Tensor (*generator)(const Tensor& wrong);
+  bool judges = true;  // a logit's sign says whether a sample is real
 };
 
 Tensor hinge(const Tensor& wrong) {
@@ -32,7 +40,20 @@ Tensor as_it_is(const Tensor& wrong) {
   return wrong;
 }
 
-constexpr GanLoss kNonSaturating = {&ops::softplus, &ops::softplus}, kHinge = {&hinge, &as_it_is};
+constexpr GanLoss kNonSaturating = {&ops::softplus, &ops::softplus}, kHinge = {&hinge, &as_it_is},
+                  kWasserstein = {&as_it_is, &as_it_is, false};
+
+// Weights of the discriminator's penalties; 0: none.
+struct Penalties {
+  float r1 = 0, gp = 0;
+};
+
+// (sqrt(s + 1e-12) - 1)^2 of each sample: the root has a slope where s is 0, too.
+Tensor squared_excess(const Tensor& s) {
+  const Tensor slope =
+      ops::unary(numerics::Unary::kSqrt, ops::add(s, ops::filled(s.sizes(), 1e-12F)));
+  return ops::unary(numerics::Unary::kSquare, ops::add(slope, ops::filled(slope.sizes(), -1.0F)));
+}
 
 // What makes fakes in a phase. Every phase draws latents of its own.
 class Maker {
@@ -65,9 +86,13 @@ Counts judged(const Tensor& logits, float sign) {
 
 class DiscriminatorPhase final : public Phase {
  public:
-  DiscriminatorPhase(const GanLoss& loss, float r1, Maker maker,
-                     std::shared_ptr<Discriminator> discriminator)
-      : loss_(loss), r1_(r1), maker_(std::move(maker)), discriminator_(std::move(discriminator)) {}
+  DiscriminatorPhase(const GanLoss& loss, const Penalties& penalties, const Setting& setting,
+                     Maker maker, std::shared_ptr<Discriminator> discriminator)
+      : loss_(loss),
+        penalties_(penalties),
+        mix_(stream_of(setting, "gan/mix")),
+        maker_(std::move(maker)),
+        discriminator_(std::move(discriminator)) {}
 
   Tensor given(lane::Context& context, const Batch& batch) const override {
     return maker_(context, batch, /*trained=*/false);
@@ -75,10 +100,13 @@ class DiscriminatorPhase final : public Phase {
   Loss loss(lane::Context& context, const Batch& batch, const Tensor& fake) const override;
 
  private:
-  Tensor squared_slope(lane::Context& context, const Batch& batch) const;
+  Tensor between(const Batch& batch, const Tensor& fake) const;
+  Tensor squared_slope(lane::Context& context, const Tensor& samples,
+                       const Tensor& condition) const;
 
   GanLoss loss_;
-  float r1_;
+  Penalties penalties_;
+  numerics::Stream mix_;
   Maker maker_;
   std::shared_ptr<Discriminator> discriminator_;
 };
@@ -91,7 +119,15 @@ Loss DiscriminatorPhase::loss(lane::Context& context, const Batch& batch,
   const Tensor on_real = pass(batch.values), on_fake = pass(fake);
   Tensor loss = ops::add(loss_.discriminator(ops::scale(on_real, -1.0F)),
                          loss_.discriminator(ops::scale(on_fake, 1.0F)));
-  if (r1_ > 0.0F) loss = ops::add(loss, ops::scale(squared_slope(context, batch), 0.5F * r1_));
+  if (penalties_.r1 > 0.0F) {
+    const Tensor squares = squared_slope(context, batch.values, batch.condition);
+    loss = ops::add(loss, ops::scale(squares, 0.5F * penalties_.r1));
+  }
+  if (penalties_.gp > 0.0F) {
+    const Tensor squares = squared_slope(context, between(batch, fake), batch.condition);
+    loss = ops::add(loss, ops::scale(squared_excess(squares), penalties_.gp));
+  }
+  if (!loss_.judges) return {ops::lane_sums(context.lanes(), loss)};
   const auto counts = [real = ops::bare(on_real), fakes = ops::bare(on_fake)] {
     Counts both = judged(real, 1.0F);
     add(both, judged(fakes, -1.0F));
@@ -100,12 +136,32 @@ Loss DiscriminatorPhase::loss(lane::Context& context, const Batch& batch,
   return {ops::lane_sums(context.lanes(), loss), counts};
 }
 
-// |dD/dx|^2 of each sample. A forward pass of its own: see lane::Context::enter.
-Tensor DiscriminatorPhase::squared_slope(lane::Context& context, const Batch& batch) const {
-  Tensor x = batch.values.detach();
+// u real + (1 - u) fake, with a uniform u for each sample.
+Tensor DiscriminatorPhase::between(const Batch& batch, const Tensor& fake) const {
+  const std::int64_t n = batch.values.size(0);
+  std::vector<float> shares, rest;
+  for (std::int64_t i = 0; i < n; ++i) {
+    float u = 0;
+    ops::device().host().fill_uniform(mix_, static_cast<std::uint64_t>(batch.first.value + i), 1,
+                                      &u);
+    shares.push_back(u);
+    rest.push_back(1.0F - u);
+  }
+  Tensor mixed = ops::empty(batch.values.sizes());
+  ops::device().combine_rows(n, mixed.numel() / n, ops::read(ops::from_host(shares, {n})),
+                             ops::read(batch.values), ops::read(ops::from_host(rest, {n})),
+                             ops::read(fake), ops::write(mixed));
+  ops::show("between", {batch.values, fake}, {mixed});
+  return mixed;
+}
+
+// |dD/dx|^2 at each sample. A forward pass of its own: see lane::Context::enter.
+Tensor DiscriminatorPhase::squared_slope(lane::Context& context, const Tensor& samples,
+                                         const Tensor& condition) const {
+  Tensor x = samples.detach();
   x.set_requires_grad(true);
   const ops::TwiceScope penalised;
-  const Tensor logits = discriminator_->forward(context, x, batch.condition, /*trained=*/false);
+  const Tensor logits = discriminator_->forward(context, x, condition, /*trained=*/false);
   // A sample's logit depends on that sample alone, so the gradient of their sum is each one's.
   const Tensor ones = ops::filled(logits.sizes(), 1.0F);
   return ops::row_squares(ops::gradients({logits}, {ones}, {x}, /*create_graph=*/true).front());
@@ -133,22 +189,23 @@ class GeneratorPhase final : public Phase {
 
 class Gan final : public Objective {
  public:
-  Gan(const GanLoss& loss, const GanOptions& options, const Setting& setting)
+  Gan(const GanLoss& loss, const Penalties& penalties, const Setting& setting)
       : generator_(network_as<Generator>(setting, "generator", "a generator")),
         shape_(setting.sample_shape),
         classes_(setting.classes),
         latent_(stream_of(setting, "gan/sample-latent")) {
     const auto discriminator =
         network_as<Discriminator>(setting, "discriminator", "a discriminator");
-    const auto r1 = static_cast<float>(options.r1);
-    if (r1 > 0.0F && discriminator->mixes_samples()) {
+    for (const auto& [key, weight] : {std::pair("r1", penalties.r1), {"gp", penalties.gp}}) {
+      if (weight == 0.0F || !discriminator->mixes_samples()) continue;
       throw Error(Code::kUsage,
-                  "r1: the discriminator has batch norm, which is differentiable once and mixes "
-                  "samples: no gradient penalty",
-                  "set r1 = 0.0, or use a discriminator with spectral norm");
+                  std::string(key) +
+                      ": the discriminator has batch norm, which is differentiable once and mixes "
+                      "samples: no gradient penalty",
+                  "set " + std::string(key) + " = 0.0, or use a discriminator with spectral norm");
     }
-    phases_.push_back(std::make_unique<DiscriminatorPhase>(loss, r1, Maker(setting, generator_, 0),
-                                                           discriminator));
+    phases_.push_back(std::make_unique<DiscriminatorPhase>(
+        loss, penalties, setting, Maker(setting, generator_, 0), discriminator));
     phases_.push_back(
         std::make_unique<GeneratorPhase>(loss, Maker(setting, generator_, 1), discriminator));
   }
@@ -174,11 +231,18 @@ class Gan final : public Objective {
 }  // namespace
 
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting) {
-  return std::make_unique<Gan>(kNonSaturating, options.kind.as<GanOptions>(), setting);
+  const auto& o = options.kind.as<GanOptions>();
+  return std::make_unique<Gan>(kNonSaturating, Penalties{.r1 = static_cast<float>(o.r1)}, setting);
 }
 
 std::unique_ptr<Objective> make_hinge_gan(const Options& options, const Setting& setting) {
-  return std::make_unique<Gan>(kHinge, options.kind.as<GanOptions>(), setting);
+  const auto& o = options.kind.as<GanOptions>();
+  return std::make_unique<Gan>(kHinge, Penalties{.r1 = static_cast<float>(o.r1)}, setting);
+}
+
+std::unique_ptr<Objective> make_wasserstein_gan(const Options& options, const Setting& setting) {
+  const auto& o = options.kind.as<WassersteinGanOptions>();
+  return std::make_unique<Gan>(kWasserstein, Penalties{.gp = static_cast<float>(o.gp)}, setting);
 }
 
 }  // namespace lockstep::objective

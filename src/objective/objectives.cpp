@@ -1,7 +1,9 @@
 // The table of the objectives: one row a kind.
 #include "lockstep/objective/ddpm.h"
+#include "lockstep/objective/edm.h"
 #include "lockstep/objective/flow.h"
 #include "lockstep/objective/gan.h"
+#include "lockstep/objective/wasserstein_gan.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -17,13 +19,18 @@ constexpr PhaseNames kGanPhases[] = {{"discriminator", "discriminator", "generat
 std::span<const ObjectiveKind> objectives() {
   static constexpr ObjectiveKind kRows[] = {
       {"ddpm", "denoising diffusion", &OptionsOf<DdpmOptions>::make, kOneNetwork, kDenoise,
-       &make_ddpm, &diffusion_of_ddpm, &scheduler_of_ddpm},
+       &make_ddpm, &diffusion_of_ddpm, false, &scheduler_of_ddpm},
       {"flow", "rectified flow", &OptionsOf<FlowOptions>::make, kOneNetwork, kDenoise, &make_flow,
-       &diffusion_of_flow, &scheduler_of_flow},
+       &diffusion_of_flow, false, &scheduler_of_flow},
+      {"edm", "preconditioned denoising at noise levels", &OptionsOf<EdmOptions>::make, kOneNetwork,
+       kDenoise, &make_edm, &diffusion_of_edm},
       {"gan", "non-saturating GAN", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases, &make_gan,
-       nullptr},
+       nullptr, true},
       {"hinge-gan", "GAN with the hinge loss", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases,
-       &make_hinge_gan, nullptr},
+       &make_hinge_gan, nullptr, true},
+      {"wasserstein-gan", "GAN with the Wasserstein loss and a gradient penalty",
+       &OptionsOf<WassersteinGanOptions>::make, kGanRoles, kGanPhases, &make_wasserstein_gan,
+       nullptr},
   };
   return kRows;
 }

@@ -3,6 +3,7 @@
 
 #include "lockstep/objective/ddim.h"
 #include "lockstep/objective/euler.h"
+#include "lockstep/objective/heun.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -21,6 +22,18 @@ std::span<const SamplerKind> samplers_by_time() {
   static constexpr SamplerKind kRows[] = {
       {"euler", "equal steps along the velocity", &OptionsOf<EulerOptions>::make, &make_euler,
        nullptr, &steps_of_euler},
+      {"heun", "the same steps along the mean of the velocities at both ends",
+       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of_heun},
+  };
+  return kRows;
+}
+
+std::span<const SamplerKind> samplers_by_noise_level() {
+  static constexpr SamplerKind kRows[] = {
+      {"heun", "along the mean of the slopes at both ends of each step",
+       &OptionsOf<HeunOptions>::make, &make_heun, nullptr, &steps_of_heun},
+      {"euler", "along the slope at each step's beginning", &OptionsOf<EulerOptions>::make,
+       &make_euler, nullptr, &steps_of_euler},
   };
   return kRows;
 }

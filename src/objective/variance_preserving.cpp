@@ -1,5 +1,7 @@
 #include "lockstep/objective/variance_preserving.h"
 
+#include <algorithm>
+
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
 
@@ -11,7 +13,13 @@ namespace host = numerics::host;
 // What of the process is known of one timestep.
 struct Timestep {
   Combination mix, x0, noise, velocity;
+  std::optional<float> weight = {};
 };
+
+float min_snr_weight(double alpha_bar, bool v, double gamma) {
+  const double snr = alpha_bar / (1.0 - alpha_bar);
+  return static_cast<float>(std::min(snr, gamma) / (v ? snr + 1.0 : snr));
+}
 
 Timestep timestep_of(double alpha_bar, bool v) {
   const double signal = host::sqrt(alpha_bar), noise = host::sqrt(1.0 - alpha_bar);
@@ -31,9 +39,12 @@ Timestep timestep_of(double alpha_bar, bool v) {
 
 class VariancePreserving final : public Process {
  public:
-  VariancePreserving(NoiseSchedule schedule, bool v) : schedule_(std::move(schedule)), v_(v) {
-    for (const double alpha_bar : schedule_.alpha_bar)
+  VariancePreserving(NoiseSchedule schedule, bool v, std::optional<double> min_snr_gamma)
+      : schedule_(std::move(schedule)), v_(v) {
+    for (const double alpha_bar : schedule_.alpha_bar) {
       timesteps_.push_back(timestep_of(alpha_bar, v));
+      if (min_snr_gamma) timesteps_.back().weight = min_snr_weight(alpha_bar, v, *min_snr_gamma);
+    }
   }
 
   Time drawn(const numerics::Stream& stream, std::uint64_t position) const override {
@@ -46,6 +57,7 @@ class VariancePreserving final : public Process {
     const auto [signal, noise] = mix(t);
     return Combination{signal, -noise};
   }
+  std::optional<float> weight(Time t) const override { return at(t).weight; }
   Combination x0(Time t) const override { return at(t).x0; }
   Combination noise(Time t) const override { return at(t).noise; }
   Combination velocity(Time t) const override { return at(t).velocity; }
@@ -62,12 +74,14 @@ class VariancePreserving final : public Process {
 }  // namespace
 
 std::unique_ptr<Process> make_variance_preserving(NoiseSchedule schedule,
-                                                  const std::string& prediction) {
+                                                  const std::string& prediction,
+                                                  std::optional<double> min_snr_gamma) {
   if (prediction != "epsilon" && prediction != "v") {
     throw Error(Code::kUsage, "prediction: there is no prediction '" + prediction + "'",
                 "use epsilon or v");
   }
-  return std::make_unique<VariancePreserving>(std::move(schedule), prediction == "v");
+  return std::make_unique<VariancePreserving>(std::move(schedule), prediction == "v",
+                                              min_snr_gamma);
 }
 
 }  // namespace lockstep::objective

@@ -13,9 +13,8 @@ namespace {
 namespace host = numerics::host;
 
 // Everything in double, rounded once.
-numerics::AdamW scalars(const Options& all, std::int64_t t, double lr) {
+numerics::AdamW scalars(const AdamWOptions& o, std::int64_t t, double lr, double weight_decay) {
   LOCKSTEP_ASSERT(t >= 1, std::to_string(t));
-  const auto& o = all.kind.as<AdamWOptions>();
   const auto step = static_cast<double>(t);
   const double bias1 = 1.0 - host::pow(o.beta1, step);
   const double bias2 = 1.0 - host::pow(o.beta2, step);
@@ -27,24 +26,25 @@ numerics::AdamW scalars(const Options& all, std::int64_t t, double lr) {
   s.eps = static_cast<float>(o.eps);
   s.step_size = static_cast<float>(lr / bias1);
   s.inv_sqrt_bias2 = static_cast<float>(1.0 / host::sqrt(bias2));
-  s.decay = static_cast<float>(1.0 - lr * all.weight_decay);
+  s.decay = static_cast<float>(1.0 - lr * weight_decay);
   return s;
 }
 
 class AdamW : public Optimizer {
  public:
-  AdamW(const Options& options, const std::vector<at::Tensor>& parameters) : options_(options) {
+  AdamW(const Options& options, const std::vector<at::Tensor>& parameters)
+      : own_(options.kind.as<AdamWOptions>()) {
     slots_ = {zeros_like_each(parameters), zeros_like_each(parameters)};
   }
 
   std::vector<std::string> slot_names() const override { return {"m", "v"}; }
 
-  numerics::UpdateRule rule(std::int64_t t, double lr) const override {
-    return scalars(options_, t, lr);
+  numerics::UpdateRule rule(std::int64_t t, double lr, double weight_decay) const override {
+    return scalars(own_, t, lr, weight_decay);
   }
 
  private:
-  Options options_;
+  AdamWOptions own_;
 };
 
 }  // namespace

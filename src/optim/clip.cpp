@@ -20,6 +20,15 @@ std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients) {
   return {values.floats().begin(), values.floats().end()};
 }
 
+void clip_by_value(float limit, const std::vector<at::Tensor>& gradients) {
+  if (limit == 0.0F) return;
+  for (const at::Tensor& g : gradients) {
+    at::Tensor clipped = g;
+    float* values = ops::write(clipped);
+    ops::device().clamp(g.numel(), -limit, limit, values, values);
+  }
+}
+
 float clip_by_global_norm(float clip, const std::vector<float>& squares,
                           const std::vector<at::Tensor>& gradients) {
   if (squares.empty()) return 0.0f;

@@ -25,6 +25,9 @@ void check_cosine(const LearningRate& options);
 double cosine_factor(const LearningRate& options, std::int64_t t);
 std::int64_t cosine_end(const LearningRate& options);
 
+double step_factor(const LearningRate& options, std::int64_t t);
+double exponential_factor(const LearningRate& options, std::int64_t t);
+
 // One tensor of zeros like each parameter.
 std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& parameters);
 

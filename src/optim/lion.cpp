@@ -10,24 +10,23 @@ namespace {
 class Lion final : public Optimizer {
  public:
   Lion(const Options& options, const std::vector<at::Tensor>& parameters)
-      : own_(options.kind.as<LionOptions>()), weight_decay_(options.weight_decay) {
+      : own_(options.kind.as<LionOptions>()) {
     slots_ = {zeros_like_each(parameters)};
   }
 
   std::vector<std::string> slot_names() const override { return {"m"}; }
 
-  numerics::UpdateRule rule(std::int64_t, double lr) const override {
+  numerics::UpdateRule rule(std::int64_t, double lr, double weight_decay) const override {
     return numerics::Lion{.beta1 = static_cast<float>(own_.beta1),
                           .one_minus_beta1 = static_cast<float>(1.0 - own_.beta1),
                           .beta2 = static_cast<float>(own_.beta2),
                           .one_minus_beta2 = static_cast<float>(1.0 - own_.beta2),
                           .lr = static_cast<float>(lr),
-                          .decay = static_cast<float>(lr * weight_decay_)};
+                          .decay = static_cast<float>(lr * weight_decay)};
   }
 
  private:
   LionOptions own_;
-  double weight_decay_;
 };
 
 }  // namespace

@@ -30,6 +30,10 @@ std::vector<numerics::UpdatedTensor> Optimizer::tensors(
   return all;
 }
 
+double weight_decay_of(const Options& options, const at::Tensor& parameter) {
+  return options.decay == "matrices" && parameter.dim() < 2 ? 0.0 : options.weight_decay;
+}
+
 std::unique_ptr<Optimizer> make_optimizer(const Options& options,
                                           const std::vector<at::Tensor>& parameters) {
   check_schedule(options);

@@ -7,9 +7,22 @@ namespace lockstep::optim {
 void describe(Fields& f, Options& o) {
   o.kind.choose(f, "kind", Effect::kBits, "optimiser");
   f.field("lr", o.lr, 0.0, 1e6, Effect::kBits, "peak learning rate");
+  f.choice(
+      "lr_scaling", o.lr_scaling, {"none", "linear", "sqrt"}, bits_unless(o.lr_scaling, "none"),
+      "lr as it stands, or times batch / base_batch, or times the root of that; batch is lanes "
+      "x samples_per_lane, whatever the ranks");
+  if (o.lr_scaling != "none")
+    f.field("base_batch", o.base_batch, 1, kMostSteps, Effect::kBits,
+            "the batch that lr is meant for");
   f.field("weight_decay", o.weight_decay, 0.0, 1e6, Effect::kBits,
           "pull of the weights towards 0, as the kind says");
+  f.choice(
+      "decay", o.decay, {"all", "matrices"}, bits_unless(o.decay, "all"),
+      "what weight_decay pulls: all parameters, or those of two or more dimensions: no biases, "
+      "no scales of norms");
   o.kind.describe(f);
+  f.field("clip_value", o.clip_value, 0.0, 1e30, bits_unless(o.clip_value, 0.0),
+          "size to which each element of a gradient is clipped, before clip_norm; 0: off");
   f.field("clip_norm", o.clip_norm, 0.0, 1e30, Effect::kBits,
           "global gradient norm above which gradients are scaled down; 0: off");
   o.schedule.choose(f, "schedule", Effect::kBits, "learning rate after the warm-up");

@@ -1,6 +1,8 @@
 // The table of the learning rate's schedules: one row a kind.
 #include "lockstep/optim/cosine.h"
+#include "lockstep/optim/exponential.h"
 #include "lockstep/optim/linear.h"
+#include "lockstep/optim/step.h"
 #include "optim/kinds.h"
 
 namespace lockstep::optim {
@@ -23,6 +25,10 @@ std::span<const ScheduleKind> schedules() {
        &check_cosine, &cosine_factor, &cosine_end},
       {"linear", "a line from lr to 0 at horizon", &OptionsOf<LinearOptions>::make, &check_linear,
        &linear_factor, &linear_end},
+      {"step", "times factor after every interval", &OptionsOf<StepOptions>::make, &nothing,
+       &step_factor, &never},
+      {"exponential", "times factor in every interval, a little each step",
+       &OptionsOf<ExponentialOptions>::make, &nothing, &exponential_factor, &never},
   };
   return kRows;
 }

@@ -1,4 +1,5 @@
-// SGD with momentum in PyTorch's form; the arithmetic of an element is in numerics/update.h.
+// SGD with momentum, plain or Nesterov's, in PyTorch's form; the arithmetic of an element is in
+// numerics/update.h.
 #include "lockstep/optim/sgd.h"
 
 #include "lockstep/optim/optimizer.h"
@@ -10,20 +11,22 @@ namespace {
 
 class Sgd : public Optimizer {
  public:
-  Sgd(const Options& options, const std::vector<at::Tensor>& parameters) : options_(options) {
+  Sgd(const Options& options, const std::vector<at::Tensor>& parameters)
+      : own_(options.kind.as<SgdOptions>()) {
     slots_ = {zeros_like_each(parameters)};
   }
 
   std::vector<std::string> slot_names() const override { return {"momentum"}; }
 
-  numerics::UpdateRule rule(std::int64_t, double lr) const override {
-    return numerics::Sgd{static_cast<float>(lr),
-                         static_cast<float>(options_.kind.as<SgdOptions>().momentum),
-                         static_cast<float>(options_.weight_decay)};
+  numerics::UpdateRule rule(std::int64_t, double lr, double weight_decay) const override {
+    return numerics::Sgd{.lr = static_cast<float>(lr),
+                         .momentum = static_cast<float>(own_.momentum),
+                         .weight_decay = static_cast<float>(weight_decay),
+                         .nesterov = own_.nesterov};
   }
 
  private:
-  Options options_;
+  SgdOptions own_;
 };
 
 }  // namespace

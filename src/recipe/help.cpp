@@ -123,8 +123,10 @@ std::string condition(const std::vector<Lister>& passes, const Row& row) {
   std::set<std::pair<std::string, std::string>> with;  // choices' words that the key was met with
   for (const Lister& pass : passes) {
     for (const Choice& choice : pass.choices) {
-      if (std::ranges::find(choices, choice.key, &Choice::key) == choices.end())
-        choices.push_back(choice);
+      const auto same = [&](const Choice& other) {  // kinds may have choices of the same name
+        return other.key == choice.key && std::ranges::is_permutation(other.words, choice.words);
+      };
+      if (std::ranges::none_of(choices, same)) choices.push_back(choice);
       if (has(pass, row)) with.emplace(choice.key, choice.words[choice.taken]);
     }
   }

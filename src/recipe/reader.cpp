@@ -4,6 +4,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "refused.h"
 #include "writer.h"
 
 namespace lockstep::recipe {
@@ -164,9 +165,13 @@ void Reader::choice(std::string_view name, std::string& value,
   if (given.node) {
     const auto* string = given.node->as_string();
     if (!string) fail_type(given, "a string");
-    if (std::find(words.begin(), words.end(), string->get()) == words.end())
+    if (std::find(words.begin(), words.end(), string->get()) == words.end()) {
+      if (const auto refused = refused_word(name, string->get()))
+        fail(given.place + ": " + given.key + " cannot be '" + string->get() + "': " + refused->why,
+             refused->hint);
       fail(given.place + ": " + given.key + " cannot be '" + string->get() + "'",
            "it may be " + listed(words));
+    }
     value = string->get();
   }
   if (name == "kind") scopes_.back().kind = value;
@@ -210,6 +215,10 @@ void Reader::refuse_unknown() const {
     }
     if (!first) continue;
     const std::string word(first->str());
+    if (const auto refused = refused_key(word))
+      fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope() +
+               ": " + refused->why,
+           refused->hint);
     const std::string keys =
         scope.kind.empty() ? "the keys are " : "with kind = '" + scope.kind + "' the keys are ";
     fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),

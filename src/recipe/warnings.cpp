@@ -31,6 +31,10 @@ std::vector<std::string> warnings(const Recipe& recipe) {
   for (const NetworkOptions& network : recipe.networks)
     if (is_frozen(network) && network.role == "discriminator" && judges)
       lines.push_back("[monitor]: the discriminator is frozen, so its accuracy is not measured");
+  const objective::ObjectiveKind& kind = recipe.objective.kind.row("kind");
+  if (judges && !kind.judges && std::ranges::find(kind.roles, "discriminator") != kind.roles.end())
+    lines.push_back("[monitor]: the discriminator of " + std::string(kind.word) +
+                    " gives no verdicts, so its accuracy is not measured");
   return lines;
 }
 

@@ -61,6 +61,7 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   ops::show("sum over lanes", {}, sums.gradients);
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
+  optim::clip_by_value(static_cast<float>(trained.options.clip_value), sums.gradients);
   const float norm =
       optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm),
                                  all_squares(round.group, trained, sums.gradients), sums.gradients);

@@ -62,6 +62,8 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
                   .average = nullptr,
                   .average_parameters = {},
                   .numbers = {}};
+  const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane;
+  trained.options.lr = optim::peak(options.optimizer, batch);
   trained.network->initialize(recipe.run.seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());
   if (recipe::is_frozen(options)) return trained;

@@ -48,7 +48,7 @@ void Updates::operator()(Trained& trained, std::int64_t t, double lr,
             tensors[i].slots[s]);
   }
   if (whole) add_averages(trained, tensors);
-  compute(trained.optimizer->rule(t, lr), tensors);
+  compute(groups_of(trained, t, lr, tensors));
   if (whole) return;
 
   gather_parameters(group_, trained);
@@ -60,7 +60,23 @@ void Updates::operator()(Trained& trained, std::int64_t t, double lr,
     watch(trained.numbers.parameters + i, 0, tensors[i].n, Take::kAfter, tensors[i].p);
   }
   add_averages(trained, tensors);
-  compute(numerics::Keep{}, tensors);
+  compute({{numerics::Keep{}, std::move(tensors)}});
+}
+
+// Parameters with weight decay, and those without, if there are any.
+std::vector<Updates::Group> Updates::groups_of(
+    const Trained& trained, std::int64_t t, double lr,
+    const std::vector<numerics::UpdatedTensor>& tensors) {
+  std::vector<Group> groups;
+  for (const double decay : {trained.options.weight_decay, 0.0}) {
+    std::vector<numerics::UpdatedTensor> some;
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (optim::weight_decay_of(trained.options, trained.parameters[i]) == decay)
+        some.push_back(tensors[i]);
+    if (!some.empty()) groups.push_back({trained.optimizer->rule(t, lr, decay), std::move(some)});
+    if (decay == 0.0) break;
+  }
+  return groups;
 }
 
 void Updates::add_averages(Trained& trained, std::vector<numerics::UpdatedTensor>& tensors) {
@@ -89,9 +105,8 @@ void Updates::watch(std::size_t number, std::int64_t first, std::int64_t n, Take
   }
 }
 
-void Updates::compute(const numerics::UpdateRule& rule,
-                      std::vector<numerics::UpdatedTensor>& tensors) {
-  ops::device().update(rule, tensors);
+void Updates::compute(const std::vector<Group>& groups) {
+  for (const Group& group : groups) ops::device().update(group.rule, group.tensors);
   require_as_agreed();
   reads_.clear();
 }

@@ -35,7 +35,14 @@ class Updates {
   void watch(std::size_t number, std::int64_t first, std::int64_t n, Take take,
              numerics::Updated& array);
   void add_averages(Trained& trained, std::vector<numerics::UpdatedTensor>& tensors);
-  void compute(const numerics::UpdateRule& rule, std::vector<numerics::UpdatedTensor>& tensors);
+  // Tensors that one rule updates.
+  struct Group {
+    numerics::UpdateRule rule;
+    std::vector<numerics::UpdatedTensor> tensors;
+  };
+  static std::vector<Group> groups_of(const Trained& trained, std::int64_t t, double lr,
+                                      const std::vector<numerics::UpdatedTensor>& tensors);
+  void compute(const std::vector<Group>& groups);
   void require_as_agreed() const;
   state::Leaves agreed_where(bool pending) const;
 

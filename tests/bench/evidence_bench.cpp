@@ -48,7 +48,7 @@ class AllUpdates {
           one.parameters, {gradients_.end() - std::ssize(one.parameters), gradients_.end()});
       for (std::size_t i = 0; i < one.average_parameters.size(); ++i)
         tensors[i].averages.push_back({{ops::write(one.average_parameters[i])}, 0.001F});
-      networks_.push_back({one.optimizer->rule(100, 1e-4), tensors, tensors});
+      networks_.push_back({one.optimizer->rule(100, 1e-4, 0.01), tensors, tensors});
       for (numerics::UpdatedTensor& tensor : networks_.back().with_leaves) {
         take_leaves(tensor.n, tensor.p);
         for (auto& slot : tensor.slots) take_leaves(tensor.n, slot);

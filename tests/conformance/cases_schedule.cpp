@@ -4,11 +4,18 @@
 #include "lockstep/objective/sampler_steps.h"
 #include "lockstep/objective/variance_preserving.h"
 #include "lockstep/optim/cosine.h"
+#include "lockstep/optim/exponential.h"
 #include "lockstep/optim/learning_rate.h"
 #include "lockstep/optim/linear.h"
+#include "lockstep/optim/step.h"
 
 namespace lockstep::conformance {
 namespace {
+
+void set(Case& c, optim::IntervalOptions& o) {
+  o.interval = c.parameter("interval", std::int64_t{13});
+  o.factor = c.parameter("factor", 0.3);
+}
 
 // Of updates 1, 2, …
 void add_learning_rates(Json& cases, const std::string& schedule, std::int64_t warmup) {
@@ -21,6 +28,8 @@ void add_learning_rates(Json& cases, const std::string& schedule, std::int64_t w
     o.schedule.as<optim::CosineOptions>().horizon = c.parameter("horizon", std::int64_t{61});
   if (schedule == "linear")
     o.schedule.as<optim::LinearOptions>().horizon = c.parameter("horizon", std::int64_t{61});
+  if (schedule == "step") set(c, o.schedule.as<optim::StepOptions>());
+  if (schedule == "exponential") set(c, o.schedule.as<optim::ExponentialOptions>());
   const auto updates = c.parameter("updates", std::int64_t{70});
   Doubles rates;
   for (std::int64_t t = 1; t <= updates; ++t) rates.push_back(optim::learning_rate(o, t));
@@ -79,7 +88,7 @@ void add_sampler(Json& cases, const Sampling& s) {
 }  // namespace
 
 void add_schedule_cases(Json& cases) {
-  for (const char* const schedule : {"constant", "cosine", "linear"}) {
+  for (const char* const schedule : {"constant", "cosine", "linear", "step", "exponential"}) {
     for (const std::int64_t warmup : {0, 1, 7}) add_learning_rates(cases, schedule, warmup);
   }
   for (const char* const schedule : {"linear", "cosine"}) {

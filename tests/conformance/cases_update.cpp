@@ -39,9 +39,10 @@ void add_update_cases(Json& cases) {
     c.output("m", m);
     c.output("v", v);
   }
-  {
-    Case c(cases, "sgd", "one step");
+  for (const bool nesterov : {false, true}) {
+    Case c(cases, "sgd", nesterov ? "one step, nesterov" : "one step");
     Sgd s{};
+    if (nesterov) s.nesterov = c.parameter("nesterov", true);
     s.lr = c.parameter("lr", 0x1.99999ap-4f);
     s.momentum = c.parameter("momentum", 0x1.ccccccp-1f);
     s.weight_decay = c.parameter("weight_decay", 0x1.47ae14p-7f);

@@ -18,6 +18,7 @@ constexpr AdamW kAdamW = {.beta1 = 0.9f,
                           .inv_sqrt_bias2 = 3.2f,
                           .decay = 0.9999f};
 constexpr Sgd kSgd = {.lr = 0.1f, .momentum = 0.9f, .weight_decay = 1e-4f};
+constexpr Sgd kNesterov = {.lr = 0.1f, .momentum = 0.9f, .weight_decay = 1e-4f, .nesterov = true};
 constexpr Lion kLion = {.beta1 = 0.9f,
                         .one_minus_beta1 = 0.1f,
                         .beta2 = 0.99f,
@@ -57,8 +58,9 @@ struct Written {
   }
   void operator()(const Sgd& s) const {
     float& u = slot(0);
-    u = std::fma(s.momentum, u, std::fma(s.weight_decay, p, g));
-    p = std::fma(-s.lr, u, p);
+    const float decayed = std::fma(s.weight_decay, p, g);
+    u = std::fma(s.momentum, u, decayed);
+    p = std::fma(-s.lr, s.nesterov ? std::fma(s.momentum, u, decayed) : u, p);
   }
   void operator()(const Lion& s) const {
     float& m = slot(0);
@@ -157,7 +159,7 @@ Kept some_tensor(std::mt19937& engine, const UpdateRule& rule, std::size_t n,
 }
 
 class Update : public testing::TestWithParam<UpdateRule> {};
-INSTANTIATE_TEST_SUITE_P(Rules, Update, testing::Values(Keep{}, kAdamW, kSgd, kLion));
+INSTANTIATE_TEST_SUITE_P(Rules, Update, testing::Values(Keep{}, kAdamW, kSgd, kNesterov, kLion));
 
 void expect_by_definition(const UpdateRule& rule, const std::vector<Kept>& tensors) {
   std::vector<Kept> expected;

@@ -1,6 +1,7 @@
 #include "lockstep/objective/ddpm.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/objective/variance_preserving.h"
 #include "objective/differences.h"
 
 namespace lockstep::objective {
@@ -30,6 +31,41 @@ TEST(Ddpm, GradientsOfTheWholeUNetAgreeWithFiniteDifferences) {
 
 TEST(Ddpm, LossAndGradientsHaveTheSameBitsOnAnyNumberOfRanks) {
   expect_same_bits_on_any_number_of_ranks(ddpm("epsilon"), 0);
+}
+
+Case weighted(const std::string& prediction, double gamma) {
+  Case c = ddpm(prediction);
+  auto& o = c.options.kind.as<DdpmOptions>();
+  o.weighting = "min-snr";
+  o.min_snr_gamma = gamma;
+  return c;
+}
+
+TEST(Ddpm, WeightedGradientsAgreeAndHaveTheSameBitsOnAnyNumberOfRanks) {
+  expect_gradients_agree_with_differences(weighted("v", 5), 0, 1e-2, 0.01);
+  expect_same_bits_on_any_number_of_ranks(weighted("epsilon", 0.5), 0);
+}
+
+TEST(Ddpm, TheSignalToNoiseRatioIsBounded) {
+  Kind<NoiseScheduleKind> linear(noise_schedules());
+  const NoiseSchedule schedule = make_noise_schedule(linear, 100);
+  for (const bool v : {false, true}) {
+    const auto process = make_variance_preserving(schedule, v ? "v" : "epsilon", 5.0);
+    for (const std::int64_t t : {0, 20, 60, 99}) {
+      const double ab = schedule.alpha_bar[static_cast<std::size_t>(t)], snr = ab / (1 - ab);
+      const double expected = std::min(snr, 5.0) / (snr + (v ? 1 : 0));
+      EXPECT_FLOAT_EQ(*process->weight(static_cast<Time>(t)), static_cast<float>(expected)) << t;
+    }
+  }
+  EXPECT_FALSE(make_variance_preserving(schedule, "v")->weight(0));
+}
+
+// A bound above every ratio leaves a prediction of the noise as it is.
+TEST(Ddpm, ABoundThatIsNeverReachedChangesNoBit) {
+  const auto plain = run_phase(ddpm("epsilon"), 0, 1);
+  const auto unbounded = run_phase(weighted("epsilon", 1e6), 0, 1);
+  EXPECT_EQ(plain.loss_sum, unbounded.loss_sum);
+  EXPECT_NE(plain.loss_sum, run_phase(weighted("epsilon", 0.5), 0, 1).loss_sum);
 }
 
 TEST(Ddpm, WithClassesGradientsAgreeAndHaveTheSameBitsOnAnyNumberOfRanks) {

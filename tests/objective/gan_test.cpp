@@ -1,6 +1,7 @@
 #include "lockstep/objective/gan.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/objective/wasserstein_gan.h"
 #include "objective/differences.h"
 
 namespace lockstep::objective {
@@ -47,6 +48,31 @@ TEST(Gan, DiscriminatorGradientsAgreeWithFiniteDifferences) {
 // The penalty's weight is large, so that gradients of gradients make up most of what is compared.
 TEST(Gan, GradientsThroughR1AgreeWithFiniteDifferences) {
   expect_gradients_agree_with_differences(gan(20), kDiscriminator, kStep, kKinks);
+}
+
+Case wasserstein(double gp) {
+  Case c = gan(0);
+  c.options.kind = "wasserstein-gan";
+  c.options.kind.as<WassersteinGanOptions>().gp = gp;
+  return c;
+}
+
+TEST(WassersteinGan, GradientsThroughThePenaltyAgreeWithFiniteDifferences) {
+  expect_gradients_agree_with_differences(wasserstein(20), kDiscriminator, kStep, kKinks);
+  expect_gradients_agree_with_differences(wasserstein(20), kGenerator, kStep, kKinks);
+}
+
+TEST(WassersteinGan, ThePenaltyIsLinearInItsWeight) {
+  const float none = run_phase(wasserstein(0), kDiscriminator, 1).loss_sum;
+  const float one = run_phase(wasserstein(1), kDiscriminator, 1).loss_sum;
+  const float two = run_phase(wasserstein(2), kDiscriminator, 1).loss_sum;
+  EXPECT_GT(one, none);
+  EXPECT_NEAR((two - none) / (one - none), 2.0F, 1e-3F);
+}
+
+TEST(WassersteinGan, LossAndGradientsHaveTheSameBitsOnAnyNumberOfRanks) {
+  for (const int phase : {kDiscriminator, kGenerator})
+    expect_same_bits_on_any_number_of_ranks(wasserstein(10), phase);
 }
 
 TEST(Gan, GeneratorGradientsAgreeWithFiniteDifferences) {

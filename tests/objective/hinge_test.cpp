@@ -4,6 +4,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/model/layers.h"
 #include "lockstep/objective/gan.h"
+#include "lockstep/objective/wasserstein_gan.h"
 #include "objective/rig.h"
 
 namespace lockstep::objective {
@@ -62,7 +63,7 @@ Networks known(bool penalty = true) {
 Options options_of(const std::string& kind, double r1 = 0) {
   Options options;
   options.kind = kind;
-  options.kind.as<GanOptions>().r1 = r1;
+  if (kind != "wasserstein-gan") options.kind.as<GanOptions>().r1 = r1;
   return options;
 }
 
@@ -106,6 +107,33 @@ TEST(HingeGan, LossesAreThoseOfThePaper) {
     EXPECT_EQ(loss_of("hinge-gan", kDiscriminator, world).first, 3.5F + 4 * 0.75F);
     EXPECT_EQ(loss_of("hinge-gan", kGenerator, world).first, -4 * kFake);
   }
+}
+
+// The discriminator is x itself, so its slope is 1 and the penalty nothing.
+TEST(WassersteinGan, LossesAreThoseOfThePaper) {
+  for (int world = 1; world <= 2; ++world) {
+    EXPECT_EQ(loss_of("wasserstein-gan", kDiscriminator, world).first, -2.5F + 4 * kFake);
+    EXPECT_EQ(loss_of("wasserstein-gan", kGenerator, world).first, -4 * kFake);
+  }
+}
+
+// A critic's logits have no sign that is right.
+TEST(WassersteinGan, CountsNoJudgements) {
+  EXPECT_EQ(loss_of("wasserstein-gan", kDiscriminator, 1).second, Counts{});
+}
+
+TEST(WassersteinGan, RefusesAPenaltyThatTheDiscriminatorDoesNotAllow) {
+  Options options;
+  options.kind = "wasserstein-gan";
+  try {
+    objective_of(options, known(false));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kUsage);
+    EXPECT_THAT(e.what(), ::testing::StartsWith("gp: the discriminator has batch norm"));
+  }
+  options.kind.as<WassersteinGanOptions>().gp = 0;
+  objective_of(options, known(false));
 }
 
 TEST(Gan, LossesAreThoseOfThePaper) {

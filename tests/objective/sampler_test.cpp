@@ -4,6 +4,7 @@
 #include "lockstep/objective/ddpm.h"
 #include "lockstep/objective/euler.h"
 #include "lockstep/objective/flow.h"
+#include "lockstep/objective/heun.h"
 #include "lockstep/objective/rectified_flow.h"
 #include "lockstep/objective/variance_preserving.h"
 #include "lockstep/ops/device.h"
@@ -111,6 +112,73 @@ TEST(Sampler, EulerMakesTheDataOfAFlowWhenTheVelocityIsPerfect) {
   // As above; Euler's own error of 400 steps is under one part in a hundred.
   EXPECT_NEAR(sum / n, 0.0, 0.02);
   EXPECT_NEAR(std::sqrt(squares / n) / kSpread, 1.0, 0.05);
+}
+
+// Of 64 pictures by a flow's sampler with perfect velocities.
+double spread_of(const char* sampler, std::int64_t steps) {
+  Options options;
+  options.kind = "flow";
+  auto& chosen = options.kind.as<FlowOptions>().sampler;
+  chosen = sampler;
+  chosen.row("sampler").steps(chosen) = steps;
+  const Networks networks = {{"model", std::make_shared<GaussianVelocity>()}};
+  const auto objective = make_objective(
+      options, {.seed = 7, .sample_shape = {8, 8, 1}, .classes = 0, .networks = networks});
+  const Tensor x = objective->sample({.first = 0, .count = 64});
+  double squares = 0;
+  for (const float value : ops::HostView(x).floats()) squares += static_cast<double>(value) * value;
+  return std::sqrt(squares / static_cast<double>(x.numel()));
+}
+
+// The velocity is linear in x, so a sampler scales all samples alike: what differs from many steps
+// is its own error. Twice as many steps halve Euler's, and quarter Heun's but for its last step.
+TEST(Sampler, HeunIsOfSecondOrder) {
+  const double limit = spread_of("heun", 2000);
+  EXPECT_NEAR(spread_of("euler", 2000), limit, 2e-3);
+  const double euler = std::abs(spread_of("euler", 40) - limit);
+  const double heun = std::abs(spread_of("heun", 40) - limit);
+  EXPECT_LT(heun, euler / 10);
+}
+
+// dx/dt = t x, two steps, by hand.
+TEST(Sampler, HeunTakesTheMeanOfBothSlopesButForTheLastStep) {
+  const auto process = make_rectified_flow();
+  Kind<SamplerKind> heun(samplers_by_time());
+  heun = "heun";
+  heun.as<HeunOptions>().steps = 2;
+  std::vector<Time> asked;
+  const Tensor made = heun.row("sampler")
+                          .make(heun, *process)
+                          ->sample(
+                              ops::filled({1}, 1.0F),
+                              [&](const Tensor& x, Time t) {
+                                asked.push_back(t);
+                                return ops::scale(x, t);
+                              },
+                              nullptr);
+  EXPECT_EQ(asked, (std::vector<Time>{1, 0.5F, 0.5F}));
+  // 1 - 0.25 (1 + 0.5 * 0.5) = 0.6875; then 0.6875 - 0.5 * 0.5 * 0.6875.
+  EXPECT_EQ(*ops::read(made), 0.515625F);
+}
+
+TEST(Flow, LogitNormalTimesAreSigmoidsOfNormals) {
+  FlowOptions o;
+  o.times = "logit-normal";
+  o.logit_mean = 0.5;
+  o.logit_std = 2.0;
+  const auto process = make_rectified_flow(o);
+  const numerics::Stream stream{.key = {3, 4}, .micro = 0};
+  int late = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    float n = 0;
+    ops::device().fill_normal(stream, i, 1, 1, &n);
+    const Time t = process->drawn(stream, i);
+    EXPECT_NEAR(t, 1 / (1 + std::exp(-(0.5 + 2.0 * n))), 1e-6);
+    late += t > 0.5F ? 1 : 0;
+  }
+  EXPECT_NEAR(late, 599, 60);  // P(n > -1/4)
+  o.times = "sometimes";
+  EXPECT_THROW(make_rectified_flow(o), Error);
 }
 
 TEST(Sampler, AsksAtItsTimestepsAndForNoiseByTheTimestep) {

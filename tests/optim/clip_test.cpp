@@ -49,6 +49,21 @@ TEST(Clip, NeverHidesANormThatIsNotFinite) {
   EXPECT_EQ(value(broken[0], 1), 1.0F);
 }
 
+TEST(Clip, ByValueBoundsEveryElementAndLeavesANaN) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<at::Tensor> g = {
+      of({3.0F, -0.5F, -0.0F}), of({-7.0F, infinity, std::numeric_limits<float>::quiet_NaN()})};
+  clip_by_value(0.0F, g);
+  EXPECT_EQ(value(g[0], 0), 3.0F);
+  clip_by_value(0.75F, g);
+  EXPECT_EQ(value(g[0], 0), 0.75F);
+  EXPECT_EQ(value(g[0], 1), -0.5F);
+  EXPECT_EQ(1.0F / value(g[0], 2), -infinity);  // still -0
+  EXPECT_EQ(value(g[1], 0), -0.75F);
+  EXPECT_EQ(value(g[1], 1), 0.75F);
+  EXPECT_NE(value(g[1], 2), value(g[1], 2));
+}
+
 TEST(Clip, CountsEveryTile) {
   const std::vector<at::Tensor> g = {of(std::vector<float>(10000, 1.0F)),
                                      of(std::vector<float>(6384, 1.0F))};

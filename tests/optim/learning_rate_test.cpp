@@ -6,7 +6,9 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/optim/cosine.h"
+#include "lockstep/optim/exponential.h"
 #include "lockstep/optim/linear.h"
+#include "lockstep/optim/step.h"
 
 namespace lockstep::optim {
 namespace {
@@ -25,6 +27,18 @@ LearningRate cosine(std::int64_t warmup, std::int64_t horizon) {
 }
 LearningRate linear(std::int64_t warmup, std::int64_t horizon) {
   return ending<LinearOptions>("linear", warmup, horizon);
+}
+
+template <class Options>
+LearningRate falling(const char* schedule, std::int64_t warmup, std::int64_t interval,
+                     double factor) {
+  LearningRate o;
+  o.lr = 0.5;
+  o.schedule = schedule;
+  o.warmup = warmup;
+  o.schedule.as<Options>().interval = interval;
+  o.schedule.as<Options>().factor = factor;
+  return o;
 }
 
 // Known values of the host functions are good to 2 ulp of numbers near one.
@@ -56,6 +70,47 @@ TEST(LearningRate, LinearFallsInALineFromThePeakToZero) {
   EXPECT_EQ(learning_rate(o, 42), 0.25);
   EXPECT_EQ(learning_rate(o, 74), 0.0);
   EXPECT_EQ(learning_rate(o, 1000), 0.0);
+}
+
+TEST(LearningRate, StepFallsByTheFactorAfterEveryInterval) {
+  const LearningRate o = falling<StepOptions>("step", 10, 30, 0.25);
+  EXPECT_EQ(learning_rate(o, 5), 0.25);
+  EXPECT_EQ(learning_rate(o, 10), 0.5);
+  EXPECT_EQ(learning_rate(o, 39), 0.5);
+  EXPECT_NEAR(learning_rate(o, 40), 0.125, kUlps);
+  EXPECT_EQ(learning_rate(o, 69), learning_rate(o, 40));
+  EXPECT_NEAR(learning_rate(o, 70), 0.03125, kUlps);
+  EXPECT_EQ(learning_rate(o, std::int64_t{1} << 40), 0.0);
+}
+
+TEST(LearningRate, ExponentialFallsByTheFactorInEveryInterval) {
+  const LearningRate o = falling<ExponentialOptions>("exponential", 10, 30, 0.25);
+  EXPECT_EQ(learning_rate(o, 10), 0.5);
+  EXPECT_NEAR(learning_rate(o, 25), 0.25, kUlps);
+  EXPECT_NEAR(learning_rate(o, 40), 0.125, kUlps);
+  EXPECT_NEAR(learning_rate(o, 55), 0.0625, kUlps);
+}
+
+TEST(LearningRate, IsScaledByTheRecipesBatch) {
+  LearningRate o;
+  o.lr = 0.5;
+  EXPECT_EQ(peak(o, 1024), 0.5);
+  o.base_batch = 256;
+  o.lr_scaling = "linear";
+  EXPECT_EQ(peak(o, 1024), 2.0);
+  EXPECT_EQ(peak(o, 64), 0.125);
+  o.lr_scaling = "sqrt";
+  EXPECT_EQ(peak(o, 1024), 1.0);
+  EXPECT_EQ(peak(o, 64), 0.25);
+}
+
+TEST(LearningRate, AScalingThatCannotBeComputedIsAUsageError) {
+  LearningRate o;
+  o.lr_scaling = "linear";
+  EXPECT_THROW(peak(o, 8), Error);  // of no batch
+  o.base_batch = 8;
+  o.lr_scaling = "cubic";
+  EXPECT_THROW(peak(o, 8), Error);
 }
 
 TEST(LearningRate, StaysAtZeroBehindTheHorizon) {

@@ -47,7 +47,8 @@ std::vector<Tensor> train(const Options& options) {
   const auto optimizer = make_optimizer(options, parameters);
   for (int t = 1; t <= kUpdates; ++t) {
     const std::vector<Tensor> gradients = {normals(kSize, static_cast<std::uint32_t>(t))};
-    ops::device().update(optimizer->rule(t, options.lr), optimizer->tensors(parameters, gradients));
+    ops::device().update(optimizer->rule(t, options.lr, options.weight_decay),
+                         optimizer->tensors(parameters, gradients));
   }
   std::vector<Tensor> state = parameters;
   for (const auto& slot : optimizer->slots()) state.push_back(slot.front());
@@ -88,6 +89,27 @@ TEST(Sgd, FollowsTheOneOfPyTorch) {
                                        .momentum(o.kind.as<SgdOptions>().momentum)
                                        .weight_decay(o.weight_decay));
   expect_close(train(o)[0], train_in_torch(reference, p));
+}
+
+TEST(Sgd, WithNesterovsMomentumFollowsTheOneOfPyTorch) {
+  Options o = options_of("sgd");
+  o.kind.as<SgdOptions>().nesterov = true;
+  Tensor p = normals(kSize, 1000).set_requires_grad(true);
+  torch::optim::SGD reference({p}, torch::optim::SGDOptions(o.lr)
+                                       .momentum(o.kind.as<SgdOptions>().momentum)
+                                       .weight_decay(o.weight_decay)
+                                       .nesterov(true));
+  expect_close(train(o)[0], train_in_torch(reference, p));
+}
+
+TEST(Optimizers, DecayMatricesAlone) {
+  Options o = options_of("adamw");
+  const Tensor vector = normals(6, 1), matrix = vector.view({2, 3});
+  EXPECT_EQ(weight_decay_of(o, vector), 0.1);
+  EXPECT_EQ(weight_decay_of(o, matrix), 0.1);
+  o.decay = "matrices";
+  EXPECT_EQ(weight_decay_of(o, vector), 0.0);
+  EXPECT_EQ(weight_decay_of(o, matrix), 0.1);
 }
 
 // The paper's formulas in double: what is left is the rounding of floats.

@@ -135,8 +135,9 @@ TEST(Help, SaysWhereAKeyExistsAndWhatHasNoDefault) {
   for (const char* row :
        {"| `horizon` | integer, 1 to 1099511627776 | must be given | yes | (schedule: cosine, "
         "linear) ",
-        "| (kind: ddpm; sampler: ddim) timesteps visited", "| (kind: flow) steps of euler",
-        "| `sampler` | \"euler\" |", "| (kind: gan, hinge-gan) weight gamma"})
+        "| (kind: ddpm; sampler: ddim) timesteps visited",
+        "| (kind: flow, edm; sampler: heun) steps of heun", "| `sampler` | \"euler\", \"heun\" |",
+        "| (kind: gan, hinge-gan) weight gamma"})
     EXPECT_NE(help.find(row), std::string::npos) << row;
 }
 

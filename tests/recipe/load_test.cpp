@@ -141,9 +141,27 @@ TEST(Load, AsksForValuesThatHaveNoDefault) {
 }
 
 TEST(Load, RefusesUnknownWordsOfAChoice) {
+  EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
+            "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, edm, gan, "
+            "hinge-gan, "
+            "wasserstein-gan)");
+}
+
+TEST(Load, SaysWhyARateDoesNotFollowTheRanks) {
+  const std::string why =
+      "no bit may depend on the number of ranks (lr_scaling = \"linear\" or "
+      "\"sqrt\" with base_batch follows the recipe's batch, lanes x "
+      "samples_per_lane)";
+  EXPECT_EQ(error_of("[model.optimizer]\nlr_scaling = 'world'\n"),
+            "a.toml:2: 'lr_scaling' in [model.optimizer] cannot be 'world': " + why);
+  EXPECT_EQ(error_of("[model.optimizer]\nlr = 1.0\nscale_lr_by_world_size = true\n"),
+            "a.toml:3: unknown key 'scale_lr_by_world_size' in [model.optimizer]: " + why);
   EXPECT_EQ(
-      error_of("[objective]\nkind = 'gann'\n"),
-      "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, gan, hinge-gan)");
+      error_of("[model.optimizer]\nlr_scaling = 'cubic'\n"),
+      "a.toml:2: 'lr_scaling' in [model.optimizer] cannot be 'cubic' (it may be none, linear, "
+      "sqrt)");
+  EXPECT_EQ(error_of("[model.optimizer]\nlr_scaling = 'linear'\n"),
+            "a.toml: 'base_batch' in [model.optimizer] must be given");
 }
 
 TEST(Load, TakesIntegersForFloats) {
@@ -257,17 +275,20 @@ TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
       error_of_file(write("a.toml", "extends = 'base.toml'\n[model.optimizer]\nkind = 'sgd'\n")),
       "base.toml:2: unknown key 'betta1' in [model.optimizer] (with kind = 'sgd' the keys are "
       "kind, "
-      "lr, weight_decay, momentum, clip_norm, schedule, warmup, ema_decay)");
+      "lr, lr_scaling, weight_decay, decay, momentum, nesterov, clip_value, clip_norm, schedule, "
+      "warmup, ema_decay)");
   write("ddpm.toml", "[objective]\nkind = 'ddpm'\nr1 = 0.5\n");
   EXPECT_EQ(error_of_file(write("b.toml", "extends = 'ddpm.toml'\n[model]\nkind = 'unet'\n")),
             "ddpm.toml:3: unknown key 'r1' in [objective] (with kind = 'ddpm' the keys are kind, "
-            "prediction, schedule, timesteps, sampler, sampler_steps, label_dropout, guidance)");
+            "prediction, schedule, timesteps, weighting, sampler, sampler_steps, label_dropout, "
+            "guidance)");
   write("fine.toml", "[model.optimizer]\nbeta1 = 0.5\n");
   EXPECT_EQ(
       error_of_file(
           write("c.toml", "extends = 'fine.toml'\n[model.optimizer]\nkind = 'sgd'\nbeta1 = 0.5\n")),
       "c.toml:4: unknown key 'beta1' in [model.optimizer] (with kind = 'sgd' the keys are kind, "
-      "lr, weight_decay, momentum, clip_norm, schedule, warmup, ema_decay)");
+      "lr, lr_scaling, weight_decay, decay, momentum, nesterov, clip_value, clip_norm, schedule, "
+      "warmup, ema_decay)");
   EXPECT_EQ(error_of_file((folder_ / "fine.toml").string(),
                           {"model.optimizer.beta2=0.5", "model.optimizer.kind=sgd"})
                 .rfind("--set model.optimizer.beta2: unknown key 'beta2'", 0),

@@ -42,6 +42,17 @@ TEST(Warnings, AFrozenDiscriminatorHasNoAccuracy) {
       ElementsAre("[monitor]: the discriminator is frozen, so its accuracy is not measured"));
 }
 
+TEST(Warnings, ACriticHasNoAccuracy) {
+  const std::string gan =
+      "[objective]\nkind = 'wasserstein-gan'\n[generator]\nkind = 'mlp-generator'\n"
+      "[discriminator]\nkind = 'mlp-discriminator'\n";
+  EXPECT_THAT(warnings(parse(gan, "a")), IsEmpty());
+  EXPECT_THAT(
+      warnings(parse(gan + "[monitor]\nwarn_accuracy = 0.9\n", "a")),
+      ElementsAre("[monitor]: the discriminator of wasserstein-gan gives no verdicts, so its "
+                  "accuracy is not measured"));
+}
+
 TEST(Warnings, OfARunWithAParentCountItsUpdates) {
   EXPECT_THAT(
       warnings(child("")),

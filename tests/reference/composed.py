@@ -17,7 +17,8 @@ def sampler(i, p):
 
 
 def learning_rate(p, t):
-    return schedules.learning_rate(p["schedule"], p["lr"], p["warmup"], p.get("horizon"), t)
+    return schedules.learning_rate(p["schedule"], p["lr"], p["warmup"], t,
+                                   *(p.get(key) for key in ("horizon", "interval", "factor")))
 
 
 def power_iteration(i, p):

@@ -14,12 +14,26 @@ def progress(t, warmup, horizon):
     return min(1.0, (t - warmup) / (horizon - warmup))
 
 
-def learning_rate(schedule, lr, warmup, horizon, t):
+def peak(lr, scaling, batch, base_batch):
+    """lr, times the batch's ratio to the base batch or the root of that."""
+    if scaling == "none":
+        return lr
+    ratio = batch / base_batch
+    return lr * (ratio if scaling == "linear" else math.sqrt(ratio))
+
+
+def intervals(t, warmup, interval, whole):
+    return float((t - warmup) // interval) if whole else (t - warmup) / interval
+
+
+def learning_rate(schedule, lr, warmup, t, horizon=None, interval=None, factor=None):
     """The rate of update t, counted from 1. horizon: where the rate becomes 0."""
     if t < warmup:
         return lr * (t / warmup)
     if schedule == "constant":
         return lr
+    if schedule in ("step", "exponential"):
+        return lr * host.pow(factor, intervals(t, warmup, interval, schedule == "step"))
     if schedule == "linear":
         return lr * (1.0 - progress(t, warmup, horizon))
     return lr * (0.5 * (1.0 + host.cos(_PI * progress(t, warmup, horizon))))

@@ -82,7 +82,8 @@ def sgd(i, p):
     for g, w, u in zip(*(i[name].values for name in ("g", "p", "u"))):
         g = fma(p["weight_decay"], w, g)
         u = fma(p["momentum"], u, g)
-        out.append((fma(-p["lr"], u, w), u))
+        d = fma(p["momentum"], u, g) if p.get("nesterov") else u
+        out.append((fma(-p["lr"], d, w), u))
     return list(zip(*out))
 
 

@@ -106,6 +106,16 @@ TEST(Ranks, AFlowTrainsToTheSameBitsByAnyNumberOfThem) {
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, EdmTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("edm");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
+TEST(Ranks, AWassersteinGanTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("wgan");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
 TEST(Ranks, IntegerProductsGiveTheSameBitsByAnyNumberOfThem) {
   for (const char* const name : {"integer-ddpm", "integer-sngan"}) {
     const Golden golden(name);
@@ -132,11 +142,12 @@ void expect_same_by_threads(const std::string& name, std::size_t steps) {
 }
 
 TEST(Threads, TakeLanesOfGansToTheSameBits) {
-  for (const char* const name : {"toy-gan", "dcgan", "sngan", "r1-gan", "class-gan"})
+  for (const char* const name : {"toy-gan", "dcgan", "sngan", "r1-gan", "wgan", "class-gan"})
     expect_same_by_threads(name, 2);
 }
 TEST(Threads, TakeLanesOfDiffusionToTheSameBits) {
-  for (const char* const name : {"ddpm", "class-ddpm", "flow"}) expect_same_by_threads(name, 2);
+  for (const char* const name : {"ddpm", "class-ddpm", "flow", "edm"})
+    expect_same_by_threads(name, 2);
 }
 
 // 1, 3, and another number on each rank. In dcgan's phases all lanes go at once; in toy-gan's and
@@ -163,8 +174,14 @@ TEST(Portions, OfAGanWithSpectralNormGiveTheSameBits) {
 TEST(Portions, OfAGanThatMixesNoSamplesGiveTheSameBits) {
   expect_same_in_portions("r1-gan", 3);
 }
+TEST(Portions, OfAWassersteinGanGiveTheSameBits) {
+  expect_same_in_portions("wgan", 3);
+}
 TEST(Portions, OfAFlowGiveTheSameBits) {
   expect_same_in_portions("flow", 2);
+}
+TEST(Portions, OfEdmGiveTheSameBits) {
+  expect_same_in_portions("edm", 2);
 }
 TEST(Portions, OfConditionalNetworksGiveTheSameBits) {
   for (const char* const name : {"class-ddpm", "class-gan"}) expect_same_in_portions(name, 2);

@@ -13,6 +13,8 @@
 //
 // SGD with momentum (Sutskever et al. 2013; PyTorch's form), slot u: g' = fma(weight_decay, p, g);
 //   u = fma(momentum, u, g');  p = fma(-lr, u, p)
+// With nesterov (Sutskever et al. 2013, equations 3 and 4, in PyTorch's form) the last is
+//   d = fma(momentum, u, g');  p = fma(-lr, d, p)
 //
 // Lion (Chen et al. 2023), slot m, sign(x) 1, -1, or x + 0 for a zero and for what is not a number:
 //   u = fma(beta1, m, (1-beta1)*g);  p = fma(-decay, p, p);  p = fma(-lr, sign(u), p)

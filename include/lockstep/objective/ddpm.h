@@ -14,6 +14,8 @@ struct DdpmOptions : DiffusionOptions {
   std::string prediction = "epsilon";  // epsilon, v
   Kind<NoiseScheduleKind> schedule{noise_schedules()};
   std::int64_t timesteps = 1000;
+  std::string weighting = "none";  // none, min-snr (Hang et al. 2023)
+  double min_snr_gamma = 5.0;
 };
 inline void describe(Fields& f, DdpmOptions& o) {
   f.choice("prediction", o.prediction, {"epsilon", "v"}, Effect::kBits,
@@ -21,6 +23,11 @@ inline void describe(Fields& f, DdpmOptions& o) {
   o.schedule.choose(f, "schedule", Effect::kBits, "noise schedule");
   o.schedule.describe(f);
   f.field("timesteps", o.timesteps, 1, kMostTimesteps, Effect::kBits, "timesteps of the schedule");
+  f.choice("weighting", o.weighting, {"none", "min-snr"}, bits_unless(o.weighting, "none"),
+           "of the losses of samples: all alike, or less for timesteps with little noise");
+  if (o.weighting == "min-snr")
+    f.field("min_snr_gamma", o.min_snr_gamma, 1e-6, 1e6, Effect::kBits,
+            "signal-to-noise ratio above which a timestep weighs less");
   describe(f, static_cast<DiffusionOptions&>(o));
 }
 

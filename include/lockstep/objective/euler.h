@@ -12,8 +12,7 @@ struct EulerOptions {
   std::int64_t steps = 50;
 };
 inline void describe(Fields& f, EulerOptions& o) {
-  f.field("sampler_steps", o.steps, 1, kMostTimesteps, Effect::kBits,
-          "steps of euler, all of the same length");
+  f.field("sampler_steps", o.steps, 1, kMostTimesteps, Effect::kBits, "steps of euler");
 }
 
 }  // namespace lockstep::objective

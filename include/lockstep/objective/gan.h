@@ -1,4 +1,4 @@
-// Options of GANs, whatever their loss.
+// Options of GANs whose discriminator tells real samples from fake ones.
 #pragma once
 
 #include "lockstep/core/fields.h"

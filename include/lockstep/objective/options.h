@@ -34,6 +34,8 @@ struct ObjectiveKind {
   std::unique_ptr<Objective> (*make)(const Options& options, const Setting& setting);
   // How samples are made, where they are made step by step; null where one pass makes them.
   DiffusionOptions& (*diffusion)(Options& options);
+  // The sign of a discriminator's logit says whether a sample is real: its accuracy is counted.
+  bool judges = false;
   // See objective/diffusers.h; null where diffusers has none.
   Json (*scheduler)(const Options& options) = nullptr;
 };

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "lockstep/numerics/philox.h"
 #include "lockstep/objective/noise_schedule.h"
@@ -26,8 +27,13 @@ class Process {
   virtual Time drawn(const numerics::Stream& stream, std::uint64_t position) const = 0;
   // What networks are told of a time.
   virtual float told(Time t) const { return t; }
-  virtual Combination mix(Time t) const = 0;                    // x_t of x0 and e
+  // Networks are given this times x_t, and in sampling x starts as `start` times normals.
+  virtual float scale(Time /*t*/) const { return 1; }
+  virtual float start() const { return 1; }
+  virtual Combination mix(Time t) const = 0;                    // scale * x_t of x0 and e
   virtual std::optional<Combination> target(Time t) const = 0;  // of e and x0; nothing: e itself
+  // What the loss of a sample at t is multiplied with; nothing: 1 at all times.
+  virtual std::optional<float> weight(Time /*t*/) const { return std::nullopt; }
   // Of x_t and what was predicted at t:
   virtual Combination x0(Time t) const = 0;
   virtual Combination noise(Time t) const = 0;     // e
@@ -35,6 +41,9 @@ class Process {
 
   // Of a process whose times are timesteps; Error(kBug) where time is continuous.
   virtual const NoiseSchedule& schedule() const;
+  // Of one in continuous time: where a sampler's steps begin, from noise on, and after them 0.
+  // Error(kBug) where times are timesteps.
+  virtual std::vector<double> times(std::int64_t steps) const;
 };
 
 }  // namespace lockstep::objective

@@ -4,12 +4,13 @@
 
 #include <memory>
 
+#include "lockstep/objective/flow.h"
 #include "lockstep/objective/process.h"
 
 namespace lockstep::objective {
 
-// Times are drawn uniformly; networks are told 1000 t, so that embeddings of timesteps serve. Bits:
-// none of its own.
-std::unique_ptr<Process> make_rectified_flow();
+// Times are drawn as the options say; networks are told 1000 t, so that embeddings of timesteps
+// serve. Error(kUsage) for other times than the two. Bits: arguments.
+std::unique_ptr<Process> make_rectified_flow(const FlowOptions& options = {});
 
 }  // namespace lockstep::objective

@@ -23,10 +23,11 @@ struct SamplerKind {
   // Of one whose steps are linear (sampler_steps.h): these steps. Null where `make` has a loop of
   // its own.
   std::vector<SamplerStep> (*plan)(const Kind<SamplerKind>& chosen, const Process& process);
-  // How many times a network is asked, where that can be chosen; null where it cannot.
+  // How many steps are made, where that can be chosen; null where it cannot.
   std::int64_t& (*steps)(Kind<SamplerKind>& chosen);
 };
-std::span<const SamplerKind> samplers_by_timesteps();  // of processes with a noise schedule
-std::span<const SamplerKind> samplers_by_time();       // of processes in continuous time
+std::span<const SamplerKind> samplers_by_timesteps();    // of processes with a noise schedule
+std::span<const SamplerKind> samplers_by_time();         // of processes in continuous time
+std::span<const SamplerKind> samplers_by_noise_level();  // of EDM
 
 }  // namespace lockstep::objective

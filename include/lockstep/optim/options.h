@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lockstep/core/kinds.h"
@@ -31,8 +32,10 @@ std::span<const OptimizerKind> optimizers();
 struct Options : LearningRate {
   Kind<OptimizerKind> kind{optimizers()};
   double weight_decay = 0.0;
-  double clip_norm = 0.0;  // global norm above which gradients are scaled down; 0: off
-  double ema_decay = 0.0;  // of an exponential moving average of the weights; 0: none
+  std::string decay = "all";  // what it is of: all, matrices (and tensors of more dimensions)
+  double clip_value = 0.0;    // size to which elements of gradients are clipped; 0: off
+  double clip_norm = 0.0;     // global norm above which gradients are scaled down; 0: off
+  double ema_decay = 0.0;     // of an exponential moving average of the weights; 0: none
 };
 void describe(Fields& fields, Options& options);
 

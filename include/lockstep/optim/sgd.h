@@ -7,9 +7,12 @@ namespace lockstep::optim {
 
 struct SgdOptions {
   double momentum = 0.9;
+  bool nesterov = false;
 };
 inline void describe(Fields& f, SgdOptions& o) {
   f.field("momentum", o.momentum, 0.0, 0.999999, Effect::kBits, "decay of the velocity");
+  f.field("nesterov", o.nesterov, bits_unless(o.nesterov, false),
+          "Nesterov's momentum: a step along the gradient and what the velocity becomes of it");
 }
 
 }  // namespace lockstep::optim

@@ -26,7 +26,7 @@ struct Trained {
   std::vector<Tensor> parameters;   // in order
   std::vector<Tensor> updated;      // by this rank's optimiser: all of them, or its slices, flat
   std::vector<Division> divisions;  // of parameters among the ranks' optimisers; empty: all to each
-  optim::Options options;
+  optim::Options options;           // with lr as optim::peak gives it
   std::unique_ptr<optim::Optimizer> optimizer;  // null: its weights are frozen
   std::shared_ptr<model::Network> average;      // moving average of the weights, or null
   std::vector<Tensor> average_parameters;

@@ -21,7 +21,8 @@ void sgd_range(const Sgd& s, std::int64_t begin, std::int64_t end, const float* 
   for (std::int64_t i = begin; i < end; ++i) {
     const float decayed = __builtin_fmaf(s.weight_decay, p[i], g[i]);
     u[i] = __builtin_fmaf(s.momentum, u[i], decayed);
-    p[i] = __builtin_fmaf(-s.lr, u[i], p[i]);
+    const float step = s.nesterov ? __builtin_fmaf(s.momentum, u[i], decayed) : u[i];
+    p[i] = __builtin_fmaf(-s.lr, step, p[i]);
   }
 }
 

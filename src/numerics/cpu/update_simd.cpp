@@ -50,7 +50,9 @@ void sgd_range(const Sgd& s, std::int64_t begin, std::int64_t end, const float* 
     const auto decayed = hn::MulAdd(weight_decay, param, hn::LoadU(d, g + i));
     const auto u1 = hn::MulAdd(momentum, hn::LoadU(d, u + i), decayed);
     hn::StoreU(u1, d, u + i);
-    hn::StoreU(hn::MulAdd(minus_lr, u1, param), d, p + i);
+    auto step = u1;
+    if (s.nesterov) step = hn::MulAdd(momentum, u1, decayed);
+    hn::StoreU(hn::MulAdd(minus_lr, step, param), d, p + i);
   }
   kUpdateScalar.sgd(s, vectors_end, end, g, p, u);
 }

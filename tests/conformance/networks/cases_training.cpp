@@ -177,7 +177,7 @@ void add_updates(Json& cases, const char* kind) {
   const auto optimizer = optim::make_optimizer(o, {p});
   for (std::int64_t t = 1; t <= 3; ++t) {
     const Tensor g = input(c, "g" + std::to_string(t), Make::kUnit, {61});
-    ops::device().update(optimizer->rule(t, optim::learning_rate(o, t)),
+    ops::device().update(optimizer->rule(t, optim::learning_rate(o, t), o.weight_decay),
                          optimizer->tensors({p}, {g}));
   }
   output(c, "p", p);

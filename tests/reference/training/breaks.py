@@ -109,13 +109,13 @@ def projection_fused():
 
 def projection_first_order():
     """R1 gives the projection no gradient: the generator's phase has another discriminator."""
-    r1 = gan.r1
+    penalised = gan.penalised
 
     def without(*args):
-        penalty, gradients = r1(*args)
+        penalty, gradients = penalised(*args)
         del gradients["classes.weight"]
         return penalty, gradients
-    gan.r1 = without
+    gan.penalised = without
 
 
 def projection_unseen():

@@ -7,12 +7,24 @@ from denoise import Denoiser, combine
 from schedules import noise_schedule
 
 
+def min_snr(product, prediction, gamma):
+    """Hang et al., 2023."""
+    ratio = product / (1.0 - product)
+    return min(ratio, gamma) / (ratio if prediction == "epsilon" else ratio + 1.0)
+
+
 class Ddpm(Denoiser):
     def __init__(self, recipe, networks, lanes):
         super().__init__(recipe, networks, lanes)
         table = recipe["objective"]
         self.prediction, self.timesteps = table["prediction"], table["timesteps"]
         _, self.product = noise_schedule(table["schedule"], self.timesteps)
+        self.gamma = table["min_snr_gamma"] if table["weighting"] == "min-snr" else None
+
+    def weights(self, times):
+        if self.gamma is None:
+            return None
+        return np.array([min_snr(self.product[t], self.prediction, self.gamma) for t in times]).astype(np.float32)
 
     def noised(self, draws, samples, noise):
         times = self.timestep_stream.below(draws, self.timesteps, 0).tolist()

@@ -38,6 +38,10 @@ class Denoiser:
     def role_of(phase):
         return "model"
 
+    def weights(self, times):
+        """Of the samples' losses; None: they are as they are."""
+        return None
+
     def condition(self, batch):
         """Label dropout (Ho and Salimans, 2022)."""
         if self.label_dropout == 0.0:
@@ -57,7 +61,11 @@ class Denoiser:
         difference = output - target
         rows = difference.reshape(len(output), -1).T
         inverse = ONE / np.float32(len(rows))
-        losses = chain_products(rows, rows) * inverse
+        losses, share = chain_products(rows, rows) * inverse, self.lanes.share()
+        weights = self.weights(times)
+        if weights is not None:
+            losses = losses * weights
+            share = (share * weights).reshape(-1, *[1] * (difference.ndim - 1))
         gradients = Gradients()
-        back(difference * (self.lanes.share() * (np.float32(2.0) * inverse)), gradients)
+        back(difference * (share * (np.float32(2.0) * inverse)), gradients)
         return self.lanes.mean_loss(losses), prepared.gradients(gradients)

@@ -1,8 +1,8 @@
-"""The objectives gan and hinge-gan: losses, their phases, and R1 (docs/training.md, *GANs*; docs/numerics.md)."""
+"""The objectives gan, hinge-gan and wasserstein-gan: losses, their phases, R1, gradient penalty (docs/training.md, *GANs*; docs/numerics.md)."""
 import numpy as np
 
 from elementary import ONE, leaky_relu, leaky_relu_backward, sigmoid, softplus
-from fused import chain_products
+from fused import chain_products, fma
 from lanes import Gradients, Pass, summed
 from spectral import Prepared
 from streams import Stream
@@ -40,14 +40,30 @@ class Hinge:
         return -f, np.broadcast_to(-g, f.shape)
 
 
+class Wasserstein:
+    @staticmethod
+    def real(r, g):
+        return -r, np.broadcast_to(-g, r.shape)
+
+    @staticmethod
+    def fake(f, g):
+        return f, np.broadcast_to(g, f.shape)
+
+    generator = Hinge.generator
+
+
+LOSSES = {"gan": Saturating, "hinge-gan": Hinge, "wasserstein-gan": Wasserstein}
+
+
 class Gan:
     phases = ("discriminator", "generator")
 
     def __init__(self, recipe, networks, lanes):
         self.networks, self.lanes, self.integer_products = networks, lanes, recipe.integer_products
         table = recipe["objective"]
-        self.losses = Hinge if table["kind"] == "hinge-gan" else Saturating
-        self.r1 = table["r1"]
+        self.losses = LOSSES[table["kind"]]
+        self.r1, self.gp = table.get("r1", 0.0), table.get("gp", 0.0)
+        self.mix = Stream(recipe.seed, "gan/mix")
         self.latent = recipe["generator"]["latent"]
         self.stream = Stream(recipe.seed, "gan/latent")
 
@@ -69,7 +85,7 @@ class Gan:
         if phase == "generator":
             loss, gradients = self._generator(pass_of("discriminator", False), fake, back)
         else:
-            loss, gradients = self._discriminator(pass_of("discriminator", True), batch.samples, fake)
+            loss, gradients = self._discriminator(pass_of("discriminator", True), batch, fake)
         return loss, prepared[phase].gradients(gradients)
 
     def _generator(self, pass_, fake, back):
@@ -79,8 +95,8 @@ class Gan:
         back(through(dlogits, None), gradients)
         return self.lanes.mean_loss(losses), gradients
 
-    def _discriminator(self, pass_, real, fake):
-        network, share = self.networks["discriminator"], self.lanes.share()
+    def _discriminator(self, pass_, batch, fake):
+        network, share, real = self.networks["discriminator"], self.lanes.share(), batch.samples
         passes, losses = [], []
         for samples, loss_of in ((real, self.losses.real), (fake, self.losses.fake)):
             logits, back = network.forward(pass_, samples, needs_input=False)
@@ -90,19 +106,48 @@ class Gan:
             back(dlogits, passes[-1])
         loss = losses[0] + losses[1]
         if self.r1 != 0.0:
-            penalty, gradients = r1(network, pass_, real, np.float32(0.5 * self.r1), share)
+            penalty, gradients = penalised(network, pass_, real, r1(np.float32(0.5 * self.r1), share))
+            loss = loss + penalty
+            passes.append(gradients)
+        if self.gp != 0.0:
+            u = self.mix.uniform(batch.draws, 1).reshape(-1, *[1] * (real.ndim - 1))
+            penalty, gradients = penalised(network, pass_, between(u, real, fake),
+                                           gradient_penalty(np.float32(self.gp), share))
             loss = loss + penalty
             passes.append(gradients)
         return self.lanes.mean_loss(loss), summed(passes)
 
 
-def r1(network, pass_, real, half_gamma, share):
-    """(row square of dD/dx) * half_gamma of each sample; the gradients of the weights.
+def between(u, real, fake):
+    return fma(u, real, (ONE - u) * fake)
+
+
+def r1(half_gamma, share):
+    """From the row squares of d = dD/dx, and d: the penalties, and their gradient to d."""
+    return lambda squares, d: (squares * half_gamma, d * (np.float32(2.0) * (half_gamma * share)))
+
+
+def slope(squares):
+    return np.sqrt(squares + np.float32(1e-12))
+
+
+def gradient_penalty(gp, share):
+    """Gulrajani et al., 2017."""
+    def of(squares, d):
+        n = slope(squares)
+        m = n + -ONE
+        k = ((gp * share) * (m + m) * (np.float32(0.5) / n)).reshape(-1, *[1] * (d.ndim - 1))
+        return gp * (m * m), d * k + d * k
+    return of
+
+
+def penalised(network, pass_, samples, penalty):
+    """A penalty of dD/dx at each sample; the gradients of the weights.
 
     For networks of linear layers, convolutions and leaky ReLUs: dD/dx is such a network again, run backwards, with
     constant slopes; its gradients run forwards.
     """
-    inputs, x = [], real
+    inputs, x = [], samples
     for stage in network.stages:
         inputs.append(x)
         x, _ = stage.forward(pass_, x)
@@ -111,9 +156,8 @@ def r1(network, pass_, real, half_gamma, share):
         d, up = stage.down(pass_, x, d)
         ups.append(up)
     rows = d.reshape(len(d), -1)
-    penalty = chain_products(rows.T, rows.T)[:, None] * half_gamma
-    upward = d * (np.float32(2.0) * (half_gamma * share))
+    penalties, upward = penalty(chain_products(rows.T, rows.T), d)
     gradients = Gradients()
     for up in reversed(ups):
         upward = up(upward, gradients)
-    return penalty, gradients
+    return penalties[:, None], gradients

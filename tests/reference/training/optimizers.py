@@ -14,7 +14,13 @@ SLOTS = {"adamw": ("m", "v"), "sgd": ("momentum",), "lion": ("m",)}
 
 
 def learning_rate(table, t):
-    return schedules.learning_rate(table["schedule"], table["lr"], table["warmup"], table.get("horizon"), t)
+    return schedules.learning_rate(table["schedule"], table["lr"], table["warmup"], t,
+                                   *(table.get(key) for key in ("horizon", "interval", "factor")))
+
+
+def clipped_by_value(gradients, limit):
+    """Choices, so a NaN and the sign of a zero stay."""
+    return {name: np.where(g < -limit, -limit, np.where(g > limit, limit, g)) for name, g in gradients.items()}
 
 
 def _tile_squares(tensor):
@@ -52,6 +58,11 @@ def _adamw(table, t):
     return update
 
 
+def nesterov(momentum, u, g):
+    """Sutskever et al., 2013: a step further along the velocity."""
+    return fma(momentum, u, g)
+
+
 def _sgd(table, t):
     weight_decay, momentum = np.float32(table["weight_decay"]), np.float32(table["momentum"])
     minus_lr = np.float32(-learning_rate(table, t))
@@ -59,7 +70,7 @@ def _sgd(table, t):
     def update(p, g, slots):
         g = fma(weight_decay, p, g)
         u = fma(momentum, slots["momentum"], g)
-        return fma(minus_lr, u, p), {"momentum": u}
+        return fma(minus_lr, nesterov(momentum, u, g) if table["nesterov"] else u, p), {"momentum": u}
     return update
 
 
@@ -89,13 +100,22 @@ def _lion(table, t):
     return update
 
 
-def update_role(role, table, gradients, t):
+def decays(table, parameter):
+    return table["decay"] == "all" or parameter.ndim >= 2
+
+
+def update_role(role, table, batch, gradients, t):
     """Clips, then does update t of all parameters of one role of the state."""
+    table = {**table, "lr": schedules.peak(table["lr"], table["lr_scaling"], batch, table.get("base_batch"))}
     gradients = {name: gradients[name] for name in role.parameters}
+    if table["clip_value"] != 0.0:
+        gradients = clipped_by_value(gradients, np.float32(table["clip_value"]))
     if table["clip_norm"] != 0.0:
         gradients = clipped(gradients, np.float32(table["clip_norm"]))
-    update = {"adamw": _adamw, "sgd": _sgd, "lion": _lion}[table["kind"]](table, t)
+    rule = {"adamw": _adamw, "sgd": _sgd, "lion": _lion}[table["kind"]]
+    decayed, free = rule(table, t), rule({**table, "weight_decay": 0.0}, t)
     for name, g in gradients.items():
+        update = decayed if decays(table, role.parameters[name]) else free
         slots = {slot: values[name] for slot, values in role.slots.items()}
         role.parameters[name], slots = update(role.parameters[name], g, slots)
         for slot, value in slots.items():

@@ -7,7 +7,7 @@ REQUIRED = object()
 UNET, MLPS = ("unet",), ("mlp-generator", "mlp-discriminator")
 CONVOLUTIONAL = ("dcgan-generator", "dcgan-discriminator", "sngan-generator", "sngan-discriminator")
 WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
-GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow")
+GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow", "edm")
 
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
 RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("products", "float", {}), ("start", "fresh", {})]
@@ -19,26 +19,43 @@ DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05
               "shapes": [("side", 32, {}), ("count", 65536, {}), ("seed", 0, {})]}
 OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}),
              ("schedule", "linear", {"kind": ("ddpm",)}), ("timesteps", 1000, {"kind": ("ddpm",)}),
+             ("weighting", "none", {"kind": ("ddpm",)}), ("min_snr_gamma", 5.0, {"weighting": ("min-snr",)}),
              ("sampler", "ddim", {"kind": ("ddpm",)}),
              ("sampler_steps", 50, {"kind": ("ddpm",), "sampler": ("ddim",)}),
-             ("sampler", "euler", {"kind": ("flow",)}), ("sampler_steps", 50, {"kind": ("flow",)}),
+             ("times", "uniform", {"kind": ("flow",)}), ("logit_mean", 0.0, {"times": ("logit-normal",)}),
+             ("logit_std", 1.0, {"times": ("logit-normal",)}), ("sampler", "euler", {"kind": ("flow",)}),
+             ("sampler_steps", 50, {"kind": ("flow",), "sampler": ("euler",)}),
+             ("sampler_steps", 18, {"kind": ("flow",), "sampler": ("heun",)}),
+             *((key, value, {"kind": ("edm",)}) for key, value in (
+                 ("p_mean", -1.2), ("p_std", 1.2), ("sigma_data", 0.5), ("sigma_min", 0.002), ("sigma_max", 80.0),
+                 ("rho", 7.0))),
+             ("sampler", "heun", {"kind": ("edm",)}),
+             ("sampler_steps", 18, {"kind": ("edm",), "sampler": ("heun",)}),
+             ("sampler_steps", 50, {"kind": ("edm",), "sampler": ("euler",)}),
              ("label_dropout", 0.0, {"kind": DIFFUSION}), ("guidance", 1.0, {"kind": DIFFUSION}),
-             ("r1", 0.0, {"kind": GANS})]
+             ("r1", 0.0, {"kind": GANS}), ("gp", 10.0, {"kind": ("wasserstein-gan",)})]
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("heads", 4, {"kind": UNET}),
            ("groups", 8, {"kind": UNET}), ("embedding", 128, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
            ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
            ("norm", "batch", {"kind": ("mlp-generator",)})]
-OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("weight_decay", 0.0, {}),
+OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}),
+             ("base_batch", REQUIRED, {"lr_scaling": ("linear", "sqrt")}),
+             ("weight_decay", 0.0, {}), ("decay", "all", {}),
              ("beta1", 0.9, {"kind": ("adamw", "lion")}), ("beta2", 0.999, {"kind": ("adamw",)}),
              ("beta2", 0.99, {"kind": ("lion",)}),
              ("eps", 1e-08, {"kind": ("adamw",)}), ("momentum", 0.9, {"kind": ("sgd",)}),
-             ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
-             ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}), ("ema_decay", 0.0, {})]
+             ("nesterov", False, {"kind": ("sgd",)}), ("clip_value", 0.0, {}), ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
+             ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}),
+             ("interval", REQUIRED, {"schedule": ("step", "exponential")}),
+             ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
-            ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0}
-ROLES = {"ddpm": ["model"], "flow": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"]}
+            ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
+            ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
+LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0}
+ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],
+         "wasserstein-gan": ["generator", "discriminator"]}
 
 
 def shortest(x, digits):
@@ -86,6 +103,13 @@ def _filled(name, given, keys):
     return table
 
 
+def _left_out(table):
+    """Keys that the canonical text leaves out, each at this value."""
+    if table.endswith(".optimizer"):
+        return LEFT_OUT_OF_OPTIMIZERS
+    return {key: value for (name, key), value in LEFT_OUT.items() if name == table}
+
+
 class Recipe:
     """Tables by name, each a dict of its bit-changing keys in canonical order."""
 
@@ -123,7 +147,7 @@ class Recipe:
         parts = []
         for name, table in self.tables.items():
             lines = [f"{key} = {value_text(value)}\n" for key, value in table.items()
-                     if LEFT_OUT.get((name, key)) != value]
+                     if _left_out(name).get(key, REQUIRED) != value]
             if lines:
                 parts.append(f"[{name}]\n" + "".join(lines))
         return "\n".join(parts)

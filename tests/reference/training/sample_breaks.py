@@ -84,6 +84,17 @@ def clipped_flow():
     sampling.STEPS["flow"] = clipped
 
 
+def heun_without_end():
+    """A step of Heun's goes along Euler's slope."""
+    sampling.heun = lambda h, slope, following, x: fused.fma(h, slope, x)
+
+
+def levels_even():
+    """rho is 1."""
+    levels = sampling.levels
+    sampling.levels = lambda table: levels({**table, "rho": 1.0})
+
+
 def visits_early():
     """ddim visits the first timestep of each part, not the last."""
     schedules.visit = lambda i, timesteps, visits: i * timesteps // visits
@@ -102,4 +113,4 @@ def joint_exponent():
 
 BREAKS = {rule.__name__.replace("_", "-"): rule for rule in (
     guidance_exchanged, guidance_unfused, unguided, classes_from_1, next_noise, unclamped, unaveraged, batch_statistics,
-    half_bytes, told_unscaled, clipped_flow, visits_early, float_products, joint_exponent)}
+    half_bytes, told_unscaled, clipped_flow, heun_without_end, levels_even, visits_early, float_products, joint_exponent)}

@@ -7,6 +7,7 @@ import numpy as np
 import elementary
 import schedules
 from denoise import combine, embedded
+from edm import Level, levels
 from flow import TOLD
 from fused import fma
 from labels import condition_rows
@@ -70,7 +71,7 @@ def clamped(x):
 
 
 def _diffusion(recipe, numbers, shape):
-    """Of each step: the time that the network is told, and x from the network's output and x."""
+    """Of each step: the time that the network is told, and x from the network's outputs and x."""
     table = recipe["objective"]
     noise = Stream(recipe.seed, "ddpm/sample-noise")
     schedule = schedules.noise_schedule(table["schedule"], table["timesteps"])
@@ -85,16 +86,52 @@ def _diffusion(recipe, numbers, shape):
         yield t, step
 
 
+def euler(h, slope, x):
+    return fma(h, slope, x)
+
+
+def heun(h, slope, following, x):
+    return fma(np.float32(0.5) * h, slope + following, x)
+
+
 def _flow(recipe, numbers, shape):
-    """Euler's steps from noise at time 1 to samples at time 0; `numbers` and `shape` are not needed: it adds no noise."""
-    steps = recipe["objective"]["sampler_steps"]
+    """Euler's steps from noise at time 1 to samples at time 0, or pairs of steps that are Heun's; `numbers` and `shape`
+    are not needed: no noise is added."""
+    table = recipe["objective"]
+    steps, told = table["sampler_steps"], lambda t: float(TOLD * np.float32(t))
     for i in range(steps):
         t, following = (steps - i) / steps, (steps - i - 1) / steps
         h = np.float32(following - t)
-        yield float(TOLD * np.float32(t)), lambda velocity, x: fma(h, velocity, x)
+        if table["sampler"] == "euler" or i + 1 == steps:
+            yield told(t), lambda velocity, x: euler(h, velocity, x)
+            continue
+        before = []
+        yield told(t), lambda velocity, x: before.extend((velocity, x)) or euler(h, velocity, x)
+        yield told(following), lambda velocity, _: heun(h, before[0], velocity, before[1])
 
 
-STEPS = {"ddpm": _diffusion, "flow": _flow}
+def _edm(recipe, numbers, shape):
+    """As _flow, along noise levels; what the network is given is scaled."""
+    table = recipe["objective"]
+    steps = levels(table)
+
+    def asked(s):
+        level = Level(np.float32(s), table["sigma_data"])
+        p, q = level.slope()
+        return level.told(), level.scale(), lambda x, output: combine(p, x, q, output)
+    for i, (s, following) in enumerate(zip(steps, steps[1:])):
+        h = np.float32(following - s)
+        told, scale, slope = asked(s)
+        if table["sampler"] == "euler" or i + 2 == len(steps):
+            yield told, lambda output, x: euler(h, slope(x, output), x), scale
+            continue
+        before = []
+        yield told, lambda output, x: before.extend((slope(x, output), x)) or euler(h, before[0], x), scale
+        told, scale, slope = asked(following)
+        yield told, lambda output, x: heun(h, before[0], slope(x, output), before[1]), scale
+
+
+STEPS = {"ddpm": _diffusion, "flow": _flow, "edm": _edm}
 
 
 def _denoised(checkpoint, numbers, condition):
@@ -102,11 +139,13 @@ def _denoised(checkpoint, numbers, condition):
     kind, guidance = (recipe["objective"][key] for key in ("kind", "guidance"))
     start = Stream(recipe.seed, f"{kind}/sample-start")
     x = start.normal(numbers, int(np.prod(checkpoint.shape))).reshape(len(numbers), *checkpoint.shape)
-    for told, step in STEPS[kind](recipe, numbers, checkpoint.shape):
+    x = x * np.float32(recipe["objective"].get("sigma_max", 1.0))
+    for told, step, *scale in STEPS[kind](recipe, numbers, checkpoint.shape):
+        given = x * scale[0] if scale else x
         times = np.repeat(embedded(network, [told]), len(x), axis=0)
-        output, _ = network.forward(checkpoint.pass_of(condition), x, times)
+        output, _ = network.forward(checkpoint.pass_of(condition), given, times)
         if guidance != 1.0:
-            untold, _ = network.forward(checkpoint.pass_of(np.zeros_like(condition)), x, times)
+            untold, _ = network.forward(checkpoint.pass_of(np.zeros_like(condition)), given, times)
             output = guided(guidance, output, untold)
         x = step(output, x)
     return x

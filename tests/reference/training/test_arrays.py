@@ -211,8 +211,8 @@ def check_streams():
 
 def check_updates(count):
     """Lion, several updates of numbers of all sizes, and where the sign is that of 0."""
-    table = {"kind": "lion", "lr": 0.003, "weight_decay": 0.3, "beta1": 0.9, "beta2": 0.99, "clip_norm": 0.0,
-             "schedule": "linear", "warmup": 2, "horizon": 5}
+    table = {"kind": "lion", "lr": 0.003, "weight_decay": 0.3, "beta1": 0.9, "beta2": 0.99, "decay": "all", "clip_value": 0.0,
+             "clip_norm": 0.0, "lr_scaling": "none", "schedule": "linear", "warmup": 2, "horizon": 5}
     p = operands(count)
     p = np.concatenate([p, p, [np.float32(0.0), np.float32(-0.0)]])
     gradients = [np.concatenate([RANDOM.permutation(p[:-2]), [np.float32(0.0)] * 2]) for _ in range(6)]
@@ -222,8 +222,8 @@ def check_updates(count):
     weights, slot = p.tolist(), m.tolist()
     wrong = 0
     for t, g in enumerate(gradients, 1):
-        optimizers.update_role(role, table, {"w": g}, t)
-        lr = schedules.learning_rate("linear", 0.003, 2, 5, t)
+        optimizers.update_role(role, table, 1, {"w": g}, t)
+        lr = schedules.learning_rate("linear", 0.003, 2, t, 5)
         assert lr == 0.003 * [0.5, 1.0, 1.0 - 1.0 / 3.0, 1.0 - 2.0 / 3.0, 0.0, 0.0][t - 1]
         inputs = {"g": g.tolist(), "p": weights, "m": slot}
         weights, slot = updates.lion({name: Input(values, g.shape) for name, values in inputs.items()},

@@ -92,7 +92,7 @@ def check_penalty(trainer):
                        integer_products=trainer.recipe.integer_products)
     logits, back = network.forward(pass_, taken.samples)
     rows = back(np.ones_like(logits), None).reshape(len(logits), -1)
-    penalty, _ = gan.r1(network, pass_, taken.samples, ONE, ONE)
+    penalty, _ = gan.penalised(network, pass_, taken.samples, gan.r1(ONE, ONE))
     assert (penalty[:, 0] == chain_products(rows.T, rows.T)).all()
 
 

@@ -13,10 +13,11 @@ change a bit.
     convolution_arrays, norms_arrays   operations with gradients
     integer_arrays, linear_arrays      integer products; the products of linear layers, of both kinds
     layers, attention, class_layers, networks, gan_networks, unet, spectral    networks, their tensors, both ways
-    gan, denoise, ddpm, flow, optimizers, trainer     losses and phases, updates, a step
+    gan, denoise, ddpm, flow, edm, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
     sampling, test_sampling            samples from a checkpoint, against those of the program
     breaks, sample_breaks              negative controls
+    test_options, option_breaks        steps of a recipe with other options, against those of the program
     test_arrays, test_gradients, test_classes, changed    arrays against the exact scalar arithmetic of ../, gradients
                                        against finite differences, conditions; recipes with changes for them
 """

@@ -3,6 +3,7 @@ import gan_networks
 import ledger
 from data import batch, content_hash, open_data
 from ddpm import Ddpm
+from edm import Edm
 from flow import Flow
 from gan import Gan
 from lanes import Lanes
@@ -15,7 +16,7 @@ KINDS = {"unet": Unet,
          "mlp-generator": gan_networks.mlp_generator, "mlp-discriminator": gan_networks.mlp_discriminator,
          "dcgan-generator": gan_networks.dcgan_generator, "dcgan-discriminator": gan_networks.dcgan_discriminator,
          "sngan-generator": gan_networks.sngan_generator, "sngan-discriminator": gan_networks.sngan_discriminator}
-OBJECTIVES = {"ddpm": Ddpm, "flow": Flow, "gan": Gan, "hinge-gan": Gan}
+OBJECTIVES = {"ddpm": Ddpm, "flow": Flow, "edm": Edm, "gan": Gan, "hinge-gan": Gan, "wasserstein-gan": Gan}
 
 
 class Trainer:
@@ -39,7 +40,7 @@ class Trainer:
             loss, gradients = self.objective.phase(phase, state, taken)
             losses.append((phase, loss))
             role = self.objective.role_of(phase)
-            update_role(state.roles[role], recipe[role + ".optimizer"], gradients, state.step + 1)
+            update_role(state.roles[role], recipe[role + ".optimizer"], len(taken.draws), gradients, state.step + 1)
         for name, role in state.roles.items():
             update_average(role, recipe[name + ".optimizer"]["ema_decay"])
         state.step += 1

@@ -107,6 +107,7 @@ struct AdamW {
 };
 struct Sgd {
   float lr, momentum, weight_decay;
+  bool nesterov = false;
 };
 struct Lion {
   float beta1, one_minus_beta1, beta2, one_minus_beta2, lr, decay;

@@ -1,0 +1,17 @@
+// Options of Wasserstein GANs with a gradient penalty (Gulrajani et al. 2017).
+#pragma once
+
+#include "lockstep/core/fields.h"
+
+namespace lockstep::objective {
+
+struct WassersteinGanOptions {
+  double gp = 10.0;  // lambda of the penalty lambda (|dD/dx| - 1)^2 between real and fake samples
+};
+inline void describe(Fields& f, WassersteinGanOptions& o) {
+  f.field("gp", o.gp, 0.0, 1e6, Effect::kBits,
+          "weight lambda of the penalty lambda (|dD/dx| - 1)^2 at points between real and fake "
+          "samples; 0: none");
+}
+
+}  // namespace lockstep::objective

@@ -1,0 +1,18 @@
+#include "lockstep/objective/edm.h"
+
+#include "lockstep/objective/variance_exploding.h"
+#include "objective/diffusion.h"
+#include "objective/kinds.h"
+
+namespace lockstep::objective {
+
+std::unique_ptr<Objective> make_edm(const Options& options, const Setting& setting) {
+  const auto& o = options.kind.as<EdmOptions>();
+  return make_diffusion("edm", o, make_variance_exploding(o), setting);
+}
+
+DiffusionOptions& diffusion_of_edm(Options& options) {
+  return options.kind.as<EdmOptions>();
+}
+
+}  // namespace lockstep::objective
