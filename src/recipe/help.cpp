@@ -217,9 +217,9 @@ and replayed from anywhere; data that moved is given by `--set data.path=…` or
 
 ## Your own pictures
 
-`lockstep pack pictures pictures.h5 --size 64` makes a data set of a folder of PNG files. If the pictures lie in
-folders, each folder is a class: set `data.classes` to their number. [cli](cli.md#lockstep-pack-source-out) says what else
-`pack` reads, and what becomes of sizes, colours and broken files.
+`lockstep pack pictures pictures.h5 --size 64` makes a data set of a folder of PNG and JPEG files. If the
+pictures lie in folders, each folder is a class: set `data.classes` to their number.
+[cli](cli.md#lockstep-pack-source-out) says what else `pack` reads, and what becomes of sizes, colours and broken files.
 
 A data set is what `lockstep pack` made; or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds
 one named `train-images-idx3-ubyte` (`.gz`). A pack is read fastest. An IDX file begins with the bytes 0, 0, 8 and the

@@ -10,7 +10,7 @@ from fractions import Fraction
 import h5py
 import numpy
 
-from pictures import chunk, png, samples
+from pictures import chunk, exif, jpeg, png, samples
 from support import Cli, PROGRAM, main
 
 
@@ -212,6 +212,44 @@ class FormsOfPng(Pack):
         self.assertEqual(gamma.tolist(), plain.tolist())
 
 
+class Jpeg(Pack):
+    def one(self, content):
+        self.folder_of({"d/a.jpg": content})
+        return self.packed("d")[1][0]
+
+    def test_grey_is_read_and_names_end_in_any_case(self):
+        blocks = [[[0], [17], [255]], [[128], [129], [3]]]
+        wanted = numpy.kron(numpy.array(blocks)[:, :, 0], numpy.ones((8, 8), int))
+        self.folder_of({"d/a.jpg": jpeg(blocks), "d/b.JPEG": jpeg(blocks), "d/c.Jpg": png(24, 16, wanted.ravel().tolist(), colour=0)})
+        _, images, _ = self.packed("d")
+        self.assertEqual(len(images), 3)
+        for image in images:
+            self.assertEqual(image[:, :, 0].tolist(), wanted.tolist())
+
+    def test_colours_are_those_of_bt_601(self):
+        for y, cb, cr in ((128, 128, 128), (200, 100, 140), (60, 200, 90), (255, 0, 255)):
+            wanted = [round(min(max(v, 0), 255)) for v in (
+                y + 1.402 * (cr - 128), y - 0.344136286 * (cb - 128) - 0.714136286 * (cr - 128), y + 1.772 * (cb - 128))]
+            self.assertEqual(self.one(jpeg([[[y, cb, cr]]]))[3, 5].tolist(), wanted)
+        self.assertEqual(self.one(jpeg([[[1, 2, 3]]], adobe=0))[0, 0].tolist(), [1, 2, 3])  # RGB as it is
+
+    def test_exif_turns_it(self):
+        plain = self.one(jpeg([[[10], [20]], [[30], [40]], [[50], [60]]]))
+        turned = self.one(jpeg([[[10], [20]], [[30], [40]], [[50], [60]]], exif=exif(6)))
+        self.assertEqual(turned.tolist(), numpy.rot90(plain, -1).tolist())
+
+    def test_what_cannot_be_read_is_named_and_can_be_left_out(self):
+        good = jpeg([[[7], [9]]])
+        self.folder_of({"c/print.jpg": jpeg([[[1, 2, 3, 4]]], adobe=0), "d/cut.jpg": good[:-3], "d/good.jpg": good,
+                        "d/longer.jpg": jpeg([[[5], [6]]]) + b"more"})
+        self.assertEqual(self.refused_pack("c"), "c/print.jpg: JPEG: its colours are those of print (CMYK): save it as RGB or "
+                         "grey (repair or remove it, or leave out all such files by --skip-broken)")
+        self.assertIn("d/cut.jpg: JPEG: Premature end of JPEG file (repair", self.refused_pack("d"))
+        said, images, _ = self.packed("d", "--skip-broken")
+        self.assertEqual([one["file"] for one in said["left_out"]], ["d/cut.jpg"])
+        self.assertEqual(images[:, 0, 0, 0].tolist(), [7, 5])
+
+
 class Broken(Pack):
     def setUp(self):
         super().setUp()
@@ -236,7 +274,7 @@ class Broken(Pack):
             self.assertTrue(line.startswith(f"{name}.d/{name}: "), line)
             self.assertTrue(line.endswith(" (repair or remove it, or leave out all such files by --skip-broken)"), line)
         self.assertIn("the file is empty", self.refused_pack("empty.png.d"))
-        self.assertIn("not those of PNG", self.refused_pack("text.png.d"))
+        self.assertIn("not those of PNG or JPEG", self.refused_pack("text.png.d"))
         self.assertIn("more than 256 MiB of samples", self.refused_pack("large.png.d"))
 
     def test_files_are_left_out_on_demand_listed_and_counted(self):
