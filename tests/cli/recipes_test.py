@@ -146,12 +146,11 @@ class Page(Cli):
     def test_the_python_lines_write_a_data_set(self):
         lines = self.block("python", "## Your own pictures")
         subprocess.run([sys.executable, "-c", lines], cwd=self.folder, check=True)
-        packed = json.loads(self.ok("pack", re.search(r'"(.*-images-.*?)"', lines)[1], "mine.h5", "--json"))
+        packed = json.loads(self.ok("pack", re.search(r'"(.*npz)"', lines)[1], "mine.h5", "--json"))
         seen = json.loads(self.ok("inspect", "mine.h5", "--json"))
         self.assertEqual(seen["images"], 1000)
         self.assertEqual(seen["labelled_hash"], packed["labelled_hash"])
         self.ok("train", "tiny.toml", "--dry-run", "--set", "data.path=mine.h5", "--set", "data.classes=10")
-        self.ok("train", "tiny.toml", "--dry-run", "--set", "data.path=mine-images-idx4-ubyte", "--set", "data.classes=10")
 
 
 class Data(Cli):

@@ -111,8 +111,9 @@ Run add_pack(Command& command) {
   command
       .add_option(
           "source", options->source,
-          "folder of PNG or JPEG files, a folder a class or none; IDX file (.gz or not), or "
-          "a folder with train-images-idx3-ubyte[.gz]")
+          "folder of PNG or JPEG files, a folder a class or none; .npz or .npy of NumPy; folder "
+          "of CIFAR's binary version; IDX file (.gz or not), or a folder with "
+          "train-images-idx3-ubyte[.gz]")
       .required();
   command.add_option("out", options->out, "HDF5 file to write").required();
   command
