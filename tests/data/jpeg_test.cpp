@@ -18,8 +18,20 @@ struct Form {
   int quality = 100;
   bool progressive = false, chroma_halved = false, arithmetic = false, cmyk = false;
   int restart_rows = 0;
-  std::string exif{};  // contents of an APP1
+  int coefficient_scans = 0;  // of a picture in RGB: each of one coefficient; then one of the rest
+  std::string exif{};         // contents of an APP1
 };
+
+// The means, then so many coefficients of the components in turn, then the rest of each: in all 4
+// more than `coefficients`.
+std::vector<jpeg_scan_info> scans_of(int coefficients) {
+  std::vector<jpeg_scan_info> scans{{3, {0, 1, 2, 0}, 0, 0, 0, 0}};
+  for (int i = 0; i < coefficients; ++i)
+    scans.push_back({1, {i % 3, 0, 0, 0}, i / 3 + 1, i / 3 + 1, 0, 0});
+  for (int c = 0; c < 3; ++c)
+    scans.push_back({1, {c, 0, 0, 0}, (coefficients + 2 - c) / 3 + 1, 63, 0, 0});
+  return scans;
+}
 
 // As other programs write one: by libjpeg.
 Bytes jpeg_of(const Picture& picture, const Form& form = {}) {
@@ -39,6 +51,11 @@ Bytes jpeg_of(const Picture& picture, const Form& form = {}) {
   j.arith_code = form.arithmetic ? TRUE : FALSE;
   j.restart_in_rows = form.restart_rows;
   if (form.progressive) jpeg_simple_progression(&j);
+  const std::vector<jpeg_scan_info> scans = scans_of(form.coefficient_scans);
+  if (form.coefficient_scans > 0) {
+    j.scan_info = scans.data();
+    j.num_scans = static_cast<int>(scans.size());
+  }
   if (!form.chroma_halved) j.comp_info[0].h_samp_factor = j.comp_info[0].v_samp_factor = 1;
   jpeg_start_compress(&j, TRUE);
   if (!form.exif.empty())
@@ -202,6 +219,14 @@ TEST(Jpeg, FormsThatAreNotReadSayWhatToDo) {
   EXPECT_EQ(line({.cmyk = true}),
             "JPEG: its colours are those of print (CMYK): save it as RGB or grey");
   EXPECT_EQ(line({.arithmetic = true}), "JPEG: arithmetic coding: save it with Huffman coding");
+}
+
+TEST(Jpeg, AtMostAHundredScansAreRead) {
+  const Picture picture = smooth(16, 16, 3);
+  EXPECT_LE(furthest(decode_picture(jpeg_of(picture, {.coefficient_scans = 96})), picture), 3);
+  EXPECT_EQ(
+      error_line(Code::kData, [&] { decode_picture(jpeg_of(picture, {.coefficient_scans = 97})); }),
+      "JPEG: more than 100 scans");
 }
 
 // Sides in the frame's header, SOF0: marker, length, bits, height, width.
