@@ -11,7 +11,7 @@ import h5py
 import numpy
 
 from pictures import chunk, exif, jpeg, png, samples
-from support import Cli, PROGRAM, main
+from support import Cli, PROGRAM, SOURCE, main
 
 
 def resized(picture, width, height):
@@ -232,6 +232,15 @@ class Jpeg(Pack):
                 y + 1.402 * (cr - 128), y - 0.344136286 * (cb - 128) - 0.714136286 * (cr - 128), y + 1.772 * (cb - 128))]
             self.assertEqual(self.one(jpeg([[[y, cb, cr]]]))[3, 5].tolist(), wanted)
         self.assertEqual(self.one(jpeg([[[1, 2, 3]]], adobe=0))[0, 0].tolist(), [1, 2, 3])  # RGB as it is
+
+    def test_libjpeg_gives_the_same_without_vector_instructions(self):
+        for name in ("baseline", "progressive"):  # noisy, with chroma of half the size
+            with open(os.path.join(SOURCE, "tests", "fuzz", "corpus", "jpeg", name), "rb") as file:
+                self.folder_of({f"d/{name}.jpg": file.read()})
+        self.ok("pack", "d", "usual.h5")
+        for switch in ("JSIMD_FORCENONE", "JSIMD_FORCESSE2"):
+            self.ok("pack", "d", "other.h5", **{switch: "1"})
+            self.assertEqual(self.read("other.h5"), self.read("usual.h5"), switch)
 
     def test_exif_turns_it(self):
         plain = self.one(jpeg([[[10], [20]], [[30], [40]], [[50], [60]]]))
