@@ -1,6 +1,7 @@
 #include "lockstep/data/dataset.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/data/augment.h"
 
 namespace lockstep::data {
 
@@ -15,7 +16,9 @@ std::int64_t Dataset::label(Sample) const {
 }
 
 std::unique_ptr<Dataset> open(const Options& options) {
-  return options.kind.row("data.kind").open(options);
+  auto dataset = options.kind.row("data.kind").open(options);
+  require_augmentable(options, *dataset);
+  return dataset;
 }
 
 }  // namespace lockstep::data

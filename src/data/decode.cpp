@@ -11,7 +11,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::string_view kPngEndings[] = {".png"};
+constexpr std::string_view kPngEndings[] = {".png"}, kJpegEndings[] = {".jpg", ".jpeg"};
 
 std::string in_lower_case(std::string_view text) {
   std::string lower(text);
@@ -33,6 +33,7 @@ std::string names_of_formats() {
 std::span<const PictureFormat> picture_formats() {
   static constexpr PictureFormat kRows[] = {
       {"PNG", "\x89PNG\r\n\x1a\n"sv, kPngEndings, &decode_png},
+      {"JPEG", "\xff\xd8\xff"sv, kJpegEndings, &decode_jpeg},
   };
   return kRows;
 }

@@ -6,6 +6,11 @@ void describe(Fields& f, Options& o) {
   o.kind.choose(f, "kind", Effect::kBits, "samples");
   f.field("classes", o.classes, 0, kMostClasses, bits_unless(o.classes, std::int64_t{0}),
           "number of classes; 0: labels are not read");
+  f.field("flip", o.flip, bits_unless(o.flip, false),
+          "mirror half of the draws, left and right; pictures only");
+  f.field("crop", o.crop, 0, kMostCrop, bits_unless(o.crop, std::int64_t{0}),
+          "move each draw by up to so many pixels, up or down, left or right; what comes in is the "
+          "picture reflected; 0: none; pictures only");
   o.kind.describe(f);
 }
 

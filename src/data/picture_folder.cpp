@@ -90,7 +90,7 @@ Picture read_picture(const stdfs::path& path) {
   const std::string others =
       found.others.empty() ? "is empty" : "has no pictures: " + found.others[0] + " is none";
   throw Error(Code::kData, folder.string() + " " + others,
-              "give a folder of PNG files, or one with train-images-idx3-ubyte[.gz]");
+              "give a folder of PNG or JPEG files, or one with train-images-idx3-ubyte[.gz]");
 }
 
 void warn_of_others(const stdfs::path& folder, const Listing& found) {

@@ -7,9 +7,10 @@
 namespace lockstep::data {
 
 Prefetch::Prefetch(const Dataset& dataset, const Order& order, std::int64_t count,
-                   std::int64_t stride)
+                   std::int64_t stride, const Augment& augment)
     : dataset_(dataset),
       order_(order),
+      augment_(augment),
       count_(count),
       stride_(stride),
       thread_(start_thread([this] { work(); })) {}
@@ -51,7 +52,7 @@ void Prefetch::work() {
     std::optional<Batch> batch;
     std::exception_ptr failure;
     try {
-      batch = assemble(dataset_, order_, first, count_);
+      batch = assemble(dataset_, order_, first, count_, augment_);
     } catch (...) {
       failure = std::current_exception();
     }

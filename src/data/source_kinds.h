@@ -5,6 +5,12 @@
 
 namespace lockstep::data {
 
+bool is_cifar(const std::filesystem::path& path);
+Source read_cifar(const std::filesystem::path& path, const SourceOptions& options);
+
+bool is_numpy(const std::filesystem::path& path);
+Source read_numpy(const std::filesystem::path& path, const SourceOptions& options);
+
 bool is_picture_folder(const std::filesystem::path& path);
 Source read_picture_folder(const std::filesystem::path& path, const SourceOptions& options);
 

@@ -27,6 +27,8 @@ Source read_idx_or_pack(const std::filesystem::path& path, const SourceOptions& 
 
 std::span<const SourceKind> source_kinds() {
   static constexpr SourceKind kRows[] = {
+      {"the binary version of CIFAR", &is_cifar, &read_cifar},
+      {"arrays of NumPy", &is_numpy, &read_numpy},
       {"a folder of pictures", &is_picture_folder, &read_picture_folder},
       {"an IDX file or a pack", &is_anything, &read_idx_or_pack},
   };

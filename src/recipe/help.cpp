@@ -219,9 +219,10 @@ and replayed from anywhere; data that moved is given by `--set data.path=…` or
 
 ## Your own pictures
 
-`lockstep pack pictures pictures.h5 --size 64` makes a data set of a folder of PNG files. If the pictures lie in
-folders, each folder is a class: set `data.classes` to their number. [cli](cli.md#lockstep-pack-source-out) says what else
-`pack` reads, and what becomes of sizes, colours and broken files.
+`lockstep pack pictures pictures.h5 --size 64` makes a data set of a folder of PNG and JPEG files. If the
+pictures lie in folders, each folder is a class: set `data.classes` to their number. `pack` also reads arrays of NumPy
+(`.npz`, `.npy`), CIFAR-10 and CIFAR-100; [cli](cli.md#lockstep-pack-source-out) says how, and what becomes of sizes,
+colours and broken files.
 
 A data set is what `lockstep pack` made; or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds
 one named `train-images-idx3-ubyte` (`.gz`). A pack is read fastest. An IDX file begins with the bytes 0, 0, 8 and the
@@ -232,16 +233,13 @@ Labels are read if `data.classes` says how many classes there are. They are an I
 picture, from 0 to one less than the classes. The file stands beside the pictures: its name has `labels-idx1` where
 theirs has `images-idx3` or `images-idx4`. `data.labels` names another one. A packed file holds the labels that
 `lockstep pack` found. `replay --data` takes the file that `data.labels` names, if it is still there, or else the
-labels that lie with the data. NumPy writes pictures and labels:
+labels that lie with the data. NumPy saves pictures and labels for `lockstep pack mine.npz mine.h5`:
 
 ```python
-import struct, numpy
+import numpy
 pictures = numpy.zeros((1000, 32, 32, 3), numpy.uint8)  # yours
-labels = numpy.zeros(1000, numpy.uint8)  # yours, 0 to 9
-for name, values in (("mine-images-idx4-ubyte", pictures), ("mine-labels-idx1-ubyte", labels)):
-    with open(name, "wb") as file:
-        file.write(struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape))
-        file.write(values.tobytes())
+labels = numpy.zeros(1000, int)  # yours, 0 to 9
+numpy.savez("mine.npz", images=pictures, labels=labels)
 ```
 )";
   text += section("[run]", describe_fresh<Run>);

@@ -10,8 +10,8 @@ from fractions import Fraction
 import h5py
 import numpy
 
-from pictures import chunk, png, samples
-from support import Cli, PROGRAM, main
+from pictures import chunk, exif, jpeg, png, samples
+from support import Cli, PROGRAM, SOURCE, main
 
 
 def resized(picture, width, height):
@@ -212,6 +212,163 @@ class FormsOfPng(Pack):
         self.assertEqual(gamma.tolist(), plain.tolist())
 
 
+class Jpeg(Pack):
+    def one(self, content):
+        self.folder_of({"d/a.jpg": content})
+        return self.packed("d")[1][0]
+
+    def test_grey_is_read_and_names_end_in_any_case(self):
+        blocks = [[[0], [17], [255]], [[128], [129], [3]]]
+        wanted = numpy.kron(numpy.array(blocks)[:, :, 0], numpy.ones((8, 8), int))
+        self.folder_of({"d/a.jpg": jpeg(blocks), "d/b.JPEG": jpeg(blocks), "d/c.Jpg": png(24, 16, wanted.ravel().tolist(), colour=0)})
+        _, images, _ = self.packed("d")
+        self.assertEqual(len(images), 3)
+        for image in images:
+            self.assertEqual(image[:, :, 0].tolist(), wanted.tolist())
+
+    def test_colours_are_those_of_bt_601(self):
+        for y, cb, cr in ((128, 128, 128), (200, 100, 140), (60, 200, 90), (255, 0, 255)):
+            wanted = [round(min(max(v, 0), 255)) for v in (
+                y + 1.402 * (cr - 128), y - 0.344136286 * (cb - 128) - 0.714136286 * (cr - 128), y + 1.772 * (cb - 128))]
+            self.assertEqual(self.one(jpeg([[[y, cb, cr]]]))[3, 5].tolist(), wanted)
+        self.assertEqual(self.one(jpeg([[[1, 2, 3]]], adobe=0))[0, 0].tolist(), [1, 2, 3])  # RGB as it is
+
+    def test_libjpeg_gives_the_same_without_vector_instructions(self):
+        for name in ("baseline", "progressive"):  # noisy, with chroma of half the size
+            with open(os.path.join(SOURCE, "tests", "fuzz", "corpus", "jpeg", name), "rb") as file:
+                self.folder_of({f"d/{name}.jpg": file.read()})
+        self.ok("pack", "d", "usual.h5")
+        for switch in ("JSIMD_FORCENONE", "JSIMD_FORCESSE2"):
+            self.ok("pack", "d", "other.h5", **{switch: "1"})
+            self.assertEqual(self.read("other.h5"), self.read("usual.h5"), switch)
+
+    def test_exif_turns_it(self):
+        plain = self.one(jpeg([[[10], [20]], [[30], [40]], [[50], [60]]]))
+        turned = self.one(jpeg([[[10], [20]], [[30], [40]], [[50], [60]]], exif=exif(6)))
+        self.assertEqual(turned.tolist(), numpy.rot90(plain, -1).tolist())
+
+    def test_what_cannot_be_read_is_named_and_can_be_left_out(self):
+        good = jpeg([[[7], [9]]])
+        self.folder_of({"c/print.jpg": jpeg([[[1, 2, 3, 4]]], adobe=0), "d/cut.jpg": good[:-3], "d/good.jpg": good,
+                        "d/longer.jpg": jpeg([[[5], [6]]]) + b"more"})
+        self.assertEqual(self.refused_pack("c"), "c/print.jpg: JPEG: its colours are those of print (CMYK): save it as RGB or "
+                         "grey (repair or remove it, or leave out all such files by --skip-broken)")
+        self.assertIn("d/cut.jpg: JPEG: Premature end of JPEG file (repair", self.refused_pack("d"))
+        said, images, _ = self.packed("d", "--skip-broken")
+        self.assertEqual([one["file"] for one in said["left_out"]], ["d/cut.jpg"])
+        self.assertEqual(images[:, 0, 0, 0].tolist(), [7, 5])
+
+
+class Cifar(Pack):
+    def records(self, count, label_bytes, seed):
+        """Labels, and the planes of red, green and blue of each."""
+        planes = numpy.array(samples(count * 3072, seed), numpy.uint8).reshape(count, 3, 32, 32)
+        labels = numpy.array([[7] * (label_bytes - 1) + [(seed + i) % 10] for i in range(count)], numpy.uint8)
+        content = b"".join(labels[i].tobytes() + planes[i].tobytes() for i in range(count))
+        return content, planes.transpose(0, 2, 3, 1), labels[:, -1].tolist()
+
+    def test_the_training_batches_of_cifar_10_are_packed_in_order(self):
+        made = {i: self.records(3, 1, i) for i in (1, 2, 3)}
+        self.folder_of({f"c/data_batch_{i}.bin": made[i][0] for i in (2, 1)})
+        self.folder_of({"c/test_batch.bin": made[3][0], "c/batches.meta.txt": "airplane\n"})
+        said, images, labels = self.packed("c")
+        self.assertEqual((said["images"], said["height"], said["width"], said["channels"]), (6, 32, 32, 3))
+        self.assertEqual(images.tolist(), numpy.concatenate([made[1][1], made[2][1]]).tolist())
+        self.assertEqual(labels, made[1][2] + made[2][2])
+        _, images, labels = self.packed("c/test_batch.bin", "--size", "16", out="test.h5")
+        self.assertEqual((images.shape, labels), ((3, 16, 16, 3), made[3][2]))
+        self.assertIsNone(self.packed("c", "--no-labels", out="alone.h5")[2])
+
+    def test_the_fine_labels_of_cifar_100_are_read(self):
+        content, pictures, labels = self.records(4, 2, 5)
+        self.folder_of({"c/train.bin": content, "c/test.bin": b""})
+        _, images, packed = self.packed("c")
+        self.assertEqual((images.tolist(), packed), (pictures.tolist(), labels))
+
+    def test_damage_is_named(self):
+        content, _, _ = self.records(2, 1, 1)
+        self.folder_of({"a/data_batch_1.bin": content[:-1], "b/data_batch_1.bin": content[:3073] + b"\x0a" + content[3074:],
+                        "c/data_batch_1.bin": b""})
+        self.assertEqual(self.refused_pack("a"), "a/data_batch_1.bin: 6145 bytes, not a multiple of 3073 "
+                                                 "(expected the binary version of CIFAR-10)")
+        self.assertIn("b/data_batch_1.bin: record 1 has the label 10 (", self.refused_pack("b"))
+        self.assertIn("c/data_batch_1.bin: 0 bytes", self.refused_pack("c"))
+
+
+class Arrays(Pack):
+    def setUp(self):
+        super().setUp()
+        self.rgb = numpy.array(samples(5 * 4 * 6 * 3, 1), numpy.uint8).reshape(5, 4, 6, 3)
+        self.grey = self.rgb[..., 0]
+
+    def test_an_array_of_each_shape_is_packed(self):
+        for name, array, wanted in (("rgb", self.rgb, self.rgb), ("grey", self.grey, self.grey[..., None]),
+                                    ("one", self.rgb[..., :1].copy(), self.rgb[..., :1])):
+            numpy.save(self.path(f"{name}.npy"), array)
+            _, images, labels = self.packed(f"{name}.npy")
+            self.assertEqual((images.tolist(), labels), (wanted.tolist(), None))
+        with open(self.path("two.npy"), "wb") as file:
+            numpy.lib.format.write_array(file, self.rgb, version=(2, 0))
+        self.assertEqual(self.packed("two.npy")[1].tolist(), self.rgb.tolist())
+        self.assertEqual(self.packed("grey.npy", "--size", "2", "--channels", "3")[1].shape, (5, 2, 2, 3))
+
+    def test_labels_of_every_integer_type_lie_beside_or_in_the_archive(self):
+        numpy.save(self.path("a.npy"), self.rgb)
+        for kind in ("u1", "i1", "<u2", ">i2", "<i4", ">u4", "<i8", "<u8"):
+            labels = numpy.array([0, 3, 1, 120, 2], kind)
+            numpy.save(self.path("a-labels.npy"), labels)
+            said, _, packed = self.packed("a.npy")
+            self.assertEqual((said["labels"], packed), ("a-labels.npy", labels.tolist()), kind)
+        for save in (numpy.savez, numpy.savez_compressed):
+            for pictures, names in (("images", "labels"), ("x", "y"), ("arr_0", "arr_1"), ("x", "labels")):
+                save(self.path("b.npz"), **{pictures: self.rgb, names: labels[:, None], "other": numpy.zeros(3)})
+                said, images, packed = self.packed("b.npz", out="b.h5")
+                self.assertEqual((images.tolist(), packed), (self.rgb.tolist(), labels.tolist()))
+                self.assertEqual(said["labels"], "b.npz")
+        self.assertEqual(self.read("b.h5"), self.read("out.h5"))
+        self.assertIsNone(self.packed("b.npz", "--no-labels")[2])
+        self.write("mine", b"\0\0\x08\x01\0\0\0\5\4\3\2\1\0")
+        self.assertEqual(self.packed("b.npz", "--labels", "mine")[2], [4, 3, 2, 1, 0])
+        numpy.savez(self.path("b.npz"), images=self.rgb)
+        self.assertIsNone(self.packed("b.npz")[2])
+
+    def test_samples_of_a_run_are_packed(self):
+        self.ok("train", "tiny.toml", "--quiet", "--run", "run")
+        self.ok("sample", "run", "--count", "4", "--out", "made.npz")
+        with numpy.load(self.path("made.npz")) as made:
+            self.assertEqual(self.packed("made.npz")[1].tolist(), made["arr_0"].tolist())
+
+    def test_what_is_not_read_says_what_to_do(self):
+        def line(array, **more):
+            numpy.save(self.path("a.npy"), array)
+            return self.refused_pack("a.npy", **more)
+        self.assertEqual(line(self.rgb.transpose(0, 3, 1, 2).copy()),
+                         "a.npy: [5, 3, 4, 6] has its channels before rows and columns (save numpy.transpose(…, (0, 2, 3, 1)) of it)")
+        self.assertIn("floats (<f4), pictures are of bytes (save numpy.rint(255 * …)", line(self.rgb.astype("f4")))
+        self.assertIn("its values are of type <i4 (expected uint8", line(self.rgb.astype("i4")))
+        self.assertIn("[5, 4] is no shape of pictures (expected uint8", line(self.grey[:, :, 0].copy()))
+        self.assertIn("in Fortran's order (save numpy.ascontiguousarray", line(numpy.asfortranarray(self.rgb)))
+        self.assertIn("have fields", line(numpy.zeros(3, [("a", "u1")])))
+        self.assertIn("its type is <U1", line(numpy.array(["a"])))
+        self.assertIn("only 1 or 3 channels", line(numpy.zeros((2, 4, 4, 4), numpy.uint8)))
+        self.assertIn("a size is zero", line(numpy.zeros((0, 4, 4), numpy.uint8)))
+        numpy.savez(self.path("b.npz"), other=self.rgb)
+        self.assertIn("b.npz: no array of it is called images, x or arr_0 (save", self.refused_pack("b.npz"))
+        for labels, what in ((numpy.zeros(4, "u1"), "4 labels for 5 images"), (numpy.array([0, 1, -1, 0, 0]), "label 2 is not from 0 to 65535"),
+                             (numpy.full(5, 65536), "label 0 is not"), (numpy.zeros(5), "labels of type <f8 and shape [5] (expected whole")):
+            numpy.savez(self.path("b.npz"), x=self.rgb, y=labels)
+            self.assertIn("b.npz: " + what, self.refused_pack("b.npz"))
+
+    def test_damage_in_an_archive_is_found(self):
+        numpy.savez_compressed(self.path("b.npz"), images=self.rgb)
+        whole = self.read("b.npz")
+        at = whole.index(b"PK\1\2") - 20  # in what is packed
+        for broken in (whole[:-1], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:],
+                       whole.replace(b"PK\1\2", b"PK\1\3"), whole[:4]):
+            self.write("b.npz", broken)
+            self.assertTrue(self.refused_pack("b.npz").startswith("b.npz: "))
+
+
 class Broken(Pack):
     def setUp(self):
         super().setUp()
@@ -236,7 +393,7 @@ class Broken(Pack):
             self.assertTrue(line.startswith(f"{name}.d/{name}: "), line)
             self.assertTrue(line.endswith(" (repair or remove it, or leave out all such files by --skip-broken)"), line)
         self.assertIn("the file is empty", self.refused_pack("empty.png.d"))
-        self.assertIn("not those of PNG", self.refused_pack("text.png.d"))
+        self.assertIn("not those of PNG or JPEG", self.refused_pack("text.png.d"))
         self.assertIn("more than 256 MiB of samples", self.refused_pack("large.png.d"))
 
     def test_files_are_left_out_on_demand_listed_and_counted(self):

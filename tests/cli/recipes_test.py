@@ -146,12 +146,11 @@ class Page(Cli):
     def test_the_python_lines_write_a_data_set(self):
         lines = self.block("python", "## Your own pictures")
         subprocess.run([sys.executable, "-c", lines], cwd=self.folder, check=True)
-        packed = json.loads(self.ok("pack", re.search(r'"(.*-images-.*?)"', lines)[1], "mine.h5", "--json"))
+        packed = json.loads(self.ok("pack", re.search(r'"(.*npz)"', lines)[1], "mine.h5", "--json"))
         seen = json.loads(self.ok("inspect", "mine.h5", "--json"))
         self.assertEqual(seen["images"], 1000)
         self.assertEqual(seen["labelled_hash"], packed["labelled_hash"])
         self.ok("train", "tiny.toml", "--dry-run", "--set", "data.path=mine.h5", "--set", "data.classes=10")
-        self.ok("train", "tiny.toml", "--dry-run", "--set", "data.path=mine-images-idx4-ubyte", "--set", "data.classes=10")
 
 
 class Data(Cli):
@@ -162,6 +161,29 @@ class Data(Cli):
                 line = self.refused(3, *command)
                 self.assertIn(path, line)
                 self.assertIn(hint, line)
+
+    def test_that_are_flipped_and_cropped_are_the_same_on_any_ranks_and_again(self):
+        both = ("--set", "data.flip=true", "--set", "data.crop=3")
+        self.ok("train", "tiny.toml", "--quiet", "--run", "plain")
+        for run, more in (("one", both), ("two", (*both, "--ranks", "2")), ("flip", both[:2]), ("crop", both[2:])):
+            self.ok("train", "tiny.toml", "--quiet", "--run", run, *more)
+        self.ok("replay", "two")
+        self.assertEqual(self.evidence("one"), self.evidence("two"))
+        self.assertIn("flip = true\ncrop = 3\n", self.read("one", "recipe.toml").decode())
+        self.assertNotIn("flip", self.read("plain", "recipe.toml").decode())
+        ledgers = [json.loads(self.ok("inspect", f"{run}/ledger.jsonl", "--json")) for run in ("plain", "one", "flip", "crop")]
+        self.assertEqual(len({ledger["data"] for ledger in ledgers}), 1)
+        for key in ("recipe", "state"):
+            self.assertEqual(len({ledger[key] for ledger in ledgers}), 4, key)
+
+    def test_that_cannot_be_flipped_or_cropped_are_refused_before_a_run_begins(self):
+        before = self.contents()
+        self.assertEqual(self.refused(2, "train", "tiny.toml", "--quiet", "--set", "data.crop=8"),
+                         "[data]: crop: 8, the pictures are 8 wide and 8 high (set data.crop below 8)")
+        self.assertIn("crop", self.refused(2, "train", "tiny.toml", "--quiet", "--set", "data.crop=-1"))
+        self.assertIn("flip and crop are for pictures, these data are points",
+                      self.refused(2, "train", os.path.join(SOURCE, "recipes/golden/toy-gan.toml"), "--quiet", "--set", "data.flip=true"))
+        self.assertEqual(self.contents(), before)
 
     def refused_images(self, content, what):
         self.write("bad", content)

@@ -29,8 +29,9 @@ TEST(Decode, EveryCutAndEveryChangedByteIsRefusedInOneLineOrHasTheSize) {
 }
 
 TEST(Decode, NamesOfPicturesAreKnownByTheirEndings) {
-  for (const char* name : {"a.png", "a.PNG", "b.c.Png"}) EXPECT_TRUE(is_picture_name(name)) << name;
-  for (const char* name : {"png", "a.png.txt", "a.gif", ""})
+  for (const char* name : {"a.png", "a.PNG", "b.c.Png", "a.jpg", "a.JPEG"})
+    EXPECT_TRUE(is_picture_name(name)) << name;
+  for (const char* name : {"png", "a.png.txt", "a.gif", "a.jpg2", ""})
     EXPECT_FALSE(is_picture_name(name)) << name;
 }
 

@@ -55,10 +55,14 @@ TEST(Options, OnlyPathsCannotChangeBits) {
   using Effects = std::map<std::string, Effect>;
   EXPECT_EQ(effects("images"), (Effects{{"kind", Effect::kBits},
                                         {"classes", Effect::kBitsAsBefore},
+                                        {"flip", Effect::kBitsAsBefore},
+                                        {"crop", Effect::kBitsAsBefore},
                                         {"path", Effect::kNone},
                                         {"labels", Effect::kNoneAsBefore}}));
   EXPECT_EQ(effects("mixture"), (Effects{{"kind", Effect::kBits},
                                          {"classes", Effect::kBitsAsBefore},
+                                         {"flip", Effect::kBitsAsBefore},
+                                         {"crop", Effect::kBitsAsBefore},
                                          {"mixture.modes", Effect::kBits},
                                          {"mixture.radius", Effect::kBits},
                                          {"mixture.stddev", Effect::kBits},
@@ -66,13 +70,27 @@ TEST(Options, OnlyPathsCannotChangeBits) {
                                          {"mixture.seed", Effect::kBits}}));
   EXPECT_EQ(effects("shapes"), (Effects{{"kind", Effect::kBits},
                                         {"classes", Effect::kBitsAsBefore},
+                                        {"flip", Effect::kBitsAsBefore},
+                                        {"crop", Effect::kBitsAsBefore},
                                         {"shapes.side", Effect::kBits},
                                         {"shapes.count", Effect::kBits},
                                         {"shapes.seed", Effect::kBits}}));
   EXPECT_EQ(effects("images", 10), (Effects{{"kind", Effect::kBits},
                                             {"classes", Effect::kBits},
+                                            {"flip", Effect::kBitsAsBefore},
+                                            {"crop", Effect::kBitsAsBefore},
                                             {"path", Effect::kNone},
                                             {"labels", Effect::kNone}}));
+}
+
+TEST(Options, FlipAndCropChangeBitsWhereTheyAreOn) {
+  Options options;
+  options.flip = true;
+  options.crop = 2;
+  Listing listing;
+  describe(listing, options);
+  EXPECT_EQ(listing.effects["flip"], Effect::kBits);
+  EXPECT_EQ(listing.effects["crop"], Effect::kBits);
 }
 
 TEST(Options, PointsAndFilesAreWhatTheKindSays) {

@@ -176,6 +176,9 @@ TEST(Canonical, DataWithoutClassesAreWrittenAsBefore) {
             "stddev = 0.05\ncount = 1048576\nseed = 0\n\n");
   EXPECT_EQ(data_of("[data]\nkind = 'shapes'\n"),
             "[data]\nkind = \"shapes\"\n\n[data.shapes]\nside = 32\ncount = 65536\nseed = 0\n\n");
+  EXPECT_EQ(data_of("[data]\npath = '/x'\nflip = false\ncrop = 0\n"), images);
+  EXPECT_EQ(data_of("[data]\npath = '/x'\ncrop = 2\nflip = true\nclasses = 10\n"),
+            "[data]\nkind = \"images\"\nclasses = 10\nflip = true\ncrop = 2\npath = \"/x\"\n\n");
   // With classes they come right after the kind.
   EXPECT_EQ(data_of("[data]\nlabels = '/y'\npath = '/x'\nclasses = 10\n"),
             "[data]\nkind = \"images\"\nclasses = 10\npath = \"/x\"\nlabels = \"/y\"\n\n");

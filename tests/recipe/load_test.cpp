@@ -331,7 +331,7 @@ TEST(Load, NamesTheKeysOfEachKindOfData) {
             "a.toml:2: unknown key 'label' in [data] (did you mean 'labels'?)");
   EXPECT_EQ(error_of("[data]\nkind = 'mixture'\nlabels = 'x'\n"),
             "a.toml:3: unknown key 'labels' in [data] (with kind = 'mixture' the keys are kind, "
-            "classes, mixture)");
+            "classes, flip, crop, mixture)");
   EXPECT_EQ(error_of("[data]\nclasses = 65537\n"),
             "a.toml:2: 'classes' in [data] is out of range: 65537 (it may be 0 to 65536)");
 }

@@ -17,7 +17,7 @@ OWNERS = {
     r"hdf5\.h$|H5\w+\.h$": {"hdf5"},
     r"toml\+\+/": {"recipe"},
     r"CLI/": {"tools"},
-    r"png\.h$|zlib\.h$": {"data"},
+    r"png\.h$|jpeglib\.h$|jerror\.h$|zlib\.h$": {"data"},
     r"hwy/": {"numerics"},
     r"gloo/": {"comm"},
     r"spdlog/|fmt/|nlohmann/": {"core"},

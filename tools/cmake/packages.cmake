@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED CONFIG)       # core
 set(HDF5_PREFER_PARALLEL OFF)
 find_package(HDF5 REQUIRED COMPONENTS C)          # hdf5
 find_package(PNG REQUIRED)                        # data
+find_package(JPEG REQUIRED)                       # data
 find_package(ZLIB REQUIRED)                       # data
 find_package(tomlplusplus REQUIRED CONFIG)        # recipe
 if(NOT LOCKSTEP_FUZZ)

@@ -109,9 +109,11 @@ Code run(const Options& options) {
 Run add_pack(Command& command) {
   const auto options = std::make_shared<Options>();
   command
-      .add_option("source", options->source,
-                  "folder of PNG files, a folder a class or none; IDX file (.gz or not), or a "
-                  "folder with train-images-idx3-ubyte[.gz]")
+      .add_option(
+          "source", options->source,
+          "folder of PNG or JPEG files, a folder a class or none; .npz or .npy of NumPy; folder "
+          "of CIFAR's binary version; IDX file (.gz or not), or a folder with "
+          "train-images-idx3-ubyte[.gz]")
       .required();
   command.add_option("out", options->out, "HDF5 file to write").required();
   command

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lockstep/core/ids.h"
+#include "lockstep/data/augment.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/order.h"
 
@@ -18,7 +19,8 @@ struct Batch {
 };
 
 // A pure function of its arguments. A rank asks only for the draws of its own block of lanes.
-// Bits: data set, order, first, count.
-Batch assemble(const Dataset& dataset, const Order& order, Draw first, std::int64_t count);
+// Bits: all arguments.
+Batch assemble(const Dataset& dataset, const Order& order, Draw first, std::int64_t count,
+               const Augment& augment = {});
 
 }  // namespace lockstep::data

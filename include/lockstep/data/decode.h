@@ -33,4 +33,9 @@ Picture decode_picture(ByteView file);
 // rounded down).
 Picture decode_png(ByteView file);
 
+// A JPEG of grey, YCbCr or RGB, baseline or progressive, of 8 bits and Huffman's coding: the
+// integer DCT "islow", chroma by "fancy" upsampling, no smoothing of blocks; then turned by Exif's
+// orientation. What makes libjpeg warn is damaged. Bits: the file, and libjpeg's version.
+Picture decode_jpeg(ByteView file);
+
 }  // namespace lockstep::data

@@ -12,6 +12,7 @@
 namespace lockstep::data {
 
 inline constexpr std::int64_t kMostClasses = 65536;
+inline constexpr std::int64_t kMostCrop = 1024;
 
 class Dataset;
 struct Options;
@@ -31,6 +32,8 @@ std::span<const DatasetKind> datasets();
 struct Options {
   Kind<DatasetKind> kind{datasets()};
   std::int64_t classes = 0;  // of labels, 0 to kMostClasses; 0: labels are not read
+  bool flip = false;         // half of the draws are mirrored, left and right (augment.h)
+  std::int64_t crop = 0;     // pixels, 0 to kMostCrop: each draw is moved by as many at most
 };
 void describe(Fields& fields, Options& options);
 

@@ -19,7 +19,8 @@ class Prefetch {
  public:
   // `dataset` must outlive this. count: samples in this rank's part of a batch. stride: draws from
   // one step to the next, which is the whole batch of all ranks.
-  Prefetch(const Dataset& dataset, const Order& order, std::int64_t count, std::int64_t stride);
+  Prefetch(const Dataset& dataset, const Order& order, std::int64_t count, std::int64_t stride,
+           const Augment& augment = {});
   ~Prefetch();  // waits for at most one batch that is being assembled
 
   Prefetch(const Prefetch&) = delete;
@@ -34,6 +35,7 @@ class Prefetch {
 
   const Dataset& dataset_;
   const Order order_;
+  const Augment augment_;
   const std::int64_t count_;
   const std::int64_t stride_;
 

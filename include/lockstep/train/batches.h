@@ -13,12 +13,14 @@ class Batches {
   // `dataset` must outlive this.
   Batches(const data::Dataset& dataset, const recipe::Recipe& recipe, const lane::Plan& plan,
           Rank rank);
-  // Draws [first, first + count). Bits: data, seed, first, count.
+  // Draws [first, first + count). Bits: data, its augmentation, seed, first,
+  // count.
   objective::Batch operator()(Draw first, std::int64_t count);
 
  private:
   const data::Dataset& dataset_;
   data::Order order_;
+  data::Augment augment_;
   std::int64_t stride_, offset_,
       count_;  // of what is read ahead: offset_ + n stride_, count_ draws
   data::Prefetch prefetch_;

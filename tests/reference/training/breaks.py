@@ -102,6 +102,18 @@ def dropout_stream():
     denoise.Denoiser.__init__ = other
 
 
+def flip_shifted():
+    """A mirrored picture is a pixel further to the right."""
+    data.mirrored = lambda pictures: np.roll(pictures[:, :, ::-1], 1, axis=2)
+
+
+def crop_repeats():
+    """Beyond its border a picture goes on with the border itself."""
+    def of_data(array, width, mode):
+        return pad(array, width, "symmetric" if mode == "reflect" else mode)
+    pad, np.pad = np.pad, of_data
+
+
 def projection_fused():
     """The dot's part of its row's gradient is added by one fma. (Which of two parts comes first changes no bit.)"""
     class_layers.plus_scaled = lambda x, rows, factors: fused.fma(rows, factors, x)
@@ -260,10 +272,12 @@ class Break:
     only: tuple = ()  # if given, no other field may differ in any step
     classes: bool = False  # of recipes with classes alone
     where: dict = field(default_factory=dict)  # table: the kind that it must have
+    augmented: bool = False  # of recipes with flip alone
     integers: bool = False  # of recipes with integer products alone
 
     def concerns(self, recipe):
         return (recipe[recipe.roles[0]]["kind"] in self.kinds and (recipe.classes or not self.classes)
+                and (recipe["data"].get("flip") or not self.augmented)
                 and (recipe.integer_products or not self.integers)
                 and all(recipe[table]["kind"] == kind for table, kind in self.where.items()))
 
@@ -283,6 +297,8 @@ BREAKS = {
     "label-shift": Break(label_shift, ("loss", "state"), classes=True),
     "dropout-turned": Break(dropout_turned, ("state",), DIFFUSION, classes=True),
     "dropout-stream": Break(dropout_stream, ("state",), DIFFUSION, classes=True),
+    "flip-shifted": Break(flip_shifted, ("loss", "state"), augmented=True),
+    "crop-repeats": Break(crop_repeats, ("loss", "state"), augmented=True),
     "projection-fused": Break(projection_fused, ("loss", "state"), GANS, classes=True),
     "projection-first-order": Break(projection_first_order, ("loss",), GANS, classes=True),
     "projection-unseen": Break(projection_unseen, ("loss",), GANS, classes=True),

@@ -140,6 +140,23 @@ def content_hash(recipe, data):
     return labelled_hash(content, data.stored_labels) if recipe.classes else content
 
 
+def augmented(recipe, samples, draws):
+    """Each picture moved, then mirrored, by its draw. numpy's "reflect" does not repeat the border."""
+    flip, crop = recipe["data"].get("flip", False), recipe["data"].get("crop", 0)
+    if not flip and not crop:
+        return samples
+    height, width = samples.shape[1:3]
+    stream = Stream(recipe.seed, "data/augment")
+    flips, rows, columns = (stream.below(draws, bound, word) for word, bound in enumerate((2, 2 * crop + 1, 2 * crop + 1)))
+    padded = np.pad(samples, ((0, 0), (crop, crop), (crop, crop), (0, 0)), "reflect")
+    made = np.stack([padded[i, rows[i]:rows[i] + height, columns[i]:columns[i] + width] for i in range(len(draws))])
+    return np.where((flip & (flips == 1))[:, None, None, None], mirrored(made), made)
+
+
+def mirrored(pictures):
+    return pictures[:, :, ::-1]
+
+
 @dataclass
 class Batch:
     draws: list
@@ -153,4 +170,4 @@ def batch(recipe, data, samples):
     draws = list(range(samples, samples + size))
     taken = np.array([philox.sample(recipe.seed, data.count, d) for d in draws])
     condition = condition_rows(data.labels(taken), recipe.classes) if recipe.classes else None
-    return Batch(draws, data.samples(taken), condition)
+    return Batch(draws, augmented(recipe, data.samples(taken), draws), condition)

@@ -12,7 +12,7 @@ GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow", "edm")
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
 RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("products", "float", {}), ("start", "fresh", {})]
 BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
-DATA = [("kind", "images", {}), ("classes", 0, {})]
+DATA = [("kind", "images", {}), ("classes", 0, {}), ("flip", False, {}), ("crop", 0, {})]
 # A dotted key of the page, such as mixture.modes of [data], has a table of its own.
 DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05, {}), ("count", 1048576, {}),
                           ("seed", 0, {})],
@@ -51,7 +51,8 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
              ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
-            ("generator", "norm"): "batch", ("data", "classes"): 0, ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
+            ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0,
+            ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
             ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0}
 ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],

@@ -1,0 +1,27 @@
+// Arrays as NumPy saves them (.npy, NEP 1; formats 1.0 and 2.0), by any program. Private to the
+// reader of sources; our own archives of samples have a stricter one (npz.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::data {
+
+struct NpyArray {
+  std::string type;                  // NumPy's "descr": "|u1", "<i8"
+  std::vector<std::int64_t> shape;   // each from 0
+  std::vector<std::uint8_t> values;  // row-major, as many bytes as type and shape say
+};
+
+// Of integers of 1, 2, 4 or 8 bytes, booleans and floats. `file` becomes the array's values without
+// another copy. Throws Error(kData), a line without the file's name, for what is no such file,
+// damaged, in Fortran's order, of another type, or of another length than its header says.
+NpyArray parse_npy(std::vector<std::uint8_t> file);
+
+// Integer i of an array of "i" or "u", in its order of bytes. Nothing where it is below 0 or above
+// 2^63 - 1. LOCKSTEP_ASSERTs a type of integers.
+std::optional<std::int64_t> integer_at(const NpyArray& array, std::int64_t i);
+
+}  // namespace lockstep::data

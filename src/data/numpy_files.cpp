@@ -1,0 +1,162 @@
+// Pictures and labels that NumPy saved: an .npz with both, or an .npy with its labels beside it.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lockstep/core/counted.h"
+#include "lockstep/core/error.h"
+#include "npy.h"
+#include "picture_stack.h"
+#include "raw_file.h"
+#include "source_kinds.h"
+#include "zip.h"
+
+namespace lockstep::data {
+namespace {
+
+namespace stdfs = std::filesystem;
+using std::string_view_literals::operator""sv;
+
+constexpr std::array kPictureNames = {"images"sv, "x"sv, "arr_0"sv};
+constexpr std::array kLabelNames = {"labels"sv, "y"sv, "arr_1"sv};
+constexpr std::string_view kNpy = ".npy", kLabelsEnding = "-labels.npy";
+constexpr std::string_view kForms = "expected uint8 of [n, h, w], [n, h, w, 1] or [n, h, w, 3]";
+
+bool begins(File& file, std::string_view with) {
+  Bytes bytes(with.size());
+  return file.read_at(0, bytes) == bytes.size() && std::ranges::equal(bytes, as_bytes(with));
+}
+
+bool is_archive(File& file) {
+  return begins(file, "PK\3\4") || begins(file, "PK\5\6");  // the second one: empty
+}
+
+std::string shape_of(const NpyArray& array) {
+  std::string text = "[";
+  for (const std::int64_t size : array.shape)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+std::unique_ptr<Images> pictures_of(NpyArray array) {
+  std::vector<std::int64_t>& s = array.shape;
+  const auto is_channels = [](std::int64_t size) { return size == 1 || size == 3; };
+  if (s.size() == 4 && is_channels(s[1]) && !is_channels(s[3]))
+    throw Error(Code::kData, shape_of(array) + " has its channels before rows and columns",
+                "save numpy.transpose(…, (0, 2, 3, 1)) of it");
+  if (s.size() == 3) s.push_back(1);
+  if (s.size() != 4)
+    throw Error(Code::kData, shape_of(array) + " is no shape of pictures", std::string(kForms));
+  if (array.type[1] == 'f')
+    throw Error(Code::kData, "its values are floats (" + array.type + "), pictures are of bytes",
+                "save numpy.rint(255 * …).astype(numpy.uint8) of values from 0 to 1");
+  if (array.type.substr(1) != "u1")
+    throw Error(Code::kData, "its values are of type " + array.type, std::string(kForms));
+  const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(s[i]); };
+  checked_image_bytes(u(0), u(1), u(2), u(3));
+  return std::make_unique<Images>(ImageShape{s[0], s[1], s[2], s[3]}, std::move(array.values));
+}
+
+Labels labels_of(const NpyArray& array, std::int64_t images) {
+  const bool flat = array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);
+  if (!flat || (array.type[1] != 'i' && array.type[1] != 'u'))
+    throw Error(Code::kData, "labels of type " + array.type + " and shape " + shape_of(array),
+                "expected whole numbers, one a picture");
+  if (array.shape[0] != images)
+    throw Error(Code::kData, counted(array.shape[0], "label") + " for " + counted(images, "image"),
+                "give the labels of these images, one an image");
+  Labels labels;
+  for (std::int64_t i = 0; i < images; ++i) {
+    const auto label = integer_at(array, i);
+    if (!label || *label >= kMostClasses)
+      throw Error(Code::kData, "label " + std::to_string(i) + " is not from 0 to " +
+                                   std::to_string(kMostClasses - 1));
+    labels.push_back(static_cast<std::uint32_t>(*label));
+  }
+  return labels;
+}
+
+NpyArray array_in(File& file) {
+  std::vector<std::uint8_t> bytes(file.size());
+  bytes.resize(file.read_at(0, std::as_writable_bytes(std::span(bytes))));
+  return parse_npy(std::move(bytes));
+}
+
+// The first of these that an archive has.
+std::optional<NpyArray> array_in(File& archive, std::span<const std::string_view> names) {
+  const std::vector<ZipMember> members = zip_members(archive);
+  for (const std::string_view name : names) {
+    const auto member =
+        std::ranges::find(members, std::string(name) + std::string(kNpy), &ZipMember::name);
+    if (member == members.end()) continue;
+    try {
+      return parse_npy(zip_contents(archive, *member));
+    } catch (const Error& e) {
+      throw e.within(member->name);
+    }
+  }
+  return std::nullopt;
+}
+
+template <class Read>
+auto of_file(const stdfs::path& path, Read&& read) {
+  const std::unique_ptr<File> file = open_data_file(path);
+  try {
+    return read(*file);
+  } catch (const Error& e) {
+    throw e.within(path.string());
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kData, path.string() + ": not enough memory for its arrays");
+  }
+}
+
+void read_archive(File& archive, bool labels_wanted, LabelledImages& all) {
+  auto pictures = array_in(archive, kPictureNames);
+  if (!pictures)
+    throw Error(Code::kData, "no array of it is called images, x or arr_0",
+                "save the pictures by numpy.savez(…, images=…, labels=…)");
+  all.images = pictures_of(std::move(*pictures));
+  if (!labels_wanted) return;
+  if (const auto labels = array_in(archive, kLabelNames))
+    all.labels = labels_of(*labels, all.images->size());
+}
+
+// "faces.npy": "faces-labels.npy"
+stdfs::path labels_beside(stdfs::path path) {
+  return path.replace_filename(path.stem().string() + std::string(kLabelsEnding));
+}
+
+}  // namespace
+
+bool is_numpy(const stdfs::path& path) {
+  std::error_code error;
+  if (!stdfs::is_regular_file(path, error)) return false;
+  const auto file = open_data_file(path);
+  return is_archive(*file) || begins(*file, "\x93NUMPY");
+}
+
+Source read_numpy(const stdfs::path& path, const SourceOptions& options) {
+  const bool own_labels = options.labels_wanted && options.labels.empty();
+  Source source;
+  source.all.labels_from = path;
+  const bool archive = of_file(path, [&](File& file) {
+    if (is_archive(file))
+      read_archive(file, own_labels, source.all);
+    else
+      source.all.images = pictures_of(array_in(file));
+    return is_archive(file);
+  });
+  std::error_code error;
+  if (const stdfs::path beside = labels_beside(path);
+      !archive && own_labels && stdfs::exists(beside, error)) {
+    source.all.labels_from = beside;
+    source.all.labels = of_file(
+        beside, [&](File& file) { return labels_of(array_in(file), source.all.images->size()); });
+  }
+  source.all = with_form(std::move(source.all), options.form);
+  return source;
+}
+
+}  // namespace lockstep::data
