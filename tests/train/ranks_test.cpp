@@ -106,6 +106,11 @@ TEST(Ranks, AFlowTrainsToTheSameBitsByAnyNumberOfThem) {
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, ADiffusionTransformerTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("dit");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
 TEST(Ranks, IntegerProductsGiveTheSameBitsByAnyNumberOfThem) {
   for (const char* const name : {"integer-ddpm", "integer-sngan"}) {
     const Golden golden(name);
@@ -136,7 +141,8 @@ TEST(Threads, TakeLanesOfGansToTheSameBits) {
     expect_same_by_threads(name, 2);
 }
 TEST(Threads, TakeLanesOfDiffusionToTheSameBits) {
-  for (const char* const name : {"ddpm", "class-ddpm", "flow"}) expect_same_by_threads(name, 2);
+  for (const char* const name : {"ddpm", "class-ddpm", "flow", "dit"})
+    expect_same_by_threads(name, 2);
 }
 
 // 1, 3, and another number on each rank. In dcgan's phases all lanes go at once; in toy-gan's and
@@ -165,6 +171,9 @@ TEST(Portions, OfAGanThatMixesNoSamplesGiveTheSameBits) {
 }
 TEST(Portions, OfAFlowGiveTheSameBits) {
   expect_same_in_portions("flow", 2);
+}
+TEST(Portions, OfADiffusionTransformerGiveTheSameBits) {
+  expect_same_in_portions("dit", 2);
 }
 TEST(Portions, OfConditionalNetworksGiveTheSameBits) {
   for (const char* const name : {"class-ddpm", "class-gan"}) expect_same_in_portions(name, 2);

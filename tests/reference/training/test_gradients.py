@@ -34,7 +34,7 @@ integer_arrays.scaled = lambda sums, *exponents: sums
 STEP, BOUND = 1e-8, 1e-4
 # Golden recipes, and in some what makes them conditional, or of another objective.
 FLOW = [('kind = "ddpm"', 'kind = "flow"'), ('sampler = "ancestral"', 'sampler = "euler"')]
-RECIPES = [("class-gan", []), ("class-ddpm", []), ("class-ddpm", FLOW), ("r1-gan", []),
+RECIPES = [("class-gan", []), ("class-ddpm", []), ("class-ddpm", FLOW), ("dit", []), ("r1-gan", []),
            ("integer-sngan", []), ("integer-ddpm", []),
            ("toy-gan", [('kind = "mixture"', 'kind = "mixture"\nclasses = 9')]),
            ("dcgan", [('kind = "images"', 'kind = "images"\nclasses = 10')])]
