@@ -133,6 +133,87 @@ class UNet(nn.Module):
         return self.output(F.silu(self.output_norm(h)))
 
 
+def sinusoidal(t, width):
+    """[n] as [n][width]: cosines, then sines."""
+    half = width // 2
+    angles = t.float()[:, None] * torch.exp(torch.arange(half, device=t.device) * (-math.log(10000.0) / half))
+    return torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
+def modulated(x, modulation):
+    """Layer norm whose shift and scale are each sample's own."""
+    shift, scale = modulation[:, None].chunk(2, dim=2)
+    return F.layer_norm(x, x.shape[-1:], eps=1e-6) * (1 + scale) + shift
+
+
+class Branch(nn.Module):
+    def __init__(self, inside, out, recipe):
+        super().__init__()
+        width, embedding = recipe["width"], recipe["embedding"]
+        self.modulation = nn.Linear(embedding, 2 * width)
+        setattr(self, "in", nn.Linear(width, inside))
+        self.out = nn.Linear(out, width)
+        self.gate = nn.Linear(embedding, width)
+
+    def forward(self, x, e):
+        h = getattr(self, "in")(modulated(x, self.modulation(e)))
+        return x + self.gate(e)[:, None] * self.out(self.middle(h))
+
+
+class AttentionBranch(Branch):
+    def __init__(self, recipe):
+        super().__init__(3 * recipe["width"], recipe["width"], recipe)
+        self.heads = recipe["heads"]
+
+    def middle(self, h):
+        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in h.chunk(3, dim=2))
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+class MlpBranch(Branch):
+    def __init__(self, recipe):
+        hidden = recipe["mlp_ratio"] * recipe["width"]
+        super().__init__(hidden, hidden, recipe)
+
+    def middle(self, h):
+        return F.gelu(h, approximate="tanh")
+
+
+class DitBlock(nn.Module):
+    def __init__(self, recipe):
+        super().__init__()
+        self.attention, self.mlp = AttentionBranch(recipe), MlpBranch(recipe)
+
+    def forward(self, x, e):
+        return self.mlp(self.attention(x, e), e)
+
+
+class Dit(nn.Module):
+    def __init__(self, recipe, colours=1):
+        super().__init__()
+        self.width, embedding, self.patch, self.depth = (recipe[key] for key in ("width", "embedding", "patch", "depth"))
+        values = self.patch ** 2 * colours
+        self.time1, self.time2 = nn.Linear(self.width, embedding), nn.Linear(embedding, embedding)
+        self.input = nn.Linear(values, self.width)
+        for i in range(self.depth):
+            setattr(self, f"block{i}", DitBlock(recipe))
+        self.output_modulation = nn.Linear(embedding, 2 * self.width)
+        self.output = nn.Linear(self.width, values)
+
+    def forward(self, x, t):
+        n, c, height, width = x.shape
+        rows, columns, p = height // self.patch, width // self.patch, self.patch
+        e = F.silu(self.time2(F.silu(self.time1(sinusoidal(t, self.width)))))
+        tokens = x.view(n, c, rows, p, columns, p).permute(0, 2, 4, 3, 5, 1).reshape(n, rows * columns, -1)
+        by_row, by_column = (sinusoidal(torch.arange(count, device=x.device), self.width // 2) for count in (rows, columns))
+        places = torch.cat([by_row.repeat_interleave(columns, dim=0), by_column.repeat(rows, 1)], dim=1)
+        h = self.input(tokens) + places
+        for i in range(self.depth):
+            h = getattr(self, f"block{i}")(h, e)
+        h = self.output(modulated(h, self.output_modulation(e)))
+        return h.view(n, rows, columns, p, p, c).permute(0, 5, 1, 3, 2, 4).reshape(x.shape)
+
+
 def sides(levels, side):
     """28, 14, 7, …: halved, rounded down."""
     found = [side]
@@ -241,5 +322,5 @@ class SnganDiscriminator(nn.Module):
         return h
 
 
-KINDS = {"dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator, "dcgan-discriminator": DcganDiscriminator,
-         "sngan-discriminator": SnganDiscriminator}
+KINDS = {"unet": UNet, "dit": Dit, "dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator,
+         "dcgan-discriminator": DcganDiscriminator, "sngan-discriminator": SnganDiscriminator}
