@@ -82,6 +82,13 @@ class Level(nn.Module):
         return [getattr(self, f"block{i}") for i in range(self.count)]
 
 
+def sinusoidal(t, width):
+    """[n] as [n][width]: cosines, then sines."""
+    half = width // 2
+    angles = t.float()[:, None] * torch.exp(torch.arange(half, device=t.device) * (-math.log(10000.0) / half))
+    return torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
 def tokens_of(x):
     """[n, channels, height, width] as rows [n, height * width * channels], the order of Lockstep's pictures."""
     return x.permute(0, 2, 3, 1).flatten(1)
@@ -120,15 +127,9 @@ class UNet(nn.Module):
         self.output_norm = nn.GroupNorm(recipe["groups"], now)
         self.output = nn.Conv2d(now, colours, 3, padding=1)
 
-    def embedding_of(self, t):
-        half = self.width // 2
-        rates = torch.exp(torch.arange(half, device=t.device) * (-math.log(10000.0) / half))
-        angles = t.float()[:, None] * rates
-        return torch.cat([angles.cos(), angles.sin()], dim=1)
-
     def forward(self, x, t, y=None):
         """t: [n], as the process tells it; y: [n, classes], 1 at a sample's class, a row of zeros without one."""
-        e = self.time2(F.silu(self.time1(self.embedding_of(t))))
+        e = self.time2(F.silu(self.time1(sinusoidal(t, self.width))))
         e = F.silu(e if y is None else e + self.classes(y))
         h = self.input(x)
         kept = [h]
@@ -148,6 +149,83 @@ class UNet(nn.Module):
             if hasattr(level, "resample"):
                 h = level.resample(F.interpolate(h, size=kept[-1].shape[2:], mode="nearest"))
         return self.output(F.silu(self.output_norm(h)))
+
+
+def modulated(x, modulation):
+    """Layer norm whose shift and scale are each sample's own."""
+    shift, scale = modulation[:, None].chunk(2, dim=2)
+    return F.layer_norm(x, x.shape[-1:], eps=1e-6) * (1 + scale) + shift
+
+
+class Branch(nn.Module):
+    def __init__(self, inside, out, recipe):
+        super().__init__()
+        width, embedding = recipe["width"], recipe["embedding"]
+        self.modulation = nn.Linear(embedding, 2 * width)
+        setattr(self, "in", nn.Linear(width, inside))
+        self.out = nn.Linear(out, width)
+        self.gate = nn.Linear(embedding, width)
+
+    def forward(self, x, e):
+        h = getattr(self, "in")(modulated(x, self.modulation(e)))
+        return x + self.gate(e)[:, None] * self.out(self.middle(h))
+
+
+class AttentionBranch(Branch):
+    def __init__(self, recipe):
+        super().__init__(3 * recipe["width"], recipe["width"], recipe)
+        self.heads = recipe["heads"]
+
+    def middle(self, h):
+        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in h.chunk(3, dim=2))
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+class MlpBranch(Branch):
+    def __init__(self, recipe):
+        hidden = recipe["mlp_ratio"] * recipe["width"]
+        super().__init__(hidden, hidden, recipe)
+
+    def middle(self, h):
+        return F.gelu(h, approximate="tanh")
+
+
+class DitBlock(nn.Module):
+    def __init__(self, recipe):
+        super().__init__()
+        self.attention, self.mlp = AttentionBranch(recipe), MlpBranch(recipe)
+
+    def forward(self, x, e):
+        return self.mlp(self.attention(x, e), e)
+
+
+class Dit(nn.Module):
+    def __init__(self, recipe, colours=1, classes=0):
+        super().__init__()
+        self.width, embedding, self.patch, self.depth = (recipe[key] for key in ("width", "embedding", "patch", "depth"))
+        values = self.patch ** 2 * colours
+        self.time1, self.time2 = nn.Linear(self.width, embedding), nn.Linear(embedding, embedding)
+        if classes:
+            self.classes = nn.Linear(classes, embedding, bias=False)
+        self.input = nn.Linear(values, self.width)
+        for i in range(self.depth):
+            setattr(self, f"block{i}", DitBlock(recipe))
+        self.output_modulation = nn.Linear(embedding, 2 * self.width)
+        self.output = nn.Linear(self.width, values)
+
+    def forward(self, x, t, y=None):
+        n, c, height, width = x.shape
+        rows, columns, p = height // self.patch, width // self.patch, self.patch
+        e = self.time2(F.silu(self.time1(sinusoidal(t, self.width))))
+        e = F.silu(e if y is None else e + self.classes(y))
+        tokens = x.view(n, c, rows, p, columns, p).permute(0, 2, 4, 3, 5, 1).reshape(n, rows * columns, -1)
+        by_row, by_column = (sinusoidal(torch.arange(count, device=x.device), self.width // 2) for count in (rows, columns))
+        places = torch.cat([by_row.repeat_interleave(columns, dim=0), by_column.repeat(rows, 1)], dim=1)
+        h = self.input(tokens) + places
+        for i in range(self.depth):
+            h = getattr(self, f"block{i}")(h, e)
+        h = self.output(modulated(h, self.output_modulation(e)))
+        return h.view(n, rows, columns, p, p, c).permute(0, 5, 1, 3, 2, 4).reshape(x.shape)
 
 
 def sides(levels, side):
@@ -318,7 +396,7 @@ class MlpDiscriminator(nn.Module):
         return judged(self, h, y)
 
 
-KINDS = {"unet": UNet, "dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator,
+KINDS = {"unet": UNet, "dit": Dit, "dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator,
          "dcgan-discriminator": DcganDiscriminator, "sngan-discriminator": SnganDiscriminator,
          "mlp-generator": MlpGenerator, "mlp-discriminator": MlpDiscriminator}
 
@@ -326,8 +404,8 @@ KINDS = {"unet": UNet, "dcgan-generator": ConvGenerator, "sngan-generator": Conv
 def make(config):
     """The network that a config.json of `lockstep export` describes."""
     kind, shape, classes = KINDS[config["kind"]], config["sample_shape"], config["classes"]
-    if kind is UNet:
-        return UNet(config, shape[2], classes)
+    if kind in (UNet, Dit):
+        return kind(config, shape[2], classes)
     if kind in (MlpGenerator, MlpDiscriminator):
         return kind(config, shape, classes)
     return kind(config, *shape, classes)

@@ -16,6 +16,8 @@ inline std::int64_t elements(const Shape& shape) {
 
 std::shared_ptr<Network> make_unet(const Options& options, const Shape& sample_shape,
                                    std::int64_t classes);
+std::shared_ptr<Network> make_dit(const Options& options, const Shape& sample_shape,
+                                  std::int64_t classes);
 std::shared_ptr<Network> make_mlp_generator(const Options& options, const Shape& sample_shape,
                                             std::int64_t classes);
 std::shared_ptr<Network> make_mlp_discriminator(const Options& options, const Shape& sample_shape,

@@ -1,6 +1,7 @@
 // The table of the networks: one row a kind.
 #include "lockstep/model/dcgan_discriminator.h"
 #include "lockstep/model/dcgan_generator.h"
+#include "lockstep/model/dit.h"
 #include "lockstep/model/mlp_discriminator.h"
 #include "lockstep/model/mlp_generator.h"
 #include "lockstep/model/sngan_discriminator.h"
@@ -14,6 +15,8 @@ std::span<const NetworkKind> networks() {
   static constexpr NetworkKind kRows[] = {
       {"unet", "residual blocks and attention on pictures, told the time",
        &OptionsOf<UNetOptions>::make, Sort::kDenoiser, &make_unet},
+      {"dit", "transformer blocks on patches of pictures, told the time",
+       &OptionsOf<DitOptions>::make, Sort::kDenoiser, &make_dit},
       {"mlp-generator", "linear layers, batch norm or none, relu",
        &OptionsOf<MlpGeneratorOptions>::make, Sort::kGenerator, &make_mlp_generator},
       {"mlp-discriminator", "linear layers with spectral norm, leaky relu",

@@ -1,4 +1,6 @@
 // Normalisation and activations by LibTorch's kernels.
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
 #include <ATen/ops/native_group_norm.h>
 #include <ATen/ops/native_group_norm_backward.h>
 #include <ATen/ops/native_layer_norm.h>
@@ -39,6 +41,8 @@ Tensor activate(Unary op, const Tensor& x) {
       return at::silu(x);
     case Unary::kSoftplus:
       return at::softplus(x);
+    case Unary::kGeluTanh:
+      return at::gelu(x, "tanh");
     default:
       break;
   }
@@ -55,6 +59,8 @@ Tensor activate_backward(Unary op, const Tensor& x, const Tensor& dy) {
       return at::silu_backward(dy, x);
     case Unary::kSoftplus:
       return at::softplus_backward(dy, x, /*beta=*/1, /*threshold=*/20);
+    case Unary::kGeluTanh:
+      return at::gelu_backward(dy, x, "tanh");
     default:
       break;
   }
@@ -77,7 +83,7 @@ struct Gathered {
 
 bool has(Unary op) {
   return op == Unary::kTanh || op == Unary::kSigmoid || op == Unary::kSilu ||
-         op == Unary::kSoftplus;
+         op == Unary::kSoftplus || op == Unary::kGeluTanh;
 }
 
 Tensor unary(Unary op, const Tensor& x) {

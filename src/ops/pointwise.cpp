@@ -133,9 +133,9 @@ Tensor concat_channels(const Tensor& a, const Tensor& b) {
 namespace {
 
 const char* name_of(numerics::Unary op) {
-  constexpr const char* kNames[] = {"exp",     "log",   "sin",      "cos",    "tanh", "erf",
-                                    "sqrt",    "rsqrt", "neg",      "square", "abs",  "relu",
-                                    "sigmoid", "silu",  "softplus", "gelu"};
+  constexpr const char* kNames[] = {"exp",     "log",   "sin",      "cos",    "tanh",     "erf",
+                                    "sqrt",    "rsqrt", "neg",      "square", "abs",      "relu",
+                                    "sigmoid", "silu",  "softplus", "gelu",   "gelu_tanh"};
   return kNames[static_cast<std::size_t>(op)];
 }
 

@@ -13,12 +13,12 @@ struct Named {
   Unary op;
 };
 constexpr Named kUnary[] = {
-    {"exp", Unary::kExp},         {"log", Unary::kLog},     {"sin", Unary::kSin},
-    {"cos", Unary::kCos},         {"tanh", Unary::kTanh},   {"erf", Unary::kErf},
-    {"sqrt", Unary::kSqrt},       {"rsqrt", Unary::kRsqrt}, {"negate", Unary::kNegate},
-    {"square", Unary::kSquare},   {"abs", Unary::kAbs},     {"relu", Unary::kRelu},
-    {"sigmoid", Unary::kSigmoid}, {"silu", Unary::kSilu},   {"softplus", Unary::kSoftplus},
-    {"gelu", Unary::kGelu}};
+    {"exp", Unary::kExp},         {"log", Unary::kLog},           {"sin", Unary::kSin},
+    {"cos", Unary::kCos},         {"tanh", Unary::kTanh},         {"erf", Unary::kErf},
+    {"sqrt", Unary::kSqrt},       {"rsqrt", Unary::kRsqrt},       {"negate", Unary::kNegate},
+    {"square", Unary::kSquare},   {"abs", Unary::kAbs},           {"relu", Unary::kRelu},
+    {"sigmoid", Unary::kSigmoid}, {"silu", Unary::kSilu},         {"softplus", Unary::kSoftplus},
+    {"gelu", Unary::kGelu},       {"gelu_tanh", Unary::kGeluTanh}};
 
 constexpr Make kMakes[] = {Make::kBits, Make::kWide, Make::kSpecials};
 constexpr float kSlope = 0x1.99999ap-3f;

@@ -15,6 +15,7 @@ inline const std::vector<std::int64_t> kPicture = {8, 9, 2};
 
 inline Options options_of(const std::string& kind, std::int64_t latent = kLatent) {
   if (kind == "unet") return small_unet();
+  if (kind == "dit") return small_dit(/*patch=*/1);
   if (kind.starts_with("mlp-")) return mlp(kind, kHidden, /*layers=*/2, latent);
   return convolutional(kind, {4, 6}, latent);
 }

@@ -34,13 +34,10 @@ struct Added {
   bool spectral;
 };
 const std::map<std::string, Added> kAdded = {
-    {"unet", {"time2.bias 6", 6, false}},
-    {"mlp-generator", {"", kHidden, false}},
-    {"mlp-discriminator", {"", kHidden, true}},
-    {"dcgan-generator", {"", 2 * 2 * 6, false}},
-    {"dcgan-discriminator", {"", 2 * 2 * 6, false}},
-    {"sngan-generator", {"", 4 * 4 * 6, false}},
-    {"sngan-discriminator", {"", 4 * 4 * 6, true}},
+    {"unet", {"time2.bias 6", 6, false}},        {"dit", {"time2.bias 6", 6, false}},
+    {"mlp-generator", {"", kHidden, false}},     {"mlp-discriminator", {"", kHidden, true}},
+    {"dcgan-generator", {"", 2 * 2 * 6, false}}, {"dcgan-discriminator", {"", 2 * 2 * 6, false}},
+    {"sngan-generator", {"", 4 * 4 * 6, false}}, {"sngan-discriminator", {"", 4 * 4 * 6, true}},
 };
 
 TEST_P(Conditions, AddOneLayer) {
@@ -148,11 +145,13 @@ TEST(ConditionsOfGenerators, AreLikeMoreLatents) {
 }
 
 // The row of a class moves time2's bias, which is zero here.
-TEST(ConditionsOfTheUNet, AreLikeABiasOfTheTimeEmbedding) {
-  const auto network = conditional("unet");
+class ConditionsOfDenoisers : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, ConditionsOfDenoisers, ::testing::Values("unet", "dit"));
+TEST_P(ConditionsOfDenoisers, AreLikeABiasOfTheTimeEmbedding) {
+  const auto network = conditional(GetParam());
   const auto values = tensors_of(*network);
   fill(values.at("time2.bias"), 0.0F);
-  const auto plain = without_classes("unet", *network);
+  const auto plain = without_classes(GetParam(), *network);
   const Tensor x = input_of(*network, 6), y = evaluated(*network, x, one_hot(kLabels));
   for (std::size_t i = 0; i < kLabels.size(); ++i) {
     if (kLabels[i] < 0) continue;

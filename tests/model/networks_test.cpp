@@ -19,7 +19,7 @@ TEST(Networks, EveryKindMakesANetworkOfItsSort) {
     EXPECT_EQ(dynamic_cast<const Discriminator*>(made) != nullptr,
               kind.sort == Discriminator::kSort);
   }
-  EXPECT_EQ(listed(kinds_of(Sort::kDenoiser)), "unet");
+  EXPECT_EQ(listed(kinds_of(Sort::kDenoiser)), "unet or dit");
   EXPECT_EQ(listed(kinds_of(Sort::kGenerator)),
             "mlp-generator, dcgan-generator or sngan-generator");
   EXPECT_EQ(listed(kinds_of(Sort::kDiscriminator)),
@@ -35,7 +35,7 @@ TEST(Networks, AnUnknownKindIsAUsageErrorThatListsThem) {
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kUsage);
     EXPECT_EQ(e.message(), "kind: there is no 'u-net'");
-    EXPECT_TRUE(e.hint().starts_with("use unet, mlp-generator, ")) << e.hint();
+    EXPECT_TRUE(e.hint().starts_with("use unet, dit, mlp-generator, ")) << e.hint();
   }
 }
 

@@ -45,4 +45,9 @@ inline Options small_unet(const std::vector<std::int64_t>& channels = {4, 8}) {
                .embedding = 6});
 }
 
+// A small diffusion transformer with everything in it.
+inline Options small_dit(std::int64_t patch = 2) {
+  return dit({.patch = patch, .width = 8, .depth = 2, .heads = 2, .mlp_ratio = 2, .embedding = 6});
+}
+
 }  // namespace lockstep::model::testing

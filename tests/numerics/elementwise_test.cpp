@@ -38,7 +38,8 @@ const UnaryCase kUnary[] = {{Unary::kExp, scalar::exp, scalar::exp},
                             {Unary::kSigmoid, scalar::sigmoid, scalar::sigmoid_derivative},
                             {Unary::kSilu, scalar::silu, scalar::silu_derivative},
                             {Unary::kSoftplus, scalar::softplus, scalar::sigmoid},
-                            {Unary::kGelu, scalar::gelu, scalar::gelu_derivative}};
+                            {Unary::kGelu, scalar::gelu, scalar::gelu_derivative},
+                            {Unary::kGeluTanh, scalar::gelu_tanh, scalar::gelu_tanh_derivative}};
 
 float canonical(float x) {
   return x == x ? x : std::bit_cast<float>(0x7fc00000u);
@@ -388,6 +389,10 @@ TEST(Elementwise, CompositionsBehaveAtTheEnds) {
   EXPECT_EQ(scalar::softplus(200), 200.0f);
   EXPECT_EQ(scalar::softplus(-20), scalar::exp(-20));
   EXPECT_EQ(scalar::gelu(-20), 0.0f);
+  EXPECT_EQ(scalar::gelu_tanh(-20), 0.0f);
+  EXPECT_EQ(scalar::gelu_tanh(20), 20.0f);
+  EXPECT_EQ(scalar::gelu_tanh_derivative(20), 1.0f);
+  EXPECT_EQ(scalar::gelu_tanh_derivative(-20), 0.0f);
   EXPECT_EQ(scalar::silu_derivative(200), 1.0f);
 }
 

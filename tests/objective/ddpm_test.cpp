@@ -103,7 +103,7 @@ TEST(Ddpm, AnotherKindOfNetworkIsAUsageErrorThatNamesTheRole) {
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kUsage);
     EXPECT_EQ(e.message(), "model.kind: this objective needs a denoiser");
-    EXPECT_EQ(e.hint(), "use unet");
+    EXPECT_EQ(e.hint(), "use unet or dit");
   }
 }
 

@@ -112,6 +112,8 @@ TEST(GradientsOf, RowsAndShapes) {
   expect({x}, [](const Tensors& in) { return ops::reshape(in[0], {3, 30}); });
   expect({x, {values({3, 2, 3, 2}, 3)}},
          [](const Tensors& in) { return concat_channels(in[0], in[1]); });
+  expect({{values({3, 4, 6, 2}, 4)}}, [](const Tensors& in) { return patches(in[0], 2); });
+  expect({{values({3, 6, 8}, 4)}}, [](const Tensors& in) { return from_patches(in[0], 2, 4, 6); });
   expect({x}, [](const Tensors& in) { return upsample_nearest(in[0], 4, 5); });
   expect({x}, [](const Tensors& in) { return upsample_nearest(in[0], 3, 3); });
 }
@@ -120,7 +122,7 @@ TEST(GradientsOf, EveryUnary) {
   using numerics::Unary;
   for (const Unary op : {Unary::kExp, Unary::kSin, Unary::kCos, Unary::kTanh, Unary::kErf,
                          Unary::kNegate, Unary::kSquare, Unary::kAbs, Unary::kRelu, Unary::kSigmoid,
-                         Unary::kSilu, Unary::kSoftplus, Unary::kGelu}) {
+                         Unary::kSilu, Unary::kSoftplus, Unary::kGelu, Unary::kGeluTanh}) {
     SCOPED_TRACE(static_cast<int>(op));
     expect({{values({3, 11}, 1)}}, [op](const Tensors& in) { return unary(op, in[0]); });
   }
@@ -139,6 +141,14 @@ TEST(GradientsOf, Attention) {
            [heads](const Tensors& in) { return attention(in[0], heads); });
   }
   expect({{values({3, 1, 6}, 1)}}, [](const Tensors& in) { return attention(in[0], 2); });
+}
+
+TEST(GradientsOf, AdaptiveLayerNormAndGates) {
+  const Input x{values({3, 4, 6}, 1)};
+  expect({x, {values({3, 12}, 2)}},
+         [](const Tensors& in) { return adaptive_layer_norm(in[0], in[1], 1e-1F); });
+  expect({x, {values({3, 4, 6}, 3)}, {values({3, 6}, 4)}},
+         [](const Tensors& in) { return gated_add(in[0], in[1], in[2]); });
 }
 
 TEST(GradientsOf, MeanSquaredErrorToItsFirstArgument) {

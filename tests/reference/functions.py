@@ -183,6 +183,8 @@ def erf(x):
 _TWO_OVER_SQRT_PI = float.fromhex("0x1.20dd76p+0")
 _SQRT_HALF = float.fromhex("0x1.6a09e6p-1")
 _INVERSE_SQRT_2PI = float.fromhex("0x1.988454p-2")
+_SQRT_2_OVER_PI = float.fromhex("0x1.988454p-1")
+_GELU_CUBIC, _GELU_CUBIC_TIMES_3 = floats.round32(0.044715), floats.round32(0.134145)
 
 
 def sigmoid(x):
@@ -213,6 +215,21 @@ def gelu_derivative(x):
     return add(mul(0.5, _gelu_factor(x)), mul(x, density))
 
 
+def _gelu_tanh_t(x):
+    cubic = mul(_GELU_CUBIC, mul(x, mul(x, x)))
+    return tanh(mul(_SQRT_2_OVER_PI, add(x, cubic)))
+
+
+def gelu_tanh(x):
+    return mul(mul(0.5, x), add(1.0, _gelu_tanh_t(x)))
+
+
+def gelu_tanh_derivative(x):
+    t = _gelu_tanh_t(x)
+    slope = mul(_SQRT_2_OVER_PI, add(1.0, mul(_GELU_CUBIC_TIMES_3, mul(x, x))))
+    return add(mul(0.5, add(1.0, t)), mul(mul(0.5, x), mul(sub(1.0, mul(t, t)), slope)))
+
+
 def tanh_derivative(x):
     t = tanh(x)
     return sub(1.0, mul(t, t))
@@ -236,7 +253,7 @@ VALUES = {
     "square": lambda x: mul(x, x),
     "abs": abs,
     "relu": lambda x: x if x > 0.0 or x != x else 0.0,
-    "sigmoid": sigmoid, "silu": silu, "softplus": softplus, "gelu": gelu,
+    "sigmoid": sigmoid, "silu": silu, "softplus": softplus, "gelu": gelu, "gelu_tanh": gelu_tanh,
     "leaky_relu": lambda x, slope: x if x > 0.0 else mul(slope, x),
 }
 
@@ -254,6 +271,7 @@ DERIVATIVES = {
     "abs": lambda x: 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0,
     "relu": lambda x: 1.0 if x > 0.0 else 0.0,
     "sigmoid": sigmoid_derivative, "silu": silu_derivative, "softplus": sigmoid, "gelu": gelu_derivative,
+    "gelu_tanh": gelu_tanh_derivative,
     "leaky_relu": lambda x, slope: 1.0 if x > 0.0 else slope,
 }
 

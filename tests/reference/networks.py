@@ -108,6 +108,22 @@ def unet(p, sample_shape):
     return layers + group_norm("output_norm", c[0]) + conv("output", c[0], sample_shape[2], 3, ZERO)
 
 
+def _branch(path, inside, out, p):
+    width, embedding = p["width"], p["embedding"]
+    return (linear(f"{path}.modulation", embedding, 2 * width, ZERO) + linear(f"{path}.in", width, inside) +
+            linear(f"{path}.out", out, width) + linear(f"{path}.gate", embedding, width, ZERO))
+
+
+def dit(p, sample_shape):
+    width, embedding, values = p["width"], p["embedding"], p["patch"] ** 2 * sample_shape[2]
+    hidden = p["mlp_ratio"] * width
+    layers = linear("time1", width, embedding) + linear("time2", embedding, embedding) + _classes(p, embedding)
+    layers += linear("input", values, width)
+    for i in range(p["depth"]):
+        layers += _branch(f"block{i}.attention", 3 * width, width, p) + _branch(f"block{i}.mlp", hidden, hidden, p)
+    return layers + linear("output_modulation", embedding, 2 * width, ZERO) + linear("output", width, values, ZERO)
+
+
 def _positions(sample_shape, halvings):
     height, width, _ = sample_shape
     return (height >> halvings) * (width >> halvings)
@@ -175,7 +191,7 @@ def sngan_discriminator(p, sample_shape):
 
 
 KINDS = {
-    "unet": unet, "mlp-generator": mlp_generator, "mlp-discriminator": mlp_discriminator,
+    "unet": unet, "dit": dit, "mlp-generator": mlp_generator, "mlp-discriminator": mlp_discriminator,
     "dcgan-generator": dcgan_generator, "dcgan-discriminator": dcgan_discriminator,
     "sngan-generator": sngan_generator, "sngan-discriminator": sngan_discriminator,
 }

@@ -4,6 +4,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/model/dcgan_discriminator.h"
 #include "lockstep/model/dcgan_generator.h"
+#include "lockstep/model/dit.h"
 #include "lockstep/model/mlp_discriminator.h"
 #include "lockstep/model/mlp_generator.h"
 #include "lockstep/model/options.h"
@@ -23,6 +24,10 @@ model::Options network_of(const std::string& kind, Own own) {
 
 inline model::Options unet(model::UNetOptions own) {
   return network_of("unet", std::move(own));
+}
+
+inline model::Options dit(model::DitOptions own) {
+  return network_of("dit", std::move(own));
 }
 
 inline model::Options mlp(const std::string& kind, std::int64_t hidden, std::int64_t layers,

@@ -111,6 +111,11 @@ TEST(Ranks, EdmTrainsToTheSameBitsByAnyNumberOfThem) {
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, ADiffusionTransformerTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("dit");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
 TEST(Ranks, AWassersteinGanTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("wgan");
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
@@ -146,7 +151,7 @@ TEST(Threads, TakeLanesOfGansToTheSameBits) {
     expect_same_by_threads(name, 2);
 }
 TEST(Threads, TakeLanesOfDiffusionToTheSameBits) {
-  for (const char* const name : {"ddpm", "class-ddpm", "flow", "edm"})
+  for (const char* const name : {"ddpm", "class-ddpm", "flow", "edm", "dit"})
     expect_same_by_threads(name, 2);
 }
 
@@ -179,6 +184,9 @@ TEST(Portions, OfAWassersteinGanGiveTheSameBits) {
 }
 TEST(Portions, OfAFlowGiveTheSameBits) {
   expect_same_in_portions("flow", 2);
+}
+TEST(Portions, OfADiffusionTransformerGiveTheSameBits) {
+  expect_same_in_portions("dit", 2);
 }
 TEST(Portions, OfEdmGiveTheSameBits) {
   expect_same_in_portions("edm", 2);

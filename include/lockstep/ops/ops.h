@@ -68,6 +68,11 @@ Tensor spatial_sums(const Tensor& x);                 // [N, H, W, C] -> [N, C]
 Tensor lane_sums(const LaneBlocks& lanes, const Tensor& l);
 Tensor reshape(const Tensor& x, at::IntArrayRef sizes);
 Tensor concat_channels(const Tensor& a, const Tensor& b);  // along the last dimension
+// [N, H, W, C] -> [N, patches, side*side*C]: square patches, y then x, and in each its positions, y
+// then x. side divides H and W.
+Tensor patches(const Tensor& x, std::int64_t side);
+// The way back: [N, patches, side*side*C] -> [N, height, width, C].
+Tensor from_patches(const Tensor& x, std::int64_t side, std::int64_t height, std::int64_t width);
 
 // Once differentiable
 // -------------------
@@ -83,11 +88,19 @@ inline Tensor tanh(const Tensor& x) {
 inline Tensor softplus(const Tensor& x) {
   return unary(numerics::Unary::kSoftplus, x);
 }
+inline Tensor gelu_tanh(const Tensor& x) {
+  return unary(numerics::Unary::kGeluTanh, x);
+}
 // x [N, ..., C], gamma, beta [P, C]; a group may lie on both sides
 Tensor group_norm(const LaneBlocks& lanes, const SideBySide& x, const Tensor& gamma,
                   const Tensor& beta, std::int64_t groups, float eps, Activation activation);
 Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma, const Tensor& beta,
                   float eps);
+// Adaptive layer norm (Peebles & Xie 2023, section 3.2): x [N, tokens, C], and of each sample a row
+// [N, 2*C], its shift and then its scale: layer norm with gamma = 1 + scale, beta = shift.
+Tensor adaptive_layer_norm(const Tensor& x, const Tensor& modulation, float eps);
+// x + gate * branch, both [N, tokens, C], with a row [N, C] of each sample (the same paper).
+Tensor gated_add(const Tensor& x, const Tensor& branch, const Tensor& gate);
 // qkv [N, tokens, 3*C], heads divide C; q, k, v are the thirds of the last dimension, head-major.
 // softmax(q k^T / sqrt(C/heads)) v -> [N, tokens, C]
 Tensor attention(const Tensor& qkv, std::int64_t heads);

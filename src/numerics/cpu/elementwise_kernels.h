@@ -9,7 +9,7 @@
 
 namespace lockstep::numerics {
 
-inline constexpr int kUnaryCount = static_cast<int>(Unary::kGelu) + 1;
+inline constexpr int kUnaryCount = static_cast<int>(Unary::kGeluTanh) + 1;
 inline constexpr int kBinaryCount = static_cast<int>(Binary::kDivide) + 1;
 
 struct ElementwiseKernels {

@@ -2,7 +2,8 @@
 // floats, for *_simd.cpp. The same binary64 evaluations as functions.h; lanes that do not round
 // safely, and special values, are handed to the scalar functions one by one.
 //
-//   Vec Exp(d, x)   … Erf; Sigmoid, Silu, Softplus, Gelu, SiluDerivative, …; Canonical(d, x)
+//   Vec Exp(d, x)   … Erf; Sigmoid, Silu, Softplus, Gelu, GeluTanh, SiluDerivative, …; Canonical(d,
+//   x)
 
 #if defined(LOCKSTEP_FUNCTIONS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCKSTEP_FUNCTIONS_INL_H
@@ -234,6 +235,16 @@ HWY_INLINE Floats Gelu(FloatTag d, Floats x) {
   return hn::Mul(hn::Mul(hn::Set(d, 0.5f), x), phi2);
 }
 
+HWY_INLINE Floats GeluTanhArgument(FloatTag d, Floats x) {
+  const Floats cubic = hn::Mul(hn::Set(d, scalar::kGeluCubic), hn::Mul(x, hn::Mul(x, x)));
+  return hn::Mul(hn::Set(d, scalar::kSqrtTwoOverPi), hn::Add(x, cubic));
+}
+
+HWY_INLINE Floats GeluTanh(FloatTag d, Floats x) {
+  const Floats phi2 = hn::Add(hn::Set(d, 1.0f), Tanh(d, GeluTanhArgument(d, x)));
+  return hn::Mul(hn::Mul(hn::Set(d, 0.5f), x), phi2);
+}
+
 HWY_INLINE Floats TanhDerivative(FloatTag d, Floats x) {
   const Floats t = Tanh(d, x);
   return hn::Sub(hn::Set(d, 1.0f), hn::Mul(t, t));
@@ -268,6 +279,16 @@ HWY_INLINE Floats GeluDerivative(FloatTag d, Floats x) {
       hn::Mul(hn::Set(d, scalar::kInvSqrtTwoPi), Exp(d, hn::Mul(hn::Neg(half), hn::Mul(x, x))));
   const Floats phi2 = hn::Add(hn::Set(d, 1.0f), Erf(d, hn::Mul(x, hn::Set(d, scalar::kSqrtHalf))));
   return hn::Add(hn::Mul(half, phi2), hn::Mul(x, density));
+}
+
+HWY_INLINE Floats GeluTanhDerivative(FloatTag d, Floats x) {
+  const Floats half = hn::Set(d, 0.5f), one = hn::Set(d, 1.0f);
+  const Floats t = Tanh(d, GeluTanhArgument(d, x));
+  const Floats slope =
+      hn::Mul(hn::Set(d, scalar::kSqrtTwoOverPi),
+              hn::Add(one, hn::Mul(hn::Set(d, scalar::kGeluCubicTimes3), hn::Mul(x, x))));
+  const Floats change = hn::Mul(hn::Sub(one, hn::Mul(t, t)), slope);
+  return hn::Add(hn::Mul(half, hn::Add(one, t)), hn::Mul(hn::Mul(half, x), change));
 }
 
 }  // namespace

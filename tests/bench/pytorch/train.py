@@ -121,7 +121,7 @@ class Ddpm(Trainer):
     def __init__(self, recipe, args, rank=0):
         super().__init__(recipe, args, rank)
         optimizer = recipe["model"]["optimizer"]
-        self.plain = networks.UNet(recipe["model"])
+        self.plain = networks.KINDS[recipe["model"]["kind"]](recipe["model"])
         self.model = self.prepared(self.plain)
         self.update = Update(self.plain, optimizer)
         self.average = averaged(self.plain, optimizer)

@@ -97,6 +97,10 @@ model::Options unet(const Shape& channels, std::int64_t blocks, const Shape& att
                         .embedding = 6});
 }
 
+model::Options dit(const model::DitOptions& own) {
+  return testing::dit(own);
+}
+
 model::Options mlp(const char* kind, std::int64_t hidden, std::int64_t layers) {
   return testing::mlp(kind, hidden, layers, /*latent=*/3);
 }
@@ -121,6 +125,8 @@ void add_value_cases(Json& cases) {
            {"unet, one level", square, unet({2}, 1, {}, 1), 0},
            {"unet, two levels", square, unet({4, 8}, 1, {1}, 2)},
            {"unet, three levels", {9, 8, 3}, unet({4, 4, 8}, 2, {0, 2}, 4), INT64_MAX},
+           {"dit", square,
+            dit({.patch = 2, .width = 8, .depth = 2, .heads = 2, .mlp_ratio = 3, .embedding = 6})},
            {"mlp-generator", {2}, mlp("mlp-generator", 5, 2)},
            {"mlp-generator, pictures", small, mlp("mlp-generator", 4, 1)},
            {"mlp-discriminator", {2}, mlp("mlp-discriminator", 5, 2)},
@@ -134,6 +140,11 @@ void add_value_cases(Json& cases) {
            {"sngan-discriminator", square, convolutional("sngan-discriminator", {3, 4, 5})},
            {"sngan-discriminator, odd sides", odd, convolutional("sngan-discriminator", {3, 4})},
            {"unet, classes", square, unet({4, 8}, 1, {1}, 2), 7, 3},
+           {"dit, classes",
+            {6, 9, 3},
+            dit({.patch = 3, .width = 4, .depth = 1, .heads = 1, .mlp_ratio = 1, .embedding = 5}),
+            7,
+            3},
            {"mlp-generator, classes", {2}, mlp("mlp-generator", 5, 2), 7, 3},
            {"mlp-discriminator, classes", {2}, mlp("mlp-discriminator", 5, 2), 7, 3},
            {"dcgan-generator, classes", odd, convolutional("dcgan-generator", {3, 4}), 7, 3},

@@ -9,6 +9,7 @@ import class_layers
 import convolution_arrays
 import data
 import denoise
+import dit
 import flow
 import fused
 import gan
@@ -24,7 +25,8 @@ import state
 import unet
 
 TOY, GANS, DIFFUSION = ("mlp-generator",), ("mlp-generator", "dcgan-generator", "sngan-generator"), ("unet",)
-ALL = GANS + DIFFUSION
+DIT = ("dit",)
+ALL = GANS + DIFFUSION + DIT
 FLOW, LION = {"objective": "flow"}, {"model.optimizer": "lion"}
 
 
@@ -79,6 +81,23 @@ def embedding_order():
         init(self, gradients)
         self.embedding = Prepending()
     unet.Backward.__init__ = started
+
+
+def uses_turned():
+    """The gradients of the transformer's embedding are added last use first."""
+    summed_uses = dit.sum_of_uses
+    dit.sum_of_uses = lambda gradients: summed_uses(gradients[::-1])
+
+
+def gate_fused():
+    """A gated sum is one fma."""
+    dit.gated = lambda x, gate, branch: fused.fma(gate, branch, x)
+
+
+def columns_first():
+    """A token's position is that of its column, then that of its row."""
+    positions = dit.positions
+    dit.positions = lambda rows, columns, width: np.roll(positions(rows, columns, width), width // 2, axis=1)
 
 
 def label_shift():
@@ -289,6 +308,9 @@ BREAKS = {
     "lane-order": Break(lane_order, ("loss", "state")),
     "pass-order": Break(pass_order, ("state",), TOY),
     "embedding-order": Break(embedding_order, ("state",), DIFFUSION),
+    "uses-turned": Break(uses_turned, ("state",), DIT),
+    "gate-fused": Break(gate_fused, ("loss", "state"), DIT),
+    "columns-first": Break(columns_first, ("state",), DIT),
     "mean": Break(mean, ("loss",), TOY, ("loss", "chain")),
     "running-variance": Break(running_variance, ("state",), GANS),
     "one-block": Break(one_block, ("loss", "state")),

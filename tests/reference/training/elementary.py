@@ -118,6 +118,23 @@ def silu_derivative(x):
     return s * (ONE + x * (ONE - s))
 
 
+_SQRT_2_OVER_PI, _CUBIC, _CUBIC_TIMES_3 = (np.float32(x) for x in (float.fromhex("0x1.988454p-1"), 0.044715, 0.134145))
+HALF = np.float32(0.5)
+
+
+def _gelu_tanh_t(x):
+    return tanh(_SQRT_2_OVER_PI * (x + _CUBIC * (x * (x * x))))
+
+
+def gelu_tanh(x):
+    return (HALF * x) * (ONE + _gelu_tanh_t(x))
+
+
+def gelu_tanh_derivative(x):
+    t = _gelu_tanh_t(x)
+    return HALF * (ONE + t) + (HALF * x) * ((ONE - t * t) * (_SQRT_2_OVER_PI * (ONE + _CUBIC_TIMES_3 * (x * x))))
+
+
 def softplus(x):
     positive = x > 0
     e = exp(np.where(positive, -x, x))

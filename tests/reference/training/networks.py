@@ -39,6 +39,11 @@ class Silu:
         return elementary.silu(x), lambda dy, gradients, needs_input=True: dy * elementary.silu_derivative(x)
 
 
+class GeluTanh:
+    def forward(self, pass_, x):
+        return elementary.gelu_tanh(x), lambda dy, gradients, needs_input=True: dy * elementary.gelu_tanh_derivative(x)
+
+
 class Reshape:
     """Each sample to a shape."""
 

@@ -56,6 +56,26 @@ def batch_norm_backward(dy, xhat, rstd, gamma, moments, lanes):
     return dx, p, s
 
 
+def layer_norm(x, gamma, beta, eps):
+    """Over the last dimension; gamma and beta broadcast. y and what the backward pass needs."""
+    count = np.float32(x.shape[-1])
+    d = x - (chain_values(np.moveaxis(x, -1, 0)) / count)[..., None]
+    by_channel = np.moveaxis(d, -1, 0)
+    rstd = (ONE / np.sqrt(chain_products(by_channel, by_channel) / count + eps))[..., None]
+    xhat = d * rstd
+    return fma(xhat, gamma, beta), (xhat, rstd, gamma, count)
+
+
+def layer_norm_backward(dy, saved):
+    """dx."""
+    xhat, rstd, gamma, count = saved
+    h = dy * gamma
+    by_channel = np.moveaxis(h, -1, 0)
+    m = chain_values(by_channel) / count
+    q = chain_products(by_channel, np.moveaxis(xhat, -1, 0)) / count
+    return (h - fma(xhat, q[..., None], m[..., None])) * rstd
+
+
 def _over_groups(per_channel, groups):
     """[n][c] as [channel of the group][n][groups]."""
     return per_channel.reshape(len(per_channel), groups, -1).transpose(2, 0, 1)

@@ -4,7 +4,7 @@ import tomllib
 from decimal import Decimal
 
 REQUIRED = object()
-UNET, MLPS = ("unet",), ("mlp-generator", "mlp-discriminator")
+UNET, DIT, MLPS = ("unet",), ("dit",), ("mlp-generator", "mlp-discriminator")
 CONVOLUTIONAL = ("dcgan-generator", "dcgan-discriminator", "sngan-generator", "sngan-discriminator")
 WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
 GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow", "edm")
@@ -35,8 +35,9 @@ OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}
              ("label_dropout", 0.0, {"kind": DIFFUSION}), ("guidance", 1.0, {"kind": DIFFUSION}),
              ("r1", 0.0, {"kind": GANS}), ("gp", 10.0, {"kind": ("wasserstein-gan",)})]
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
-           ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("heads", 4, {"kind": UNET}),
-           ("groups", 8, {"kind": UNET}), ("embedding", 128, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
+           ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("patch", 2, {"kind": DIT}),
+           ("width", 128, {"kind": DIT}), ("depth", 6, {"kind": DIT}), ("heads", 4, {"kind": UNET + DIT}),
+           ("groups", 8, {"kind": UNET}), ("mlp_ratio", 4, {"kind": DIT}), ("embedding", 128, {"kind": UNET + DIT}), ("hidden", 64, {"kind": MLPS}),
            ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
            ("norm", "batch", {"kind": ("mlp-generator",)})]
 OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}),

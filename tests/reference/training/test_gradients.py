@@ -36,6 +36,7 @@ STEP, BOUND = 1e-8, 1e-4
 FLOW = [('kind = "ddpm"', 'kind = "flow"'), ('sampler = "ancestral"', 'sampler = "euler"')]
 MIN_SNR = [('sampler = "ancestral"', 'sampler = "ancestral"\nweighting = "min-snr"\nmin_snr_gamma = 0.3')]
 RECIPES = [("class-gan", []), ("class-ddpm", []), ("class-ddpm", FLOW), ("class-ddpm", MIN_SNR), ("r1-gan", []), ("edm", []), ("wgan", []),
+           ("dit", []),
            ("integer-sngan", []), ("integer-ddpm", []),
            ("toy-gan", [('kind = "mixture"', 'kind = "mixture"\nclasses = 9')]),
            ("dcgan", [('kind = "images"', 'kind = "images"\nclasses = 10')])]

@@ -12,7 +12,7 @@ change a bit.
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch
     convolution_arrays, norms_arrays   operations with gradients
     integer_arrays, linear_arrays      integer products; the products of linear layers, of both kinds
-    layers, attention, class_layers, networks, gan_networks, unet, spectral    networks, their tensors, both ways
+    layers, attention, class_layers, networks, gan_networks, unet, dit, spectral    networks, their tensors, both ways
     gan, denoise, ddpm, flow, edm, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
     sampling, test_sampling            samples from a checkpoint, against those of the program

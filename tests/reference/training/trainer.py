@@ -3,6 +3,7 @@ import gan_networks
 import ledger
 from data import batch, content_hash, open_data
 from ddpm import Ddpm
+from dit import Dit
 from edm import Edm
 from flow import Flow
 from gan import Gan
@@ -12,7 +13,7 @@ from recipe import Recipe
 from state import State
 from unet import Unet
 
-KINDS = {"unet": Unet,
+KINDS = {"unet": Unet, "dit": Dit,
          "mlp-generator": gan_networks.mlp_generator, "mlp-discriminator": gan_networks.mlp_discriminator,
          "dcgan-generator": gan_networks.dcgan_generator, "dcgan-discriminator": gan_networks.dcgan_discriminator,
          "sngan-generator": gan_networks.sngan_generator, "sngan-discriminator": gan_networks.sngan_discriminator}

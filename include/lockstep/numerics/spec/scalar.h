@@ -52,6 +52,18 @@ LOCKSTEP_HD static inline float gelu(float x) {
   return (0.5f * x) * (1.0f + erf(x * kSqrtHalf));
 }
 
+// gelu with the tanh form of Phi (Hendrycks & Gimpel 2016). NaN at -infinity; its derivative from
+// |x| = 2^64 on, where x * x overflows.
+inline constexpr float kSqrtTwoOverPi = 0x1.988454p-1f;
+inline constexpr float kGeluCubic = 0.044715f;
+inline constexpr float kGeluCubicTimes3 = 0.134145f;
+LOCKSTEP_HD static inline float gelu_tanh_argument(float x) {
+  return kSqrtTwoOverPi * (x + kGeluCubic * (x * (x * x)));
+}
+LOCKSTEP_HD static inline float gelu_tanh(float x) {
+  return (0.5f * x) * (1.0f + tanh(gelu_tanh_argument(x)));
+}
+
 // Derivatives of the Unary operations (elementwise.h) at x; that of exp is exp, of sin cos, of
 // softplus sigmoid.
 LOCKSTEP_HD static inline float log_derivative(float x) {
@@ -100,6 +112,11 @@ LOCKSTEP_HD static inline float silu_derivative(float x) {
 LOCKSTEP_HD static inline float gelu_derivative(float x) {
   const float phi = kInvSqrtTwoPi * exp(-0.5f * (x * x));
   return 0.5f * (1.0f + erf(x * kSqrtHalf)) + x * phi;
+}
+LOCKSTEP_HD static inline float gelu_tanh_derivative(float x) {
+  const float t = tanh(gelu_tanh_argument(x));
+  const float slope = kSqrtTwoOverPi * (1.0f + kGeluCubicTimes3 * (x * x));
+  return 0.5f * (1.0f + t) + (0.5f * x) * ((1.0f - t * t) * slope);
 }
 
 }  // namespace lockstep::numerics::scalar

@@ -29,7 +29,8 @@ enum class Unary {
   kSigmoid,
   kSilu,
   kSoftplus,
-  kGelu  // written compositions, scalar.h
+  kGelu,
+  kGeluTanh  // written compositions, scalar.h
 };
 enum class Binary { kAdd, kSubtract, kMultiply, kDivide };
 
