@@ -3,7 +3,9 @@
 // sine-cosine positions of Vaswani et al. 2017, in two dimensions.
 #include "lockstep/model/dit.h"
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/core/error.h"
 #include "lockstep/model/layers.h"

@@ -95,6 +95,8 @@ TEST(TwiceOf, LinearOpsBeforeASquare) {
   through({a}, [](const Tensors& in) { return ops::reshape(in[0], {3, 8}); });
   through({a, b}, [](const Tensors& in) { return concat_channels(in[0], in[1]); });
   through({values({3, 2, 3, 2}, 3)}, [](const Tensors& in) { return spatial_sums(in[0]); });
+  through({values({2, 4, 6, 1}, 5)}, [](const Tensors& in) { return patches(in[0], 2); });
+  through({values({2, 6, 4}, 6)}, [](const Tensors& in) { return from_patches(in[0], 2, 4, 6); });
   through({values({6}, 4)}, [](const Tensors& in) { return lane_sums({3, {1, 1}}, in[0]); });
 }
 
@@ -134,6 +136,12 @@ TEST(OnceOnly, OpsRefuseGradientsOfGradients) {
     return linear(lanes, {x, values({9, 2, 3, 2}, 9)}, weights, {});
   });
   expect_once("attention", values({3, 4, 6}, 6), [](const Tensor& x) { return attention(x, 2); });
+  expect_once("adaptive_layer_norm", values({3, 4, 6}, 6), [](const Tensor& x) {
+    return adaptive_layer_norm(x, values({3, 12}, 7), 1e-5F);
+  });
+  expect_once("gated_add", values({3, 4, 6}, 6), [](const Tensor& x) {
+    return gated_add(values({3, 4, 6}, 7), x, values({3, 6}, 8));
+  });
   expect_once("upsample_nearest", copy_of(picture),
               [](const Tensor& x) { return upsample_nearest(x, 4, 6); });
   expect_once("mean_squared_error", copy_of(rows), [](const Tensor& x) {
