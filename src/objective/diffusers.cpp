@@ -1,6 +1,7 @@
 #include "lockstep/objective/diffusers.h"
 
 #include "lockstep/objective/ddpm.h"
+#include "lockstep/objective/edm.h"
 #include "objective/kinds.h"
 
 namespace lockstep::objective {
@@ -23,6 +24,18 @@ Json scheduler_of_flow(const Options&) {
   return {{"_class_name", "FlowMatchEulerDiscreteScheduler"},
           {"num_train_timesteps", 1000},
           {"shift", 1.0}};
+}
+
+Json scheduler_of_edm(const Options& options) {
+  const auto& o = options.kind.as<EdmOptions>();
+  return {{"_class_name", "EDMEulerScheduler"},
+          {"sigma_min", o.sigma_min},
+          {"sigma_max", o.sigma_max},
+          {"sigma_data", o.sigma_data},
+          {"rho", o.rho},
+          {"sigma_schedule", "karras"},
+          {"prediction_type", "epsilon"},
+          {"final_sigmas_type", "zero"}};
 }
 
 std::optional<Json> diffusers_scheduler(const Options& options) {

@@ -26,6 +26,7 @@ std::unique_ptr<Objective> make_flow(const Options& options, const Setting& sett
 DiffusionOptions& diffusion_of_flow(Options& options);
 Json scheduler_of_ddpm(const Options& options);
 Json scheduler_of_flow(const Options& options);
+Json scheduler_of_edm(const Options& options);
 std::unique_ptr<Objective> make_edm(const Options& options, const Setting& setting);
 DiffusionOptions& diffusion_of_edm(Options& options);
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting);

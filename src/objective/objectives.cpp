@@ -23,7 +23,7 @@ std::span<const ObjectiveKind> objectives() {
       {"flow", "rectified flow", &OptionsOf<FlowOptions>::make, kOneNetwork, kDenoise, &make_flow,
        &diffusion_of_flow, false, &scheduler_of_flow},
       {"edm", "preconditioned denoising at noise levels", &OptionsOf<EdmOptions>::make, kOneNetwork,
-       kDenoise, &make_edm, &diffusion_of_edm},
+       kDenoise, &make_edm, &diffusion_of_edm, false, &scheduler_of_edm},
       {"gan", "non-saturating GAN", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases, &make_gan,
        nullptr, true},
       {"hinge-gan", "GAN with the hinge loss", &OptionsOf<GanOptions>::make, kGanRoles, kGanPhases,

@@ -18,7 +18,7 @@ sys.path[:0] = [os.path.join(SOURCE, "tests/reference")]
 import lockstep
 import philox
 import torch
-from diffusers import DDIMScheduler, FlowMatchEulerDiscreteScheduler
+from diffusers import DDIMScheduler, EDMEulerScheduler, FlowMatchEulerDiscreteScheduler
 from lockstep import networks
 from safetensors import safe_open
 from safetensors.torch import load_file
@@ -80,6 +80,31 @@ class Export(Cli):
         x = self.normals("flow/sample-start", 6, 28, 28, 1).permute(0, 3, 1, 2)
         for t in scheduler.timesteps:
             x = scheduler.step(model(x, t.expand(len(x))), t, x).prev_sample
+        self.close(ours, x)
+
+    @torch.no_grad()
+    def test_euler_of_edm_makes_the_same_pictures(self):
+        self.trained("edm")
+        ours = self.samples("--sampler", "euler", "--sampler-steps", "5")
+        model = networks.load(self.path("out"))
+        scheduler = EDMEulerScheduler.from_pretrained(self.path("out/scheduler"))
+        scheduler.set_timesteps(5)
+        x = self.normals("edm/sample-start", 6, *ours.shape[1:]).permute(0, 3, 1, 2) * scheduler.config.sigma_max
+        for t in scheduler.timesteps:
+            x = scheduler.step(model(scheduler.scale_model_input(x, t), t.expand(6)), t, x).prev_sample
+        self.close(ours, x)
+
+    @torch.no_grad()
+    def test_a_transformer_makes_the_same_pictures(self):
+        self.trained("dit")
+        ours = self.samples("--guidance", "1", "--sampler-steps", "4")
+        model = networks.load(self.path("out"))
+        scheduler = FlowMatchEulerDiscreteScheduler.from_pretrained(self.path("out/scheduler"))
+        scheduler.set_timesteps(sigmas=[1.0, 0.75, 0.5, 0.25])
+        x = self.normals("flow/sample-start", 6, *ours.shape[1:]).permute(0, 3, 1, 2)
+        y = torch.eye(3)[torch.arange(6) % 3]
+        for t in scheduler.timesteps:
+            x = scheduler.step(model(x.contiguous(), t.expand(6), y), t, x).prev_sample
         self.close(ours, x)
 
     @torch.no_grad()

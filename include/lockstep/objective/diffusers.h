@@ -9,8 +9,8 @@
 namespace lockstep::objective {
 
 // The configuration of a scheduler of diffusers that samples as this objective does: DDIMScheduler
-// for ddpm, FlowMatchEulerDiscreteScheduler for flow. Nothing where no step is taken (GANs), or
-// where diffusers has no such process. Free of LibTorch.
+// for ddpm, FlowMatchEulerDiscreteScheduler for flow, EDMEulerScheduler for edm. Nothing where no
+// step is taken (GANs), or where diffusers has no such process. Free of LibTorch.
 std::optional<Json> diffusers_scheduler(const Options& options);
 
 }  // namespace lockstep::objective
