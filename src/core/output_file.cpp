@@ -18,7 +18,8 @@ constexpr std::string_view kLedger = "ledger.jsonl";
 constexpr std::string_view kRecipe = "recipe.toml", kRunRecipe = "# recipe ";
 constexpr std::string_view kFilesOfARun[] = {kLedger, kRecipe, "metrics.jsonl", "replays.jsonl",
                                              "log.txt"};
-constexpr std::string_view kFoldersOfARun[] = {"checkpoints", "samples", "environment"};
+constexpr std::string_view kFoldersOfARun[] = {"checkpoints", "samples", "environment",
+                                               "tensorboard"};
 
 // What is at `path` and must not be replaced; "" if nothing is.
 std::string in_the_way(const stdfs::path& path) {

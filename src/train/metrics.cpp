@@ -18,9 +18,16 @@ std::string brief(double value) {
 
 }  // namespace
 
-Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt)
+Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt, bool tensorboard)
     : file_(fs.open_append(folder.metrics())), attempt_(attempt), last_step_(attempt.began) {
   end_line(*file_);
+  if (!tensorboard) return;
+  make_folder(fs, folder.tensorboard());
+  // TensorBoard reads files of one folder in the order of their names.
+  const double now = unix_seconds();
+  const std::string name = "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now)) +
+                           ".attempt-" + pad_number(attempt.number, 3);
+  events_.emplace(fs, folder.tensorboard() / name, attempt.first, now);
 }
 
 void Metrics::record(const StepRecord& record, const monitor::Report& report) {
@@ -35,11 +42,29 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   if (!report.values.empty()) line["monitor"] = report.values;
   if (report.verdict == monitor::Verdict::kStop) line["stop"] = report.lines;
   line["seconds"] = now - last_step_;
-  line["time"] = unix_seconds();
+  const double time = unix_seconds();
+  line["time"] = time;
   file_->append(as_bytes(json_line(line)));
+  if (events_) {
+    EventFile::Scalars scalars;
+    const auto add = [&](const std::string& group, const auto& values) {
+      for (const auto& [name, value] : values)
+        scalars.emplace_back(group + "/" + name, static_cast<double>(value));
+    };
+    add("loss", record.entry.losses);
+    add("gradient_norm", record.gradient_norms);
+    add("learning_rate", record.learning_rates);
+    add("monitor", report.values);
+    scalars.emplace_back("seconds", now - last_step_);
+    events_->scalars(record.entry.step, time, scalars);
+  }
   last_step_ = now;
   if (now - last_shown_ >= kSecondsBetweenLines || record.entry.step == attempt_.last)
     show(record, now);
+}
+
+void Metrics::picture(Step step, ByteView png) {
+  if (events_) events_->picture(step, unix_seconds(), "samples", png);
 }
 
 void Metrics::show(const StepRecord& record, double now) {

@@ -71,7 +71,8 @@ void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
   };
   for (const stdfs::path& file : {folder.metrics(), folder.replays(), folder.log()})
     if (fs.exists(file)) refuse(file);
-  for (const stdfs::path& below : {folder.checkpoints(), folder.samples(), folder.environment()}) {
+  for (const stdfs::path& below :
+       {folder.checkpoints(), folder.samples(), folder.environment(), folder.tensorboard()}) {
     if (!fs.exists(below)) continue;
     if (const auto names = fs.list(below); !names.empty()) refuse(below / names.front());
   }

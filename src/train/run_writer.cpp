@@ -13,7 +13,10 @@
 namespace lockstep::train {
 
 RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training)
-    : recipe_(options.recipe), folder_{options.folder}, training_(training) {
+    : recipe_(options.recipe),
+      folder_{options.folder},
+      tensorboard_(options.tensorboard),
+      training_(training) {
   std::optional<hash::PrivateKey> key;  // first: a bad key leaves no folder behind
   if (options.sign) key = hash::read_private_key(*options.sign);
   if (recipe::has_parent(recipe_) && !options.start &&
@@ -103,7 +106,7 @@ void RunWriter::environments(const std::vector<std::string>& fingerprints) {
 }
 
 void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
-  if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, attempt_);
+  if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, attempt_, tensorboard_);
   if (const auto difference = ledger_->record(record.entry)) {
     throw Error(Code::kDiffer,
                 "step " + std::to_string(difference->step.value) + ": recomputed, its " +
@@ -128,9 +131,10 @@ void RunWriter::write_sample() {
   if (recipe_.samples.count == 0) return;
   log::info("making " + counted(recipe_.samples.count, "sample"));
   make_folder(fs_, folder_.samples());
-  publish(fs_, folder_.sample(at()),
-          picture(training_, training_.agreed->root, 0, recipe_.samples.count,
-                  recipe_.samples.columns));
+  const Bytes png =
+      picture(training_, training_.agreed->root, 0, recipe_.samples.count, recipe_.samples.columns);
+  publish(fs_, folder_.sample(at()), png);
+  metrics_->picture(at(), png);
   log::info("wrote " + folder_.sample(at()).string());
 }
 

@@ -44,6 +44,7 @@ class RunWriter {
   FileSystem& fs_ = real_file_system();
   const recipe::Recipe recipe_;
   const RunFolder folder_;
+  const bool tensorboard_;
   Training& training_;
   std::unique_ptr<FolderLock> lock_;
   std::unique_ptr<ledger::Writer> ledger_;

@@ -32,7 +32,7 @@ struct Options {
   int ranks = 1, max_restarts = 0;
   std::int64_t lanes_at_once = 0;
   std::string shard = "none";
-  bool dry_run = false, quiet = false, json = false;
+  bool tensorboard = false, dry_run = false, quiet = false, json = false;
 };
 
 void report(const Options& options, const std::string& folder, const train::RunResult& result) {
@@ -167,6 +167,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,
          .lanes_at_once = options.lanes_at_once,
          .processes = identity.local_size,
+         .tensorboard = options.tensorboard,
          .sign = options.sign,
          .start = beginning.start,
          .notes = beginning.notes},
@@ -245,6 +246,8 @@ Run add_train(Command& command) {
       .value("KEY");
   add_machine(command, options->machine);
   add_lanes_at_once(command, options->lanes_at_once);
+  command.add_flag("--tensorboard", options->tensorboard,
+                   "write event files for TensorBoard, scalars and pictures, in the run's folder");
   command.add_flag("--dry-run", options->dry_run,
                    "print the resolved recipe, its id, size and cost, and train nothing");
   command.add_flag("--quiet", options->quiet, "warnings and errors only");

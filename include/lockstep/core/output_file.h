@@ -25,7 +25,8 @@ void require_outputs(const std::filesystem::path& folder, const OutputKind& kind
                      const std::function<bool(const std::string& name)>& written);
 
 // Error(kUsage) for a name in a run's folder that the run reads or writes itself: its recipe,
-// ledger, metrics, replays and log, and everything in its checkpoints, samples and environment. A
+// ledger, metrics, replays and log, and everything in its checkpoints, samples, environment and
+// tensorboard. A
 // folder with a ledger.jsonl is a run's.
 void require_no_name_of_a_run(const std::filesystem::path& path, const std::string& what);
 

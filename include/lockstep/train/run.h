@@ -32,6 +32,8 @@ struct RunOptions {
   // Ranks that share this machine's memory, each a process of its own. 0: memory is not looked at
   // (ranks as threads of one process).
   int processes = 0;
+  // Event files for TensorBoard in the folder's `tensorboard`.
+  bool tensorboard = false;
   // Private key (hash/key_file.h) that signs every checkpoint; rank 0 alone reads it. A run is
   // signed by one key, and goes on with that one only.
   std::optional<std::filesystem::path> sign = {};

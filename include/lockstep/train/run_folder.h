@@ -20,6 +20,7 @@ struct RunFolder {
   std::filesystem::path sample(Step step) const;
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path replays() const { return root / "replays.jsonl"; }
+  std::filesystem::path tensorboard() const { return root / "tensorboard"; }
   std::filesystem::path environment() const { return root / "environment"; }
   std::filesystem::path log() const { return root / "log.txt"; }
 };
