@@ -4,6 +4,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/cpu.h"
+#include "monitor/robust_score.h"
 
 namespace lockstep::monitor {
 namespace {
@@ -61,6 +62,9 @@ float pairwise_distance(std::span<const float> samples, std::int64_t count) {
   return sum / static_cast<float>(pairs);
 }
 
+Monitor::Monitor(const Options& options) : options_(options) {}
+Monitor::~Monitor() = default;
+
 bool Monitor::due(Step step) const {
   return options_.every > 0 && step.value % options_.every == 0;
 }
@@ -80,6 +84,12 @@ Report Monitor::observe(const Observation& observation) {
     judge_limits(report, at(observation.step, "discriminator"), "its accuracy", accuracy,
                  "accuracy", options_.warn_accuracy, options_.stop_accuracy, -1);
   }
+  diverges(observation, report);
+  spikes(observation, report);
+  return report;
+}
+
+void Monitor::diverges(const Observation& observation, Report& report) {
   bool diverging = false;
   for (const auto& [phase, loss] : observation.losses) {
     const double size = loss < 0 ? -double{loss} : double{loss};
@@ -101,7 +111,35 @@ Report Monitor::observe(const Observation& observation) {
           line + beyond);
   }
   if (!diverging) diverging_ = 0;
-  return report;
+}
+
+void Monitor::spikes(const Observation& observation, Report& report) {
+  if (options_.warn_spike == 0 && options_.stop_spike == 0) return;
+  bool spiking = false;
+  const auto look = [&](const std::string& what, float value) {
+    auto& score = scores_[what];
+    if (!score)
+      score = std::make_unique<RobustScore>(static_cast<std::size_t>(options_.spike_window));
+    const std::optional<double> found = score->of(value);
+    if (!found) return;
+    const bool stops = options_.stop_spike > 0 && *found > options_.stop_spike;
+    if (!stops && !(options_.warn_spike > 0 && *found > options_.warn_spike)) return;
+    if (stops && !spiking) ++spiking_;
+    spiking = spiking || stops;
+    const std::string line =
+        at(observation.step, "spike") + "the " + what + " is " + to_text(value) + ", " +
+        fixed(*found, 1) + " robust standard deviations above the median of " +
+        counted(options_.spike_window, "step") + ", beyond " +
+        (stops ? "stop_spike = " + to_text(options_.stop_spike) + " for " +
+                     std::to_string(spiking_) + " of " + counted(options_.spike_steps, "step")
+               : "warn_spike = " + to_text(options_.warn_spike));
+    judge(report, stops && spiking_ >= options_.spike_steps ? Verdict::kStop : Verdict::kWarn,
+          line);
+  };
+  for (const auto& [phase, loss] : observation.losses) look("loss of the " + phase, loss);
+  for (const auto& [phase, norm] : observation.gradient_norms)
+    look("gradient norm of the " + phase, norm);
+  if (!spiking) spiking_ = 0;
 }
 
 }  // namespace lockstep::monitor

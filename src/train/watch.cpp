@@ -7,8 +7,10 @@
 namespace lockstep::train {
 
 monitor::Report Watch::after(const StepRecord& record, Training& training, comm::Group& group) {
-  monitor::Observation observation{
-      .step = record.entry.step, .losses = record.entry.losses, .samples = {}};
+  monitor::Observation observation{.step = record.entry.step,
+                                   .losses = record.entry.losses,
+                                   .gradient_norms = record.gradient_norms,
+                                   .samples = {}};
   if (!monitor_.due(observation.step)) return monitor_.observe(observation);
   const Tensor samples = draw_samples(training, {.first = 0, .count = options_.samples});
   const ops::HostView values(samples);
@@ -26,8 +28,10 @@ void stop(const monitor::Report& report) {
   std::string lines;
   for (const std::string& line : report.lines) lines += (lines.empty() ? "" : "; ") + line;
   std::string off;
-  for (const auto& [key, never] :
-       {std::pair("stop_distance", "0"), {"stop_accuracy", "1"}, {"loss_limit", "0"}})
+  for (const auto& [key, never] : {std::pair("stop_distance", "0"),
+                                   {"stop_accuracy", "1"},
+                                   {"loss_limit", "0"},
+                                   {"stop_spike", "0"}})
     if (lines.find(key) != std::string::npos)
       off += std::string(off.empty() ? "" : " ") + "--set monitor." + key + "=" + never;
   throw Error(Code::kDiverged, lines,

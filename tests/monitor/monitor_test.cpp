@@ -115,5 +115,72 @@ TEST(Monitor, WithoutALimitALossThatIsNotFiniteWarns) {
     EXPECT_EQ(after_losses({}, {loss}).verdict, Verdict::kWarn);
 }
 
+// Losses 1, 2, 3 again and again: their median is 2, the median absolute deviation 1.
+std::vector<float> steady(std::size_t count) {
+  std::vector<float> losses;
+  for (std::size_t i = 0; i < count; ++i) losses.push_back(static_cast<float>(1 + i % 3));
+  return losses;
+}
+
+Options spikes(double warn, double stop, std::int64_t steps = 1) {
+  Options options;
+  options.spike_window = 9;
+  options.warn_spike = warn;
+  options.stop_spike = stop;
+  options.spike_steps = steps;
+  return options;
+}
+
+Report after_spikes(const Options& options, std::size_t before, std::vector<float> then) {
+  std::vector<float> losses = steady(before);
+  losses.insert(losses.end(), then.begin(), then.end());
+  return after_losses(options, losses);
+}
+
+TEST(Spike, IsJudgedInRobustDeviationsAboveTheMedian) {
+  // (x - 2) / 1.4826 is 5 at 9.413
+  EXPECT_EQ(after_spikes(spikes(5, 0), 9, {9.4F}).verdict, Verdict::kFine);
+  EXPECT_EQ(after_spikes(spikes(5, 0), 9, {-20.0F}).verdict, Verdict::kFine);  // below is no spike
+  const Report warned = after_spikes(spikes(5, 0), 9, {9.5F});
+  EXPECT_EQ(warned.verdict, Verdict::kWarn);
+  EXPECT_THAT(
+      warned.lines,
+      ElementsAre("step 10: spike: the loss of the discriminator is 9.5, 5.1 robust "
+                  "standard deviations above the median of 9 steps, beyond warn_spike = 5"));
+}
+
+TEST(Spike, NeedsAWholeWindowAndIsOffUnlessAsked) {
+  EXPECT_EQ(after_spikes(spikes(5, 0), 8, {1e6F}).verdict, Verdict::kFine);
+  EXPECT_EQ(after_spikes(spikes(0, 0), 9, {1e6F}).verdict, Verdict::kFine);
+  EXPECT_EQ(after_losses(spikes(5, 0), std::vector<float>(20, 1.0F)).verdict, Verdict::kFine);
+}
+
+TEST(Spike, OutliersOfTheWindowHideNoOther) {
+  EXPECT_EQ(after_spikes(spikes(5, 0), 9, {1e6F, 1e6F, 1e6F, 20.0F}).verdict, Verdict::kWarn);
+}
+
+TEST(Spike, StopsAfterSoManyStepsInARow) {
+  EXPECT_EQ(after_spikes(spikes(0, 5, 2), 9, {50.0F}).verdict, Verdict::kWarn);
+  EXPECT_EQ(after_spikes(spikes(0, 5, 2), 9, {50.0F, 2.0F, 50.0F}).verdict, Verdict::kWarn);
+  const Report stopped = after_spikes(spikes(0, 5, 2), 9, {50.0F, 50.0F});
+  EXPECT_EQ(stopped.verdict, Verdict::kStop);
+  EXPECT_THAT(stopped.lines,
+              ElementsAre(::testing::EndsWith("beyond stop_spike = 5 for 2 of 2 steps")));
+}
+
+TEST(Spike, GradientNormsAreWatchedToo) {
+  Monitor monitor(spikes(5, 0));
+  Report report;
+  for (std::int64_t step = 1; step <= 10; ++step) {
+    const std::vector<std::pair<std::string, float>> norms = {
+        {"denoise", step == 10 ? 100.0F : static_cast<float>(step % 3)}};
+    report =
+        monitor.observe({.step = Step(step), .losses = {}, .gradient_norms = norms, .samples = {}});
+  }
+  EXPECT_EQ(report.verdict, Verdict::kWarn);
+  EXPECT_THAT(report.lines,
+              ElementsAre(::testing::HasSubstr("gradient norm of the denoise is 100")));
+}
+
 }  // namespace
 }  // namespace lockstep::monitor

@@ -118,5 +118,20 @@ TEST(Monitors, ADivergingLossStopsAllRanksAndTheLastCheckpointStays) {
   }
 }
 
+// Of forty steps of a GAN one stands out, by a limit as low as this.
+TEST(Monitors, ASpikeStopsAllRanksAtTheSameStepAndItsLimitIsNamed) {
+  std::vector<std::string> said;
+  for (const int world : {1, 3}) {
+    const Outcome stopped =
+        outcome(world, {"run.steps=40", "monitor.spike_window=8", "monitor.stop_spike=3"});
+    ASSERT_EQ(stopped.said.size(), static_cast<std::size_t>(world));
+    EXPECT_THAT(stopped.said, Each(HasSubstr("beyond stop_spike = 3 for 1 of 1 step")));
+    EXPECT_THAT(stopped.said, Each(HasSubstr("--set monitor.stop_spike=0")));
+    said.push_back(stopped.said.front());
+  }
+  // The ranks' first words differ by the rank that speaks.
+  EXPECT_EQ(said[0].substr(said[0].find("step ")), said[1].substr(said[1].find("step ")));
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -2,6 +2,8 @@
 // nothing, and see only what is the same on every rank, so all ranks come to the same verdict.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,7 +17,8 @@ namespace lockstep::monitor {
 // What a step left, as every rank has it.
 struct Observation {
   Step step;
-  std::span<const std::pair<std::string, float>> losses;  // by phase
+  std::span<const std::pair<std::string, float>> losses;               // by phase
+  std::span<const std::pair<std::string, float>> gradient_norms = {};  // likewise, not clipped
   // On a look (`due`), otherwise empty: samples, one after the other, and the objective's counts of
   // the step's samples by name; of a discriminator "judged" and "judged rightly".
   std::span<const float> samples;
@@ -30,17 +33,24 @@ struct Report {
   std::vector<std::pair<std::string, float>> values;  // measured on a look, for metrics
 };
 
+class RobustScore;
+
 class Monitor {
  public:
-  explicit Monitor(const Options& options) : options_(options) {}
+  explicit Monitor(const Options& options);
+  ~Monitor();
   // Whether `step` is looked at: samples and counts are wanted.
   bool due(Step step) const;
-  // Once after each step. Bits: the observation, and the losses of the steps before.
+  // Once after each step. Bits: the observation, and the losses and norms of the steps before.
   Report observe(const Observation& observation);
 
  private:
+  void diverges(const Observation& observation, Report& report);
+  void spikes(const Observation& observation, Report& report);
+
   Options options_;
-  std::int64_t diverging_ = 0;  // steps in a row
+  std::int64_t diverging_ = 0, spiking_ = 0;                    // steps in a row
+  std::map<std::string, std::unique_ptr<RobustScore>> scores_;  // by what is watched
 };
 
 // Mean over all pairs of the root mean square of the differences of two samples' values. All

@@ -18,6 +18,12 @@ struct Options {
   // Divergence, every step.
   double loss_limit = 0.0;      // above, whatever the sign, or not finite; 0: none
   std::int64_t loss_steps = 1;  // in a row, that stop the run
+
+  // Spikes of a loss or a gradient norm, every step: robust standard deviations above the median of
+  // the steps before.
+  std::int64_t spike_window = 100;            // steps that are compared
+  double warn_spike = 0.0, stop_spike = 0.0;  // above; 0: never
+  std::int64_t spike_steps = 1;               // beyond stop_spike in a row, that stop the run
 };
 void describe(Fields& fields, Options& options);
 
