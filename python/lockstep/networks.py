@@ -3,6 +3,10 @@
 
     model = lockstep.networks.load("exported", "model")   # of a folder that `lockstep export RUN exported/` made
     noise = model(x, t)                                   # x: [n, channels, height, width], t: [n]
+    noise = model(x, t, y)                                # y: the samples' classes, where there are classes
+
+Classes are labels [n], integers, or rows [n, classes] as docs/networks.md has them: 1 at a sample's class, zeros without
+one.
 
 They compute what Lockstep's networks do but for rounding. First values are PyTorch's, but those of GANs are as in the page.
 Needs torch, and to load, safetensors."""
@@ -89,6 +93,13 @@ def sinusoidal(t, width):
     return torch.cat([angles.cos(), angles.sin()], dim=1)
 
 
+def rows_of(y, layer):
+    """Labels as rows of zeros and a one; rows stay."""
+    if y.dim() == 1 and not y.is_floating_point():
+        return F.one_hot(y.long(), layer.in_features).to(layer.weight.dtype)
+    return y
+
+
 def tokens_of(x):
     """[n, channels, height, width] as rows [n, height * width * channels], the order of Lockstep's pictures."""
     return x.permute(0, 2, 3, 1).flatten(1)
@@ -128,9 +139,9 @@ class UNet(nn.Module):
         self.output = nn.Conv2d(now, colours, 3, padding=1)
 
     def forward(self, x, t, y=None):
-        """t: [n], as the process tells it; y: [n, classes], 1 at a sample's class, a row of zeros without one."""
+        """t: [n], as the process tells it; y: classes, see above."""
         e = self.time2(F.silu(self.time1(sinusoidal(t, self.width))))
-        e = F.silu(e if y is None else e + self.classes(y))
+        e = F.silu(e if y is None else e + self.classes(rows_of(y, self.classes)))
         h = self.input(x)
         kept = [h]
         for i in range(self.levels):
@@ -217,7 +228,7 @@ class Dit(nn.Module):
         n, c, height, width = x.shape
         rows, columns, p = height // self.patch, width // self.patch, self.patch
         e = self.time2(F.silu(self.time1(sinusoidal(t, self.width))))
-        e = F.silu(e if y is None else e + self.classes(y))
+        e = F.silu(e if y is None else e + self.classes(rows_of(y, self.classes)))
         tokens = x.view(n, c, rows, p, columns, p).permute(0, 2, 4, 3, 5, 1).reshape(n, rows * columns, -1)
         by_row, by_column = (sinusoidal(torch.arange(count, device=x.device), self.width // 2) for count in (rows, columns))
         places = torch.cat([by_row.repeat_interleave(columns, dim=0), by_column.repeat(rows, 1)], dim=1)
@@ -258,7 +269,7 @@ class ConvGenerator(nn.Module):
             self.up0 = dcgan(nn.ConvTranspose2d(channels[0], colours, 4, 2, 1))
 
     def forward(self, z, y=None):
-        h = self.project(z) if y is None else self.project(z) + self.classes(y)
+        h = self.project(z) if y is None else self.project(z) + self.classes(rows_of(y, self.classes))
         h = h.view(len(z), *self.sizes[-1], self.channels).permute(0, 3, 1, 2)
         h = F.relu(self.project_norm(h))
         for i in range(self.levels - 1 - self.sngan, -1 if self.sngan else 0, -1):
@@ -269,7 +280,7 @@ class ConvGenerator(nn.Module):
 def judged(network, row, y):
     """The logit; with classes that of a projection discriminator (Miyato & Koyama 2018)."""
     logit = network.output(row).flatten()
-    return logit if y is None else logit + (row * network.classes(y)).sum(1)
+    return logit if y is None else logit + (row * network.classes(rows_of(y, network.classes))).sum(1)
 
 
 class DcganDiscriminator(nn.Module):
@@ -373,7 +384,7 @@ class MlpGenerator(nn.Module):
         for i in range(self.count):
             h = getattr(self, f"hidden{i}")(h)
             if i == 0 and y is not None:
-                h = h + self.classes(y)
+                h = h + self.classes(rows_of(y, self.classes))
             h = F.relu(getattr(self, f"norm{i}")(h) if self.normed else h)
         return self.output(h).view(len(z), *self.shape)
 

@@ -17,6 +17,26 @@ constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::size_t kPiece = std::size_t{16} << 20;  // memory is used by this, as bytes arrive
 constexpr std::string_view kGzip = ".gz";
 
+// What people give instead, by its first bytes.
+std::string other_format(const std::vector<std::uint8_t>& magic) {
+  struct Format {
+    std::array<std::uint8_t, 4> magic;
+    const char* words;
+  };
+  constexpr const char* kPacked = "`lockstep pack` makes a data set of it";
+  constexpr const char* kFolder = "`lockstep pack` takes the folder that it lies in";
+  static constexpr Format kFormats[] = {{{0x93, 'N', 'U', 'M'}, "a NumPy array"},
+                                        {{'P', 'K', 3, 4}, "a NumPy archive"},
+                                        {{0x89, 'P', 'N', 'G'}, "a PNG file"},
+                                        {{0xff, 0xd8, 0xff, 0xe0}, "a JPEG file"},
+                                        {{0xff, 0xd8, 0xff, 0xe1}, "a JPEG file"}};
+  for (const Format& format : kFormats)
+    if (std::ranges::equal(format.magic, magic))
+      return std::string(", but ") + format.words + ": " +
+             (std::string_view(format.words).starts_with("a NumPy") ? kPacked : kFolder);
+  return ": wrong magic number";
+}
+
 // One IDX file, read forward.
 class Reader {
  public:
@@ -27,7 +47,7 @@ class Reader {
   // The sizes in the header.
   std::vector<std::uint64_t> header() {
     const std::vector<std::uint8_t> magic = exactly(4, "the header");
-    if (magic[0] != 0 || magic[1] != 0) refuse("not an IDX file: wrong magic number");
+    if (magic[0] != 0 || magic[1] != 0) refuse("not an IDX file" + other_format(magic));
     if (magic[2] != kUnsignedByte) {
       refuse("IDX of element type " + std::to_string(magic[2]) +
              ", only unsigned bytes (8) are read");

@@ -71,7 +71,7 @@ Labels labels_of(const NpyArray& array, std::int64_t images) {
   for (std::int64_t i = 0; i < images; ++i) {
     const auto label = integer_at(array, i);
     if (!label || *label >= kMostClasses)
-      throw Error(Code::kData, "label " + std::to_string(i) + " is not from 0 to " +
+      throw Error(Code::kData, "the label of picture " + std::to_string(i) + " is not from 0 to " +
                                    std::to_string(kMostClasses - 1));
     labels.push_back(static_cast<std::uint32_t>(*label));
   }

@@ -222,7 +222,40 @@ and replayed from anywhere; data that moved is given by `--set data.path=…` or
 `lockstep pack pictures pictures.h5 --size 64` makes a data set of a folder of PNG and JPEG files. If the
 pictures lie in folders, each folder is a class: set `data.classes` to their number. `pack` also reads arrays of NumPy
 (`.npz`, `.npy`), CIFAR-10 and CIFAR-100; [cli](cli.md#lockstep-pack-source-out) says how, and what becomes of sizes,
-colours and broken files.
+colours and broken files. A recipe for two classes, with guidance:
+
+```toml
+[run]
+name = "mine"
+steps = 20000
+
+[data]
+path = "pictures.h5"
+classes = 2
+flip = true
+
+[objective]
+kind = "flow"
+label_dropout = 0.1
+guidance = 2.0
+
+[model]
+kind = "unet"
+channels = [32, 64, 64]
+attention_levels = [2]
+
+[model.optimizer]
+lr = 3e-4
+warmup = 500
+clip_norm = 1.0
+ema_decay = 0.999
+
+[monitor]
+warn_spike = 20.0
+```
+
+`lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A loss that stays near 1 (ddpm)
+means that the network has learnt nothing: lower the learning rate.
 
 A data set is what `lockstep pack` made; or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds
 one named `train-images-idx3-ubyte` (`.gz`). A pack is read fastest. An IDX file begins with the bytes 0, 0, 8 and the

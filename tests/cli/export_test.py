@@ -102,9 +102,8 @@ class Export(Cli):
         scheduler = FlowMatchEulerDiscreteScheduler.from_pretrained(self.path("out/scheduler"))
         scheduler.set_timesteps(sigmas=[1.0, 0.75, 0.5, 0.25])
         x = self.normals("flow/sample-start", 6, *ours.shape[1:]).permute(0, 3, 1, 2)
-        y = torch.eye(3)[torch.arange(6) % 3]
         for t in scheduler.timesteps:
-            x = scheduler.step(model(x.contiguous(), t.expand(6), y), t, x).prev_sample
+            x = scheduler.step(model(x.contiguous(), t.expand(6), torch.arange(6) % 3), t, x).prev_sample
         self.close(ours, x)
 
     @torch.no_grad()

@@ -354,8 +354,8 @@ class Arrays(Pack):
         self.assertIn("a size is zero", line(numpy.zeros((0, 4, 4), numpy.uint8)))
         numpy.savez(self.path("b.npz"), other=self.rgb)
         self.assertIn("b.npz: no array of it is called images, x or arr_0 (save", self.refused_pack("b.npz"))
-        for labels, what in ((numpy.zeros(4, "u1"), "4 labels for 5 images"), (numpy.array([0, 1, -1, 0, 0]), "label 2 is not from 0 to 65535"),
-                             (numpy.full(5, 65536), "label 0 is not"), (numpy.zeros(5), "labels of type <f8 and shape [5] (expected whole")):
+        for labels, what in ((numpy.zeros(4, "u1"), "4 labels for 5 images"), (numpy.array([0, 1, -1, 0, 0]), "the label of picture 2 is not from 0 to 65535"),
+                             (numpy.full(5, 65536), "the label of picture 0 is not"), (numpy.zeros(5), "labels of type <f8 and shape [5] (expected whole")):
             numpy.savez(self.path("b.npz"), x=self.rgb, y=labels)
             self.assertIn("b.npz: " + what, self.refused_pack("b.npz"))
 

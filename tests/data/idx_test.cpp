@@ -64,6 +64,9 @@ TEST(Idx, WhatIsNotAFileOfImagesIsNamed) {
   expect_mentions(error_line(Code::kData, [&] { read_idx(*folder); }), "not a regular file");
   expect_mentions(refusal(""), "truncated");
   expect_mentions(refusal("PNG and more"), "magic");
+  expect_mentions(refusal("\x93NUMPY and more"), "a NumPy array: `lockstep pack` makes a data set");
+  expect_mentions(refusal("PK\x03\x04 and more"), "a NumPy archive");
+  expect_mentions(refusal("\xff\xd8\xff\xe1 and more"), "takes the folder that it lies in");
   expect_mentions(refusal(idx_header({3}) + "abc"), "labels");
   expect_mentions(refusal(idx_header({1, 1, 1}, 13) + "abcd"), "type 13");
   expect_mentions(refusal(idx_header({1, 1}) + "a"), "2 dimensions");
