@@ -77,7 +77,8 @@ void agree(comm::Group& group, const state::State& state, const state::StateDige
   if (first != kAllFinite && (same || finite_ranks == 0))
     throw Error(Code::kDiverged,
                 "training diverged: non-finite value in " + state.tensors.at(first).name,
-                "the last checkpoint is intact; lower the learning rate or clip gradients");
+                "what was saved before is intact, and the same recipe fails here again: lower the "
+                "learning rate, clip gradients or warm up, in a new folder");
   if (same) return;
   const std::size_t usual = majority_rank(roots);
   const auto differs = [&](const auto& root) { return root != roots[usual]; };
