@@ -85,7 +85,7 @@ class Header {
     expect('(');
     while (!skip(')')) {
       next();
-      const std::size_t end = rest_.find_first_of(" ,)");
+      const std::size_t end = std::min(rest_.find_first_of(" ,)"), rest_.size());
       const auto size = parse_int(rest_.substr(0, end));
       if (!size || *size < 0 || found.size() == kMostDimensions) damaged();
       found.push_back(*size);

@@ -73,6 +73,13 @@ TEST(Numpy, HeadersThatAreNoneAreRefused) {
             std::string::npos);
 }
 
+// Whose length field tells of the cut, so that the text itself ends early.
+TEST(Numpy, EveryShortHeaderIsRefused) {
+  const TempPath path(".npy");
+  for (std::size_t size = 0; size < kHeader.find('}'); ++size)
+    error_line(Code::kData, [&] { read(path, npy(kHeader.substr(0, size), pixels())); });
+}
+
 TEST(Numpy, EveryCutIsRefused) {
   const TempPath npy_path(".npy"), npz_path(".npz");
   const std::string one = npy(kHeader, pixels()), all = archive();
