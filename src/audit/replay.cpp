@@ -44,6 +44,8 @@ class Replay {
 
  private:
   std::string start_of_run(const std::optional<std::filesystem::path>& parent) const {
+    if (session_.recipe().run.start == "weights")
+      return "step 0 has the state that the recipe names; the weights' files are not looked at";
     if (!recipe::has_parent(session_.recipe()))
       return parent ? "the run starts from no other run: --parent is ignored" : "";
     if (parent) return train::compare_parent(*parent, session_.recipe(), session_.folder().root);

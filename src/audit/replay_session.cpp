@@ -38,10 +38,10 @@ Step ReplaySession::restore(Step target) {
   training_->lanes_at_once = lanes_at_once_;
   const auto restored = train::restore_newest(real_file_system(), folder_, ledger_, target,
                                               train::Damaged::kRefuse, *training_);
-  if (!restored && recipe::has_parent(recipe_))
+  if (!restored && recipe::starts_from_state(recipe_))
     throw Error(Code::kCorrupt,
                 (folder_.checkpoints() / checkpoint::file_name(Step(0))).string() +
-                    " is missing: the state of another run that this one starts from",
+                    " is missing: the state that this run starts from",
                 "restore it from another copy");
   batches_.emplace(*dataset_, recipe_, training_->plan, group_.rank());
   return training_->state.step;

@@ -56,6 +56,11 @@ class Verifier : public Findings {
 
   // Where the run starts from another one's state: its parent, that one's parent, and so on.
   void follow(const std::vector<stdfs::path>& parents) {
+    if (recipe_)
+      for (const recipe::NetworkOptions& one : recipe_->networks)
+        if (recipe::is_imported(one))
+          result.notes.push_back(one.role + " starts with the weights of a file, SHA-256 " +
+                                 one.file.substr(0, 12) + ", which is not looked at");
     if (!recipe_ || !recipe::has_parent(*recipe_)) {
       if (!parents.empty())
         result.notes.push_back(parents.front().string() +
@@ -204,8 +209,9 @@ class Verifier : public Findings {
   void checkpoints(const train::RunFolder& folder, const Names& names,
                    const ledger::Ledger& ledger) {
     const stdfs::path start = folder.checkpoints() / checkpoint::file_name(Step(0));
-    if (recipe_ && recipe::has_parent(*recipe_) && !ledger.entries.empty() && !fs_.exists(start))
-      corrupt(start.string() + " is missing: the state of another run that this one starts from");
+    if (recipe_ && recipe::starts_from_state(*recipe_) && !ledger.entries.empty() &&
+        !fs_.exists(start))
+      corrupt(start.string() + " is missing: the state that this run starts from");
     for (const std::string& name : files_of(folder.checkpoints(), names)) {
       const stdfs::path path = folder.checkpoints() / name;
       std::error_code gone;
@@ -248,7 +254,7 @@ class Verifier : public Findings {
         differ(file.string() + ": " + *what);
       else
         result.notes.push_back(file.string() +
-                               (recipe::has_parent(recipe)
+                               (recipe::starts_from_state(recipe)
                                     ? ": it has the SHA-256 tree that the recipe names"
                                     : ": recomputed: recipe and seed make it"));
       return true;

@@ -34,15 +34,16 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   const auto require_digest = [&](const std::string& digest, const std::string& table) {
     if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
       throw Error(Code::kUsage, name + ": '" + digest + "' in [" + table + "] is no SHA-256",
-                  "`lockstep train RECIPE --from RUN` writes it");
+                  "`lockstep train` with --from or --weights writes it");
   };
-  if (has_parent(recipe)) {
-    require_digest(recipe.run.from.recipe, "run.from");
-    require_digest(recipe.run.from.state, "run.from");
-  }
+  if (has_parent(recipe)) require_digest(recipe.run.from.recipe, "run.from");
+  if (starts_from_state(recipe)) require_digest(recipe.run.from.state, "run.from");
   for (const NetworkOptions& one : recipe.networks)
     if (is_frozen(one) && (has_parent(recipe) || !one.root.empty()))
       require_digest(one.root, one.role);
+  for (const NetworkOptions& one : recipe.networks)
+    if (is_imported(one) && (starts_from_state(recipe) || !one.file.empty()))
+      require_digest(one.file, one.role);
   if (is_native(recipe) && has_integer_products(recipe))
     throw Error(Code::kUsage, name + ": products = \"integer\" in [run] is not for native numerics",
                 "leave one of the two out");

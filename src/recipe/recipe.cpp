@@ -31,9 +31,10 @@ void describe(Fields& f, Run& o) {
   f.choice("products", o.products, {"float", "integer"}, bits_unless(o.products, "float"),
            "of layers: binary32, or operands rounded to 12 bits, which are multiplied and added "
            "without error");
-  f.choice("start", o.start, {"fresh", "run"}, bits_unless(o.start, "fresh"),
-           "new weights, or the state of another run, which `train --from` writes into [run.from]");
-  f.begin("from", "the state of another run that this one starts from");
+  f.choice("start", o.start, {"fresh", "run", "weights"}, bits_unless(o.start, "fresh"),
+           "new weights; the state of another run, which `train --from` writes into [run.from]; or "
+           "weights of files, which `train --weights` writes there");
+  f.begin("from", "the state that this run starts from");
   if (o.start == "run") {
     f.field("recipe", o.from.recipe, Effect::kBits, "that run's recipe id");
     f.field("step", o.from.step, 1, kMaxSteps, Effect::kBits, "step of that run");
@@ -42,6 +43,9 @@ void describe(Fields& f, Run& o) {
     f.field("state", o.from.state, Effect::kBits,
             "SHA-256 tree of the state at step 0 of this run");
   }
+  if (o.start == "weights")
+    f.field("state", o.from.state, Effect::kBits,
+            "SHA-256 tree of the state at step 0 of this run");
   f.choice("optimizer", o.from.optimizer, {"continue", "anew"},
            bits_unless(o.from.optimizer, "continue"),
            "with `train --from`: optimisers keep their slots and count of updates, so schedules "
@@ -51,11 +55,16 @@ void describe(Fields& f, Run& o) {
 
 void describe(Fields& f, NetworkOptions& o) {
   describe(f, o.model);
-  f.choice("weights", o.weights, {"trained", "frozen"}, bits_unless(o.weights, "trained"),
-           "frozen: those of the run that `train --from` names, never changed; no optimizer");
+  f.choice("weights", o.weights, {"trained", "frozen", "imported"},
+           bits_unless(o.weights, "trained"),
+           "frozen: those of the run that `train --from` names, never changed; no optimizer. "
+           "imported: trained from those of the file that `train --weights` names");
   if (is_frozen(o))
     f.field("root", o.root, Effect::kBits,
             "SHA-256 tree of the frozen weights; left empty, `train --from` writes it");
+  if (is_imported(o))
+    f.field("file", o.file, Effect::kBits,
+            "SHA-256 of the file; left empty, `train --weights` writes it");
 }
 
 void describe(Fields& f, Samples& o) {
@@ -110,6 +119,10 @@ bool is_frozen(const NetworkOptions& network) {
   return network.weights == "frozen";
 }
 
+bool is_imported(const NetworkOptions& network) {
+  return network.weights == "imported";
+}
+
 std::vector<objective::PhaseNames> phases(const Recipe& recipe) {
   std::vector<objective::PhaseNames> trained;
   for (const objective::PhaseNames& phase : objective::phases(recipe.objective))
@@ -123,6 +136,10 @@ bool is_native(const Recipe& recipe) {
 
 bool has_integer_products(const Recipe& recipe) {
   return recipe.run.products == "integer";
+}
+
+bool starts_from_state(const Recipe& recipe) {
+  return recipe.run.start != "fresh";
 }
 
 bool has_parent(const Recipe& recipe) {

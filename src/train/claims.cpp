@@ -95,7 +95,7 @@ std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Re
 }
 
 hash::Digest start_of(const recipe::Recipe& recipe, const Shape& shape) {
-  if (recipe::has_parent(recipe)) return hash::Digest::from_hex(recipe.run.from.state);
+  if (recipe::starts_from_state(recipe)) return hash::Digest::from_hex(recipe.run.from.state);
   return state::commit(make_training(recipe, shape, {.world = 1}).state);
 }
 
@@ -110,8 +110,8 @@ std::optional<std::string> not_the_start(const checkpoint::Loaded& loaded,
   } catch (const Error& error) {  // no network has samples of that shape
     if (error.code() != Code::kUsage) throw;
   }
-  return recipe::has_parent(recipe) ? "its state is not the one that the recipe starts from"
-                                    : "its state is not the one that recipe and seed make";
+  return recipe::starts_from_state(recipe) ? "its state is not the one that the recipe starts from"
+                                           : "its state is not the one that recipe and seed make";
 }
 
 }  // namespace lockstep::train

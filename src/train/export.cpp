@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <filesystem>
-#include <map>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/output_file.h"
@@ -13,6 +12,7 @@
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/json.h"
 #include "open_state.h"
+#include "torch_layout.h"
 
 namespace lockstep::train {
 namespace {
@@ -25,98 +25,24 @@ constexpr const char* kConfig = "config.json";
 constexpr const char* kWeights = "diffusion_pytorch_model.safetensors";
 constexpr const char* kScheduler = "scheduler/scheduler_config.json";
 
-// The number of each value here, in PyTorch's order: a convolution's [height, width, in, out]
-// becomes [out, in, height, width], a matrix [in, out] becomes [out, in].
-struct Order {
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> here;
-};
-
-std::vector<std::int64_t> counted_up(std::int64_t size) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(size));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
-  return numbers;
-}
-
-Order order_of(const std::vector<std::int64_t>& shape) {
-  Order order;
-  if (shape.size() == 4) {
-    const std::int64_t height = shape[0], width = shape[1], in = shape[2], out = shape[3];
-    order.shape = {out, in, height, width};
-    for (std::int64_t o = 0; o < out; ++o)
-      for (std::int64_t i = 0; i < in; ++i)
-        for (std::int64_t yx = 0; yx < height * width; ++yx)
-          order.here.push_back((yx * in + i) * out + o);
-  } else if (shape.size() == 2) {
-    order.shape = {shape[1], shape[0]};
-    for (std::int64_t o = 0; o < shape[1]; ++o)
-      for (std::int64_t i = 0; i < shape[0]; ++i) order.here.push_back(i * shape[1] + o);
-  } else {
-    order.shape = shape;
-    order.here = counted_up(c10::multiply_integers(shape));
-  }
-  return order;
-}
-
-// A vector over all dimensions of a weight but its last: the buffer u of spectral norm.
-Order order_of_inputs(std::vector<std::int64_t> weight) {
-  weight.back() = 1;
-  Order order = order_of(weight);
-  order.shape = {std::ssize(order.here)};
-  return order;
-}
-
-Bytes in_order(const at::Tensor& tensor, const Order& order) {
+Bytes in_order(const at::Tensor& tensor, const TorchLayout& layout) {
   const ops::HostView view(tensor);
   const std::span<const float> values = view.floats();
   Bytes bytes;
   bytes.reserve(values.size_bytes());
-  for (const std::int64_t here : order.here)
+  for (const std::int64_t here : layout.here)
     put_u32_le(bytes, std::bit_cast<std::uint32_t>(values[static_cast<std::size_t>(here)]));
   return bytes;
 }
 
-// The tensors of a role: its parameters, or their averages, and its buffers; by path.
-class Weights {
- public:
-  Weights(const state::State& state, const std::string& role, bool averages) {
-    for (const state::Named& named : state.tensors) {
-      if (take(named, role + "/param/") || take(named, role + "/buffer/")) continue;
-      const std::string average = role + "/ema/";
-      if (averages && named.name.starts_with(average))
-        tensors_.at(place_.at(named.name.substr(average.size()))).second = named.tensor;
-    }
+std::vector<data::SafeTensor> tensors_of(const Weights& weights) {
+  std::vector<data::SafeTensor> all;
+  for (const Weights::Tensor& one : weights.tensors()) {
+    all.push_back({one.path, weights.layout(one).shape,
+                   [&] { return in_order(one.tensor, weights.layout(one)); }});
   }
-
-  std::vector<data::SafeTensor> tensors() const {
-    std::vector<data::SafeTensor> all;
-    for (const auto& [path, tensor] : tensors_) {
-      const Order order = order_at(path, tensor);
-      all.push_back({path, order.shape, [tensor, order] { return in_order(tensor, order); }});
-    }
-    return all;
-  }
-
- private:
-  bool take(const state::Named& named, const std::string& prefix) {
-    if (!named.name.starts_with(prefix)) return false;
-    place_[named.name.substr(prefix.size())] = tensors_.size();
-    tensors_.emplace_back(named.name.substr(prefix.size()), named.tensor);
-    return true;
-  }
-
-  Order order_at(const std::string& path, const at::Tensor& tensor) const {
-    if (path.ends_with(".u")) {
-      const auto weight = place_.find(path.substr(0, path.size() - 1) + "weight");
-      if (weight != place_.end())
-        return order_of_inputs(tensors_[weight->second].second.sizes().vec());
-    }
-    return order_of(tensor.sizes().vec());
-  }
-
-  std::vector<std::pair<std::string, at::Tensor>> tensors_;
-  std::map<std::string, std::size_t> place_;
-};
+  return all;
+}
 
 class Export {
  public:
@@ -192,7 +118,7 @@ class Export {
     const Weights weights(source_.loaded.state(), network.role, options_.weights == "average");
     hash::Sha256 hash;
     publish(fs_, path, [&](File& file) {
-      data::write_safetensors(weights.tensors(),
+      data::write_safetensors(tensors_of(weights),
                               {{"format", "pt"},
                                {"lockstep.role", network.role},
                                {"lockstep.weights", options_.weights},

@@ -19,12 +19,12 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
       training_(training) {
   std::optional<hash::PrivateKey> key;  // first: a bad key leaves no folder behind
   if (options.sign) key = hash::read_private_key(*options.sign);
-  if (recipe::has_parent(recipe_) && !options.start &&
+  if (recipe::starts_from_state(recipe_) && !options.start &&
       checkpoint::list(fs_, folder_.checkpoints()).empty())
-    throw Error(
-        Code::kUsage,
-        folder_.root.string() + " starts from a state of another run, and has no checkpoint",
-        "give that run with --from");
+    throw Error(Code::kUsage,
+                folder_.root.string() + " starts from a state that is not its seed's, and has no " +
+                    "checkpoint",
+                "give what it starts from with " + source_option());
   make_folders(fs_, folder_.root);
   lock_ = std::make_unique<FolderLock>(folder_);
   sweep(fs_, folder_);
@@ -47,19 +47,25 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   if (signer_ && loaded_)
     sign_rest(fs_, folder_, {recipe_, ledger_->ledger(), training_.sample_shape}, *loaded_,
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
-  if (!loaded_ && recipe::has_parent(recipe_)) begin_from(options);
+  if (!loaded_ && recipe::starts_from_state(recipe_)) begin_from(options);
   saver_->retire(at());
+}
+
+std::string RunWriter::source_option() const {
+  return recipe::has_parent(recipe_) ? "--from" : "--weights";
 }
 
 // Step 0 is saved before the first step: the folder then has all that the run needs.
 void RunWriter::begin_from(const RunOptions& options) {
   if (!options.start)  // all that is there is damaged
-    throw Error(Code::kCorrupt, folder_.checkpoints().string() + " has no whole checkpoint",
-                "restore one from another copy, or give the run that it starts from with --from");
+    throw Error(
+        Code::kCorrupt, folder_.checkpoints().string() + " has no whole checkpoint",
+        "restore one from another copy, or give what it starts from with " + source_option());
   start_ = options.start();
   if (state::commit(*start_) != start_of(recipe_, training_.sample_shape))
-    throw Error(Code::kUsage, "the state of --from is not the one that [run.from] names",
-                "give the run that " + folder_.recipe().string() + " starts from");
+    throw Error(Code::kUsage,
+                "the state of " + source_option() + " is not the one that [run.from] names",
+                "give what " + folder_.recipe().string() + " starts from");
   checkpoint::restore(*start_, training_.state);
   training_.agreed =
       state::digest(training_.state, whole_leaves(training_.state, state::leaves(*start_)));

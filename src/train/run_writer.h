@@ -40,6 +40,7 @@ class RunWriter {
   bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
   void write_sample();
   void begin_from(const RunOptions& options);
+  std::string source_option() const;  // of `train`: what names the state that the run starts from
 
   FileSystem& fs_ = real_file_system();
   const recipe::Recipe recipe_;

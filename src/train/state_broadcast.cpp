@@ -37,7 +37,7 @@ void broadcast_state(comm::Group& group, const state::State* whole, Training& tr
     training.state.step = Step(cursor[0]);
     training.state.samples = cursor[1];
     // At a fresh run's step 0 all ranks have made the same state.
-    if (training.state.step > Step(0) || recipe::has_parent(training.recipe))
+    if (training.state.step > Step(0) || recipe::starts_from_state(training.recipe))
       broadcast_tensors(group, whole, training.state);
   }
   state::StateDigest now = digest(group, training.state);

@@ -25,7 +25,7 @@ namespace stdfs = std::filesystem;
 
 struct Options {
   std::string recipe;
-  std::vector<std::string> set;
+  std::vector<std::string> set, weights;
   std::string run;
   std::optional<std::string> sign, from;
   Machine machine;
@@ -90,16 +90,66 @@ struct Beginning {
   std::vector<std::string> notes;
   std::function<state::State()> start;
 };
+
+// Of a recipe that starts from no other run.
+void require_no_parent(const recipe::Recipe& recipe) {
+  if (recipe::begins_anew(recipe))
+    throw Error(Code::kUsage, "run.from.optimizer is \"anew\", and the run starts from no other",
+                "give that run with --from, or leave out [run.from]");
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    if (recipe::is_frozen(one))
+      throw Error(Code::kUsage,
+                  "[" + one.role + "]: its weights are frozen, and the run starts from no other",
+                  "give the run that has them with --from");
+}
+
+// "generator=g.safetensors"; of a recipe with one network, "w.safetensors".
+train::WeightsFile parse_weights(const std::string& text, const recipe::Recipe& recipe) {
+  std::string roles;
+  for (const recipe::NetworkOptions& one : recipe.networks) {
+    if (text.starts_with(one.role + "=")) return {one.role, text.substr(one.role.size() + 1)};
+    roles += (roles.empty() ? "" : ", ") + one.role;
+  }
+  if (recipe.networks.size() > 1)
+    throw Error(Code::kUsage, "--weights " + text + " does not say which network they are for",
+                "write ROLE=FILE, of: " + roles);
+  return {recipe.networks.front().role, text};
+}
+
+// Once: what it comes from may go on, and retire that checkpoint.
+Beginning beginning_of(train::Start start) {
+  const auto state = std::make_shared<state::State>(std::move(start.state));
+  return {std::move(start.recipe), std::move(start.notes), [state] { return std::move(*state); }};
+}
+
+Beginning beginning_with_weights(const Options& options, const recipe::Recipe& recipe) {
+  if (options.from)
+    throw Error(Code::kUsage, "--from and --weights both say what the run starts from",
+                "leave one of the two out");
+  std::vector<train::WeightsFile> files;
+  for (const std::string& text : options.weights) {
+    files.push_back(parse_weights(text, recipe));
+    if (std::ranges::count(files, files.back().role, &train::WeightsFile::role) > 1)
+      throw Error(Code::kUsage, "--weights names two files for " + files.back().role,
+                  "give one file a network");
+  }
+  if (recipe::has_parent(recipe))
+    throw Error(Code::kUsage, "the recipe starts from another run, not with --weights",
+                "take run.start and [run.from] out of the recipe");
+  require_no_parent(recipe);
+  return beginning_of(train::start_from_weights(files, recipe));
+}
+
 Beginning beginning(const Options& options, recipe::Recipe recipe) {
+  if (!options.weights.empty()) return beginning_with_weights(options, recipe);
   if (!options.from) {
-    if (!recipe::has_parent(recipe) && recipe::begins_anew(recipe))
-      throw Error(Code::kUsage, "run.from.optimizer is \"anew\", and the run starts from no other",
-                  "give that run with --from, or leave out [run.from]");
-    for (const recipe::NetworkOptions& one : recipe.networks)
-      if (recipe::is_frozen(one) && !recipe::has_parent(recipe))
-        throw Error(Code::kUsage,
-                    "[" + one.role + "]: its weights are frozen, and the run starts from no other",
-                    "give the run that has them with --from");
+    if (!recipe::has_parent(recipe)) require_no_parent(recipe);
+    if (!recipe::starts_from_state(recipe))
+      for (const recipe::NetworkOptions& one : recipe.networks)
+        if (recipe::is_imported(one))
+          throw Error(Code::kUsage,
+                      "[" + one.role + "]: its weights are imported, and there is no file",
+                      "give it with --weights");
     return {std::move(recipe), {}, {}};
   }
   train::SavedState parent = train::parse_saved_state(*options.from);
@@ -141,9 +191,7 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
       "starts from " + parent.folder.string() + "@" + std::to_string(from.step) + ", after " +
           counted(from.updates, "update") +
           (recipe::begins_anew(start.recipe) ? "; optimisers and schedules begin anew" : ""));
-  // Once: the parent may go on, and retire that checkpoint.
-  const auto state = std::make_shared<state::State>(std::move(start.state));
-  return {std::move(start.recipe), std::move(start.notes), [state] { return std::move(*state); }};
+  return beginning_of(std::move(start));
 }
 
 // This process's part of the run.
@@ -226,6 +274,13 @@ Run add_train(Command& command) {
                   "evidence names it")
       .value("RUN[@STEP]")
       .needs(folder);
+  command
+      .add_option(
+          "--weights", options->weights,
+          "start a new run with the weights of a safetensors file, as `lockstep export` names "
+          "them; ROLE= where a recipe has two networks; the recipe gets its SHA-256")
+      .value("[ROLE=]FILE")
+      .repeated();
   command
       .add_option("--ranks", options->ranks,
                   "start this many processes here, at most one a lane; never changes a bit")

@@ -18,9 +18,9 @@
 
 namespace lockstep::recipe {
 
-// [run.from]: which state a run starts from that is another run's (`train --from`).
+// [run.from]: which state a run starts from that is not its seed's (`train --from`, `--weights`).
 struct From {
-  std::string recipe;        // that run's recipe id, hexadecimal
+  std::string recipe;        // of another run: its recipe id, hexadecimal
   std::int64_t step = 1;     // of that run
   std::int64_t updates = 1;  // that its optimisers had counted by then
   std::string state;         // state::commit of step 0 of this run, hexadecimal
@@ -37,7 +37,8 @@ struct Run {
       "portable";  // or "native": LibTorch's kernels (ops/native.h); changes bits
   // Or "integer": of layers that are wide enough (numerics/integer.h); changes bits.
   std::string products = "float";
-  std::string start = "fresh";  // or "run": from a state of another run, `from`; changes bits
+  // Or "run": from a state of another run, `from`. Or "weights": some from files; changes bits.
+  std::string start = "fresh";
   From from;
 };
 
@@ -45,12 +46,15 @@ struct Run {
 struct NetworkOptions {
   std::string role;
   model::Options model;
-  // Or "frozen": those of the run that this one starts from, never changed; no optimizer.
+  // Or "frozen": those of the run that this one starts from, never changed; no optimizer. Or
+  // "imported": trained from those of a file.
   std::string weights = "trained";
   std::string root = {};  // of frozen weights (train/from.h), hexadecimal; `train --from` fills it
+  std::string file = {};  // SHA-256 of imported weights' file; `train --weights` fills it
   optim::Options optimizer = {};
 };
 bool is_frozen(const NetworkOptions& network);
+bool is_imported(const NetworkOptions& network);
 
 // [samples]: pictures made on the way. Cannot change bits of the state.
 struct Samples {
@@ -98,7 +102,10 @@ void describe(Fields& fields, Recipe& recipe);
 bool is_native(const Recipe& recipe);
 bool has_integer_products(const Recipe& recipe);
 
-// Does the run start from another run's state (run.from)?
+// Does the run start from a state that its seed does not make: is [run.from] there?
+bool starts_from_state(const Recipe& recipe);
+
+// Is that state another run's?
 bool has_parent(const Recipe& recipe);
 
 // Do its optimisers begin anew, whatever those of its parent did?

@@ -1,5 +1,6 @@
-// A run that starts from another run's state: fine-tuning, another learning rate, other data. Its
-// recipe names that state ([run.from]), so the evidence goes on from one run to the next.
+// A run that starts from a state that is not its seed's: another run's (fine-tuning, another
+// learning rate, other data), or one with weights of a file. Its recipe names that state
+// ([run.from]), so the evidence goes on from one run to the next.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +18,7 @@ namespace lockstep::train {
 struct Start {
   recipe::Recipe recipe;           // with [run.from]
   state::State state;              // step 0, held whole
-  std::vector<std::string> notes;  // what does not go on from the parent, for people
+  std::vector<std::string> notes;  // for people: what goes on, and what does not
 };
 
 // Weights, buffers, averages, optimisers' slots, the data cursor and the count of updates go on;
@@ -30,6 +31,21 @@ struct Start {
 // parent's evidence does not hold), those of data::open. Collective: no. Bits: recipe, the parent's
 // state.
 Start start_from(const SavedState& parent, recipe::Recipe recipe);
+
+struct WeightsFile {
+  std::string role;            // a network of the recipe
+  std::filesystem::path path;  // safetensors, tensors named and laid out as `lockstep export` does
+};
+
+// First weights of these networks from files: parameters, buffers, and averages as copies. The
+// other networks' come from the seed; optimisers, data and schedules begin. The recipe gets the
+// SHA-256 of each file and that of step 0; those that it names must be theirs. Opens the recipe's
+// data set, for the shape of its samples.
+//
+// Errors: kUsage (tensors of another network, values that are not finite, another file than the
+// recipe names), kData (no such file, no safetensors), those of data::open. Collective: no. Bits:
+// recipe, the files.
+Start start_from_weights(const std::vector<WeightsFile>& files, recipe::Recipe recipe);
 
 // The SHA-256 tree of a network's weights: the commit of a state at step 0, without samples, of its
 // parameters and buffers alone. What [<role>] root of a recipe says of frozen ones.

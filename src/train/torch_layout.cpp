@@ -1,0 +1,63 @@
+#include "torch_layout.h"
+
+#include <numeric>
+
+namespace lockstep::train {
+namespace {
+
+TorchLayout of_shape(const std::vector<std::int64_t>& shape) {
+  TorchLayout layout;
+  if (shape.size() == 4) {
+    const std::int64_t height = shape[0], width = shape[1], in = shape[2], out = shape[3];
+    layout.shape = {out, in, height, width};
+    for (std::int64_t o = 0; o < out; ++o)
+      for (std::int64_t i = 0; i < in; ++i)
+        for (std::int64_t yx = 0; yx < height * width; ++yx)
+          layout.here.push_back((yx * in + i) * out + o);
+  } else if (shape.size() == 2) {
+    layout.shape = {shape[1], shape[0]};
+    for (std::int64_t o = 0; o < shape[1]; ++o)
+      for (std::int64_t i = 0; i < shape[0]; ++i) layout.here.push_back(i * shape[1] + o);
+  } else {
+    layout.shape = shape;
+    layout.here.resize(static_cast<std::size_t>(c10::multiply_integers(shape)));
+    std::iota(layout.here.begin(), layout.here.end(), 0);
+  }
+  return layout;
+}
+
+// A vector over all dimensions of a weight but its last: the buffer u of spectral norm.
+TorchLayout of_inputs(std::vector<std::int64_t> weight) {
+  weight.back() = 1;
+  TorchLayout layout = of_shape(weight);
+  layout.shape = {std::ssize(layout.here)};
+  return layout;
+}
+
+}  // namespace
+
+Weights::Weights(const state::State& state, const std::string& role, bool averages) {
+  for (const state::Named& named : state.tensors) {
+    if (take(named, role + "/param/") || take(named, role + "/buffer/")) continue;
+    const std::string average = role + "/ema/";
+    if (averages && named.name.starts_with(average))
+      tensors_.at(place_.at(named.name.substr(average.size()))).tensor = named.tensor;
+  }
+}
+
+bool Weights::take(const state::Named& named, const std::string& prefix) {
+  if (!named.name.starts_with(prefix)) return false;
+  place_[named.name.substr(prefix.size())] = tensors_.size();
+  tensors_.push_back({named.name.substr(prefix.size()), named.tensor});
+  return true;
+}
+
+TorchLayout Weights::layout(const Tensor& tensor) const {
+  if (tensor.path.ends_with(".u")) {
+    const auto weight = place_.find(tensor.path.substr(0, tensor.path.size() - 1) + "weight");
+    if (weight != place_.end()) return of_inputs(tensors_[weight->second].tensor.sizes().vec());
+  }
+  return of_shape(tensor.tensor.sizes().vec());
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,132 @@
+"""train --weights: first weights from safetensors files, which the real package reads and writes.
+
+usage: weights_test.py PROGRAM SOURCE   (by a Python with numpy, h5py, safetensors and torch; PYTHONPATH: python, torch)"""
+
+import hashlib
+import os
+import shutil
+import sys
+
+import numpy
+
+from support import SOURCE, Cli, main
+
+sys.path[:0] = [os.path.join(SOURCE, "tests/reference")]
+import lockstep
+import torch
+from safetensors.torch import load_file, save_file
+
+GAN = os.path.join(SOURCE, "recipes/golden/class-gan.toml")
+
+
+class Weights(Cli):
+    def setUp(self):
+        super().setUp()
+        self.ok("train", "tiny.toml", "--run", "parent", "--quiet")
+        self.ok("export", "parent", "w.safetensors", "--weights", "trained")
+
+    def digest(self, name):
+        return hashlib.sha256(self.read(name)).hexdigest()
+
+    def test_a_run_starts_with_them(self):
+        result = self.run_it("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"model starts with the weights of w.safetensors, SHA-256 {self.digest('w.safetensors')[:12]}",
+                      result.stderr)
+        recipe = self.read("run/recipe.toml").decode()
+        self.assertIn(f'file = "{self.digest("w.safetensors")}"', recipe)
+        theirs = lockstep.read_checkpoint(self.path("parent/checkpoints/step-00000002.h5")).tensors
+        ours = lockstep.read_checkpoint(self.path("run/checkpoints/step-00000000.h5")).tensors
+        for name, values in ours.items():
+            kind, path = name.split("/", 2)[1:]
+            if kind in ("param", "ema"):
+                self.assertEqual(values.tobytes(), theirs["model/param/" + path].tobytes(), name)
+            else:
+                self.assertFalse(numpy.any(values), name)
+        self.ok("verify", "run")
+        self.assertIn("step 0 has the state that the recipe names", self.ok("replay", "run"))
+
+    def test_ranks_and_the_folder_alone_make_the_same_run(self):
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "one", "--quiet")
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "two", "--quiet", "--ranks", "2")
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "short", "--quiet", "--set", "run.steps=1")
+        os.remove(self.path("w.safetensors"))
+        self.ok("train", "short", "--quiet", "--set", "run.steps=2")
+        for run in ("two", "short"):
+            self.assertEqual(self.read(f"{run}/ledger.jsonl"), self.read("one/ledger.jsonl"))
+
+    def test_half_words_are_widened(self):
+        tensors = load_file(self.path("w.safetensors"))
+        first = next(iter(tensors))
+        values = torch.tensor([1.0, -2.5, 6e-8, 6.1e-5, 65504.0, -0.0]).repeat(tensors[first].numel())
+        for dtype in (torch.float16, torch.bfloat16):
+            tensors[first] = values[: tensors[first].numel()].reshape(tensors[first].shape).to(dtype)
+            save_file(tensors, self.path("half.safetensors"))
+            self.ok("train", "tiny.toml", "--weights", "model=half.safetensors", "--run", "run", "--quiet")
+            self.ok("export", "run/checkpoints/step-00000000.h5", "back.safetensors")
+            back = load_file(self.path("back.safetensors"))
+            self.assertEqual(back[first].numpy().tobytes(), tensors[first].float().numpy().tobytes())
+            shutil.rmtree(self.path("run"))
+
+    def test_one_network_of_a_gan(self):
+        self.ok("train", GAN, "--set", "run.steps=2", "--run", "gan", "--quiet")
+        self.ok("export", "gan", "d.safetensors", "--role", "discriminator", "--weights", "trained")
+        self.assertIn("does not say which network they are for (write ROLE=FILE, of: generator, discriminator)",
+                      self.refused(2, "train", GAN, "--weights", "d.safetensors", "--run", "run"))
+        self.ok("train", GAN, "--set", "run.steps=2", "--weights", "discriminator=d.safetensors", "--run", "run", "--quiet")
+        self.ok("export", "gan", "g.safetensors", "--role", "generator", "--weights", "trained")
+        self.ok("train", GAN, "--set", "run.steps=1", "--weights", "discriminator=d.safetensors", "--weights",
+                "generator=g.safetensors", "--run", "both", "--quiet")
+        begun, both, old = (lockstep.read_checkpoint(self.path(f"{run}/checkpoints/step-{step:08}.h5")).tensors
+                            for run, step in (("run", 0), ("both", 0), ("gan", 2)))
+        for name, values in begun.items():
+            kind = name.split("/")[1]
+            if kind in ("param", "buffer"):
+                self.assertEqual(both[name].tobytes(), old[name].tobytes(), name)
+                self.assertEqual(values.tobytes() == old[name].tobytes(), name.startswith("discriminator"), name)
+        self.ok("verify", "run")
+
+    def test_what_is_refused(self):
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")
+        tensors = load_file(self.path("w.safetensors"))
+        first = next(iter(tensors))
+
+        def said(changed, code=2):
+            save_file(changed, self.path("x.safetensors"))
+            return self.refused(code, "train", "tiny.toml", "--weights", "x.safetensors", "--run", "new")
+
+        self.assertIn(f"it has no {first}", said({k: v for k, v in tensors.items() if k != first}))
+        self.assertIn("it has more, and the recipe's network has not", said(tensors | {"more": torch.zeros(1)}))
+        self.assertIn(f"{first} has the shape [1]", said(tensors | {first: torch.zeros(1)}))
+        self.assertIn(f"{first} has a value that is not finite",
+                      said(tensors | {first: torch.full_like(tensors[first], float("nan"))}))
+        self.assertIn(f"{first} has values of type I64", said(tensors | {first: tensors[first].long()}, 3))
+        self.write("cut.safetensors", self.read("w.safetensors")[:-1])
+        self.assertIn("are cut", self.refused(3, "train", "tiny.toml", "--weights", "cut.safetensors", "--run", "new"))
+        self.refused(3, "train", "tiny.toml", "--weights", "none.safetensors", "--run", "new")
+        self.assertFalse(os.path.exists(self.path("new")))
+        # Another file than the recipe names, or none.
+        save_file(tensors | {first: tensors[first] + 1}, self.path("x.safetensors"))
+        self.assertIn("the recipe names",
+                      self.refused(2, "train", "run/recipe.toml", "--weights", "x.safetensors", "--run", "new"))
+        self.assertIn("starts from a state that is not its seed's",
+                      self.refused(2, "train", "run/recipe.toml", "--run", "new"))
+        self.assertIn("there is no file", self.refused(2, "train", "tiny.toml", "--set", "model.weights=imported",
+                                                       "--run", "new"))
+        self.assertIn("leave one of the two out", self.refused(2, "train", "tiny.toml", "--weights", "x.safetensors",
+                                                               "--from", "parent", "--run", "new"))
+
+    def test_a_changed_state_at_step_0_is_found(self):
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")
+        recipe = self.read("run/recipe.toml").decode()
+        state = recipe.split('state = "')[1][:64]
+        self.write("run/recipe.toml", recipe.replace(state, "0" * 64))
+        self.assertEqual(self.run_it("verify", "run").returncode, 5)
+        self.write("run/recipe.toml", recipe)
+        os.remove(self.path("run/checkpoints/step-00000000.h5"))
+        self.assertIn("the state that this run starts from", self.run_it("verify", "run").stdout
+                      + self.run_it("verify", "run").stderr)
+
+
+if __name__ == "__main__":
+    main()
