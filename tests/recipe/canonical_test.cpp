@@ -37,7 +37,7 @@ class Randomizer final : public Fields {
       value = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
       return;
     }
-    if (name == "recipe" || name == "state" || name == "root") {  // of [run.from], a network
+    if (name == "recipe" || name == "state" || name == "root" || name == "file") {  // SHA-256
       value =
           *rc::gen::container<std::string>(64, rc::gen::elementOf(std::string("0123456789abcdef")));
       return;
