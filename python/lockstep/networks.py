@@ -27,8 +27,9 @@ def dcgan(layer):
 
 
 class Residual(nn.Module):
-    def __init__(self, channels_in, channels_out, embedding, groups):
+    def __init__(self, channels_in, channels_out, embedding, groups, dropout=0.0):
         super().__init__()
+        self.dropout = nn.Dropout(dropout)
         self.norm1 = nn.GroupNorm(groups, channels_in)
         self.conv1 = nn.Conv2d(channels_in, channels_out, 3, padding=1)
         self.time = nn.Linear(embedding, channels_out)
@@ -39,7 +40,7 @@ class Residual(nn.Module):
 
     def forward(self, x, e):
         h = self.conv1(F.silu(self.norm1(x))) + self.time(e)[:, :, None, None]
-        h = self.conv2(F.silu(self.norm2(h)))
+        h = self.conv2(self.dropout(F.silu(self.norm2(h))))
         return h + (self.skip(x) if hasattr(self, "skip") else x)
 
 
@@ -62,7 +63,7 @@ class Attention(nn.Module):
 class Stage(nn.Module):
     def __init__(self, channels_in, channels_out, recipe, attention):
         super().__init__()
-        self.residual = Residual(channels_in, channels_out, recipe["embedding"], recipe["groups"])
+        self.residual = Residual(channels_in, channels_out, recipe["embedding"], recipe["groups"], recipe.get("dropout", 0.0))
         if attention:
             self.attention = Attention(channels_out, recipe["heads"], recipe["groups"])
 
@@ -126,9 +127,9 @@ class UNet(nn.Module):
             if resample is not None:
                 kept.append(c)
             setattr(self, f"down{i}", Level(stages, resample))
-        self.middle1 = Residual(now, now, recipe["embedding"], recipe["groups"])
+        self.middle1 = Residual(now, now, recipe["embedding"], recipe["groups"], recipe.get("dropout", 0.0))
         self.middle_attention = Attention(now, recipe["heads"], recipe["groups"])
-        self.middle2 = Residual(now, now, recipe["embedding"], recipe["groups"])
+        self.middle2 = Residual(now, now, recipe["embedding"], recipe["groups"], recipe.get("dropout", 0.0))
         for i in range(last, -1, -1):
             stages = []
             for _ in range(blocks + 1):

@@ -103,6 +103,9 @@ hash::Digest random_numbers() {
   Tensor uniform = ops::empty({4099});
   ops::device().fill_uniform({.key = {8, 0x10c5}, .micro = 3}, 1, 4099, ops::write(uniform));
   hasher.add(uniform);
+  ops::device().fill_mask({.key = {8, 0x10c5}, .micro = 3}, 1, 1, 4099, 0.25F, 1.5F,
+                          ops::write(uniform));
+  hasher.add(uniform);
   return hasher.finish();
 }
 

@@ -1,7 +1,10 @@
 #include "lockstep/model/layers.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/data/stream.h"
 #include "lockstep/numerics/host_math.h"
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/record.h"
 
 namespace lockstep::model {
 
@@ -100,6 +103,17 @@ Tensor GroupNorm::forward(Context& context, const ops::SideBySide& x) {
   const ops::Scope here = scope();
   return ops::group_norm(context.lanes(), x, context.enter(weight_), context.enter(bias_), groups_,
                          kEps, activation_);
+}
+
+Tensor Dropout::forward(Context& context, const Tensor& x) const {
+  if (rate_ == 0 || !context.draws()) return x;
+  const ops::Scope here = scope();
+  Tensor mask = ops::empty(x.sizes());
+  ops::device().fill_mask(data::stream(context.draws()->seed, "dropout/" + place()),
+                          static_cast<std::uint64_t>(context.draws()->first.value), x.size(0),
+                          x.numel() / x.size(0), static_cast<float>(rate_),
+                          static_cast<float>(1 / (1 - rate_)), ops::write(mask));
+  return ops::multiply(x, mask);
 }
 
 BatchNorm::BatchNorm(std::int64_t channels)

@@ -16,7 +16,7 @@ namespace lockstep::model {
 
 namespace {
 
-// h = conv(silu(norm(x))) + embedding; out = skip(x) + conv(silu(norm(h))).
+// h = conv(silu(norm(x))) + embedding; out = skip(x) + conv(dropout(silu(norm(h)))).
 class ResidualBlock : public Layer {
  public:
   ResidualBlock(std::int64_t in, std::int64_t out, const UNetOptions& o) {
@@ -26,6 +26,7 @@ class ResidualBlock : public Layer {
     time_ = register_module("time", std::make_shared<Linear>(o.embedding, out));
     norm2_ = register_module("norm2",
                              std::make_shared<GroupNorm>(o.groups, out, ops::Activation::kSilu));
+    dropout_ = register_module("dropout", std::make_shared<Dropout>(o.dropout));
     conv2_ = register_module("conv2", std::make_shared<Conv2d>(out, out, 3, 1, Start::kZero));
     if (in != out) skip_ = register_module("skip", std::make_shared<Linear>(in, out));
   }
@@ -37,7 +38,8 @@ class ResidualBlock : public Layer {
     const Tensor h = conv1_->forward(context, norm1_->forward(context, uses[0]),
                                      {.rows = time_->forward(context, embedding)});
     const Tensor skip = skip_ ? skip_->forward(context, uses[1]) : uses[1].left;
-    return conv2_->forward(context, norm2_->forward(context, h), {.values = skip});
+    return conv2_->forward(context, dropout_->forward(context, norm2_->forward(context, h)),
+                           {.values = skip});
   }
 
   double flops(double positions) const {
@@ -47,6 +49,7 @@ class ResidualBlock : public Layer {
 
  private:
   std::shared_ptr<GroupNorm> norm1_, norm2_;
+  std::shared_ptr<Dropout> dropout_;
   std::shared_ptr<Conv2d> conv1_, conv2_;
   std::shared_ptr<Linear> time_, skip_;
 };

@@ -41,6 +41,7 @@ class Denoise final : public Phase {
       : process_(std::move(process)),
         network_(std::move(network)),
         shape_(setting.sample_shape),
+        seed_(setting.seed),
         dropout_(static_cast<float>(options.label_dropout)),
         time_(stream_of(setting, name + "/timestep")),
         noise_(stream_of(setting, name + "/noise")),
@@ -67,6 +68,7 @@ class Denoise final : public Phase {
   std::shared_ptr<const Process> process_;
   std::shared_ptr<model::Denoiser> network_;
   std::vector<std::int64_t> shape_;
+  std::int64_t seed_;
   float dropout_;
   numerics::Stream time_, noise_, label_dropout_;
 };
@@ -105,6 +107,7 @@ Loss Denoise::loss(lane::Context& context, const Batch& batch, const Tensor& /*g
     ops::show("noise", {batch.values, batch.condition}, {noisy, t, target, condition});
   else
     ops::show("noise", {batch.values}, {noisy, t, target});
+  context.draw_at({.seed = seed_, .first = batch.first});
   const Tensor output = network_->forward(context, noisy, t, condition);
   const Tensor losses = weighted(ops::mean_squared_error(output, target), times);
   return {ops::lane_sums(context.lanes(), losses)};

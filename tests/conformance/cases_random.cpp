@@ -72,6 +72,19 @@ void add_rows_of_normals(Json& cases) {
   }
 }
 
+void add_masks(Json& cases) {
+  for (const float rate : {0.1F, 0.0F}) {
+    Case c(cases, "philox_mask", "rate " + std::to_string(rate).substr(0, 3));
+    const Draw d = draw(c, {"", {{7, 11}, 0}, 0xfffffffe});
+    const auto rows = c.parameter("rows", std::int64_t{3});
+    const auto n = c.parameter("n", std::int64_t{1025});
+    Floats out(static_cast<std::size_t>(rows * n));
+    cpu().fill_mask(d.stream, d.position, rows, n, c.parameter("rate", rate),
+                    c.parameter("kept", 1.125F), out.data());
+    c.output("out", out);
+  }
+}
+
 void add_tree_sums(Json& cases) {
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 13}) {
     Case c(cases, "tree_sum", std::to_string(rows) + " rows");
@@ -107,6 +120,7 @@ void add_subtrees(Json& cases) {
 void add_random_cases(Json& cases) {
   for (const Draw& d : kDraws) add_draws(cases, d);
   add_rows_of_normals(cases);
+  add_masks(cases);
   add_tree_sums(cases);
   add_subtrees(cases);
 }

@@ -175,6 +175,7 @@ TEST(Idle, WritesNothing) {
   idle.fill_bits({}, 0, 2, words.data());
   idle.fill_uniform({}, 0, 2, o);
   idle.fill_normal({}, 0, 2, 2, o);
+  idle.fill_mask({}, 0, 2, 2, 0.5f, 2, o);
 
   EXPECT_EQ(out, before);
   EXPECT_EQ(bytes, std::vector<std::uint8_t>(64, 7));
@@ -209,10 +210,12 @@ TEST(Idle, RefusesMoreElementsThanADrawHas) {
     EXPECT_TRUE(refused([&](std::int64_t n) { device->fill_bits({}, 0, n, nullptr); }));
     EXPECT_TRUE(refused([&](std::int64_t n) { device->fill_uniform({}, 0, n, nullptr); }));
     EXPECT_TRUE(refused([&](std::int64_t n) { device->fill_normal({}, 0, 1, n, nullptr); }));
+    EXPECT_TRUE(refused([&](std::int64_t n) { device->fill_mask({}, 0, 1, n, 0, 1, nullptr); }));
   }
   idle.fill_bits({}, 0, kMost, nullptr);
   idle.fill_uniform({}, 0, kMost, nullptr);
   idle.fill_normal({}, 0, 1, kMost, nullptr);
+  idle.fill_mask({}, 0, 1, kMost, 0, 1, nullptr);
 }
 
 }  // namespace

@@ -91,6 +91,28 @@ RC_GTEST_PROP(Philox, RowsOfNormalsAreTheDrawsOfTheirPositions, ()) {
   });
 }
 
+RC_GTEST_PROP(Philox, MasksAreUniformsBelowARate, (std::uint64_t first)) {
+  const Stream stream = {.key = {*rc::gen::arbitrary<std::uint32_t>(), 7}, .micro = 3};
+  const auto rows = *rc::gen::inRange<std::int64_t>(0, 5);
+  const auto n = *rc::gen::element<std::int64_t>(0, 1, 3, 5, 1024, 1025, 3073);
+  // A rate that is a uniform itself: that element is kept.
+  std::vector<float> uniforms(static_cast<std::size_t>(n));
+  cpu().fill_uniform(stream, first, n, uniforms.data());
+  const float rate = n > 0 ? uniforms[static_cast<std::size_t>(n / 2)] : 0.5F;
+  for (const int count : {1, 7}) {
+    use_threads(count);
+    std::vector<float> out(static_cast<std::size_t>(rows * n));
+    cpu().fill_mask(stream, first, rows, n, rate, 1.25F, out.data());
+    use_threads(1);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      cpu().fill_uniform(stream, first + static_cast<std::uint64_t>(row), n, uniforms.data());
+      for (std::int64_t i = 0; i < n; ++i)
+        RC_ASSERT(bits_of(out[static_cast<std::size_t>(row * n + i)]) ==
+                  bits_of(uniforms[static_cast<std::size_t>(i)] < rate ? 0.0F : 1.25F));
+    }
+  }
+}
+
 // One element alone, what a kernel of a device computes: the same as the element of a fill.
 RC_GTEST_PROP(Philox, ElementsAreThoseOfFills, (std::uint64_t position, std::uint32_t micro)) {
   const Stream stream = {.key = {*rc::gen::arbitrary<std::uint32_t>(), 7}, .micro = micro};

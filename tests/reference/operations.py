@@ -63,6 +63,12 @@ def philox_normal(i, p):
     return [[v for row in range(p.get("rows", 1)) for v in philox.normal(key, p["position"] + row, p["micro"], p["n"])]]
 
 
+def philox_mask(i, p):
+    key = (p["key0"], p["key1"])
+    return [[v for row in range(p["rows"])
+             for v in philox.mask(key, p["position"] + row, p["micro"], p["n"], p["rate"], p["kept"])]]
+
+
 def philox_drawn(draw):
     return lambda i, p: [draw((p["key0"], p["key1"]), p["position"], p["micro"], p["n"])]
 
@@ -187,6 +193,7 @@ OPERATIONS = {
     "philox_bits": philox_drawn(philox.bits),
     "philox_uniform": philox_drawn(lambda *a: [philox.uniform(u) for u in philox.bits(*a)]),
     "philox_normal": philox_normal,
+    "philox_mask": philox_mask,
     "philox_below": philox_below,
     "tree_sum": lambda i, p: [tree_sum(rows(i["x"].values, i["x"].shape[1]))],
     "maximal_subtrees": every_block,

@@ -38,6 +38,10 @@ def uniform(u):
     return (u >> 8) * 2.0 ** -24
 
 
+def mask(key, position, micro, n, rate, kept):
+    return [0.0 if uniform(u) < rate else kept for u in bits(key, position, micro, n)]
+
+
 def normal(key, position, micro, n):
     drawn = bits(key, position, micro, n + n % 2)
     out = []

@@ -7,10 +7,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/core/ids.h"
 #include "lockstep/lane/lane_gather.h"
 #include "lockstep/lane/plan.h"
 #include "lockstep/ops/ops.h"
@@ -27,6 +29,13 @@ struct Entered {
 struct Use {
   std::size_t entered;  // which of them
   Tensor tensor;        // in the lane graph, [P, ...]
+};
+
+// What is drawn for a phase's samples inside a network, by dropout: from streams of the seed, at
+// the draws of the samples.
+struct Draws {
+  std::int64_t seed = 0;
+  Draw first;  // of the first sample
 };
 
 class Context {
@@ -47,6 +56,10 @@ class Context {
   bool is_shadow() const { return lane_gather_ && lane_gather_->is_shadow(); }
   const Plan& plan() const;    // training only
   comm::Group& group() const;  // training only, and no shadow's
+
+  // Given by the phase of a training objective. Without: networks draw nothing, as in sampling.
+  void draw_at(Draws draws) { draws_ = draws; }
+  const std::optional<Draws>& draws() const { return draws_; }
 
   // Values of every lane, from those of this rank's: training only. To be shared with whatever
   // gathers in a backward pass.
@@ -71,6 +84,7 @@ class Context {
   comm::Group* group_ = nullptr;
   Portion portion_;
   numerics::LaneBlocks lanes_;
+  std::optional<Draws> draws_;
   std::shared_ptr<LaneGather> lane_gather_;
   std::vector<Entered> entered_;
   std::vector<Use> uses_;

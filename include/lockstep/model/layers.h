@@ -70,6 +70,18 @@ class GroupNorm : public Layer {
   Tensor weight_, bias_;
 };
 
+// Dropout (Srivastava et al. 2014), inverted: in training each value is 0 with probability `rate`,
+// else times 1 / (1 - rate); without the context's draws x as it is. Sample i of the phase draws
+// from stream "dropout/<role>/<path of the layer>", at its draw.
+class Dropout : public Layer {
+ public:
+  explicit Dropout(double rate) : rate_(rate) {}
+  Tensor forward(Context& context, const Tensor& x) const;
+
+ private:
+  double rate_;
+};
+
 // Over all lanes of all ranks (lane/batch_norm.h). weight [c] = 1, bias [c] = 0, buffers
 // running_mean [c] = 0, running_var [c] = 1. Collective: forward and backward in training.
 class BatchNorm : public Layer {

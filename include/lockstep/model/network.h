@@ -60,6 +60,7 @@ class Layer {
   }
   // Held by each forward pass: messages name the ops in it by the layer's role and path.
   ops::Scope scope() const;
+  const std::string& place() const { return place_; }  // role and path
 
  private:
   friend class Network;

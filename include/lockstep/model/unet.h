@@ -13,6 +13,7 @@ struct UNetOptions {
   std::int64_t heads = 4;
   std::int64_t groups = 8;       // of group normalisation; divides every channel count
   std::int64_t embedding = 128;  // width of the time embedding
+  double dropout = 0;            // before the second convolution of a residual block, in training
 };
 inline void describe(Fields& f, UNetOptions& o) {
   describe_channels(f, o.channels);
@@ -23,6 +24,9 @@ inline void describe(Fields& f, UNetOptions& o) {
   f.field("heads", o.heads, 1, kWidest, Effect::kBits, "attention heads; divides the channels");
   f.field("groups", o.groups, 1, kWidest, Effect::kBits, "groups of group normalisation");
   f.field("embedding", o.embedding, 1, kWidest, Effect::kBits, "width of the time embedding");
+  f.field(
+      "dropout", o.dropout, 0.0, 0.99, bits_unless(o.dropout, 0.0),
+      "probability that a value before a residual block's second convolution is 0, in training");
 }
 
 }  // namespace lockstep::model

@@ -155,6 +155,8 @@ class Cpu final : public Device {
                     float* out) override;
   void fill_normal(const Stream& stream, std::uint64_t first, std::int64_t rows, std::int64_t n,
                    float* out) override;
+  void fill_mask(const Stream& stream, std::uint64_t first, std::int64_t rows, std::int64_t n,
+                 float rate, float kept, float* out) override;
 
  private:
   const int threads_;

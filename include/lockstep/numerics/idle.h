@@ -113,6 +113,10 @@ class Idle final : public Device {
   void fill_normal(const Stream&, std::uint64_t, std::int64_t, std::int64_t n, float*) override {
     require_drawable(n);
   }
+  void fill_mask(const Stream&, std::uint64_t, std::int64_t, std::int64_t n, float, float,
+                 float*) override {
+    require_drawable(n);
+  }
 
  private:
   Cpu host_;

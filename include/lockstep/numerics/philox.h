@@ -30,6 +30,10 @@ class Draws {
                             float* out) = 0;
   virtual void fill_normal(const Stream& stream, std::uint64_t first, std::int64_t rows,
                            std::int64_t n, float* out) = 0;
+  // Masks of dropout (Srivastava et al. 2014): +0 where the uniform is below `rate`, elsewhere
+  // `kept`. As normals, [rows][n].
+  virtual void fill_mask(const Stream& stream, std::uint64_t first, std::int64_t rows,
+                         std::int64_t n, float rate, float kept, float* out) = 0;
 
  protected:
   ~Draws() = default;

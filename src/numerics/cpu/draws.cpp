@@ -83,4 +83,20 @@ void Cpu::fill_normal(const Stream& stream, std::uint64_t first, std::int64_t ro
   });
 }
 
+void Cpu::fill_mask(const Stream& stream, std::uint64_t first, std::int64_t rows, std::int64_t n,
+                    float rate, float kept, float* out) {
+  require_drawable(n);
+  const std::int64_t chunks = (n + kChunk - 1) / kChunk;  // of a row
+  parallel_for(rows * chunks, kGrain / kChunk, [&](std::int64_t begin, std::int64_t end) {
+    std::uint32_t bits[kChunk];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = i / chunks, at = i % chunks * kChunk;
+      const std::int64_t count = std::min(kChunk, n - at);
+      bits_range(stream, first + static_cast<std::uint64_t>(row), at, at + count, bits);
+      float* const mask = out + row * n + at;
+      for (std::int64_t k = 0; k < count; ++k) mask[k] = uniform(bits[k]) < rate ? 0.0F : kept;
+    }
+  });
+}
+
 }  // namespace lockstep::numerics

@@ -28,7 +28,7 @@ class Denoiser:
 
     def __init__(self, recipe, networks, lanes):
         self.network, self.lanes = networks["model"], lanes
-        self.integer_products = recipe.integer_products
+        self.integer_products, self.seed = recipe.integer_products, recipe.seed
         table = recipe["objective"]
         self.timestep_stream, self.noise_stream, self.dropout_stream = (
             Stream(recipe.seed, f"{table['kind']}/{name}") for name in ("timestep", "noise", "label-dropout"))
@@ -56,7 +56,7 @@ class Denoiser:
         noise = self.noise_stream.normal(draws, samples[0].size).reshape(samples.shape)
         noisy, target, times = self.noised(draws, samples, noise)
         pass_ = Pass(self.lanes, prepared.weights, condition=self.condition(batch),
-                     integer_products=self.integer_products)
+                     integer_products=self.integer_products, seed=self.seed, draws=draws)
         output, back = self.network.forward(pass_, noisy, embedded(self.network, times))
         difference = output - target
         rows = difference.reshape(len(output), -1).T

@@ -50,6 +50,8 @@ class Pass:
     condition: object = None  # [batch][classes], where there are classes
     by_running: bool = False  # in sampling: batch norm by running statistics
     integer_products: bool = False  # of layers that are wide enough
+    seed: int = 0  # of dropout
+    draws: object = None  # of the samples, for dropout; None in sampling
 
 
 class Gradients(dict):

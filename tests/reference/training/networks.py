@@ -3,6 +3,7 @@ import numpy as np
 
 import elementary
 from elementary import ONE
+from streams import Stream
 
 
 class Network:
@@ -26,6 +27,19 @@ class LeakyRelu:
     def down(self, pass_, x, dy):
         return (elementary.leaky_relu_backward(x, dy, self.slope),
                 lambda g, gradients: elementary.leaky_relu_backward(x, g, self.slope))
+
+
+class Dropout:
+    """Before a layer: values that are drawn become 0 in training, the others grow."""
+
+    def __init__(self, path, rate):
+        self.name, self.rate, self.kept = "dropout/model/" + path, np.float32(rate), np.float32(1 / (1 - rate))
+
+    def forward(self, pass_, x):
+        if self.rate == 0 or pass_.draws is None:
+            return x, lambda dy, gradients, needs_input=True: dy
+        mask = Stream(pass_.seed, self.name).mask(pass_.draws, x[0].size, self.rate, self.kept).reshape(x.shape)
+        return x * mask, lambda dy, gradients, needs_input=True: dy * mask
 
 
 class Tanh:

@@ -1,10 +1,13 @@
 """Negative controls of options: one broken rule each; a loss or a state must differ."""
+import numpy as np
+
 import ddpm
 import edm
 import flow
 import gan
 import optimizers
 import schedules
+import streams
 
 
 def intervals_rounded():
@@ -57,6 +60,12 @@ def level_told():
     edm.Level.told = lambda self: self.s
 
 
+def kept_unscaled():
+    """The values that dropout keeps do not grow."""
+    mask = streams.Stream.mask
+    streams.Stream.mask = lambda self, positions, n, rate, kept: mask(self, positions, n, rate, np.float32(1.0))
+
+
 BREAKS = {rule.__name__.replace("_", "-"): rule for rule in (
     intervals_rounded, lr_unscaled, decay_everything, nesterov_unfused, values_unclipped, times_uniform,
-    min_snr_of_the_other, mixes_exchanged, penalty_unsquared, level_told)}
+    min_snr_of_the_other, mixes_exchanged, penalty_unsquared, level_told, kept_unscaled)}

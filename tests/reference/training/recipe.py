@@ -37,7 +37,7 @@ OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("patch", 2, {"kind": DIT}),
            ("width", 128, {"kind": DIT}), ("depth", 6, {"kind": DIT}), ("heads", 4, {"kind": UNET + DIT}),
-           ("groups", 8, {"kind": UNET}), ("mlp_ratio", 4, {"kind": DIT}), ("embedding", 128, {"kind": UNET + DIT}), ("hidden", 64, {"kind": MLPS}),
+           ("groups", 8, {"kind": UNET}), ("mlp_ratio", 4, {"kind": DIT}), ("embedding", 128, {"kind": UNET + DIT}), ("dropout", 0.0, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
            ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
            ("norm", "batch", {"kind": ("mlp-generator",)})]
 OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}),
@@ -52,7 +52,7 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
              ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {})]
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
-            ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0,
+            ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0, ("model", "dropout"): 0.0,
             ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
             ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0}

@@ -37,6 +37,9 @@ class Stream:
     def uniform(self, positions, n, micro=0):
         return _uniform(self.bits(positions, n, micro))
 
+    def mask(self, positions, n, rate, kept):
+        return np.where(self.uniform(positions, n) < rate, np.float32(0.0), kept)
+
     def normal(self, positions, n, micro=0):
         drawn = _uniform(self.bits(positions, n + n % 2, micro))
         u, w = drawn[:, 0::2], drawn[:, 1::2]

@@ -5,17 +5,18 @@ from attention import Attention
 from class_layers import with_classes
 from fused import chain_values
 from layers import Conv, GroupNorm, Layer, Linear
-from networks import Network, Silu, run
+from networks import Dropout, Network, Silu, run
 
 
 class Residual(Layer):
     """forward and back also take and return the time embedding."""
 
-    def __init__(self, path, inputs, outputs, embedding, groups):
+    def __init__(self, path, inputs, outputs, embedding, groups, dropout):
         self.norm1 = GroupNorm(path + ".norm1", inputs, groups, silu=True)
         self.conv1 = Conv(path + ".conv1", inputs, outputs, 3, 1)
         self.time = Linear(path + ".time", embedding, outputs)
         self.norm2 = GroupNorm(path + ".norm2", outputs, groups, silu=True)
+        self.dropout = Dropout(path + ".dropout", dropout)
         self.conv2 = Conv(path + ".conv2", outputs, outputs, 3, 1, "zero")
         self.skip = Linear(path + ".skip", inputs, outputs) if inputs != outputs else None
 
@@ -26,7 +27,7 @@ class Residual(Layer):
     def forward(self, pass_, x, embedding):
         h, back_first = run((self.norm1, self.conv1), pass_, x)
         t, back_time = self.time.forward(pass_, embedding)
-        h, back_second = run((self.norm2, self.conv2), pass_, h + t[:, None, None])
+        h, back_second = run((self.norm2, self.dropout, self.conv2), pass_, h + t[:, None, None])
         shortcut, back_skip = self.skip.forward(pass_, x) if self.skip else (x, lambda dy, gradients: dy)
 
         def back(dy, gradients):
@@ -42,7 +43,8 @@ class Stage(Layer):
     """A residual block and, on some levels, attention."""
 
     def __init__(self, path, inputs, outputs, table, level):
-        self.residual = Residual(path + ".residual", inputs, outputs, table["embedding"], table["groups"])
+        self.residual = Residual(path + ".residual", inputs, outputs, table["embedding"], table["groups"],
+                                 table["dropout"])
         self.attention = (Attention(path + ".attention", outputs, table["heads"], table["groups"])
                           if level in table["attention_levels"] else None)
 
@@ -90,9 +92,9 @@ class Unet(Network):
             resample = Conv(f"down{i}.resample", h, h, 3, 2) if i < levels[-1] else None
             kept += [h] if resample else []
             self.down.append((stages, resample))
-        self.middle1 = Residual("middle1", h, h, width, table["groups"])
+        self.middle1 = Residual("middle1", h, h, width, table["groups"], table["dropout"])
         self.middle_attention = Attention("middle_attention", h, table["heads"], table["groups"])
-        self.middle2 = Residual("middle2", h, h, width, table["groups"])
+        self.middle2 = Residual("middle2", h, h, width, table["groups"], table["dropout"])
         self.up = []
         for i in reversed(levels):
             stages = []

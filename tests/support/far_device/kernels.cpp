@@ -273,6 +273,10 @@ class FarDevice final : public numerics::Device {
                    float* out) override {
     host_.fill_normal(stream, first, rows, n, near(out));
   }
+  void fill_mask(const Stream& stream, std::uint64_t first, std::int64_t rows, std::int64_t n,
+                 float rate, float kept, float* out) override {
+    host_.fill_mask(stream, first, rows, n, rate, kept, near(out));
+  }
 
  private:
   static numerics::Operand near(numerics::Operand x) {
