@@ -30,6 +30,16 @@ void describe(Fields& f, Options& o) {
   o.schedule.describe(f);
   f.field("ema_decay", o.ema_decay, 0.0, 0.9999999, Effect::kBits,
           "decay of a moving average of the weights, used for samples; 0: none");
+  f.field("more_ema_decays", o.more_ema_decays, 0.0, 0.9999999,
+          bits_unless(o.more_ema_decays, std::vector<double>()),
+          "decays of further averages: `sample --average 2` takes the first of them");
+}
+
+std::vector<double> ema_decays(const Options& options) {
+  if (options.ema_decay == 0) return {};
+  std::vector<double> decays = {options.ema_decay};
+  decays.insert(decays.end(), options.more_ema_decays.begin(), options.more_ema_decays.end());
+  return decays;
 }
 
 }  // namespace lockstep::optim

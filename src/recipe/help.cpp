@@ -50,6 +50,10 @@ class Lister final : public Fields {
              std::int64_t max, Effect effect, std::string_view doc) override {
     add(name, "integers, each " + range(min, max), written(value), effect, doc);
   }
+  void field(std::string_view name, std::vector<double>& value, double min, double max,
+             Effect effect, std::string_view doc) override {
+    add(name, "floats, each " + written(min) + " to " + written(max), written(value), effect, doc);
+  }
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
               Effect effect, std::string_view doc) override {
     std::string list;

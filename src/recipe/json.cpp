@@ -25,6 +25,10 @@ class JsonWriter final : public Fields {
              Effect, std::string_view) override {
     put(name, value);
   }
+  void field(std::string_view name, std::vector<double>& value, double, double, Effect,
+             std::string_view) override {
+    put(name, value);
+  }
   void choice(std::string_view name, std::string& value, const std::vector<std::string>&, Effect,
               std::string_view) override {
     put(name, value);

@@ -27,6 +27,10 @@ class KeyCollector final : public Fields {
              std::string_view) override {
     add(name);
   }
+  void field(std::string_view name, std::vector<double>&, double, double, Effect,
+             std::string_view) override {
+    add(name);
+  }
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
               Effect, std::string_view) override {
     add(name);

@@ -44,6 +44,11 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   for (const NetworkOptions& one : recipe.networks)
     if (is_imported(one) && (starts_from_state(recipe) || !one.file.empty()))
       require_digest(one.file, one.role);
+  for (const NetworkOptions& one : recipe.networks)
+    if (one.optimizer.ema_decay == 0 && !one.optimizer.more_ema_decays.empty())
+      throw Error(Code::kUsage,
+                  name + ": more_ema_decays in [" + one.role + ".optimizer] without ema_decay",
+                  "give the first average's decay with ema_decay: pictures are made with it");
   if (is_native(recipe) && has_integer_products(recipe))
     throw Error(Code::kUsage, name + ": products = \"integer\" in [run] is not for native numerics",
                 "leave one of the two out");

@@ -113,17 +113,32 @@ void Reader::field(std::string_view name, std::int64_t& value, std::int64_t min,
 void Reader::field(std::string_view name, double& value, double min, double max, Effect,
                    std::string_view) {
   const KeyValue given = find(name);
-  if (!given.node) return;
+  if (given.node) value = number_of(given, *given.node, min, max);
+}
+
+double Reader::number_of(const KeyValue& given, const toml::node& node, double min, double max) {
   double number = 0;
-  if (const auto* real = given.node->as_floating_point())
+  if (const auto* real = node.as_floating_point())
     number = real->get();
-  else if (const auto* integer = given.node->as_integer())
+  else if (const auto* integer = node.as_integer())
     number = static_cast<double>(integer->get());
-  else
+  else if (&node == given.node)
     fail_type(given, "a number");
+  else
+    fail(given.place + ": " + given.key + " must hold numbers only, not " + type_name(node));
   if (number - number != 0) fail(given.place + ": " + given.key + " is not a finite number");
   check_range(given, number, min, max);
-  value = number + 0.0;  // -0.0 becomes 0.0: one recipe, one id
+  return number + 0.0;  // -0.0 becomes 0.0: one recipe, one id
+}
+
+void Reader::field(std::string_view name, std::vector<double>& value, double min, double max,
+                   Effect, std::string_view) {
+  const KeyValue given = find(name);
+  if (!given.node) return;
+  const auto* array = given.node->as_array();
+  if (!array) fail_type(given, "an array of numbers");
+  value.clear();
+  for (const toml::node& element : *array) value.push_back(number_of(given, element, min, max));
 }
 
 void Reader::field(std::string_view name, bool& value, Effect, std::string_view) {

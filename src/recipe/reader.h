@@ -21,6 +21,8 @@ class Reader final : public Fields {
              std::string_view) override;
   void field(std::string_view name, bool& value, Effect, std::string_view) override;
   void field(std::string_view name, std::string& value, Effect, std::string_view) override;
+  void field(std::string_view name, std::vector<double>& value, double min, double max, Effect,
+             std::string_view) override;
   void field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t min,
              std::int64_t max, Effect, std::string_view) override;
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
@@ -45,6 +47,7 @@ class Reader final : public Fields {
   };
 
   KeyValue find(std::string_view name);
+  static double number_of(const KeyValue& given, const toml::node& node, double min, double max);
   std::string in_scope() const;
   [[noreturn]] void fail_missing(std::string_view name) const;
   void refuse_unknown() const;

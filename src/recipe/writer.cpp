@@ -16,11 +16,23 @@ std::string written(double value) {
   return text;
 }
 
-std::string written(const std::vector<std::int64_t>& value) {
+namespace {
+
+template <class T>
+std::string list_of(const std::vector<T>& value) {
   std::string text;
-  for (const std::int64_t element : value)
-    text += (text.empty() ? "" : ", ") + std::to_string(element);
+  for (const T& element : value) text += (text.empty() ? "" : ", ") + written(element);
   return "[" + text + "]";
+}
+
+}  // namespace
+
+std::string written(const std::vector<std::int64_t>& value) {
+  return list_of(value);
+}
+
+std::string written(const std::vector<double>& value) {
+  return list_of(value);
 }
 
 std::string written(const std::string& value) {
@@ -50,6 +62,10 @@ void Writer::field(std::string_view name, std::string& value, Effect effect, std
 }
 void Writer::field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t,
                    std::int64_t, Effect effect, std::string_view) {
+  line(name, written(value), effect);
+}
+void Writer::field(std::string_view name, std::vector<double>& value, double, double, Effect effect,
+                   std::string_view) {
   line(name, written(value), effect);
 }
 void Writer::choice(std::string_view name, std::string& value, const std::vector<std::string>&,

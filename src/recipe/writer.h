@@ -18,6 +18,8 @@ class Writer final : public Fields {
              std::string_view) override;
   void field(std::string_view name, bool& value, Effect effect, std::string_view) override;
   void field(std::string_view name, std::string& value, Effect effect, std::string_view) override;
+  void field(std::string_view name, std::vector<double>& value, double, double, Effect,
+             std::string_view) override;
   void field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t, std::int64_t,
              Effect effect, std::string_view) override;
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
@@ -43,6 +45,7 @@ class Writer final : public Fields {
 std::string written(std::int64_t value);
 std::string written(double value);  // always with a point or an exponent: a float in TOML
 std::string written(const std::vector<std::int64_t>& value);
+std::string written(const std::vector<double>& value);
 std::string written(const std::string& value);
 
 }  // namespace lockstep::recipe

@@ -11,6 +11,7 @@
 #include "lockstep/objective/diffusers.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/json.h"
+#include "lockstep/train/training.h"
 #include "open_state.h"
 #include "torch_layout.h"
 
@@ -50,6 +51,10 @@ class Export {
       : options_(options), source_(open_state(fs_, options.source)) {}
 
   Exported run() {
+    require_average(source_.recipe, options_.average);
+    if (options_.average > 1 && options_.weights != "average")
+      throw Error(Code::kUsage, "--average is of averages: --weights is " + options_.weights,
+                  "leave one of the two out");
     const stdfs::path out(options_.out);
     if (out.extension() == kEnding) {
       require_output(out, {"weights", kEnding});
@@ -115,13 +120,17 @@ class Export {
 
   void write_weights(const recipe::NetworkOptions& network, const stdfs::path& path) {
     const auto& meta = source_.loaded.meta();
-    const Weights weights(source_.loaded.state(), network.role, options_.weights == "average");
+    const bool averaged = options_.weights == "average";
+    const Weights weights(
+        source_.loaded.state(), network.role,
+        averaged ? std::optional(static_cast<std::size_t>(options_.average - 1)) : std::nullopt);
+    const std::string number = options_.average > 1 ? " " + std::to_string(options_.average) : "";
     hash::Sha256 hash;
     publish(fs_, path, [&](File& file) {
       data::write_safetensors(tensors_of(weights),
                               {{"format", "pt"},
                                {"lockstep.role", network.role},
-                               {"lockstep.weights", options_.weights},
+                               {"lockstep.weights", options_.weights + number},
                                {"lockstep.recipe", meta.recipe.hex()},
                                {"lockstep.data", meta.data.hex()},
                                {"lockstep.step", std::to_string(source_.loaded.state().step.value)},

@@ -69,23 +69,29 @@ class Continuation {
     for (state::Named& named : state.tensors) {
       if (!named.name.starts_with(trained.role + "/")) continue;
       const std::string kind = kind_of(named.name);
-      if (kind == "ema" && !theirs_.contains(named.name)) {
-        note(trained.role + ": averages start as copies of the weights, the parent keeps none");
-        copy(parameter_of(named, state), named);
-      } else if (is_weight(kind) || kind == "ema" || (same_optimizer && !anew_)) {
+      if (is_average(kind) && !theirs_.contains(named.name)) {
+        note(trained.role +
+             ": averages that the parent does not keep start as copies of the weights");
+        copy(parameter_of(named, kind, state), named);
+      } else if (is_weight(kind) || is_average(kind) || (same_optimizer && !anew_)) {
         take(named);
       }
     }
-    const bool averages_go = std::ranges::any_of(
-        theirs_, [&](const auto& one) { return one.first.starts_with(trained.role + "/ema/"); });
-    if (averages_go && !trained.average)
-      note(trained.role + ": the parent's averages are not kept");
+    const bool averages_go = std::ranges::any_of(theirs_, [&](const auto& one) {
+      const std::string& name = one.first;
+      return name.starts_with(trained.role + "/") && is_average(kind_of(name)) &&
+             !taken_.contains(name);
+    });
+    if (averages_go)
+      note(trained.role + ": " + (trained.averages.empty() ? "the" : "some of the") +
+           " parent's averages are not kept");
   }
 
   // Parameters come first in the state's order, so the parent's are in place by now.
-  static const state::Named& parameter_of(const state::Named& average, const state::State& state) {
+  static const state::Named& parameter_of(const state::Named& average, const std::string& kind,
+                                          const state::State& state) {
     std::string name = average.name;
-    name.replace(name.find("/ema/"), 5, "/param/");
+    name.replace(name.find("/" + kind + "/") + 1, kind.size(), "param");
     return *std::ranges::find(state.tensors, name, &state::Named::name);
   }
 

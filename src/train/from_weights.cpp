@@ -71,10 +71,12 @@ Start start_from_weights(const std::vector<WeightsFile>& files, recipe::Recipe r
     LOCKSTEP_ASSERT(network != recipe.networks.end(), file.role);
     const data::LoadedTensors loaded = data::read_safetensors(file.path);
     try {
-      const Weights weights(training.state, file.role, false);
+      const Weights weights(training.state, file.role);
       require_known(loaded.tensors, weights);
       fill(loaded.tensors, weights);
-      fill(loaded.tensors, Weights(training.state, file.role, true));
+      const optim::Options& optimizer = network->optimizer;
+      for (std::size_t k = 0; k < optim::ema_decays(optimizer).size(); ++k)
+        fill(loaded.tensors, Weights(training.state, file.role, k));
     } catch (const Error& error) {
       throw error.within(file.path.string());
     }

@@ -97,6 +97,7 @@ class Sampling {
         form_(form_of(options)),
         source_(open_state(fs_, options.source)),
         training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
+    require_average(source_.recipe, options.average);
     labels_of(options.first, 1);  // before anything is made
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
@@ -107,7 +108,9 @@ class Sampling {
     if (manner.sampler != of_recipe.sampler) others_.emplace_back("sampler", manner.sampler);
     if (manner.guidance != of_recipe.guidance) others_.emplace_back("guidance", manner.guidance);
     if (options.label) others_.emplace_back("class", std::to_string(*options.label));
+    if (options.average > 1) others_.emplace_back("average", std::to_string(options.average));
     source_.loaded.restore(training_.state);
+    sample_with(training_, options.average);
   }
 
   SampleResult run() {

@@ -92,7 +92,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
     throw;
   }
   for (const Trained& trained : training.trained)
-    if (trained.average) ops::show("average", trained.parameters, trained.average_parameters);
+    for (const std::vector<Tensor>& average : trained.averages)
+      ops::show("average", trained.parameters, average);
   ++training.state.step;
   training.state.samples += training.plan.batch();
 

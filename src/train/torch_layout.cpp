@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "lockstep/train/training.h"
+
 namespace lockstep::train {
 namespace {
 
@@ -36,12 +38,13 @@ TorchLayout of_inputs(std::vector<std::int64_t> weight) {
 
 }  // namespace
 
-Weights::Weights(const state::State& state, const std::string& role, bool averages) {
+Weights::Weights(const state::State& state, const std::string& role,
+                 std::optional<std::size_t> average) {
+  const std::string averages = average ? role + "/" + average_kind(*average) + "/" : "";
   for (const state::Named& named : state.tensors) {
     if (take(named, role + "/param/") || take(named, role + "/buffer/")) continue;
-    const std::string average = role + "/ema/";
-    if (averages && named.name.starts_with(average))
-      tensors_.at(place_.at(named.name.substr(average.size()))).tensor = named.tensor;
+    if (average && named.name.starts_with(averages))
+      tensors_.at(place_.at(named.name.substr(averages.size()))).tensor = named.tensor;
   }
 }
 

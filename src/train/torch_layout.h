@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,13 @@ struct TorchLayout {
   std::vector<std::int64_t> here;   // of each value there, in C order, its number here
 };
 
-// The weights of a role: its parameters, or their averages, and its buffers, by path.
+// The weights of a role: its parameters, or an average of them, and its buffers, by path.
 class Weights {
  public:
-  // Holds the state's tensors, which share their memory.
-  Weights(const state::State& state, const std::string& role, bool averages);
+  // average: its number, counted from 0; without, or where it is not kept, the parameters. Holds
+  // the state's tensors, which share their memory.
+  Weights(const state::State& state, const std::string& role,
+          std::optional<std::size_t> average = {});
 
   struct Tensor {
     std::string path;

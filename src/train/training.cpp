@@ -2,6 +2,9 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/ops/guard.h"
@@ -60,7 +63,7 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
                   .options = options.optimizer,
                   .optimizer = nullptr,
                   .average = nullptr,
-                  .average_parameters = {},
+                  .averages = {},
                   .numbers = {}};
   const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane;
   trained.options.lr = optim::peak(options.optimizer, batch);
@@ -76,9 +79,14 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
   if (options.optimizer.ema_decay > 0) {
     trained.average = make_network();
     trained.average->name_layers(options.role);
-    trained.average_parameters = tensors_of(trained.average->parameters_in_order());
-    for (const Tensor& parameter : trained.average_parameters) parameter.set_requires_grad(false);
-    copy_all(trained.parameters, trained.average_parameters);
+    trained.averages.push_back(tensors_of(trained.average->parameters_in_order()));
+    for (const Tensor& parameter : trained.averages.front()) parameter.set_requires_grad(false);
+    for (std::size_t k = 0; k < options.optimizer.more_ema_decays.size(); ++k) {
+      auto& more = trained.averages.emplace_back();
+      for (const Tensor& parameter : trained.parameters)
+        more.push_back(ops::empty(parameter.sizes()));
+    }
+    for (const auto& average : trained.averages) copy_all(trained.parameters, average);
   }
   return trained;
 }
@@ -104,8 +112,9 @@ void name_state(Trained& trained, std::optional<Rank> keeps, state::State& state
     }
   }
   trained.numbers.averages = state.tensors.size();
-  for (std::size_t p = 0; p < trained.average_parameters.size(); ++p)
-    add("ema", parameters[p].path, trained.average_parameters[p]);
+  for (std::size_t k = 0; k < trained.averages.size(); ++k)
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      add(average_kind(k), parameters[p].path, trained.averages[k][p]);
 }
 
 // To the network that `of` says of each role.
@@ -145,6 +154,25 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
 
 }  // namespace
 
+std::string average_kind(std::size_t k) {
+  return k == 0 ? "ema" : "ema" + std::to_string(k + 1);
+}
+
+void require_average(const recipe::Recipe& recipe, std::int64_t number) {
+  std::int64_t most = 0;
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    most = std::max(most, std::ssize(optim::ema_decays(one.optimizer)));
+  if (number > std::max<std::int64_t>(most, 1))
+    throw Error(
+        Code::kUsage,
+        "--average " + std::to_string(number) + ": the run keeps " + counted(most, "average"),
+        "its recipe lists them: ema_decay, then more_ema_decays");
+}
+
+bool is_average(std::string_view kind) {
+  return kind.starts_with("ema");
+}
+
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network) {
   if (recipe::is_native(recipe)) fingerprint::require_native_settings();
@@ -156,6 +184,12 @@ void sample_by(Training& training, const objective::Options& options) {
   training.pictures = bound(training, options, [](const Trained& one) {
     return one.average ? one.average : one.network;
   });
+}
+
+void sample_with(Training& training, std::int64_t average) {
+  for (const Trained& one : training.trained)
+    if (std::ssize(one.averages) >= average)
+      copy_all(one.averages[static_cast<std::size_t>(average - 1)], one.averages.front());
 }
 
 Tensor draw_samples(Training& training, const objective::Numbers& numbers) {

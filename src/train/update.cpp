@@ -27,7 +27,7 @@ Updates::Updates(const Training& training, comm::Group& group)
       const std::size_t count = trained.parameters.size();
       if (trained.divisions.empty()) mark(trained.numbers.parameters, count);
       mark(trained.numbers.slots, trained.optimizer->slots().size() * count);
-      mark(trained.numbers.averages, trained.average_parameters.size());
+      mark(trained.numbers.averages, trained.averages.size() * count);
     }
   }
   require_unchanged(training_,
@@ -80,11 +80,15 @@ std::vector<Updates::Group> Updates::groups_of(
 }
 
 void Updates::add_averages(Trained& trained, std::vector<numerics::UpdatedTensor>& tensors) {
-  const auto one_minus_decay = static_cast<float>(1.0 - trained.options.ema_decay);
-  for (std::size_t i = 0; i < trained.average_parameters.size(); ++i) {
-    numerics::Updated average{ops::write(trained.average_parameters[i])};
-    watch(trained.numbers.averages + i, 0, tensors[i].n, Take::kBoth, average);
-    tensors[i].averages.push_back({average, one_minus_decay});
+  const std::vector<double> decays = optim::ema_decays(trained.options);
+  for (std::size_t k = 0; k < trained.averages.size(); ++k) {
+    const auto one_minus_decay = static_cast<float>(1.0 - decays[k]);
+    const std::size_t first = trained.numbers.averages + k * tensors.size();
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      numerics::Updated average{ops::write(trained.averages[k][i])};
+      watch(first + i, 0, tensors[i].n, Take::kBoth, average);
+      tensors[i].averages.push_back({average, one_minus_decay});
+    }
   }
 }
 

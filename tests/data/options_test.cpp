@@ -26,6 +26,7 @@ class Listing : public Fields {
   void field(Text n, bool&, Effect e, Text) override { note(n, e); }
   void field(Text n, std::string&, Effect e, Text) override { note(n, e); }
   void field(Text n, std::vector<Int>&, Int, Int, Effect e, Text) override { note(n, e); }
+  void field(Text n, std::vector<double>&, double, double, Effect e, Text) override { note(n, e); }
   void choice(Text n, std::string& v, const std::vector<std::string>& words, Effect e,
               Text) override {
     EXPECT_NE(std::find(words.begin(), words.end(), v), words.end());

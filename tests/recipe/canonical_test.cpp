@@ -22,12 +22,7 @@ class Randomizer final : public Fields {
   }
   void field(std::string_view, double& value, double min, double max, Effect,
              std::string_view) override {
-    const std::uint64_t bits = *rc::gen::arbitrary<std::uint64_t>();
-    double any = 0;
-    std::memcpy(&any, &bits, sizeof any);
-    if (!(any >= min && any <= max) || any == 0)
-      any = min + (max - min) * (static_cast<double>(bits >> 11) * 0x1p-53);
-    value = any;
+    value = real(min, max);
   }
   void field(std::string_view, bool& value, Effect, std::string_view) override {
     value = *rc::gen::arbitrary<bool>();
@@ -51,6 +46,11 @@ class Randomizer final : public Fields {
     value.resize(*rc::gen::inRange<std::size_t>(0, 6));
     for (std::int64_t& element : value) element = integer(min, max);
   }
+  void field(std::string_view, std::vector<double>& value, double min, double max, Effect,
+             std::string_view) override {
+    value.resize(*rc::gen::inRange<std::size_t>(0, 4));
+    for (double& element : value) element = real(min, max);
+  }
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& words,
               Effect, std::string_view) override {
     value = *rc::gen::elementOf(words);
@@ -65,6 +65,14 @@ class Randomizer final : public Fields {
   std::string table_;
   bool native_ = false;
 
+  static double real(double min, double max) {
+    const std::uint64_t bits = *rc::gen::arbitrary<std::uint64_t>();
+    double any = 0;
+    std::memcpy(&any, &bits, sizeof any);
+    if (!(any >= min && any <= max) || any == 0)
+      any = min + (max - min) * (static_cast<double>(bits >> 11) * 0x1p-53);
+    return any;
+  }
   static std::int64_t integer(std::int64_t min, std::int64_t max) {
     const std::uint64_t width = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min);
     const std::uint64_t any = *rc::gen::arbitrary<std::uint64_t>();

@@ -45,6 +45,10 @@ Run add_export(Command& command) {
                   "with; or trained")
       .one_of({"average", "trained"});
   command
+      .add_option("--average", exported.average,
+                  "which average, where the recipe keeps several: 1 is that of ema_decay")
+      .range(1, 64);
+  command
       .add_option("--role", exported.role,
                   "of one file: which network; without it the one that makes samples")
       .value("ROLE");

@@ -82,6 +82,11 @@ Run add_sample(Command& command) {
         const auto scale = parse_double(text);
         return scale && *scale >= 0.0 && *scale <= 1000.0 ? "" : "give a number from 0 to 1000";
       });
+  command
+      .add_option("--average", sample.average,
+                  "which average of the weights, where the recipe keeps several: 1 is that of "
+                  "ema_decay")
+      .range(1, 64);
   add_machine(command, options->machine);
   command.add_flag("--json", options->json, "report as JSON");
   command.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");

@@ -48,6 +48,8 @@ class Fields {
                      std::string_view doc) = 0;
   virtual void field(std::string_view name, std::vector<std::int64_t>& value, std::int64_t min,
                      std::int64_t max, Effect effect, std::string_view doc) = 0;
+  virtual void field(std::string_view name, std::vector<double>& value, double min, double max,
+                     Effect effect, std::string_view doc) = 0;
   // A word out of a fixed list, read into `value` (which holds the default).
   virtual void choice(std::string_view name, std::string& value,
                       const std::vector<std::string>& words, Effect effect,

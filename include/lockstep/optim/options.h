@@ -36,7 +36,11 @@ struct Options : LearningRate {
   double clip_value = 0.0;    // size to which elements of gradients are clipped; 0: off
   double clip_norm = 0.0;     // global norm above which gradients are scaled down; 0: off
   double ema_decay = 0.0;     // of an exponential moving average of the weights; 0: none
+  std::vector<double> more_ema_decays = {};  // of further averages, kept beside it
 };
 void describe(Fields& fields, Options& options);
+
+// Of all averages that are kept, that of the pictures first.
+std::vector<double> ema_decays(const Options& options);
 
 }  // namespace lockstep::optim

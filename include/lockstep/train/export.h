@@ -16,6 +16,7 @@ struct ExportOptions {
   std::string out;
   std::string role = {};  // of the one network; "": the first of the objective that samples
   std::string weights = "average";  // or "trained". Where no average is kept, both are the same
+  std::int64_t average = 1;         // which, counted from 1 as the recipe lists them
 };
 
 struct Exported {

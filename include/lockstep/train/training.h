@@ -29,12 +29,21 @@ struct Trained {
   optim::Options options;           // with lr as optim::peak gives it
   std::unique_ptr<optim::Optimizer> optimizer;  // null: its weights are frozen
   std::shared_ptr<model::Network> average;      // moving average of the weights, or null
-  std::vector<Tensor> average_parameters;
+  std::vector<std::vector<Tensor>>
+      averages;  // by optim::ema_decays; the first are those of `average`
   // What number the state gives the first of its parameters, slots and averages.
   struct Numbers {
     std::size_t parameters = 0, slots = 0, averages = 0;
   } numbers = {};
 };
+
+// Error(kUsage) if no network keeps so many averages. 1 always holds: without averages it is the
+// weights.
+void require_average(const recipe::Recipe& recipe, std::int64_t number);
+
+// How the state names the averages of number k, counted from 0: "ema", "ema2", …
+std::string average_kind(std::size_t k);
+bool is_average(std::string_view kind);
 
 // How many ranks train. Never affects bits.
 struct Ranks {
@@ -73,6 +82,9 @@ Training make_training(const recipe::Recipe& recipe, const std::vector<std::int6
 
 // Makes the training's samples as these options say. Errors: as objective::make_objective.
 void sample_by(Training& training, const objective::Options& options);
+
+// Makes them with the averages of this number, which take the place of the first ones in the state.
+void sample_with(Training& training, std::int64_t average);
 
 // From averages where they are kept, with today's buffers. Under the guard. Bits: state, recipe,
 // numbers.

@@ -45,6 +45,8 @@ class Parameters final : public Fields {
   void choice(std::string_view, std::string&, const std::vector<std::string>&, Effect,
               std::string_view) override {}
   void field(std::string_view, double&, double, double, Effect, std::string_view) override {}
+  void field(std::string_view, std::vector<double>&, double, double, Effect,
+             std::string_view) override {}
   void field(std::string_view, bool&, Effect, std::string_view) override {}
   void field(std::string_view, std::string&, Effect, std::string_view) override {}
   void begin(std::string_view, std::string_view) override {}

@@ -122,7 +122,8 @@ def update_role(role, table, batch, gradients, t):
             role.slots[slot][name] = value
 
 
-def update_average(role, decay):
-    one_minus_decay = np.float32(1.0 - decay)
-    for name, e in role.average.items():
-        role.average[name] = fma(one_minus_decay, role.parameters[name] - e, e)
+def update_averages(role, decays):
+    for average, decay in zip(role.averages, decays):
+        one_minus_decay = np.float32(1.0 - decay)
+        for name, e in average.items():
+            average[name] = fma(one_minus_decay, role.parameters[name] - e, e)

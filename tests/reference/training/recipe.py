@@ -49,13 +49,14 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
              ("nesterov", False, {"kind": ("sgd",)}), ("clip_value", 0.0, {}), ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
              ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}),
              ("interval", REQUIRED, {"schedule": ("step", "exponential")}),
-             ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {})]
+             ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {}), ("more_ema_decays", [], {})]
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
             ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0, ("model", "dropout"): 0.0,
             ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
             ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
-LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0}
+LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0,
+                          "more_ema_decays": []}
 ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],
          "wasserstein-gan": ["generator", "discriminator"]}
 

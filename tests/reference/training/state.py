@@ -19,6 +19,11 @@ def first_values(tensor, role, seed):
     return values.reshape(tensor.shape)
 
 
+def decays(optimizer):
+    """Of the averages that are kept."""
+    return [optimizer["ema_decay"], *optimizer["more_ema_decays"]] if optimizer["ema_decay"] != 0.0 else []
+
+
 class Role:
     """A network's tensors, by name, in the order of its layers."""
 
@@ -28,10 +33,11 @@ class Role:
         self.buffers = {t.name: first_values(t, name, seed) for t in network.buffers()}
         self.slots = {slot: {n: np.zeros_like(p) for n, p in self.parameters.items()}
                       for slot in SLOTS[optimizer["kind"]]}
-        self.average = dict(self.parameters) if optimizer["ema_decay"] != 0.0 else {}
+        self.averages = [dict(self.parameters) for _ in decays(optimizer)]
 
     def tensors(self):
-        kinds = [("param", self.parameters), ("buffer", self.buffers), *self.slots.items(), ("ema", self.average)]
+        kinds = [("param", self.parameters), ("buffer", self.buffers), *self.slots.items(),
+                 *((f"ema{k + 1}" if k else "ema", average) for k, average in enumerate(self.averages))]
         return [(f"{self.name}/{kind}/{name}", value) for kind, values in kinds for name, value in values.items()]
 
 

@@ -8,9 +8,9 @@ from edm import Edm
 from flow import Flow
 from gan import Gan
 from lanes import Lanes
-from optimizers import update_average, update_role
+from optimizers import update_averages, update_role
 from recipe import Recipe
-from state import State
+from state import State, decays
 from unet import Unet
 
 KINDS = {"unet": Unet, "dit": Dit,
@@ -43,7 +43,7 @@ class Trainer:
             role = self.objective.role_of(phase)
             update_role(state.roles[role], recipe[role + ".optimizer"], len(taken.draws), gradients, state.step + 1)
         for name, role in state.roles.items():
-            update_average(role, recipe[name + ".optimizer"]["ema_decay"])
+            update_averages(role, decays(recipe[name + ".optimizer"]))
         state.step += 1
         state.samples += len(taken.draws)
         self.digest = state.digest()
