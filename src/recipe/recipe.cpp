@@ -125,6 +125,10 @@ bool has_integer_products(const Recipe& recipe) {
   return recipe.run.products == "integer";
 }
 
+bool makes_pictures(const Recipe& recipe) {
+  return recipe.samples.count > 0 && objective::makes_samples(recipe.objective);
+}
+
 bool has_parent(const Recipe& recipe) {
   return recipe.run.start == "run";
 }

@@ -98,6 +98,9 @@ void describe(Fields& fields, Recipe& recipe);
 bool is_native(const Recipe& recipe);
 bool has_integer_products(const Recipe& recipe);
 
+// Does the run make pictures on the way, or at its end?
+bool makes_pictures(const Recipe& recipe);
+
 // Does the run start from another run's state (run.from)?
 bool has_parent(const Recipe& recipe);
 
