@@ -83,7 +83,7 @@ double trace_of_root(std::size_t n, const Matrix& c, const Matrix& d) {
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) symmetric[i * n + j] = 0.5 * (m[i * n + j] + m[j * n + i]);
   double trace = 0;
-  for (const double value : eigen(static_cast<std::int64_t>(n), symmetric).values)
+  for (const double value : eigenvalues(static_cast<std::int64_t>(n), symmetric))
     trace += root(value);
   return trace;
 }

@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::int64_t kAtOnce = 16;  // samples that are held as numbers
 
-std::string sides(const std::vector<std::int64_t>& shape) {
-  std::string text;
-  for (const std::int64_t side : shape) text += (text.empty() ? "" : " x ") + std::to_string(side);
-  return text;
-}
-
 class DataSide {
  public:
   // The recipe's data, which must be what was trained on; or others of the same shape.
@@ -127,19 +121,14 @@ class Evaluating {
   }
 
   Evaluation distances() {
-    FeatureNetwork network(fs_, options_.features);
-    const FeaturesOf of{network.hash(), network.opened().loaded.state().step, network.width()};
+    const auto& shape = opened_.loaded.meta().sample_shape;
+    const auto network = open_features(fs_, options_.features, shape);
+    const FeaturesOf of = network->of();
     if (!of.hash.hex().starts_with(options_.features_hash))
       throw Error(
           Code::kUsage,
           options_.features + ": its hash is " + of.hash.hex() + ", not " + options_.features_hash,
-          "give the classifier that --features-hash names");
-    const auto& shape = opened_.loaded.meta().sample_shape;
-    if (network.sample_shape() != shape)
-      throw Error(Code::kUsage,
-                  options_.features + " classifies pictures of " + sides(network.sample_shape()) +
-                      " values, and samples have " + sides(shape),
-                  "use a classifier of the run's data");
+          "give the network that --features-hash names");
     const std::int64_t count = options_.samples.value_or(kEvaluated),
                        least = std::max(of.width, evaluation::kOfDensity) + 1;
     if (count < least)
@@ -149,9 +138,10 @@ class Evaluating {
                   "ask for at least " + std::to_string(least) + ", better ten times as many");
     const DataSide data(options_, opened_);
     Evaluation evaluation = begun(data, count);
-    const evaluation::Features real = real_features(data, count, network),
-                               made = generated_features(count, network);
+    const evaluation::Features real = real_features(data, count, *network),
+                               made = generated_features(count, *network);
     numerics::Cpu& cpu = ops::device().host();
+    evaluation.portable = evaluation.portable && of.step.has_value();
     evaluation.distances = {of, evaluation::frechet_distance(real, made),
                             evaluation::kernel_distance(real, made, cpu),
                             evaluation::neighbourhoods(real, made, cpu)};
@@ -187,7 +177,7 @@ class Evaluating {
   Evaluation accuracy() {
     const DataSide data(options_, opened_);
     Evaluation evaluation = begun(data, options_.samples.value_or(data.set().size()));
-    FeatureNetwork network(options_.source, std::move(opened_));
+    TrainedClassifier network(options_.source, std::move(opened_));
     std::int64_t done = 0;
     data.in_blocks(evaluation.samples, [&](const Tensor& samples, const Tensor& condition) {
       progress(done, evaluation.samples);

@@ -44,7 +44,7 @@ class Eval(Cli):
         said = json.loads(self.ok("eval", "made", "--features", "judge", *EVALUATED))
         self.assertEqual(list(said), ["step", "recipe", "state", "data", "samples", "seed", "portable", "features",
                                       "frechet_distance", "kernel_distance", "precision", "recall", "density", "coverage"])
-        self.assertEqual(list(said["features"]), ["network", "hash", "step", "width"])
+        self.assertEqual(list(said["features"]), ["network", "hash", "width", "step"])
         self.assertEqual((said["samples"], said["seed"], said["portable"]), (64, 0, True))
         said = json.loads(self.ok("eval", "judge", *EVALUATED))
         self.assertEqual(list(said)[-2:], ["right", "accuracy"])

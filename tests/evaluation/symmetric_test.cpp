@@ -40,6 +40,7 @@ TEST(Eigen, GiveTheMatrixAgain) {
   for (const std::size_t n : {1U, 2U, 5U, 40U}) {
     const Matrix a = symmetric(n);
     const Eigen of = eigen(static_cast<std::int64_t>(n), a);
+    EXPECT_EQ(eigenvalues(static_cast<std::int64_t>(n), a), of.values);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         double again = 0, dot = 0;

@@ -50,10 +50,9 @@ Json json_of(const train::Evaluation& evaluation) {
     return out;
   }
   const train::FeaturesOf& of = evaluation.distances->features;
-  out["features"] = {{"network", "lockstep classifier"},
-                     {"hash", of.hash.hex()},
-                     {"step", of.step.value},
-                     {"width", of.width}};
+  Json features = {{"network", of.network}, {"hash", of.hash.hex()}, {"width", of.width}};
+  if (of.step) features["step"] = of.step->value;
+  out["features"] = features;
   for (const auto& [key, value] : values_of(*evaluation.distances)) out[key] = value;
   return out;
 }
@@ -66,14 +65,14 @@ void print_lines_of(const std::string& source, const train::Evaluation& evaluati
                counted(evaluation.samples, "sample"), of_data);
   } else {
     const std::string both = counted(evaluation.samples, "sample"),
-                      behind = "  (features: lockstep classifier " +
+                      behind = "  (features: " + evaluation.distances->features.network + " " +
                                evaluation.distances->features.hash.hex().substr(0, 12) + ", " +
                                both + ", seed " + std::to_string(evaluation.seed) + ")";
     print_line(source, ": step ", evaluation.step.value, ", ", both, " against as many", of_data);
     for (const auto& [key, value] : values_of(*evaluation.distances))
       print_line(left(title(key), 18), left(to_text(value), 22), behind);
   }
-  if (!evaluation.portable) print_line("native numerics: these values are this machine's");
+  if (!evaluation.portable) print_line("native: these values are this machine's");
 }
 
 Code run(const Options& options) {
@@ -102,12 +101,14 @@ Run add_eval(Command& command) {
           "the accuracy is measured, of others the distances of their samples to the data")
       .required();
   command
-      .add_option("--features", evaluated.features,
-                  "the classifier whose features are compared: a run or checkpoint, as above")
+      .add_option(
+          "--features", evaluated.features,
+          "whose features are compared: a classifier, a run or checkpoint as above; or NAME.pt, a "
+          "TorchScript file, which LibTorch runs: the values are then this machine's")
       .value("RUN");
   command
       .add_option("--features-hash", evaluated.features_hash,
-                  "the hash that the classifier must have, whole or its beginning")
+                  "the hash that it must have, whole or its beginning")
       .value("HASH")
       .check([](const std::string& text) {
         const bool hex = text.find_first_not_of("0123456789abcdef") == std::string::npos;

@@ -18,5 +18,7 @@ struct Eigen {
 // operation as docs/evaluation.md says. Error(kBug) for a matrix that does not become diagonal,
 // such as one with a NaN. Bits: matrix.
 Eigen eigen(std::int64_t n, Matrix matrix);
+// The same values without the vectors.
+std::vector<double> eigenvalues(std::int64_t n, Matrix matrix);
 
 }  // namespace lockstep::evaluation
