@@ -408,9 +408,32 @@ class MlpDiscriminator(nn.Module):
         return judged(self, h, y)
 
 
+class Cnn(nn.Module):
+    def __init__(self, recipe, height=28, width=28, colours=1, classes=10):
+        super().__init__()
+        self.levels, now = len(recipe["channels"]), colours
+        for i, channels in enumerate(recipe["channels"]):
+            stride = 1 if i == 0 else 2
+            height, width = (height - 1) // stride + 1, (width - 1) // stride + 1
+            setattr(self, f"conv{i}", nn.Conv2d(now, channels, 3, stride, 1))
+            setattr(self, f"norm{i}", nn.GroupNorm(recipe["groups"], channels))
+            now = channels
+        self.features = nn.Linear(height * width * now, recipe["features"])
+        self.output = nn.Linear(recipe["features"], classes)
+
+    def activations(self, x):
+        """Those before the last layer, which `lockstep eval` compares."""
+        for i in range(self.levels):
+            x = F.silu(getattr(self, f"norm{i}")(getattr(self, f"conv{i}")(x)))
+        return F.silu(self.features(tokens_of(x)))
+
+    def forward(self, x):
+        return self.output(self.activations(x))
+
+
 KINDS = {"unet": UNet, "dit": Dit, "dcgan-generator": ConvGenerator, "sngan-generator": ConvGenerator,
          "dcgan-discriminator": DcganDiscriminator, "sngan-discriminator": SnganDiscriminator,
-         "mlp-generator": MlpGenerator, "mlp-discriminator": MlpDiscriminator}
+         "mlp-generator": MlpGenerator, "mlp-discriminator": MlpDiscriminator, "cnn": Cnn}
 
 
 def make(config):

@@ -18,6 +18,8 @@ std::shared_ptr<Network> make_unet(const Options& options, const Shape& sample_s
                                    std::int64_t classes);
 std::shared_ptr<Network> make_dit(const Options& options, const Shape& sample_shape,
                                   std::int64_t classes);
+std::shared_ptr<Network> make_cnn(const Options& options, const Shape& sample_shape,
+                                  std::int64_t classes);
 std::shared_ptr<Network> make_mlp_generator(const Options& options, const Shape& sample_shape,
                                             std::int64_t classes);
 std::shared_ptr<Network> make_mlp_discriminator(const Options& options, const Shape& sample_shape,

@@ -1,4 +1,5 @@
 // The table of the networks: one row a kind.
+#include "lockstep/model/cnn.h"
 #include "lockstep/model/dcgan_discriminator.h"
 #include "lockstep/model/dcgan_generator.h"
 #include "lockstep/model/dit.h"
@@ -31,6 +32,8 @@ std::span<const NetworkKind> networks() {
       {"sngan-discriminator", "convolutions with spectral norm",
        &OptionsOf<SnganDiscriminatorOptions>::make, Sort::kDiscriminator,
        &make_sngan_discriminator},
+      {"cnn", "convolutions with group norm, told apart by a hidden layer",
+       &OptionsOf<CnnOptions>::make, Sort::kClassifier, &make_cnn},
   };
   return kRows;
 }

@@ -84,6 +84,10 @@ Report Monitor::observe(const Observation& observation) {
     judge_limits(report, at(observation.step, "discriminator"), "its accuracy", accuracy,
                  "accuracy", options_.warn_accuracy, options_.stop_accuracy, -1);
   }
+  if (const std::int64_t classified = count_of(observation, "classified"); classified > 0)
+    report.values.emplace_back("accuracy",
+                               static_cast<float>(count_of(observation, "classified rightly")) /
+                                   static_cast<float>(classified));
   diverges(observation, report);
   spikes(observation, report);
   return report;

@@ -4,7 +4,8 @@ namespace lockstep::monitor {
 
 void describe(Fields& f, Options& o) {
   f.field("every", o.every, 0, std::int64_t{1'000'000'000'000}, Effect::kNone,
-          "steps between looks at samples and at the discriminator's answers; 0: none");
+          "steps between looks at samples and at the answers of a discriminator or classifier; 0: "
+          "none");
   f.field("samples", o.samples, 2, 256, Effect::kNone,
           "samples of a look, always the same ones; their distance is the root mean square of the "
           "differences of two samples' values, mean over all pairs");

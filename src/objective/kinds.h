@@ -32,5 +32,6 @@ DiffusionOptions& diffusion_of_edm(Options& options);
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting);
 std::unique_ptr<Objective> make_hinge_gan(const Options& options, const Setting& setting);
 std::unique_ptr<Objective> make_wasserstein_gan(const Options& options, const Setting& setting);
+std::unique_ptr<Objective> make_classifier(const Options& options, const Setting& setting);
 
 }  // namespace lockstep::objective

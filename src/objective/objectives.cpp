@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kOneNetwork[] = {"model"}, kGanRoles[] = {"generator", "discriminator"};
 constexpr PhaseNames kDenoise[] = {{"denoise", "model"}};
+constexpr PhaseNames kClassify[] = {{"classify", "model"}};
 constexpr PhaseNames kGanPhases[] = {{"discriminator", "discriminator", "generator"},
                                      {"generator", "generator", "generator"}};
 
@@ -31,6 +32,8 @@ std::span<const ObjectiveKind> objectives() {
       {"wasserstein-gan", "GAN with the Wasserstein loss and a gradient penalty",
        &OptionsOf<WassersteinGanOptions>::make, kGanRoles, kGanPhases, &make_wasserstein_gan,
        nullptr},
+      {"classifier", "cross-entropy of labelled data", &OptionsOf<NoOptions>::make, kOneNetwork,
+       kClassify, &make_classifier, nullptr, false, nullptr, /*makes_samples=*/false},
   };
   return kRows;
 }

@@ -16,6 +16,10 @@ std::span<const PhaseNames> phases(const Options& options) {
   return options.kind.row("kind").phases;
 }
 
+bool makes_samples(const Options& options) {
+  return options.kind.row("kind").makes_samples;
+}
+
 DiffusionOptions* diffusion(Options& options) {
   const auto of_kind = options.kind.row("kind").diffusion;
   return of_kind ? &of_kind(options) : nullptr;

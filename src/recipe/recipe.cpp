@@ -142,6 +142,10 @@ bool starts_from_state(const Recipe& recipe) {
   return recipe.run.start != "fresh";
 }
 
+bool makes_pictures(const Recipe& recipe) {
+  return recipe.samples.count > 0 && objective::makes_samples(recipe.objective);
+}
+
 bool has_parent(const Recipe& recipe) {
   return recipe.run.start == "run";
 }

@@ -67,7 +67,7 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
                    const Ranks& ranks)
     : training_(make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1})) {
   memory_.state = tensors_.live();
-  if (recipe.samples.count > 0) memory_.pictures = peak_of_pictures(recipe.samples.count);
+  if (recipe::makes_pictures(recipe)) memory_.pictures = peak_of_pictures(recipe.samples.count);
   if (ranks.keeps) {
     const std::int64_t whole = tensors_.live();
     const Training divided = make_training(alone(recipe, recipe.batch.lanes), sample_shape, ranks);

@@ -31,7 +31,7 @@ data::GridLayout grid_layout(const recipe::Recipe& recipe, std::int64_t columns)
 void require_pictures_fit(const recipe::Recipe& recipe,
                           const std::vector<std::int64_t>& sample_shape) {
   const auto& [every, count, columns] = recipe.samples;
-  if (count == 0 || sample_shape.size() != 3) return;
+  if (!recipe::makes_pictures(recipe) || sample_shape.size() != 3) return;
   if (data::grid_fits(count, sample_shape[0], sample_shape[1], sample_shape[2],
                       grid_layout(recipe, columns)))
     return;

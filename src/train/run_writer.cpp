@@ -134,7 +134,7 @@ void RunWriter::finish() {
 }
 
 void RunWriter::write_sample() {
-  if (recipe_.samples.count == 0) return;
+  if (!recipe::makes_pictures(recipe_)) return;
   log::info("making " + counted(recipe_.samples.count, "sample"));
   make_folder(fs_, folder_.samples());
   const Bytes png =

@@ -90,6 +90,13 @@ objective::Options chosen(const SampleOptions& asked, objective::Options options
   return options;
 }
 
+void require_samples(const std::string& source, const recipe::Recipe& recipe) {
+  if (!objective::makes_samples(recipe.objective))
+    throw Error(Code::kUsage,
+                source + " makes no samples: objective.kind is " + recipe.objective.kind.word(),
+                "`lockstep eval` says how well a classifier does");
+}
+
 class Sampling {
  public:
   explicit Sampling(const SampleOptions& options)
@@ -97,6 +104,7 @@ class Sampling {
         form_(form_of(options)),
         source_(open_state(fs_, options.source)),
         training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
+    require_samples(options.source, source_.recipe);
     require_average(source_.recipe, options.average);
     labels_of(options.first, 1);  // before anything is made
     if (options_.columns && form_ != Form::kGrid)

@@ -12,7 +12,9 @@ monitor::Report Watch::after(const StepRecord& record, Training& training, comm:
                                    .gradient_norms = record.gradient_norms,
                                    .samples = {}};
   if (!monitor_.due(observation.step)) return monitor_.observe(observation);
-  const Tensor samples = draw_samples(training, {.first = 0, .count = options_.samples});
+  Tensor samples;
+  if (objective::makes_samples(training.recipe.objective))
+    samples = draw_samples(training, {.first = 0, .count = options_.samples});
   const ops::HostView values(samples);
   observation.samples = values.floats();
   if (record.counts.empty()) return monitor_.observe(observation);

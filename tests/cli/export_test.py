@@ -5,6 +5,7 @@ usage: export_test.py PROGRAM SOURCE   (by a Python with numpy, h5py, safetensor
 PyTorch rounds otherwise than Lockstep, and sums in another order. So pictures are compared by a tolerance: one grey level
 of 255 for nearly all values. Weights are compared by their bits."""
 
+import gzip
 import json
 import os
 import shutil
@@ -170,6 +171,18 @@ class Export(Cli):
         self.assertEqual(logits.shape, (4,))
         self.assertEqual(logits[0], logits[3])
         self.assertNotEqual(logits[0], logits[1])
+
+    @torch.no_grad()
+    def test_a_classifier_classifies_as_ours(self):
+        folder = "/usr/share/datasets/fashion-mnist"
+        self.trained("classifier", "--set", "data.kind=images", "--set", "data.classes=10")
+        told = json.loads(self.ok("eval", "run", "--data", f"{folder}/t10k-images-idx3-ubyte.gz", "--json", "--quiet"))
+        pictures, labels = (numpy.frombuffer(gzip.open(f"{folder}/t10k-{name}-ubyte.gz").read(), numpy.uint8)
+                            for name in ("images-idx3", "labels-idx1"))
+        x = torch.tensor(pictures[16:].reshape(-1, 1, 28, 28).astype(numpy.float32)) / 127.5 - 1
+        right = (networks.load(self.path("out"))(x).argmax(dim=1).numpy() == labels[8:]).sum()
+        self.assertGreater(right, 2000)  # it has learnt something
+        self.assertLess(abs(right - told["right"]), 4)  # but for logits that rounding brings together
 
     def test_the_same_files_again_and_from_a_checkpoint(self):
         self.trained("toy-gan", steps=3)

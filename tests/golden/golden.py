@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "support"))
 
 from lockstep_cli import Program, evidence  # noqa: E402,F401
 
-NAMES = ("ddpm", "toy-gan", "dcgan", "sngan", "r1-gan", "class-ddpm", "class-gan", "flow", "edm", "wgan", "dit",
+NAMES = ("ddpm", "toy-gan", "dcgan", "sngan", "r1-gan", "class-ddpm", "class-gan", "flow", "edm", "wgan", "dit", "classifier",
          "integer-ddpm", "integer-sngan")
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 

@@ -27,7 +27,7 @@ LAUNCHERS = {"torchrun": launchers.Torchrun, "mpirun": launchers.Mpirun, "srun":
 SHARD = ("none", "optimizer")
 # Lanes of the golden recipes: no rank can have less than one.
 LANES = {"ddpm": 8, "sngan": 8, "dcgan": 8, "toy-gan": 6, "r1-gan": 6, "class-ddpm": 6, "class-gan": 6, "flow": 6,
-         "edm": 6, "wgan": 6, "dit": 6, "integer-ddpm": 8, "integer-sngan": 8}
+         "edm": 6, "wgan": 6, "dit": 6, "classifier": 6, "integer-ddpm": 8, "integer-sngan": 8}
 AXES = (tuple(LANES), RANKS, ("threads", "ranks", *LAUNCHERS), SHARD, ("one world", "four worlds"))
 
 

@@ -81,9 +81,11 @@ inline Tensor evaluated(Network& network, const Tensor& input, const Tensor& con
   return pass(network, context, input, condition);
 }
 
+// Of networks that are told a condition: a classifier is not.
 inline std::vector<std::string> kinds() {
   std::vector<std::string> words;
-  for (const NetworkKind& kind : networks()) words.emplace_back(kind.word);
+  for (const NetworkKind& kind : networks())
+    if (kind.sort != Sort::kClassifier) words.emplace_back(kind.word);
   return words;
 }
 

@@ -12,18 +12,20 @@ TEST(Networks, EveryKindMakesANetworkOfItsSort) {
   for (const NetworkKind& kind : networks()) {
     Options o;
     o.kind = kind.word;
-    const auto network = make_network(o, {32, 32, 3});
+    const auto network = make_network(o, {32, 32, 3}, /*classes=*/10);
     const Network* made = network.get();
     EXPECT_EQ(dynamic_cast<const Denoiser*>(made) != nullptr, kind.sort == Denoiser::kSort);
     EXPECT_EQ(dynamic_cast<const Generator*>(made) != nullptr, kind.sort == Generator::kSort);
     EXPECT_EQ(dynamic_cast<const Discriminator*>(made) != nullptr,
               kind.sort == Discriminator::kSort);
+    EXPECT_EQ(dynamic_cast<const Classifier*>(made) != nullptr, kind.sort == Classifier::kSort);
   }
   EXPECT_EQ(listed(kinds_of(Sort::kDenoiser)), "unet or dit");
   EXPECT_EQ(listed(kinds_of(Sort::kGenerator)),
             "mlp-generator, dcgan-generator or sngan-generator");
   EXPECT_EQ(listed(kinds_of(Sort::kDiscriminator)),
             "mlp-discriminator, dcgan-discriminator or sngan-discriminator");
+  EXPECT_EQ(listed(kinds_of(Sort::kClassifier)), "cnn");
 }
 
 TEST(Networks, AnUnknownKindIsAUsageErrorThatListsThem) {

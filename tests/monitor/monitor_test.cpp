@@ -67,6 +67,16 @@ TEST(Monitor, CollapseWarnsAndStopsBelowItsLimits) {
   EXPECT_EQ(at_distance(0.0F).verdict, Verdict::kFine);
 }
 
+TEST(Monitor, AClassifiersAccuracyIsMeasured) {
+  const Report report =
+      Monitor(Options{}).observe({.step = Step(7),
+                                  .losses = {},
+                                  .samples = {},
+                                  .counts = {{"classified", 8}, {"classified rightly", 6}}});
+  EXPECT_EQ(report.verdict, Verdict::kFine);
+  EXPECT_THAT(report.values, ElementsAre(std::pair("accuracy", 0.75F)));
+}
+
 TEST(Monitor, TheDiscriminatorsAccuracyWarnsAndStopsAboveItsLimits) {
   Options options;
   options.warn_accuracy = 0.75;

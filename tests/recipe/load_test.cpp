@@ -144,7 +144,7 @@ TEST(Load, RefusesUnknownWordsOfAChoice) {
   EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
             "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, edm, gan, "
             "hinge-gan, "
-            "wasserstein-gan)");
+            "wasserstein-gan, classifier)");
 }
 
 TEST(Load, SaysWhyARateDoesNotFollowTheRanks) {

@@ -190,10 +190,20 @@ def sngan_discriminator(p, sample_shape):
     return layers + spectral(linear("output", row, 1)) + _classes(p, row, made=spectral)
 
 
+def cnn(p, sample_shape):
+    layers, (height, width, h) = [], sample_shape
+    for i, c in enumerate(p["channels"]):
+        if i > 0:
+            height, width = (height + 1) // 2, (width + 1) // 2
+        layers += conv(f"conv{i}", h, c, 3) + group_norm(f"norm{i}", c)
+        h = c
+    return layers + linear("features", height * width * h, p["features"]) + linear("output", p["features"], p["classes"])
+
+
 KINDS = {
     "unet": unet, "dit": dit, "mlp-generator": mlp_generator, "mlp-discriminator": mlp_discriminator,
     "dcgan-generator": dcgan_generator, "dcgan-discriminator": dcgan_discriminator,
-    "sngan-generator": sngan_generator, "sngan-discriminator": sngan_discriminator,
+    "sngan-generator": sngan_generator, "sngan-discriminator": sngan_discriminator, "cnn": cnn,
 }
 
 

@@ -56,9 +56,9 @@ def below(key, position, micro, word, bound):
     return bits(key, position, micro, 4)[word] * bound >> 32
 
 
-def sample(seed, n, draw):
+def sample(seed, n, draw, stream="data/order"):
     """The index of the sample that a draw takes from a data set of n."""
-    key = stream_key(seed, "data/order")
+    key = stream_key(seed, stream)
     epoch, x = divmod(draw, n)
     if n == 1:
         return 0

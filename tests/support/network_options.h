@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lockstep/core/error.h"
+#include "lockstep/model/cnn.h"
 #include "lockstep/model/dcgan_discriminator.h"
 #include "lockstep/model/dcgan_generator.h"
 #include "lockstep/model/dit.h"
@@ -28,6 +29,10 @@ inline model::Options unet(model::UNetOptions own) {
 
 inline model::Options dit(model::DitOptions own) {
   return network_of("dit", std::move(own));
+}
+
+inline model::Options cnn(model::CnnOptions own) {
+  return network_of("cnn", std::move(own));
 }
 
 inline model::Options mlp(const std::string& kind, std::int64_t hidden, std::int64_t layers,

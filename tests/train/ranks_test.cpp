@@ -116,6 +116,11 @@ TEST(Ranks, ADiffusionTransformerTrainsToTheSameBitsByAnyNumberOfThem) {
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
 }
 
+TEST(Ranks, AClassifierTrainsToTheSameBitsByAnyNumberOfThem) {
+  const Golden golden("classifier");
+  for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
+}
+
 TEST(Ranks, AWassersteinGanTrainsToTheSameBitsByAnyNumberOfThem) {
   const Golden golden("wgan");
   for (const int world : {1, 3, 5}) golden.expect_same(world, 3);
@@ -149,6 +154,9 @@ void expect_same_by_threads(const std::string& name, std::size_t steps) {
 TEST(Threads, TakeLanesOfGansToTheSameBits) {
   for (const char* const name : {"toy-gan", "dcgan", "sngan", "r1-gan", "wgan", "class-gan"})
     expect_same_by_threads(name, 2);
+}
+TEST(Threads, TakeLanesOfAClassifierToTheSameBits) {
+  expect_same_by_threads("classifier", 2);
 }
 TEST(Threads, TakeLanesOfDiffusionToTheSameBits) {
   for (const char* const name : {"ddpm", "class-ddpm", "flow", "edm", "dit"})
@@ -187,6 +195,9 @@ TEST(Portions, OfAFlowGiveTheSameBits) {
 }
 TEST(Portions, OfADiffusionTransformerGiveTheSameBits) {
   expect_same_in_portions("dit", 2);
+}
+TEST(Portions, OfAClassifierGiveTheSameBits) {
+  expect_same_in_portions("classifier", 2);
 }
 TEST(Portions, OfEdmGiveTheSameBits) {
   expect_same_in_portions("edm", 2);

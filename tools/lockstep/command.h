@@ -64,6 +64,7 @@ class Command {
 // The explicit table is in command_line.cpp.
 Run add_train(Command& command);
 Run add_sample(Command& command);
+Run add_eval(Command& command);
 Run add_export(Command& command);
 Run add_verify(Command& command);
 Run add_replay(Command& command);

@@ -32,6 +32,8 @@ constexpr const char* kProgram = "This program";
 constexpr Row kCommands[] = {
     {kTraining, "train", "train a recipe, or continue its run (the same command again)", add_train},
     {kTraining, "sample", "make pictures from a run or a checkpoint", add_sample},
+    {kTraining, "eval",
+     "measure how far a run's samples are from its data, or a classifier's accuracy", add_eval},
     {kTraining, "export", "write a run's weights as safetensors, for other programs", add_export},
     {kTraining, "report",
      "write one HTML page about a run: curves, samples, evidence, environments", add_report},

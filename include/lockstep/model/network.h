@@ -125,6 +125,16 @@ class Discriminator : public Network {
                          bool trained) = 0;
 };
 
+// x [N, ...sample shape] -> logits [N, classes]
+class Classifier : public Network {
+ public:
+  static constexpr Sort kSort = Sort::kClassifier;
+  virtual Tensor forward(Context& context, const Tensor& x) = 0;
+  // The activations before the last layer, [N, width()].
+  virtual Tensor features(Context& context, const Tensor& x) = 0;
+  virtual std::int64_t width() const = 0;
+};
+
 // The network of options.kind. `sample_shape`: [H, W, C] or [D]; `classes`: of the data, 0: none.
 // Values are not initialised. Error(kUsage) with the field's name for options that do not fit
 // together.

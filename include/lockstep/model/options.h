@@ -15,7 +15,7 @@ class Network;
 struct Options;
 
 // What a network is for: its forward pass (model/network.h).
-enum class Sort { kDenoiser, kGenerator, kDiscriminator };
+enum class Sort { kDenoiser, kGenerator, kDiscriminator, kClassifier };
 
 // A row of the networks.
 struct NetworkKind {

@@ -20,7 +20,8 @@ struct Observation {
   std::span<const std::pair<std::string, float>> losses;               // by phase
   std::span<const std::pair<std::string, float>> gradient_norms = {};  // likewise, not clipped
   // On a look (`due`), otherwise empty: samples, one after the other, and the objective's counts of
-  // the step's samples by name; of a discriminator "judged" and "judged rightly".
+  // the step's samples by name; of a discriminator "judged" and "judged rightly", of a classifier
+  // "classified" and "classified rightly".
   std::span<const float> samples;
   std::vector<std::pair<std::string, std::int64_t>> counts = {};
 };

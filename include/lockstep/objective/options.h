@@ -38,6 +38,7 @@ struct ObjectiveKind {
   bool judges = false;
   // See objective/diffusers.h; null where diffusers has none.
   Json (*scheduler)(const Options& options) = nullptr;
+  bool makes_samples = true;
 };
 std::span<const ObjectiveKind> objectives();
 
@@ -50,6 +51,8 @@ void describe(Fields& fields, Options& options);
 // The networks that the objective needs, in order: tables of the recipe, names in the state.
 std::vector<std::string> roles(const Options& options);
 std::span<const PhaseNames> phases(const Options& options);
+// Whether what is trained makes samples; else there are no pictures and nothing to sample.
+bool makes_samples(const Options& options);
 // Null where one pass makes a sample.
 DiffusionOptions* diffusion(Options& options);
 

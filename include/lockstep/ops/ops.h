@@ -107,6 +107,10 @@ Tensor attention(const Tensor& qkv, std::int64_t heads);
 Tensor upsample_nearest(const Tensor& x, std::int64_t height, std::int64_t width);
 // Mean squared difference of a sample: [N, ...] x 2 -> [N]; gradient to a only (b is a target).
 Tensor mean_squared_error(const Tensor& a, const Tensor& target);
+// Cross-entropy of a sample, -log(softmax(logits) at its class): [N, classes], rows of a condition
+// (1 at the class, else 0) -> [N]. The share is at least 2^-126, so that a loss is finite; the
+// gradient, softmax - condition, goes to the logits only.
+Tensor cross_entropy(const Tensor& logits, const Tensor& condition);
 
 // The parameter graph: no lanes, once differentiable
 // --------------------------------------------------

@@ -102,6 +102,9 @@ void describe(Fields& fields, Recipe& recipe);
 bool is_native(const Recipe& recipe);
 bool has_integer_products(const Recipe& recipe);
 
+// Does the run make pictures on the way, or at its end?
+bool makes_pictures(const Recipe& recipe);
+
 // Does the run start from a state that its seed does not make: is [run.from] there?
 bool starts_from_state(const Recipe& recipe);
 

@@ -20,6 +20,7 @@ struct Start {
   std::string role() const {
     switch (options.kind.row("kind").sort) {
       case model::Sort::kDenoiser:
+      case model::Sort::kClassifier:
         return "model";
       case model::Sort::kGenerator:
         return "generator";
@@ -111,6 +112,10 @@ model::Options convolutional(const char* kind, const Shape& channels) {
   return testing::convolutional(kind, channels, /*latent=*/5);
 }
 
+model::Options cnn(const Shape& channels, std::int64_t groups) {
+  return testing::cnn({.channels = channels, .groups = groups, .features = 5});
+}
+
 void add_time_embedding(Json& cases) {
   for (const std::int64_t width : {2, 10}) {
     Case c(cases, "time_embedding", "width " + std::to_string(width));
@@ -155,8 +160,9 @@ void add_value_cases(Json& cases) {
            {"sngan-generator, classes", odd, convolutional("sngan-generator", {3, 4}), 7, 3},
            {"sngan-discriminator, classes", odd, convolutional("sngan-discriminator", {3, 4}), 7,
             3},
-           {"sngan-discriminator, one class", odd, convolutional("sngan-discriminator", {3}), 7,
-            1}}) {
+           {"sngan-discriminator, one class", odd, convolutional("sngan-discriminator", {3}), 7, 1},
+           {"cnn", {8, 8, 1}, cnn({4, 6}, 2), 7, 3},
+           {"cnn, odd sides", odd, cnn({3, 6, 3}, 3), 7, 2}}) {
     add_first_values(cases, start);
   }
   add_time_embedding(cases);

@@ -6,10 +6,13 @@ from typing import Callable
 import numpy as np
 
 import class_layers
+import classifier
+import cnn
 import convolution_arrays
 import data
 import denoise
 import dit
+import elementary
 import flow
 import fused
 import gan
@@ -25,8 +28,8 @@ import state
 import unet
 
 TOY, GANS, DIFFUSION = ("mlp-generator",), ("mlp-generator", "dcgan-generator", "sngan-generator"), ("unet",)
-DIT = ("dit",)
-ALL = GANS + DIFFUSION + DIT
+DIT, CNN = ("dit",), ("cnn",)
+ALL = GANS + DIFFUSION + DIT + CNN
 FLOW, LION = {"objective": "flow"}, {"model.optimizer": "lion"}
 
 
@@ -283,6 +286,22 @@ def few_rows():
     integer_arrays.LEAST_POSITIONS = 1
 
 
+def log_sum_exp():
+    """Cross-entropy is the logarithm of the sum of exponentials, less the logit."""
+    def losses(logits, shares, condition):
+        x = logits - logits.max(axis=1, keepdims=True)
+        return elementary.log(fused.chain_values(elementary.exp(x).T)) - fused.chain_products(x.T, condition.T)
+    classifier.losses_of = losses
+
+
+def sides_down():
+    """Halved sides are rounded down: the network sees no last row and column."""
+    class Cut(cnn.Conv):
+        def forward(self, pass_, x):
+            return super().forward(pass_, x if self.stride == 1 else np.pad(x[:, :-1, :-1], ((0, 0), (0, 1), (0, 1), (0, 0))))
+    cnn.Conv = Cut
+
+
 @dataclass
 class Break:
     apply: Callable
@@ -311,6 +330,8 @@ BREAKS = {
     "uses-turned": Break(uses_turned, ("state",), DIT),
     "gate-fused": Break(gate_fused, ("loss", "state"), DIT),
     "columns-first": Break(columns_first, ("state",), DIT),
+    "log-sum-exp": Break(log_sum_exp, ("loss",), CNN),
+    "sides-down": Break(sides_down, ("loss",), CNN),
     "mean": Break(mean, ("loss",), TOY, ("loss", "chain")),
     "running-variance": Break(running_variance, ("state",), GANS),
     "one-block": Break(one_block, ("loss", "state")),

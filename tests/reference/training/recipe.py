@@ -4,7 +4,7 @@ import tomllib
 from decimal import Decimal
 
 REQUIRED = object()
-UNET, DIT, MLPS = ("unet",), ("dit",), ("mlp-generator", "mlp-discriminator")
+UNET, DIT, CNN, MLPS = ("unet",), ("dit",), ("cnn",), ("mlp-generator", "mlp-discriminator")
 CONVOLUTIONAL = ("dcgan-generator", "dcgan-discriminator", "sngan-generator", "sngan-discriminator")
 WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
 GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow", "edm")
@@ -34,10 +34,10 @@ OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}
              ("sampler_steps", 50, {"kind": ("edm",), "sampler": ("euler",)}),
              ("label_dropout", 0.0, {"kind": DIFFUSION}), ("guidance", 1.0, {"kind": DIFFUSION}),
              ("r1", 0.0, {"kind": GANS}), ("gp", 10.0, {"kind": ("wasserstein-gan",)})]
-NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL}),
+NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL + CNN}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("patch", 2, {"kind": DIT}),
            ("width", 128, {"kind": DIT}), ("depth", 6, {"kind": DIT}), ("heads", 4, {"kind": UNET + DIT}),
-           ("groups", 8, {"kind": UNET}), ("mlp_ratio", 4, {"kind": DIT}), ("embedding", 128, {"kind": UNET + DIT}), ("dropout", 0.0, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
+           ("groups", 8, {"kind": UNET + CNN}), ("features", 64, {"kind": CNN}), ("mlp_ratio", 4, {"kind": DIT}), ("embedding", 128, {"kind": UNET + DIT}), ("dropout", 0.0, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
            ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
            ("norm", "batch", {"kind": ("mlp-generator",)})]
 OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}),
@@ -57,7 +57,7 @@ LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run
             ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0,
                           "more_ema_decays": []}
-ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],
+ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "classifier": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],
          "wasserstein-gan": ["generator", "discriminator"]}
 
 

@@ -21,6 +21,7 @@ fused.matmul = np.matmul
 fused.chain_products = lambda u, v: (u * v).sum(axis=0)
 fused.chain_values = lambda u: u.sum(axis=0)
 
+import classifier
 import denoise
 import gan
 import integer_arrays
@@ -36,7 +37,7 @@ STEP, BOUND = 1e-8, 1e-4
 FLOW = [('kind = "ddpm"', 'kind = "flow"'), ('sampler = "ancestral"', 'sampler = "euler"')]
 MIN_SNR = [('sampler = "ancestral"', 'sampler = "ancestral"\nweighting = "min-snr"\nmin_snr_gamma = 0.3')]
 RECIPES = [("class-gan", []), ("class-ddpm", []), ("class-ddpm", FLOW), ("class-ddpm", MIN_SNR), ("r1-gan", []), ("edm", []), ("wgan", []),
-           ("dit", []),
+           ("dit", []), ("classifier", []),
            ("integer-sngan", []), ("integer-ddpm", []),
            ("toy-gan", [('kind = "mixture"', 'kind = "mixture"\nclasses = 9')]),
            ("dcgan", [('kind = "images"', 'kind = "images"\nclasses = 10')])]
@@ -47,7 +48,7 @@ def kept_vectors(network, parameters, buffers, own_phase):
     return spectral.Prepared(network, parameters, buffers, False)
 
 
-gan.Prepared = denoise.Prepared = kept_vectors
+gan.Prepared = denoise.Prepared = classifier.Prepared = kept_vectors
 
 
 def move_away(trainer, random):

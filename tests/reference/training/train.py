@@ -12,10 +12,11 @@ change a bit.
     fused, elementary, trees, lanes    exactly rounded fma, chains and functions over whole arrays; sums over the batch
     convolution_arrays, norms_arrays   operations with gradients
     integer_arrays, linear_arrays      integer products; the products of linear layers, of both kinds
-    layers, attention, class_layers, networks, gan_networks, unet, dit, spectral    networks, their tensors, both ways
-    gan, denoise, ddpm, flow, edm, optimizers, trainer     losses and phases, updates, a step
+    layers, attention, class_layers, networks, gan_networks, unet, dit, cnn, spectral    networks, their tensors, both ways
+    gan, denoise, ddpm, flow, edm, classifier, optimizers, trainer     losses and phases, updates, a step
     state, hashes, ledger              digests and the ledger's lines
     sampling, test_sampling            samples from a checkpoint, against those of the program
+    evaluation, test_evaluation        distances of features, against those of the program
     breaks, sample_breaks              negative controls
     test_options, option_breaks        steps of a recipe with other options, against those of the program
     test_arrays, test_gradients, test_classes, changed    arrays against the exact scalar arithmetic of ../, gradients

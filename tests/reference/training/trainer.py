@@ -1,6 +1,8 @@
 """Steps of a recipe: phases, updates, averages, digests (docs/training.md, *A step*)."""
 import gan_networks
 import ledger
+from classifier import Classifier
+from cnn import cnn
 from data import batch, content_hash, open_data
 from ddpm import Ddpm
 from dit import Dit
@@ -13,11 +15,11 @@ from recipe import Recipe
 from state import State, decays
 from unet import Unet
 
-KINDS = {"unet": Unet, "dit": Dit,
+KINDS = {"unet": Unet, "dit": Dit, "cnn": cnn,
          "mlp-generator": gan_networks.mlp_generator, "mlp-discriminator": gan_networks.mlp_discriminator,
          "dcgan-generator": gan_networks.dcgan_generator, "dcgan-discriminator": gan_networks.dcgan_discriminator,
          "sngan-generator": gan_networks.sngan_generator, "sngan-discriminator": gan_networks.sngan_discriminator}
-OBJECTIVES = {"ddpm": Ddpm, "flow": Flow, "edm": Edm, "gan": Gan, "hinge-gan": Gan, "wasserstein-gan": Gan}
+OBJECTIVES = {"ddpm": Ddpm, "flow": Flow, "edm": Edm, "gan": Gan, "hinge-gan": Gan, "wasserstein-gan": Gan, "classifier": Classifier}
 
 
 class Trainer:

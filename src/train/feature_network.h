@@ -1,0 +1,71 @@
+// Private: what gives the features of samples.
+#pragma once
+
+#include "lockstep/evaluation/features.h"
+#include "lockstep/ops/script.h"
+#include "lockstep/train/evaluate.h"
+#include "lockstep/train/training.h"
+#include "train/open_state.h"
+
+namespace lockstep::train {
+
+class FeatureNetwork {
+ public:
+  virtual ~FeatureNetwork() = default;
+  virtual FeaturesOf of() const = 0;
+  // Error(kUsage) unless it takes samples of this shape.
+  virtual void require_takes(const std::vector<std::int64_t>& sample_shape) const = 0;
+  // Samples [N, ...sample shape], appended in order.
+  void append(const Tensor& samples, evaluation::Features& features);
+
+ protected:
+  virtual Tensor rows(const Tensor& samples) = 0;  // [N, width]
+};
+
+// source: a TorchScript file, NAME.pt, for samples of this shape; or a classifier, as open_state.
+std::unique_ptr<FeatureNetwork> open_features(FileSystem& fs, const std::string& source,
+                                              const std::vector<std::int64_t>& sample_shape);
+
+// A classifier out of its run, by the averages where they are kept. Bits: state, samples, not how
+// many are asked at once.
+class TrainedClassifier final : public FeatureNetwork {
+ public:
+  // Error(kUsage) if it is no classifier, or computes natively: its features would be one
+  // machine's.
+  TrainedClassifier(const std::string& source, OpenedState opened);
+
+  FeaturesOf of() const override;
+  void require_takes(const std::vector<std::int64_t>& sample_shape) const override;
+  Tensor logits(const Tensor& samples);  // [N, classes]
+
+ private:
+  template <class Pass>
+  Tensor pass(const Tensor& samples, const Pass& pass);
+  Tensor rows(const Tensor& samples) override;
+
+  std::string source_;
+  OpenedState opened_;
+  Training training_;
+  std::shared_ptr<model::Classifier> network_;
+};
+
+// A network of another program (ops/script.h): bits of this machine.
+class ScriptedFeatures final : public FeatureNetwork {
+ public:
+  ScriptedFeatures(FileSystem& fs, const std::string& path,
+                   const std::vector<std::int64_t>& sample_shape);
+
+  FeaturesOf of() const override { return of_; }
+  void require_takes(const std::vector<std::int64_t>&) const override {}  // it was tried
+
+ private:
+  Tensor rows(const Tensor& samples) override;
+
+  std::unique_ptr<ops::Script> script_;
+  FeaturesOf of_;
+};
+
+// "28 x 28 x 1"
+std::string sides(const std::vector<std::int64_t>& shape);
+
+}  // namespace lockstep::train

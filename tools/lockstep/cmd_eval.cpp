@@ -1,0 +1,141 @@
+#include <functional>
+#include <optional>
+
+#include "command.h"
+#include "lockstep/core/counted.h"
+#include "lockstep/core/text.h"
+#include "lockstep/train/evaluate.h"
+#include "output.h"
+#include "progress.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct Options {
+  train::EvaluateOptions evaluated;
+  Machine machine;
+  bool json = false, quiet = false;
+};
+
+std::vector<std::pair<std::string, double>> values_of(const train::Distances& distances) {
+  const evaluation::Neighbourhoods& around = distances.neighbourhoods;
+  return {{"frechet_distance", distances.frechet},
+          {"kernel_distance", distances.kernel},
+          {"precision", around.precision},
+          {"recall", around.recall},
+          {"density", around.density},
+          {"coverage", around.coverage}};
+}
+
+// "frechet_distance" as people read it: "Frechet distance".
+std::string title(std::string key) {
+  for (char& c : key)
+    if (c == '_') c = ' ';
+  if (key.front() >= 'a') key.front() = static_cast<char>(key.front() - 'a' + 'A');
+  return key;
+}
+
+double accuracy_of(const train::Evaluation& evaluation) {
+  return static_cast<double>(evaluation.right) / static_cast<double>(evaluation.samples);
+}
+
+Json json_of(const train::Evaluation& evaluation) {
+  Json out = {{"step", evaluation.step.value},   {"recipe", evaluation.recipe.hex()},
+              {"state", evaluation.state.hex()}, {"data", evaluation.data.hex()},
+              {"samples", evaluation.samples},   {"seed", evaluation.seed},
+              {"portable", evaluation.portable}};
+  if (!evaluation.distances) {
+    out["right"] = evaluation.right;
+    out["accuracy"] = accuracy_of(evaluation);
+    return out;
+  }
+  const train::FeaturesOf& of = evaluation.distances->features;
+  Json features = {{"network", of.network}, {"hash", of.hash.hex()}, {"width", of.width}};
+  if (of.step) features["step"] = of.step->value;
+  out["features"] = features;
+  for (const auto& [key, value] : values_of(*evaluation.distances)) out[key] = value;
+  return out;
+}
+
+void print_lines_of(const std::string& source, const train::Evaluation& evaluation) {
+  const std::string of_data = " of the data " + evaluation.data.hex().substr(0, 12);
+  if (!evaluation.distances) {
+    print_line(source, ": step ", evaluation.step.value, ", accuracy ",
+               to_text(accuracy_of(evaluation)), ": ", evaluation.right, " of ",
+               counted(evaluation.samples, "sample"), of_data);
+  } else {
+    const std::string both = counted(evaluation.samples, "sample"),
+                      behind = "  (features: " + evaluation.distances->features.network + " " +
+                               evaluation.distances->features.hash.hex().substr(0, 12) + ", " +
+                               both + ", seed " + std::to_string(evaluation.seed) + ")";
+    print_line(source, ": step ", evaluation.step.value, ", ", both, " against as many", of_data);
+    for (const auto& [key, value] : values_of(*evaluation.distances))
+      print_line(left(title(key), 18), left(to_text(value), 22), behind);
+  }
+  if (!evaluation.portable) print_line("native: these values are this machine's");
+}
+
+Code run(const Options& options) {
+  train::EvaluateOptions evaluated = options.evaluated;
+  const ComputingScope computing(options.machine);
+  std::optional<Progress> progress;  // ends before the result is printed
+  evaluated.progress = std::ref(progress.emplace("samples are done", options.quiet));
+  const train::Evaluation evaluation = train::evaluate(evaluated);
+  progress.reset();
+  if (options.json)
+    print_json(json_of(evaluation));
+  else
+    print_lines_of(evaluated.source, evaluation);
+  return Code::kOk;
+}
+
+}  // namespace
+
+Run add_eval(Command& command) {
+  const auto options = std::make_shared<Options>();
+  train::EvaluateOptions& evaluated = options->evaluated;
+  command
+      .add_option(
+          "source", evaluated.source,
+          "a run: RUN (its newest checkpoint) or RUN@STEP; or a checkpoint. Of a classifier "
+          "the accuracy is measured, of others the distances of their samples to the data")
+      .required();
+  command
+      .add_option(
+          "--features", evaluated.features,
+          "whose features are compared: a classifier, a run or checkpoint as above; or NAME.pt, a "
+          "TorchScript file, which LibTorch runs: the values are then this machine's")
+      .value("RUN");
+  command
+      .add_option("--features-hash", evaluated.features_hash,
+                  "the hash that it must have, whole or its beginning")
+      .value("HASH")
+      .check([](const std::string& text) {
+        const bool hex = text.find_first_not_of("0123456789abcdef") == std::string::npos;
+        return hex && text.size() >= 8 && text.size() <= 64
+                   ? ""
+                   : "give 8 to 64 digits of a hash, 0-9 and a-f";
+      });
+  command
+      .add_option("--samples", evaluated.samples,
+                  "of the run, and as many of the data [2048]; for an accuracy, of the data [all]")
+      .range(std::int64_t{1}, std::int64_t{1} << 24);
+  command
+      .add_option("--seed", evaluated.seed,
+                  "which samples of the data, and where the run's samples start")
+      .range(std::int64_t{0}, INT64_MAX);
+  command
+      .add_option("--data", evaluated.data,
+                  "where the data lie, if not where the recipe says; or others of the same shape, "
+                  "such as held-out pictures")
+      .value("PATH");
+  add_machine(command, options->machine);
+  command.add_flag("--json", options->json, "report as JSON");
+  command.add_flag("--quiet", options->quiet, "no progress");
+  command.footer(
+      "Example: lockstep eval runs/fashion-mnist-ddpm --features runs/fashion-mnist-classifier\n"
+      "Values are not comparable with those of other feature networks, such as Inception.");
+  return [options] { return run(*options); };
+}
+
+}  // namespace lockstep::cli
