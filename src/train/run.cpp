@@ -32,7 +32,8 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
 // `stopped`: why, if a monitor stopped the run; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
                     std::optional<Error>& stopped) {
-  const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
+  const std::unique_ptr<data::Dataset> dataset =
+      open_data(real_file_system(), {options.folder}, options.recipe.data, "--set data.path=PATH");
   require_same_data(group, *dataset);
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   require_pictures_fit(options.recipe, dataset->sample_shape());

@@ -23,6 +23,20 @@ stdfs::path RunFolder::sample(Step step) const {
   return samples() / ("step-" + pad_number(step.value, 8) + ".png");
 }
 
+std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
+                                         const data::Options& options, const std::string& option) {
+  try {
+    return data::open(options);
+  } catch (const Error& error) {
+    if (error.code() != Code::kData || !fs.exists(folder.ledger())) throw;
+    const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
+    throw Error(Code::kData, error.message(),
+                "if the data of " + folder.root.string() + " moved, say where with " + option +
+                    ": their content hash begins with " + ledger.header.data.hex().substr(0, 12) +
+                    (error.hint().empty() ? "" : "; else " + error.hint()));
+  }
+}
+
 FolderLock::FolderLock(const RunFolder& folder)
     : fd_(::open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (fd_ < 0)
@@ -58,7 +72,7 @@ void require_data_of_run(const RunFolder& folder, const ledger::Ledger& ledger,
   throw Error(Code::kData,
               "the data set is not the one of " + folder.root.string() + ": its hash is " +
                   mine.hex().substr(0, 12) + ", the ledger says " + theirs.hex().substr(0, 12),
-              "give the run's data by data.path, or another folder with --run");
+              "give the run's data by --set data.path=PATH, or another folder with --run");
 }
 
 // A folder without a run may be anybody's: nothing is put beside what lies there. Empty folders of

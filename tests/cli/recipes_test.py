@@ -291,6 +291,20 @@ class Data(Cli):
         self.refused(3, "replay", "runs/tiny", "--quiet", "--data", "other")
         self.assertEqual(self.contents("runs"), before)
 
+    def test_that_moved_are_asked_for_by_the_right_option_and_with_their_hash(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        ledger = json.loads(self.ok("inspect", "runs/tiny", "--json"))["ledger"]
+        os.rename(self.path("images"), self.path("moved"))
+        moved = "if the data of runs/tiny moved, say where with {}: their content hash begins with " + ledger["data"][:12]
+        by_path, by_data = moved.format("--set data.path=PATH"), moved.format("--data PATH")
+        self.assertIn(by_path, self.refused(3, "train", "runs/tiny", "--quiet", "--set", "run.steps=3"))
+        self.assertIn(by_path, self.refused(3, "train", "tiny.toml", "--quiet", "--set", "run.steps=3"))
+        self.assertIn(by_data, self.refused(3, "replay", "runs/tiny", "--quiet"))
+        self.assertIn(by_data, self.refused(3, "replay", "runs/tiny", "--quiet", "--data", "nowhere"))
+        self.assertNotIn("moved", self.refused(3, "train", "tiny.toml", "--quiet", "--run", "new"))
+        self.ok("train", "runs/tiny", "--quiet", "--set", "run.steps=3", "--set", "data.path=moved")
+        self.ok("replay", "runs/tiny", "--quiet")  # the recipe says where they are
+
     def test_a_pack_trains_to_the_same_ledger_as_the_idx_file(self):
         self.ok("train", "tiny.toml", "--quiet", "--run", "idx")
         self.ok("pack", "images", "images.h5")
