@@ -15,7 +15,7 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
   FileSystem& fs = real_file_system();
   recipe_ = recipe::of_run(fs, folder_.root);
   if (data) data::move_to(recipe_.data, *data);
-  dataset_ = data::open(recipe_.data);
+  dataset_ = train::open_data(fs, folder_, recipe_.data, "--data PATH");
   ledger_ = train::ledger_of_run(fs, folder_, recipe_);
   if (ledger_.header.data != dataset_->hash()) {
     std::string names;  // the images' file, and that of labels: either may be another one
@@ -25,7 +25,7 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
                 "the data set " + (names.empty() ? recipe_.data.kind.word() : names) +
                     " is not the run's: its hash is " + dataset_->hash().hex().substr(0, 12) +
                     ", the ledger says " + ledger_.header.data.hex().substr(0, 12),
-                "give the run's data with --data");
+                "give the run's data with --data PATH; `lockstep inspect` shows a pack's hash");
   }
   lanes_at_once_ = train::lanes_at_once_that_fit(
       recipe_, dataset_->sample_shape(), {.world = group_.size()}, lanes_at_once, processes);

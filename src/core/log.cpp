@@ -1,12 +1,12 @@
 #include "lockstep/core/log.h"
 
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
 #include <mutex>
 
+#include "core/terminal.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/printable.h"
 
@@ -36,7 +36,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 // The terminal shows the bare line, the file adds the time.
 struct Sinks {
-  std::shared_ptr<spdlog::sinks::sink> terminal = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  std::shared_ptr<Terminal> terminal = std::make_shared<Terminal>();
   std::shared_ptr<FileSink> file = std::make_shared<FileSink>();
   spdlog::logger logger{"lockstep", {terminal, file}};
 
@@ -63,6 +63,21 @@ void warn(const std::string& line) {
 }
 void error(const std::string& line) {
   sinks().logger.error("{}", printable(line));
+}
+
+void to_file(const std::string& line) noexcept try {
+  sinks().file->log({"lockstep", spdlog::level::info, printable(line)});
+} catch (const std::exception&) {  // a full disk
+}
+
+void set_terminal(std::string_view kind) {
+  sinks().terminal->told(kind);
+}
+bool live() {
+  return sinks().terminal->live();
+}
+void status(const std::string& line) {
+  sinks().terminal->status(printable(line));
 }
 
 void set_quiet(bool quiet) {

@@ -110,4 +110,10 @@ std::optional<MemoryLeft> memory_left(int processes, const stdfs::path& root) {
   return least;
 }
 
+std::int64_t peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
 }  // namespace lockstep

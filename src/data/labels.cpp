@@ -46,6 +46,13 @@ void require_classes(std::int64_t classes, std::int64_t kinds, const std::string
               classes_for(kinds));
 }
 
+std::vector<std::int64_t> class_counts(const Dataset& dataset) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset.classes()));
+  for (std::int64_t i = 0; i < dataset.size(); ++i)
+    ++counts[static_cast<std::size_t>(dataset.label(Sample(i)))];
+  return counts;
+}
+
 Labelled::Labelled(LabelledImages images, std::int64_t classes)
     : images_(std::move(images.images)),
       labels_(std::move(images.labels)),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lane/parcel_layout.h"
+#include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 #include "lockstep/numerics/cpu.h"
@@ -85,6 +86,7 @@ class Exchange::Transfer {
       outgoing_.push_back(own ? Parcel({}) : packed(layout_, on_host_, Rank(r)));
       incoming_.push_back(own ? Parcel({}) : layout_.parcel(group.rank(), subtrees.size()));
     }
+    tell_journal("partials of ");
     verb_ = group.begin_all_to_all(views(std::as_const(outgoing_)), views(incoming_));
   }
 
@@ -110,6 +112,7 @@ class Exchange::Transfer {
       gathered_ = layout_.parcels();
       Parcel& own = gathered_[static_cast<std::size_t>(group_.rank().value)];
       own = std::move(sum);
+      tell_journal("sums of ");
       verb_ = group_.begin_all_gather(own.bytes(), views(gathered_));
     }
   }
@@ -124,6 +127,14 @@ class Exchange::Transfer {
   }
 
  private:
+  void tell_journal(const std::string& what) {
+    comm::Journal* const journal = group_.journal();
+    if (!journal) return;
+    const std::size_t more = contributions_.size() - 1;
+    journal->about(what + contributions_.front().name +
+                   (more > 0 ? " and " + std::to_string(more) + " more" : ""));
+  }
+
   static std::vector<ParcelLayout::Piece> pieces_of(
       const std::vector<Contribution>& contributions) {
     std::vector<ParcelLayout::Piece> pieces;

@@ -4,6 +4,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/cpu.h"
+#include "monitor/layers.h"
 #include "monitor/robust_score.h"
 
 namespace lockstep::monitor {
@@ -62,11 +63,16 @@ float pairwise_distance(std::span<const float> samples, std::int64_t count) {
   return sum / static_cast<float>(pairs);
 }
 
-Monitor::Monitor(const Options& options) : options_(options) {}
+Monitor::Monitor(const Options& options)
+    : options_(options), layers_(std::make_unique<LayerWatch>(options)) {}
 Monitor::~Monitor() = default;
 
 bool Monitor::due(Step step) const {
   return options_.every > 0 && step.value % options_.every == 0;
+}
+
+bool Monitor::layers_due(Step step) const {
+  return options_.layers_every > 0 && step.value % options_.layers_every == 0;
 }
 
 Report Monitor::observe(const Observation& observation) {
@@ -90,6 +96,9 @@ Report Monitor::observe(const Observation& observation) {
                                    static_cast<float>(classified));
   diverges(observation, report);
   spikes(observation, report);
+  report.layers.assign(observation.layers.begin(), observation.layers.end());
+  for (const std::string& line : layers_->look(observation.step, observation.layers))
+    judge(report, Verdict::kWarn, line);
   return report;
 }
 

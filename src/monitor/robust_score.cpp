@@ -1,21 +1,19 @@
 #include "monitor/robust_score.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace lockstep::monitor {
 namespace {
 
 constexpr double kDeviations = 1.4826;  // of a normal distribution's MAD
 
-// The lower one of two in the middle: no mean, so nothing is rounded.
+}  // namespace
+
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-
-}  // namespace
 
 std::optional<double> RobustScore::of(double x) {
   std::optional<double> score;

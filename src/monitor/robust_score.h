@@ -4,8 +4,12 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <vector>
 
 namespace lockstep::monitor {
+
+// The lower one of two in the middle: no mean, so nothing is rounded. At least one value.
+double median(std::vector<double> values);
 
 // (x - median) / (1.4826 MAD) of the last `window` values before x (Iglewicz & Hoaglin 1993, with
 // the factor that makes the median absolute deviation a normal distribution's standard deviation):

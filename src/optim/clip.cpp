@@ -29,15 +29,19 @@ void clip_by_value(float limit, const std::vector<at::Tensor>& gradients) {
   }
 }
 
-float clip_by_global_norm(float clip, const std::vector<float>& squares,
-                          const std::vector<at::Tensor>& gradients) {
-  if (squares.empty()) return 0.0f;
+float norm_of(std::span<const float> squares) {
   const float sum = numerics::tree_fold(
       0, static_cast<std::int64_t>(squares.size()),
       [&](std::int64_t i) { return squares[static_cast<std::size_t>(i)]; },
       [](float a, float b) { return a + b; });
   // The double root of a float, rounded to float, is the correctly rounded float root.
-  const auto norm = static_cast<float>(numerics::host::sqrt(static_cast<double>(sum)));
+  return static_cast<float>(numerics::host::sqrt(static_cast<double>(sum)));
+}
+
+float clip_by_global_norm(float clip, const std::vector<float>& squares,
+                          const std::vector<at::Tensor>& gradients) {
+  if (squares.empty()) return 0.0f;
+  const float norm = norm_of(squares);
 
   // A norm that overflowed must not turn finite gradients into silent zeros: left alone, they reach
   // the state, where training stops on what is not finite.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "elsewhere.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "refused.h"
@@ -96,7 +97,9 @@ void Reader::fail_missing(std::string_view name) const {
   const auto file =
       std::find_if(layers_.begin(), layers_.end(), [](const Layer& l) { return l.lines; });
   LOCKSTEP_ASSERT(file != layers_.end());
-  fail(file->name + ": '" + std::string(name) + "' " + in_scope() + " must be given");
+  const std::string& choice = scopes_.back().choice;
+  fail(file->name + ": '" + std::string(name) + "' " + in_scope() + " must be given",
+       choice.empty() ? "" : choice + " needs it");
 }
 
 void Reader::field(std::string_view name, std::int64_t& value, std::int64_t min, std::int64_t max,
@@ -184,11 +187,13 @@ void Reader::choice(std::string_view name, std::string& value,
       if (const auto refused = refused_word(name, string->get()))
         fail(given.place + ": " + given.key + " cannot be '" + string->get() + "': " + refused->why,
              refused->hint);
+      const auto meant = meant_word(string->get(), words);
       fail(given.place + ": " + given.key + " cannot be '" + string->get() + "'",
-           "it may be " + listed(words));
+           (meant ? "did you mean '" + *meant + "'? " : "") + "it may be " + listed(words));
     }
     value = string->get();
   }
+  scopes_.back().choice = std::string(name) + " = \"" + value + "\"";
   if (name == "kind") scopes_.back().kind = value;
 }
 
@@ -234,6 +239,10 @@ void Reader::refuse_unknown() const {
       fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope() +
                ": " + refused->why,
            refused->hint);
+    const auto elsewhere = here(word);
+    if (elsewhere && !nearest_word(word, scope.known))
+      fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),
+           *elsewhere);
     const std::string keys =
         scope.kind.empty() ? "the keys are " : "with kind = '" + scope.kind + "' the keys are ";
     fail(place(layers_[i], first->source()) + ": unknown key '" + word + "' " + in_scope(),

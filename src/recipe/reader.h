@@ -37,6 +37,7 @@ class Reader final : public Fields {
   struct Scope {
     std::string path;                        // "model.optimizer"
     std::string kind;                        // the value of its field `kind`, if it has one
+    std::string choice;                      // the last one, `schedule = "cosine"`
     std::vector<const toml::table*> tables;  // one a layer, null where it has none
     std::vector<std::string> known;
   };

@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "lockstep/core/counted.h"
+#include "lockstep/core/text.h"
 
 namespace lockstep::recipe {
+
+namespace {
+
+constexpr double kLargestRate = 0.1;  // weights are about this large: nothing would stay learnt
+
+}  // namespace
 
 std::vector<std::string> warnings(const Recipe& recipe) {
   std::vector<std::string> lines;
@@ -16,6 +23,11 @@ std::vector<std::string> warnings(const Recipe& recipe) {
     if (is_frozen(network)) continue;
     const optim::Options& optimizer = network.optimizer;
     const std::string where = "[" + network.role + ".optimizer]: ";
+    const double peak = optim::peak(optimizer, recipe.batch.lanes * recipe.batch.samples_per_lane);
+    if (optimizer.kind.row("kind").by_rate && peak >= kLargestRate)
+      lines.push_back(where + "the learning rate is " + to_text(peak) + ": each step of " +
+                      optimizer.kind.word() +
+                      " moves every weight by about that much; usual are 1e-4 to 1e-2");
     if (before > 0 && optimizer.warmup > 0 && optimizer.warmup <= before)
       lines.push_back(where + "warmup is " + std::to_string(optimizer.warmup) + counts +
                       ": it is over already" + anew);

@@ -16,6 +16,7 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/recipe.h"
 #include "lockstep/train/run_folder.h"
+#include "lockstep/train/stop.h"
 #include "report/curve.h"
 
 namespace lockstep::report {
@@ -38,14 +39,29 @@ struct Series {
   std::vector<Point> points;
 };
 
+// A tensor at the looks of the last attempt.
+struct LayerNorms {
+  double norm_first = kUnknown, norm_last = kUnknown;
+  double gradient_last = kUnknown, gradient_highest = 0;
+};
+
+// A rank in the last attempt.
+struct RankSums {
+  double computing = 0, waiting = 0;  // seconds
+  double samples = 0, rate = 0;       // rate: a second of computing
+  double peak_bytes = 0;
+};
+
 struct Metrics {
   std::vector<Series> series;  // by step; the last attempt at a step counts
   std::vector<Point> speed;  // steps/s by seconds of training at a step's end; weight: its seconds
-  std::vector<std::string> stops;       // what monitors stopped attempts for
-  std::vector<std::string> last_stops;  // those of the last line: nothing was done since
-  std::int64_t unreadable = 0;          // lines
-  std::int64_t left_out = 0;            // series beyond what a page holds
-  std::int64_t unlike = 0;              // steps with another loss than the ledger's
+  std::vector<train::Stop> stops;            // why attempts ended
+  bool stopped = false;                      // for the last of them: nothing was done since
+  std::map<std::string, LayerNorms> layers;  // by tensor
+  std::vector<RankSums> ranks;
+  std::int64_t unreadable = 0;  // lines
+  std::int64_t left_out = 0;    // series beyond what a page holds
+  std::int64_t unlike = 0;      // steps with another loss than the ledger's
 };
 
 struct Checkpoint {

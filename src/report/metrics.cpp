@@ -9,6 +9,7 @@ namespace {
 // The parts of a line that are drawn, in the order of the page. Losses come from the ledger.
 constexpr const char* kKinds[] = {"gradient_norm", "learning_rate", "monitor"};
 constexpr std::size_t kMostSeries = 24;
+constexpr std::size_t kMostLayers = 10000, kMostRanks = 4096;
 
 std::optional<double> number(const Json& object, const std::string& name) {
   const Json* found = object.find(name);
@@ -28,17 +29,26 @@ class Reader {
 
   void line(std::string_view text) {
     const Json line = parse_json(text).value_or(Json());
+    const auto stop = train::stop_in(line);
+    facts_.metrics.stopped = stop.has_value();
+    if (stop) return facts_.metrics.stops.push_back(*stop);
     const auto step = line.is_object() ? whole(line, "step") : std::nullopt;
     const auto seconds = step ? number(line, "seconds") : std::nullopt;
     if (!seconds || *step < 1 || !(*seconds >= 0 && *seconds < 1e9)) {
       ++facts_.metrics.unreadable;
       return;
     }
+    const std::int64_t before = attempt_;
     attempt_ = whole(line, "attempt").value_or(attempt_);
+    if (attempt_ != before) {
+      facts_.metrics.layers.clear();
+      facts_.metrics.ranks.clear();
+    }
     of_attempt(*step, *seconds, number(line, "time").value_or(kUnknown));
     for (const char* kind : kKinds) values(line, kind, *step);
     losses(line, *step);
-    stops(line);
+    layers(line);
+    ranks(line);
   }
 
   void finish() {
@@ -73,15 +83,6 @@ class Reader {
     if (seconds > 0) facts_.metrics.speed.push_back({elapsed_, 1 / seconds, seconds});
   }
 
-  void stops(const Json& line) {
-    std::vector<std::string>& last = facts_.metrics.last_stops;
-    last.clear();
-    if (const Json* stop = line.find("stop"); stop && stop->is_array())
-      for (const Json& reason : stop->elements())
-        if (reason.is_string()) last.push_back(reason.get<std::string>());
-    facts_.metrics.stops.insert(facts_.metrics.stops.end(), last.begin(), last.end());
-  }
-
   void values(const Json& line, const std::string& kind, std::int64_t step) {
     const Json* object = line.find(kind);
     if (!object || !object->is_object()) return;
@@ -92,6 +93,43 @@ class Reader {
         continue;
       }
       points_[key][step] = value.is_number() ? value.get<double>() : kUnknown;
+    }
+  }
+
+  void layers(const Json& line) {
+    const Json* const looks = line.find("layers");
+    const Json *norms = looks && looks->is_object() ? looks->find("norm") : nullptr,
+               *gradients = norms ? looks->find("gradient_norm") : nullptr;
+    if (!gradients || !norms->is_object() || !gradients->is_object()) return;
+    auto& all = facts_.metrics.layers;
+    for (const auto& [tensor, value] : norms->members()) {
+      if (!all.contains(tensor) && all.size() == kMostLayers) continue;
+      const bool first = !all.contains(tensor);
+      LayerNorms& layer = all[tensor];
+      layer.norm_last = number(*norms, tensor).value_or(kUnknown);
+      if (first) layer.norm_first = layer.norm_last;
+      layer.gradient_last = number(*gradients, tensor).value_or(kUnknown);
+      layer.gradient_highest = std::max(layer.gradient_highest, layer.gradient_last);
+    }
+  }
+
+  void ranks(const Json& line) {
+    const Json* const all = line.find("ranks");
+    if (!all || !all->is_array() || all->elements().size() > kMostRanks) return;
+    auto& ranks = facts_.metrics.ranks;
+    ranks.resize(std::max(ranks.size(), all->elements().size()));
+    for (std::size_t r = 0; r < all->elements().size(); ++r) {
+      const Json& one = all->elements()[r];
+      if (!one.is_object()) continue;
+      const auto computing = number(one, "computing"), waiting = number(one, "waiting"),
+                 rate = number(one, "samples_per_second"), peak = number(one, "peak_bytes");
+      const auto sane = [](const auto& value) { return value && *value >= 0 && *value < 1e18; };
+      if (!sane(computing) || !sane(waiting) || !sane(rate) || !sane(peak)) continue;
+      ranks[r].computing += *computing;
+      ranks[r].waiting += *waiting;
+      ranks[r].samples += *rate * *computing;
+      ranks[r].rate = ranks[r].computing > 0 ? ranks[r].samples / ranks[r].computing : 0;
+      ranks[r].peak_bytes = *peak;
     }
   }
 

@@ -147,7 +147,10 @@ std::string page(const Facts& facts) {
                             element("h1", text(name_of(facts))) + "\n"_html + verdict(facts) +
                             summary(facts));
   const Html parts = section("Curves", curves(facts)) + section("Samples", samples(facts)) +
-                     section("Attempts", attempts(facts)) + section("Evidence", evidence(facts)) +
+                     section("Attempts", attempts(facts)) +
+                     (facts.metrics.layers.empty() ? Html() : section("Layers", layers(facts))) +
+                     (facts.metrics.ranks.empty() ? Html() : section("Ranks", ranks(facts))) +
+                     section("Evidence", evidence(facts)) +
                      section("Environments", environments(facts)) +
                      section("Recipe", recipe(facts));
   const Html foot = element(

@@ -12,6 +12,8 @@ Html summary(const Facts& facts);
 Html curves(const Facts& facts);
 Html samples(const Facts& facts);
 Html attempts(const Facts& facts);
+Html layers(const Facts& facts);
+Html ranks(const Facts& facts);
 Html evidence(const Facts& facts);
 Html environments(const Facts& facts);
 Html recipe(const Facts& facts);

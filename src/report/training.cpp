@@ -188,10 +188,10 @@ Html attempts(const Facts& facts) {
                                    "Computed again", "Time in steps", "Steps/s"},
                                   rows);
   if (facts.warnings.empty() && facts.metrics.stops.empty())
-    return out + paragraph("No monitor stopped it, and log.txt has no warnings.");
+    return out + paragraph("Nothing stopped it, and log.txt has no warnings.");
   std::vector<Row> lines;
-  for (const std::string& line : facts.metrics.stops)
-    lines.push_back({{text("stop"), text(shortened(line, 400))}, true});
+  for (const train::Stop& stop : facts.metrics.stops)
+    lines.push_back({{text(shortened(stop.by, 40)), text(shortened(stop.reason, 400))}, true});
   for (const std::string& line : facts.warnings)
     lines.push_back({{text("log.txt"), text(shortened(line, 400))}});
   return out + element("h3", text("Stops and warnings")) + table({"From", "Line"}, lines);

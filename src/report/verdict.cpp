@@ -41,11 +41,20 @@ std::string without_step(const std::string& line, const std::string& step) {
   return line.starts_with(beginning) ? line.substr(beginning.size()) : line;
 }
 
+// Which network a phase of the recipe trains: what people call it.
+std::string network_of(const Facts& facts, const std::string& phase) {
+  if (facts.recipe)
+    for (const auto& one : recipe::phases(*facts.recipe))
+      if (one.name == phase) return std::string(one.role);
+  return phase;
+}
+
 // So many steps in a row with the same loss to the last bit cannot be chance: each has new samples.
 constexpr std::int64_t kStill = 10;
 
 // What the ledger's losses show for certain, one line a phase.
-std::vector<std::string> odd_losses(const std::vector<ledger::Entry>& entries) {
+std::vector<std::string> odd_losses(const Facts& facts) {
+  const std::vector<ledger::Entry>& entries = facts.ledger.entries;
   std::vector<std::string> lines;
   const std::size_t phases = entries.empty() ? 0 : entries.back().losses.size();
   for (std::size_t phase = 0; phase < phases; ++phase) {
@@ -57,7 +66,7 @@ std::vector<std::string> odd_losses(const std::vector<ledger::Entry>& entries) {
       if (!(loss - loss == 0) && infinite++ == 0) first = entry.step.value;
       still = loss == last ? still + 1 : 0;
     }
-    const std::string of = "the loss of the " + name + " ";
+    const std::string of = "the loss of the " + network_of(facts, name) + " ";
     if (infinite > 0)
       lines.push_back(of + "is not finite in " + counted(infinite, "step") + ", first in step " +
                       std::to_string(first));
@@ -86,11 +95,18 @@ Statement outcome(const Facts& facts) {
         {}};
   const std::int64_t all = facts.recipe->run.steps;
   const std::string of = "step " + done + " of " + std::to_string(all);
-  if (!facts.metrics.last_stops.empty()) {
-    std::vector<std::string> reasons;
-    for (const std::string& reason : facts.metrics.last_stops)
-      reasons.push_back(without_step(reason, done));
-    return {Tone::kWrong, "A monitor stopped it at " + of + ".", "", reasons};
+  const bool stopped = facts.metrics.stopped;
+  if (stopped && facts.metrics.stops.back().by == "signal")
+    return {Tone::kOpen,
+            "Not finished: " + of + ".",
+            "A signal stopped it, and all was saved: the same command goes on." + unwatched(facts),
+            {}};
+  if (stopped) {
+    const train::Stop& stop = facts.metrics.stops.back();
+    const std::string head = stop.by == "monitor" ? "A monitor stopped it"
+                             : stop.code == static_cast<int>(Code::kDiverged) ? "It diverged"
+                                                                              : "An error ended it";
+    return {Tone::kWrong, head + " at " + of + ".", "", {without_step(stop.reason, done)}};
   }
   if (steps_of(facts) < all)
     return {Tone::kOpen,
@@ -164,7 +180,7 @@ Statement replays_of(const Facts& facts) {
 
 Html verdict(const Facts& facts) {
   std::vector<Statement> all = {outcome(facts), evidence_of(facts), replays_of(facts)};
-  if (const auto losses = odd_losses(facts.ledger.entries); !losses.empty())
+  if (const auto losses = odd_losses(facts); !losses.empty())
     all.insert(all.begin(),
                {Tone::kWrong, "The losses are not those of a run that learns.", "", losses});
   Html list;

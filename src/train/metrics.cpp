@@ -4,11 +4,12 @@
 #include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "lockstep/train/stop.h"
 
 namespace lockstep::train {
 namespace {
 
-constexpr double kSecondsBetweenLines = 5;
+constexpr double kSecondsBetweenLines = 5, kSecondsBetweenWrites = 0.1;
 
 // The shortest text with about four significant digits.
 std::string brief(double value) {
@@ -16,11 +17,39 @@ std::string brief(double value) {
                                                      : fixed(value, 4);
 }
 
+Json json_of(const std::vector<monitor::Layer>& layers) {
+  Json norms = Json::object(), gradients = Json::object();
+  for (const monitor::Layer& layer : layers) {
+    norms[layer.tensor] = layer.norm;
+    gradients[layer.tensor] = layer.gradient_norm;
+  }
+  return {{"norm", norms}, {"gradient_norm", gradients}};
+}
+
+Json json_of(const std::vector<RankPace>& ranks) {
+  Json all = Json::array();
+  for (const RankPace& one : ranks) {
+    const double rate = one.computing > 0 ? static_cast<double>(one.samples) / one.computing : 0;
+    all.push_back({{"computing", one.computing},
+                   {"waiting", one.waiting},
+                   {"samples_per_second", rate},
+                   {"peak_bytes", one.peak_bytes}});
+  }
+  return all;
+}
+
 }  // namespace
 
-Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt, bool tensorboard)
-    : file_(fs.open_append(folder.metrics())), attempt_(attempt), last_step_(attempt.began) {
+Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt, bool tensorboard,
+                 Pace* pace)
+    : file_(fs.open_append(folder.metrics())),
+      attempt_(attempt),
+      pace_(pace),
+      done_(attempt.first),
+      last_step_(attempt.began) {
   end_line(*file_);
+  rate_.note(attempt.began, attempt.first.value);
+  last_ranks_ = attempt.began;
   if (!tensorboard) return;
   make_folder(fs, folder.tensorboard());
   // TensorBoard reads files of one folder in the order of their names.
@@ -28,6 +57,10 @@ Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt
   const std::string name = "events.out.tfevents." + std::to_string(static_cast<std::int64_t>(now)) +
                            ".attempt-" + pad_number(attempt.number, 3);
   events_.emplace(fs, folder.tensorboard() / name, attempt.first, now);
+}
+
+Metrics::~Metrics() {
+  log::status("");
 }
 
 void Metrics::record(const StepRecord& record, const monitor::Report& report) {
@@ -40,7 +73,11 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   line["gradient_norm"] = record.gradient_norms;
   line["learning_rate"] = record.learning_rates;
   if (!report.values.empty()) line["monitor"] = report.values;
-  if (report.verdict == monitor::Verdict::kStop) line["stop"] = report.lines;
+  if (!report.layers.empty()) line["layers"] = json_of(report.layers);
+  if (pace_ && (now - last_ranks_ >= kSecondsBetweenLines || record.entry.step == attempt_.last)) {
+    if (const auto ranks = pace_->take(); !ranks.empty()) line["ranks"] = json_of(ranks);
+    last_ranks_ = now;
+  }
   line["seconds"] = now - last_step_;
   const double time = unix_seconds();
   line["time"] = time;
@@ -55,12 +92,23 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
     add("gradient_norm", record.gradient_norms);
     add("learning_rate", record.learning_rates);
     add("monitor", report.values);
+    for (const monitor::Layer& layer : report.layers) {
+      scalars.emplace_back("layer_norm/" + layer.tensor, layer.norm);
+      scalars.emplace_back("layer_gradient_norm/" + layer.tensor, layer.gradient_norm);
+    }
     scalars.emplace_back("seconds", now - last_step_);
     events_->scalars(record.entry.step, time, scalars);
   }
+  done_ = record.entry.step;
   last_step_ = now;
-  if (now - last_shown_ >= kSecondsBetweenLines || record.entry.step == attempt_.last)
-    show(record, now);
+  show(record, now);
+}
+
+void Metrics::stop(const std::string& by, const Error& reason) {
+  const Stop stop{by, done_, static_cast<int>(reason.code()), reason.message()};
+  const Json line = {
+      {"attempt", attempt_.number}, {"stop", to_json(stop)}, {"time", unix_seconds()}};
+  file_->append(as_bytes(json_line(line)));
 }
 
 void Metrics::picture(Step step, ByteView png) {
@@ -68,17 +116,39 @@ void Metrics::picture(Step step, ByteView png) {
 }
 
 void Metrics::show(const StepRecord& record, double now) {
-  last_shown_ = now;
-  const Step step = record.entry.step;
-  const Step last = attempt_.last;
-  const double rate = static_cast<double>(step - attempt_.first) / (now - attempt_.began);
-  std::string line = "step " + std::to_string(step.value) + "/" + std::to_string(last.value);
-  for (const auto& [name, loss] : record.entry.losses) line += "  " + name + " " + brief(loss);
+  rate_.note(now, record.entry.step.value);
+  const bool last = record.entry.step == attempt_.last, live = log::live() && !last;
+  const bool due = now - last_logged_ >= kSecondsBetweenLines || last;
+  if (!due && !(live && now - last_shown_ >= kSecondsBetweenWrites)) return;
+  const std::string line = progress(record, now);
+  if (!live) log::status("");
+  if (live) {
+    log::status(line);
+    last_shown_ = now;
+    if (due) log::to_file(line);
+  } else {
+    log::info(line);
+  }
+  if (due) last_logged_ = now;
+}
+
+// What matters most comes first: a narrow terminal cuts the end.
+std::string Metrics::progress(const StepRecord& record, double now) const {
+  const std::int64_t step = record.entry.step.value, last = attempt_.last.value;
+  std::string line = "step " + std::to_string(step) + "/" + std::to_string(last) + "  " +
+                     std::to_string(step * 100 / last) + "%";
+  if (const auto rate = rate_.rate(now, step)) {
+    if (step < last) line += "  ETA " + human_seconds(static_cast<double>(last - step) / *rate);
+    line += "  " + fixed(*rate, 2) + " steps/s";
+    line += "  " + fixed(*rate * static_cast<double>(attempt_.batch), 1) + " samples/s";
+  }
+  // The one phase of a diffusion model needs no name.
+  const bool one = record.entry.losses.size() == 1;
+  for (const auto& [name, loss] : record.entry.losses)
+    line += "  " + (one ? "loss" : name) + " " + brief(loss);
   for (const auto& [name, norm] : record.gradient_norms)
-    line += "  |grad " + name + "| " + brief(norm);
-  line += "  " + fixed(rate, 2) + " steps/s";
-  if (step < last) line += "  ETA " + human_seconds(static_cast<double>(last - step) / rate);
-  log::info(line);
+    line += "  |grad" + (one ? "" : " " + name) + "| " + brief(norm);
+  return line;
 }
 
 }  // namespace lockstep::train

@@ -29,10 +29,11 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
   return step.value == recipe.run.steps || (every > 0 && step.value % every == 0);
 }
 
-// `last`: what the monitors said of the last step; the same on all ranks.
+// `stopped`: why, if a monitor stopped the run; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
-                    monitor::Report& last) {
-  const std::unique_ptr<data::Dataset> dataset = data::open(options.recipe.data);
+                    std::optional<Error>& stopped) {
+  const std::unique_ptr<data::Dataset> dataset =
+      open_data(real_file_system(), {options.folder}, options.recipe.data, "--set data.path=PATH");
   require_same_data(group, *dataset);
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   require_pictures_fit(options.recipe, dataset->sample_shape());
@@ -66,25 +67,36 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
     saved = training.state.step;
   };
   Pace pace(training.plan, queue);
-  while (training.state.step < end) {
-    result.preempted = pace.anyone_stops(group, stop_requested());
-    if (result.preempted) {
-      if (writer) log::info("stopped by a signal: saving, then ending");
-      break;
+  if (writer) writer->show_pace(pace);
+  try {
+    while (training.state.step < end) {
+      result.preempted = pace.anyone_stops(group, stop_requested());
+      if (result.preempted) {
+        if (writer) log::info("stopped by a signal: saving, then ending");
+        break;
+      }
+      const StepRecord record =
+          pace.timed([&] { return step(training, group, std::ref(batches)); });
+      const monitor::Report report = watch.after(record, training, group);
+      if (writer) writer->note(record, report);
+      if (report.verdict == monitor::Verdict::kStop) {
+        stopped = stopped_by(report, saved);
+        break;
+      }
+      if (checkpoint_due(options.recipe, training.state.step)) save(checkpoint::Reason::kDue);
     }
-    const StepRecord record = pace.timed([&] { return step(training, group, std::ref(batches)); });
-    last = watch.after(record, training, group);
-    if (writer) writer->note(record, last);
-    if (last.verdict == monitor::Verdict::kStop) break;
-    if (checkpoint_due(options.recipe, training.state.step)) save(checkpoint::Reason::kDue);
+    // If a monitor stopped the run, it goes on from before, with another recipe.
+    if (!stopped && saved != training.state.step) save(checkpoint::Reason::kStopped);
+    if (writer) {
+      writer->finish();
+      result.chain = writer->chain().hex();
+    }
+  } catch (const Error& error) {
+    if (writer) writer->note_stop("error", error);
+    throw;
   }
-  // If a monitor stopped the run, it goes on from before, with another recipe.
-  if (last.verdict != monitor::Verdict::kStop && saved != training.state.step)
-    save(checkpoint::Reason::kStopped);
-  if (writer) {
-    writer->finish();
-    result.chain = writer->chain().hex();
-  }
+  if (writer && stopped) writer->note_stop("monitor", *stopped);
+  if (writer && result.preempted) writer->note_stop("signal", {Code::kPreempted, "a signal"});
   group.barrier();  // nobody leaves before all is saved
   result.last = training.state.step;
   return result;
@@ -95,10 +107,10 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
 RunResult run(const RunOptions& options, comm::Group& group) {
   std::optional<comm::Queue> queue;
   if (group.size() > 1) queue.emplace(group);
-  monitor::Report last;
+  std::optional<Error> stopped;
   RunResult result;
   try {
-    result = train_all(options, queue ? *queue : group, queue ? &*queue : nullptr, last);
+    result = train_all(options, queue ? *queue : group, queue ? &*queue : nullptr, stopped);
   } catch (const Error& error) {
     group.abort(error);  // the others hear why
     throw;
@@ -107,9 +119,9 @@ RunResult run(const RunOptions& options, comm::Group& group) {
     throw;
   }
   // Every rank finds this by itself: nobody needs to be told.
-  if (last.verdict == monitor::Verdict::kStop) {
+  if (stopped) {
     await_all(group);
-    stop(last);
+    throw *stopped;
   }
   if (group.rank() == Rank(0)) log::close_file();
   return result;

@@ -23,6 +23,20 @@ stdfs::path RunFolder::sample(Step step) const {
   return samples() / ("step-" + pad_number(step.value, 8) + ".png");
 }
 
+std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
+                                         const data::Options& options, const std::string& option) {
+  try {
+    return data::open(options);
+  } catch (const Error& error) {
+    if (error.code() != Code::kData || !fs.exists(folder.ledger())) throw;
+    const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
+    throw Error(Code::kData, error.message(),
+                "if the data of " + folder.root.string() + " moved, say where with " + option +
+                    ": their content hash begins with " + ledger.header.data.hex().substr(0, 12) +
+                    (error.hint().empty() ? "" : "; else " + error.hint()));
+  }
+}
+
 FolderLock::FolderLock(const RunFolder& folder)
     : fd_(::open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (fd_ < 0)
@@ -58,23 +72,25 @@ void require_data_of_run(const RunFolder& folder, const ledger::Ledger& ledger,
   throw Error(Code::kData,
               "the data set is not the one of " + folder.root.string() + ": its hash is " +
                   mine.hex().substr(0, 12) + ", the ledger says " + theirs.hex().substr(0, 12),
-              "give the run's data by data.path, or another folder with --run");
+              "give the run's data by --set data.path=PATH, or another folder with --run");
 }
 
-// A folder without a run may be anybody's: nothing of it is replaced or appended to.
+// A folder without a run may be anybody's: nothing is put beside what lies there. Empty folders of
+// a run's names are what an attempt left that failed early; names with a dot are nobody's work.
 void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
-  const auto refuse = [&](const stdfs::path& file) {
-    throw Error(
-        Code::kUsage,
-        folder.root.string() + " is no run, but has " + file.string() + ", a name that a run uses",
-        "give another folder with --run, or move that away");
-  };
-  for (const stdfs::path& file : {folder.metrics(), folder.replays(), folder.log()})
-    if (fs.exists(file)) refuse(file);
-  for (const stdfs::path& below :
-       {folder.checkpoints(), folder.samples(), folder.environment(), folder.tensorboard()}) {
-    if (!fs.exists(below)) continue;
-    if (const auto names = fs.list(below); !names.empty()) refuse(below / names.front());
+  for (const std::string& name : fs.list(folder.root)) {
+    if (name.starts_with('.')) continue;
+    const stdfs::path path = folder.root / name;
+    const auto parts = {folder.checkpoints(), folder.samples(), folder.environment(),
+                        folder.tensorboard()};
+    std::string first = path.string();
+    if (std::ranges::find(parts, path) != parts.end()) {
+      const auto names = fs.list(path);
+      if (names.empty()) continue;
+      first = (path / names.front()).string();
+    }
+    throw Error(Code::kUsage, folder.root.string() + " is no run, but has " + first,
+                "give a new or an empty folder, or a run's, with --run");
   }
 }
 

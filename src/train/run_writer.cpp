@@ -4,6 +4,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/data/labels.h"
 #include "lockstep/hash/key_file.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/sample.h"
@@ -49,6 +50,9 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
   if (!loaded_ && recipe::starts_from_state(recipe_)) begin_from(options);
   saver_->retire(at());
+  if (recipe_.data.classes > 0 && !data::files(recipe_.data).empty())  // somebody gave the labels
+    for (const std::string& line : monitor::imbalance(recipe_.monitor, data::class_counts(dataset)))
+      log::warn(line);
 }
 
 std::string RunWriter::source_option() const {
@@ -108,11 +112,21 @@ void RunWriter::environments(const std::vector<std::string>& fingerprints) {
   attempt_ = {.number = write_environments(fs_, folder_, fingerprints),
               .first = at(),
               .last = end(),
-              .began = monotonic_seconds()};
+              .began = monotonic_seconds(),
+              .batch = training_.plan.batch()};
+}
+
+Metrics& RunWriter::metrics() {
+  if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, attempt_, tensorboard_, pace_);
+  return *metrics_;
+}
+
+void RunWriter::note_stop(const std::string& by, const Error& reason) noexcept try {
+  metrics().stop(by, reason);
+} catch (const std::exception&) {  // the reason itself is what is told
 }
 
 void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
-  if (!metrics_) metrics_ = std::make_unique<Metrics>(fs_, folder_, attempt_, tensorboard_);
   if (const auto difference = ledger_->record(record.entry)) {
     throw Error(Code::kDiffer,
                 "step " + std::to_string(difference->step.value) + ": recomputed, its " +
@@ -120,7 +134,7 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
                 "the machine, the program or the data changed since; `lockstep verify` checks what "
                 "is saved");
   }
-  metrics_->record(record, report);
+  metrics().record(record, report);
   if (report.verdict == monitor::Verdict::kStop) return;
   for (const std::string& line : report.lines) log::warn(line);
   // Before the step's checkpoint: a checkpoint implies its picture.

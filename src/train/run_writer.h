@@ -9,6 +9,7 @@
 #include "lockstep/train/run.h"
 #include "lockstep/train/step.h"
 #include "train/metrics.h"
+#include "train/pace.h"
 
 namespace lockstep::train {
 
@@ -25,9 +26,14 @@ class RunWriter {
   const state::State* restored() const;
   void forget_restored();
 
+  // Metrics have each rank's from now on; `pace` lives as long as steps are noted.
+  void show_pace(Pace& pace) { pace_ = &pace; }
+
   // Writes the step's ledger line and metrics, and a picture when it is due. A step that an earlier
   // attempt did must come out the same, else Error(kDiffer).
   void note(const StepRecord& record, const monitor::Report& report);
+  // Writes why the run ends early; never throws.
+  void note_stop(const std::string& by, const Error& reason) noexcept;
   // Saves a checkpoint of this step in the background.
   void save(const state::State& whole, checkpoint::Reason reason);
   // Returns when all is durable.
@@ -39,6 +45,7 @@ class RunWriter {
   Step end() const { return Step(recipe_.run.steps); }
   bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
   void write_sample();
+  Metrics& metrics();
   void begin_from(const RunOptions& options);
   std::string source_option() const;  // of `train`: what names the state that the run starts from
 
@@ -52,6 +59,7 @@ class RunWriter {
   std::optional<checkpoint::Signer> signer_;
   std::unique_ptr<checkpoint::Saver> saver_;  // uses the signer
   Attempt attempt_;
+  Pace* pace_ = nullptr;
   std::unique_ptr<Metrics> metrics_;  // once there is a step
   std::optional<checkpoint::Loaded> loaded_;
   std::optional<state::State> start_;  // step 0 of a new run, taken from another run

@@ -7,15 +7,19 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "lockstep/core/log.h"
+
 namespace lockstep::train {
 namespace {
 
 // Any thread may get a signal, two of them at once.
-std::atomic<bool> requested = false, telling = false;
+std::atomic<bool> requested = false, telling = false, clearing = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 // In a signal handler, where little else is allowed.
 void tell(std::string_view line) {
+  constexpr std::string_view kClear = "\x1b[K";  // of the status line
+  if (clearing && ::write(STDERR_FILENO, kClear.data(), kClear.size()) < 0) telling = false;
   if (telling && ::write(STDERR_FILENO, line.data(), line.size()) < 0) telling = false;
 }
 
@@ -32,6 +36,7 @@ void on_signal(int signal) {
 }  // namespace
 
 void announce_stop_signals() {
+  clearing = log::live();
   telling = true;
 }
 

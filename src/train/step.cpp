@@ -1,5 +1,6 @@
 #include "lockstep/train/step.h"
 
+#include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
 #include "lockstep/ops/guard.h"
@@ -62,9 +63,9 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
   optim::clip_by_value(static_cast<float>(trained.options.clip_value), sums.gradients);
-  const float norm =
-      optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm),
-                                 all_squares(round.group, trained, sums.gradients), sums.gradients);
+  record.gradient_squares.push_back(all_squares(round.group, trained, sums.gradients));
+  const float norm = optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm),
+                                                record.gradient_squares.back(), sums.gradients);
   ops::show("clip", {}, sums.gradients);
   for ([[maybe_unused]] const Tensor& gradient : sums.gradients)
     LOCKSTEP_STRIKE(kSum, round.group, gradient.mutable_data_ptr<float>(), gradient.numel());
@@ -122,6 +123,8 @@ StepRecord step(Training& training, comm::Group& group, const Feed& feed) {
   const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
                                     .samples = training.plan.samples_per_lane(),
                                     .integer = recipe::has_integer_products(training.recipe)});
+  if (comm::Journal* const journal = group.journal())
+    journal->step(Step(training.state.step.value + 1));
   return ops::guarded(number, [&] {
     try {
       return guarded_step(training, group, feed);

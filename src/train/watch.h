@@ -1,6 +1,7 @@
 // What the monitors see of each step, the same on every rank.
 #pragma once
 
+#include "lockstep/core/error.h"
 #include "lockstep/monitor/monitor.h"
 #include "lockstep/train/step.h"
 
@@ -18,7 +19,8 @@ class Watch {
   monitor::Monitor monitor_;
 };
 
-// Ends a run that a monitor stopped: Error(kDiverged) with the monitor's line.
-[[noreturn]] void stop(const monitor::Report& report);
+// What ends a run that a monitor stopped: Error(kDiverged) with the monitor's line. saved: the last
+// step that has a checkpoint; 0: none.
+Error stopped_by(const monitor::Report& report, Step saved);
 
 }  // namespace lockstep::train

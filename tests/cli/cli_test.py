@@ -84,6 +84,24 @@ class DryRun(Cli):
         self.assertGreater(size["flops_per_step"], 0)
         self.assertIn("# recipe id", self.ok("train", "tiny.toml", "--dry-run"))
 
+    def test_says_what_the_run_draws_and_leaves(self):
+        def course(**settings):
+            words = [word for key, value in settings.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
+            report = json.loads(self.ok("train", "tiny.toml", "--dry-run", "--json", *words))
+            self.assertEqual(report["checkpoint_bytes"], report["checkpoints_kept"] * report["state_bytes"])
+            return [report[key] for key in ("samples", "epochs", "pictures", "checkpoints", "checkpoints_kept")]
+
+        self.assertEqual(course(), [4, 0.25, 0, 1, 1])  # 2 steps of 2 of 16 pictures
+        self.assertEqual(course(run__steps=25, samples__count=4, samples__every=10, checkpoint__every=4), [50, 3.125, 3, 7, 2])
+        self.assertEqual(course(run__steps=25, checkpoint__every=4, checkpoint__keep_last=0)[3:], [7, 7])
+        # at 4, 8, …, 24 and 25; kept 24 and 25, and of the others 8 and 16
+        self.assertEqual(course(run__steps=25, checkpoint__every=4, checkpoint__keep_every=8)[3:], [7, 4])
+        self.ok("train", "tiny.toml", "--quiet", "--set", "run.steps=25", "--set", "checkpoint.every=4",
+                "--set", "checkpoint.keep_every=8")
+        self.assertEqual(len([name for name in self.contents("runs/tiny/checkpoints") if name.endswith(".h5")]), 4)
+        text = self.ok("train", "tiny.toml", "--dry-run", "--set", "run.steps=25")
+        self.assertIn("# training    25 steps, 50 samples, 3.12 epochs of 16\n", text)
+
     def test_only_what_changes_bits_changes_the_id(self):
         def recipe_id(*overrides):
             arguments = [word for override in overrides for word in ("--set", override)]

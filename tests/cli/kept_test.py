@@ -22,17 +22,21 @@ class Kept(Cli):
 
     def test_a_folder_that_is_no_run_is_no_place_for_one(self):
         for name in ("samples/notes.txt", "checkpoints/x", "environment/x", "log.txt", "metrics.jsonl",
-                     "replays.jsonl"):
+                     "replays.jsonl", "cat.png", "of/mine/deep"):
             os.makedirs(os.path.dirname(self.path("mine", name)))
             self.write(f"mine/{name}", "mine")
             before = self.contents(), sorted(os.listdir(self.path("mine")))
-            self.assertIn(f"mine is no run, but has mine/{name}", self.refused(2, *TRAIN, "--run", "mine"))
+            first = "of" if name.startswith("of/") else name
+            self.assertIn(f"mine is no run, but has mine/{first} (give a new or an empty folder, or a run's, with --run)",
+                          self.refused(2, *TRAIN, "--run", "mine"))
             self.assertEqual((self.contents(), sorted(os.listdir(self.path("mine")))), before)
             shutil.rmtree(self.path("mine"))
         os.makedirs(self.path("mine/samples"))  # nothing is lost there
-        self.write("mine/notes.txt", "mine")
+        self.write("mine/.keep", "mine")
         self.ok(*TRAIN, "--run", "mine")
-        self.assertEqual(self.read("mine/notes.txt"), b"mine")
+        self.assertEqual(self.read("mine/.keep"), b"mine")
+        self.write("mine/notes.txt", "mine")  # of a run: anything may lie beside it
+        self.ok(*TRAIN, "--run", "mine", "--set", "run.steps=3")
 
     def test_a_file_in_tmp_stays(self):
         os.rename(self.path("images"), self.path("d.h5.tmp"))

@@ -34,6 +34,38 @@ class Ranks(Toy):
             self.assertEqual(self.evidence(f"by{ranks}"), expected)
         self.assertEqual(len([n for n in self.contents("by3") if n.startswith("environment/")]), 3)
 
+    def test_their_exchange_is_logged_and_changes_no_bit(self):
+        self.ok(*TRAIN, "--run", "run", "--ranks", "3", "--exchange-log", "logs/run")
+        self.assertEqual(self.evidence("run"), self.alone())
+        self.assertEqual(sorted(os.listdir(self.path("logs/run"))), ["rank-0.jsonl", "rank-1.jsonl", "rank-2.jsonl"])
+        logs = [[json.loads(line) for line in self.read(f"logs/run/rank-{rank}.jsonl").splitlines()] for rank in range(3)]
+        verbs = [[(line["step"], line["verb"], line["about"]) for line in log] for log in logs]
+        self.assertEqual(verbs[0], verbs[1])  # collective: the same ones in the same order
+        self.assertEqual(verbs[0], verbs[2])
+        self.assertEqual({line[0] for line in verbs[0]} - {0}, set(range(1, 41)))
+        self.assertTrue(any(verb == "all_to_all" and about.startswith("partials of ") for _, verb, about in verbs[0]))
+        for lines in zip(*logs, strict=True):
+            for rank, line in enumerate(lines):
+                self.assertEqual((line["rank"], line["ranks"]), (rank, 3))
+                self.assertLessEqual(line["waited"], line["seconds"] + 1e-9)
+                self.assertNotIn("error", line)
+                if line["verb"] == "all_to_all":  # what one sends, the other receives
+                    self.assertEqual(line["from"], [other["to"][rank] for other in lines])
+                    self.assertEqual(line["bytes_sent"], sum(line["to"]) - line["to"][rank])
+
+    def test_each_ones_work_is_in_metrics_and_on_the_page(self):
+        self.ok(*TRAIN, "--run", "run", "--ranks", "3")
+        last = json.loads(self.read("run/metrics.jsonl").splitlines()[-1])["ranks"]
+        self.assertEqual(len(last), 3)
+        for rank in last:
+            self.assertGreater(rank["computing"], 0)
+            self.assertGreater(rank["waiting"], 0)
+            self.assertGreater(rank["samples_per_second"], 0)
+            self.assertGreater(rank["peak_bytes"], 1 << 20)
+        slowest = min(range(3), key=lambda rank: last[rank]["samples_per_second"])
+        self.ok("report", "run")
+        self.assertIn(f"The slowest is rank {slowest}: the others wait for it.", self.read("run/report.html").decode())
+
     def test_a_monitor_stops_all_of_them_at_the_same_step_with_7(self):
         result = self.run_it(*TRAIN, "--run", "run", "--ranks", "3", "--set", "monitor.loss_limit=1e-3",
                              "--set", "monitor.loss_steps=15")

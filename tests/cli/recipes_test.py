@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -38,6 +39,50 @@ class Recipes(Cli):
             line = self.refused_text(RECIPE.replace(old, new))
             self.assertTrue(line.startswith(f"bad.toml:{where}:"), line)
             self.assertIn(what, line)
+
+    def test_keys_and_words_of_other_programs_are_told_ours(self):
+        optimizer = "[model.optimizer]; of a GAN in [generator.optimizer] and [discriminator.optimizer]"
+        for text, wanted in (
+                ("[optimizer]\nlr = 1\n", f"unknown key 'optimizer' at the top level (a table of its network: {optimizer})"),
+                ("epochs = 3\n", "unknown key 'epochs' at the top level (a recipe counts steps: steps in [run])"),
+                ("[run]\nepochs = 3\n", "unknown key 'epochs' in [run] (a recipe counts steps: steps in [run])"),
+                ("batch_size = 3\n", "(the batch is lanes x samples_per_lane in [batch])"),
+                ("lr = 3\n", f"(lr in {optimizer})"), ("[model]\nlr = 3\n", f"(lr in {optimizer})"),
+                ("ema = 0.9\n", f"(ema_decay in {optimizer})"),
+                ("[model.optimizer]\nema = 0.9\n", "(did you mean 'ema_decay'?)"),
+                ('[model]\nkind = "DiT"\n', "cannot be 'DiT' (did you mean 'dit'? it may be "),
+                ('[model.optimizer]\nkind = "adam"\n', "cannot be 'adam' (did you mean 'adamw'? it may be "),
+                ('[objective]\nkind = "rectified-flow"\n', "(did you mean 'flow'? it may be "),
+                ('[objective]\nkind = "WGAN-GP"\n', "(did you mean 'wasserstein-gan'? it may be "),
+                ('[objective]\nkind = "xyzzy"\n', "cannot be 'xyzzy' (it may be "),
+                ('[model.optimizer]\nschedule = "cosine"\n', "must be given (schedule = \"cosine\" needs it)"),
+                ('[model.optimizer]\nlr_scaling = "linear"\n', "must be given (lr_scaling = \"linear\" needs it)")):
+            self.assertIn(wanted, self.refused_text(text))
+
+    def test_other_files_than_recipes_and_runs_say_what_they_are(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        self.ok("pack", "images", "images.h5")
+        self.write("images.npz", b"PK\x03\x04")
+        self.write("images.npy", b"\x93NUMPY\x01\x00")
+        shutil.copy(self.path("images.h5"), self.path("renamed.toml"))
+        last = "runs/tiny/checkpoints/step-00000002.h5"
+        before = self.contents()
+        for name, wanted in (("images.h5", "is a data file, no recipe (name it in a recipe: path in [data])"),
+                             ("renamed.toml", "is a data file, no recipe"),
+                             ("images.npz", "is a file of arrays, no recipe (`lockstep pack images.npz data.h5`"),
+                             ("images.npy", "is a file of arrays, no recipe"),
+                             (last, "is a checkpoint, no recipe (give its run's folder;"),
+                             ("runs/tiny/ledger.jsonl", "is a ledger or a trace, no recipe (give the run's folder)")):
+            self.assertIn(f"{name} {wanted}", self.refused(2, "train", name))
+        for command in (["verify"], ["sample"], ["export"]):
+            more = ["out/"] if command == ["export"] else []
+            for name, what in (("images.h5", "a data file"), ("images.npz", "a file of arrays"),
+                               ("runs/tiny/ledger.jsonl", "a ledger or a trace"),
+                               ("tiny.toml", "a recipe")):
+                self.assertIn(f"{name} is {what}, no run and no checkpoint (", self.refused(2, *command, name, *more))
+        self.assertIn("`lockstep train tiny.toml` trains it; then give the run's folder",
+                      self.refused(2, "sample", "tiny.toml"))
+        self.assertEqual(self.contents(), before)
 
     def test_a_recipe_or_run_that_is_not_there_is_said_so_with_the_nearest_name(self):
         self.ok("train", "tiny.toml", "--quiet")
@@ -246,6 +291,20 @@ class Data(Cli):
         self.refused(3, "replay", "runs/tiny", "--quiet", "--data", "other")
         self.assertEqual(self.contents("runs"), before)
 
+    def test_that_moved_are_asked_for_by_the_right_option_and_with_their_hash(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        ledger = json.loads(self.ok("inspect", "runs/tiny", "--json"))["ledger"]
+        os.rename(self.path("images"), self.path("moved"))
+        moved = "if the data of runs/tiny moved, say where with {}: their content hash begins with " + ledger["data"][:12]
+        by_path, by_data = moved.format("--set data.path=PATH"), moved.format("--data PATH")
+        self.assertIn(by_path, self.refused(3, "train", "runs/tiny", "--quiet", "--set", "run.steps=3"))
+        self.assertIn(by_path, self.refused(3, "train", "tiny.toml", "--quiet", "--set", "run.steps=3"))
+        self.assertIn(by_data, self.refused(3, "replay", "runs/tiny", "--quiet"))
+        self.assertIn(by_data, self.refused(3, "replay", "runs/tiny", "--quiet", "--data", "nowhere"))
+        self.assertNotIn("moved", self.refused(3, "train", "tiny.toml", "--quiet", "--run", "new"))
+        self.ok("train", "runs/tiny", "--quiet", "--set", "run.steps=3", "--set", "data.path=moved")
+        self.ok("replay", "runs/tiny", "--quiet")  # the recipe says where they are
+
     def test_a_pack_trains_to_the_same_ledger_as_the_idx_file(self):
         self.ok("train", "tiny.toml", "--quiet", "--run", "idx")
         self.ok("pack", "images", "images.h5")
@@ -301,6 +360,16 @@ class Labels(Cli):
         self.assertIn("mine.h5", self.refused(2, "pack", "d", "mine.h5", "--labels", "mine.h5"))
         self.assertIn("gone", self.refused(3, "pack", "d", "e.h5", "--labels", "gone"))
         self.assertEqual(self.contents(), before)
+
+    def test_that_are_not_balanced_are_warned_of_with_their_counts(self):
+        labels = bytes([0] * 12 + [1] + [2] * 3)
+        self.write("labels", b"\0\0\x08\x01" + struct.pack(">I", 16) + labels)
+        train = ["train", "tiny.toml", "--set", "data.path=d", "--set", "data.labels=labels"]
+        said = self.run_it(*train, "--set", "data.classes=5", "--run", "a").stderr
+        self.assertIn("warning: balance: classes 3, 4 of 5 have no samples: nothing can be learnt of them", said)
+        self.assertIn("warning: balance: class 0 has 12 samples, class 1 has 1: 12.0 times as many", said)
+        self.assertNotIn("balance", self.run_it(*train, "--set", "data.classes=3", "--set", "monitor.warn_imbalance=12",
+                                                "--run", "b").stderr)
 
     def test_that_are_wrong_leave_nothing_behind(self):
         for labels, what in ((range(15), "15 labels for 16 images"), (range(17), "17 labels for 16 images")):

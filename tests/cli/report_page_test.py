@@ -263,15 +263,37 @@ class Runs(Report):
         result = self.run_it(*TOY, "--quiet", "--run", "run", "--set", "monitor.every=10",
                              "--set", "monitor.stop_distance=1000")
         self.assertEqual(result.returncode, 7, result.stderr)
-        self.assertIn("the same command with --set monitor.stop_distance=0 goes on from there", result.stderr)
+        self.assertIn("nothing was saved yet; the same command with --set monitor.stop_distance=0 begins again", result.stderr)
+        self.assertNotIn("--from", result.stderr)
+        self.assertTrue(self.read("run/log.txt").decode().endswith(" " + result.stderr.splitlines()[-1] + "\n"))
+        stop = json.loads(self.read("run/metrics.jsonl").splitlines()[-1])["stop"]
+        self.assertEqual((stop["by"], stop["step"], stop["code"]), ("monitor", 10, 7))
+        self.assertEqual(json.loads(self.ok("inspect", "run", "--json"))["stop"], stop)
         said = self.page().text()
         stopped = said.index("A monitor stopped it at step 10 of 40. collapse: the mean distance of samples is")
         self.assertLess(stopped, said.index("The evidence holds."))  # it leads
-        self.assertIn("stop step 10: collapse: the mean distance", said)
+        self.assertIn("monitor step 10: collapse: the mean distance", said)
+        later = self.run_it(*TOY, "--quiet", "--run", "later", "--set", "monitor.every=15",
+                            "--set", "monitor.stop_distance=1000")
+        self.assertIn("the checkpoint of step 10 is intact; the same command with --set monitor.stop_distance=0 goes on from "
+                      "there; to train otherwise change the recipe and start anew, or from that step with --from RUN@10",
+                      later.stderr)
         self.train("--set", "monitor.stop_distance=0")  # and went on
         said = self.page().text()
         self.assertIn("Finished. All 40 steps are done.", said)
-        self.assertIn("stop step 10: collapse: the mean distance", said)
+        self.assertIn("monitor step 10: collapse: the mean distance", said)
+        self.assertNotIn("stop", json.loads(self.ok("inspect", "run", "--json")))
+
+    def test_that_diverged(self):
+        result = self.run_it(*TOY, "--quiet", "--run", "run", "--set", "generator.optimizer.lr=1e6",
+                             "--set", "generator.optimizer.weight_decay=1e6", "--set", "generator.optimizer.ema_decay=0.0")
+        self.assertEqual(result.returncode, 7, result.stderr)
+        step = self.lines()  # of the one that gave no line
+        said = self.page().text()
+        self.assertIn(f"It diverged at step {step - 1} of 40. step {step}: training diverged: non-finite value in", said)
+        self.assertTrue(self.read("run/log.txt").decode().endswith(" " + result.stderr.splitlines()[-1] + "\n"))
+        stop = json.loads(self.read("run/metrics.jsonl").splitlines()[-1])["stop"]
+        self.assertEqual((stop["by"], stop["step"], stop["code"]), ("error", step - 1, 7))
 
     def test_that_are_not_finished(self):
         process = self.start(*TOY, "--quiet", "--run", "run", "--set", "run.steps=1000000")
@@ -279,7 +301,13 @@ class Runs(Report):
         process.terminate()
         self.assertEqual(process.wait(timeout=60), 75)
         steps = self.lines() - 1
-        self.assertIn(f"Not finished: step {steps} of 1000000. It was interrupted, or it is still training.",
+        self.assertIn(f"Not finished: step {steps} of 1000000. A signal stopped it, and all was saved: the same command "
+                      "goes on.", self.page().text())
+        process = self.start(*TOY, "--quiet", "--run", "run", "--set", "run.steps=1000000")
+        self.wait_for_step(steps + 5)
+        process.kill()
+        process.wait(timeout=60)
+        self.assertIn(f"Not finished: step {self.lines() - 1} of 1000000. It was interrupted, or it is still training.",
                       self.page().text())
 
 
@@ -361,8 +389,10 @@ class Hostile(Report):
         clean = [(tag, sorted(attributes)) for tag, attributes in self.page().elements]
         for payload in PAYLOADS:
             line = {"attempt": 1, "step": 40, "seconds": 0.1, "time": 1e300, "gradient_norm": {payload: 1},
-                    "learning_rate": {payload: payload}, "monitor": {payload: 2}, "stop": [payload]}
+                    "learning_rate": {payload: payload}, "monitor": {payload: 2}}
             self.append("metrics.jsonl", json.dumps(line) + "\n")
+            stop = {"by": payload, "step": 40, "code": 7, "reason": payload}
+            self.append("metrics.jsonl", json.dumps({"attempt": 1, "stop": stop}) + "\n")
             self.append("log.txt", f"2026-01-01T00:00:00+00:00 warning: {payload}\n")
             self.append("replays.jsonl", json.dumps({**self.of_ledger(), "time": payload, "agrees": payload,
                                                      "what": payload,

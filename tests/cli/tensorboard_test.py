@@ -53,7 +53,7 @@ class TensorBoard(Cli):
     def test_the_folder_is_the_runs(self):
         os.makedirs(self.path("mine/tensorboard"))
         self.write("mine/tensorboard/events.out.tfevents.1", "mine")
-        self.assertIn("a name that a run uses", self.refused(2, "train", "tiny.toml", "--run", "mine", "--quiet"))
+        self.assertIn("mine is no run, but has mine/tensorboard/events", self.refused(2, "train", "tiny.toml", "--run", "mine", "--quiet"))
         self.ok("train", "tiny.toml", "--run", "run", "--quiet")
         self.refused(2, "sample", "run", "--out", "run/tensorboard/a.png")
 

@@ -192,5 +192,80 @@ TEST(Spike, GradientNormsAreWatchedToo) {
               ElementsAre(::testing::HasSubstr("gradient norm of the denoise is 100")));
 }
 
+// Looks at one tensor, by these norms of its gradient; its own norm is 1.
+std::vector<std::string> looked_at_layer(const Options& options, const std::vector<float>& norms) {
+  Monitor monitor(options);
+  std::vector<std::string> lines;
+  Step step;
+  for (const float norm : norms) {
+    const std::vector<Layer> layers = {{"model/param/in.weight", 1.0F, norm}};
+    const Report report =
+        monitor.observe({.step = ++step, .losses = {}, .samples = {}, .layers = layers});
+    EXPECT_NE(report.verdict, Verdict::kStop);
+    EXPECT_EQ(report.layers.size(), 1U);
+    lines.insert(lines.end(), report.lines.begin(), report.lines.end());
+  }
+  return lines;
+}
+
+TEST(Layers, AreLookedAtEverySoManyStepsAndNeverUnlessAsked) {
+  EXPECT_FALSE(Monitor(Options{}).layers_due(Step(500)));
+  Options options;
+  options.layers_every = 5;
+  EXPECT_FALSE(Monitor(options).layers_due(Step(4)));
+  EXPECT_TRUE(Monitor(options).layers_due(Step(10)));
+}
+
+TEST(Layers, AreDeadAfterSoManyLooksInARowWithoutAGradientAndThatIsSaidOnce) {
+  EXPECT_TRUE(looked_at_layer({}, {0, 0, 1, 0, 0, 1}).empty());
+  EXPECT_THAT(
+      looked_at_layer({}, {1, 0, 0, 0, 0, 0}),
+      ElementsAre("step 4: layers: model/param/in.weight: its gradient is 0 at 3 looks in a "
+                  "row"));
+  Options options;
+  options.layers_dead = 1;
+  EXPECT_EQ(looked_at_layer(options, {0, 1, 0}).size(), 2U);
+}
+
+TEST(Layers, ExplodeBeyondSoManyTimesTheMedianOfTheLooksBefore) {
+  Options options;
+  options.layers_growth = 10;
+  EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 11}).empty());  // too few looks before
+  EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 1, 10}).empty());
+  EXPECT_THAT(looked_at_layer(options, {1, 2, 2, 9, 30}),
+              ElementsAre("step 5: layers: model/param/in.weight: the norm of its gradient is 30, "
+                          "15.0 times the median of the looks before, beyond layers_growth = 10"));
+  options.layers_growth = 0;
+  EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 1, 1e30F}).empty());
+}
+
+TEST(Layers, ThatAreNotFiniteAreSaidSo) {
+  EXPECT_THAT(looked_at_layer({}, {1, kInfinity}),
+              ElementsAre("step 2: layers: model/param/in.weight: the norm of its gradient is not "
+                          "finite"));
+  EXPECT_EQ(looked_at_layer({}, {std::numeric_limits<float>::quiet_NaN()}).size(), 1U);
+}
+
+TEST(Balance, WarnsOfClassesWithoutSamplesAndOfFarFewerThanOthers) {
+  const auto said = [](const std::vector<std::int64_t>& counts, double factor) {
+    Options options;
+    options.warn_imbalance = factor;
+    return imbalance(options, counts);
+  };
+  EXPECT_TRUE(said({10, 1, 5}, 10).empty());
+  EXPECT_TRUE(said({1000, 1, 0}, 0).empty());
+  EXPECT_TRUE(said({}, 10).empty());
+  EXPECT_THAT(
+      said({10, 21, 2}, 10),
+      ElementsAre("balance: class 1 has 21 samples, class 2 has 2: 10.5 times as many, beyond "
+                  "warn_imbalance = 10"));
+  EXPECT_THAT(said({3, 0, 2}, 10),
+              ElementsAre("balance: class 1 of 3 has no samples: nothing can be learnt of it "
+                          "(labels begin with 0)"));
+  EXPECT_THAT(said({0, 0, 2}, 10),
+              ElementsAre("balance: classes 0, 1 of 3 have no samples: nothing can be learnt of "
+                          "them (labels begin with 0)"));
+}
+
 }  // namespace
 }  // namespace lockstep::monitor

@@ -136,15 +136,18 @@ TEST(Load, RefusesValuesOutOfRange) {
 }
 
 TEST(Load, AsksForValuesThatHaveNoDefault) {
-  EXPECT_EQ(error_of("[model.optimizer]\nschedule = 'cosine'\n"),
-            "a.toml: 'horizon' in [model.optimizer] must be given");
+  EXPECT_EQ(
+      error_of("[model.optimizer]\nschedule = 'cosine'\n"),
+      "a.toml: 'horizon' in [model.optimizer] must be given (schedule = \"cosine\" needs it)");
 }
 
 TEST(Load, RefusesUnknownWordsOfAChoice) {
   EXPECT_EQ(error_of("[objective]\nkind = 'gann'\n"),
-            "a.toml:2: 'kind' in [objective] cannot be 'gann' (it may be ddpm, flow, edm, gan, "
-            "hinge-gan, "
-            "wasserstein-gan, classifier)");
+            "a.toml:2: 'kind' in [objective] cannot be 'gann' (did you mean 'gan'? it may be "
+            "ddpm, flow, edm, gan, hinge-gan, wasserstein-gan, classifier)");
+  EXPECT_EQ(error_of("[objective]\nkind = 'xyzzy'\n"),
+            "a.toml:2: 'kind' in [objective] cannot be 'xyzzy' (it may be ddpm, flow, edm, gan, "
+            "hinge-gan, wasserstein-gan, classifier)");
 }
 
 TEST(Load, SaysWhyARateDoesNotFollowTheRanks) {
@@ -160,8 +163,10 @@ TEST(Load, SaysWhyARateDoesNotFollowTheRanks) {
       error_of("[model.optimizer]\nlr_scaling = 'cubic'\n"),
       "a.toml:2: 'lr_scaling' in [model.optimizer] cannot be 'cubic' (it may be none, linear, "
       "sqrt)");
-  EXPECT_EQ(error_of("[model.optimizer]\nlr_scaling = 'linear'\n"),
-            "a.toml: 'base_batch' in [model.optimizer] must be given");
+  EXPECT_EQ(
+      error_of("[model.optimizer]\nlr_scaling = 'linear'\n"),
+      "a.toml: 'base_batch' in [model.optimizer] must be given (lr_scaling = \"linear\" needs "
+      "it)");
 }
 
 TEST(Load, TakesIntegersForFloats) {

@@ -23,6 +23,19 @@ TEST(Warnings, NameTheStepFromWhichTheLearningRateIsZero) {
   EXPECT_THAT(of("61", ""), IsEmpty());
 }
 
+TEST(Warnings, NameARateThatNobodyTrainsBy) {
+  const auto of = [](const std::string& optimizer) {
+    return warnings(parse("[model.optimizer]\n" + optimizer, "a"));
+  };
+  EXPECT_THAT(of("lr = 10.0\n"),
+              ElementsAre("[model.optimizer]: the learning rate is 10: each step of adamw moves "
+                          "every weight by about that much; usual are 1e-4 to 1e-2"));
+  EXPECT_EQ(of("kind = 'lion'\nlr = 0.1\n").size(), 1U);
+  EXPECT_EQ(of("lr = 0.02\nlr_scaling = 'linear'\nbase_batch = 8\n").size(), 1U);  // 64 / 8
+  EXPECT_THAT(of("lr = 0.02\n"), IsEmpty());
+  EXPECT_THAT(of("kind = 'sgd'\nlr = 10.0\n"), IsEmpty());
+}
+
 // A schedule goes on from the parent's count.
 Recipe child(const std::string& more) {
   const std::string digest(64, 'a');

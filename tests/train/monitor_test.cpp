@@ -133,5 +133,40 @@ TEST(Monitors, ASpikeStopsAllRanksAtTheSameStepAndItsLimitIsNamed) {
   EXPECT_EQ(said[0].substr(said[0].find("step ")), said[1].substr(said[1].find("step ")));
 }
 
+// Squares of the layers' gradients add up to those of the network, on any ranks, divided or not.
+TEST(Monitors, SeeTheSameLayersOnAnyNumberOfRanks) {
+  log::set_quiet(true);
+  std::vector<std::string> seen;
+  for (const auto& [world, shard] :
+       {std::pair(1, Shard::kNone), {3, Shard::kNone}, {3, Shard::kOptimizer}}) {
+    const lockstep::testing::TemporaryFolder folder;
+    const std::filesystem::path run_folder = folder.path() / "run";
+    run_by(world,
+           {.recipe = small_gan({"monitor.layers_every=2"}), .folder = run_folder, .shard = shard});
+    std::istringstream metrics(read_bytes(run_folder / "metrics.jsonl"));
+    std::string looks;
+    std::int64_t step = 0;
+    for (std::string line; std::getline(metrics, line);) {
+      const Json parsed = parse_json(line).value();
+      const Json* const layers = parsed.find("layers");
+      EXPECT_EQ(layers != nullptr, ++step % 2 == 0);
+      if (!layers) continue;
+      looks += json_text(*layers);
+      double squares = 0;
+      for (const auto& [name, value] : layers->at("gradient_norm").members()) {
+        EXPECT_GT(layers->at("norm").at(name).get<double>(), -1);
+        if (name.starts_with("generator/param/"))
+          squares += value.get<double>() * value.get<double>();
+      }
+      const double norm = parsed.at("gradient_norm").at("generator").get<double>();
+      EXPECT_NEAR(squares / (norm * norm), 1, 1e-4);
+    }
+    EXPECT_EQ(step, 6);
+    seen.push_back(looks);
+  }
+  EXPECT_EQ(seen[1], seen[0]);
+  EXPECT_EQ(seen[2], seen[0]);
+}
+
 }  // namespace
 }  // namespace lockstep::train

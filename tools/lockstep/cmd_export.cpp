@@ -1,5 +1,6 @@
 #include "command.h"
 #include "lockstep/train/export.h"
+#include "mistaken.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -11,6 +12,7 @@ struct Options {
 };
 
 Code run(const Options& options) {
+  require_no_other_than_run(options.exported.source);
   const train::Exported exported = train::export_weights(options.exported);
   if (options.json) {
     Json files = Json::object();

@@ -13,6 +13,7 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/stop.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -179,6 +180,8 @@ Json of_run(const stdfs::path& path) {
               {"checkpoints", Json::array()}};
   for (const Step step : checkpoint::list(real_file_system(), path / "checkpoints"))
     out["checkpoints"].push_back(step.value);
+  if (const auto stop = train::last_stop(real_file_system(), {path}))
+    out["stop"] = train::to_json(*stop);
   return out;
 }
 

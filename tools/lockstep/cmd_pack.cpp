@@ -73,8 +73,9 @@ Json result_of(const Options& options, const data::Source& source) {
 void print_result(const Json& json, const data::Source& source) {
   const data::ImageShape& shape = source.all.images->shape();
   const data::Labels& labels = source.all.labels;
-  print_line(json.at("out").get<std::string>(), ": ", counted(shape.n, "image"), " of ", shape.h,
-             "x", shape.w, "x", shape.c, ", content hash ", json.at("hash").get<std::string>(),
+  print_line(json.at("out").get<std::string>(), ": ", counted(shape.n, "image"), " of ", shape.w,
+             "x", shape.h, ", ", shape.c == 1 ? "grey" : "RGB", ", content hash ",
+             json.at("hash").get<std::string>(),
              labels.empty() ? ""
                             : "; with the labels of " + json.at("labels").get<std::string>() + " " +
                                   json.at("labelled_hash").get<std::string>());

@@ -5,6 +5,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/sample.h"
+#include "mistaken.h"
 #include "output.h"
 #include "progress.h"
 
@@ -19,6 +20,7 @@ struct Options {
 };
 
 Code run(const Options& options) {
+  require_no_other_than_run(options.source);
   train::SampleOptions sample = options.sample;
   sample.source = options.source;
   sample.guidance = parse_double(options.guidance);

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "dry_run.h"
+#include "lockstep/comm/journal.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
@@ -15,6 +16,7 @@
 #include "lockstep/train/from.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
+#include "mistaken.h"
 #include "output.h"
 #include "ranks.h"
 
@@ -26,7 +28,7 @@ namespace stdfs = std::filesystem;
 struct Options {
   std::string recipe;
   std::vector<std::string> set, weights;
-  std::string run;
+  std::string run, exchange_log;
   std::optional<std::string> sign, from;
   Machine machine;
   int ranks = 1, max_restarts = 0;
@@ -73,7 +75,10 @@ recipe::Recipe recipe_of(const Options& options) {
   std::error_code unreadable;  // which `load` names
   if (stdfs::symlink_status(options.recipe, unreadable).type() == stdfs::file_type::not_found)
     no_such_recipe(options.recipe);
-  if (!stdfs::is_directory(options.recipe)) return recipe::load(options.recipe, options.set);
+  if (!stdfs::is_directory(options.recipe)) {
+    require_no_other_than_recipe(options.recipe);
+    return recipe::load(options.recipe, options.set);
+  }
   recipe::of_run(real_file_system(), options.recipe);  // every byte is checked
   return recipe::load(stdfs::path(options.recipe) / "recipe.toml", options.set);
 }
@@ -209,6 +214,8 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     if (identity.rank == Rank(0))
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
     group = join(identity, recipe, options.shard, process_environment());
+    if (!options.exchange_log.empty())
+      group = comm::journaled(std::move(group), options.exchange_log);
     const train::RunResult result = train::run(
         {.recipe = recipe,
          .folder = folder,
@@ -303,6 +310,10 @@ Run add_train(Command& command) {
   add_lanes_at_once(command, options->lanes_at_once);
   command.add_flag("--tensorboard", options->tensorboard,
                    "write event files for TensorBoard, scalars and pictures, in the run's folder");
+  command
+      .add_option("--exchange-log", options->exchange_log,
+                  "write what every rank exchanges, verb by verb, to FOLDER/rank-N.jsonl")
+      .value("FOLDER");
   command.add_flag("--dry-run", options->dry_run,
                    "print the resolved recipe, its id, size and cost, and train nothing");
   command.add_flag("--quiet", options->quiet, "warnings and errors only");

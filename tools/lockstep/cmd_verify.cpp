@@ -3,6 +3,7 @@
 #include "command.h"
 #include "lockstep/audit/verify.h"
 #include "lockstep/core/counted.h"
+#include "mistaken.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -41,6 +42,7 @@ std::string checked(const audit::VerifyResult& result) {
 }
 
 Code run(const Options& options) {
+  require_no_other_than_run(options.path);
   const audit::VerifyResult result = audit::verify(options.path, options.verify);
   if (options.json) {
     print_json(json_of(result, options.verify.key.has_value()));

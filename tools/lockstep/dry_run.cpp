@@ -1,5 +1,7 @@
 #include "dry_run.h"
 
+#include <numeric>
+
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
@@ -31,6 +33,43 @@ Size size_of(const recipe::Recipe& recipe, const std::vector<std::int64_t>& samp
         3 * one.network->forward_flops() * static_cast<double>(training.plan.batch());
   }
   return size;
+}
+
+// What the whole run draws and leaves behind.
+struct Course {
+  std::int64_t samples = 0, grids = 0, saved = 0, kept = 0;
+  double epochs = 0;
+};
+
+// As far as 64 bits go.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
+}
+
+// At multiples of `every` and at the end.
+std::int64_t times(std::int64_t every, std::int64_t steps) {
+  return steps == 0 ? 0 : every == 0 ? 1 : steps / every + (steps % every == 0 ? 0 : 1);
+}
+
+// Of `saved` checkpoints: the newest keep_last, and older ones at multiples of keep_every.
+std::int64_t kept_of(std::int64_t saved, const recipe::Checkpoint& o) {
+  if (o.keep_last == 0 || saved <= o.keep_last) return saved;
+  std::int64_t kept = o.keep_last;
+  if (o.keep_every == 0) return kept;
+  const std::int64_t apart = o.keep_every / std::gcd(o.every, o.keep_every);
+  return kept + (saved - o.keep_last) / apart;  // checkpoint i is at step i * every, but the last
+}
+
+Course course_of(const recipe::Recipe& recipe, std::int64_t data) {
+  const std::int64_t steps = recipe.run.steps;
+  Course course;
+  course.samples = product(steps, recipe.batch.lanes * recipe.batch.samples_per_lane);
+  course.epochs = static_cast<double>(course.samples) / static_cast<double>(data);
+  course.grids = recipe.samples.count == 0 ? 0 : times(recipe.samples.every, steps);
+  course.saved = times(recipe.checkpoint.every, steps);
+  course.kept = kept_of(course.saved, recipe.checkpoint);
+  return course;
 }
 
 // A step's memory for a number of lanes at once.
@@ -71,10 +110,12 @@ void print(const std::vector<Memory>& memories, int processes) {
 }  // namespace
 
 void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json) {
-  const std::vector<std::int64_t> sample_shape = data::open(recipe.data)->sample_shape();
+  const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
+  const std::vector<std::int64_t> sample_shape = dataset->sample_shape();
   train::require_pictures_fit(recipe, sample_shape);
   const Size size = size_of(recipe, sample_shape);
   const std::vector<Memory> choices = memories(recipe, sample_shape, ranks);
+  const Course course = course_of(recipe, dataset->size());
   const std::string id = recipe::id(recipe).hex();
   const std::vector<std::string> warnings = recipe::warnings(recipe);
   if (json) {
@@ -83,6 +124,12 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
                 {"parameters", size.parameters},
                 {"state_bytes", size.state_bytes},
                 {"flops_per_step", size.step_flops},
+                {"samples", course.samples},
+                {"epochs", course.epochs},
+                {"pictures", course.grids},
+                {"checkpoints", course.saved},
+                {"checkpoints_kept", course.kept},
+                {"checkpoint_bytes", product(course.kept, size.state_bytes)},
                 {"memory", json_of(choices)},
                 {"warnings", warnings}});
     return;
@@ -94,6 +141,13 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
   print_line("# state       ", human_bytes(static_cast<double>(size.state_bytes)),
              " in memory, the same in each checkpoint");
   print_line("# compute     about ", fixed(size.step_flops / 1e9, 2), " GFLOP a step");
+  print_line("# training    ", counted(recipe.run.steps, "step"), ", ",
+             counted(course.samples, "sample"), ", ", fixed(course.epochs, 2), " epochs of ",
+             dataset->size());
+  print_line("# pictures    ", counted(course.grids, "grid"), " of ",
+             counted(recipe.samples.count, "sample"));
+  print_line("# checkpoints ", course.saved, " saved, ", course.kept, " kept in the end: ",
+             human_bytes(static_cast<double>(product(course.kept, size.state_bytes))));
   print(choices, ranks.world);
   for (const std::string& line : warnings) print_line("# warning     ", line);
 }

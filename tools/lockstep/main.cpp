@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "command_line.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/thread.h"
 #include "lockstep/ops/memory.h"
 #include "output.h"
@@ -94,13 +95,16 @@ int main(int argc, char** argv) {
     const lockstep::Error error(code, message, hint);
     const std::string line = std::string("lockstep: ") + error.what();
     // One write: ranks share this stream, and their lines must not run into each other.
+    lockstep::log::status("");
     std::cerr << line + "\n";
+    lockstep::log::to_file(line);
     lockstep::cli::tell_torchrun(line, lockstep::cli::process_environment());
     lockstep::cli::print_error(error, json);
     return static_cast<int>(code);
   };
   try {
     lockstep::cli::start_up();
+    lockstep::log::set_terminal(lockstep::cli::process_environment()("TERM").value_or(""));
     return lockstep::cli::run(argc, argv);
   } catch (const lockstep::Error& error) {
     return failed(error.code(), error.message(), error.hint());

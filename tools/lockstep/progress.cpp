@@ -1,8 +1,5 @@
 #include "progress.h"
 
-#include <unistd.h>
-
-#include <iostream>
 #include <utility>
 
 #include "lockstep/core/clock.h"
@@ -14,40 +11,38 @@ namespace lockstep::cli {
 namespace {
 
 constexpr double kSecondsBetweenLines = 10, kSecondsBetweenWrites = 0.1;
-constexpr const char* kClear = "\x1b[K";  // to the end of the line
 
 }  // namespace
 
-Progress::Progress(std::string done, bool quiet)
-    : done_(std::move(done)),
-      quiet_(quiet),
-      terminal_(::isatty(STDERR_FILENO) == 1),
-      began_(monotonic_seconds()) {}
+Progress::Progress(std::string done, bool quiet) : done_(std::move(done)), quiet_(quiet) {}
 
 Progress::~Progress() {
-  if (terminal_ && !quiet_) std::cerr << kClear;
+  log::status("");
 }
 
 void Progress::operator()(std::int64_t done, std::int64_t total) {
   const double now = monotonic_seconds();
-  if (done == 0) began_ = shown_ = now;
-  if (quiet_ || done == 0 || done == total) return;
+  if (done == 0) {
+    rate_ = {};
+    shown_ = now;
+  }
+  rate_.note(now, done);
+  const auto rate = rate_.rate(now, done);
+  if (quiet_ || done == total || !rate) return;
   const auto about = [&](std::int64_t some) {
-    return "about " +
-           human_seconds((now - began_) / static_cast<double>(done) * static_cast<double>(some));
+    return "about " + human_seconds(static_cast<double>(some) / *rate);
   };
   if (done == 1) {
     log::info("needs " + counted(total, "step") + ", " + about(total) +
               " at the pace of the first");
     shown_ = now;
   }
-  if (now - shown_ < (terminal_ ? kSecondsBetweenWrites : kSecondsBetweenLines)) return;
+  if (now - shown_ < (log::live() ? kSecondsBetweenWrites : kSecondsBetweenLines)) return;
   shown_ = now;
   const std::string line = std::to_string(done) + " of " + std::to_string(total) + " " + done_ +
                            ", " + about(total - done) + " left";
-  // The cursor stays at the line's start, so that a warning overwrites it.
-  if (terminal_)
-    std::cerr << line + kClear + "\r";
+  if (log::live())
+    log::status(line);
   else
     log::info(line);
 }

@@ -1,9 +1,11 @@
-// How far something long is: on a terminal in one line that is overwritten, elsewhere in a line of
+// How far something long is: on a terminal in the status line (core/log.h), elsewhere in a line of
 // the log every ten seconds. After a first single step it says how long all will take.
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "lockstep/core/moving_rate.h"
 
 namespace lockstep::cli {
 
@@ -20,8 +22,9 @@ class Progress {
 
  private:
   const std::string done_;
-  const bool quiet_, terminal_;
-  double began_, shown_ = 0;  // on the clock of monotonic_seconds
+  const bool quiet_;
+  MovingRate rate_;
+  double shown_ = 0;  // on the clock of monotonic_seconds
 };
 
 }  // namespace lockstep::cli

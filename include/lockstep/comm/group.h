@@ -27,6 +27,8 @@ class Verb {
   virtual void finish() = 0;
 };
 
+class Journal;
+
 class Group {
  public:
   virtual ~Group() = default;
@@ -45,6 +47,8 @@ class Group {
                                                  std::span<const MutableByteView> from);
   virtual std::unique_ptr<Verb> begin_all_gather(ByteView mine,
                                                  std::span<const MutableByteView> from);
+  // Where this rank's verbs are written down (journal.h); null: nowhere.
+  virtual Journal* journal() { return nullptr; }
   // Not collective: this rank cannot go on. The first reason wins and reaches every rank: as the
   // same code if it is a verdict on the run (kDiffer, kDiverged), else as kNetwork.
   virtual void abort(const Error& reason) = 0;

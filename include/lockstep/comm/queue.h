@@ -25,6 +25,7 @@ class Queue final : public Group {
   void all_gather(ByteView mine, std::span<const MutableByteView> from) override;
   void broadcast(Rank root, MutableByteView buffer) override;
   void barrier() override;
+  Journal* journal() override { return group_.journal(); }
   void abort(const Error& reason) override { group_.abort(reason); }
   std::future<void> start(Job job) override;
 

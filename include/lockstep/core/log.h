@@ -5,12 +5,21 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace lockstep::log {
 
 void info(const std::string& line);
 void warn(const std::string& line);
 void error(const std::string& line);
+void to_file(const std::string& line) noexcept;  // what standard error shows otherwise
+
+// How far something is: a line below all others on the terminal, refreshed in place, cut to its
+// width; "" takes it away. Shows nothing where not `live`: no terminal, its kind (TERM) not told or
+// "dumb", in the background, quiet.
+void status(const std::string& line);
+bool live();
+void set_terminal(std::string_view kind);
 
 void set_quiet(bool quiet);                         // info to the file only
 void open_file(const std::filesystem::path& path);  // append; throws Error(kEnvironment)

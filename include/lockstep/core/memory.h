@@ -24,4 +24,7 @@ std::string to_text(const MemoryLeft& left);  // "free memory (MemAvailable) lea
 // front of /proc and /sys. Nothing where none can be read. Reads the system, changes nothing.
 std::optional<MemoryLeft> memory_left(int processes, const std::filesystem::path& root = "/");
 
+// The most physical memory that this process has had, in bytes.
+std::int64_t peak_memory();
+
 }  // namespace lockstep

@@ -33,6 +33,9 @@ hash::Digest labelled_hash(const hash::Digest& samples, const Labels& labels);
 // `classes`.
 void require_classes(std::int64_t classes, std::int64_t kinds, const std::string& what);
 
+// Samples by class: classes() numbers. Looks at every sample's label.
+std::vector<std::int64_t> class_counts(const Dataset& dataset);
+
 // Images with the labels that were read.
 class Labelled : public Dataset {
  public:

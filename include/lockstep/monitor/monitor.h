@@ -14,16 +14,25 @@
 
 namespace lockstep::monitor {
 
+// A tensor of a network's parameters: L2 norms of its values, after the step, and of its gradient,
+// after clip_value and before clip_norm.
+struct Layer {
+  std::string tensor;  // "generator/param/blocks.0.weight"
+  float norm = 0, gradient_norm = 0;
+};
+
 // What a step left, as every rank has it.
 struct Observation {
   Step step;
-  std::span<const std::pair<std::string, float>> losses;               // by phase
+  std::span<const std::pair<std::string, float>> losses;               // by network
   std::span<const std::pair<std::string, float>> gradient_norms = {};  // likewise, not clipped
   // On a look (`due`), otherwise empty: samples, one after the other, and the objective's counts of
   // the step's samples by name; of a discriminator "judged" and "judged rightly", of a classifier
   // "classified" and "classified rightly".
   std::span<const float> samples;
   std::vector<std::pair<std::string, std::int64_t>> counts = {};
+  // On a look at layers (`layers_due`), otherwise empty.
+  std::span<const Layer> layers = {};
 };
 
 enum class Verdict { kFine, kWarn, kStop };
@@ -32,8 +41,10 @@ struct Report {
   Verdict verdict = Verdict::kFine;  // the gravest
   std::vector<std::string> lines;    // one a monitor that is not fine: monitor, value, limit, step
   std::vector<std::pair<std::string, float>> values;  // measured on a look, for metrics
+  std::vector<Layer> layers;                          // of a look at layers
 };
 
+class LayerWatch;
 class RobustScore;
 
 class Monitor {
@@ -42,6 +53,7 @@ class Monitor {
   ~Monitor();
   // Whether `step` is looked at: samples and counts are wanted.
   bool due(Step step) const;
+  bool layers_due(Step step) const;
   // Once after each step. Bits: the observation, and the losses and norms of the steps before.
   Report observe(const Observation& observation);
 
@@ -52,7 +64,12 @@ class Monitor {
   Options options_;
   std::int64_t diverging_ = 0, spiking_ = 0;                    // steps in a row
   std::map<std::string, std::unique_ptr<RobustScore>> scores_;  // by what is watched
+  std::unique_ptr<LayerWatch> layers_;
 };
+
+// What is odd in a labelled data set, one line each: a class without samples, and classes whose
+// numbers of samples differ by more than warn_imbalance. counts: samples by class.
+std::vector<std::string> imbalance(const Options& options, std::span<const std::int64_t> counts);
 
 // Mean over all pairs of the root mean square of the differences of two samples' values. All
 // binary32 and in order of the pairs (0,1), (0,2), … Bits: samples. count >= 2 samples of the same

@@ -24,6 +24,14 @@ struct Options {
   std::int64_t spike_window = 100;            // steps that are compared
   double warn_spike = 0.0, stop_spike = 0.0;  // above; 0: never
   std::int64_t spike_steps = 1;               // beyond stop_spike in a row, that stop the run
+
+  // Norms of each tensor and of its gradient, every so many steps.
+  std::int64_t layers_every = 0;  // steps; 0: never
+  std::int64_t layers_dead = 3;   // looks in a row with a gradient of 0 that warn
+  double layers_growth = 100.0;   // times the median of the looks before, above which one warns
+
+  // Classes of the data set, at the start: the largest has so many times the smallest's samples.
+  double warn_imbalance = 10.0;  // above; 0: never
 };
 void describe(Fields& fields, Options& options);
 

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ std::unique_ptr<Optimizer> make_optimizer(const Options& options,
 
 // Sum of squares of every tile of every gradient, in order. Bits: values and shapes.
 std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients);
+
+// Root of the tree over squares of tiles. Bits: values.
+float norm_of(std::span<const float> squares);
 
 // Every element of `gradients` (all, or a rank's slices of them), in place, to [-limit, limit]; 0:
 // nothing. A NaN stays. Bits: values.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <string>
 
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/ids.h"
@@ -24,6 +26,11 @@ struct RunFolder {
   std::filesystem::path environment() const { return root / "environment"; }
   std::filesystem::path log() const { return root / "log.txt"; }
 };
+
+// Opens the data of a run that may have begun already: where that fails, the error says with which
+// option they are given (`option`: "--data PATH") and which hash the folder's ledger has.
+std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
+                                         const data::Options& options, const std::string& option);
 
 // One writer a folder. Held for the life of the object; the system releases it however the process
 // ends.

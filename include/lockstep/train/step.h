@@ -18,6 +18,7 @@ struct StepRecord {
   ledger::Entry entry;
   std::vector<std::pair<std::string, float>> gradient_norms;   // per phase, before clipping
   std::vector<std::pair<std::string, double>> learning_rates;  // per phase
+  std::vector<std::vector<float>> gradient_squares;            // per phase: optim::tile_squares
   objective::Counts counts;  // of this rank's samples, over all phases
 };
 

@@ -1,0 +1,48 @@
+// Writes down every verb of a rank's group, a JSON object a line, for people and their tools. It
+// reads sizes and clocks and changes nothing.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/core/file_system.h"
+
+namespace lockstep::comm {
+
+class Journal {
+ public:
+  Journal(const Group& group, std::unique_ptr<File> file);
+
+  void step(Step step) { step_ = step; }
+  // What the next verb that begins is about: "generator/param/in.weight and 3 more".
+  void about(std::string what) { about_ = std::move(what); }
+
+  // A verb from its beginning to its end.
+  struct Entry {
+    std::string verb, about;
+    Step step;
+    std::vector<std::size_t> to, from;  // bytes by rank, this one's own too
+    double began = 0;                   // monotonic_seconds()
+    double waited = 0;                  // seconds in which the caller could do nothing else
+  };
+  Entry begin(const std::string& verb, std::span<const ByteView> to,
+              std::span<const MutableByteView> from);
+  // error: why it failed; "" if it did not.
+  void end(const Entry& entry, const std::string& error);
+
+ private:
+  const std::int64_t rank_, world_;
+  const double opened_;
+  std::unique_ptr<File> file_;
+  Step step_;
+  std::string about_;
+};
+
+// The same group, whose verbs are appended to FOLDER/rank-N.jsonl; the folder is made if it is not
+// there. Throws Error(kEnvironment) if that cannot be written.
+std::unique_ptr<Group> journaled(std::unique_ptr<Group> group, const std::filesystem::path& folder);
+
+}  // namespace lockstep::comm

@@ -1,0 +1,156 @@
+#include "lockstep/comm/journal.h"
+
+#include <numeric>
+#include <utility>
+
+#include "lockstep/core/clock.h"
+#include "lockstep/core/json.h"
+
+namespace lockstep::comm {
+namespace {
+
+template <class View>
+std::vector<std::size_t> sizes_of(std::span<const View> views) {
+  std::vector<std::size_t> sizes;
+  for (const View& view : views) sizes.push_back(view.size());
+  return sizes;
+}
+
+// Calls it, and adds the time to the entry; a failure is written down.
+void timed(Journal& journal, Journal::Entry& entry, const std::function<void()>& body) {
+  const double began = monotonic_seconds();
+  try {
+    body();
+  } catch (const std::exception& error) {
+    journal.end(entry, error.what());
+    throw;
+  }
+  entry.waited += monotonic_seconds() - began;
+}
+
+class JournaledVerb final : public Verb {
+ public:
+  JournaledVerb(Journal& journal, Journal::Entry entry, std::unique_ptr<Verb> verb)
+      : journal_(journal), entry_(std::move(entry)), verb_(std::move(verb)) {}
+  void finish() override {
+    timed(journal_, entry_, [&] { verb_->finish(); });
+    journal_.end(entry_, "");
+  }
+
+ private:
+  Journal& journal_;
+  Journal::Entry entry_;
+  std::unique_ptr<Verb> verb_;
+};
+
+class JournaledGroup final : public Group {
+ public:
+  JournaledGroup(std::unique_ptr<Group> group, std::unique_ptr<File> file)
+      : group_(std::move(group)), journal_(*group_, std::move(file)) {}
+
+  Rank rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+  Journal* journal() override { return &journal_; }
+  void abort(const Error& reason) override { group_->abort(reason); }
+
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override {
+    noted("all_to_all", to, from, [&] { group_->all_to_all(to, from); });
+  }
+  void all_gather(ByteView mine, std::span<const MutableByteView> from) override {
+    noted("all_gather", to_all(mine), from, [&] { group_->all_gather(mine, from); });
+  }
+  void broadcast(Rank root, MutableByteView buffer) override {
+    std::vector<MutableByteView> from(static_cast<std::size_t>(size()));
+    if (root != rank()) from[static_cast<std::size_t>(root.value)] = buffer;
+    noted("broadcast", root == rank() ? to_all(buffer) : std::vector<ByteView>{}, from,
+          [&] { group_->broadcast(root, buffer); });
+  }
+  void barrier() override {
+    noted("barrier", {}, {}, [&] { group_->barrier(); });
+  }
+
+  std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
+                                         std::span<const MutableByteView> from) override {
+    return begun("all_to_all", to, from, [&] { return group_->begin_all_to_all(to, from); });
+  }
+  std::unique_ptr<Verb> begin_all_gather(ByteView mine,
+                                         std::span<const MutableByteView> from) override {
+    return begun("all_gather", to_all(mine), from,
+                 [&] { return group_->begin_all_gather(mine, from); });
+  }
+
+ private:
+  std::vector<ByteView> to_all(ByteView mine) const {
+    return std::vector<ByteView>(static_cast<std::size_t>(size()), mine);
+  }
+
+  template <class Body>
+  void noted(const std::string& verb, std::span<const ByteView> to,
+             std::span<const MutableByteView> from, const Body& body) {
+    Journal::Entry entry = journal_.begin(verb, to, from);
+    timed(journal_, entry, body);
+    journal_.end(entry, "");
+  }
+  template <class Body>
+  std::unique_ptr<Verb> begun(const std::string& verb, std::span<const ByteView> to,
+                              std::span<const MutableByteView> from, const Body& body) {
+    Journal::Entry entry = journal_.begin(verb, to, from);
+    std::unique_ptr<Verb> inner;
+    timed(journal_, entry, [&] { inner = body(); });
+    return std::make_unique<JournaledVerb>(journal_, std::move(entry), std::move(inner));
+  }
+
+  std::unique_ptr<Group> group_;
+  Journal journal_;
+};
+
+}  // namespace
+
+Journal::Journal(const Group& group, std::unique_ptr<File> file)
+    : rank_(group.rank().value),
+      world_(group.size()),
+      opened_(monotonic_seconds()),
+      file_(std::move(file)) {
+  end_line(*file_);
+}
+
+Journal::Entry Journal::begin(const std::string& verb, std::span<const ByteView> to,
+                              std::span<const MutableByteView> from) {
+  return {.verb = verb,
+          .about = std::exchange(about_, {}),
+          .step = step_,
+          .to = sizes_of(to),
+          .from = sizes_of(from),
+          .began = monotonic_seconds()};
+}
+
+void Journal::end(const Entry& entry, const std::string& error) {
+  const auto others = [&](std::vector<std::size_t> sizes) {
+    if (!sizes.empty()) sizes.at(static_cast<std::size_t>(rank_)) = 0;
+    return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+  };
+  Json line = {{"rank", rank_},
+               {"ranks", world_},
+               {"step", entry.step.value},
+               {"verb", entry.verb},
+               {"about", entry.about},
+               {"bytes_sent", others(entry.to)},
+               {"bytes_received", others(entry.from)},
+               {"to", entry.to},
+               {"from", entry.from},
+               {"began", entry.began - opened_},
+               {"seconds", monotonic_seconds() - entry.began},
+               {"waited", entry.waited}};
+  if (!error.empty()) line["error"] = error;
+  file_->append(as_bytes(json_line(line)));
+}
+
+std::unique_ptr<Group> journaled(std::unique_ptr<Group> group,
+                                 const std::filesystem::path& folder) {
+  FileSystem& fs = real_file_system();
+  make_folders(fs, folder);
+  const std::string name = "rank-" + std::to_string(group->rank().value) + ".jsonl";
+  return std::make_unique<JournaledGroup>(std::move(group), fs.open_append(folder / name));
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,14 @@
+// A file given in another's place: a command that cannot take it says what it is and what to do
+// with it. Seen by its first bytes; what says nothing of itself is left to who reads it.
+#pragma once
+
+#include <filesystem>
+
+namespace lockstep::cli {
+
+// Throw Error(kUsage) for data, a checkpoint, a picture, or a ledger given as a recipe; for data, a
+// picture or a recipe given as a run or a checkpoint.
+void require_no_other_than_recipe(const std::filesystem::path& path);
+void require_no_other_than_run(const std::filesystem::path& path);
+
+}  // namespace lockstep::cli
