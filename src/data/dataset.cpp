@@ -1,5 +1,6 @@
 #include "lockstep/data/dataset.h"
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/augment.h"
 
@@ -17,6 +18,11 @@ std::int64_t Dataset::label(Sample) const {
 
 std::unique_ptr<Dataset> open(const Options& options) {
   auto dataset = options.kind.row("data.kind").open(options);
+  if (options.holdout >= dataset->size())
+    throw Error(Code::kUsage,
+                "[data]: holdout: " + std::to_string(options.holdout) + " of " +
+                    counted(dataset->size(), "sample") + ": none is left to train",
+                "set data.holdout below " + std::to_string(dataset->size()));
   require_augmentable(options, *dataset);
   return dataset;
 }

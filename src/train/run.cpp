@@ -58,6 +58,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   const Step end(options.recipe.run.steps), first = training.state.step;
   RunResult result{.first = first, .last = {}, .preempted = false, .chain = {}};
   Batches batches(*dataset, options.recipe, training.plan, group.rank());
+  const Feed held_out = [&](Draw draw, std::int64_t count) {
+    return batches.held_out(draw.value, count);
+  };
   Watch watch(options.recipe.monitor);
   Step saved = first;
   const auto save = [&](checkpoint::Reason reason) {
@@ -72,7 +75,8 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
       if (writer) log::info("stopped by a signal: saving, then ending");
       break;
     }
-    const StepRecord record = pace.timed([&] { return step(training, group, std::ref(batches)); });
+    const StepRecord record =
+        pace.timed([&] { return step(training, group, std::ref(batches), held_out); });
     last = watch.after(record, training, group);
     if (writer) writer->note(record, last);
     if (last.verdict == monitor::Verdict::kStop) break;

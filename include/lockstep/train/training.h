@@ -78,4 +78,8 @@ void sample_by(Training& training, const objective::Options& options);
 // numbers.
 Tensor draw_samples(Training& training, const objective::Numbers& numbers);
 
+// The loss of each held-out sample, from averages as above. Under the caller's guard. Bits: state,
+// recipe, batch; not the samples beside it.
+Tensor held_out_losses(Training& training, const objective::Batch& batch);
+
 }  // namespace lockstep::train
