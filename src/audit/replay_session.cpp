@@ -67,7 +67,9 @@ ReplaySession::Way ReplaySession::go_before(Step target) {
 }
 
 train::StepRecord ReplaySession::step() {
-  return train::step(*training_, group_, std::ref(*batches_));
+  return train::step(*training_, group_, std::ref(*batches_), [&](Draw first, std::int64_t count) {
+    return batches_->held_out(first.value, count);
+  });
 }
 
 const ledger::Entry& ReplaySession::entry(Step step) const {

@@ -58,9 +58,13 @@ Found find(const stdfs::path& path) {
   return {};
 }
 
+// So many records has a file.
+std::int64_t records_of(const stdfs::path& path, const Cifar& cifar) {
+  return static_cast<std::int64_t>(open_data_file(path)->size()) / (cifar.label_bytes + kPicture);
+}
+
 // Appends a file's records.
-void read_file(const stdfs::path& path, const Cifar& cifar, std::vector<std::uint8_t>& pixels,
-               Labels& labels) {
+void read_file(const stdfs::path& path, const Cifar& cifar, PictureStack& stack, Labels& labels) {
   const auto refuse = [&](const std::string& what) {
     throw Error(Code::kData, path.string() + ": " + what,
                 "expected the binary version of " + std::string(cifar.name));
@@ -71,7 +75,6 @@ void read_file(const stdfs::path& path, const Cifar& cifar, std::vector<std::uin
   if (size == 0 || size % record != 0)
     refuse(counted(size, "byte") + ", not a multiple of " + std::to_string(record));
   Bytes bytes(record);
-  pixels.reserve(pixels.size() + size);
   for (std::uint64_t at = 0; at < size; at += record) {
     if (file->read_at(at, bytes) != record) refuse("truncated");
     const auto* values = reinterpret_cast<const std::uint8_t*>(bytes.data()) + cifar.label_bytes;
@@ -79,8 +82,11 @@ void read_file(const stdfs::path& path, const Cifar& cifar, std::vector<std::uin
       refuse("record " + std::to_string(at / record) + " has the label " +
              std::to_string(values[-1]));
     labels.push_back(values[-1]);
+    Picture picture{kSide, kSide, 3, {}};
+    picture.pixels.reserve(kPicture);
     for (std::int64_t i = 0; i < kPlane; ++i)
-      for (std::int64_t c = 0; c < 3; ++c) pixels.push_back(values[c * kPlane + i]);
+      for (std::int64_t c = 0; c < 3; ++c) picture.pixels.push_back(values[c * kPlane + i]);
+    stack.add(std::move(picture), path.string());
   }
 }
 
@@ -90,19 +96,18 @@ bool is_cifar(const stdfs::path& path) {
   return !find(path).files.empty();
 }
 
-Source read_cifar(const stdfs::path& path, const SourceOptions& options) try {
+Source read_cifar(const stdfs::path& path, const SourceOptions& options, PictureStack& stack) try {
   const Found found = find(path);
-  std::vector<std::uint8_t> pixels;
   Source source;
+  std::int64_t records = 0;
+  for (const stdfs::path& file : found.files) records += records_of(file, *found.cifar);
+  stack.expect(std::max<std::int64_t>(records, 1));
   const auto total = static_cast<std::int64_t>(found.files.size());
   for (std::int64_t i = 0; i < total; ++i) {
     if (options.progress) options.progress(i, total);
-    read_file(found.files[static_cast<std::size_t>(i)], *found.cifar, pixels, source.all.labels);
+    read_file(found.files[static_cast<std::size_t>(i)], *found.cifar, stack, source.all.labels);
   }
-  const ImageShape shape{std::ssize(source.all.labels), kSide, kSide, 3};
-  source.all.images = std::make_unique<Images>(shape, std::move(pixels));
   source.all.labels_from = path;
-  source.all = with_form(std::move(source.all), options.form);
   return source;
 } catch (const std::bad_alloc&) {
   throw Error(Code::kData, path.string() + ": not enough memory for its pictures");

@@ -8,6 +8,7 @@
 #include "byte_source.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/data/shards.h"
 #include "raw_file.h"
 
 namespace lockstep::data {
@@ -69,27 +70,47 @@ class Reader {
     return bytes;
   }
 
+  // The same, piece by piece.
+  void values(std::uint64_t size, const std::function<void(std::span<const std::uint8_t>)>& take) {
+    require_room(size, "the " + what_);
+    std::vector<std::uint8_t> bytes;
+    for (std::uint64_t at = 0; at < size; at += bytes.size()) {
+      bytes.resize(std::min<std::uint64_t>(size - at, kPiece));
+      read_piece(bytes, at, size, "the " + what_);
+      take(bytes);
+    }
+    source_->expect_end();
+  }
+
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(Code::kData, why, expected_);
   }
 
  private:
+  void require_room(std::uint64_t size, const std::string& what) const {
+    if (size <= source_->most()) return;
+    refuse(what + " should have " + std::to_string(size) +
+           " bytes, more than the file can hold: it is truncated");
+  }
+
+  // Byte `at` of `size` and those behind it.
+  void read_piece(std::span<std::uint8_t> into, std::uint64_t at, std::uint64_t size,
+                  const std::string& what) {
+    const std::size_t got = source_->read(into);
+    if (got == into.size()) return;
+    refuse(what + " ends after " + std::to_string(at + got) + " of " + std::to_string(size) +
+           " bytes: the file is truncated");
+  }
+
   std::vector<std::uint8_t> exactly(std::uint64_t size, const std::string& what) {
-    if (size > source_->most()) {
-      refuse(what + " should have " + std::to_string(size) +
-             " bytes, more than the file can hold: it is truncated");
-    }
+    require_room(size, what);
     std::vector<std::uint8_t> bytes;
     bytes.reserve(size);  // untouched memory costs nothing
     while (bytes.size() < size) {
       const std::size_t old = bytes.size();
       const std::size_t piece = std::min<std::uint64_t>(size - old, kPiece);
       bytes.resize(old + piece);
-      const std::size_t got = source_->read({bytes.data() + old, piece});
-      if (got < piece) {
-        refuse(what + " ends after " + std::to_string(old + got) + " of " + std::to_string(size) +
-               " bytes: the file is truncated");
-      }
+      read_piece({bytes.data() + old, piece}, old, size, what);
     }
     return bytes;
   }
@@ -98,15 +119,28 @@ class Reader {
   std::string what_, expected_;
 };
 
-std::unique_ptr<Images> images_in(File& file) {
-  Reader reader(file, "images", "expected images in IDX format, plain or .gz");
+Reader reader_of_images(File& file) {
+  return {file, "images", "expected images in IDX format, plain or .gz"};
+}
+
+// Of at most `most` bytes in all.
+ImageShape shape_in(Reader& reader, std::uint64_t most) {
   std::vector<std::uint64_t> d = reader.header();
   if (d.size() == 1) reader.refuse("this IDX file has one dimension: labels, not images");
   if (d.size() == 3) d.push_back(1);
-  const std::uint64_t bytes = checked_image_bytes(d[0], d[1], d[2], d[3]);
+  checked_image_bytes(d[0], d[1], d[2], d[3], most);
   const auto size = [&](std::size_t i) { return static_cast<std::int64_t>(d[i]); };
-  return std::make_unique<Images>(ImageShape{size(0), size(1), size(2), size(3)},
-                                  reader.values(bytes));
+  return {size(0), size(1), size(2), size(3)};
+}
+
+std::uint64_t bytes_in(const ImageShape& shape) {
+  return static_cast<std::uint64_t>(shape.n * shape.image_bytes());
+}
+
+std::unique_ptr<Images> images_in(File& file) {
+  Reader reader = reader_of_images(file);
+  const ImageShape shape = shape_in(reader, kMaxImageBytes);
+  return std::make_unique<Images>(shape, reader.values(bytes_in(shape)));
 }
 
 Labels labels_in(File& file, std::int64_t images) {
@@ -126,6 +160,7 @@ auto read_file_of(const std::filesystem::path& path, const std::string& what, Re
   try {
     return read(*file);
   } catch (const Error& e) {
+    if (e.code() != Code::kData) throw;  // of what is written meanwhile
     throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
   } catch (const std::bad_alloc&) {
     throw Error(Code::kData, path.string() + ": not enough memory for its " + what);
@@ -177,6 +212,15 @@ std::optional<std::filesystem::path> find_labels(const std::filesystem::path& im
 
 std::unique_ptr<Images> read_idx(const std::filesystem::path& path) {
   return read_file_of(path, "images", images_in);
+}
+
+void stream_idx(const std::filesystem::path& path, const PixelSink& take) {
+  read_file_of(path, "images", [&](File& file) {
+    Reader reader = reader_of_images(file);
+    const ImageShape shape = shape_in(reader, kMaxShardedBytes);
+    reader.values(bytes_in(shape),
+                  [&](std::span<const std::uint8_t> pixels) { take(shape, pixels); });
+  });
 }
 
 Labels read_idx_labels(const std::filesystem::path& path, std::int64_t images) {

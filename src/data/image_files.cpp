@@ -6,6 +6,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/data/idx.h"
 #include "lockstep/data/pack.h"
+#include "lockstep/data/shards.h"
 
 namespace lockstep::data {
 namespace {
@@ -23,20 +24,54 @@ namespace stdfs = std::filesystem;
               "give their file by data.labels, or set data.classes to 0");
 }
 
+// Those that are there, of a packed file, or those of a file of their own.
+void take_labels(LabelledImages& all, const stdfs::path& path, const std::string& labels,
+                 bool wanted, std::int64_t images) {
+  if (!wanted) {
+    all.labels.clear();
+    return;
+  }
+  stdfs::path apart = labels;
+  const bool packed = is_sharded(path) || is_pack(path);
+  if (apart.empty() && !packed) apart = find_labels(path).value_or("");
+  all.labels_from = apart.empty() ? path : apart;
+  if (!apart.empty()) all.labels = read_idx_labels(apart, images);
+}
+
+std::unique_ptr<Dataset> open_shards_with(const ImagesOptions& own, std::int64_t classes) {
+  if (own.labels.empty()) return open_sharded(own.path, classes);
+  auto images = open_sharded(own.path, 0);
+  Labels labels = read_idx_labels(own.labels, images->size());
+  return std::make_unique<Labelled>(std::move(images), std::move(labels), own.labels, classes);
+}
+
 }  // namespace
 
 LabelledImages read_images(const ImagesOptions& options, bool labels_wanted) {
   const stdfs::path path = find_idx(options.path);
-  const bool packed = is_pack(path);
-  LabelledImages all = packed ? read_pack(path) : LabelledImages{read_idx(path), {}, {}};
-  if (!labels_wanted) {
-    all.labels.clear();
-    return all;
+  LabelledImages all = is_pack(path) ? read_pack(path) : LabelledImages{read_idx(path), {}, {}};
+  const std::int64_t count = all.images->size();
+  take_labels(all, path, options.labels, labels_wanted, count);
+  return all;
+}
+
+LabelledImages stream_images(const ImagesOptions& options, bool labels_wanted,
+                             const PixelSink& take) {
+  std::int64_t count = 0;
+  const PixelSink counting = [&](const ImageShape& shape, std::span<const std::uint8_t> pixels) {
+    count = shape.n;
+    take(shape, pixels);
+  };
+  LabelledImages all;
+  stdfs::path path = options.path;
+  if (is_sharded(path)) {
+    all = stream_shards(path, counting);
+  } else if (path = find_idx(path); is_pack(path)) {
+    all = stream_pack(path, counting);
+  } else {
+    stream_idx(path, counting);
   }
-  stdfs::path apart = options.labels;
-  if (apart.empty() && !packed) apart = find_labels(path).value_or("");
-  all.labels_from = apart.empty() ? path : apart;
-  if (!apart.empty()) all.labels = read_idx_labels(apart, all.images->size());
+  take_labels(all, path, options.labels, labels_wanted, count);
   return all;
 }
 
@@ -45,10 +80,12 @@ std::unique_ptr<Dataset> open_images(const Options& options) {
   if (options.classes == 0 && !own.labels.empty())
     throw Error(Code::kUsage, "[data]: labels: they are not read, because classes is 0",
                 "set data.classes, or leave data.labels out");
+  if (is_sharded(own.path)) return open_shards_with(own, options.classes);
   LabelledImages all = read_images(own, options.classes > 0);
   if (options.classes == 0) return std::move(all.images);
   if (all.labels.empty()) refuse_without_labels(find_idx(own.path));
-  return std::make_unique<Labelled>(std::move(all), options.classes);
+  return std::make_unique<Labelled>(std::move(all.images), std::move(all.labels), all.labels_from,
+                                    options.classes);
 }
 
 std::vector<std::string> files_of_images(const Options& options) {

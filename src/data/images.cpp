@@ -11,27 +11,31 @@
 namespace lockstep::data {
 
 std::uint64_t checked_image_bytes(std::uint64_t n, std::uint64_t h, std::uint64_t w,
-                                  std::uint64_t c) {
+                                  std::uint64_t c, std::uint64_t most) {
   const std::string sizes = counted(n, "image") + " of " + std::to_string(h) + "x" +
                             std::to_string(w) + "x" + std::to_string(c);
   if (n < 1 || h < 1 || w < 1) throw Error(Code::kData, sizes + ": a size is zero");
   if (c != 1 && c != 3) throw Error(Code::kData, sizes + ": only 1 or 3 channels are supported");
   if (h > 65535 || w > 65535) throw Error(Code::kData, sizes + ": more than 65535 pixels a side");
   const std::uint64_t image = h * w * c;  // < 2^34
-  if (n > kMaxImageBytes / image) throw Error(Code::kData, sizes + ": more than 64 GiB");
+  if (n > most / image)
+    throw Error(Code::kData, sizes + ": more than " + std::to_string(most >> 30) + " GiB");
   return n * image;
 }
 
 hash::Digest content_hash(const ImageShape& shape, const std::vector<std::uint8_t>& pixels) {
+  return content_hash(shape, hash::tree_digest(std::as_bytes(std::span(pixels))));
+}
+
+hash::Digest content_hash(const ImageShape& shape, const hash::Digest& root) {
   Bytes sizes;
   for (const std::int64_t size : {shape.n, shape.h, shape.w, shape.c}) {
     put_u64_le(sizes, static_cast<std::uint64_t>(size));
   }
-  const hash::Digest tree = hash::tree_digest(std::as_bytes(std::span(pixels)));
   return hash::Sha256()
       .update(as_bytes("lockstep images 1\n"))
       .update(sizes)
-      .update(tree.view())
+      .update(root.view())
       .finish();
 }
 

@@ -26,8 +26,8 @@ class Header {
  public:
   explicit Header(std::string_view text) : rest_(text) {}
 
-  NpyArray read() {
-    NpyArray array;
+  NpyHead read() {
+    NpyHead array;
     expect('{');
     while (!skip('}')) {
       const std::string_view key = word();
@@ -119,7 +119,7 @@ std::uint64_t element_bytes(const std::string& type) {
   return static_cast<std::uint64_t>(type[2] - '0');
 }
 
-std::uint64_t bytes_of_values(const NpyArray& array, std::uint64_t most) {
+std::uint64_t bytes_of_values(const NpyHead& array, std::uint64_t most) {
   std::uint64_t bytes = element_bytes(array.type);
   if (std::ranges::find(array.shape, 0) != array.shape.end()) return 0;
   for (const std::int64_t side : array.shape) {
@@ -132,24 +132,30 @@ std::uint64_t bytes_of_values(const NpyArray& array, std::uint64_t most) {
 
 }  // namespace
 
-NpyArray parse_npy(std::vector<std::uint8_t> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+NpyHead parse_npy_head(std::span<const std::uint8_t> first, std::uint64_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
   if (!text.starts_with(kMagic) || text.size() < 12) refuse("it is no array of NumPy's");
-  const int version = file[6];
-  if ((version != 1 && version != 2) || file[7] != 0)
-    refuse("it has NumPy's format " + std::to_string(version) + "." + std::to_string(file[7]),
+  const int version = first[6];
+  if ((version != 1 && version != 2) || first[7] != 0)
+    refuse("it has NumPy's format " + std::to_string(version) + "." + std::to_string(first[7]),
            "only formats 1.0 and 2.0 are read: save it again with numpy.save");
   const std::size_t begin = version == 1 ? 10 : 12;
   std::uint64_t length = 0;
-  for (std::size_t i = begin; i-- > 8;) length = length << 8 | file[i];
-  if (length > kMostHeader || length > file.size() - begin) refuse("its header is cut off");
-  NpyArray array = Header(text.substr(begin, length)).read();
-  const std::uint64_t there = file.size() - begin - length;
+  for (std::size_t i = begin; i-- > 8;) length = length << 8 | first[i];
+  if (length > kMostHeader || length > first.size() - begin) refuse("its header is cut off");
+  NpyHead array = Header(text.substr(begin, length)).read();
+  array.begin = begin + length;
+  const std::uint64_t there = size - array.begin;
   const std::uint64_t wanted = bytes_of_values(array, there);
   if (wanted != there)
     refuse("it has " + std::string(wanted > there ? "fewer" : "more") +
            " values than its header says: it is damaged");
-  file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(begin + length));
+  return array;
+}
+
+NpyArray parse_npy(std::vector<std::uint8_t> file) {
+  NpyArray array{parse_npy_head(file, file.size()), {}};
+  file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(array.begin));
   array.values = std::move(file);
   return array;
 }

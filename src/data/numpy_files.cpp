@@ -22,6 +22,7 @@ using std::string_view_literals::operator""sv;
 constexpr std::array kPictureNames = {"images"sv, "x"sv, "arr_0"sv};
 constexpr std::array kLabelNames = {"labels"sv, "y"sv, "arr_1"sv};
 constexpr std::string_view kNpy = ".npy", kLabelsEnding = "-labels.npy";
+constexpr std::size_t kPiece = std::size_t{16} << 20;  // bytes of pictures in memory
 constexpr std::string_view kForms = "expected uint8 of [n, h, w], [n, h, w, 1] or [n, h, w, 3]";
 
 bool begins(File& file, std::string_view with) {
@@ -33,15 +34,15 @@ bool is_archive(File& file) {
   return begins(file, "PK\3\4") || begins(file, "PK\5\6");  // the second one: empty
 }
 
-std::string shape_of(const NpyArray& array) {
+std::string shape_of(const NpyHead& array) {
   std::string text = "[";
   for (const std::int64_t size : array.shape)
     text += (text.size() > 1 ? ", " : "") + std::to_string(size);
   return text + "]";
 }
 
-std::unique_ptr<Images> pictures_of(NpyArray array) {
-  std::vector<std::int64_t>& s = array.shape;
+ImageShape image_shape_of(const NpyHead& array) {
+  std::vector<std::int64_t> s = array.shape;
   const auto is_channels = [](std::int64_t size) { return size == 1 || size == 3; };
   if (s.size() == 4 && is_channels(s[1]) && !is_channels(s[3]))
     throw Error(Code::kData, shape_of(array) + " has its channels before rows and columns",
@@ -55,8 +56,8 @@ std::unique_ptr<Images> pictures_of(NpyArray array) {
   if (array.type.substr(1) != "u1")
     throw Error(Code::kData, "its values are of type " + array.type, std::string(kForms));
   const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(s[i]); };
-  checked_image_bytes(u(0), u(1), u(2), u(3));
-  return std::make_unique<Images>(ImageShape{s[0], s[1], s[2], s[3]}, std::move(array.values));
+  checked_image_bytes(u(0), u(1), u(2), u(3), kMaxShardedBytes);
+  return {s[0], s[1], s[2], s[3]};
 }
 
 Labels labels_of(const NpyArray& array, std::int64_t images) {
@@ -84,6 +85,23 @@ NpyArray array_in(File& file) {
   return parse_npy(std::move(bytes));
 }
 
+// An array in a file of its own, piece by piece.
+void read_pictures(File& file, PictureStack& stack) {
+  std::vector<std::uint8_t> piece(kMostNpyHead);
+  const auto read = [&](std::uint64_t at) {
+    return file.read_at(at, std::as_writable_bytes(std::span(piece)));
+  };
+  piece.resize(read(0));
+  const NpyHead head = parse_npy_head(piece, file.size());
+  const ImageShape shape = image_shape_of(head);
+  const std::uint64_t end = head.begin + static_cast<std::uint64_t>(shape.n * shape.image_bytes());
+  for (std::uint64_t at = head.begin; at < end; at += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(kPiece, end - at));
+    if (read(at) != piece.size()) throw Error(Code::kData, "cut off");
+    stack.add(shape, piece);
+  }
+}
+
 // The first of these that an archive has.
 std::optional<NpyArray> array_in(File& archive, std::span<const std::string_view> names) {
   const std::vector<ZipMember> members = zip_members(archive);
@@ -106,21 +124,23 @@ auto of_file(const stdfs::path& path, Read&& read) {
   try {
     return read(*file);
   } catch (const Error& e) {
+    if (e.code() != Code::kData) throw;  // of what is written meanwhile
     throw e.within(path.string());
   } catch (const std::bad_alloc&) {
     throw Error(Code::kData, path.string() + ": not enough memory for its arrays");
   }
 }
 
-void read_archive(File& archive, bool labels_wanted, LabelledImages& all) {
+void read_archive(File& archive, bool labels_wanted, LabelledImages& all, PictureStack& stack) {
   auto pictures = array_in(archive, kPictureNames);
   if (!pictures)
     throw Error(Code::kData, "no array of it is called images, x or arr_0",
                 "save the pictures by numpy.savez(…, images=…, labels=…)");
-  all.images = pictures_of(std::move(*pictures));
+  const ImageShape shape = image_shape_of(*pictures);
+  stack.add(std::make_unique<Images>(shape, std::move(pictures->values)));
   if (!labels_wanted) return;
   if (const auto labels = array_in(archive, kLabelNames))
-    all.labels = labels_of(*labels, all.images->size());
+    all.labels = labels_of(*labels, stack.count());
 }
 
 // "faces.npy": "faces-labels.npy"
@@ -137,25 +157,24 @@ bool is_numpy(const stdfs::path& path) {
   return is_archive(*file) || begins(*file, "\x93NUMPY");
 }
 
-Source read_numpy(const stdfs::path& path, const SourceOptions& options) {
+Source read_numpy(const stdfs::path& path, const SourceOptions& options, PictureStack& stack) {
   const bool own_labels = options.labels_wanted && options.labels.empty();
   Source source;
   source.all.labels_from = path;
   const bool archive = of_file(path, [&](File& file) {
     if (is_archive(file))
-      read_archive(file, own_labels, source.all);
+      read_archive(file, own_labels, source.all, stack);
     else
-      source.all.images = pictures_of(array_in(file));
+      read_pictures(file, stack);
     return is_archive(file);
   });
   std::error_code error;
   if (const stdfs::path beside = labels_beside(path);
       !archive && own_labels && stdfs::exists(beside, error)) {
     source.all.labels_from = beside;
-    source.all.labels = of_file(
-        beside, [&](File& file) { return labels_of(array_in(file), source.all.images->size()); });
+    source.all.labels =
+        of_file(beside, [&](File& file) { return labels_of(array_in(file), stack.count()); });
   }
-  source.all = with_form(std::move(source.all), options.form);
   return source;
 }
 

@@ -11,6 +11,9 @@ void describe(Fields& f, Options& o) {
   f.field("crop", o.crop, 0, kMostCrop, bits_unless(o.crop, std::int64_t{0}),
           "move each draw by up to so many pixels, up or down, left or right; what comes in is the "
           "picture reflected; 0: none; pictures only");
+  f.field("holdout", o.holdout, 0, kMostHeldOut, bits_unless(o.holdout, std::int64_t{0}),
+          "samples that training never draws, chosen by run.seed; run.validate_every measures the "
+          "loss on them");
   o.kind.describe(f);
 }
 

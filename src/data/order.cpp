@@ -47,14 +47,30 @@ std::int64_t permute(numerics::PhiloxKey key, std::uint64_t epoch, std::int64_t 
   return static_cast<std::int64_t>(x);
 }
 
-Order::Order(const numerics::Stream& stream, std::int64_t n) : key_(stream.key), n_(n) {
-  LOCKSTEP_ASSERT(n >= 1, "n = " + std::to_string(n));
+Holdout::Holdout(const numerics::Stream& stream, std::int64_t n, std::int64_t count)
+    : key_(stream.key), n_(n), count_(count) {
+  LOCKSTEP_ASSERT(0 <= count && count < n, std::to_string(count) + " of " + std::to_string(n));
 }
+
+Sample Holdout::held_out(std::int64_t i) const {
+  LOCKSTEP_ASSERT(0 <= i && i < count_, std::to_string(i));
+  return Sample(permute(key_, 0, n_, i));
+}
+
+Sample Holdout::trained(std::int64_t i) const {
+  return Sample(count_ == 0 ? i : permute(key_, 0, n_, count_ + i));
+}
+
+Order::Order(const numerics::Stream& stream, std::int64_t n)
+    : Order(stream, Holdout(stream, n, 0)) {}
+
+Order::Order(const numerics::Stream& stream, const Holdout& holdout)
+    : key_(stream.key), n_(holdout.trained()), holdout_(holdout) {}
 
 Sample Order::sample_at(Draw draw) const {
   LOCKSTEP_ASSERT(draw.value >= 0, "draw = " + std::to_string(draw.value));
   const auto epoch = static_cast<std::uint64_t>(draw.value / n_);
-  return Sample(permute(key_, epoch, n_, draw.value % n_));
+  return holdout_.trained(permute(key_, epoch, n_, draw.value % n_));
 }
 
 }  // namespace lockstep::data

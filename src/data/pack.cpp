@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "lockstep/hash/merkle.h"
 #include "lockstep/hdf5/canonical.h"
 #include "raw_file.h"
 
@@ -155,20 +157,68 @@ void require_hash(const std::string& what, const hash::Digest& is, const hash::D
          stated.hex());
 }
 
-LabelledImages read_contents(File& file) {
+// Where things are. The metadata and the length are checked, so what is allocated next is there.
+struct Layout {
+  Stamp stamp;
+  hdf5::Skeleton skeleton;
+};
+
+Layout layout_of(File& file) {
   const Stamp stamp = find_stamp(file);
   if (file.size() < stamp.bytes()) {
     refuse("the file is smaller than its images: truncated or damaged");
   }
-  const hdf5::Skeleton skeleton = skeleton_of(stamp);
-  check_metadata(file, skeleton);  // the length too, so what is allocated next is really there
+  Layout layout{stamp, skeleton_of(stamp)};
+  check_metadata(file, layout.skeleton);
+  return layout;
+}
+
+Labels checked_labels(File& file, const Layout& layout) {
+  if (!layout.stamp.labelled) return {};
+  Labels labels = read_labels(file, layout.skeleton.datasets.at(1));
+  require_hash("labels", labelled_hash(layout.stamp.hash, labels), *layout.stamp.labelled);
+  return labels;
+}
+
+LabelledImages read_contents(File& file) {
+  const Layout layout = layout_of(file);
   LabelledImages all;
-  all.images = std::make_unique<Images>(stamp.shape, read_extent(file, skeleton.datasets.at(0)));
-  require_hash("images", all.images->hash(), stamp.hash);
-  if (!stamp.labelled) return all;
-  all.labels = read_labels(file, skeleton.datasets.at(1));
-  require_hash("labels", labelled_hash(all.images->hash(), all.labels), *stamp.labelled);
+  all.images = std::make_unique<Images>(layout.stamp.shape,
+                                        read_extent(file, layout.skeleton.datasets.at(0)));
+  require_hash("images", all.images->hash(), layout.stamp.hash);
+  all.labels = checked_labels(file, layout);
   return all;
+}
+
+Labels stream_contents(File& file, const PixelSink& take) {
+  static_assert(kPiece % hash::kBlockBytes == 0);
+  const Layout layout = layout_of(file);
+  std::vector<hash::Digest> leaves;
+  hdf5::Extent piece = layout.skeleton.datasets.at(0);
+  const std::uint64_t bytes = piece.bytes, end = piece.offset + bytes;
+  for (; piece.offset < end; piece.offset += piece.bytes) {
+    piece.bytes = std::min<std::uint64_t>(kPiece, end - piece.offset);
+    const std::vector<std::uint8_t> pixels = read_extent(file, piece);
+    std::ranges::copy(hash::block_digests(std::as_bytes(std::span(pixels))),
+                      std::back_inserter(leaves));
+    take(layout.stamp.shape, pixels);
+  }
+  require_hash("images", content_hash(layout.stamp.shape, hash::tree_root(leaves, bytes)),
+               layout.stamp.hash);
+  return checked_labels(file, layout);
+}
+
+template <class Read>
+auto of_file(const std::filesystem::path& path, Read&& read) {
+  const std::unique_ptr<File> file = open_data_file(path);
+  try {
+    return read(*file);
+  } catch (const Error& e) {
+    if (e.code() == Code::kEnvironment) throw;  // of what is written meanwhile
+    throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kData, path.string() + ": not enough memory for its images");
+  }
 }
 
 }  // namespace
@@ -188,14 +238,13 @@ bool is_pack(const std::filesystem::path& path) {
 }
 
 LabelledImages read_pack(const std::filesystem::path& path) {
-  const std::unique_ptr<File> file = open_data_file(path);
-  try {
-    return read_contents(*file);
-  } catch (const Error& e) {
-    throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
-  } catch (const std::bad_alloc&) {
-    throw Error(Code::kData, path.string() + ": not enough memory for its images");
-  }
+  return of_file(path, read_contents);
+}
+
+LabelledImages stream_pack(const std::filesystem::path& path, const PixelSink& take) {
+  LabelledImages all;
+  all.labels = of_file(path, [&](File& file) { return stream_contents(file, take); });
+  return all;
 }
 
 }  // namespace lockstep::data

@@ -102,11 +102,12 @@ void warn_of_others(const stdfs::path& folder, const Listing& found) {
             found.others[0]);
 }
 
-Source read_listed(const stdfs::path& folder, const Listing& found, const SourceOptions& options) {
+Source read_listed(const stdfs::path& folder, const Listing& found, const SourceOptions& options,
+                   PictureStack& stack) {
   Source source;
   source.classes = classes_of(folder, found);
   const auto total = static_cast<std::int64_t>(found.pictures.size());
-  PictureStack stack(options.form, total);
+  stack.expect(total);
   if (options.progress) options.progress(0, total);
   std::int64_t done = 0;
   for (const std::string& name : found.pictures) {
@@ -132,7 +133,6 @@ Source read_listed(const stdfs::path& folder, const Listing& found, const Source
   if (stack.count() == 0)
     throw Error(Code::kData, folder.string() + ": none of " + counted(total, "picture") +
                                  " can be read: " + source.left_out[0].why);
-  source.all.images = std::move(stack).images();
   source.all.labels_from = folder;
   return source;
 }
@@ -141,14 +141,15 @@ Source read_listed(const stdfs::path& folder, const Listing& found, const Source
 
 bool is_picture_folder(const stdfs::path& path) {
   std::error_code error;
-  return stdfs::is_directory(path, error) && !has_idx(path);
+  return stdfs::is_directory(path, error) && !has_idx(path) && !is_sharded(path);
 }
 
-Source read_picture_folder(const stdfs::path& folder, const SourceOptions& options) try {
+Source read_picture_folder(const stdfs::path& folder, const SourceOptions& options,
+                           PictureStack& stack) try {
   const Listing found = list(folder);
   if (found.pictures.empty()) refuse_empty(folder, found);
   warn_of_others(folder, found);
-  return read_listed(folder, found, options);
+  return read_listed(folder, found, options, stack);
 } catch (const stdfs::filesystem_error& e) {
   throw Error(Code::kData, "cannot list " + e.path1().string() + ": " + e.code().message());
 } catch (const std::bad_alloc&) {

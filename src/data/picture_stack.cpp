@@ -1,5 +1,6 @@
 #include "picture_stack.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -17,15 +18,19 @@ std::string colours(std::int64_t channels) {
 
 }  // namespace
 
+void PictureStack::begin(const ImageShape& shape) {
+  if (shape_.n != 0) return;
+  shape_ = {0, shape.h, shape.w, shape.c};
+  const auto u = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
+  checked_image_bytes(u(most_), u(shape.h), u(shape.w), u(shape.c), most_bytes_);
+  start({most_, shape.h, shape.w, shape.c});
+}
+
 void PictureStack::add(Picture picture, const std::string& name) {
   if (form_.channels) picture = with_channels(std::move(picture), *form_.channels);
   if (form_.size) picture = resized(picture, *form_.size);
-  if (shape_.n == 0) {
-    shape_ = {0, picture.height, picture.width, picture.channels};
-    first_ = name;
-    const auto u = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
-    pixels_.reserve(checked_image_bytes(u(most_), u(shape_.h), u(shape_.w), u(shape_.c)));
-  }
+  if (shape_.n == 0) first_ = name;
+  begin({0, picture.height, picture.width, picture.channels});
   const auto differ = [&](const std::string& first, const std::string& other,
                           const std::string& hint) {
     throw Error(Code::kData, first_ + " is " + first + ", " + name + " is " + other, hint);
@@ -36,25 +41,54 @@ void PictureStack::add(Picture picture, const std::string& name) {
   if (picture.channels != shape_.c)
     differ(colours(shape_.c), colours(picture.channels),
            "give --channels 1 for grey or --channels 3 for RGB");
-  pixels_.insert(pixels_.end(), picture.pixels.begin(), picture.pixels.end());
+  put(shape_, picture.pixels);
   ++shape_.n;
 }
 
-std::unique_ptr<Images> PictureStack::images() && {
-  return std::make_unique<Images>(shape_, std::move(pixels_));
+void PictureStack::add(const ImageShape& shape, std::span<const std::uint8_t> pixels) {
+  most_ = shape.n;
+  const auto bytes = static_cast<std::size_t>(shape.image_bytes());
+  while (!pixels.empty()) {
+    if (keeps_form() && partial_.empty() && pixels.size() >= bytes) {  // without another copy
+      const std::size_t pictures = pixels.size() / bytes;
+      begin(shape);
+      put(shape_, pixels.first(pictures * bytes));
+      shape_.n += static_cast<std::int64_t>(pictures);
+      pixels = pixels.subspan(pictures * bytes);
+      continue;
+    }
+    const std::size_t taken = std::min(bytes - partial_.size(), pixels.size());
+    partial_.insert(partial_.end(), pixels.begin(),
+                    pixels.begin() + static_cast<std::ptrdiff_t>(taken));
+    pixels = pixels.subspan(taken);
+    if (partial_.size() == bytes)
+      add({shape.w, shape.h, shape.c, std::exchange(partial_, {})},
+          "image " + std::to_string(shape_.n));
+  }
 }
 
-LabelledImages with_form(LabelledImages all, const PictureForm& form) {
-  if (!form.channels && !form.size) return all;
-  const ImageShape& shape = all.images->shape();
-  PictureStack stack(form, shape.n);
-  for (std::int64_t i = 0; i < shape.n; ++i) {
-    const auto begin = all.images->pixels().begin() + i * shape.image_bytes();
-    stack.add({shape.w, shape.h, shape.c, {begin, begin + shape.image_bytes()}},
-              "image " + std::to_string(i));
-  }
-  all.images = std::move(stack).images();
-  return all;
+void PictureStack::add(std::unique_ptr<Images> all) {
+  add(all->shape(), all->pixels());
+}
+
+void MemoryStack::start(const ImageShape& shape) {
+  // Nothing is written to it before pixels come.
+  pixels_.reserve(static_cast<std::size_t>(shape.n * shape.image_bytes()));
+}
+
+void MemoryStack::put(const ImageShape&, std::span<const std::uint8_t> pixels) {
+  pixels_.insert(pixels_.end(), pixels.begin(), pixels.end());
+}
+
+void MemoryStack::add(std::unique_ptr<Images> all) {
+  if (!keeps_form()) return PictureStack::add(std::move(all));
+  shape_ = all->shape();
+  all_ = std::move(all);
+}
+
+std::unique_ptr<Images> MemoryStack::images() && {
+  if (all_) return std::move(all_);
+  return std::make_unique<Images>(shape_, std::move(pixels_));
 }
 
 }  // namespace lockstep::data

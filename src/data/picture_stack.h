@@ -1,35 +1,88 @@
-// Pictures of one size and as many channels, one behind the other. Private to the sources.
+// Where the pictures of a source go, one behind the other: pictures of one size and as many
+// channels. Private to the sources.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "lockstep/data/sources.h"
+#include "shard_writer.h"
 
 namespace lockstep::data {
 
 class PictureStack {
  public:
-  // Takes memory for `most` pictures with the first of them; nothing is written to it before.
-  PictureStack(const PictureForm& form, std::int64_t most) : form_(form), most_(most) {}
+  // most_bytes: of all pixels; more are refused.
+  PictureStack(const PictureForm& form, std::uint64_t most_bytes)
+      : form_(form), most_bytes_(most_bytes) {}
+  virtual ~PictureStack() = default;
+  PictureStack(const PictureStack&) = delete;
+  PictureStack& operator=(const PictureStack&) = delete;
 
+  // Before the first picture: so many will come at most.
+  void expect(std::int64_t most) { most_ = most; }
   // Throws Error(kData) naming this picture and the first one where they differ in size or
-  // channels, and if all of them cannot be held.
+  // channels, and if all that are expected would have too many bytes.
   void add(Picture picture, const std::string& name);
+  // Pixels of pictures of this shape, n of them in all, in pieces of any size; nothing else is
+  // added to that stack.
+  void add(const ImageShape& shape, std::span<const std::uint8_t> pixels);
+  // All pictures of a source that holds them in memory.
+  virtual void add(std::unique_ptr<Images> all);
+
   std::int64_t count() const { return shape_.n; }
+
+ protected:
+  bool keeps_form() const { return !form_.channels && !form_.size; }
+  void begin(const ImageShape& shape);
+  // Before the first pixels; shape.n: pictures expected.
+  virtual void start(const ImageShape& shape) = 0;
+  virtual void put(const ImageShape& shape, std::span<const std::uint8_t> pixels) = 0;
+
+  ImageShape shape_;  // of what is there
+
+ private:
+  PictureForm form_;
+  std::uint64_t most_bytes_;
+  std::int64_t most_ = 1;
+  std::string first_;                  // name
+  std::vector<std::uint8_t> partial_;  // a picture whose other pixels are still to come
+};
+
+// In memory.
+class MemoryStack : public PictureStack {
+ public:
+  explicit MemoryStack(const PictureForm& form) : PictureStack(form, kMaxImageBytes) {}
+  void add(std::unique_ptr<Images> all) override;
+  using PictureStack::add;
   // LOCKSTEP_ASSERTs that there is a picture.
   std::unique_ptr<Images> images() &&;
 
  private:
-  PictureForm form_;
-  std::int64_t most_;
-  ImageShape shape_;
-  std::string first_;  // name
+  void start(const ImageShape& shape) override;
+  void put(const ImageShape& shape, std::span<const std::uint8_t> pixels) override;
+
   std::vector<std::uint8_t> pixels_;
+  std::unique_ptr<Images> all_;  // taken as it is
 };
 
-// The same images made to `form`.
-LabelledImages with_form(LabelledImages all, const PictureForm& form);
+// In a folder of shards.
+class ShardStack : public PictureStack {
+ public:
+  ShardStack(const PictureForm& form, ShardWriter& writer)
+      : PictureStack(form, kMaxShardedBytes), writer_(writer) {}
+
+ private:
+  void start(const ImageShape&) override {}
+  void put(const ImageShape& shape, std::span<const std::uint8_t> pixels) override {
+    writer_.add(shape, pixels);
+  }
+
+  ShardWriter& writer_;
+};
 
 }  // namespace lockstep::data

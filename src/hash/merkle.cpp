@@ -14,10 +14,13 @@ ByteView prefix(std::uint8_t value) {
   return ByteView(kPrefixes).subspan(value, 1);
 }
 
-Digest top_of(std::span<const Digest> leaves) {
-  if (leaves.size() == 1) return leaves.front();
-  const std::size_t left = std::bit_floor(leaves.size() - 1);  // largest power of two below n
-  return node_digest(top_of(leaves.first(left)), top_of(leaves.subspan(left)));
+Sha256 root_begun(std::uint64_t length) {
+  Bytes sizes;
+  put_u64_le(sizes, kBlockBytes);
+  put_u64_le(sizes, length);
+  Sha256 root;
+  root.update(prefix(2)).update(sizes);
+  return root;
 }
 
 }  // namespace
@@ -34,13 +37,18 @@ Digest tree_root(std::span<const Digest> leaves, std::uint64_t length) {
   LOCKSTEP_ASSERT(
       leaves.size() == block_count(length),
       std::to_string(leaves.size()) + " leaves for " + std::to_string(length) + " bytes");
-  Bytes sizes;
-  put_u64_le(sizes, kBlockBytes);
-  put_u64_le(sizes, length);
-  Sha256 root;
-  root.update(prefix(2)).update(sizes);
-  if (!leaves.empty()) root.update(top_of(leaves).view());
-  return root.finish();
+  return leaves.empty() ? root_begun(length).finish() : root_over(tree_top(leaves), length);
+}
+
+Digest tree_top(std::span<const Digest> leaves) {
+  LOCKSTEP_ASSERT(!leaves.empty());
+  if (leaves.size() == 1) return leaves.front();
+  const std::size_t left = std::bit_floor(leaves.size() - 1);  // largest power of two below n
+  return node_digest(tree_top(leaves.first(left)), tree_top(leaves.subspan(left)));
+}
+
+Digest root_over(const Digest& top, std::uint64_t length) {
+  return root_begun(length).update(top.view()).finish();
 }
 
 std::vector<Digest> block_digests(ByteView bytes, const ParallelLoop& loop) {

@@ -142,7 +142,9 @@ std::string entry_body(const Entry& entry) {
     if (i > 0) body += ',';
     body += '"' + phase + "\":" + loss_text(loss);
   }
-  body += "},\"before\":" + quoted(entry.before) + ",\"state\":" + quoted(entry.state);
+  body += "}";
+  if (entry.validation) body += ",\"validation\":" + loss_text(*entry.validation);
+  body += ",\"before\":" + quoted(entry.before) + ",\"state\":" + quoted(entry.state);
   if (entry.commit) body += ",\"commit\":" + quoted(*entry.commit);
   return body;
 }
@@ -165,6 +167,9 @@ std::optional<std::string> difference(const Entry& a, const Entry& b) {
     }
   }
   if (a.state != b.state) return "state digest";
+  if (a.validation.has_value() != b.validation.has_value() ||
+      (a.validation && loss_text(*a.validation) != loss_text(*b.validation)))
+    return "loss on held-out samples";
   if (a.commit != b.commit) return "commitment to the state's bytes";
   return std::nullopt;
 }
@@ -230,6 +235,7 @@ Entry parse_entry_unchained(std::string_view line) {
     const float loss = in.loss();
     entry.losses.emplace_back(std::move(phase), loss);
   }
+  if (in.take(",\"validation\":")) entry.validation = in.loss();
   in.expect(",\"before\":");
   entry.before = in.digest();
   in.expect(",\"state\":");

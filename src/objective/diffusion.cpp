@@ -43,13 +43,23 @@ class Denoise final : public Phase {
         shape_(setting.sample_shape),
         seed_(setting.seed),
         dropout_(static_cast<float>(options.label_dropout)),
-        time_(stream_of(setting, name + "/timestep")),
-        noise_(stream_of(setting, name + "/noise")),
+        training_{stream_of(setting, name + "/timestep"), stream_of(setting, name + "/noise")},
+        held_out_{stream_of(setting, name + "/held-out-timestep"),
+                  stream_of(setting, name + "/held-out-noise")},
         label_dropout_(stream_of(setting, name + "/label-dropout")) {}
 
   Loss loss(lane::Context& context, const Batch& batch, const Tensor& given) const override;
+  Tensor held_out_losses(lane::Context& context, const Batch& batch) const {
+    return losses(context, batch, batch.condition, held_out_);
+  }
 
  private:
+  struct Streams {
+    numerics::Stream time, noise;
+  };
+  // Of each sample, by these streams.
+  Tensor losses(lane::Context& context, const Batch& batch, const Tensor& condition,
+                const Streams& streams) const;
   Tensor target_of(const std::vector<Time>& times, const Tensor& noise, const Tensor& x0) const {
     if (!process_->target(times.front())) return noise;
     return combined(
@@ -70,7 +80,8 @@ class Denoise final : public Phase {
   std::vector<std::int64_t> shape_;
   std::int64_t seed_;
   float dropout_;
-  numerics::Stream time_, noise_, label_dropout_;
+  Streams training_, held_out_;
+  numerics::Stream label_dropout_;
 };
 
 Tensor Denoise::dropped(const Batch& batch) const {
@@ -89,28 +100,32 @@ Tensor Denoise::dropped(const Batch& batch) const {
   return condition;
 }
 
-Loss Denoise::loss(lane::Context& context, const Batch& batch, const Tensor& /*given*/) const {
+Tensor Denoise::losses(lane::Context& context, const Batch& batch, const Tensor& condition,
+                       const Streams& streams) const {
   const std::int64_t n = batch.values.size(0);
-  const Tensor noise = normals(noise_, batch.first.value, n, shape_);
+  const Tensor noise = normals(streams.noise, batch.first.value, n, shape_);
   std::vector<Time> times;  // of each sample
   std::vector<float> told;
   for (std::int64_t i = 0; i < n; ++i) {
-    times.push_back(process_->drawn(time_, static_cast<std::uint64_t>(batch.first.value + i)));
+    times.push_back(
+        process_->drawn(streams.time, static_cast<std::uint64_t>(batch.first.value + i)));
     told.push_back(process_->told(times.back()));
   }
   const Tensor t = ops::from_host(told, {n});
   const Tensor noisy = combined(
       times, [&](Time at) { return process_->mix(at); }, batch.values, noise);
   const Tensor target = target_of(times, noise, batch.values);
-  const Tensor condition = dropped(batch);
   if (condition.defined())
     ops::show("noise", {batch.values, batch.condition}, {noisy, t, target, condition});
   else
     ops::show("noise", {batch.values}, {noisy, t, target});
-  context.draw_at({.seed = seed_, .first = batch.first});
   const Tensor output = network_->forward(context, noisy, t, condition);
-  const Tensor losses = weighted(ops::mean_squared_error(output, target), times);
-  return {ops::lane_sums(context.lanes(), losses)};
+  return weighted(ops::mean_squared_error(output, target), times);
+}
+
+Loss Denoise::loss(lane::Context& context, const Batch& batch, const Tensor& /*given*/) const {
+  context.draw_at({.seed = seed_, .first = batch.first});
+  return {ops::lane_sums(context.lanes(), losses(context, batch, dropped(batch), training_))};
 }
 
 class Diffusion final : public Objective {
@@ -125,16 +140,20 @@ class Diffusion final : public Objective {
         guidance_(options.guidance),
         start_(stream_of(setting, name + "/sample-start")),
         noise_(stream_of(setting, name + "/sample-noise")) {
-    phases_.push_back(std::make_unique<Denoise>(name, options, process_, network_, setting));
+    auto denoise = std::make_unique<Denoise>(name, options, process_, network_, setting);
+    denoise_ = denoise.get();
+    phases_.push_back(std::move(denoise));
   }
 
   Tensor sample(const Numbers& numbers) const override;
+  Tensor held_out_losses(const Batch& batch) const override;
 
  private:
   Tensor piece(const Numbers& numbers) const;
   Predict prediction(const Numbers& numbers) const;
   Predict guided(Predict with_class, Predict without) const;
 
+  const Denoise* denoise_ = nullptr;  // the phase
   std::shared_ptr<const Process> process_;
   std::unique_ptr<Sampler> sampler_;
   std::shared_ptr<model::Denoiser> network_;
@@ -148,6 +167,13 @@ Tensor Diffusion::sample(const Numbers& numbers) const {
   const at::NoGradGuard no_gradients;
   network_->prepare(false);
   return in_pieces(numbers, shape_, [&](const Numbers& some) { return piece(some); });
+}
+
+Tensor Diffusion::held_out_losses(const Batch& batch) const {
+  const at::NoGradGuard no_gradients;
+  network_->prepare(false);
+  lane::Context context = lane::Context::evaluation(batch.values.size(0));
+  return denoise_->held_out_losses(context, batch);
 }
 
 Tensor Diffusion::piece(const Numbers& numbers) const {

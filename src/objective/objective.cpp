@@ -15,6 +15,10 @@ model::Network& network_of(const Networks& networks, std::string_view role) {
   throw Error(Code::kBug, "no network has the role '" + std::string(role) + "'");
 }
 
+Tensor Objective::held_out_losses(const Batch&) const {
+  throw Error(Code::kBug, "this objective has no loss of held-out samples");
+}
+
 void add(Counts& sums, const Counts& more) {
   for (const auto& [name, count] : more) {
     const auto sum = std::ranges::find(sums, name, &Counts::value_type::first);

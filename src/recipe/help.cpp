@@ -261,8 +261,9 @@ warn_spike = 20.0
 `lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A loss that stays near 1 (ddpm)
 means that the network has learnt nothing: lower the learning rate.
 
-A data set is what `lockstep pack` made; or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds
-one named `train-images-idx3-ubyte` (`.gz`). A pack is read fastest. An IDX file begins with the bytes 0, 0, 8 and the
+A data set is what `lockstep pack` made, a file or, for data larger than memory, [a folder of
+shards](cli.md#data-in-shards); or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds one named
+`train-images-idx3-ubyte` (`.gz`). A pack is read fastest. An IDX file begins with the bytes 0, 0, 8 and the
 number of dimensions. Then comes each size as a big-endian 32-bit integer, then one byte a value. Sizes are [pictures,
 height, width] for grey pictures and [pictures, height, width, 3] for colour.
 

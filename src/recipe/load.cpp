@@ -22,6 +22,18 @@ bool is_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), good);
 }
 
+void require_validation(Recipe& recipe, const std::string& name) {
+  if (recipe.run.validate_every == 0) return;
+  if (recipe.data.holdout == 0)
+    throw Error(Code::kUsage, name + ": validate_every in [run] has no samples: none are held out",
+                "set data.holdout, such as 1000, or leave validate_every out");
+  if (!objective::diffusion(recipe.objective))
+    throw Error(Code::kUsage,
+                name + ": validate_every in [run] is of diffusion models: kind in [objective] is " +
+                    recipe.objective.kind.word(),
+                "leave it out: a GAN has no such loss");
+}
+
 Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   Recipe recipe;
   Reader reader(layers, inherited_keys(layers));
@@ -52,6 +64,7 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   if (is_native(recipe) && has_integer_products(recipe))
     throw Error(Code::kUsage, name + ": products = \"integer\" in [run] is not for native numerics",
                 "leave one of the two out");
+  require_validation(recipe, name);
   if (phases(recipe).empty())
     throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",
                 "leave weights = \"frozen\" out of one of them");

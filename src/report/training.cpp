@@ -40,6 +40,12 @@ Html losses(const Facts& facts) {
       charts[i].points.push_back({static_cast<double>(entry.step.value), entry.losses[i].second});
     }
   }
+  Chart validation = by_step(facts, "loss on held-out samples", "");
+  validation.may_be_logarithmic = true;
+  for (const ledger::Entry& entry : facts.ledger.entries)
+    if (entry.validation)
+      validation.points.push_back({static_cast<double>(entry.step.value), *entry.validation});
+  if (!validation.points.empty()) charts.push_back(std::move(validation));
   Html out;
   for (const Chart& chart : charts) out += draw(chart);
   return out;

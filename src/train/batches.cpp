@@ -7,8 +7,8 @@
 namespace lockstep::train {
 namespace {
 
-data::Order order_of(const data::Dataset& dataset, const recipe::Recipe& recipe) {
-  return {data::stream(static_cast<std::uint64_t>(recipe.run.seed), "data/order"), dataset.size()};
+numerics::Stream stream_of(const recipe::Recipe& recipe, const char* name) {
+  return data::stream(static_cast<std::uint64_t>(recipe.run.seed), name);
 }
 
 }  // namespace
@@ -16,7 +16,8 @@ data::Order order_of(const data::Dataset& dataset, const recipe::Recipe& recipe)
 Batches::Batches(const data::Dataset& dataset, const recipe::Recipe& recipe, const lane::Plan& plan,
                  Rank rank)
     : dataset_(dataset),
-      order_(order_of(dataset, recipe)),
+      holdout_(stream_of(recipe, "data/holdout"), dataset.size(), recipe.data.holdout),
+      order_(stream_of(recipe, "data/order"), holdout_),
       augment_(recipe.data, dataset, static_cast<std::uint64_t>(recipe.run.seed)),
       stride_(plan.batch()),
       offset_(plan.first_draw(rank)),
@@ -25,10 +26,25 @@ Batches::Batches(const data::Dataset& dataset, const recipe::Recipe& recipe, con
 
 objective::Batch Batches::operator()(Draw first, std::int64_t count) {
   const bool usual = count == count_ && first.value % stride_ == offset_;
-  const data::Batch batch =
-      usual ? prefetch_.take(first) : data::assemble(dataset_, order_, first, count, augment_);
+  return batch_of(usual ? prefetch_.take(first)
+                        : data::assemble(dataset_, order_, first, count, augment_));
+}
+
+objective::Batch Batches::held_out(std::int64_t first, std::int64_t count) const {
+  const std::int64_t values = dataset_.sample_values();
+  data::Batch batch{Draw(first), count,
+                    std::vector<float>(static_cast<std::size_t>(count * values))};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Sample sample = holdout_.held_out(first + i);
+    dataset_.read(sample, batch.values.data() + i * values);
+    if (dataset_.classes() > 0) batch.labels.push_back(dataset_.label(sample));
+  }
+  return batch_of(batch);
+}
+
+objective::Batch Batches::batch_of(const data::Batch& batch) const {
   std::vector<std::int64_t> sizes = dataset_.sample_shape();
-  sizes.insert(sizes.begin(), count);
+  sizes.insert(sizes.begin(), batch.count);
   return {ops::from_host(batch.values, sizes), batch.first,
           objective::condition_of(batch.labels, dataset_.classes())};
 }

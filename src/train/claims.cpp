@@ -86,6 +86,13 @@ std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Re
         std::ranges::equal(entry.losses, phases, {}, &std::pair<std::string, float>::first,
                            &objective::PhaseNames::name);
     if (!same_phases) return step + "its losses are not those of the recipe's phases";
+    const std::int64_t validated = recipe.run.validate_every;
+    if (const bool measured = validated > 0 && entry.step.value % validated == 0;
+        measured != entry.validation.has_value())
+      return step +
+             (measured ? "it has no loss on held-out samples"
+                       : "it has a loss on held-out samples") +
+             ", the recipe wants one every " + counted(validated, "step");
     const bool due = every > 0 && entry.step.value % every == 0;
     if (due != entry.commit.has_value())
       return step + (due ? "it has no commit" : "it has a commit") +

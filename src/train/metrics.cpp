@@ -70,6 +70,7 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   line["step"] = record.entry.step.value;
   line["samples"] = record.entry.samples;
   line["loss"] = record.entry.losses;
+  if (record.entry.validation) line["validation"] = *record.entry.validation;
   line["gradient_norm"] = record.gradient_norms;
   line["learning_rate"] = record.learning_rates;
   if (!report.values.empty()) line["monitor"] = report.values;
@@ -89,6 +90,8 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
         scalars.emplace_back(group + "/" + name, static_cast<double>(value));
     };
     add("loss", record.entry.losses);
+    if (record.entry.validation)
+      scalars.emplace_back("validation", static_cast<double>(*record.entry.validation));
     add("gradient_norm", record.gradient_norms);
     add("learning_rate", record.learning_rates);
     add("monitor", report.values);
@@ -101,6 +104,9 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   }
   done_ = record.entry.step;
   last_step_ = now;
+  if (record.entry.validation)
+    log::info("step " + std::to_string(record.entry.step.value) + ": loss on held-out samples " +
+              brief(static_cast<double>(*record.entry.validation)));
   show(record, now);
 }
 

@@ -59,6 +59,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   const Step end(options.recipe.run.steps), first = training.state.step;
   RunResult result{.first = first, .last = {}, .preempted = false, .chain = {}};
   Batches batches(*dataset, options.recipe, training.plan, group.rank());
+  const Feed held_out = [&](Draw draw, std::int64_t count) {
+    return batches.held_out(draw.value, count);
+  };
   Watch watch(options.recipe.monitor);
   Step saved = first;
   const auto save = [&](checkpoint::Reason reason) {
@@ -76,7 +79,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
         break;
       }
       const StepRecord record =
-          pace.timed([&] { return step(training, group, std::ref(batches)); });
+          pace.timed([&] { return step(training, group, std::ref(batches), held_out); });
       const monitor::Report report = watch.after(record, training, group);
       if (writer) writer->note(record, report);
       if (report.verdict == monitor::Verdict::kStop) {

@@ -51,7 +51,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   if (!loaded_ && recipe::starts_from_state(recipe_)) begin_from(options);
   saver_->retire(at());
   if (recipe_.data.classes > 0 && !data::files(recipe_.data).empty())  // somebody gave the labels
-    for (const std::string& line : monitor::imbalance(recipe_.monitor, data::class_counts(dataset)))
+    for (const std::string& line : monitor::imbalance(recipe_.monitor, dataset.class_counts()))
       log::warn(line);
 }
 

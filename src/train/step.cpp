@@ -12,6 +12,7 @@
 #include "train/divided_state.h"
 #include "train/phase.h"
 #include "train/update.h"
+#include "train/validation.h"
 #include "train/witness.h"
 
 namespace lockstep::train {
@@ -79,7 +80,8 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   record.learning_rates.emplace_back(name, lr);
 }
 
-StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed) {
+StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed,
+                        const Feed& held_out) {
   StepRecord record;
   if (!training.agreed) training.agreed = digest(group, training.state);
   record.entry.before = training.agreed->root;
@@ -106,6 +108,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   record.entry.step = training.state.step;
   record.entry.samples = training.state.samples;
   record.entry.state = training.agreed->root;
+  if (held_out && validation_due(training.recipe, training.state.step))
+    record.entry.validation = validation_loss(training, group, held_out);
   const std::int64_t every = training.recipe.evidence.commit_every;
   if (every > 0 && training.state.step.value % every == 0) {
     if (const auto whole = whole_state(group, training.state))
@@ -118,7 +122,7 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
 }  // namespace
 
-StepRecord step(Training& training, comm::Group& group, const Feed& feed) {
+StepRecord step(Training& training, comm::Group& group, const Feed& feed, const Feed& held_out) {
   const std::string number = "step " + std::to_string(training.state.step.value + 1);
   const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
                                     .samples = training.plan.samples_per_lane(),
@@ -127,7 +131,7 @@ StepRecord step(Training& training, comm::Group& group, const Feed& feed) {
     journal->step(Step(training.state.step.value + 1));
   return ops::guarded(number, [&] {
     try {
-      return guarded_step(training, group, feed);
+      return guarded_step(training, group, feed, held_out);
     } catch (const Error& error) {
       if (error.code() == Code::kBug) throw;  // the guard's say it themselves
       throw error.within(number);

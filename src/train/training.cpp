@@ -192,19 +192,33 @@ void sample_with(Training& training, std::int64_t average) {
       copy_all(one.averages[static_cast<std::size_t>(average - 1)], one.averages.front());
 }
 
-Tensor draw_samples(Training& training, const objective::Numbers& numbers) {
+namespace {
+
+// Calls `evaluate` with today's buffers beside the averages, as networks see samples one by one.
+template <class Evaluate>
+Tensor evaluated(Training& training, Evaluate&& evaluate) {
   const at::NoGradGuard no_grad;
   const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
                                     .samples = 1,
                                     .integer = recipe::has_integer_products(training.recipe)});
+  for (const Trained& trained : training.trained) {
+    if (trained.average)
+      copy_all(tensors_of(trained.network->buffers_in_order()),
+               tensors_of(trained.average->buffers_in_order()));
+  }
+  return evaluate();
+}
+
+}  // namespace
+
+Tensor draw_samples(Training& training, const objective::Numbers& numbers) {
   return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
-    for (const Trained& trained : training.trained) {
-      if (trained.average)
-        copy_all(tensors_of(trained.network->buffers_in_order()),
-                 tensors_of(trained.average->buffers_in_order()));
-    }
-    return training.pictures->sample(numbers);
+    return evaluated(training, [&] { return training.pictures->sample(numbers); });
   });
+}
+
+Tensor held_out_losses(Training& training, const objective::Batch& batch) {
+  return evaluated(training, [&] { return training.pictures->held_out_losses(batch); });
 }
 
 }  // namespace lockstep::train

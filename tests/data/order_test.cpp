@@ -93,6 +93,29 @@ TEST(Order, PlacesAndNeighboursAreSpreadEvenly) {
   }
 }
 
+RC_GTEST_PROP(Holdout, HeldOutSamplesAreNeverDrawnAndAllOthersOnceAnEpoch, ()) {
+  const std::int64_t n = *rc::gen::inRange<std::int64_t>(1, 300),
+                     count = *rc::gen::inRange<std::int64_t>(0, n),
+                     epoch = *rc::gen::inRange<std::int64_t>(0, 1000);
+  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+  const Holdout holdout(stream(seed, "data/holdout"), n, count);
+  const Order order(stream(seed, "data/order"), holdout);
+  std::vector<int> seen(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < count; ++i)
+    seen[static_cast<std::size_t>(holdout.held_out(i).value)] += 2;
+  for (std::int64_t i = 0; i < holdout.trained(); ++i)
+    ++seen[static_cast<std::size_t>(order.sample_at(Draw(epoch * holdout.trained() + i)).value)];
+  RC_ASSERT(std::ranges::count(seen, 2) == count);
+  RC_ASSERT(std::ranges::count(seen, 1) == n - count);
+}
+
+TEST(Holdout, OfNoneLeavesTheOrderAsItIs) {
+  const Order plain(stream(3, "data/order"), 50),
+      split(stream(3, "data/order"), Holdout(stream(3, "data/holdout"), 50, 0));
+  for (std::int64_t d = 0; d < 200; ++d)
+    EXPECT_EQ(plain.sample_at(Draw(d)), split.sample_at(Draw(d)));
+}
+
 // The numbers come from a second implementation, in Python, written from the header alone.
 TEST(Order, VersionOneIsFrozen) {
   EXPECT_EQ(whole(stream(0, "data/order").key, 0, 12),

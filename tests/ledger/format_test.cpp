@@ -27,6 +27,8 @@ Entry arbitrary_entry() {
   entry.before = digest_named(*rc::gen::arbitrary<std::string>());
   entry.state = digest_named(*rc::gen::arbitrary<std::string>());
   if (*rc::gen::arbitrary<bool>()) entry.commit = digest_named("commit");
+  if (*rc::gen::arbitrary<bool>())
+    entry.validation = std::bit_cast<float>(*rc::gen::arbitrary<std::uint32_t>());
   return entry;
 }
 
@@ -77,6 +79,7 @@ TEST(LedgerLine, SaysWhatDiffers) {
   EXPECT_EQ(what([](Entry& e) { e.state = {}; }), "state digest");
   EXPECT_EQ(what([](Entry& e) { e.before = {}; }), "digest of the state before the update");
   EXPECT_EQ(what([](Entry& e) { e.commit.reset(); }), "commitment to the state's bytes");
+  EXPECT_EQ(what([](Entry& e) { e.validation = 0.5F; }), "loss on held-out samples");
 }
 
 TEST(LedgerHeader, NamesTheStateOfAnotherRunThatItStartsFrom) {

@@ -84,6 +84,9 @@ Recipe any_recipe() {
   Recipe recipe;
   Randomizer randomizer;
   describe(randomizer, recipe);
+  // Refused elsewhere: without held-out samples, or without a loss of them.
+  if (recipe.data.holdout == 0 || !objective::diffusion(recipe.objective))
+    recipe.run.validate_every = 0;
   return recipe;
 }
 

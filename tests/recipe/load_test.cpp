@@ -81,7 +81,16 @@ TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
             "a.toml:1: unknown key 'runs' at the top level (did you mean 'run'?)");
   EXPECT_EQ(error_of("[run]\nzzzzzzzzzz = 1\n"),
             "a.toml:2: unknown key 'zzzzzzzzzz' in [run] (the keys are name, seed, steps, "
-            "numerics, products, start, from)");
+            "validate_every, numerics, products, start, from)");
+}
+
+TEST(Load, RefusesToValidateWithoutHeldOutSamplesOrTheirLoss) {
+  EXPECT_EQ(error_of("[run]\nvalidate_every = 5\n"),
+            "a.toml: validate_every in [run] has no samples: none are held out (set data.holdout, "
+            "such as 1000, or leave validate_every out)");
+  EXPECT_EQ(error_of("[run]\nvalidate_every = 5\n[data]\nholdout = 8\n[objective]\nkind = 'gan'"),
+            "a.toml: validate_every in [run] is of diffusion models: kind in [objective] is gan "
+            "(leave it out: a GAN has no such loss)");
 }
 
 TEST(Load, RefusesIntegerProductsInNativeNumerics) {
@@ -336,7 +345,7 @@ TEST(Load, NamesTheKeysOfEachKindOfData) {
             "a.toml:2: unknown key 'label' in [data] (did you mean 'labels'?)");
   EXPECT_EQ(error_of("[data]\nkind = 'mixture'\nlabels = 'x'\n"),
             "a.toml:3: unknown key 'labels' in [data] (with kind = 'mixture' the keys are kind, "
-            "classes, flip, crop, mixture)");
+            "classes, flip, crop, holdout, mixture)");
   EXPECT_EQ(error_of("[data]\nclasses = 65537\n"),
             "a.toml:2: 'classes' in [data] is out of range: 65537 (it may be 0 to 65536)");
 }

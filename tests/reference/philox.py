@@ -58,8 +58,12 @@ def below(key, position, micro, word, bound):
 
 def sample(seed, n, draw, stream="data/order"):
     """The index of the sample that a draw takes from a data set of n."""
-    key = stream_key(seed, stream)
     epoch, x = divmod(draw, n)
+    return permuted(stream_key(seed, stream), n, epoch, x)
+
+
+def permuted(key, n, epoch, x):
+    """Element x of the permutation of 0 … n - 1."""
     if n == 1:
         return 0
     total_bits = max(2, (n - 1).bit_length())

@@ -9,6 +9,7 @@
 #include "lockstep/data/npz.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/png.h"
+#include "lockstep/data/shards.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
@@ -35,6 +36,8 @@ Json of_ledger(const stdfs::path& path) {
   if (!ledger.entries.empty()) {
     out["state"] = ledger.entries.back().state.hex();
     for (const auto& [phase, loss] : ledger.entries.back().losses) out["loss"][phase] = loss;
+    for (const ledger::Entry& entry : ledger.entries)
+      if (entry.validation) out["validation"] = *entry.validation;  // the last one
   }
   return out;
 }
@@ -60,8 +63,27 @@ Json of_pack(const stdfs::path& path) {
   const data::ImageShape& shape = all.images->shape();
   Json out = {{"kind", "data"},   {"images", shape.n},   {"height", shape.h},
               {"width", shape.w}, {"channels", shape.c}, {"hash", all.images->hash().hex()}};
-  if (!all.labels.empty())
-    out["labelled_hash"] = data::labelled_hash(all.images->hash(), all.labels).hex();
+  if (all.labels.empty()) return out;
+  out["labelled_hash"] = data::labelled_hash(all.images->hash(), all.labels).hex();
+  out["classes"] = data::counts_of(all.labels);
+  return out;
+}
+
+// Nothing but the index is read.
+Json of_shards(const stdfs::path& path) {
+  const data::ShardsIndex index = data::read_shards_index(path);
+  const data::ImageShape& shape = index.shape;
+  Json out = {{"kind", "data"},
+              {"images", shape.n},
+              {"height", shape.h},
+              {"width", shape.w},
+              {"channels", shape.c},
+              {"shards", index.pixels.shards()},
+              {"shard_bytes", index.pixels.shard_bytes},
+              {"hash", index.hash.hex()}};
+  if (!index.labelled) return out;
+  out["labelled_hash"] = index.labelled->hex();
+  out["classes"] = index.classes;
   return out;
 }
 
@@ -187,6 +209,7 @@ Json of_run(const stdfs::path& path) {
 
 Json look_at(const stdfs::path& path) {
   if (!stdfs::exists(path)) throw Error(Code::kUsage, "there is no " + path.string());
+  if (data::is_sharded(path)) return of_shards(path);
   if (stdfs::is_directory(path)) return of_run(path);
   for (const char* name : {"metrics.jsonl", "replays.jsonl", "log.txt"})
     if (path.filename() == name)
@@ -204,8 +227,9 @@ Json look_at(const stdfs::path& path) {
   if (data::is_pack(path)) return of_pack(path);
   throw Error(
       Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",
-      "give a run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
-      "(.h5), .sha256, .sig, picture (.png), samples (.npz) or fingerprint (.json)");
+      "give a run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint "
+      "or "
+      "data file (.h5), .sha256, .sig, picture (.png), samples (.npz) or fingerprint (.json)");
 }
 
 // Two columns, nested objects indented.
@@ -237,8 +261,9 @@ Run add_inspect(Command& command) {
   command
       .add_option(
           "path", options->path,
-          "run folder, recipe (.toml), ledger or trace (.jsonl), checkpoint or data file "
-          "(.h5), its .sha256 or .sig, picture (.png), samples (.npz) or fingerprint (.json)")
+          "run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint or "
+          "data file (.h5), its .sha256 or .sig, picture (.png), samples (.npz) or fingerprint "
+          "(.json)")
       .required();
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "command.h"
 #include "lockstep/core/counted.h"
@@ -14,7 +15,7 @@ namespace lockstep::cli {
 namespace {
 
 struct Options {
-  std::string source, out, labels, size;
+  std::string source, out, labels, size, shard_size;
   std::int64_t channels = 0;
   bool json = false, no_labels = false, skip_broken = false, quiet = false;
 };
@@ -39,7 +40,36 @@ std::string channels_complaint(const std::string& text) {
   return text == "1" || text == "3" ? "" : "'" + text + "' is neither 1 (grey) nor 3 (RGB)";
 }
 
-data::Source source_of(const Options& options) {
+// "256M": bytes; nothing if it is none. K, M, G: 2^10, 2^20, 2^30.
+std::optional<std::uint64_t> bytes_of(std::string text) {
+  int shift = 0;
+  for (const auto& [letter, bits] : {std::pair{'K', 10}, {'M', 20}, {'G', 30}})
+    if (text.ends_with(letter)) shift = bits;
+  if (shift != 0) text.pop_back();
+  const auto value = parse_int(text);
+  if (!value || *value < 1 || *value > static_cast<std::int64_t>(data::kMaxShardedBytes) >> shift)
+    return std::nullopt;
+  return static_cast<std::uint64_t>(*value) << shift;
+}
+
+std::string shard_size_complaint(const std::string& text) {
+  const auto bytes = bytes_of(text);
+  return bytes && *bytes >= hash::kBlockBytes
+             ? ""
+             : "'" + text + "' is no size such as 256M or 1G (bytes; at least 64K, at most 16384G)";
+}
+
+// What was packed.
+struct Packed {
+  data::ImageShape shape;
+  hash::Digest hash;
+  std::optional<hash::Digest> labelled;
+  std::vector<std::uint64_t> counts;  // of the labels 0, 1, …
+  std::uint64_t shards = 0;           // 0: one file
+  data::Source source;                // without its images
+};
+
+Packed pack(const Options& options) {
   Progress progress("pictures are read", options.quiet);
   data::SourceOptions asked{.form = {},
                             .labels = options.labels,
@@ -50,17 +80,33 @@ data::Source source_of(const Options& options) {
                             }};
   if (options.channels != 0) asked.form.channels = options.channels;
   if (!options.size.empty()) asked.form.size = size_of(options.size);
-  return data::read_source(options.source, asked);
+  if (!options.shard_size.empty()) {
+    auto [source, index] = data::shard_source(options.source, asked, options.out,
+                                              bytes_of(options.shard_size).value());
+    return {index.shape,           index.hash,       index.labelled, index.classes,
+            index.pixels.shards(), std::move(source)};
+  }
+  data::Source source = data::read_source(options.source, asked);
+  const data::Images& images = *source.all.images;
+  data::write_pack(options.out, images, source.all.labels);
+  Packed packed{images.shape(), images.hash(), {}, {}, 0, {}};
+  if (!source.all.labels.empty()) {
+    packed.labelled = data::labelled_hash(images.hash(), source.all.labels);
+    packed.counts = data::counts_of(source.all.labels);
+  }
+  packed.source = std::move(source);
+  return packed;
 }
 
-Json result_of(const Options& options, const data::Source& source) {
-  const data::ImageShape& shape = source.all.images->shape();
-  Json json = {{"out", options.out},  {"images", shape.n},
-               {"height", shape.h},   {"width", shape.w},
-               {"channels", shape.c}, {"hash", source.all.images->hash().hex()}};
-  if (!source.all.labels.empty()) {
+Json result_of(const Options& options, const Packed& packed) {
+  const data::Source& source = packed.source;
+  Json json = {{"out", options.out},         {"images", packed.shape.n},
+               {"height", packed.shape.h},   {"width", packed.shape.w},
+               {"channels", packed.shape.c}, {"hash", packed.hash.hex()}};
+  if (packed.shards > 0) json["shards"] = packed.shards;
+  if (packed.labelled) {
     json["labels"] = source.all.labels_from.string();
-    json["labelled_hash"] = data::labelled_hash(source.all.images->hash(), source.all.labels).hex();
+    json["labelled_hash"] = packed.labelled->hex();
   }
   if (!source.classes.empty()) json["classes"] = source.classes;
   if (!options.skip_broken) return json;
@@ -70,20 +116,34 @@ Json result_of(const Options& options, const data::Source& source) {
   return json;
 }
 
-void print_result(const Json& json, const data::Source& source) {
-  const data::ImageShape& shape = source.all.images->shape();
-  const data::Labels& labels = source.all.labels;
+void print_result(const Json& json, const Packed& packed) {
+  const data::ImageShape& shape = packed.shape;
+  const data::Source& source = packed.source;
   print_line(json.at("out").get<std::string>(), ": ", counted(shape.n, "image"), " of ", shape.w,
-             "x", shape.h, ", ", shape.c == 1 ? "grey" : "RGB", ", content hash ",
+             "x", shape.h, ", ", shape.c == 1 ? "grey" : "RGB",
+             packed.shards > 0 ? " in " + counted(packed.shards, "shard") : "", ", content hash ",
              json.at("hash").get<std::string>(),
-             labels.empty() ? ""
-                            : "; with the labels of " + json.at("labels").get<std::string>() + " " +
-                                  json.at("labelled_hash").get<std::string>());
-  for (std::size_t i = 0; i < source.classes.size(); ++i)
+             packed.labelled ? "; with the labels of " + json.at("labels").get<std::string>() +
+                                   " " + json.at("labelled_hash").get<std::string>()
+                             : "");
+  for (std::size_t i = 0; i < source.classes.size(); ++i)  // the last ones may have lost all
     print_line("class ", i, ": ", source.classes[i], ", ",
-               counted(std::ranges::count(labels, static_cast<std::uint32_t>(i)), "image"));
+               counted(i < packed.counts.size() ? packed.counts[i] : 0, "image"));
   if (!source.left_out.empty())
     print_line(counted(source.left_out.size(), "broken picture"), " left out");
+}
+
+void require_place(const Options& options) {
+  if (!options.shard_size.empty()) {
+    require_no_name_of_a_run(options.out, "shards");
+    if (options.out.ends_with(".h5"))
+      throw Error(Code::kUsage, options.out + " is no name for a folder of shards",
+                  "give one without .h5, or leave out --shard-size");
+    return;
+  }
+  const OutputKind kind{"a pack", ".h5"};
+  require_output(options.out, kind, options.source);
+  if (!options.labels.empty()) require_output(options.out, kind, options.labels);
 }
 
 Code run(const Options& options) {
@@ -91,17 +151,14 @@ Code run(const Options& options) {
   if (options.no_labels && !options.labels.empty())
     throw Error(Code::kUsage, "--labels and --no-labels contradict each other",
                 "leave one of them out");
-  const OutputKind pack{"a pack", ".h5"};
-  require_output(options.out, pack, options.source);
-  if (!options.labels.empty()) require_output(options.out, pack, options.labels);
-  const data::Source source = source_of(options);
-  for (const auto& [file, why] : source.left_out) log::warn("left out: " + why);
-  data::write_pack(options.out, *source.all.images, source.all.labels);
-  const Json json = result_of(options, source);
+  require_place(options);
+  const Packed packed = pack(options);
+  for (const auto& [file, why] : packed.source.left_out) log::warn("left out: " + why);
+  const Json json = result_of(options, packed);
   if (options.json)
     print_json(json);
   else
-    print_result(json, source);
+    print_result(json, packed);
   return Code::kOk;
 }
 
@@ -114,9 +171,16 @@ Run add_pack(Command& command) {
           "source", options->source,
           "folder of PNG or JPEG files, a folder a class or none; .npz or .npy of NumPy; folder "
           "of CIFAR's binary version; IDX file (.gz or not), or a folder with "
-          "train-images-idx3-ubyte[.gz]")
+          "train-images-idx3-ubyte[.gz]; a pack, or a folder of shards")
       .required();
-  command.add_option("out", options->out, "HDF5 file to write").required();
+  command
+      .add_option("out", options->out, "HDF5 file to write; with --shard-size the folder of shards")
+      .required();
+  command
+      .add_option("--shard-size", options->shard_size,
+                  "write a folder of shards of at most so many bytes, for data larger than memory")
+      .value("N[K|M|G]")
+      .check(shard_size_complaint);
   command
       .add_option("--size", options->size,
                   "make all pictures this large: the middle of each, shrunk or grown")

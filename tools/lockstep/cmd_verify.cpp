@@ -3,8 +3,10 @@
 #include "command.h"
 #include "lockstep/audit/verify.h"
 #include "lockstep/core/counted.h"
+#include "lockstep/data/shards.h"
 #include "mistaken.h"
 #include "output.h"
+#include "progress.h"
 
 namespace lockstep::cli {
 namespace {
@@ -41,7 +43,49 @@ std::string checked(const audit::VerifyResult& result) {
          counted(result.pictures, "picture");
 }
 
+// A data set has none of the rest of a run's evidence.
+void require_no_run(const Options& options) {
+  const audit::VerifyOptions& verify = options.verify;
+  if (!verify.chain && !verify.key && !verify.data && verify.parents.empty()) return;
+  throw Error(Code::kUsage,
+              options.path +
+                  " is a data set; --chain, --key, --data and --parent "
+                  "are of a run",
+              "leave them out, or give the run's folder");
+}
+
+Json json_of(const data::ShardsIndex& index, const std::vector<std::string>& findings) {
+  Json list = Json::array();
+  for (const std::string& what : findings) list.push_back({{"kind", "damaged"}, {"what", what}});
+  Json out = {{"ok", findings.empty()},
+              {"images", index.shape.n},
+              {"shards", index.pixels.shards()},
+              {"hash", index.hash.hex()}};
+  if (index.labelled) out["labelled_hash"] = index.labelled->hex();
+  out["findings"] = list;
+  return out;
+}
+
+Code run_shards(const Options& options) {
+  require_no_run(options);
+  Progress progress("slices are checked", options.json);
+  const auto [index, findings] =
+      data::verify_sharded(options.path, [&](std::uint64_t done, std::uint64_t total) {
+        if (done != 1) progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
+      });
+  if (options.json) print_json(json_of(index, findings));
+  for (const std::string& what : findings)
+    if (!options.json) print_line("damaged: ", what);
+  if (findings.empty() && !options.json)
+    print_line(options.path, ": the data hold: ", counted(index.shape.n, "image"), ", ",
+               counted(index.pixels.shards(), "shard"), "; content hash ",
+               index.hash.hex().substr(0, 12),
+               index.labelled ? ", with labels " + index.labelled->hex().substr(0, 12) : "");
+  return findings.empty() ? Code::kOk : Code::kData;
+}
+
 Code run(const Options& options) {
+  if (data::is_sharded(options.path)) return run_shards(options);
   require_no_other_than_run(options.path);
   const audit::VerifyResult result = audit::verify(options.path, options.verify);
   if (options.json) {
@@ -70,7 +114,9 @@ Code run(const Options& options) {
 
 Run add_verify(Command& command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("path", options->path, "run folder, or a checkpoint (step-NNNNNNNN.h5)")
+  command
+      .add_option("path", options->path,
+                  "run folder, a checkpoint (step-NNNNNNNN.h5), or a data set's folder of shards")
       .required();
   command
       .add_option(
@@ -95,7 +141,8 @@ Run add_verify(Command& command) {
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(
       "Example: lockstep verify runs/fashion-mnist-ddpm\n"
-      "Exit codes: 0 it holds, 1 intact files disagree, 5 something is damaged. docs/verify.md "
+      "Exit codes: 0 it holds, 1 intact files disagree, 5 something is damaged (of a data set: 3). "
+      "docs/verify.md "
       "says what this proves.");
   return [options] { return run(*options); };
 }

@@ -36,6 +36,8 @@ class Dataset {
   // 0 … classes() - 1. LOCKSTEP_ASSERTs 0 <= sample < size(), and that there are labels. Bits:
   // content, sample.
   virtual std::int64_t label(Sample sample) const;
+  // Samples of each class, classes() numbers. Here: looks at every sample's label.
+  virtual std::vector<std::int64_t> class_counts() const;
 };
 
 // Opens what the options name. Throws Error(kData) with the path if a file is missing, damaged, not

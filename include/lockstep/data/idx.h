@@ -4,8 +4,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "lockstep/data/labels.h"
@@ -31,6 +33,11 @@ std::optional<std::filesystem::path> find_labels(const std::filesystem::path& im
 // header states, and memory grows only with bytes that are really there, so a hostile file costs at
 // most what it holds.
 std::unique_ptr<Images> read_idx(const std::filesystem::path& path);
+
+// The same without holding the images: `take` gets their pixels in order, in pieces of any size.
+using PixelSink =
+    std::function<void(const ImageShape& shape, std::span<const std::uint8_t> pixels)>;
+void stream_idx(const std::filesystem::path& path, const PixelSink& take);
 
 // Reads a file of labels, one for each of this many images. Refused in the same way, and where it
 // has another number of them.

@@ -8,7 +8,7 @@
 
 namespace lockstep::data {
 
-// More than this is refused before anything is allocated: images are held in memory whole.
+// More than this is refused before anything is allocated, where images are held in memory whole.
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 36;  // 64 GiB
 
 struct ImageShape {
@@ -19,16 +19,17 @@ struct ImageShape {
 };
 
 // Decides whether images of these sizes, as read from an untrusted file, can be held: every size
-// >= 1, c 1 or 3, h and w <= 65535, all bytes together <= kMaxImageBytes. Computed without
-// overflow. Returns the total number of bytes; throws Error(kData) naming the sizes.
+// >= 1, c 1 or 3, h and w <= 65535, all bytes together <= `most`. Computed without overflow.
+// Returns the total number of bytes; throws Error(kData) naming the sizes.
 std::uint64_t checked_image_bytes(std::uint64_t n, std::uint64_t h, std::uint64_t w,
-                                  std::uint64_t c);
+                                  std::uint64_t c, std::uint64_t most = kMaxImageBytes);
 
 // The hash of images: SHA-256 of
-//   "lockstep images 1\n", n, h, w, c (u64 little endian), SHA-256 of each block of 1 MiB of the
-//   pixels
-// in order (the last block may be shorter). The same for every container and every machine.
+//   "lockstep images 1\n", n, h, w, c (u64 little endian), root of the tree of the pixels
+//   (hash/merkle.h)
+// in order. The same for every container and every machine.
 hash::Digest content_hash(const ImageShape& shape, const std::vector<std::uint8_t>& pixels);
+hash::Digest content_hash(const ImageShape& shape, const hash::Digest& root);
 
 // Pixels are [n][h][w][c]; a sample is read by numerics::from_bytes: 0 -> -1, 255 -> about 1.
 class Images : public Dataset {

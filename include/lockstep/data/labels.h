@@ -20,6 +20,10 @@ struct LabelledImages {
   std::filesystem::path labels_from;  // the file of the labels
 };
 
+// How many samples have the label 0, 1, …, up to the largest. Throws Error(kData) for a label
+// beyond kMostClasses - 1.
+std::vector<std::uint64_t> counts_of(const Labels& labels);
+
 // Each as 4 little-endian bytes, in order: what is hashed, and what a packed file holds.
 Bytes bytes_of(const Labels& labels);
 
@@ -28,20 +32,24 @@ Bytes bytes_of(const Labels& labels);
 // in order; the root only where labels were read, because the options of other data say them.
 hash::Digest labelled_hash(const hash::Digest& samples);
 hash::Digest labelled_hash(const hash::Digest& samples, const Labels& labels);
+hash::Digest labelled_hash(const hash::Digest& samples, const hash::Digest& root);
 
 // Of data that make their labels: Error(kUsage) where `kinds` of `what` ("modes") are more than
 // `classes`.
 void require_classes(std::int64_t classes, std::int64_t kinds, const std::string& what);
 
-// Samples by class: classes() numbers. Looks at every sample's label.
-std::vector<std::int64_t> class_counts(const Dataset& dataset);
+// Error(kData) for a sample of `file` whose label is not below `classes`; `most`: the largest
+// label.
+[[noreturn]] void refuse_label(const std::filesystem::path& file, std::int64_t sample,
+                               std::int64_t label, std::int64_t classes, std::int64_t most);
 
-// Images with the labels that were read.
+// Images, wherever they are, with labels that were read whole.
 class Labelled : public Dataset {
  public:
   // LOCKSTEP_ASSERTs a label for each image. Throws Error(kData) for one that is not below
-  // `classes`.
-  Labelled(LabelledImages images, std::int64_t classes);
+  // `classes`. labels_from: their file.
+  Labelled(std::unique_ptr<Dataset> images, Labels labels, const std::filesystem::path& labels_from,
+           std::int64_t classes);
 
   std::int64_t size() const override { return images_->size(); }
   const std::vector<std::int64_t>& sample_shape() const override { return images_->sample_shape(); }
@@ -51,7 +59,7 @@ class Labelled : public Dataset {
   std::int64_t label(Sample sample) const override;
 
  private:
-  std::unique_ptr<Images> images_;
+  std::unique_ptr<Dataset> images_;
   Labels labels_;
   std::int64_t classes_;
   hash::Digest hash_;

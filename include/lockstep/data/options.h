@@ -13,6 +13,7 @@ namespace lockstep::data {
 
 inline constexpr std::int64_t kMostClasses = 65536;
 inline constexpr std::int64_t kMostCrop = 1024;
+inline constexpr std::int64_t kMostHeldOut = std::int64_t{1} << 24;
 
 class Dataset;
 struct Options;
@@ -34,6 +35,9 @@ struct Options {
   std::int64_t classes = 0;  // of labels, 0 to kMostClasses; 0: labels are not read
   bool flip = false;         // half of the draws are mirrored, left and right (augment.h)
   std::int64_t crop = 0;     // pixels, 0 to kMostCrop: each draw is moved by as many at most
+  // Samples that training never draws (order.h), for run.validate_every; below the samples there
+  // are.
+  std::int64_t holdout = 0;
 };
 void describe(Fields& fields, Options& options);
 

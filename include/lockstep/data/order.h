@@ -22,12 +22,33 @@ namespace lockstep::data {
 std::int64_t permute(numerics::PhiloxKey key, std::uint64_t epoch, std::int64_t n,
                      std::int64_t index);
 
-// The endless stream of draws over a data set of n samples: draw d is element d % n of epoch d / n.
-// Nothing is dropped: a batch may straddle two epochs. Bits: key, n, draw.
+// Which samples of n are held out: the first `count` elements of the permutation for epoch 0. The
+// others are trained. Bits: key, n, count.
+class Holdout {
+ public:
+  // `stream` is conventionally stream(run.seed, "data/holdout"); only its key is used.
+  // LOCKSTEP_ASSERTs 0 <= count < n.
+  Holdout(const numerics::Stream& stream, std::int64_t n, std::int64_t count);
+
+  std::int64_t count() const { return count_; }
+  std::int64_t trained() const { return n_ - count_; }  // how many
+  Sample held_out(std::int64_t i) const;                // 0 <= i < count()
+  // 0 <= i < trained(). Without held-out samples it is sample i.
+  Sample trained(std::int64_t i) const;
+
+ private:
+  numerics::PhiloxKey key_;
+  std::int64_t n_, count_;
+};
+
+// The endless stream of draws over n samples: draw d is element d % n of epoch d / n. Nothing is
+// dropped: a batch may straddle two epochs. With held-out samples n is the number of the others,
+// and an element is one of them. Bits: key, n, held-out samples, draw.
 class Order {
  public:
   // `stream` is conventionally stream(run.seed, "data/order"); only its key is used.
   Order(const numerics::Stream& stream, std::int64_t n);
+  Order(const numerics::Stream& stream, const Holdout& holdout);
 
   Sample sample_at(Draw draw) const;  // draw >= 0
   std::int64_t epoch_of(Draw draw) const { return draw.value / n_; }
@@ -35,6 +56,7 @@ class Order {
  private:
   numerics::PhiloxKey key_;
   std::int64_t n_;
+  Holdout holdout_;
 };
 
 }  // namespace lockstep::data

@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "lockstep/data/idx.h"
 #include "lockstep/data/labels.h"
 
 namespace lockstep::data {
@@ -35,5 +36,9 @@ bool is_pack(const std::filesystem::path& path);
 // has sizes that checked_image_bytes refuses, or if its images and labels do not have the
 // hashes it states.
 LabelledImages read_pack(const std::filesystem::path& path);
+
+// The same without holding the images: `take` gets their pixels in order, in pieces of any size,
+// and they are checked at the end, when it has had them all. The result's images are none.
+LabelledImages stream_pack(const std::filesystem::path& path, const PixelSink& take);
 
 }  // namespace lockstep::data

@@ -12,6 +12,7 @@
 
 #include "lockstep/data/labels.h"
 #include "lockstep/data/resize.h"
+#include "lockstep/data/shards.h"
 
 namespace lockstep::data {
 
@@ -30,6 +31,8 @@ struct SourceOptions {
   std::function<void(std::int64_t done, std::int64_t total)> progress;
 };
 
+class PictureStack;
+
 struct LeftOut {
   std::string file, why;
 };
@@ -40,18 +43,30 @@ struct Source {
   std::vector<LeftOut> left_out;     // with skip_broken
 };
 
-// A row of the kinds of sources.
+// A row of the kinds of sources. `read` gives the pictures to the stack, and all else to its
+// result.
 struct SourceKind {
   std::string_view name;  // "a folder of pictures"
   bool (*matches)(const std::filesystem::path& path);
-  Source (*read)(const std::filesystem::path& path, const SourceOptions& options);
+  Source (*read)(const std::filesystem::path& path, const SourceOptions& options,
+                 PictureStack& stack);
 };
 std::span<const SourceKind> source_kinds();  // the first that matches is taken
 
-// Throws Error(kData), one line with a file's name, for what is missing, damaged, of no known kind
-// or too large; where pictures differ in size or channels and no form says which; and for labels
-// that are not as many as the pictures. Bits: the values of the pictures, names of a folder's
-// files, form, labels.
+// In memory. Throws Error(kData), one line with a file's name, for what is missing, damaged, of no
+// known kind or too large; where pictures differ in size or channels and no form says which; and
+// for labels that are not as many as the pictures. Bits: the values of the pictures, names of a
+// folder's files, form, labels.
 Source read_source(const std::filesystem::path& path, const SourceOptions& options);
+
+// The same into a folder of shards (write_shards), in memory for one picture and all labels; for an
+// .npz also its arrays. The source's images are none. Throws as read_source and write_shards do,
+// and leaves nothing in the folder.
+struct ShardedSource {
+  Source source;
+  ShardsIndex index;
+};
+ShardedSource shard_source(const std::filesystem::path& path, const SourceOptions& options,
+                           const std::filesystem::path& folder, std::uint64_t shard_bytes);
 
 }  // namespace lockstep::data

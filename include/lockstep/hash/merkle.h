@@ -35,6 +35,13 @@ Digest node_digest(const Digest& left, const Digest& right);  // node
 // The root over `leaves` of `length` bytes in all; leaves.size() must be block_count(length).
 Digest tree_root(std::span<const Digest> leaves, std::uint64_t length);
 
+// `top` over at least one leaf. Over 2^k leaves, the first of them at a multiple of 2^k, it is a
+// node of every larger tree; so the top over such nodes, in order, is the top over all leaves. (The
+// last node may have fewer leaves.)
+Digest tree_top(std::span<const Digest> leaves);
+// The root over `top`, of `length` bytes, at least one.
+Digest root_over(const Digest& top, std::uint64_t length);
+
 // Calls body(0) .. body(n-1), each once, in any order or at the same time.
 using ParallelLoop =
     std::function<void(std::size_t n, const std::function<void(std::size_t)>& body)>;

@@ -55,6 +55,8 @@ struct Entry {
   // infinite or NaN (written "inf", "-inf", "nan"); NaNs count as equal.
   std::vector<std::pair<std::string, float>> losses;
 
+  std::optional<float> validation = {};  // loss on held-out samples after the update; some steps
+
   hash::Digest before;                 // root of the state that the update read
   hash::Digest state;                  // root of the state that it left
   std::optional<hash::Digest> commit;  // SHA-256 tree of the state's bytes, on some steps

@@ -77,6 +77,11 @@ class Objective {
   const std::vector<std::unique_ptr<Phase>>& phases() const { return phases_; }
   // [count, ...sample shape], without gradients.
   virtual Tensor sample(const Numbers& numbers) const = 0;
+  // The loss of each held-out sample [N], without gradients, by random numbers of streams of their
+  // own: sample i from position first + i, at every step the same. Labels are not dropped. Only
+  // where the kind is a diffusion (diffusion() in options.h); else Error(kBug). Bits: parameters,
+  // batch, seed; not the samples beside it.
+  virtual Tensor held_out_losses(const Batch& batch) const;
 
  protected:
   std::vector<std::unique_ptr<Phase>> phases_;

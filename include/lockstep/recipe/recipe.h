@@ -33,6 +33,9 @@ struct Run {
   std::string name = "run";  // names the run's folder; letters, digits, '.', '_', '-'
   std::int64_t seed = 1;     // key of every random stream; changes bits
   std::int64_t steps = 1000;
+  // Steps between losses on held-out samples (data.holdout); 0: none. Changes the ledger's bytes,
+  // so it counts as bits.
+  std::int64_t validate_every = 0;
   std::string numerics =
       "portable";  // or "native": LibTorch's kernels (ops/native.h); changes bits
   // Or "integer": of layers that are wide enough (numerics/integer.h); changes bits.

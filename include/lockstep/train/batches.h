@@ -16,9 +16,15 @@ class Batches {
   // Draws [first, first + count). Bits: data, its augmentation, seed, first,
   // count.
   objective::Batch operator()(Draw first, std::int64_t count);
+  // Held-out samples [first, first + count), as they are, without augmentation; their numbers stand
+  // for draws. Bits: data, seed, data.holdout, first, count.
+  objective::Batch held_out(std::int64_t first, std::int64_t count) const;
 
  private:
+  objective::Batch batch_of(const data::Batch& batch) const;
+
   const data::Dataset& dataset_;
+  data::Holdout holdout_;
   data::Order order_;
   data::Augment augment_;
   std::int64_t stride_, offset_,

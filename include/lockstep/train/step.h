@@ -26,8 +26,9 @@ struct StepRecord {
 using Feed = std::function<objective::Batch(Draw first, std::int64_t count)>;
 
 // Changes training.state from step n to n+1 and says what it became, by the draws [samples, samples
-// + plan.batch()), of which this rank takes its lanes'. Writes no file, reads no clock, no
-// environment.
+// + plan.batch()), of which this rank takes its lanes'. Where run.validate_every says so, it then
+// measures the loss on held-out samples, `held_out` by number; a caller that has none of these
+// gets a record without that loss. Writes no file, reads no clock, no environment.
 //
 // Throws Error(kDiffer) if the state is not what it was after the last step, if a witness computes
 // other bits for a lane than its owner, or if ranks disagree about the new state: names step,
@@ -35,6 +36,7 @@ using Feed = std::function<objective::Batch(Draw first, std::int64_t count)>;
 // has a non-finite value: names step and tensor. Error(kBug) if LibTorch did arithmetic: names
 // operator and module (ops/guard.h). Collective: yes. Bits: recipe, state, samples; not
 // the world size.
-StepRecord step(Training& training, comm::Group& group, const Feed& feed);
+StepRecord step(Training& training, comm::Group& group, const Feed& feed,
+                const Feed& held_out = {});
 
 }  // namespace lockstep::train

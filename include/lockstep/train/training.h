@@ -90,4 +90,8 @@ void sample_with(Training& training, std::int64_t average);
 // numbers.
 Tensor draw_samples(Training& training, const objective::Numbers& numbers);
 
+// The loss of each held-out sample, from averages as above. Under the caller's guard. Bits: state,
+// recipe, batch; not the samples beside it.
+Tensor held_out_losses(Training& training, const objective::Batch& batch);
+
 }  // namespace lockstep::train

@@ -157,6 +157,20 @@ def mirrored(pictures):
     return pictures[:, :, ::-1]
 
 
+class Holdout:
+    """Which samples are held out, and which are trained (docs/training.md, *Held-out samples*)."""
+
+    def __init__(self, recipe, data):
+        self.count, self.all = recipe["data"]["holdout"], data.count
+        self.key = philox.stream_key(recipe.seed, "data/holdout")
+
+    def held_out(self, i):
+        return philox.permuted(self.key, self.all, 0, i)
+
+    def trained(self, i):
+        return philox.permuted(self.key, self.all, 0, self.count + i) if self.count else i
+
+
 @dataclass
 class Batch:
     draws: list
@@ -168,6 +182,15 @@ def batch(recipe, data, samples):
     """The draws after the first `samples` draws, and the samples that they take, with their conditions."""
     size = recipe["batch"]["lanes"] * recipe["batch"]["samples_per_lane"]
     draws = list(range(samples, samples + size))
-    taken = np.array([philox.sample(recipe.seed, data.count, d) for d in draws])
+    holdout = Holdout(recipe, data)
+    taken = np.array([holdout.trained(philox.sample(recipe.seed, data.count - holdout.count, d)) for d in draws])
     condition = condition_rows(data.labels(taken), recipe.classes) if recipe.classes else None
     return Batch(draws, augmented(recipe, data.samples(taken), draws), condition)
+
+
+def held_out(recipe, data):
+    """All held-out samples, whose numbers stand for draws."""
+    holdout = Holdout(recipe, data)
+    taken = np.array([holdout.held_out(i) for i in range(holdout.count)])
+    condition = condition_rows(data.labels(taken), recipe.classes) if recipe.classes else None
+    return Batch(list(range(holdout.count)), data.samples(taken), condition)

@@ -25,9 +25,12 @@ def header(recipe_id, data_hash, semantics):
     return chained(ZERO, body)
 
 
-def line(previous, step, samples, losses, before, state, commit):
+def line(previous, step, samples, losses, validation, before, state, commit):
     loss = ",".join(f'"{phase}":{loss_text(value)}' for phase, value in losses)
-    body = f'{{"step":{step},"samples":{samples},"loss":{{{loss}}},"before":"{before}","state":"{state}"'
+    body = f'{{"step":{step},"samples":{samples},"loss":{{{loss}}}'
+    if validation is not None:
+        body += f',"validation":{loss_text(validation)}'
+    body += f',"before":"{before}","state":"{state}"'
     if commit is not None:
         body += f',"commit":"{commit}"'
     return chained(previous, body)

@@ -1,7 +1,9 @@
 """Negative controls of options: one broken rule each; a loss or a state must differ."""
 import numpy as np
 
+import data
 import ddpm
+import denoise
 import edm
 import flow
 import gan
@@ -66,6 +68,22 @@ def kept_unscaled():
     streams.Stream.mask = lambda self, positions, n, rate, kept: mask(self, positions, n, rate, np.float32(1.0))
 
 
+def held_out_trained():
+    """Training draws from all samples."""
+    data.Holdout.trained = lambda self, i: i
+
+
+def held_out_draws():
+    """Held-out samples have the random numbers of training."""
+    denoise.held_out_name = lambda kind, name: f"{kind}/{name}"
+
+
+def unaveraged_loss():
+    """The held-out loss of the weights, where an average is kept."""
+    denoise.validated = lambda role: role.parameters
+
+
 BREAKS = {rule.__name__.replace("_", "-"): rule for rule in (
     intervals_rounded, lr_unscaled, decay_everything, nesterov_unfused, values_unclipped, times_uniform,
-    min_snr_of_the_other, mixes_exchanged, penalty_unsquared, level_told, kept_unscaled)}
+    min_snr_of_the_other, mixes_exchanged, penalty_unsquared, level_told, kept_unscaled, held_out_trained, held_out_draws,
+    unaveraged_loss)}

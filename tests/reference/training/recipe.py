@@ -10,9 +10,9 @@ WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
 GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow", "edm")
 
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
-RUN = [("seed", 1, {}), ("numerics", "portable", {}), ("products", "float", {}), ("start", "fresh", {})]
+RUN = [("seed", 1, {}), ("validate_every", 0, {}), ("numerics", "portable", {}), ("products", "float", {}), ("start", "fresh", {})]
 BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
-DATA = [("kind", "images", {}), ("classes", 0, {}), ("flip", False, {}), ("crop", 0, {})]
+DATA = [("kind", "images", {}), ("classes", 0, {}), ("flip", False, {}), ("crop", 0, {}), ("holdout", 0, {})]
 # A dotted key of the page, such as mixture.modes of [data], has a table of its own.
 DATA_KINDS = {"mixture": [("modes", 8, {}), ("radius", 1.0, {}), ("stddev", 0.05, {}), ("count", 1048576, {}),
                           ("seed", 0, {})],
@@ -53,6 +53,7 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
 EVIDENCE = [("commit_every", 100, {})]
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
             ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0, ("model", "dropout"): 0.0,
+            ("data", "holdout"): 0, ("run", "validate_every"): 0,
             ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
             ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0,

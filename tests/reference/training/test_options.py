@@ -1,7 +1,7 @@
 """Steps of a golden recipe with other options: every field of the program's ledger against the pages.
 
     test_options.py PROGRAM RECIPE --steps N --set KEY=VALUE …    exit code 0 if all fields are equal
-        [--break RULE]    a broken rule of the reference: 0 if a step's loss or state is the first to differ
+        [--break RULE]    a broken rule of the reference: 0 if a step's loss, held-out loss or state is the first to differ
 """
 import argparse
 import json
@@ -38,7 +38,7 @@ def main():
         trainer = Trainer(os.path.join(run, "recipe.toml"), json.loads(lines[0])["semantics"])
         found = compare(trainer, lines, options.steps, stop=True)
     if options.rule:
-        return 0 if found and found[0][0] > 0 and found[0][1][0] in ("loss", "state") else 1
+        return 0 if found and found[0][0] > 0 and found[0][1][0] in ("loss", "validation", "state") else 1
     return 1 if found else 0
 
 

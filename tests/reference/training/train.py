@@ -35,7 +35,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]  # ../ has the scalar arithmetic
 import breaks  # noqa: E402
 from trainer import Trainer  # noqa: E402
 
-FIELDS = ("recipe", "data", "semantics", "step", "samples", "before", "loss", "state", "commit", "chain")
+FIELDS = ("recipe", "data", "semantics", "step", "samples", "before", "loss", "validation", "state", "commit", "chain")
 
 
 def read_ledger(path):

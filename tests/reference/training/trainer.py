@@ -3,7 +3,7 @@ import gan_networks
 import ledger
 from classifier import Classifier
 from cnn import cnn
-from data import batch, content_hash, open_data
+from data import batch, content_hash, held_out, open_data
 from ddpm import Ddpm
 from dit import Dit
 from edm import Edm
@@ -51,5 +51,10 @@ class Trainer:
         self.digest = state.digest()
         every = recipe["evidence"]["commit_every"]
         commit = state.commit() if every and state.step % every == 0 else None
-        line, self.chain = ledger.line(self.chain, state.step, state.samples, losses, before, self.digest, commit)
+        every = recipe["run"]["validate_every"]
+        validation = None
+        if every and state.step % every == 0:
+            validation = self.objective.validation(state, held_out(recipe, self.data))
+        line, self.chain = ledger.line(self.chain, state.step, state.samples, losses, validation, before, self.digest,
+                                       commit)
         return line
