@@ -128,7 +128,12 @@ TEST(Neighbours, AtTheRadiusAreInside) {
   const auto with = [&](float last) {
     return neighbourhoods(x, {1, {last, 1000, 2000, 3000, 4000, 5000}}, cpu);
   };
-  // The ball of 5 has radius 3 for precision and 5 for density.
+  // The balls of 0 and of 5 have radius 3 for precision and 5 for density.
+  EXPECT_EQ(with(-3).precision, 1.0 / 6);
+  EXPECT_EQ(with(std::nextafter(-3.0F, -4.0F)).precision, 0);
+  EXPECT_EQ(with(-5).coverage, 1.0 / 6);
+  EXPECT_EQ(with(std::nextafter(-5.0F, -6.0F)).coverage, 0);
+  EXPECT_EQ(with(8).recall, 1);  // the others are far, so that the ball of 8 is large
   EXPECT_EQ(with(8).precision, 1.0 / 6);
   EXPECT_EQ(with(std::nextafter(8.0F, 9.0F)).precision, 0);
   EXPECT_EQ(with(10).coverage, 1.0 / 6);
