@@ -1,5 +1,7 @@
 #include "monitor/layers.h"
 
+#include <string_view>
+
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "monitor/robust_score.h"
@@ -7,10 +9,21 @@
 namespace lockstep::monitor {
 namespace {
 
+constexpr double kShare = 0.1;  // of the network's norm, below which a tensor does not explode
 constexpr std::size_t kHistory = 16, kFewest = 4;  // looks that a norm is compared with
 
 bool finite(float norm) {
   return norm - norm == 0;
+}
+
+// Of whole networks: squares of norms.
+struct Totals {
+  double norm = 0, gradient = 0;
+};
+
+// The tensor's network, the first part of its name.
+std::string_view network_of(const Layer& layer) {
+  return std::string_view(layer.tensor).substr(0, layer.tensor.find('/'));
 }
 
 }  // namespace
@@ -27,6 +40,12 @@ double LayerWatch::growth(std::deque<double>& last, float norm) const {
 }
 
 std::vector<std::string> LayerWatch::look(Step step, std::span<const Layer> layers) {
+  std::map<std::string_view, Totals> totals;
+  for (const Layer& layer : layers) {
+    Totals& total = totals[network_of(layer)];
+    total.norm += double{layer.norm} * double{layer.norm};
+    total.gradient += double{layer.gradient_norm} * double{layer.gradient_norm};
+  }
   std::vector<std::string> lines;
   for (const Layer& layer : layers) {
     History& history = histories_[layer.tensor];
@@ -37,16 +56,20 @@ std::vector<std::string> LayerWatch::look(Step step, std::span<const Layer> laye
     history.dead = layer.gradient_norm == 0 ? history.dead + 1 : 0;
     if (history.dead == options_.layers_dead)  // once, not at every look from then on
       say("its gradient is 0 at " + counted(history.dead, "look") + " in a row");
-    const auto compare = [&](const std::string& what, float norm, std::deque<double>& last) {
+    const auto compare = [&](const std::string& what, float norm, double total,
+                             std::deque<double>& last) {
       if (!finite(norm)) return say("the norm of its " + what + " is not finite");
       const double times = growth(last, norm);
-      if (times > 0)
+      // What begins at nearly 0 grows by any factor, and explodes nothing.
+      const bool large = double{norm} * double{norm} >= kShare * kShare * total;
+      if (times > 0 && large)
         say("the norm of its " + what + " is " + to_text(norm) + ", " + fixed(times, 1) +
             " times the median of the looks before, beyond layers_growth = " +
             to_text(options_.layers_growth));
     };
-    compare("gradient", layer.gradient_norm, history.gradient);
-    compare("values", layer.norm, history.values);
+    const Totals& total = totals.at(network_of(layer));
+    compare("gradient", layer.gradient_norm, total.gradient, history.gradient);
+    compare("values", layer.norm, total.norm, history.values);
   }
   return lines;
 }

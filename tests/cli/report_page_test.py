@@ -284,6 +284,15 @@ class Runs(Report):
         self.assertIn("monitor step 10: collapse: the mean distance", said)
         self.assertNotIn("stop", json.loads(self.ok("inspect", "run", "--json")))
 
+    def test_whose_layers_were_looked_at(self):
+        self.train("--set", "monitor.layers_every=10")
+        last = json.loads(self.read("run/metrics.jsonl").splitlines()[-1])["layers"]
+        rows = {row[0]: row for row in self.page().rows if row and row[0] in last["norm"]}
+        self.assertEqual(rows.keys(), last["norm"].keys())
+        for tensor, row in rows.items():
+            for shown, value in ((row[2], last["norm"][tensor]), (row[3], last["gradient_norm"][tensor])):
+                self.assertAlmostEqual(float(shown), value, delta=abs(value) * 1e-3)
+
     def test_that_diverged(self):
         result = self.run_it(*TOY, "--quiet", "--run", "run", "--set", "generator.optimizer.lr=1e6",
                              "--set", "generator.optimizer.weight_decay=1e6", "--set", "generator.optimizer.ema_decay=0.0")

@@ -43,6 +43,15 @@ class TensorBoard(Cli):
         self.assertEqual([one.step for one in self.events().Scalars("loss/denoise")], [1, 2, 3, 4, 5, 6])
         self.assertEqual(len(glob.glob(self.path("run/tensorboard/*tfevents*"))), 2)
 
+    def test_layers_are_there_where_they_were_looked_at(self):
+        self.ok("train", "tiny.toml", "--run", "run", "--quiet", "--tensorboard", "--set", "run.steps=4",
+                "--set", "monitor.layers_every=2")
+        read, line = self.events(), json.loads(self.read("run/metrics.jsonl").splitlines()[-1])
+        for group, name in (("layer_norm", "norm"), ("layer_gradient_norm", "gradient_norm")):
+            for tensor, value in line["layers"][name].items():
+                self.assertEqual([one.step for one in read.Scalars(f"{group}/{tensor}")], [2, 4])
+                self.assertEqual(read.Scalars(f"{group}/{tensor}")[-1].value, value)
+
     def test_evidence_is_the_same_without(self):
         self.ok("train", "tiny.toml", "--run", "run", "--quiet", "--tensorboard")
         self.ok("train", "tiny.toml", "--run", "plain", "--quiet")

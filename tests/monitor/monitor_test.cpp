@@ -239,6 +239,22 @@ TEST(Layers, ExplodeBeyondSoManyTimesTheMedianOfTheLooksBefore) {
   EXPECT_TRUE(looked_at_layer(options, {1, 1, 1, 1, 1e30F}).empty());
 }
 
+TEST(Layers, ThatAreASmallPartOfTheirNetworkDoNotExplode) {
+  Monitor monitor(Options{});
+  for (Step step(1); step.value <= 6; ++step) {
+    const bool last = step.value == 6;
+    const std::vector<Layer> layers = {{"model/param/a", 1.0F, last ? 1.0F : 1e-4F},
+                                       {"model/param/b", 1.0F, 11.0F},
+                                       {"other/param/a", 1.0F, last ? 1.0F : 1e-4F}};
+    const auto lines =
+        monitor.observe({.step = step, .losses = {}, .samples = {}, .layers = layers}).lines;
+    if (!last)
+      EXPECT_TRUE(lines.empty());
+    else
+      EXPECT_THAT(lines, ElementsAre(::testing::HasSubstr("other/param/a")));
+  }
+}
+
 TEST(Layers, ThatAreNotFiniteAreSaidSo) {
   EXPECT_THAT(looked_at_layer({}, {1, kInfinity}),
               ElementsAre("step 2: layers: model/param/in.weight: the norm of its gradient is not "
