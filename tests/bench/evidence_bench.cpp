@@ -46,8 +46,9 @@ class AllUpdates {
         gradients_.push_back(ops::filled(parameter.sizes(), 1e-3F));
       auto tensors = one.optimizer->tensors(
           one.parameters, {gradients_.end() - std::ssize(one.parameters), gradients_.end()});
-      for (std::size_t i = 0; i < one.average_parameters.size(); ++i)
-        tensors[i].averages.push_back({{ops::write(one.average_parameters[i])}, 0.001F});
+      for (std::vector<at::Tensor>& average : one.averages)
+        for (std::size_t i = 0; i < average.size(); ++i)
+          tensors[i].averages.push_back({{ops::write(average[i])}, 0.001F});
       networks_.push_back({one.optimizer->rule(100, 1e-4, 0.01), tensors, tensors});
       for (numerics::UpdatedTensor& tensor : networks_.back().with_leaves) {
         take_leaves(tensor.n, tensor.p);

@@ -118,7 +118,7 @@ std::vector<std::string> names_updated(const Setting& setting, Rank rank, bool a
       for (std::size_t s = 0; all && s < one.optimizer->slots().size(); ++s)
         names.push_back(name(one.numbers.slots + s * count + i));
     }
-    for (std::size_t i = 0; all && i < one.average_parameters.size(); ++i)
+    for (std::size_t i = 0; all && i < one.averages.size() * count; ++i)
       names.push_back(name(one.numbers.averages + i));
   }
   return names;
