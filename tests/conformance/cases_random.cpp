@@ -78,9 +78,10 @@ void add_masks(Json& cases) {
     const Draw d = draw(c, {"", {{7, 11}, 0}, 0xfffffffe});
     const auto rows = c.parameter("rows", std::int64_t{3});
     const auto n = c.parameter("n", std::int64_t{1025});
+    c.parameter("rate", rate);
+    const float kept = c.parameter("kept", 1.125F);
     Floats out(static_cast<std::size_t>(rows * n));
-    cpu().fill_mask(d.stream, d.position, rows, n, c.parameter("rate", rate),
-                    c.parameter("kept", 1.125F), out.data());
+    cpu().fill_mask(d.stream, d.position, rows, n, rate, kept, out.data());
     c.output("out", out);
   }
 }

@@ -58,12 +58,14 @@ TEST(Options, OnlyPathsCannotChangeBits) {
                                         {"classes", Effect::kBitsAsBefore},
                                         {"flip", Effect::kBitsAsBefore},
                                         {"crop", Effect::kBitsAsBefore},
+                                        {"holdout", Effect::kBitsAsBefore},
                                         {"path", Effect::kNone},
                                         {"labels", Effect::kNoneAsBefore}}));
   EXPECT_EQ(effects("mixture"), (Effects{{"kind", Effect::kBits},
                                          {"classes", Effect::kBitsAsBefore},
                                          {"flip", Effect::kBitsAsBefore},
                                          {"crop", Effect::kBitsAsBefore},
+                                         {"holdout", Effect::kBitsAsBefore},
                                          {"mixture.modes", Effect::kBits},
                                          {"mixture.radius", Effect::kBits},
                                          {"mixture.stddev", Effect::kBits},
@@ -73,6 +75,7 @@ TEST(Options, OnlyPathsCannotChangeBits) {
                                         {"classes", Effect::kBitsAsBefore},
                                         {"flip", Effect::kBitsAsBefore},
                                         {"crop", Effect::kBitsAsBefore},
+                                        {"holdout", Effect::kBitsAsBefore},
                                         {"shapes.side", Effect::kBits},
                                         {"shapes.count", Effect::kBits},
                                         {"shapes.seed", Effect::kBits}}));
@@ -80,6 +83,7 @@ TEST(Options, OnlyPathsCannotChangeBits) {
                                             {"classes", Effect::kBits},
                                             {"flip", Effect::kBitsAsBefore},
                                             {"crop", Effect::kBitsAsBefore},
+                                            {"holdout", Effect::kBitsAsBefore},
                                             {"path", Effect::kNone},
                                             {"labels", Effect::kNone}}));
 }
