@@ -123,7 +123,17 @@ hash::Digest root_of(const state::State& state, const std::string& role) {
   return state::commit(weights);
 }
 
+recipe::Recipe without_files(recipe::Recipe recipe) {
+  for (recipe::NetworkOptions& one : recipe.networks) {
+    if (!recipe::is_imported(one)) continue;
+    one.weights = "trained";
+    one.file.clear();
+  }
+  return recipe;
+}
+
 Start start_from(const SavedState& parent, recipe::Recipe recipe) {
+  recipe = without_files(std::move(recipe));
   const auto [theirs, ledger, step, loaded] = open_run(real_file_system(), parent);
 
   recipe.run.start = "fresh";

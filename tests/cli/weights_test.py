@@ -113,8 +113,20 @@ class Weights(Cli):
                       self.refused(2, "train", "run/recipe.toml", "--run", "new"))
         self.assertIn("there is no file", self.refused(2, "train", "tiny.toml", "--set", "model.weights=imported",
                                                        "--run", "new"))
+        self.assertIn("there is no file", self.refused(2, "train", "tiny.toml", "--set", "model.weights=imported",
+                                                       "--from", "parent", "--run", "new"))
         self.assertIn("leave one of the two out", self.refused(2, "train", "tiny.toml", "--weights", "x.safetensors",
                                                                "--from", "parent", "--run", "new"))
+
+    def test_a_run_that_starts_from_it_names_no_file(self):
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")
+        self.ok("train", "run", "--from", "run@2", "--run", "child", "--quiet")
+        self.assertIn(self.digest("w.safetensors"), self.read("run/recipe.toml").decode())
+        recipe = self.read("child/recipe.toml").decode()
+        self.assertIn('start = "run"', recipe)
+        self.assertNotIn("imported", recipe)
+        self.assertNotIn(self.digest("w.safetensors"), recipe)
+        self.ok("verify", "child", "--parent", "run")
 
     def test_a_changed_state_at_step_0_is_found(self):
         self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")

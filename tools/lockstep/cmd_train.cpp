@@ -147,16 +147,17 @@ Beginning beginning_with_weights(const Options& options, const recipe::Recipe& r
 
 Beginning beginning(const Options& options, recipe::Recipe recipe) {
   if (!options.weights.empty()) return beginning_with_weights(options, recipe);
+  if (recipe.run.start != "weights")
+    for (const recipe::NetworkOptions& one : recipe.networks)
+      if (recipe::is_imported(one))
+        throw Error(Code::kUsage,
+                    "[" + one.role + "]: its weights are imported, and there is no file",
+                    "give it with --weights");
   if (!options.from) {
     if (!recipe::has_parent(recipe)) require_no_parent(recipe);
-    if (!recipe::starts_from_state(recipe))
-      for (const recipe::NetworkOptions& one : recipe.networks)
-        if (recipe::is_imported(one))
-          throw Error(Code::kUsage,
-                      "[" + one.role + "]: its weights are imported, and there is no file",
-                      "give it with --weights");
     return {std::move(recipe), {}, {}};
   }
+  recipe = train::without_files(std::move(recipe));
   train::SavedState parent = train::parse_saved_state(*options.from);
   const stdfs::path folder = folder_of(options, recipe);
   std::error_code absent;

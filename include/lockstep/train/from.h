@@ -21,6 +21,9 @@ struct Start {
   std::vector<std::string> notes;  // for people: what goes on, and what does not
 };
 
+// The recipe where weights come from another run: none are imported from a file any more.
+recipe::Recipe without_files(recipe::Recipe recipe);
+
 // Weights, buffers, averages, optimisers' slots, the data cursor and the count of updates go on;
 // with run.from.optimizer = "anew" slots are zero and updates are counted from 1. Where the
 // optimiser is of another kind its slots start at zero; averages that the parent does not keep
