@@ -42,6 +42,19 @@ void box_muller(const ElementwiseKernels& kernels, const std::uint32_t* bits, st
   for (std::int64_t i = 0; i < pairs; ++i) out[2 * i + 1] = radius[i] * wave[i];
 }
 
+// body(row, its first element, elements) for all elements of draws of n elements, one a row.
+template <class Body>
+void in_chunks(Cpu& cpu, std::int64_t rows, std::int64_t n, const Body& body) {
+  require_drawable(n);
+  const std::int64_t chunks = (n + kChunk - 1) / kChunk;  // of a row
+  cpu.parallel_for(rows * chunks, kGrain / kChunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = i / chunks, at = i % chunks * kChunk;
+      body(row, at, std::min(kChunk, n - at));
+    }
+  });
+}
+
 }  // namespace
 
 void Cpu::fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
@@ -66,36 +79,24 @@ void Cpu::fill_uniform(const Stream& stream, std::uint64_t position, std::int64_
 
 void Cpu::fill_normal(const Stream& stream, std::uint64_t first, std::int64_t rows, std::int64_t n,
                       float* out) {
-  require_drawable(n);
   const ElementwiseKernels& kernels = elementwise_kernels(isa());
-  const std::int64_t chunks = (n + kChunk - 1) / kChunk;  // of a row
-  parallel_for(rows * chunks, kGrain / kChunk, [&](std::int64_t begin, std::int64_t end) {
+  in_chunks(*this, rows, n, [&](std::int64_t row, std::int64_t at, std::int64_t count) {
     std::uint32_t bits[kChunk];
     float normals[kChunk];
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t row = i / chunks, at = i % chunks * kChunk;
-      const std::int64_t count = std::min(kChunk, n - at);
-      const std::int64_t even = (count + 1) / 2 * 2;  // the last pair may be half used
-      bits_range(stream, first + static_cast<std::uint64_t>(row), at, at + even, bits);
-      box_muller(kernels, bits, even / 2, normals);
-      std::copy(normals, normals + count, out + row * n + at);
-    }
+    const std::int64_t even = (count + 1) / 2 * 2;  // the last pair may be half used
+    bits_range(stream, first + static_cast<std::uint64_t>(row), at, at + even, bits);
+    box_muller(kernels, bits, even / 2, normals);
+    std::copy(normals, normals + count, out + row * n + at);
   });
 }
 
 void Cpu::fill_mask(const Stream& stream, std::uint64_t first, std::int64_t rows, std::int64_t n,
                     float rate, float kept, float* out) {
-  require_drawable(n);
-  const std::int64_t chunks = (n + kChunk - 1) / kChunk;  // of a row
-  parallel_for(rows * chunks, kGrain / kChunk, [&](std::int64_t begin, std::int64_t end) {
+  in_chunks(*this, rows, n, [&](std::int64_t row, std::int64_t at, std::int64_t count) {
     std::uint32_t bits[kChunk];
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t row = i / chunks, at = i % chunks * kChunk;
-      const std::int64_t count = std::min(kChunk, n - at);
-      bits_range(stream, first + static_cast<std::uint64_t>(row), at, at + count, bits);
-      float* const mask = out + row * n + at;
-      for (std::int64_t k = 0; k < count; ++k) mask[k] = uniform(bits[k]) < rate ? 0.0F : kept;
-    }
+    bits_range(stream, first + static_cast<std::uint64_t>(row), at, at + count, bits);
+    float* const mask = out + row * n + at;
+    for (std::int64_t k = 0; k < count; ++k) mask[k] = uniform(bits[k]) < rate ? 0.0F : kept;
   });
 }
 
