@@ -7,6 +7,7 @@
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/finite.h"
 #include "lockstep/core/text.h"
 
 namespace lockstep::ledger {
@@ -23,10 +24,6 @@ bool is_phase(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   };
   return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), allowed);
-}
-
-bool is_finite(float value) {
-  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
 }
 
 bool is_nan(float value) {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "lockstep/core/counted.h"
+#include "lockstep/core/finite.h"
 #include "lockstep/core/text.h"
 #include "monitor/robust_score.h"
 
@@ -11,10 +12,6 @@ namespace {
 
 constexpr double kShare = 0.1;  // of the network's norm, below which a tensor does not explode
 constexpr std::size_t kHistory = 16, kFewest = 4;  // looks that a norm is compared with
-
-bool finite(float norm) {
-  return norm - norm == 0;
-}
 
 // Of whole networks: squares of norms.
 struct Totals {
@@ -58,7 +55,7 @@ std::vector<std::string> LayerWatch::look(Step step, std::span<const Layer> laye
       say("its gradient is 0 at " + counted(history.dead, "look") + " in a row");
     const auto compare = [&](const std::string& what, float norm, double total,
                              std::deque<double>& last) {
-      if (!finite(norm)) return say("the norm of its " + what + " is not finite");
+      if (!is_finite(norm)) return say("the norm of its " + what + " is not finite");
       const double times = growth(last, norm);
       // What begins at nearly 0 grows by any factor, and explodes nothing.
       const bool large = double{norm} * double{norm} >= kShare * kShare * total;

@@ -2,6 +2,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/finite.h"
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/cpu.h"
 #include "monitor/layers.h"
@@ -106,7 +107,7 @@ void Monitor::diverges(const Observation& observation, Report& report) {
   bool diverging = false;
   for (const auto& [phase, loss] : observation.losses) {
     const double size = loss < 0 ? -double{loss} : double{loss};
-    const bool finite = loss - loss == 0.0F;
+    const bool finite = is_finite(loss);
     const bool large = options_.loss_limit > 0 && !(size <= options_.loss_limit);
     if (finite && !large) continue;
     const std::string line = at(observation.step, "divergence") + "the loss of the " + phase +

@@ -1,3 +1,4 @@
+#include "lockstep/core/finite.h"
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
@@ -45,8 +46,7 @@ float clip_by_global_norm(float clip, const std::vector<float>& squares,
 
   // A norm that overflowed must not turn finite gradients into silent zeros: left alone, they reach
   // the state, where training stops on what is not finite.
-  const bool finite = norm - norm == 0.0f;
-  if (clip > 0.0f && finite && norm > clip) {
+  if (clip > 0.0f && is_finite(norm) && norm > clip) {
     for (const at::Tensor& g : gradients) {
       at::Tensor scaled = g;
       float* values = ops::write(scaled);

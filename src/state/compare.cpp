@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/finite.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::state {
@@ -15,10 +16,6 @@ std::int64_t place(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto magnitude = static_cast<std::int64_t>(bits & 0x7fffffffU);
   return bits >> 31 == 0 ? magnitude : -1 - magnitude;
-}
-
-bool finite(float value) {
-  return value - value == 0.0F;
 }
 
 // A copy: a checkpoint's tensors lie where its file has them, at any byte.
@@ -59,7 +56,7 @@ ValueDifference compare(std::span<const float> a, std::span<const float> b) {
       result.a = a[i];
       result.b = b[i];
     }
-    if (!finite(a[i]) || !finite(b[i])) {
+    if (!is_finite(a[i]) || !is_finite(b[i])) {
       ++result.not_finite;
       continue;
     }

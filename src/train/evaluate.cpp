@@ -4,6 +4,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/finite.h"
 #include "lockstep/data/batch.h"
 #include "lockstep/data/stream.h"
 #include "lockstep/objective/condition.h"
@@ -73,7 +74,7 @@ Tensor as_pictures(const Tensor& samples) {
 }
 
 void require_finite(const evaluation::Features& features, const std::string& whose) {
-  const auto at = std::ranges::find_if(features.values, [](float v) { return !(v - v == 0.0F); });
+  const auto at = std::ranges::find_if_not(features.values, is_finite);
   if (at == features.values.end()) return;
   const std::int64_t sample = (at - features.values.begin()) / features.width;
   throw Error(Code::kDiverged,

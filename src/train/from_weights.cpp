@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <bit>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/finite.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/ops/device.h"
@@ -22,10 +22,6 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   throw Error(
       Code::kUsage, what,
       "give weights of the network that the recipe describes, as `lockstep export` names them");
-}
-
-bool is_finite(float value) {
-  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
 }
 
 // In PyTorch's order in the file, in ours in the state.
