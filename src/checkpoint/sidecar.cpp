@@ -1,11 +1,12 @@
 #include "lockstep/checkpoint/sidecar.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/scan.h"
 #include "lockstep/hash/merkle.h"
+#include "lockstep/hash/scan.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -44,31 +45,21 @@ class Scanner {
     rest_ = text_.substr(begin_, end - begin_);
     return true;
   }
-  bool take(std::string_view literal) {
-    if (!rest_.starts_with(literal)) return false;
-    rest_.remove_prefix(literal.size());
-    return true;
-  }
+  bool take(std::string_view literal) { return lockstep::take(rest_, literal); }
   void expect(std::string_view literal) {
     if (!take(literal)) refuse("expected '" + std::string(literal) + "'");
   }
   std::uint64_t number() {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    const auto digits = static_cast<std::size_t>(end - rest_.data());
-    if (error != std::errc{} || (rest_.starts_with('0') && digits > 1)) refuse("expected a number");
-    rest_.remove_prefix(digits);
-    return value;
+    const std::string_view digits = rest_;
+    const auto value = take_number<std::uint64_t>(rest_);
+    if (!value || (digits.starts_with('0') && digits.size() - rest_.size() > 1))
+      refuse("expected a number");
+    return *value;
   }
   hash::Digest digest() {
-    const std::string_view digits = rest_.substr(0, 64);
-    try {
-      const auto value = hash::Digest::from_hex(digits);
-      rest_.remove_prefix(64);
-      return value;
-    } catch (const Error&) {
-      refuse("expected 64 hexadecimal digits");
-    }
+    const auto value = hash::take_digest(rest_);
+    if (!value) refuse("expected 64 hexadecimal digits");
+    return *value;
   }
   std::string rest() { return std::string(std::exchange(rest_, {})); }
   void end_of_line() {

@@ -1,11 +1,12 @@
 // The text of a folder of shards' index.
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/scan.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/shards.h"
+#include "lockstep/hash/scan.h"
 
 namespace lockstep::data {
 namespace {
@@ -31,11 +32,7 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
 
-  bool take(std::string_view literal) {
-    if (!rest_.starts_with(literal)) return false;
-    rest_.remove_prefix(literal.size());
-    return true;
-  }
+  bool take(std::string_view literal) { return lockstep::take(rest_, literal); }
   void expect(std::string_view literal) {
     if (!take(literal))
       refuse("expected '" + std::string(literal.substr(0, literal.find('\n'))) +
@@ -43,21 +40,14 @@ class Scanner {
              std::string(rest_.substr(0, std::min<std::size_t>(rest_.find('\n'), 24))) + "'");
   }
   std::uint64_t number() {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc{}) refuse("expected a number");
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return value;
+    const auto value = take_number<std::uint64_t>(rest_);
+    if (!value) refuse("expected a number");
+    return *value;
   }
   hash::Digest digest() {
-    const std::string_view digits = rest_.substr(0, 64);
-    try {
-      const auto value = hash::Digest::from_hex(digits);
-      rest_.remove_prefix(64);
-      return value;
-    } catch (const Error&) {
-      refuse("expected 64 hexadecimal digits");
-    }
+    const auto value = hash::take_digest(rest_);
+    if (!value) refuse("expected 64 hexadecimal digits");
+    return *value;
   }
   void skip_line() {
     const std::size_t end = rest_.find('\n');

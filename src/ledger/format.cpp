@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <limits>
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/finite.h"
+#include "lockstep/core/scan.h"
 #include "lockstep/core/text.h"
 
 namespace lockstep::ledger {
@@ -52,11 +52,7 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
 
-  bool take(std::string_view literal) {
-    if (!rest_.starts_with(literal)) return false;
-    rest_.remove_prefix(literal.size());
-    return true;
-  }
+  bool take(std::string_view literal) { return lockstep::take(rest_, literal); }
   void expect(std::string_view literal) {
     if (!take(literal)) {
       refuse("expected " + std::string(literal) + " where it has '" +
@@ -92,14 +88,11 @@ class Scanner {
  private:
   template <class T>
   T number(const char* what) {
-    T value{};
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc{}) {
+    const auto value = take_number<T>(rest_);
+    if (!value)
       refuse(std::string("expected ") + what + " where it has '" +
              std::string(rest_.substr(0, 24)) + "'");
-    }
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    return value;
+    return *value;
   }
 
   std::string_view rest_;
