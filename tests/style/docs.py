@@ -111,16 +111,20 @@ def constants(root):
             for name, text in wanted.items() if text not in page]
 
 
-def picture(root, lockstep, image, name):
-    """README shows a recipe's last picture: of that recipe, after its last step."""
+def gallery(root, lockstep):
+    """Pictures of recipes: of that recipe as it is now, after its last step (tools/gallery)."""
     def told(*command):
         return json.loads(subprocess.run([lockstep, *command, "--json"], check=True, capture_output=True, text=True).stdout)
 
-    shown = told("inspect", root / "docs" / image)["provenance"]
-    recipe = told("train", root / "recipes" / name, "--dry-run")
-    steps = re.search(r"^steps = (\d+)$", recipe["recipe"], re.MULTILINE).group(1)
-    real, said = (recipe["id"], steps), (shown["recipe"], shown["step"])
-    return [] if real == said else [f"docs/{image}: of recipe and step {said}, {name} has {real}"]
+    found = []
+    for image in sorted((root / "docs/gallery").glob("*.png")):
+        shown = told("inspect", image)["provenance"]
+        recipe = told("train", root / "recipes" / f"{image.stem}.toml", "--dry-run")
+        steps = re.search(r"^steps = (\d+)$", recipe["recipe"], re.MULTILINE).group(1)
+        real, said = (recipe["id"], steps), (shown["recipe"], shown["step"])
+        if real != said:
+            found.append(f"{image.relative_to(root)}: of recipe and step {said}, the recipe has {real}")
+    return found
 
 
 def play(block, folder, environment):
@@ -163,8 +167,7 @@ def stories(root, lockstep, renew=False):
 def problems(root, lockstep):
     root = Path(root)
     return (links(root) + long_lines(root) + commands(root, lockstep) + exit_codes(root) + constants(root) +
-            picture(root, lockstep, "fashion-mnist.png", "fashion-mnist-ddpm.toml") +
-            picture(root, lockstep, "fashion-mnist-classes.png", "fashion-mnist-class-ddpm.toml") + stories(root, lockstep))
+            gallery(root, lockstep) + stories(root, lockstep))
 
 
 if __name__ == "__main__":
