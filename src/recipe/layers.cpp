@@ -109,6 +109,22 @@ bool is_key(const std::string& key) {
          key.front() != '.' && key.back() != '.' && key.find("..") == std::string::npos;
 }
 
+// What a line of a file that is not TOML may have meant.
+std::string hint_for(const std::string& text, std::size_t line) {
+  const std::string language = other_language(text);
+  if (!language.empty())
+    return "this looks like " + language + "; a recipe is TOML: a line [run], below it steps = 100";
+  std::istringstream lines(text);
+  std::string whole;
+  for (std::size_t i = 0; i < line; ++i) std::getline(lines, whole);
+  const std::size_t value = whole.find_first_not_of(" \t", whole.find('=') + 1);
+  if (whole.find('=') == std::string::npos || value == std::string::npos) return "";
+  const char lower = static_cast<char>(whole[value] | 32);
+  if (lower < 'a' || lower > 'z') return "";
+  const std::size_t end = std::min(whole.find_first_of(" \t\r#", value), whole.size());
+  return "words stand in quotes: \"" + whole.substr(value, end - value) + "\"";
+}
+
 // The value as TOML text: itself, or a string of it.
 std::string value_text(const std::string& value, const std::string& name) {
   std::string problem;
@@ -156,12 +172,9 @@ Layer text_layer(const std::string& text, const std::string& name) {
     return {toml::parse(text), name, true};
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
-    const std::string language = other_language(text);
     fail(name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
              std::string(error.description()),
-         language.empty() ? ""
-                          : "this looks like " + language +
-                                "; a recipe is TOML: a line [run], below it steps = 100");
+         hint_for(text, at.line));
   }
 }
 

@@ -28,8 +28,8 @@ void describe(Fields& f, Run& o) {
   f.field("steps", o.steps, 0, kMaxSteps, Effect::kNone, "updates to train");
   f.field("validate_every", o.validate_every, 0, kMaxSteps,
           bits_unless(o.validate_every, std::int64_t{0}),
-          "steps between losses on the samples of data.holdout, which the ledger records; 0: none; "
-          "diffusion only");
+          "steps between losses on the samples of data.holdout, by the averaged weights where "
+          "there are some, which the ledger records; 0: none; diffusion only");
   f.choice("numerics", o.numerics, {"portable", "native"}, bits_unless(o.numerics, "portable"),
            "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
   f.choice("products", o.products, {"float", "integer"}, bits_unless(o.products, "float"),

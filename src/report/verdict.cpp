@@ -80,9 +80,10 @@ std::vector<std::string> odd_losses(const Facts& facts) {
 // [monitor] says who looks while a run trains.
 std::string unwatched(const Facts& facts) {
   const monitor::Options& options = facts.recipe->monitor;
-  return options.every > 0 || options.loss_limit > 0
-             ? ""
-             : " No monitor watched it ([monitor] in docs/recipes.md): see curves and samples.";
+  const bool watched = options.every > 0 || options.loss_limit > 0 || options.warn_spike > 0 ||
+                       options.stop_spike > 0 || options.layers_every > 0;
+  return watched ? ""
+                 : " No monitor watched it ([monitor] in docs/recipes.md): see curves and samples.";
 }
 
 Statement outcome(const Facts& facts) {

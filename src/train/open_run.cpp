@@ -126,7 +126,11 @@ namespace {
 
 // Of those that are there.
 Step step_of(const std::vector<Step>& steps, const SavedState& saved) {
-  if (steps.empty()) throw Error(Code::kUsage, saved.folder.string() + " has no checkpoint yet");
+  if (steps.empty())
+    throw Error(
+        Code::kUsage,
+        saved.folder.string() + " has no checkpoint: none was due yet, or they were removed",
+        "`lockstep train " + saved.folder.string() + "` goes on and makes what is due");
   const Step step = saved.step.value_or(steps.back());
   if (std::ranges::binary_search(steps, step)) return step;
   std::string list;

@@ -29,6 +29,20 @@ TEST(Load, RefusesIntegerProductsInNativeNumerics) {
             "one of the two out)");
 }
 
+TEST(Load, SaysWhereAKeyOfAnotherTableBelongs) {
+  EXPECT_EQ(error_of("[run]\nholdout = 50\n"),
+            "a.toml:2: unknown key 'holdout' in [run] (holdout in [data])");
+  EXPECT_EQ(error_of("[objective]\nkind = 'gan'\nguidance = 2.0\n"),
+            "a.toml:3: unknown key 'guidance' in [objective] (guidance in [objective], of diffusion "
+            "models)");
+}
+
+TEST(Load, SaysThatWordsStandInQuotes) {
+  const std::string error = error_of("[objective]\nkind = flow\n");
+  EXPECT_TRUE(error.starts_with("a.toml:2:")) << error;
+  EXPECT_TRUE(error.ends_with("(words stand in quotes: \"flow\")")) << error;
+}
+
 TEST(Load, ReportsTheFirstUnknownKeyOfATable) {
   EXPECT_EQ(error_of("[run]\nstepz = 1\naseed = 1\n"),
             "a.toml:2: unknown key 'stepz' in [run] (did you mean 'steps'?)");

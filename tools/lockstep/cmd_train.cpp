@@ -46,7 +46,8 @@ void report(const Options& options, const std::string& folder, const train::RunR
                 {"chain", result.chain}});
   } else {
     print_line(folder, ": ", result.preempted ? "stopped by a signal and saved, " : "",
-               counted(result.last.value, "step"), ", ledger ", result.chain);
+               counted(result.last.value, "step"), ", ledger ", result.chain,
+               result.preempted ? " (the same command goes on)" : "");
   }
 }
 
