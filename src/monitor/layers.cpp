@@ -10,64 +10,90 @@
 namespace lockstep::monitor {
 namespace {
 
-constexpr double kShare = 0.1;  // of the network's norm, below which a tensor does not explode
-constexpr std::size_t kHistory = 16, kFewest = 4;  // looks that a norm is compared with
+// Of the network's norm, or its highest activation, below which nothing explodes.
+constexpr double kShare = 0.1;
+constexpr std::size_t kHistory = 16, kFewest = 4;  // looks that a value is compared with
 
-// Of whole networks: squares of norms.
+// Of a whole network.
 struct Totals {
-  double norm = 0, gradient = 0;
+  double norm = 0, gradient = 0;  // squares of norms
+  float activation = 0;           // the highest
 };
 
-// The tensor's network, the first part of its name.
-std::string_view network_of(const Layer& layer) {
-  return std::string_view(layer.tensor).substr(0, layer.tensor.find('/'));
+// The first part of the name of a tensor, or of an operation.
+std::string_view network_of(std::string_view name) {
+  return name.substr(0, name.find('/'));
 }
 
 }  // namespace
 
-double LayerWatch::growth(std::deque<double>& last, float norm) const {
+double LayerWatch::growth(std::deque<double>& last, float value) const {
   double times = 0;
   if (last.size() >= kFewest) {
     const double usual = median({last.begin(), last.end()});
-    if (usual > 0 && double{norm} > options_.layers_growth * usual) times = double{norm} / usual;
+    if (usual > 0 && double{value} > options_.layers_growth * usual) times = double{value} / usual;
   }
-  last.push_back(norm);
+  last.push_back(value);
   if (last.size() > kHistory) last.pop_front();
   return options_.layers_growth > 0 ? times : 0;
 }
 
-std::vector<std::string> LayerWatch::look(Step step, std::span<const Layer> layers) {
+void LayerWatch::compare(const std::string& what, float value, double whole,
+                         std::deque<double>& last, const Say& say) const {
+  if (!is_finite(value)) return say(what + " is not finite");
+  const double times = growth(last, value);
+  // What begins at nearly 0 grows by any factor, and explodes nothing.
+  const bool large = double{value} * double{value} >= kShare * kShare * whole;
+  if (times > 0 && large)
+    say(what + " is " + to_text(value) + ", " + fixed(times, 1) +
+        " times the median of the looks before, beyond layers_growth = " +
+        to_text(options_.layers_growth));
+}
+
+void LayerWatch::look_at(const Layer& layer, double of_network, double gradient_of_network,
+                         const Say& say) {
+  History& history = histories_[layer.tensor];
+  history.dead = layer.gradient_norm == 0 ? history.dead + 1 : 0;
+  if (history.dead == options_.layers_dead)  // once, not at every look from then on
+    say("its gradient is 0 at " + counted(history.dead, "look") + " in a row");
+  compare("the norm of its gradient", layer.gradient_norm, gradient_of_network, history.gradient,
+          say);
+  compare("the norm of its values", layer.norm, of_network, history.values, say);
+}
+
+void LayerWatch::look_at(const std::string& operation, float rms, float highest, const Say& say) {
+  History& history = activations_[operation];
+  history.dead = rms == 0 ? history.dead + 1 : 0;
+  if (history.dead == options_.layers_dead)
+    say("its activations are all 0 at " + counted(history.dead, "look") + " in a row");
+  compare("the root mean square of its activations", rms, double{highest} * double{highest},
+          history.values, say);
+}
+
+std::vector<std::string> LayerWatch::look(const Observation& seen) {
   std::map<std::string_view, Totals> totals;
-  for (const Layer& layer : layers) {
-    Totals& total = totals[network_of(layer)];
+  for (const Layer& layer : seen.layers) {
+    Totals& total = totals[network_of(layer.tensor)];
     total.norm += double{layer.norm} * double{layer.norm};
     total.gradient += double{layer.gradient_norm} * double{layer.gradient_norm};
   }
+  for (const auto& [operation, rms] : seen.activations) {
+    float& highest = totals[network_of(operation)].activation;
+    if (rms > highest) highest = rms;
+  }
   std::vector<std::string> lines;
-  for (const Layer& layer : layers) {
-    History& history = histories_[layer.tensor];
-    const auto say = [&](const std::string& what) {
-      lines.push_back("step " + std::to_string(step.value) + ": layers: " + layer.tensor + ": " +
+  const auto say_of = [&](const std::string& name) -> Say {
+    return [&, name](const std::string& what) {
+      lines.push_back("step " + std::to_string(seen.step.value) + ": layers: " + name + ": " +
                       what);
     };
-    history.dead = layer.gradient_norm == 0 ? history.dead + 1 : 0;
-    if (history.dead == options_.layers_dead)  // once, not at every look from then on
-      say("its gradient is 0 at " + counted(history.dead, "look") + " in a row");
-    const auto compare = [&](const std::string& what, float norm, double total,
-                             std::deque<double>& last) {
-      if (!is_finite(norm)) return say("the norm of its " + what + " is not finite");
-      const double times = growth(last, norm);
-      // What begins at nearly 0 grows by any factor, and explodes nothing.
-      const bool large = double{norm} * double{norm} >= kShare * kShare * total;
-      if (times > 0 && large)
-        say("the norm of its " + what + " is " + to_text(norm) + ", " + fixed(times, 1) +
-            " times the median of the looks before, beyond layers_growth = " +
-            to_text(options_.layers_growth));
-    };
-    const Totals& total = totals.at(network_of(layer));
-    compare("gradient", layer.gradient_norm, total.gradient, history.gradient);
-    compare("values", layer.norm, total.norm, history.values);
+  };
+  for (const Layer& layer : seen.layers) {
+    const Totals& total = totals.at(network_of(layer.tensor));
+    look_at(layer, total.norm, total.gradient, say_of(layer.tensor));
   }
+  for (const auto& [operation, rms] : seen.activations)
+    look_at(operation, rms, totals.at(network_of(operation)).activation, say_of(operation));
   return lines;
 }
 

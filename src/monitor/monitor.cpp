@@ -98,8 +98,8 @@ Report Monitor::observe(const Observation& observation) {
   diverges(observation, report);
   spikes(observation, report);
   report.layers.assign(observation.layers.begin(), observation.layers.end());
-  for (const std::string& line : layers_->look(observation.step, observation.layers))
-    judge(report, Verdict::kWarn, line);
+  report.activations.assign(observation.activations.begin(), observation.activations.end());
+  for (const std::string& line : layers_->look(observation)) judge(report, Verdict::kWarn, line);
   return report;
 }
 

@@ -36,12 +36,14 @@ void describe(Fields& f, Options& o) {
   f.field("layers_every", o.layers_every, 0, std::int64_t{1'000'000'000'000},
           none_unless(o.layers_every, std::int64_t{0}),
           "steps between looks at layers: norms of each tensor of the networks' parameters and of "
-          "its gradient; 0: none");
+          "its gradient, and the root mean square of what each operation gives; 0: none");
   f.field("layers_dead", o.layers_dead, 1, 1'000'000, none_unless(o.layers_dead, std::int64_t{3}),
-          "looks in a row, of one attempt, at which a tensor's gradient is exactly 0, that warn");
+          "looks in a row, of one attempt, at which a tensor's gradient is exactly 0, or all that "
+          "an operation gives (a dead ReLU), that warn");
   f.field("layers_growth", o.layers_growth, 0.0, 1e30, none_unless(o.layers_growth, 100.0),
           "times the median of the last 16 looks, of one attempt, above which a tensor's norm or "
-          "that of its gradient warns, if it is a tenth of its network's or more; 0: never");
+          "that of its gradient warns, if it is a tenth of its network's or more, and a root mean "
+          "square, if it is a tenth of its network's highest or more; 0: never");
   f.field("warn_imbalance", o.warn_imbalance, 0.0, 1e12, none_unless(o.warn_imbalance, 10.0),
           "with data.classes, of pictures: the start warns of classes without samples, and if the "
           "largest class has more than so many times the samples of the smallest; 0: never");

@@ -1,6 +1,5 @@
 #include "lockstep/objective/edm.h"
 
-#include "lockstep/objective/variance_exploding.h"
 #include "objective/diffusion.h"
 #include "objective/kinds.h"
 

@@ -15,7 +15,7 @@ Combination rounded(double first, double second) {
 
 class VarianceExploding final : public Process {
  public:
-  explicit VarianceExploding(const EdmOptions& o)
+  explicit VarianceExploding(const NoiseLevels& o)
       : mean_(static_cast<float>(o.p_mean)),
         std_(static_cast<float>(o.p_std)),
         data_(o.sigma_data),
@@ -76,7 +76,7 @@ class VarianceExploding final : public Process {
 
 }  // namespace
 
-std::unique_ptr<Process> make_variance_exploding(const EdmOptions& o) {
+std::unique_ptr<Process> make_variance_exploding(const NoiseLevels& o) {
   if (o.sigma_max <= o.sigma_min)
     throw Error(Code::kUsage, "sigma_max: samples must start from more noise than sigma_min",
                 "0.002 and 80.0 are usual");

@@ -45,6 +45,11 @@ struct LayerNorms {
   double gradient_last = kUnknown, gradient_highest = 0;
 };
 
+// What an operation of a network gave, at the same looks: root mean squares.
+struct ActivationSizes {
+  double first = kUnknown, last = kUnknown, highest = 0;
+};
+
 // A rank in the last attempt.
 struct RankSums {
   double computing = 0, waiting = 0;  // seconds
@@ -58,6 +63,7 @@ struct Metrics {
   std::vector<train::Stop> stops;            // why attempts ended
   bool stopped = false;                      // for the last of them: nothing was done since
   std::map<std::string, LayerNorms> layers;  // by tensor
+  std::vector<std::pair<std::string, ActivationSizes>> activations;  // in the order of a pass
   std::vector<RankSums> ranks;
   std::int64_t unreadable = 0;  // lines
   std::int64_t left_out = 0;    // series beyond what a page holds

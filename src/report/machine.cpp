@@ -6,6 +6,19 @@
 
 namespace lockstep::report {
 
+Html activations(const Facts& facts) {
+  std::vector<Row> rows;
+  for (const auto& [operation, seen] : facts.metrics.activations)
+    rows.push_back({{code(shortened(operation, 120)), text(brief(seen.first)),
+                     text(brief(seen.last)), text(brief(seen.highest))},
+                    !(seen.last > 0)});
+  return paragraph(
+             "What each operation of the networks gave at these looks: the root mean square over "
+             "all samples of a step, in the order of a forward pass. In red: only zeros, or a "
+             "value that is not finite.") +
+         table({"Activations", "First look", "Last look", "Highest"}, rows, 400);
+}
+
 Html layers(const Facts& facts) {
   std::vector<Row> rows;
   for (const auto& [tensor, layer] : facts.metrics.layers) {
@@ -20,7 +33,8 @@ Html layers(const Facts& facts) {
              "attempt saw them ([monitor], layers_every). In red: no gradient, or a value "
              "that is not finite.") +
          table({"Tensor", "Norm, first look", "Last look", "Gradient, last look", "Highest"}, rows,
-               400);
+               400) +
+         (facts.metrics.activations.empty() ? Html() : activations(facts));
 }
 
 Html ranks(const Facts& facts) {

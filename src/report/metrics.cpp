@@ -42,12 +42,15 @@ class Reader {
     attempt_ = whole(line, "attempt").value_or(attempt_);
     if (attempt_ != before) {
       facts_.metrics.layers.clear();
+      facts_.metrics.activations.clear();
+      activations_.clear();
       facts_.metrics.ranks.clear();
     }
     of_attempt(*step, *seconds, number(line, "time").value_or(kUnknown));
     for (const char* kind : kKinds) values(line, kind, *step);
     losses(line, *step);
     layers(line);
+    activations(line);
     ranks(line);
   }
 
@@ -113,6 +116,25 @@ class Reader {
     }
   }
 
+  void activations(const Json& line) {
+    const Json* const looks = line.find("layers");
+    const Json* const sizes = looks && looks->is_object() ? looks->find("activation_rms") : nullptr;
+    if (!sizes || !sizes->is_object()) return;
+    auto& all = facts_.metrics.activations;
+    for (const auto& [operation, value] : sizes->members()) {
+      auto known = activations_.find(operation);
+      if (known == activations_.end()) {
+        if (all.size() == kMostLayers) continue;
+        known = activations_.emplace(operation, all.size()).first;
+        all.emplace_back(operation, ActivationSizes());
+        all.back().second.first = value.is_number() ? value.get<double>() : kUnknown;
+      }
+      ActivationSizes& seen = all[known->second].second;
+      seen.last = value.is_number() ? value.get<double>() : kUnknown;
+      seen.highest = std::max(seen.highest, seen.last);
+    }
+  }
+
   void ranks(const Json& line) {
     const Json* const all = line.find("ranks");
     if (!all || !all->is_array() || all->elements().size() > kMostRanks) return;
@@ -148,6 +170,7 @@ class Reader {
   Facts& facts_;
   std::int64_t attempt_ = 1, furthest_ = 0;
   double elapsed_ = 0;
+  std::map<std::string, std::size_t> activations_;  // which of the facts'
   std::map<std::pair<std::string, std::string>, std::map<std::int64_t, double>> points_;
   std::map<std::int64_t, bool> same_losses_;
 };

@@ -17,13 +17,13 @@ std::string brief(double value) {
                                                      : fixed(value, 4);
 }
 
-Json json_of(const std::vector<monitor::Layer>& layers) {
+Json json_of_layers(const monitor::Report& report) {
   Json norms = Json::object(), gradients = Json::object();
-  for (const monitor::Layer& layer : layers) {
+  for (const monitor::Layer& layer : report.layers) {
     norms[layer.tensor] = layer.norm;
     gradients[layer.tensor] = layer.gradient_norm;
   }
-  return {{"norm", norms}, {"gradient_norm", gradients}};
+  return {{"norm", norms}, {"gradient_norm", gradients}, {"activation_rms", report.activations}};
 }
 
 Json json_of(const std::vector<RankPace>& ranks) {
@@ -74,7 +74,7 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   line["gradient_norm"] = record.gradient_norms;
   line["learning_rate"] = record.learning_rates;
   if (!report.values.empty()) line["monitor"] = report.values;
-  if (!report.layers.empty()) line["layers"] = json_of(report.layers);
+  if (!report.layers.empty()) line["layers"] = json_of_layers(report);
   if (pace_ && (now - last_ranks_ >= kSecondsBetweenLines || record.entry.step == attempt_.last)) {
     if (const auto ranks = pace_->take(); !ranks.empty()) line["ranks"] = json_of(ranks);
     last_ranks_ = now;
@@ -99,6 +99,7 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
       scalars.emplace_back("layer_norm/" + layer.tensor, layer.norm);
       scalars.emplace_back("layer_gradient_norm/" + layer.tensor, layer.gradient_norm);
     }
+    add("layer_activation_rms", report.activations);
     scalars.emplace_back("seconds", now - last_step_);
     events_->scalars(record.entry.step, time, scalars);
   }

@@ -1,6 +1,7 @@
 #include "train/phase.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "lockstep/ops/beside.h"
 #include "lockstep/ops/view.h"
@@ -11,8 +12,13 @@ namespace {
 class PhaseRun {
  public:
   PhaseRun(const Training& training, lane::Context& all, const PhaseAt& phase,
-           const objective::Batch& batch)
-      : training_(training), all_(all), names_(phase.names), phase_(phase.phase), batch_(batch) {}
+           const objective::Batch& batch, Activations* activations)
+      : training_(training),
+        all_(all),
+        names_(phase.names),
+        phase_(phase.phase),
+        batch_(batch),
+        activations_(activations) {}
 
   PhaseResult operator()(float seed, const Trained& trained) {
     const Streams streams = cut();
@@ -22,7 +28,7 @@ class PhaseRun {
     counts_.resize(streams.size());
     lane::Backward backward(all_, portions, seed, trained.parameters, trained.divisions);
     if (portions.size() == 1) {
-      pass(backward, all_, phase_.given(all_, batch_), false, counts_.front());
+      pass(backward, all_, given_in(all_), false, counts_.front());
     } else {
       in_portions(backward, streams);
     }
@@ -53,13 +59,13 @@ class PhaseRun {
     });
     Tensor made, gradient;
     if (made_at_once) {
-      made = phase_.given(all_, batch_);
+      made = given_in(all_);
       if (made.requires_grad()) gradient = ops::empty(made.sizes());
     }
     const auto go_through = [&](const lane::Portion& portion, Counts& counts) {
       lane::Context context(all_.plan(), all_.group(), portion);
       if (!made_at_once) {
-        pass(backward, context, phase_.given(context, batch_of(portion)), false, counts);
+        pass(backward, context, given_in(context), false, counts);
         return;
       }
       // Cut off here, and gone on from with all lanes' gradients.
@@ -77,9 +83,23 @@ class PhaseRun {
     if (gradient.defined()) backward.given(made, gradient);
   }
 
+  // What a forward pass gives, its activations measured where a look wants them.
+  template <class Forward>
+  auto measured(const lane::Context& context, const Forward& forward) const {
+    std::optional<Activations::Scope> looking;
+    if (activations_ != nullptr) looking.emplace(*activations_, context.portion());
+    return forward();
+  }
+  Tensor given_in(lane::Context& context) const {
+    const objective::Batch batch = batch_of(context.portion());
+    return measured(context, [&] { return phase_.given(context, batch); });
+  }
+
   Tensor pass(lane::Backward& backward, lane::Context& context, const Tensor& given,
               bool with_gradient, Counts& counts) const {
-    const objective::Loss loss = phase_.loss(context, batch_of(context.portion()), given);
+    const objective::Batch batch = batch_of(context.portion());
+    const objective::Loss loss =
+        measured(context, [&] { return phase_.loss(context, batch, given); });
     if (loss.counts) counts.push_back(loss.counts);
     return backward.portion(context, loss.sums, with_gradient ? given : Tensor());
   }
@@ -101,6 +121,7 @@ class PhaseRun {
   const objective::PhaseNames names_;
   const objective::Phase& phase_;
   const objective::Batch& batch_;
+  Activations* const activations_;
   std::vector<Counts> counts_;  // by stream
 };
 
@@ -118,8 +139,9 @@ std::vector<PhaseAt> phases_of(const Training& training) {
 }
 
 PhaseResult compute_phase(const Training& training, lane::Context& all, const PhaseAt& phase,
-                          const objective::Batch& batch, float seed, const Trained& trained) {
-  return PhaseRun(training, all, phase, batch)(seed, trained);
+                          const objective::Batch& batch, float seed, const Trained& trained,
+                          Activations* activations) {
+  return PhaseRun(training, all, phase, batch, activations)(seed, trained);
 }
 
 }  // namespace lockstep::train

@@ -4,6 +4,7 @@
 
 #include "lockstep/lane/backward.h"
 #include "lockstep/train/training.h"
+#include "train/activations.h"
 
 namespace lockstep::train {
 
@@ -24,7 +25,9 @@ struct PhaseResult {
 // gives for all lanes at once; everything else goes side by side, training.lanes_at_once in all.
 // `seed`: lane::Backward's; `trained`: whose parameters' gradients. An error is that of the first
 // lanes that fail. Collective: yes. Bits: training.state and batch; not of portions or threads.
+// `activations`: what measures the forward passes, or null.
 PhaseResult compute_phase(const Training& training, lane::Context& all, const PhaseAt& phase,
-                          const objective::Batch& batch, float seed, const Trained& trained);
+                          const objective::Batch& batch, float seed, const Trained& trained,
+                          Activations* activations = nullptr);
 
 }  // namespace lockstep::train

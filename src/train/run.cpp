@@ -78,8 +78,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
         if (writer) log::info("stopped by a signal: saving, then ending");
         break;
       }
+      const Look look = watch.look_at(training.state.step + 1);
       const StepRecord record =
-          pace.timed([&] { return step(training, group, std::ref(batches), held_out); });
+          pace.timed([&] { return step(training, group, std::ref(batches), held_out, look); });
       const monitor::Report report = watch.after(record, training, group);
       if (writer) writer->note(record, report);
       if (report.verdict == monitor::Verdict::kStop) {

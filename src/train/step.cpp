@@ -1,5 +1,9 @@
 #include "lockstep/train/step.h"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
 #include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
@@ -32,14 +36,16 @@ struct Round {
   std::vector<Witnessed> witnessed;
   lane::Plan plan;
   objective::Batch batch;
+  Look look;
 
-  Round(const Training& training, comm::Group& group_in, const Feed& feed_in)
+  Round(const Training& training, comm::Group& group_in, const Feed& feed_in, Look look_in)
       : group(group_in),
         feed(feed_in),
         witnessed(witnessed_lanes(training)),
         plan(isolating(training.plan, witnessed)),
         batch(feed(Draw(training.state.samples + plan.first_draw(group.rank())),
-                   plan.sample_count(group.rank()))) {
+                   plan.sample_count(group.rank()))),
+        look(look_in) {
     if (batch.condition.defined())
       ops::show("samples", {}, {batch.values, batch.condition});
     else
@@ -57,9 +63,15 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
 
   lane::Context context(round.plan, round.group);
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
-  const auto [sums, counts] =
-      compute_phase(training, context, phase, round.batch, inverse_batch, trained);
+  std::optional<Activations> activations;
+  if (round.look == Look::kActivations)
+    activations.emplace(trained.role, round.plan, round.group.rank());
+  const auto [sums, counts] = compute_phase(training, context, phase, round.batch, inverse_batch,
+                                            trained, activations ? &*activations : nullptr);
   objective::add(record.counts, counts);
+  if (activations)
+    std::ranges::move(activations->root_mean_squares(round.group),
+                      std::back_inserter(record.activations));
   ops::show("sum over lanes", {}, sums.gradients);
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
@@ -81,12 +93,12 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
 }
 
 StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed,
-                        const Feed& held_out) {
+                        const Feed& held_out, Look look) {
   StepRecord record;
   if (!training.agreed) training.agreed = digest(group, training.state);
   record.entry.before = training.agreed->root;
   Updates update(training, group);
-  const Round round(training, group, feed);
+  const Round round(training, group, feed, look);
   try {
     for (const PhaseAt& phase : phases_of(training))
       run_phase(training, round, phase, update, record);
@@ -122,7 +134,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
 }  // namespace
 
-StepRecord step(Training& training, comm::Group& group, const Feed& feed, const Feed& held_out) {
+StepRecord step(Training& training, comm::Group& group, const Feed& feed, const Feed& held_out,
+                Look look) {
   const std::string number = "step " + std::to_string(training.state.step.value + 1);
   const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
                                     .samples = training.plan.samples_per_lane(),
@@ -131,7 +144,7 @@ StepRecord step(Training& training, comm::Group& group, const Feed& feed, const 
     journal->step(Step(training.state.step.value + 1));
   return ops::guarded(number, [&] {
     try {
-      return guarded_step(training, group, feed, held_out);
+      return guarded_step(training, group, feed, held_out, look);
     } catch (const Error& error) {
       if (error.code() == Code::kBug) throw;  // the guard's say it themselves
       throw error.within(number);

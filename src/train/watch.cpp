@@ -57,6 +57,7 @@ monitor::Report Watch::after(const StepRecord& record, Training& training, comm:
   std::vector<monitor::Layer> layers;
   if (monitor_.layers_due(observation.step)) layers = layers_of(record, training);
   observation.layers = layers;
+  observation.activations = record.activations;
   if (!monitor_.due(observation.step)) return monitor_.observe(observation);
   Tensor samples;
   if (objective::makes_samples(training.recipe.objective))

@@ -10,6 +10,10 @@ namespace lockstep::train {
 class Watch {
  public:
   explicit Watch(const monitor::Options& options) : options_(options), monitor_(options) {}
+  // What the monitors want of this step besides its record.
+  Look look_at(Step step) const {
+    return monitor_.layers_due(step) ? Look::kActivations : Look::kNone;
+  }
   // To be called after this record's step. A look draws the same samples on every rank and adds up
   // the discriminator's answers. Changes no bit of the state. Collective: yes.
   monitor::Report after(const StepRecord& record, Training& training, comm::Group& group);

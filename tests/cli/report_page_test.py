@@ -292,6 +292,11 @@ class Runs(Report):
         for tensor, row in rows.items():
             for shown, value in ((row[2], last["norm"][tensor]), (row[3], last["gradient_norm"][tensor])):
                 self.assertAlmostEqual(float(shown), value, delta=abs(value) * 1e-3)
+        given = [row for row in self.page().rows if row and row[0] in last["activation_rms"]]
+        self.assertEqual([row[0] for row in given], list(last["activation_rms"]))  # in the order of a pass
+        for row in given:
+            value = last["activation_rms"][row[0]]
+            self.assertAlmostEqual(float(row[2]), value, delta=abs(value) * 1e-3)
 
     def test_that_diverged(self):
         result = self.run_it(*TOY, "--quiet", "--run", "run", "--set", "generator.optimizer.lr=1e6",

@@ -47,7 +47,8 @@ class TensorBoard(Cli):
         self.ok("train", "tiny.toml", "--run", "run", "--quiet", "--tensorboard", "--set", "run.steps=4",
                 "--set", "monitor.layers_every=2")
         read, line = self.events(), json.loads(self.read("run/metrics.jsonl").splitlines()[-1])
-        for group, name in (("layer_norm", "norm"), ("layer_gradient_norm", "gradient_norm")):
+        for group, name in (("layer_norm", "norm"), ("layer_gradient_norm", "gradient_norm"),
+                            ("layer_activation_rms", "activation_rms")):
             for tensor, value in line["layers"][name].items():
                 self.assertEqual([one.step for one in read.Scalars(f"{group}/{tensor}")], [2, 4])
                 self.assertEqual(read.Scalars(f"{group}/{tensor}")[-1].value, value)

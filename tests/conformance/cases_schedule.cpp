@@ -1,7 +1,10 @@
 #include <string>
 
 #include "conformance/document.h"
+#include "lockstep/core/text.h"
+#include "lockstep/data/stream.h"
 #include "lockstep/objective/sampler_steps.h"
+#include "lockstep/objective/variance_exploding.h"
 #include "lockstep/objective/variance_preserving.h"
 #include "lockstep/optim/cosine.h"
 #include "lockstep/optim/exponential.h"
@@ -85,6 +88,95 @@ void add_sampler(Json& cases, const Sampling& s) {
   c.output("n", n);
 }
 
+// Of every timestep.
+void add_min_snr(Json& cases, const std::string& schedule, const std::string& prediction,
+                 std::int64_t timesteps, double gamma) {
+  Case c(cases, "min_snr",
+         prediction + ", " + schedule + ", " + std::to_string(timesteps) + ", " + to_text(gamma));
+  const objective::NoiseSchedule noise = schedule_of(c, schedule, timesteps);
+  c.parameter("prediction", prediction);
+  c.parameter("min_snr_gamma", gamma);
+  const auto process = objective::make_variance_preserving(noise, prediction, gamma);
+  Floats weights;
+  for (std::int64_t t = 0; t < timesteps; ++t)
+    weights.push_back(process->weight(static_cast<objective::Time>(t)).value());
+  c.output("weight", weights);
+}
+
+// What training computes of the draws 0, 1, …
+void add_edm_levels(Json& cases, const std::string& what, std::int64_t seed,
+                    const objective::NoiseLevels& o) {
+  Case c(cases, "edm_levels", what);
+  c.parameter("seed", seed);
+  c.parameter("p_mean", o.p_mean);
+  c.parameter("p_std", o.p_std);
+  c.parameter("sigma_data", o.sigma_data);
+  const auto draws = c.parameter("draws", std::int64_t{300});
+  const auto process = objective::make_variance_exploding(o);
+  const numerics::Stream stream = data::stream(static_cast<std::uint64_t>(seed), "edm/timestep");
+  Floats s, told, a, b, of_noise, of_sample;
+  for (std::int64_t draw = 0; draw < draws; ++draw) {
+    s.push_back(process->drawn(stream, static_cast<std::uint64_t>(draw)));
+    told.push_back(process->told(s.back()));
+    const objective::Combination input = process->mix(s.back());
+    a.push_back(input.of_first);
+    b.push_back(input.of_second);
+    const objective::Combination target = process->target(s.back()).value();
+    of_noise.push_back(target.of_first);
+    of_sample.push_back(target.of_second);
+  }
+  c.output("s", s);
+  c.output("told", told);
+  c.output("a", a);
+  c.output("b", b);
+  c.output("target_a", of_noise);
+  c.output("target_b", of_sample);
+}
+
+void add_edm_steps(Json& cases, const std::string& what, std::int64_t steps,
+                   const objective::NoiseLevels& o) {
+  Case c(cases, "edm_steps", std::to_string(steps) + (steps == 1 ? " step, " : " steps, ") + what);
+  c.parameter("steps", steps);
+  c.parameter("sigma_min", o.sigma_min);
+  c.parameter("sigma_max", o.sigma_max);
+  c.parameter("rho", o.rho);
+  c.parameter("sigma_data", o.sigma_data);
+  const auto process = objective::make_variance_exploding(o);
+  const Doubles times = process->times(steps);
+  Floats h, told, scale, p, q;
+  for (std::size_t i = 0; i + 1 < times.size(); ++i) {
+    const auto t = static_cast<objective::Time>(times[i]);
+    h.push_back(static_cast<float>(times[i + 1] - times[i]));
+    told.push_back(process->told(t));
+    scale.push_back(process->scale(t));
+    const objective::Combination slope = process->velocity(t);
+    p.push_back(slope.of_first);
+    q.push_back(slope.of_second);
+  }
+  c.output("s", times);
+  c.output("h", h);
+  c.output("told", told);
+  c.output("scale", scale);
+  c.output("p", p);
+  c.output("q", q);
+}
+
+void add_edm_cases(Json& cases) {
+  objective::NoiseLevels other;
+  other.p_mean = 0.3;
+  other.p_std = 2.1;
+  other.sigma_data = 1.7;
+  other.sigma_min = 0.01;
+  other.sigma_max = 33.0;
+  other.rho = 3.0;
+  add_edm_levels(cases, "the paper's", 7, {});
+  add_edm_levels(cases, "other levels", 8, other);
+  for (const std::int64_t steps : {1, 2, 18}) add_edm_steps(cases, "the paper's", steps, {});
+  add_edm_steps(cases, "other levels", 1000, other);
+  other.rho = 1.0;
+  add_edm_steps(cases, "equally spaced", 50, other);
+}
+
 }  // namespace
 
 void add_schedule_cases(Json& cases) {
@@ -103,6 +195,11 @@ void add_schedule_cases(Json& cases) {
     add_sampler(cases, {"ddim", prediction, "cosine", 100, 100});
     add_sampler(cases, {"ddim", prediction, "cosine", 1000, 1});
   }
+  for (const char* const prediction : {"epsilon", "v"}) {
+    add_min_snr(cases, "linear", prediction, 1000, 5.0);
+    add_min_snr(cases, "cosine", prediction, 100, 0.3);
+  }
+  add_edm_cases(cases);
 }
 
 }  // namespace lockstep::conformance

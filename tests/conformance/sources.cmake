@@ -10,7 +10,7 @@ endforeach()
 # Arithmetic of folders that cannot be built for other architectures: these need `numerics` and SHA-256 alone.
 set(modules data/order data/stream optim/learning_rate optim/schedules optim/cosine optim/linear optim/step optim/exponential
   objective/noise_schedule objective/linear_beta objective/cosine_beta objective/process objective/variance_preserving
-  objective/ancestral objective/ddim hash/leaf hash/merkle)
+  objective/variance_exploding objective/ancestral objective/ddim hash/leaf hash/merkle)
 list(TRANSFORM modules PREPEND ${LOCKSTEP_ROOT}/src/)
 list(TRANSFORM modules APPEND .cpp)
 list(APPEND CONFORMANCE_SOURCES ${CONFORMANCE_DOCUMENT_SOURCES} ${modules})

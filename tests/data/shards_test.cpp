@@ -297,11 +297,16 @@ TEST(Shards, TheIndexIsReadInOneForm) {
   refused("classes 43", "classes 42");
   refused("check ", "check");
   // Another node or hash, with a check line that is right.
-  ShardsIndex index = parse_shards_index(text);
-  std::swap(index.hash, index.pixels.nodes[0]);
-  EXPECT_NE(error_line(Code::kData, [&] { parse_shards_index(format_shards_index(index)); })
-                .find("its hashes do not follow from its nodes"),
-            std::string::npos);
+  const auto does_not_follow = [&](const auto& change) {
+    ShardsIndex index = parse_shards_index(text);
+    change(index);
+    EXPECT_NE(error_line(Code::kData, [&] { parse_shards_index(format_shards_index(index)); })
+                  .find("its hashes do not follow from its nodes"),
+              std::string::npos);
+  };
+  does_not_follow([](ShardsIndex& index) { std::swap(index.hash, index.pixels.nodes[0]); });
+  does_not_follow([](ShardsIndex& index) { index.pixels.nodes[0] = index.hash; });
+  does_not_follow([](ShardsIndex& index) { index.labels->nodes[0] = index.hash; });
   for (std::size_t i = 0; i < text.size(); i += 7)
     error_line(Code::kData, [&] { parse_shards_index(text.substr(0, i)); });
   error_line(Code::kData, [&] { parse_shards_index(text + "\n"); });

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
@@ -17,9 +19,14 @@ std::shared_ptr<Denoiser> made(const Options& options, const std::vector<std::in
   return network;
 }
 
-Tensor forward(Denoiser& network, const Tensor& x) {
+Tensor forward(Denoiser& network, const Tensor& x, float t = 17.0F) {
   Context context = Context::evaluation(x.size(0));
-  return network.forward(context, x, ops::filled({x.size(0)}, 17.0F), {});
+  return network.forward(context, x, ops::filled({x.size(0)}, t), {});
+}
+
+void set(const Network& network, const std::string& path, const Tensor& value) {
+  for (const NamedTensor& p : network.parameters_in_order())
+    if (p.path == path) p.tensor.detach().copy_(value);
 }
 
 TEST(Dit, TrainsOnPicturesThatItsPatchesCover) {
@@ -56,14 +63,53 @@ TEST(Dit, StartsAtZero) {
 // and pixels alone.
 TEST(Dit, AlikePatchesDifferByTheirPlaces) {
   const auto network = made(small_dit(), {4, 6, 1});
-  for (const NamedTensor& p : network->parameters_in_order())
-    if (p.path == "output.weight") p.tensor.detach().copy_(normals(p.tensor.sizes(), 3));
+  set(*network, "output.weight", normals({8, 4}, 3));
   const Tensor y = forward(*network, ops::filled({1, 4, 6, 1}, 0.5F));
   for (std::int64_t i = 0; i < 6; ++i) {
     for (std::int64_t j = 0; j < i; ++j) {
       EXPECT_NE(ops::read(y)[i / 3 * 12 + i % 3 * 2], ops::read(y)[j / 3 * 12 + j % 3 * 2])
           << i << " " << j;
     }
+  }
+}
+
+// Blocks are the identity: no time changes a token, no token changes another.
+TEST(Dit, StartsWithBlocksThatDoNothing) {
+  const auto network = made(small_dit(), {4, 6, 1});
+  set(*network, "output.weight", normals({8, 4}, 3));
+  Tensor x = normals({1, 4, 6, 1}, 1);
+  const Tensor y = forward(*network, x), later = forward(*network, x, 500.0F);
+  EXPECT_TRUE(same_bits(y, later));
+  ops::write(x)[0] += 1.0F;
+  const Tensor moved = ops::patches(forward(*network, x), 2), rows = ops::patches(y, 2);
+  EXPECT_NE(ops::read(moved)[0], ops::read(rows)[0]);
+  for (std::int64_t i = 4; i < 24; ++i) EXPECT_EQ(ops::read(moved)[i], ops::read(rows)[i]) << i;
+}
+
+TEST(Dit, StartsWithZerosWhereTheConditionsComeIn) {
+  const auto network = made(small_dit(), {8, 8, 3});
+  for (const NamedTensor& p : network->parameters_in_order()) {
+    const bool zero = p.path.find("modulation.") != std::string::npos ||
+                      p.path.find("gate.") != std::string::npos || p.path.starts_with("output.");
+    EXPECT_EQ(same_bits(p.tensor, ops::filled(p.tensor.sizes(), 0.0F)), zero) << p.path;
+  }
+}
+
+// Tokens of nothing but their places, as the last norm leaves them: at row or column 0 the cosines
+// of all frequencies are alike, and so are the sines.
+TEST(Dit, PlacesAreOfTheRowAndThenOfTheColumn) {
+  const auto network = made(small_dit(), {4, 6, 2});  // 2 x 3 tokens of 8 values
+  set(*network, "input.weight", ops::filled({8, 8}, 0.0F));
+  set(*network, "input.bias", ops::filled({8}, 0.0F));
+  Tensor identity = ops::filled({8, 8}, 0.0F);
+  for (std::int64_t i = 0; i < 8; ++i) ops::write(identity)[9 * i] = 1.0F;
+  set(*network, "output.weight", identity);
+  const Tensor y = ops::patches(forward(*network, normals({1, 4, 6, 2}, 1)), 2);
+  for (const auto& [token, first, other] : {std::tuple(1, 0, 4), {3, 4, 0}}) {
+    const float* const values = ops::read(y) + std::ptrdiff_t{8} * token;
+    EXPECT_EQ(values[first], values[first + 1]) << token;
+    EXPECT_EQ(values[first + 2], values[first + 3]) << token;
+    EXPECT_NE(values[other], values[other + 1]) << token;
   }
 }
 

@@ -262,6 +262,49 @@ TEST(Layers, ThatAreNotFiniteAreSaidSo) {
   EXPECT_EQ(looked_at_layer({}, {std::numeric_limits<float>::quiet_NaN()}).size(), 1U);
 }
 
+// What monitors with these options say of an operation with these root mean squares.
+std::vector<std::string> looked_at_operation(const Options& options,
+                                             const std::vector<float>& sizes) {
+  Monitor monitor(options);
+  std::vector<std::string> lines;
+  Step step(0);
+  for (const float size : sizes) {
+    const std::vector<std::pair<std::string, float>> activations = {
+        {"model/in/leaky_relu", size}, {"model/out/linear", 20.0F}, {"other/in/linear", 1e6F}};
+    const Report report =
+        monitor.observe({.step = ++step, .losses = {}, .samples = {}, .activations = activations});
+    EXPECT_NE(report.verdict, Verdict::kStop);
+    EXPECT_EQ(report.activations, activations);
+    lines.insert(lines.end(), report.lines.begin(), report.lines.end());
+  }
+  return lines;
+}
+
+TEST(Activations, OfADeadReluAreSaidOnceAfterSoManyLooksInARow) {
+  EXPECT_TRUE(looked_at_operation({}, {0, 0, 1, 0, 0, 1}).empty());
+  EXPECT_THAT(looked_at_operation({}, {1, 0, 0, 0, 0, 0}),
+              ElementsAre("step 4: layers: model/in/leaky_relu: its activations are all 0 at 3 "
+                          "looks in a row"));
+  Options options;
+  options.layers_dead = 1;
+  EXPECT_EQ(looked_at_operation(options, {0, 1, 0}).size(), 2U);
+}
+
+TEST(Activations, ExplodeLikeNormsUnlessTheyAreSmallInTheirNetwork) {
+  Options options;
+  options.layers_growth = 10;
+  EXPECT_TRUE(looked_at_operation(options, {1, 1, 1, 30}).empty());  // too few looks before
+  EXPECT_THAT(looked_at_operation(options, {1, 2, 2, 9, 30}),
+              ElementsAre("step 5: layers: model/in/leaky_relu: the root mean square of its "
+                          "activations is 30, 15.0 times the median of the looks before, beyond "
+                          "layers_growth = 10"));
+  EXPECT_TRUE(looked_at_operation(options, {0.1F, 0.1F, 0.1F, 0.1F, 1.9F}).empty());
+  EXPECT_EQ(looked_at_operation(options, {0.1F, 0.1F, 0.1F, 0.1F, 2.1F}).size(), 1U);
+  EXPECT_THAT(looked_at_operation(options, {1, kInfinity}),
+              ElementsAre("step 2: layers: model/in/leaky_relu: the root mean square of its "
+                          "activations is not finite"));
+}
+
 TEST(Balance, WarnsOfClassesWithoutSamplesAndOfFarFewerThanOthers) {
   const auto said = [](const std::vector<std::int64_t>& counts, double factor) {
     Options options;

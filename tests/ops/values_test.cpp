@@ -73,6 +73,40 @@ TEST(Values, OfConcatAndReshape) {
 }
 
 // Slices that differ act each on their subtree's samples, as if the others were not there.
+// Patches from the top left on, each from its own top left on.
+TEST(Values, OfPatches) {
+  Tensor x = empty({2, 4, 6, 1});
+  for (std::int64_t i = 0; i < x.numel(); ++i) write(x)[i] = static_cast<float>(i);
+  const Tensor rows = patches(x, 2);
+  ASSERT_EQ(rows.sizes(), at::IntArrayRef({2, 6, 4}));
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    const std::int64_t sample = i / 24, patch = i / 4 % 6, y = patch / 3 * 2 + i / 2 % 2,
+                       column = patch % 3 * 2 + i % 2;
+    EXPECT_EQ(read(rows)[i], static_cast<float>(24 * sample + 6 * y + column)) << i;
+  }
+  const Tensor back = from_patches(rows, 2, 4, 6);
+  ASSERT_EQ(back.sizes(), x.sizes());
+  EXPECT_EQ(std::memcmp(read(back), read(x), x.nbytes()), 0);
+}
+
+// A sample's modulation is a shift and then a scale, less 1; tokens (3, 1) and (-5, 5) have the
+// norms (1, -1) and (-1, 1).
+TEST(Values, OfAdaptiveLayerNormAndGates) {
+  const auto of = [](const std::vector<float>& values, at::IntArrayRef sizes) {
+    Tensor x = empty(sizes);
+    std::copy(values.begin(), values.end(), write(x));
+    return x;
+  };
+  const Tensor x = of({3, 1, -5, 5, 3, 1, -5, 5}, {2, 2, 2}),
+               modulation = of({10, 20, 1, 2, 0, 1, -1, 3}, {2, 4});
+  const Tensor y = adaptive_layer_norm(x, modulation, 0.0F);
+  const std::vector<float> wanted = {12, 17, 8, 23, 0, -3, 0, 5};
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(read(y)[i], wanted[i], kNear) << i;
+  const Tensor sum = gated_add(x, y, of({1, 0, -1, 2}, {2, 2}));
+  const std::vector<float> gated = {15, 1, 3, 5, 3, -5, -5, 15};
+  for (std::size_t i = 0; i < gated.size(); ++i) EXPECT_NEAR(read(sum)[i], gated[i], kNear) << i;
+}
+
 TEST(Values, PartialsActOnTheirOwnSamples) {
   const LaneBlocks lanes{3, {2, 1}}, left{3, {2}}, right{3, {1}};
   const Tensor x = values({9, 4}, 1), w = values({2, 4, 5}, 2), b = values({2, 5}, 3);

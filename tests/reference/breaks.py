@@ -66,6 +66,22 @@ def early_visits():
     schedules.visit = lambda i, timesteps, visits: i * timesteps // visits
 
 
+def snr_of_noise():
+    """The weights of epsilon for v, too."""
+    min_snr = schedules.min_snr
+    schedules.min_snr = lambda product, prediction, gamma: min_snr(product, "epsilon", gamma)
+
+
+def told_level():
+    schedules.Level.told = lambda self: self.s
+
+
+def level_of_step():
+    """The last level before 0 is one step before sigma_min."""
+    levels = schedules.levels
+    schedules.levels = lambda p, steps: levels(p, steps + 1)[:steps] + [0.0]
+
+
 def padded_length():
     digests.length_of = lambda tile: len(tile) + -len(tile) % 8
 
@@ -158,6 +174,9 @@ BREAKS = {
     "whole_horizon": (whole_horizon, ("learning_rate", "cosine, warm-up 7"), ("learning_rate", "cosine, warm-up 0")),
     "uncapped": (uncapped, ("noise_schedule", "cosine, 1000"), ("noise_schedule", "linear, 1000")),
     "early_visits": (early_visits, ("sampler", "ddim, v, linear, 37 of 1000"), ("sampler", "ddim, v, cosine, 100 of 100")),
+    "snr_of_noise": (snr_of_noise, ("min_snr", "v, linear, 1000, 5"), ("min_snr", "epsilon, linear, 1000, 5")),
+    "told_level": (told_level, ("edm_levels", "the paper's"), ("min_snr", "v, linear, 1000, 5")),
+    "level_of_step": (level_of_step, ("edm_steps", "18 steps, the paper's"), ("edm_steps", "1 step, the paper's")),
     "padded_length": (padded_length, ("leaves", "7 bytes"), ("leaves", "8 bytes")),
     "one_leaf_key": (one_leaf_key, ("leaves", "4 bytes"), ("leaves", "0 bytes")),
     "away": (away, ("round_groups", "ties"), ("round_groups", "largest values")),

@@ -1,5 +1,6 @@
 """Operations of docs/conformance.md that are not kernels: order, schedules, hashes, parts of a step, networks."""
 import digests
+import functions
 import networks
 import norms
 import philox
@@ -7,7 +8,7 @@ import schedules
 import spectral
 import updates
 from chains import dot, rows
-from floats import div, mul, round32, sub
+from floats import div, fma, mul, round32, sub
 from vectors import Input, Tensor
 
 
@@ -19,6 +20,26 @@ def sampler(i, p):
 def learning_rate(p, t):
     return schedules.learning_rate(p["schedule"], p["lr"], p["warmup"], t,
                                    *(p.get(key) for key in ("horizon", "interval", "factor")))
+
+
+def min_snr(i, p):
+    _, products = schedules.noise_schedule(p["schedule"], p["timesteps"])
+    return [[round32(schedules.min_snr(product, p["prediction"], p["min_snr_gamma"])) for product in products]]
+
+
+def edm_levels(i, p):
+    key = philox.stream_key(p["seed"], "edm/timestep")
+    normals = (philox.normal(key, draw, 0, 1)[0] for draw in range(p["draws"]))
+    s = [functions.VALUES["exp"](fma(round32(p["p_std"]), n, round32(p["p_mean"]))) for n in normals]
+    levels = [schedules.Level(level, p["sigma_data"]) for level in s]
+    return [s, *zip(*((level.told(), *level.mix(), *level.target()) for level in levels))]
+
+
+def edm_steps(i, p):
+    s = schedules.levels(p, p["steps"])
+    levels = [schedules.Level(round32(level), p["sigma_data"]) for level in s[:-1]]
+    lengths = [round32(following - level) for level, following in zip(s, s[1:])]
+    return [s, lengths, *zip(*((level.told(), level.scale(), *level.slope()) for level in levels))]
 
 
 def power_iteration(i, p):
@@ -94,7 +115,7 @@ OPERATIONS = {
     "sample_order": lambda i, p: [[philox.sample(p["seed"], p["n"], p["first"] + k) for k in range(p["count"])]],
     "learning_rate": lambda i, p: [[learning_rate(p, t) for t in range(1, p["updates"] + 1)]],
     "noise_schedule": lambda i, p: schedules.noise_schedule(p["schedule"], p["timesteps"]),
-    "sampler": sampler,
+    "sampler": sampler, "min_snr": min_snr, "edm_levels": edm_levels, "edm_steps": edm_steps,
     "time_embedding": lambda i, p: [[v for t in i["t"].values for v in schedules.time_embedding(t, p["width"])]],
     "leaves": lambda i, p: [digests.leaves(bytes(i["x"].values))],
     "hash_tree": lambda i, p: [[digests.hash_tree(bytes(i["x"].values))]],

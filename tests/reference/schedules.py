@@ -1,4 +1,4 @@
-"""Learning rates, noise schedules, the steps of samplers and time embeddings: binary64 by host scalars."""
+"""Learning rates, noise schedules and levels, the steps of samplers, time embeddings: binary64 by host scalars."""
 import math
 
 import host
@@ -94,6 +94,46 @@ def sampler(name, betas, products, prediction, visits):
         signal, noise = math.sqrt(products[t]), math.sqrt(1.0 - products[t])
         p, q = (signal, -noise) if prediction == "v" else (1.0 / signal, -noise / signal)
         yield (t, *(round32(x) for x in (p, q, *following)))
+
+
+def min_snr(product, prediction, gamma):
+    """The weight of a timestep (Hang et al., 2023)."""
+    ratio = product / (1.0 - product)
+    return min(ratio, gamma) / (ratio if prediction == "epsilon" else ratio + 1.0)
+
+
+class Level:
+    """A noise level of EDM, a binary32 number; its factors as binary32, too."""
+
+    def __init__(self, s, sigma_data):
+        self.s, self.d = float(s), sigma_data
+        self.q = self.s * self.s + self.d * self.d
+        self.l = math.sqrt(self.q)
+
+    def told(self):
+        return round32(0.25 * host.log(self.s))
+
+    def scale(self):
+        return round32(1.0 / self.l)
+
+    def mix(self):
+        """Factors of x0 and noise in the network's input."""
+        return round32(1.0 / self.l), round32(self.s / self.l)
+
+    def target(self):
+        """Factors of noise and x0."""
+        return round32(-self.d / self.l), round32(self.s / (self.d * self.l))
+
+    def slope(self):
+        """Factors of x and the output."""
+        return round32(self.s / self.q), round32(-self.d / self.l)
+
+
+def levels(p, steps):
+    """Where a sampler's steps begin, and 0."""
+    rho = p["rho"]
+    f, g = (host.pow(p[key], 1.0 / rho) for key in ("sigma_max", "sigma_min"))
+    return [p["sigma_max"], *(host.pow(f + (i / (steps - 1)) * (g - f), rho) for i in range(1, steps)), 0.0]
 
 
 def time_embedding(t, width):

@@ -9,6 +9,8 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/ops/device.h"
 #include "train/some_run.h"
 
 namespace lockstep::train {
@@ -166,6 +168,60 @@ TEST(Monitors, SeeTheSameLayersOnAnyNumberOfRanks) {
   }
   EXPECT_EQ(seen[1], seen[0]);
   EXPECT_EQ(seen[2], seen[0]);
+}
+
+// Without batch norm lanes go in portions, and threads take portions of their own.
+TEST(Monitors, SeeTheSameActivationsInAnyPortionsByAnyThreadsAndChangeNoBit) {
+  log::set_quiet(true);
+  struct Way {
+    int world, threads;
+    std::int64_t at_once;
+    bool looks;
+  };
+  std::vector<std::string> seen, ledgers;
+  for (const Way& way :
+       {Way{1, 1, 0, true}, {1, 3, 0, true}, {2, 2, 2, true}, {1, 1, 1, true}, {1, 2, 0, false}}) {
+    std::vector<std::string> overrides = {"run.steps=2", "generator.hidden=8", "samples.every=0"};
+    if (way.looks) overrides.emplace_back("monitor.layers_every=1");
+    const lockstep::testing::TemporaryFolder folder;
+    const RunOptions options = {
+        .recipe = recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/wgan.toml", overrides),
+        .folder = folder.path() / "run",
+        .lanes_at_once = way.at_once};
+    comm::run_local(way.world, [&](comm::Group& group) {
+      numerics::Cpu cpu(way.threads);
+      const ops::DeviceScope here(cpu);
+      run(options, group);
+    });
+    ledgers.push_back(read_bytes(options.folder / "ledger.jsonl"));
+    std::istringstream metrics(read_bytes(options.folder / "metrics.jsonl"));
+    std::string looks;
+    for (std::string line; std::getline(metrics, line);) {
+      const Json parsed = parse_json(line).value();
+      if (const Json* const layers = parsed.find("layers"))
+        looks += json_text(layers->at("activation_rms"));
+    }
+    if (way.looks) seen.push_back(looks);
+  }
+  EXPECT_THAT(ledgers, Each(ledgers.front()));
+  EXPECT_THAT(seen, Each(seen.front()));
+  EXPECT_THAT(seen.front(), HasSubstr("\"discriminator/conv0/leaky_relu\":0."));
+  EXPECT_THAT(seen.front(), HasSubstr("\"generator/hidden1/leaky_relu\":0."));
+}
+
+// One unit whose bias is below 0 and whose weights are taken to 0 in each step: a dead ReLU.
+TEST(Monitors, WarnOfADeadReluByItsActivations) {
+  log::set_quiet(true);
+  const lockstep::testing::TemporaryFolder folder;
+  const recipe::Recipe recipe =
+      recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/wgan.toml",
+                   {"run.steps=4", "run.seed=1", "samples.every=0", "monitor.layers_every=1",
+                    "generator.hidden=1", "generator.layers=1", "generator.optimizer.ema_decay=0.0",
+                    "generator.optimizer.weight_decay=1000", "generator.optimizer.decay=matrices"});
+  run_by(1, {.recipe = recipe, .folder = folder.path() / "run"});
+  EXPECT_THAT(read_bytes(folder.path() / "run" / "log.txt"),
+              HasSubstr("step 4: layers: generator/hidden0/leaky_relu: its activations are all 0 "
+                        "at 3 looks in a row"));
 }
 
 }  // namespace

@@ -31,8 +31,10 @@ struct Observation {
   // "classified" and "classified rightly".
   std::span<const float> samples;
   std::vector<std::pair<std::string, std::int64_t>> counts = {};
-  // On a look at layers (`layers_due`), otherwise empty.
+  // On a look at layers (`layers_due`), otherwise empty. Activations: by operation of a network,
+  // "generator/norm0/leaky_relu", the root mean square of what it gave in the step.
   std::span<const Layer> layers = {};
+  std::span<const std::pair<std::string, float>> activations = {};
 };
 
 enum class Verdict { kFine, kWarn, kStop };
@@ -41,7 +43,8 @@ struct Report {
   Verdict verdict = Verdict::kFine;  // the gravest
   std::vector<std::string> lines;    // one a monitor that is not fine: monitor, value, limit, step
   std::vector<std::pair<std::string, float>> values;  // measured on a look, for metrics
-  std::vector<Layer> layers;                          // of a look at layers
+  std::vector<Layer> layers;                          // of a look at layers, as the next
+  std::vector<std::pair<std::string, float>> activations;
 };
 
 class LayerWatch;

@@ -25,9 +25,10 @@ struct Options {
   double warn_spike = 0.0, stop_spike = 0.0;  // above; 0: never
   std::int64_t spike_steps = 1;               // beyond stop_spike in a row, that stop the run
 
-  // Norms of each tensor and of its gradient, every so many steps.
+  // Norms of each tensor and of its gradient, and root mean squares of what operations give, every
+  // so many steps.
   std::int64_t layers_every = 0;  // steps; 0: never
-  std::int64_t layers_dead = 3;   // looks in a row with a gradient of 0 that warn
+  std::int64_t layers_dead = 3;   // looks in a row with gradients or activations of 0 that warn
   double layers_growth = 100.0;   // times the median of the looks before, above which one warns
 
   // Classes of the data set, at the start: the largest has so many times the smallest's samples.

@@ -1,16 +1,13 @@
-// Options of EDM (Karras et al. 2022, table 1), with the paper's values.
+// Options of EDM (Karras et al. 2022).
 #pragma once
 
 #include "lockstep/objective/diffusion.h"
+#include "lockstep/objective/variance_exploding.h"
 
 namespace lockstep::objective {
 
-struct EdmOptions : DiffusionOptions {
+struct EdmOptions : NoiseLevels, DiffusionOptions {
   EdmOptions() : DiffusionOptions(samplers_by_noise_level()) {}
-
-  double p_mean = -1.2, p_std = 1.2;  // of the logarithms of the noise levels of training
-  double sigma_data = 0.5;
-  double sigma_min = 0.002, sigma_max = 80.0, rho = 7.0;  // of the noise levels of sampling
 };
 inline void describe(Fields& f, EdmOptions& o) {
   f.field("p_mean", o.p_mean, -10.0, 10.0, Effect::kBits,

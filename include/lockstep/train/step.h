@@ -20,7 +20,13 @@ struct StepRecord {
   std::vector<std::pair<std::string, double>> learning_rates;  // per phase
   std::vector<std::vector<float>> gradient_squares;            // per phase: optim::tile_squares
   objective::Counts counts;  // of this rank's samples, over all phases
+  // If asked for: of each operation of the networks that the phases train, the root mean square of
+  // what it gave (train/activations.h). The same on every rank.
+  std::vector<std::pair<std::string, float>> activations;
 };
+
+// Whether a step measures activations. Changes no bit.
+enum class Look { kNone, kActivations };
 
 // Where samples come from: `count` draws from `first` on, the same whoever asks.
 using Feed = std::function<objective::Batch(Draw first, std::int64_t count)>;
@@ -36,7 +42,7 @@ using Feed = std::function<objective::Batch(Draw first, std::int64_t count)>;
 // has a non-finite value: names step and tensor. Error(kBug) if LibTorch did arithmetic: names
 // operator and module (ops/guard.h). Collective: yes. Bits: recipe, state, samples; not
 // the world size.
-StepRecord step(Training& training, comm::Group& group, const Feed& feed,
-                const Feed& held_out = {});
+StepRecord step(Training& training, comm::Group& group, const Feed& feed, const Feed& held_out = {},
+                Look look = Look::kNone);
 
 }  // namespace lockstep::train

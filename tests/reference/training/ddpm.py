@@ -4,13 +4,7 @@ import math
 import numpy as np
 
 from denoise import Denoiser, combine
-from schedules import noise_schedule
-
-
-def min_snr(product, prediction, gamma):
-    """Hang et al., 2023."""
-    ratio = product / (1.0 - product)
-    return min(ratio, gamma) / (ratio if prediction == "epsilon" else ratio + 1.0)
+from schedules import min_snr, noise_schedule
 
 
 class Ddpm(Denoiser):

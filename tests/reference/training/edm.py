@@ -1,50 +1,14 @@
 """The objective edm: preconditioned denoising at noise levels (Karras, Aittala, Aila and Laine, 2022)."""
-import math
-
 import numpy as np
 
 import elementary
-import host
 from denoise import Denoiser, combine
 from fused import fma
-
-
-class Level:
-    """Binary64 numbers of one noise level."""
-
-    def __init__(self, s, d):
-        self.s, self.d = float(s), d
-        self.q = self.s * self.s + d * d
-        self.l = math.sqrt(self.q)
-
-    def told(self):
-        return float(np.float32(0.25 * host.log(self.s)))
-
-    def scale(self):
-        return np.float32(1.0 / self.l)
-
-    def mix(self):
-        """Factors of x0 and noise in the network's input."""
-        return 1.0 / self.l, self.s / self.l
-
-    def target(self):
-        """Factors of noise and x0."""
-        return -self.d / self.l, self.s / (self.d * self.l)
-
-    def slope(self):
-        """Factors of x and the output."""
-        return np.float32(self.s / self.q), np.float32(-self.d / self.l)
+from schedules import Level
 
 
 def noise_level(n, mean, std):
     return elementary.exp(fma(np.float32(std), n, np.float32(mean)))
-
-
-def levels(table):
-    """Where a sampler's steps begin, and 0."""
-    k, rho = table["sampler_steps"], table["rho"]
-    f, g = (host.pow(table[key], 1.0 / rho) for key in ("sigma_max", "sigma_min"))
-    return [table["sigma_max"], *(host.pow(f + (i / (k - 1)) * (g - f), rho) for i in range(1, k)), 0.0]
 
 
 class Edm(Denoiser):

@@ -113,12 +113,12 @@ def _flow(recipe, numbers, shape):
 def _edm(recipe, numbers, shape):
     """As _flow, along noise levels; what the network is given is scaled."""
     table = recipe["objective"]
-    steps = levels(table)
+    steps = levels(table, table["sampler_steps"])
 
     def asked(s):
         level = Level(np.float32(s), table["sigma_data"])
-        p, q = level.slope()
-        return level.told(), level.scale(), lambda x, output: combine(p, x, q, output)
+        p, q = (np.float32(x) for x in level.slope())
+        return level.told(), np.float32(level.scale()), lambda x, output: combine(p, x, q, output)
     for i, (s, following) in enumerate(zip(steps, steps[1:])):
         h = np.float32(following - s)
         told, scale, slope = asked(s)
