@@ -52,26 +52,27 @@ void require_features(const std::string& features) {
                 "train one, such as recipes/fashion-mnist-classifier.toml, and give its run");
 }
 
-void require_pinned(const std::string& source, const FeaturesOf& of, const std::string& pinned) {
+void require_pinned(const std::string& source, const FeaturesOf& of, const std::string& pinned,
+                    const std::string& option) {
   if (!of.hash.hex().starts_with(pinned))
     throw Error(Code::kUsage, source + ": its hash is " + of.hash.hex() + ", not " + pinned,
-                "give the network that --features-hash names");
+                "give the network that " + option + " names");
 }
 
-void require_enough(std::int64_t samples, const FeaturesOf& of) {
+void require_enough(std::int64_t samples, const FeaturesOf& of, const std::string& option) {
   const std::int64_t least = std::max(of.width, evaluation::kOfDensity) + 1;
   if (samples < least)
     throw Error(Code::kUsage,
-                "--samples " + std::to_string(samples) + ": the covariance of " +
+                option + " " + std::to_string(samples) + ": the covariance of " +
                     counted(of.width, "feature") + " needs more",
                 "ask for at least " + std::to_string(least) + ", better ten times as many");
 }
 
-void require_at_most(std::int64_t samples, const data::Dataset& set) {
+void require_at_most(std::int64_t samples, const data::Dataset& set, const std::string& option) {
   if (samples > set.size())
     throw Error(
         Code::kUsage,
-        "--samples " + std::to_string(samples) + ": the data have " + counted(set.size(), "sample"),
+        option + " " + std::to_string(samples) + ": the data have " + counted(set.size(), "sample"),
         "ask for fewer");
 }
 

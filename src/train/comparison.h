@@ -30,19 +30,24 @@ class DataDraws {
   data::Order order_;
 };
 
+// Of the draws 0 … count - 1. Error(kDiverged) if a value is not finite.
 evaluation::Features features_of_data(const data::Dataset& set, std::int64_t seed,
                                       std::int64_t count, FeatureNetwork& network);
+
+// Samples as a file of pictures would hold them: 8 bits a value.
+Tensor as_pictures(const Tensor& samples);
 
 // Error(kUsage) if no network of features is named.
 void require_features(const std::string& features);
 // Each Error(kUsage): the features' network has another hash than the one whose beginning `pinned`
-// is; it has too many features for so many samples; the data have fewer.
-void require_pinned(const std::string& source, const FeaturesOf& of, const std::string& pinned);
-void require_enough(std::int64_t samples, const FeaturesOf& of);
-void require_at_most(std::int64_t samples, const data::Dataset& set);
-
-// Samples as a file of pictures would hold them: 8 bits a value.
-Tensor as_pictures(const Tensor& samples);
+// is, by the option of this name; it has too many features for so many samples, which `option` asks
+// for; the data have fewer.
+void require_pinned(const std::string& source, const FeaturesOf& of, const std::string& pinned,
+                    const std::string& option = "--features-hash");
+void require_enough(std::int64_t samples, const FeaturesOf& of,
+                    const std::string& option = "--samples");
+void require_at_most(std::int64_t samples, const data::Dataset& set,
+                     const std::string& option = "--samples");
 
 // Error(kDiverged) if a value is not finite. `whose`: "the data".
 void require_finite(const evaluation::Features& features, const std::string& whose);

@@ -78,13 +78,12 @@ class Evaluating {
     Training training =
         make_training(opened_.recipe, opened_.loaded.meta().sample_shape, {.world = 1});
     opened_.loaded.restore(training.state);
-    training.recipe.run.seed = options_.seed;
-    sample_by(training, training.recipe.objective);
+    const auto sampler = sampler_of(training, options_.seed);
     evaluation::Features made;
     for (std::int64_t done = 0; done < count; done += kComparedAtOnce) {
       progress(done, count);
       const Tensor samples =
-          draw_samples(training, {done, std::min(kComparedAtOnce, count - done), {}});
+          draw_samples(training, *sampler, {done, std::min(kComparedAtOnce, count - done), {}});
       network.append(as_pictures(samples), made);
     }
     require_finite(made, "the run");
@@ -111,6 +110,16 @@ class Evaluating {
 };
 
 }  // namespace
+
+std::vector<std::pair<std::string, double>> values_of(const Distances& distances) {
+  const evaluation::Neighbourhoods& around = distances.neighbourhoods;
+  return {{"frechet_distance", distances.frechet},
+          {"kernel_distance", distances.kernel},
+          {"precision", around.precision},
+          {"recall", around.recall},
+          {"density", around.density},
+          {"coverage", around.coverage}};
+}
 
 Evaluation evaluate(const EvaluateOptions& options) {
   return names_pictures(options.source) ? evaluate_pictures(options) : Evaluating(options).run();

@@ -17,16 +17,6 @@ struct Options {
   bool json = false, quiet = false;
 };
 
-std::vector<std::pair<std::string, double>> values_of(const train::Distances& distances) {
-  const evaluation::Neighbourhoods& around = distances.neighbourhoods;
-  return {{"frechet_distance", distances.frechet},
-          {"kernel_distance", distances.kernel},
-          {"precision", around.precision},
-          {"recall", around.recall},
-          {"density", around.density},
-          {"coverage", around.coverage}};
-}
-
 // "frechet_distance" as people read it: "Frechet distance".
 std::string title(std::string key) {
   for (char& c : key)

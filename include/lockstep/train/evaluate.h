@@ -6,6 +6,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lockstep/core/ids.h"
 #include "lockstep/evaluation/distances.h"
@@ -48,6 +50,10 @@ struct Distances {
   double frechet = 0, kernel = 0;
   evaluation::Neighbourhoods neighbourhoods;
 };
+
+// By their keys in JSON and ledgers, in order: "frechet_distance", "kernel_distance", "precision",
+// "recall", "density", "coverage".
+std::vector<std::pair<std::string, double>> values_of(const Distances& distances);
 
 struct EvaluatedRun {
   Step step;
