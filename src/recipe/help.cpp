@@ -291,6 +291,7 @@ numpy.savez("mine.npz", images=pictures, labels=labels)
   text += section("[samples]", describe_fresh<Samples>);
   text += section("[checkpoint]", describe_fresh<Checkpoint>);
   text += section("[evidence]", describe_fresh<Evidence>);
+  text += section("[evaluation]", describe_fresh<Evaluation>);
   text += section("[monitor]", describe_fresh<monitor::Options>);
   return text;
 }
