@@ -26,6 +26,7 @@ class Replay {
     if (result_.steps == 0)
       throw Error(Code::kUsage, options.folder.string() + ": the ledger has no step yet");
     result_.start = start_of_run(options.parent);
+    session_.with_evaluation(options.features);
     windows_ = options.spots > 0 ? spot_windows(options, result_.steps)
                                  : std::vector<Window>{options.window};
   }

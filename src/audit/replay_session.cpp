@@ -31,6 +31,10 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
       recipe_, dataset_->sample_shape(), {.world = group_.size()}, lanes_at_once, processes);
 }
 
+void ReplaySession::with_evaluation(const std::string& features) {
+  if (recipe_.evaluation.every > 0) evaluation_.emplace(recipe_, *dataset_, features);
+}
+
 Step ReplaySession::restore(Step target) {
   batches_.reset();
   training_.emplace(
@@ -67,9 +71,11 @@ ReplaySession::Way ReplaySession::go_before(Step target) {
 }
 
 train::StepRecord ReplaySession::step() {
-  return train::step(*training_, group_, std::ref(*batches_), [&](Draw first, std::int64_t count) {
+  const auto held_out = [&](Draw first, std::int64_t count) {
     return batches_->held_out(first.value, count);
-  });
+  };
+  return train::step(*training_, group_, std::ref(*batches_), held_out,
+                     evaluation_ ? train::Evaluate(std::ref(*evaluation_)) : train::Evaluate());
 }
 
 const ledger::Entry& ReplaySession::entry(Step step) const {

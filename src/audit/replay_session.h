@@ -10,6 +10,7 @@
 #include "lockstep/comm/group.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/batches.h"
+#include "lockstep/train/interval.h"
 #include "lockstep/train/run_folder.h"
 #include "lockstep/train/step.h"
 
@@ -32,6 +33,9 @@ class ReplaySession {
   const train::RunFolder& folder() const { return folder_; }
   train::Training& training() { return *training_; }
 
+  // From the next step on, evaluations are computed, too, where the recipe has them. features:
+  // where the classifier lies, if not where the recipe says. Errors: as train::IntervalEvaluation.
+  void with_evaluation(const std::string& features);
   // From the next restore on, lanes are computed only once.
   void without_witnesses() { recipe_.evidence.witness_rate = 0; }
 
@@ -59,6 +63,7 @@ class ReplaySession {
   ledger::Ledger ledger_;
   std::optional<train::Training> training_;
   std::optional<train::Batches> batches_;
+  std::optional<train::IntervalEvaluation> evaluation_;
 };
 
 }  // namespace lockstep::audit

@@ -6,7 +6,6 @@
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/finite.h"
 #include "lockstep/core/scan.h"
 #include "lockstep/core/text.h"
 
@@ -19,7 +18,7 @@ constexpr std::string_view kChainKey = ",\"chain\":";
   throw Error(Code::kCorrupt, what);
 }
 
-bool is_phase(std::string_view name) {
+bool is_name(std::string_view name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   };
@@ -29,10 +28,26 @@ bool is_phase(std::string_view name) {
 bool is_nan(float value) {
   return (std::bit_cast<std::uint32_t>(value) & 0x7fffffffu) > 0x7f800000u;
 }
+bool is_nan(double value) {
+  return (std::bit_cast<std::uint64_t>(value) << 1) > std::uint64_t{0x7ff} << 53;
+}
 
-std::string loss_text(float value) {
+// Of a loss or another number that may be none.
+template <class T>
+std::string value_text(T value) {
   if (is_nan(value)) return "\"nan\"";
-  return is_finite(value) ? to_text(value) : '"' + to_text(value) + '"';
+  const std::string text = to_text(value);
+  return text.ends_with("inf") ? '"' + text + '"' : text;
+}
+
+template <class T>
+std::string values_text(const Named<T>& values) {
+  std::string text = "{";
+  for (const auto& [name, value] : values) {
+    LOCKSTEP_ASSERT(is_name(name), name);
+    text += (text.size() > 1 ? ",\"" : "\"") + name + "\":" + value_text(value);
+  }
+  return text + "}";
 }
 
 std::string quoted(const hash::Digest& digest) {
@@ -60,11 +75,25 @@ class Scanner {
     }
   }
   std::int64_t integer() { return number<std::int64_t>("a whole number"); }
-  float loss() {
-    if (take("\"nan\"")) return std::numeric_limits<float>::quiet_NaN();
-    if (take("\"inf\"")) return std::numeric_limits<float>::infinity();
-    if (take("\"-inf\"")) return -std::numeric_limits<float>::infinity();
-    return number<float>("a loss");
+  template <class T>
+  T value() {
+    if (take("\"nan\"")) return std::numeric_limits<T>::quiet_NaN();
+    if (take("\"inf\"")) return std::numeric_limits<T>::infinity();
+    if (take("\"-inf\"")) return -std::numeric_limits<T>::infinity();
+    return number<T>("a number");
+  }
+  // Behind the brace that begins them.
+  template <class T>
+  Named<T> values(const char* bad_name) {
+    Named<T> all;
+    while (!take("}")) {
+      if (!all.empty()) expect(",");
+      std::string name = word();
+      if (!is_name(name)) refuse(bad_name);
+      expect(":");
+      all.emplace_back(std::move(name), value<T>());
+    }
+    return all;
   }
   hash::Digest digest() {
     expect("\"");
@@ -125,18 +154,27 @@ std::string header_body(const Header& header) {
 
 std::string entry_body(const Entry& entry) {
   std::string body = "{\"step\":" + std::to_string(entry.step.value) +
-                     ",\"samples\":" + std::to_string(entry.samples) + ",\"loss\":{";
-  for (std::size_t i = 0; i < entry.losses.size(); ++i) {
-    const auto& [phase, loss] = entry.losses[i];
-    LOCKSTEP_ASSERT(is_phase(phase), phase);
-    if (i > 0) body += ',';
-    body += '"' + phase + "\":" + loss_text(loss);
-  }
-  body += "}";
-  if (entry.validation) body += ",\"validation\":" + loss_text(*entry.validation);
+                     ",\"samples\":" + std::to_string(entry.samples) +
+                     ",\"loss\":" + values_text(entry.losses);
+  if (entry.validation) body += ",\"validation\":" + value_text(*entry.validation);
+  if (!entry.evaluation.empty()) body += ",\"evaluation\":" + values_text(entry.evaluation);
   body += ",\"before\":" + quoted(entry.before) + ",\"state\":" + quoted(entry.state);
   if (entry.commit) body += ",\"commit\":" + quoted(*entry.commit);
   return body;
+}
+
+// Of as many: the first whose value differs.
+template <class T>
+std::optional<std::string> differing(const Named<T>& a, const Named<T>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (value_text(a[i].second) != value_text(b[i].second)) return a[i].first;
+  return std::nullopt;
+}
+
+template <class T>
+bool same_names(const Named<T>& a, const Named<T>& b) {
+  return std::ranges::equal(a, b, {}, &std::pair<std::string, T>::first,
+                            &std::pair<std::string, T>::first);
 }
 
 std::string line_end(const hash::Digest& chain) {
@@ -149,17 +187,14 @@ std::optional<std::string> difference(const Entry& a, const Entry& b) {
   if (a.step != b.step) return "step number";
   if (a.samples != b.samples) return "sample count";
   if (a.before != b.before) return "digest of the state before the update";
-  if (a.losses.size() != b.losses.size()) return "phases";
-  for (std::size_t i = 0; i < a.losses.size(); ++i) {
-    if (a.losses[i].first != b.losses[i].first) return "phases";
-    if (loss_text(a.losses[i].second) != loss_text(b.losses[i].second)) {
-      return "loss of phase " + a.losses[i].first;
-    }
-  }
+  if (!same_names(a.losses, b.losses)) return "phases";
+  if (const auto phase = differing(a.losses, b.losses)) return "loss of phase " + *phase;
   if (a.state != b.state) return "state digest";
   if (a.validation.has_value() != b.validation.has_value() ||
-      (a.validation && loss_text(*a.validation) != loss_text(*b.validation)))
+      (a.validation && value_text(*a.validation) != value_text(*b.validation)))
     return "loss on held-out samples";
+  if (!same_names(a.evaluation, b.evaluation)) return "evaluation";
+  if (const auto value = differing(a.evaluation, b.evaluation)) return *value + " of the samples";
   if (a.commit != b.commit) return "commitment to the state's bytes";
   return std::nullopt;
 }
@@ -217,15 +252,12 @@ Entry parse_entry_unchained(std::string_view line) {
   entry.samples = in.integer();
   if (entry.step.value < 1 || entry.samples < 0) refuse("a step or sample count below its range");
   in.expect(",\"loss\":{");
-  while (!in.take("}")) {
-    if (!entry.losses.empty()) in.expect(",");
-    std::string phase = in.word();
-    if (!is_phase(phase)) refuse("not a phase name");
-    in.expect(":");
-    const float loss = in.loss();
-    entry.losses.emplace_back(std::move(phase), loss);
+  entry.losses = in.values<float>("not a phase name");
+  if (in.take(",\"validation\":")) entry.validation = in.value<float>();
+  if (in.take(",\"evaluation\":{")) {
+    entry.evaluation = in.values<double>("not the name of a value");
+    if (entry.evaluation.empty()) refuse("an evaluation without values");
   }
-  if (in.take(",\"validation\":")) entry.validation = in.loss();
   in.expect(",\"before\":");
   entry.before = in.digest();
   in.expect(",\"state\":");

@@ -217,9 +217,10 @@ stop a run; it never changes a result.
 `extends = "other.toml"`, at the top of a file, takes every key that is not given from another recipe. If the file chooses
 another `kind` than that one, inherited keys of the old kind are dropped.
 
-Relative paths, `extends`, `data.path` and `data.labels`, start at the folder of the recipe that they stand in; that of
-`--set data.path=…` starts at the current folder. A run's own recipe.toml has them absolute, so a run can be continued
-and replayed from anywhere; data that moved is given by `--set data.path=…` or `replay --data`.
+Relative paths, `extends`, `data.path`, `data.labels` and `evaluation.features`, start at the folder of the recipe that
+they stand in; that of `--set data.path=…` starts at the current folder. A run's own recipe.toml has them absolute, so a
+run can be continued and replayed from anywhere; data that moved is given by `--set data.path=…` or `replay --data`, a
+classifier by `--set evaluation.features=…` or `replay --features`.
 
 ## Your own pictures
 
@@ -290,6 +291,7 @@ numpy.savez("mine.npz", images=pictures, labels=labels)
   text += section("[samples]", describe_fresh<Samples>);
   text += section("[checkpoint]", describe_fresh<Checkpoint>);
   text += section("[evidence]", describe_fresh<Evidence>);
+  text += section("[evaluation]", describe_fresh<Evaluation>);
   text += section("[monitor]", describe_fresh<monitor::Options>);
   return text;
 }

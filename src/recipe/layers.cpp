@@ -48,11 +48,11 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
   return line;
 }
 
-// All the paths in a recipe are those of data.
+// The paths in a recipe: those of data, and of a classifier, which may have @STEP behind it.
 void resolve_paths(toml::table& table, const stdfs::path& folder) {
-  toml::table* data = table["data"].as_table();
-  for (const char* key : {"path", "labels"}) {
-    toml::value<std::string>* path = data ? (*data)[key].as_string() : nullptr;
+  for (const auto& [in, key] :
+       {std::pair("data", "path"), {"data", "labels"}, {"evaluation", "features"}}) {
+    toml::value<std::string>* path = table[in][key].as_string();
     if (!path || path->get().empty() || stdfs::path(path->get()).is_absolute()) continue;
     *path = (stdfs::canonical(folder) / path->get()).lexically_normal().string();
   }

@@ -34,6 +34,22 @@ void require_validation(Recipe& recipe, const std::string& name) {
                 "leave it out: a GAN has no such loss");
 }
 
+void require_evaluation(const Recipe& recipe, const std::string& name) {
+  const Evaluation& options = recipe.evaluation;
+  if (options.every == 0) return;
+  if (!objective::makes_samples(recipe.objective))
+    throw Error(Code::kUsage,
+                name + ": every in [evaluation] is of what makes samples: kind in [objective] is " +
+                    recipe.objective.kind.word(),
+                "leave it out; `lockstep eval` says how well a classifier does");
+  if (options.features.ends_with(".pt"))
+    throw Error(Code::kUsage,
+                name +
+                    ": features in [evaluation] is a TorchScript file: its values are one "
+                    "machine's, and no ledger has them",
+                "give a classifier that lockstep trained");
+}
+
 Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   Recipe recipe;
   Reader reader(layers, inherited_keys(layers));
@@ -43,10 +59,11 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
     throw Error(Code::kUsage,
                 name + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
                 "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
-  const auto require_digest = [&](const std::string& digest, const std::string& table) {
+  const auto require_digest = [&](const std::string& digest, const std::string& table,
+                                  const char* hint =
+                                      "`lockstep train` with --from or --weights writes it") {
     if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
-      throw Error(Code::kUsage, name + ": '" + digest + "' in [" + table + "] is no SHA-256",
-                  "`lockstep train` with --from or --weights writes it");
+      throw Error(Code::kUsage, name + ": '" + digest + "' in [" + table + "] is no SHA-256", hint);
   };
   if (has_parent(recipe)) require_digest(recipe.run.from.recipe, "run.from");
   if (starts_from_state(recipe)) require_digest(recipe.run.from.state, "run.from");
@@ -65,6 +82,10 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
     throw Error(Code::kUsage, name + ": products = \"integer\" in [run] is not for native numerics",
                 "leave one of the two out");
   require_validation(recipe, name);
+  require_evaluation(recipe, name);
+  if (!recipe.evaluation.features_hash.empty())
+    require_digest(recipe.evaluation.features_hash, "evaluation",
+                   "leave features_hash out: `lockstep train` writes it");
   if (phases(recipe).empty())
     throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",
                 "leave weights = \"frozen\" out of one of them");

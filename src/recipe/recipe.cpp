@@ -8,6 +8,7 @@ namespace lockstep::recipe {
 namespace {
 
 constexpr std::int64_t kMaxSteps = 1'000'000'000'000;
+constexpr std::int64_t kMostEvaluated = std::int64_t{1} << 24;
 
 std::vector<NetworkOptions> for_roles(const std::vector<NetworkOptions>& networks,
                                       const std::vector<std::string>& roles) {
@@ -95,6 +96,19 @@ void describe(Fields& f, Evidence& o) {
           "share of lanes, drawn anew each step, that another rank computes a second time");
 }
 
+void describe(Fields& f, Evaluation& o) {
+  const Effect bits = o.every > 0 ? Effect::kBits : Effect::kBitsAsBefore,
+               none = o.every > 0 ? Effect::kNone : Effect::kNoneAsBefore;
+  f.field("every", o.every, 0, kMaxSteps, bits,
+          "steps between distances of samples to the data, which the ledger records; 0: none");
+  f.field("samples", o.samples, 1, kMostEvaluated, bits, "samples of each side");
+  f.field("seed", o.seed, 0, INT64_MAX, bits, "which of the data, and where samples start");
+  f.field("features", o.features, none,
+          "whose features are compared: a classifier, as a run, RUN@STEP or a checkpoint");
+  f.field("features_hash", o.features_hash, bits,
+          "hash of that classifier; left empty, `lockstep train` writes it");
+}
+
 void describe(Fields& f, Recipe& r) {
   const auto section = [&](std::string_view name, std::string_view doc, auto& options) {
     f.begin(name, doc);
@@ -116,6 +130,7 @@ void describe(Fields& f, Recipe& r) {
   section("samples", "pictures made on the way", r.samples);
   section("checkpoint", "saved states", r.checkpoint);
   section("evidence", "what the ledger says, and what is computed twice", r.evidence);
+  section("evaluation", "how far samples are from the data, in the ledger", r.evaluation);
   section("monitor", "when a run warns, or ends early", r.monitor);
 }
 

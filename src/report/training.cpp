@@ -29,6 +29,24 @@ Chart by_step(const Facts& facts, const std::string& title, const std::string& u
   return chart;
 }
 
+// Precision, recall, density and coverage lie between 0 and about 1; distances may span more.
+std::vector<Chart> evaluations(const Facts& facts) {
+  std::vector<Chart> charts;
+  for (const ledger::Entry& entry : facts.ledger.entries) {
+    for (std::size_t i = 0; i < entry.evaluation.size(); ++i) {
+      if (charts.size() == i) {
+        std::string title = entry.evaluation[i].first + " of samples";
+        std::ranges::replace(title, '_', ' ');
+        charts.push_back(by_step(facts, title, ""));
+        charts.back().may_be_logarithmic = title.find("distance") != std::string::npos;
+      }
+      charts[i].points.push_back(
+          {static_cast<double>(entry.step.value), entry.evaluation[i].second});
+    }
+  }
+  return charts;
+}
+
 Html losses(const Facts& facts) {
   std::vector<Chart> charts;
   for (const ledger::Entry& entry : facts.ledger.entries) {
@@ -46,6 +64,7 @@ Html losses(const Facts& facts) {
     if (entry.validation)
       validation.points.push_back({static_cast<double>(entry.step.value), *entry.validation});
   if (!validation.points.empty()) charts.push_back(std::move(validation));
+  for (Chart& chart : evaluations(facts)) charts.push_back(std::move(chart));
   Html out;
   for (const Chart& chart : charts) out += draw(chart);
   return out;
@@ -141,7 +160,8 @@ Html curves(const Facts& facts) {
   }
   charts += speed(facts);
   std::string sentence =
-      "Losses come from the ledger. All other curves come from metrics.jsonl, which is no "
+      "Losses and distances of samples come from the ledger. All other curves come from "
+      "metrics.jsonl, which is no "
       "evidence; of a step that was done twice, the last time counts. Gradient norms are L2, "
       "before clipping. The speed includes pictures and saving.";
   if (facts.attempts.size() > 1) sentence += " A dashed line marks where another attempt begins.";

@@ -8,6 +8,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
 #include "lockstep/train/from.h"
+#include "lockstep/train/interval.h"
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {
@@ -72,6 +73,7 @@ std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Re
   const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane,
                      every = recipe.evidence.commit_every;
   const auto phases = recipe::phases(recipe);
+  const std::vector<std::string> no_keys;
   // Another run's state brings its own count.
   std::int64_t samples = 0;
   if (recipe::has_parent(recipe) && !ledger.entries.empty())
@@ -93,6 +95,13 @@ std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Re
              (measured ? "it has no loss on held-out samples"
                        : "it has a loss on held-out samples") +
              ", the recipe wants one every " + counted(validated, "step");
+    if (const bool evaluated = evaluation_due(recipe, entry.step);
+        !std::ranges::equal(entry.evaluation, evaluated ? evaluation_keys() : no_keys, {},
+                            &std::pair<std::string, double>::first))
+      return step +
+             (evaluated ? "its distances of samples are not those of an evaluation"
+                        : "it has distances of samples") +
+             ", the recipe wants them every " + counted(recipe.evaluation.every, "step");
     const bool due = every > 0 && entry.step.value % every == 0;
     if (due != entry.commit.has_value())
       return step + (due ? "it has no commit" : "it has a commit") +

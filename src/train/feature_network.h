@@ -13,6 +13,8 @@ class FeatureNetwork {
  public:
   virtual ~FeatureNetwork() = default;
   virtual FeaturesOf of() const = 0;
+  // How data are read for it: a classifier's as its recipe reads them, else pictures of a file.
+  virtual data::Options data() const = 0;
   // Error(kUsage) unless it takes samples of this shape.
   virtual void require_takes(const std::vector<std::int64_t>& sample_shape) const = 0;
   // Samples [N, ...sample shape], appended in order.
@@ -35,6 +37,7 @@ class TrainedClassifier final : public FeatureNetwork {
   TrainedClassifier(const std::string& source, OpenedState opened);
 
   FeaturesOf of() const override;
+  data::Options data() const override { return opened_.recipe.data; }
   void require_takes(const std::vector<std::int64_t>& sample_shape) const override;
   Tensor logits(const Tensor& samples);  // [N, classes]
 
@@ -56,6 +59,7 @@ class ScriptedFeatures final : public FeatureNetwork {
                    const std::vector<std::int64_t>& sample_shape);
 
   FeaturesOf of() const override { return of_; }
+  data::Options data() const override { return {}; }
   void require_takes(const std::vector<std::int64_t>&) const override {}  // it was tried
 
  private:

@@ -13,6 +13,7 @@
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/train/step.h"
+#include "train/comparison.h"
 
 namespace lockstep::train {
 namespace {
@@ -67,7 +68,10 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
                    const Ranks& ranks)
     : training_(make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1})) {
   memory_.state = tensors_.live();
-  if (recipe::makes_pictures(recipe)) memory_.pictures = peak_of_pictures(recipe.samples.count);
+  std::int64_t pictures = recipe::makes_pictures(recipe) ? recipe.samples.count : 0;
+  if (recipe.evaluation.every > 0)
+    pictures = std::max(pictures, std::min(kComparedAtOnce, recipe.evaluation.samples));
+  if (pictures > 0) memory_.pictures = peak_of_pictures(pictures);
   if (ranks.keeps) {
     const std::int64_t whole = tensors_.live();
     const Training divided = make_training(alone(recipe, recipe.batch.lanes), sample_shape, ranks);

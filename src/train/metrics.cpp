@@ -71,6 +71,7 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   line["samples"] = record.entry.samples;
   line["loss"] = record.entry.losses;
   if (record.entry.validation) line["validation"] = *record.entry.validation;
+  for (const auto& [key, value] : record.entry.evaluation) line["evaluation"][key] = value;
   line["gradient_norm"] = record.gradient_norms;
   line["learning_rate"] = record.learning_rates;
   if (!report.values.empty()) line["monitor"] = report.values;
@@ -92,6 +93,7 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
     add("loss", record.entry.losses);
     if (record.entry.validation)
       scalars.emplace_back("validation", static_cast<double>(*record.entry.validation));
+    add("evaluation", record.entry.evaluation);
     add("gradient_norm", record.gradient_norms);
     add("learning_rate", record.learning_rates);
     add("monitor", report.values);
@@ -108,6 +110,12 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   if (record.entry.validation)
     log::info("step " + std::to_string(record.entry.step.value) + ": loss on held-out samples " +
               brief(static_cast<double>(*record.entry.validation)));
+  if (!record.entry.evaluation.empty()) {
+    std::string values;
+    for (const auto& [key, value] : record.entry.evaluation)
+      values += (values.empty() ? "" : ", ") + key + " " + brief(value);
+    log::info("step " + std::to_string(record.entry.step.value) + ": " + values);
+  }
   show(record, now);
 }
 

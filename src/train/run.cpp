@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/train/batches.h"
+#include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/picture.h"
 #include "lockstep/train/signals.h"
@@ -37,6 +38,8 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   require_same_data(group, *dataset);
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   require_pictures_fit(options.recipe, dataset->sample_shape());
+  std::optional<IntervalEvaluation> evaluation;
+  if (options.recipe.evaluation.every > 0) evaluation.emplace(options.recipe, *dataset);
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
   const std::int64_t lanes_at_once = lanes_at_once_that_fit(
@@ -62,6 +65,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   const Feed held_out = [&](Draw draw, std::int64_t count) {
     return batches.held_out(draw.value, count);
   };
+  const Evaluate evaluate = evaluation ? Evaluate(std::ref(*evaluation)) : Evaluate();
   Watch watch(options.recipe.monitor);
   Step saved = first;
   const auto save = [&](checkpoint::Reason reason) {
@@ -79,8 +83,8 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
         break;
       }
       const Look look = watch.look_at(training.state.step + 1);
-      const StepRecord record =
-          pace.timed([&] { return step(training, group, std::ref(batches), held_out, look); });
+      const StepRecord record = pace.timed(
+          [&] { return step(training, group, std::ref(batches), held_out, evaluate, look); });
       const monitor::Report report = watch.after(record, training, group);
       if (writer) writer->note(record, report);
       if (report.verdict == monitor::Verdict::kStop) {

@@ -12,6 +12,7 @@
 #include "lockstep/ops/trace.h"
 #include "lockstep/ops/where.h"
 #include "lockstep/optim/learning_rate.h"
+#include "lockstep/train/interval.h"
 #include "train/agree.h"
 #include "train/divided_state.h"
 #include "train/phase.h"
@@ -93,7 +94,7 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
 }
 
 StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed,
-                        const Feed& held_out, Look look) {
+                        const Feed& held_out, const Evaluate& evaluate, Look look) {
   StepRecord record;
   if (!training.agreed) training.agreed = digest(group, training.state);
   record.entry.before = training.agreed->root;
@@ -122,6 +123,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   record.entry.state = training.agreed->root;
   if (held_out && validation_due(training.recipe, training.state.step))
     record.entry.validation = validation_loss(training, group, held_out);
+  if (evaluate && evaluation_due(training.recipe, training.state.step))
+    record.entry.evaluation = evaluate(training, group);
   const std::int64_t every = training.recipe.evidence.commit_every;
   if (every > 0 && training.state.step.value % every == 0) {
     if (const auto whole = whole_state(group, training.state))
@@ -135,7 +138,7 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 }  // namespace
 
 StepRecord step(Training& training, comm::Group& group, const Feed& feed, const Feed& held_out,
-                Look look) {
+                const Evaluate& evaluate, Look look) {
   const std::string number = "step " + std::to_string(training.state.step.value + 1);
   const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
                                     .samples = training.plan.samples_per_lane(),
@@ -144,7 +147,7 @@ StepRecord step(Training& training, comm::Group& group, const Feed& feed, const 
     journal->step(Step(training.state.step.value + 1));
   return ops::guarded(number, [&] {
     try {
-      return guarded_step(training, group, feed, held_out, look);
+      return guarded_step(training, group, feed, held_out, evaluate, look);
     } catch (const Error& error) {
       if (error.code() == Code::kBug) throw;  // the guard's say it themselves
       throw error.within(number);

@@ -120,8 +120,9 @@ void name_state(Trained& trained, std::optional<Rank> keeps, state::State& state
 // To the network that `of` says of each role.
 template <class Of>
 std::unique_ptr<objective::Objective> bound(const Training& training,
-                                            const objective::Options& options, const Of& of) {
-  objective::Setting setting{.seed = training.recipe.run.seed,
+                                            const objective::Options& options, std::int64_t seed,
+                                            const Of& of) {
+  objective::Setting setting{.seed = seed,
                              .sample_shape = training.sample_shape,
                              .classes = training.recipe.data.classes,
                              .networks = {}};
@@ -146,8 +147,8 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
                                             training.plan.partition(), ranks.keeps, make_network));
     name_state(training.trained.back(), ranks.keeps, training.state);
   }
-  training.objective =
-      bound(training, recipe.objective, [](const Trained& one) { return one.network; });
+  training.objective = bound(training, recipe.objective, recipe.run.seed,
+                             [](const Trained& one) { return one.network; });
   sample_by(training, recipe.objective);
   return training;
 }
@@ -180,10 +181,20 @@ Training make_training(const recipe::Recipe& recipe, const std::vector<std::int6
                       [&] { return untrained(recipe, sample_shape, ranks, make_network); });
 }
 
+namespace {
+
+std::shared_ptr<model::Network> averaged(const Trained& one) {
+  return one.average ? one.average : one.network;
+}
+
+}  // namespace
+
 void sample_by(Training& training, const objective::Options& options) {
-  training.pictures = bound(training, options, [](const Trained& one) {
-    return one.average ? one.average : one.network;
-  });
+  training.pictures = bound(training, options, training.recipe.run.seed, averaged);
+}
+
+std::unique_ptr<objective::Objective> sampler_of(const Training& training, std::int64_t seed) {
+  return bound(training, training.recipe.objective, seed, averaged);
 }
 
 void sample_with(Training& training, std::int64_t average) {
@@ -211,10 +222,14 @@ Tensor evaluated(Training& training, Evaluate&& evaluate) {
 
 }  // namespace
 
+Tensor draw_samples(Training& training, const objective::Objective& sampler,
+                    const objective::Numbers& numbers) {
+  return ops::guarded("sampling at step " + std::to_string(training.state.step.value),
+                      [&] { return evaluated(training, [&] { return sampler.sample(numbers); }); });
+}
+
 Tensor draw_samples(Training& training, const objective::Numbers& numbers) {
-  return ops::guarded("sampling at step " + std::to_string(training.state.step.value), [&] {
-    return evaluated(training, [&] { return training.pictures->sample(numbers); });
-  });
+  return draw_samples(training, *training.pictures, numbers);
 }
 
 Tensor held_out_losses(Training& training, const objective::Batch& batch) {

@@ -70,6 +70,20 @@ class EvalScript(Cli):
         for key, value in expected.items():
             self.assertAlmostEqual(told[key], value, delta=1e-5 * abs(value) + 1e-6, msg=key)
 
+    def test_pictures_of_a_file(self):
+        self.ok("sample", "made", "--count", str(COUNT), "--out", "x.npz")
+        pixels = numpy.random.default_rng(3).integers(0, 256, (64, 12, 12, 3), dtype=numpy.uint8)
+        numpy.save(self.path("data.npy"), pixels)
+        self.ok("pack", "data.npy", "data.h5")
+        told = json.loads(self.ok("eval", "x.npz", "--features", "pooled.pt", "--seed", str(SEED), "--quiet", "--json",
+                                  "--data", "data.h5"))
+        self.assertEqual((told["samples"], told["portable"]), (COUNT, False))
+        taken = [philox.sample(SEED, 64, d, "evaluation/data") for d in range(COUNT)]
+        expected = evaluation.distances(pooled(from_bytes(pixels[taken])),
+                                        pooled(from_bytes(numpy.load(self.path("x.npz"))["arr_0"])))
+        for key, value in expected.items():
+            self.assertAlmostEqual(told[key], value, delta=1e-5 * abs(value) + 1e-6, msg=key)
+
     def test_people_are_told_that_the_values_are_this_machines(self):
         lines = self.ok(*self.evaluated("pooled.pt")).splitlines()
         self.assertIn("(features: TorchScript ", lines[1])

@@ -6,8 +6,9 @@ usage: tensorboard_test.py PROGRAM SOURCE   (by a Python with tensorboard)
 import glob
 import json
 import os
+import struct
 
-from support import Cli, main
+from support import SOURCE, Cli, main
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 PICTURES = ["--set", "samples.count=4", "--set", "samples.every=2"]
@@ -32,6 +33,19 @@ class TensorBoard(Cli):
         for one in pictures:
             self.assertEqual(one.encoded_image_string, self.read(f"run/samples/step-0000000{one.step}.png"))
         self.assertEqual((pictures[0].width, pictures[0].height), (42, 12))  # a row of four: 2 + 4 x (8 + 2) by 2 + 8 + 2
+
+    def test_evaluations_are_there_where_they_were_due(self):
+        self.write("labels", b"\0\0\x08\x01\0\0\0\x10" + bytes(i % 4 for i in range(16)))
+        self.ok("train", os.path.join(SOURCE, "recipes/golden/classifier.toml"), "--run", "judge", "--quiet",
+                "--set", "run.steps=1", "--set", "data.kind=images", "--set", "data.path=images",
+                "--set", "data.labels=labels", "--set", "data.classes=4")
+        self.ok("train", "tiny.toml", "--run", "run", "--quiet", "--tensorboard", "--set", "run.steps=4",
+                "--set", "evaluation.every=2", "--set", "evaluation.samples=12", "--set", "evaluation.features=judge")
+        lines = [json.loads(line) for line in self.read("run/metrics.jsonl").splitlines()]
+        values = {line["step"]: line["evaluation"] for line in lines if "evaluation" in line}
+        for key in ("frechet_distance", "kernel_distance", "precision", "recall", "density", "coverage"):
+            found = [(one.step, one.value) for one in self.events().Scalars(f"evaluation/{key}")]
+            self.assertEqual(found, [(step, struct.unpack("f", struct.pack("f", values[step][key]))[0]) for step in (2, 4)])
 
     def test_steps_that_are_computed_again_count_once(self):
         self.ok("train", "tiny.toml", "--run", "run", "--quiet", "--tensorboard", "--set", "run.steps=4",

@@ -29,6 +29,8 @@ Entry arbitrary_entry() {
   if (*rc::gen::arbitrary<bool>()) entry.commit = digest_named("commit");
   if (*rc::gen::arbitrary<bool>())
     entry.validation = std::bit_cast<float>(*rc::gen::arbitrary<std::uint32_t>());
+  if (*rc::gen::arbitrary<bool>())
+    entry.evaluation = {{"recall", std::bit_cast<double>(*rc::gen::arbitrary<std::uint64_t>())}};
   return entry;
 }
 
@@ -80,6 +82,27 @@ TEST(LedgerLine, SaysWhatDiffers) {
   EXPECT_EQ(what([](Entry& e) { e.before = {}; }), "digest of the state before the update");
   EXPECT_EQ(what([](Entry& e) { e.commit.reset(); }), "commitment to the state's bytes");
   EXPECT_EQ(what([](Entry& e) { e.validation = 0.5F; }), "loss on held-out samples");
+  EXPECT_EQ(what([](Entry& e) { e.evaluation = {{"recall", 0.5}}; }), "evaluation");
+  Entry a = some_entry(3), b = some_entry(3);
+  a.evaluation = {{"precision", 1.0}, {"recall", 0.5}};
+  b.evaluation = {{"precision", 1.0}, {"recall", 0.25}};
+  EXPECT_EQ(difference(a, b), "recall of the samples");
+}
+
+TEST(LedgerLine, HasTheEvaluationBehindTheLosses) {
+  Entry entry = some_entry(1);
+  entry.losses = {{"d", 1.0F}};
+  entry.validation = 2.0F;
+  entry.evaluation = {{"frechet_distance", 217.72852326816837}, {"recall", 0.0}};
+  const std::string line = format_entry(entry, {});
+  EXPECT_NE(line.find("\"loss\":{\"d\":1},\"validation\":2,\"evaluation\":{\"frechet_distance\":"
+                      "217.72852326816837,\"recall\":0},\"before\":"),
+            std::string::npos)
+      << line;
+  std::string none = line;
+  const std::size_t at = none.find("\"frechet_distance\"");
+  none.erase(at, none.find('}', at) - at);
+  EXPECT_THROW(parse_entry_unchained(without_lf(none)), Error);
 }
 
 TEST(LedgerHeader, NamesTheStateOfAnotherRunThatItStartsFrom) {

@@ -32,7 +32,8 @@ class Randomizer final : public Fields {
       value = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'z')));
       return;
     }
-    if (name == "recipe" || name == "state" || name == "root" || name == "file") {  // SHA-256
+    if (name == "recipe" || name == "state" || name == "root" || name == "file" ||
+        name == "features_hash") {  // SHA-256
       value =
           *rc::gen::container<std::string>(64, rc::gen::elementOf(std::string("0123456789abcdef")));
       return;
@@ -87,6 +88,8 @@ Recipe any_recipe() {
   // Refused elsewhere: without held-out samples, or without a loss of them.
   if (recipe.data.holdout == 0 || !objective::diffusion(recipe.objective))
     recipe.run.validate_every = 0;
+  if (!objective::makes_samples(recipe.objective)) recipe.evaluation.every = 0;
+  if (recipe.evaluation.features.ends_with(".pt")) recipe.evaluation.features.clear();
   return recipe;
 }
 

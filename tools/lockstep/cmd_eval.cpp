@@ -17,16 +17,6 @@ struct Options {
   bool json = false, quiet = false;
 };
 
-std::vector<std::pair<std::string, double>> values_of(const train::Distances& distances) {
-  const evaluation::Neighbourhoods& around = distances.neighbourhoods;
-  return {{"frechet_distance", distances.frechet},
-          {"kernel_distance", distances.kernel},
-          {"precision", around.precision},
-          {"recall", around.recall},
-          {"density", around.density},
-          {"coverage", around.coverage}};
-}
-
 // "frechet_distance" as people read it: "Frechet distance".
 std::string title(std::string key) {
   for (char& c : key)
@@ -40,10 +30,15 @@ double accuracy_of(const train::Evaluation& evaluation) {
 }
 
 Json json_of(const train::Evaluation& evaluation) {
-  Json out = {{"step", evaluation.step.value},   {"recipe", evaluation.recipe.hex()},
-              {"state", evaluation.state.hex()}, {"data", evaluation.data.hex()},
-              {"samples", evaluation.samples},   {"seed", evaluation.seed},
-              {"portable", evaluation.portable}};
+  Json out = Json::object();
+  if (const auto& run = evaluation.run)
+    out = {{"step", run->step.value}, {"recipe", run->recipe.hex()}, {"state", run->state.hex()}};
+  else
+    out["pictures"] = evaluation.pictures->hex();
+  out["data"] = evaluation.data.hex();
+  out["samples"] = evaluation.samples;
+  out["seed"] = evaluation.seed;
+  out["portable"] = evaluation.portable;
   if (!evaluation.distances) {
     out["right"] = evaluation.right;
     out["accuracy"] = accuracy_of(evaluation);
@@ -58,17 +53,18 @@ Json json_of(const train::Evaluation& evaluation) {
 }
 
 void print_lines_of(const std::string& source, const train::Evaluation& evaluation) {
-  const std::string of_data = " of the data " + evaluation.data.hex().substr(0, 12);
+  const std::string of_data = " of the data " + evaluation.data.hex().substr(0, 12),
+                    from = evaluation.run ? ": step " + std::to_string(evaluation.run->step.value)
+                                          : ": sha256 " + evaluation.pictures->hex().substr(0, 12);
   if (!evaluation.distances) {
-    print_line(source, ": step ", evaluation.step.value, ", accuracy ",
-               to_text(accuracy_of(evaluation)), ": ", evaluation.right, " of ",
-               counted(evaluation.samples, "sample"), of_data);
+    print_line(source, from, ", accuracy ", to_text(accuracy_of(evaluation)), ": ",
+               evaluation.right, " of ", counted(evaluation.samples, "sample"), of_data);
   } else {
     const std::string both = counted(evaluation.samples, "sample"),
                       behind = "  (features: " + evaluation.distances->features.network + " " +
                                evaluation.distances->features.hash.hex().substr(0, 12) + ", " +
                                both + ", seed " + std::to_string(evaluation.seed) + ")";
-    print_line(source, ": step ", evaluation.step.value, ", ", both, " against as many", of_data);
+    print_line(source, from, ", ", both, " against as many", of_data);
     for (const auto& [key, value] : values_of(*evaluation.distances))
       print_line(left(title(key), 18), left(to_text(value), 22), behind);
   }
@@ -98,7 +94,8 @@ Run add_eval(Command& command) {
       .add_option(
           "source", evaluated.source,
           "a run: RUN (its newest checkpoint) or RUN@STEP; or a checkpoint. Of a classifier "
-          "the accuracy is measured, of others the distances of their samples to the data")
+          "the accuracy is measured, of others the distances of their samples to the data. Or "
+          "pictures of any program: NAME.npz or NAME.npy, uint8 [n, h, w, c] or [n, h, w]")
       .required();
   command
       .add_option(
@@ -118,16 +115,18 @@ Run add_eval(Command& command) {
       });
   command
       .add_option("--samples", evaluated.samples,
-                  "of the run, and as many of the data [2048]; for an accuracy, of the data [all]")
+                  "of the run, and as many of the data [2048, at most those of a file]; for an "
+                  "accuracy, of the data [all]")
       .range(std::int64_t{1}, std::int64_t{1} << 24);
   command
-      .add_option("--seed", evaluated.seed,
-                  "which samples of the data, and where the run's samples start")
+      .add_option(
+          "--seed", evaluated.seed,
+          "which samples of the data, and where the run's samples start; a file's are its first")
       .range(std::int64_t{0}, INT64_MAX);
   command
       .add_option("--data", evaluated.data,
                   "where the data lie, if not where the recipe says; or others of the same shape, "
-                  "such as held-out pictures")
+                  "such as held-out pictures. Needed for pictures of a file")
       .value("PATH");
   add_machine(command, options->machine);
   command.add_flag("--json", options->json, "report as JSON");

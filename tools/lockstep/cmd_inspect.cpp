@@ -36,8 +36,10 @@ Json of_ledger(const stdfs::path& path) {
   if (!ledger.entries.empty()) {
     out["state"] = ledger.entries.back().state.hex();
     for (const auto& [phase, loss] : ledger.entries.back().losses) out["loss"][phase] = loss;
-    for (const ledger::Entry& entry : ledger.entries)
-      if (entry.validation) out["validation"] = *entry.validation;  // the last one
+    for (const ledger::Entry& entry : ledger.entries) {  // the last ones
+      if (entry.validation) out["validation"] = *entry.validation;
+      for (const auto& [key, value] : entry.evaluation) out["evaluation"][key] = value;
+    }
   }
   return out;
 }

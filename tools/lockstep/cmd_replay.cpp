@@ -25,7 +25,7 @@ namespace stdfs = std::filesystem;
 struct Options {
   std::string folder;
   std::int64_t from = 1, to = 0, spot = 0, spot_steps = 10, seed = -1;
-  std::string data;
+  std::string data, features;
   std::optional<std::string> parent;
   std::int64_t lanes_at_once = 0;
   Machine machine;
@@ -67,7 +67,8 @@ Code run_rank(const Options& options) {
       .data = {},
       .lanes_at_once = options.lanes_at_once,
       .processes = identity.local_size,
-      .parent = options.parent};
+      .parent = options.parent,
+      .features = options.features};
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;
   const auto group = join(
@@ -83,9 +84,24 @@ Code run_rank(const Options& options) {
   return result.differs ? Code::kDiffer : Code::kOk;
 }
 
+// The classifier of its evaluations, in the folder or file that has it.
+void show_features(const Options& options, Visible& there) {
+  const recipe::Evaluation evaluation =
+      recipe::of_run(real_file_system(), options.folder).evaluation;
+  if (evaluation.every == 0) return;
+  const std::string source = options.features.empty() ? evaluation.features : options.features;
+  const std::size_t at = stdfs::exists(source) ? std::string::npos : source.rfind('@');
+  const std::string path = stdfs::absolute(source.substr(0, at)).lexically_normal().string();
+  if (!stdfs::exists(path)) return;
+  there.mounts.push_back({path});
+  there.arguments.insert(there.arguments.end(),
+                         {"--features", path + (at == std::string::npos ? "" : source.substr(at))});
+}
+
 // The same command inside a container, which sees run and data, and may write to neither.
 Code run_in_container(const Options& options) {
-  const Visible there = visible(options.folder, options.data);
+  Visible there = visible(options.folder, options.data);
+  show_features(options, there);
   std::vector<std::string> arguments = {"replay", there.run, "--json"};
   arguments.insert(arguments.end(), there.arguments.begin(), there.arguments.end());
   const auto add = [&](const std::string& name, std::int64_t value) {
@@ -175,6 +191,10 @@ Run add_replay(Command& command) {
   command
       .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
       .value("PATH");
+  command
+      .add_option("--features", options->features,
+                  "where the classifier of [evaluation] lies, if not where the recipe says")
+      .value("RUN");
   command
       .add_option("--parent", options->parent,
                   "the run whose state this one starts from (`train --from`), to compare it with")

@@ -14,6 +14,7 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/recipe/warnings.h"
 #include "lockstep/train/from.h"
+#include "lockstep/train/interval.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/signals.h"
 #include "mistaken.h"
@@ -212,7 +213,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   std::unique_ptr<comm::Group> group;
   try {
     const Beginning beginning = cli::beginning(options, given);
-    const recipe::Recipe& recipe = beginning.recipe;
+    const recipe::Recipe recipe = train::with_features_hash(beginning.recipe);
     if (identity.rank == Rank(0))
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
     group = join(identity, recipe, options.shard, process_environment());
@@ -246,7 +247,7 @@ Code run(const Options& options) {
   if (options.dry_run) {
     train::Ranks ranks{.world = options.ranks};
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
-    dry_run(beginning(options, recipe).recipe, ranks, options.json);
+    dry_run(train::with_features_hash(beginning(options, recipe).recipe), ranks, options.json);
     return Code::kOk;
   }
   log::set_quiet(options.quiet);

@@ -8,6 +8,7 @@
 #include "lockstep/ops/memory.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/warnings.h"
+#include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/picture.h"
 #include "output.h"
@@ -37,7 +38,7 @@ Size size_of(const recipe::Recipe& recipe, const std::vector<std::int64_t>& samp
 
 // What the whole run draws and leaves behind.
 struct Course {
-  std::int64_t samples = 0, grids = 0, saved = 0, kept = 0;
+  std::int64_t samples = 0, grids = 0, saved = 0, kept = 0, evaluations = 0;
   double epochs = 0;
 };
 
@@ -68,6 +69,7 @@ Course course_of(const recipe::Recipe& recipe, std::int64_t data) {
   course.epochs = static_cast<double>(course.samples) / static_cast<double>(data);
   course.grids = recipe.samples.count == 0 ? 0 : times(recipe.samples.every, steps);
   course.saved = times(recipe.checkpoint.every, steps);
+  if (recipe.evaluation.every > 0) course.evaluations = steps / recipe.evaluation.every;
   course.kept = kept_of(course.saved, recipe.checkpoint);
   return course;
 }
@@ -113,6 +115,7 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
   const std::vector<std::int64_t> sample_shape = dataset->sample_shape();
   train::require_pictures_fit(recipe, sample_shape);
+  if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset);  // it is checked
   const Size size = size_of(recipe, sample_shape);
   const std::vector<Memory> choices = memories(recipe, sample_shape, ranks);
   const Course course = course_of(recipe, dataset->size());
@@ -130,6 +133,7 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
                 {"checkpoints", course.saved},
                 {"checkpoints_kept", course.kept},
                 {"checkpoint_bytes", product(course.kept, size.state_bytes)},
+                {"evaluations", course.evaluations},
                 {"memory", json_of(choices)},
                 {"warnings", warnings}});
     return;
@@ -148,6 +152,11 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
              counted(recipe.samples.count, "sample"));
   print_line("# checkpoints ", course.saved, " saved, ", course.kept, " kept in the end: ",
              human_bytes(static_cast<double>(product(course.kept, size.state_bytes))));
+  if (course.evaluations > 0)
+    print_line("# evaluation  ", counted(course.evaluations, "time"), " of ",
+               counted(recipe.evaluation.samples, "sample"), ", every ",
+               counted(recipe.evaluation.every, "step"), ", features ",
+               recipe.evaluation.features_hash.substr(0, 12));
   print(choices, ranks.world);
   for (const std::string& line : warnings) print_line("# warning     ", line);
 }

@@ -32,6 +32,8 @@ struct ReplayOptions {
   int processes = 0;                // the same
   // The run whose state this one starts from: its checkpoint is compared with step 0.
   std::optional<std::filesystem::path> parent = {};
+  // Where the classifier lies whose features evaluations compare; empty: where the recipe says.
+  std::string features = {};
   // Called before the first recomputed step, with 0, and after each that agrees; `total`: steps
   // that all windows need, from the checkpoints that they start at.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
@@ -64,8 +66,9 @@ struct ReplayResult {
 // arguments.
 std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t steps);
 
-// Errors: kUsage (no run; a window outside of the ledger), kData (not the run's data set), kCorrupt
-// (evidence that does not hold), those of `step`. Collective: yes; every rank reads the folder.
+// Errors: kUsage (no run; not the classifier of its evaluations; a window outside of the ledger),
+// kData (not the run's data set), kCorrupt (evidence that does not hold), those of `step`.
+// Collective: yes; every rank reads the folder.
 ReplayResult replay(const ReplayOptions& options, comm::Group& group);
 
 }  // namespace lockstep::audit

@@ -59,9 +59,17 @@ std::span<const SourceKind> source_kinds();  // the first that matches is taken
 // folder's files, form, labels.
 Source read_source(const std::filesystem::path& path, const SourceOptions& options);
 
-// The same into a folder of shards (write_shards), in memory for one picture and all labels; for an
-// .npz also its arrays. The source's images are none. Throws as read_source and write_shards do,
-// and leaves nothing in the folder.
+// The pictures alone of a file that NumPy saved, and the SHA-256 of the file. Throws as read_source
+// does, for a file of another kind, too.
+struct PictureFile {
+  std::unique_ptr<Images> images;
+  hash::Digest sha256;
+};
+PictureFile read_arrays(const std::filesystem::path& path);
+
+// What read_source reads into a folder of shards (write_shards), in memory for one picture and all
+// labels; for an .npz also its arrays. The source's images are none. Throws as read_source and
+// write_shards do, and leaves nothing in the folder.
 struct ShardedSource {
   Source source;
   ShardsIndex index;

@@ -46,6 +46,10 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 
+// Numbers of a step by name (a-z, 0-9 and _), in an order of their own.
+template <class T>
+using Named = std::vector<std::pair<std::string, T>>;
+
 // One completed step.
 struct Entry {
   Step step;                 // 1, 2, 3, ...
@@ -53,9 +57,10 @@ struct Entry {
 
   // Phase (a-z, 0-9 and _) and its loss, in the objective's order. A loss is for people and may be
   // infinite or NaN (written "inf", "-inf", "nan"); NaNs count as equal.
-  std::vector<std::pair<std::string, float>> losses;
+  Named<float> losses;
 
   std::optional<float> validation = {};  // loss on held-out samples after the update; some steps
+  Named<double> evaluation = {};  // how far samples are from the data after it; empty on most steps
 
   hash::Digest before;                 // root of the state that the update read
   hash::Digest state;                  // root of the state that it left

@@ -80,6 +80,16 @@ struct Evidence {
   double witness_rate = 0.01;       // share of lanes that another rank computes a second time
 };
 
+// [evaluation]: distances between samples and data in the ledger (docs/evaluation.md). Changes the
+// ledger's bytes, so it counts as bits; but for the path.
+struct Evaluation {
+  std::int64_t every = 0;  // steps; 0: never
+  std::int64_t samples = 2048;
+  std::int64_t seed = 0;
+  std::string features;       // a classifier's run, RUN or RUN@STEP, or its checkpoint
+  std::string features_hash;  // of that classifier, hexadecimal; `train` fills it
+};
+
 struct Recipe {
   Run run;
   lane::Options batch;
@@ -89,6 +99,7 @@ struct Recipe {
   Samples samples;
   Checkpoint checkpoint;
   Evidence evidence;
+  Evaluation evaluation;
   monitor::Options monitor;
 };
 
@@ -97,6 +108,7 @@ void describe(Fields& fields, NetworkOptions& network);  // but for its optimize
 void describe(Fields& fields, Samples& samples);
 void describe(Fields& fields, Checkpoint& checkpoint);
 void describe(Fields& fields, Evidence& evidence);
+void describe(Fields& fields, Evaluation& evaluation);
 
 // All fields in canonical order. Brings `networks` in line with the objective's roles: what is
 // missing gets defaults, what is not a role's is dropped.

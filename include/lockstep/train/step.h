@@ -31,10 +31,15 @@ enum class Look { kNone, kActivations };
 // Where samples come from: `count` draws from `first` on, the same whoever asks.
 using Feed = std::function<objective::Batch(Draw first, std::int64_t count)>;
 
+// Measures how far samples of the training's state are from the data (train/interval.h): the
+// ledger's values. Collective: yes.
+using Evaluate = std::function<ledger::Named<double>(Training& training, comm::Group& group)>;
+
 // Changes training.state from step n to n+1 and says what it became, by the draws [samples, samples
 // + plan.batch()), of which this rank takes its lanes'. Where run.validate_every says so, it then
-// measures the loss on held-out samples, `held_out` by number; a caller that has none of these
-// gets a record without that loss. Writes no file, reads no clock, no environment.
+// measures the loss on held-out samples, `held_out` by number, and where evaluation.every does the
+// distances of its samples; a caller that has none of these gets a record without. Writes no file,
+// reads no clock, no environment.
 //
 // Throws Error(kDiffer) if the state is not what it was after the last step, if a witness computes
 // other bits for a lane than its owner, or if ranks disagree about the new state: names step,
@@ -43,6 +48,6 @@ using Feed = std::function<objective::Batch(Draw first, std::int64_t count)>;
 // operator and module (ops/guard.h). Collective: yes. Bits: recipe, state, samples; not
 // the world size.
 StepRecord step(Training& training, comm::Group& group, const Feed& feed, const Feed& held_out = {},
-                Look look = Look::kNone);
+                const Evaluate& evaluate = {}, Look look = Look::kNone);
 
 }  // namespace lockstep::train

@@ -90,6 +90,13 @@ void sample_with(Training& training, std::int64_t average);
 // numbers.
 Tensor draw_samples(Training& training, const objective::Numbers& numbers);
 
+// What makes the training's samples, with another key than run.seed. Lives as long as its networks.
+std::unique_ptr<objective::Objective> sampler_of(const Training& training, std::int64_t seed);
+
+// draw_samples by that one.
+Tensor draw_samples(Training& training, const objective::Objective& sampler,
+                    const objective::Numbers& numbers);
+
 // The loss of each held-out sample, from averages as above. Under the caller's guard. Bits: state,
 // recipe, batch; not the samples beside it.
 Tensor held_out_losses(Training& training, const objective::Batch& batch);

@@ -25,11 +25,13 @@ def header(recipe_id, data_hash, semantics):
     return chained(ZERO, body)
 
 
-def line(previous, step, samples, losses, validation, before, state, commit):
+def line(previous, step, samples, losses, validation, before, state, commit, evaluation=()):
     loss = ",".join(f'"{phase}":{loss_text(value)}' for phase, value in losses)
     body = f'{{"step":{step},"samples":{samples},"loss":{{{loss}}}'
     if validation is not None:
         body += f',"validation":{loss_text(validation)}'
+    if evaluation:
+        body += ',"evaluation":{' + ",".join(f'"{key}":{shortest(value, repr(value))}' for key, value in evaluation) + "}"
     body += f',"before":"{before}","state":"{state}"'
     if commit is not None:
         body += f',"commit":"{commit}"'

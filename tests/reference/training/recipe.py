@@ -51,6 +51,7 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
              ("interval", REQUIRED, {"schedule": ("step", "exponential")}),
              ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {}), ("more_ema_decays", [], {})]
 EVIDENCE = [("commit_every", 100, {})]
+EVALUATION = [("every", 0, {}), ("samples", 2048, {}), ("seed", 0, {}), ("features_hash", "", {})]  # none of them where every is 0
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
             ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0, ("model", "dropout"): 0.0,
             ("data", "holdout"): 0, ("run", "validate_every"): 0,
@@ -138,6 +139,8 @@ class Recipe:
             self.tables[role] = _filled(role, network, NETWORK)
             self.tables[role + ".optimizer"] = _filled(role, network.get("optimizer", {}), OPTIMIZER)
         self.tables["evidence"] = _filled("evidence", given.get("evidence", {}), EVIDENCE)
+        if given.get("evaluation", {}).get("every", 0):
+            self.tables["evaluation"] = _filled("evaluation", given["evaluation"], EVALUATION)
         self.data_path = given.get("data", {}).get("path", "/usr/share/datasets/fashion-mnist")
         self.labels_path = given.get("data", {}).get("labels", "")
         self.classes = self.tables["data"]["classes"]

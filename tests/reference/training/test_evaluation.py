@@ -1,4 +1,5 @@
-"""`lockstep eval` against what checkpoints give by the pages alone: features, distances and accuracy, every bit.
+"""`lockstep eval` and the ledger's evaluation against what checkpoints give by the pages alone: features, distances and
+accuracy, every bit.
 
     test_evaluation.py PROGRAM RECIPES [--break RULE]    RECIPES: the golden ones' folder. With a broken rule of the
                                                          reference: 0 if the value that it decides differs
@@ -18,9 +19,11 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import evaluation
 import h5py
+import ledger
 import philox
 from data import from_bytes, open_data
 from hashes import commit_digest
+from recipe import Recipe
 from sampling import Checkpoint
 from state import State
 
@@ -56,6 +59,11 @@ def run(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def read_lines(path):
+    with open(path, encoding="ascii") as file:
+        return file.read().splitlines()
+
+
 class Classifier:
     def __init__(self, path):
         self.path, self.of = path, Checkpoint(path)
@@ -89,9 +97,11 @@ def taken(recipe):
 def said_and_right(options, folder):
     """What the program says of a run and of a classifier, and what the pages say."""
     judge, made, archive = (os.path.join(folder, name) for name in ("judge", "made", "samples.npz"))
-    for recipe, trained in (("classifier", judge), ("dit", made)):
+    evaluated = (f"every={STEPS}", f"samples={COUNT}", f"seed={SEED}", f'features="{judge}"')
+    for recipe, trained, more in (("classifier", judge, ()), ("dit", made, evaluated)):
         run(options.program, "train", os.path.join(options.recipes, recipe + ".toml"), "--run", trained, "--quiet", "--set",
-            f"run.steps={STEPS}", "--set", "data.shapes.side=12", "--set", "samples.count=0")
+            f"run.steps={STEPS}", "--set", "data.shapes.side=12", "--set", "samples.count=0",
+            *(word for change in more for word in ("--set", "evaluation." + change)))
     asked = ("--samples", str(COUNT), "--seed", str(SEED), "--json", "--quiet")
     said = json.loads(run(options.program, "eval", made, "--features", judge, *asked))
     said["right"] = json.loads(run(options.program, "eval", judge, *asked))["right"]
@@ -102,7 +112,21 @@ def said_and_right(options, folder):
         x, y = classifier.features(real), classifier.features(from_bytes(file["arr_0"]))
     best = np.sort(logits := classifier.logits(real), axis=1)
     alone = (best[:, -1] > best[:, -2]) & (logits.argmax(axis=1) == labels)
-    return said, {**evaluation.distances(x, y), "right": int(alone.sum()), "hash": classifier.hash()}, (x, y)
+    right = {**evaluation.distances(x, y), "right": int(alone.sum()), "hash": classifier.hash()}
+    said.update(recorded(made, said, right))
+    return said, right, (x, y)
+
+
+def recorded(made, said, right):
+    """The ledger's recipe id and last line, with what this reference would write there."""
+    head, *_, before, last = read_lines(os.path.join(made, "ledger.jsonl"))
+    right["id"] = Recipe.read(os.path.join(made, "recipe.toml")).id(json.loads(head)["semantics"])
+    entry = json.loads(last)
+    right["last line"], _ = ledger.line(
+        bytes.fromhex(json.loads(before)["chain"]), entry["step"], entry["samples"],
+        [(phase, np.float32(loss)) for phase, loss in entry["loss"].items()], None, entry["before"], entry["state"],
+        entry.get("commit"), [(key, float(right[key])) for key in entry["evaluation"]])
+    return {"id": json.loads(head)["recipe"], "last line": last}
 
 
 def by_lapack(x, y):

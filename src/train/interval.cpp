@@ -1,0 +1,119 @@
+#include "lockstep/train/interval.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "lockstep/comm/gather.h"
+#include "lockstep/core/error.h"
+#include "lockstep/ops/where.h"
+#include "train/comparison.h"
+
+namespace lockstep::train {
+namespace {
+
+TrainedClassifier opened(const std::string& source) {
+  if (source.empty())  // a recipe of bits alone has no paths
+    throw Error(Code::kUsage, "[evaluation]: features names no classifier",
+                "train one, such as recipes/fashion-mnist-classifier.toml, and give its run");
+  try {
+    return {source, open_state(real_file_system(), source)};
+  } catch (const Error& error) {
+    throw Error(error.code(), "[evaluation]: features: " + error.message(), error.hint());
+  }
+}
+
+using Append = std::function<void(std::int64_t first, std::int64_t count, evaluation::Features&)>;
+
+// Of samples 0 … total - 1: in rounds, in which each rank computes the features of a portion.
+evaluation::Features divided(std::int64_t total, std::int64_t width, comm::Group& group,
+                             const Append& append) {
+  const std::int64_t world = group.size(), me = group.rank().value;
+  evaluation::Features all{.width = width, .values = {}};
+  for (std::int64_t round = 0; round < total; round += world * kComparedAtOnce) {
+    const auto begin = [&](std::int64_t rank) {
+      return std::min(round + rank * kComparedAtOnce, total);
+    };
+    std::vector<std::size_t> sizes;
+    for (std::int64_t rank = 0; rank < world; ++rank)
+      sizes.push_back(static_cast<std::size_t>((begin(rank + 1) - begin(rank)) * width));
+    evaluation::Features mine;
+    if (begin(me) < begin(me + 1)) append(begin(me), begin(me + 1) - begin(me), mine);
+    for (const std::vector<float>& theirs : comm::gather(group, mine.values, sizes))
+      all.values.insert(all.values.end(), theirs.begin(), theirs.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+bool evaluation_due(const recipe::Recipe& recipe, Step step) {
+  const std::int64_t every = recipe.evaluation.every;
+  return every > 0 && step.value % every == 0;
+}
+
+recipe::Recipe with_features_hash(recipe::Recipe recipe) {
+  recipe::Evaluation& options = recipe.evaluation;
+  if (options.every > 0 && options.features_hash.empty())
+    options.features_hash = opened(options.features).of().hash.hex();
+  return recipe;
+}
+
+struct IntervalEvaluation::Held {
+  recipe::Evaluation options;
+  TrainedClassifier network;
+  FeaturesOf of;
+  DataDraws draws;
+  evaluation::Features real;  // of the data; once they are asked for
+};
+
+IntervalEvaluation::IntervalEvaluation(const recipe::Recipe& recipe, const data::Dataset& data,
+                                       const std::string& features) {
+  const recipe::Evaluation& options = recipe.evaluation;
+  const std::string& source = features.empty() ? options.features : features;
+  held_.reset(new Held{options, opened(source), {}, DataDraws(data, options.seed), {}});
+  held_->of = held_->network.of();
+  if (options.features_hash.empty())
+    throw Error(Code::kUsage, "evaluation.features_hash is missing",
+                "that of " + source + " is " + held_->of.hash.hex());
+  require_pinned(source, held_->of, options.features_hash, "evaluation.features_hash");
+  held_->network.require_takes(data.sample_shape());
+  require_enough(options.samples, held_->of, "evaluation.samples =");
+  require_at_most(options.samples, data, "evaluation.samples =");
+}
+
+IntervalEvaluation::~IntervalEvaluation() = default;
+
+ledger::Named<double> IntervalEvaluation::operator()(Training& training, comm::Group& group) {
+  const ops::Scope here("evaluation");
+  const std::int64_t total = held_->options.samples;
+  TrainedClassifier& network = held_->network;
+  if (held_->real.values.empty()) {
+    held_->real = divided(total, held_->of.width, group,
+                          [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {
+                            held_->draws.in_blocks(first, first + count,
+                                                   [&](const Tensor& samples, const Tensor&) {
+                                                     network.append(samples, out);
+                                                   });
+                          });
+    require_finite(held_->real, "the data");
+  }
+  const auto sampler = sampler_of(training, held_->options.seed);
+  const evaluation::Features made = divided(
+      total, held_->of.width, group,
+      [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {
+        network.append(as_pictures(draw_samples(training, *sampler, {first, count, {}})), out);
+      });
+  require_finite(made, "the run");
+  return values_of(distances_between(held_->of, held_->real, made));
+}
+
+const std::vector<std::string>& evaluation_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : values_of({})) names.push_back(key);
+    return names;
+  }();
+  return keys;
+}
+
+}  // namespace lockstep::train

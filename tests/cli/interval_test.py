@@ -1,0 +1,161 @@
+"""Evaluation at an interval: the ledger has the values of `lockstep eval`, the same on any ranks, and replay finds others.
+
+tests/reference/training/test_evaluation.py recomputes them from the pages.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+
+from support import SOURCE, Cli, main
+
+KEYS = ["frechet_distance", "kernel_distance", "precision", "recall", "density", "coverage"]
+SAMPLES, SEED = 40, 3
+
+
+def golden(name):
+    return os.path.join(SOURCE, f"recipes/golden/{name}.toml")
+
+
+class Interval(Cli):
+    def setUp(self):
+        super().setUp()
+        self.ok("train", golden("classifier"), "--run", "judge", "--quiet", "--set", "run.steps=3",
+                "--set", "data.shapes.side=12", "--set", "samples.count=0")
+
+    def words(self, *changes, recipe="dit", steps=4):
+        sets = (f"run.steps={steps}", "samples.count=0", "evaluation.every=2", f"evaluation.samples={SAMPLES}",
+                f"evaluation.seed={SEED}", 'evaluation.features="judge"', *changes)
+        return ("train", golden(recipe), "--threads", "1", *(word for change in sets for word in ("--set", change)))
+
+    def lines(self, run):
+        return [json.loads(line) for line in self.read(run, "ledger.jsonl").splitlines()[1:]]
+
+    def values(self, run):
+        return {line["step"]: line["evaluation"] for line in self.lines(run) if "evaluation" in line}
+
+    def test_the_ledger_has_the_values_of_eval(self):
+        # Averages that are far from the weights, so that the two have different values.
+        self.ok(*self.words("checkpoint.every=2", "checkpoint.keep_last=0", "model.optimizer.ema_decay=0.9",
+                            "model.optimizer.lr=0.05"), "--run", "run", "--quiet")
+        found = self.values("run")
+        self.assertEqual(list(found), [2, 4])
+        for step, values in found.items():
+            self.assertEqual(list(values), KEYS)
+            said = json.loads(self.ok("eval", f"run@{step}", "--features", "judge", "--samples", str(SAMPLES),
+                                      "--seed", str(SEED), "--json", "--quiet"))
+            self.assertEqual(values, {key: said[key] for key in KEYS})
+        self.assertNotEqual(found[2], found[4])
+        digest = json.loads(self.ok("eval", "run", "--features", "judge", "--samples", "20", "--json",
+                                    "--quiet"))["features"]["hash"]
+        self.assertIn(f'features_hash = "{digest}"', self.read("run/recipe.toml").decode())
+        self.ok("verify", "run")
+
+    def test_gans_are_evaluated(self):
+        self.ok("train", golden("classifier"), "--run", "judge16", "--quiet", "--set", "run.steps=2",
+                "--set", "data.shapes.side=16", "--set", "samples.count=0")
+        self.ok(*self.words('evaluation.features="judge16"', recipe="wgan"), "--run", "run", "--quiet")
+        said = json.loads(self.ok("eval", "run", "--features", "judge16", "--samples", str(SAMPLES), "--seed", str(SEED),
+                                  "--json", "--quiet"))
+        self.assertEqual(self.values("run")[4], {key: said[key] for key in KEYS})
+
+    def test_are_the_same_on_any_ranks_and_after_a_stop(self):
+        self.ok(*self.words(), "--run", "alone", "--quiet")
+        expected = self.evidence("alone")
+        for name, options in (("by3", ("--ranks", "3")), ("portions", ("--lanes-at-once", "1")),
+                              ("divided", ("--ranks", "2", "--shard", "optimizer"))):
+            self.ok(*self.words(), "--run", name, "--quiet", *options)
+            self.assertEqual(self.evidence(name), expected, name)
+        # What a run does that lost its last checkpoint: steps again, evaluations too, and they are compared.
+        self.ok(*self.words("checkpoint.every=1", steps=3), "--run", "again", "--quiet")
+        self.ok(*self.words("checkpoint.every=1"), "--run", "again", "--quiet")
+        os.remove(self.path("again/checkpoints/step-00000004.h5"))
+        self.ok(*self.words("checkpoint.every=1"), "--run", "again", "--quiet")
+        self.assertEqual(self.read("again/ledger.jsonl"), self.read("alone/ledger.jsonl"))
+        states = [line["state"] for line in self.lines("alone")]
+        self.ok(*self.words("evaluation.every=0"), "--run", "plain", "--quiet")
+        self.assertEqual([line["state"] for line in self.lines("plain")], states)  # it changes no state
+        self.assertEqual(self.values("plain"), {})
+        self.assertNotIn(b"[evaluation]", self.read("plain/recipe.toml"))
+
+    def test_are_replayed(self):
+        self.ok(*self.words(), "--run", "run", "--quiet")
+        self.ok("replay", "run", "--quiet")
+        self.ok("replay", "run", "--quiet", "--ranks", "3")
+        shutil.move(self.path("judge"), self.path("moved"))
+        said = self.refused(2, "replay", "run", "--quiet")
+        self.assertIn("[evaluation]: features: ", said)
+        self.ok("replay", "run", "--quiet", "--features", "moved@3")
+        self.ok("verify", "run")  # needs no classifier
+        self.ok("trace", "run", "trace.jsonl", "--step", "2")
+        self.ok("train", golden("classifier"), "--run", "other", "--quiet", "--set", "run.steps=2",
+                "--set", "data.shapes.side=12", "--set", "samples.count=0")
+        self.assertRegex(self.refused(2, "replay", "run", "--quiet", "--features", "other"),
+                         "other: its hash is [0-9a-f]{64}, not [0-9a-f]{64}")
+        self.forge("run", [re.sub(b'"recall":[^,]+', b'"recall":0.123', body) for body in self.bodies("run")])
+        for checkpoint in os.listdir(self.path("run/checkpoints")):
+            os.remove(self.path("run/checkpoints", checkpoint))
+        result = self.run_it("replay", "run", "--quiet", "--features", "moved")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("recall of the samples", result.stdout)
+
+    def forge(self, run, bodies):
+        """Writes a ledger of these lines, up to their chains: consistent in itself."""
+        head = self.read(run, "ledger.jsonl").splitlines()[0]
+        chain, out = bytes.fromhex(json.loads(head)["chain"]), [head]
+        for body in bodies:
+            chain = hashlib.sha256(chain + body).digest()
+            out.append(body + b',"chain":"' + chain.hex().encode() + b'"}')
+        self.write(f"{run}/ledger.jsonl", b"\n".join(out) + b"\n")
+
+    def bodies(self, run):
+        return [line[:line.rindex(b',"chain"')] for line in self.read(run, "ledger.jsonl").splitlines()[1:]]
+
+    def test_a_ledger_without_them_is_not_the_recipes(self):
+        self.ok(*self.words(), "--run", "run", "--quiet")
+        self.ok(*self.words("evaluation.every=0"), "--run", "plain", "--quiet")
+        self.forge("run", self.bodies("plain"))
+        result = self.run_it("verify", "run")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("its distances of samples are not those of an evaluation, the recipe wants them every 2 steps",
+                      result.stdout + result.stderr)
+
+    def test_stand_in_metrics_report_inspect_log_and_dry_run(self):
+        self.ok(*self.words(), "--run", "run")
+        values = self.values("run")
+        lines = [json.loads(line) for line in self.read("run/metrics.jsonl").splitlines()]
+        self.assertEqual({line["step"]: line["evaluation"] for line in lines if "evaluation" in line}, values)
+        self.assertEqual(json.loads(self.ok("inspect", "run/ledger.jsonl", "--json"))["evaluation"], values[4])
+        self.assertIn(b"step 2: frechet_distance ", self.read("run/log.txt"))
+        self.ok("report", "run")
+        page = self.read("run/report.html")
+        for title in (b"frechet distance of samples", b"recall of samples", b"coverage of samples"):
+            self.assertIn(title, page)
+        said = self.ok(*self.words(), "--dry-run")
+        self.assertRegex(said, f"# evaluation  2 times of {SAMPLES} samples, every 2 steps, features [0-9a-f]{{12}}")
+        self.assertEqual(json.loads(self.ok(*self.words(), "--dry-run", "--json"))["evaluations"], 2)
+
+    def test_what_does_not_fit_is_refused_before_the_first_step(self):
+        self.ok("train", golden("classifier"), "--run", "other", "--quiet", "--set", "run.steps=2")
+        self.ok("train", golden("toy-gan"), "--run", "points", "--quiet", "--set", "run.steps=2")
+        for line, *changes in (
+                ("[evaluation]: features names no classifier", 'evaluation.features=""'),
+                ("features in [evaluation] is a TorchScript file", 'evaluation.features="a.pt"'),
+                ("[evaluation]: features: ", 'evaluation.features="missing"'),
+                ("points is no classifier: objective.kind is gan", 'evaluation.features="points"'),
+                ("other classifies pictures of 11 x 11 x 3 values, and samples have 12 x 12 x 3", 'evaluation.features="other"'),
+                ("judge: its hash is", f'evaluation.features_hash="{"0" * 64}"'),
+                ("'judge' in [evaluation] is no SHA-256 (leave features_hash out", 'evaluation.features_hash="judge"'),
+                ("evaluation.samples = 10: the covariance of 10 features needs more", "evaluation.samples=10"),
+                ("evaluation.samples = 70000: the data have 65536 samples", "evaluation.samples=70000")):
+            for more in ((), ("--dry-run",)):
+                self.assertIn(line, self.refused(2, *self.words(*changes), "--run", "run", *more))
+        self.assertIn("every in [evaluation] is of what makes samples: kind in [objective] is classifier",
+                      self.refused(2, *self.words(recipe="classifier"), "--run", "run"))
+        self.assertFalse(os.path.exists(self.path("run")))
+
+
+if __name__ == "__main__":
+    main()
