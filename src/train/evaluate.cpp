@@ -169,7 +169,7 @@ class Evaluating {
     for (std::int64_t done = 0; done < count; done += kAtOnce) {
       progress(done, count);
       const Tensor samples = draw_samples(training, {done, std::min(kAtOnce, count - done), {}});
-      network.append(as_pictures(samples), made);
+      network.append(data::arrays(opened_.recipe.data) ? samples : as_pictures(samples), made);
     }
     require_finite(made, "the run");
     return made;
