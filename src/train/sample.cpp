@@ -106,11 +106,11 @@ class Sampling {
     require_samples(options.source, source_.recipe);
     require_average(source_.recipe, options.average);
     labels_of(options.first, 1);  // before anything is made
-    require_pictured();
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
                   "leave it out, or write a .png");
     const objective::Options asked = chosen(options, training_.recipe.objective);
+    require_pictured();
     sample_by(training_, asked);
     const Manner manner = manner_of(asked), of_recipe = manner_of(training_.recipe.objective);
     if (manner.sampler != of_recipe.sampler) others_.emplace_back("sampler", manner.sampler);
