@@ -28,7 +28,7 @@ std::vector<Finding> misfits(const train::RunFolder& folder, const std::filesyst
   const auto step = parse_int(number);
   if (!step || *step < 1) return {{Code::kDiffer, file + ": it does not name its step"}};
   std::vector<Finding> found;
-  if (folder.sample(Step(*step)).filename() != picture.filename())
+  if (folder.sample(Step(*step)).stem() != picture.stem())
     found.push_back({Code::kDiffer, file + ": its name does not match its step, " + number});
   if (static_cast<std::size_t>(*step) > ledger.entries.size()) {
     found.push_back({Code::kCorrupt, "ledger.jsonl ends at step " +

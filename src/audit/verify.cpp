@@ -15,6 +15,7 @@
 #include "lockstep/train/claims.h"
 #include "lockstep/train/from.h"
 #include "lockstep/train/run_folder.h"
+#include "lockstep/train/sample_archive.h"
 #include "lockstep/train/signing.h"
 
 namespace lockstep::audit {
@@ -305,6 +306,11 @@ class Verifier : public Findings {
   void pictures(const train::RunFolder& folder, const Names& names, const ledger::Ledger& ledger) {
     for (const std::string& name : files_of(folder.samples(), names)) {
       const stdfs::path path = folder.samples() / name;
+      if (path.extension() == ".npz" && recipe_ && data::arrays(recipe_->data)) {
+        const auto texts = attempt([&] { return train::read_archive_provenance(path); });
+        if (texts) sample_file(folder, path, *texts, ledger);
+        continue;
+      }
       if (path.extension() != ".png") {
         foreign(path);
         continue;
@@ -317,10 +323,15 @@ class Verifier : public Findings {
                 ": " + fault->what);
         continue;
       }
-      ++result.pictures;
-      for (Finding& one : misfits(folder, path, data::read_provenance(png), ledger))
-        result.findings.push_back(std::move(one));
+      sample_file(folder, path, data::read_provenance(png), ledger);
     }
+  }
+
+  void sample_file(const train::RunFolder& folder, const stdfs::path& path,
+                   const data::Provenance& texts, const ledger::Ledger& ledger) {
+    ++result.pictures;
+    for (Finding& one : misfits(folder, path, texts, ledger))
+      result.findings.push_back(std::move(one));
   }
 
   stdfs::path folder_;

@@ -25,7 +25,9 @@ void require_augmentable(const Options& options, const Dataset& dataset) {
   if (!options.flip && options.crop == 0) return;
   const std::vector<std::int64_t>& sides = dataset.sample_shape();
   if (sides.size() != 3)
-    throw Error(Code::kUsage, "[data]: flip and crop are for pictures, these data are points",
+    throw Error(Code::kUsage,
+                "[data]: flip and crop are for pictures and fields, these data are " +
+                    std::string(options.kind == "signals" ? "signals" : "points"),
                 "leave them out");
   if (const std::int64_t side = std::min(sides[0], sides[1]); options.crop >= side)
     throw Error(Code::kUsage,

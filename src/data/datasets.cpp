@@ -17,11 +17,15 @@ void stays(Options&, const std::string&) {}
 std::span<const DatasetKind> datasets() {
   static constexpr DatasetKind kRows[] = {
       {"images", "the pictures of a file", &OptionsOf<ImagesOptions>::make, &open_images,
-       /*points=*/false, &files_of_images, &move_images},
+       SampleKind::kPictures, &files_of_images, &move_images},
+      {"fields", "fields of floats, such as maps of a quantity", &OptionsOf<ArraysOptions>::make,
+       &open_arrays, SampleKind::kFields, &files_of_arrays, &move_arrays},
+      {"signals", "rows of floats, such as time series", &OptionsOf<ArraysOptions>::make,
+       &open_arrays, SampleKind::kSignals, &files_of_arrays, &move_arrays},
       {"mixture", "points of a toy mixture", &OptionsOf<MixtureOptions>::make, &open_mixture,
-       /*points=*/true, &no_files, &stays},
+       SampleKind::kPoints, &no_files, &stays},
       {"shapes", "toy pictures of coloured shapes", &OptionsOf<ShapesOptions>::make, &open_shapes,
-       /*points=*/false, &no_files, &stays},
+       SampleKind::kPictures, &no_files, &stays},
   };
   return kRows;
 }

@@ -18,6 +18,11 @@ constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr std::size_t kPiece = std::size_t{16} << 20;  // memory is used by this, as bytes arrive
 constexpr std::string_view kGzip = ".gz";
 
+// As CIFAR is downloaded.
+constexpr std::string_view kTar =
+    ", but a tar archive: unpack it by `tar -xf`, and give `lockstep pack` the folder with its "
+    "files";
+
 // What people give instead, by its first bytes.
 std::string other_format(const std::vector<std::uint8_t>& magic) {
   struct Format {
@@ -48,7 +53,8 @@ class Reader {
   // The sizes in the header.
   std::vector<std::uint64_t> header() {
     const std::vector<std::uint8_t> magic = exactly(4, "the header");
-    if (magic[0] != 0 || magic[1] != 0) refuse("not an IDX file" + other_format(magic));
+    if (magic[0] != 0 || magic[1] != 0)
+      refuse("not an IDX file" + (is_tar() ? std::string(kTar) : other_format(magic)));
     if (magic[2] != kUnsignedByte) {
       refuse("IDX of element type " + std::to_string(magic[2]) +
              ", only unsigned bytes (8) are read");
@@ -87,6 +93,14 @@ class Reader {
   }
 
  private:
+  // Whose first four bytes are read: POSIX ustar, and what GNU makes of it.
+  bool is_tar() {
+    constexpr std::string_view kMagic = "ustar";
+    std::array<std::uint8_t, 257 - 4 + kMagic.size()> rest{};
+    return source_->read(rest) == rest.size() &&
+           std::ranges::equal(std::span(rest).last(kMagic.size()), kMagic);
+  }
+
   void require_room(std::uint64_t size, const std::string& what) const {
     if (size <= source_->most()) return;
     refuse(what + " should have " + std::to_string(size) +

@@ -12,4 +12,9 @@ std::unique_ptr<Dataset> open_shapes(const Options& options);
 std::vector<std::string> files_of_images(const Options& options);
 void move_images(Options& options, const std::string& path);
 
+// Of fields and signals.
+std::unique_ptr<Dataset> open_arrays(const Options& options);
+std::vector<std::string> files_of_arrays(const Options& options);
+void move_arrays(Options& options, const std::string& path);
+
 }  // namespace lockstep::data

@@ -69,7 +69,9 @@ class Header {
   }
 
   std::string_view word() {
-    if (next() == '[') refuse("its elements have fields", "save the pictures as an array of uint8");
+    if (next() == '[')
+      refuse("its elements are records",
+             "save an array of uint8 (pictures) or float32 (fields, signals)");
     const char quote = next();
     if (quote != '\'' && quote != '"') damaged();
     rest_.remove_prefix(1);
@@ -115,7 +117,8 @@ std::uint64_t element_bytes(const std::string& type) {
   const bool known = type.size() == 3 && "<>|"sv.find(type[0]) != std::string_view::npos &&
                      "iufb"sv.find(type[1]) != std::string_view::npos &&
                      "1248"sv.find(type[2]) != std::string_view::npos;
-  if (!known) refuse("its type is " + type, "save the pictures as an array of uint8");
+  if (!known)
+    refuse("its type is " + type, "save an array of uint8 (pictures) or float32 (fields, signals)");
   return static_cast<std::uint64_t>(type[2] - '0');
 }
 

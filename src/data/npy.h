@@ -30,6 +30,24 @@ NpyArray parse_npy(std::vector<std::uint8_t> file);
 // kMostNpyHead bytes. Throws as parse_npy.
 NpyHead parse_npy_head(std::span<const std::uint8_t> first, std::uint64_t size);
 
+// The floats of an array, as the bytes of binary32, little-endian: of binary32 as they are, of
+// binary64 rounded once, to nearest, ties to even. Throws Error(kData), a line without the file's
+// name, for floats of another size; and for the first value that is not finite or beyond binary32,
+// naming sample and index.
+class NpyFloats {
+ public:
+  explicit NpyFloats(const NpyHead& array);
+  // Of the next bytes of the array, whole values.
+  std::vector<std::uint8_t> next(std::span<const std::uint8_t> values);
+
+ private:
+  [[noreturn]] void refuse(double value) const;
+
+  bool big_, double_;
+  std::vector<std::int64_t> sample_;  // the shape of one
+  std::int64_t done_ = 0;             // values
+};
+
 // Integer i of an array of "i" or "u", in its order of bytes. Nothing where it is below 0 or above
 // 2^63 - 1. LOCKSTEP_ASSERTs a type of integers.
 std::optional<std::int64_t> integer_at(const NpyArray& array, std::int64_t i);

@@ -1,4 +1,5 @@
-// Pictures and labels that NumPy saved: an .npz with both, or an .npy with its labels beside it.
+// Pictures, fields or signals and their labels that NumPy saved: an .npz with both, or an .npy with
+// its labels beside it.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -23,7 +24,11 @@ constexpr std::array kPictureNames = {"images"sv, "x"sv, "arr_0"sv};
 constexpr std::array kLabelNames = {"labels"sv, "y"sv, "arr_1"sv};
 constexpr std::string_view kNpy = ".npy", kLabelsEnding = "-labels.npy";
 constexpr std::size_t kPiece = std::size_t{16} << 20;  // bytes of pictures in memory
-constexpr std::string_view kForms = "expected uint8 of [n, h, w], [n, h, w, 1] or [n, h, w, 3]";
+constexpr std::string_view kForms =
+    "expected uint8 of [n, h, w], [n, h, w, 1] or [n, h, w, 3], or floats of [n, length], [n, h, "
+    "w] or [n, h, w, c]";
+// So many channels are not taken for rows, where all other sides are that large.
+constexpr std::int64_t kMostFirstChannels = 4, kLeastSide = 8;
 
 bool begins(File& file, std::string_view with) {
   Bytes bytes(with.size());
@@ -41,38 +46,68 @@ std::string shape_of(const NpyHead& array) {
   return text + "]";
 }
 
-ImageShape image_shape_of(const NpyHead& array) {
-  std::vector<std::int64_t> s = array.shape;
-  const auto is_channels = [](std::int64_t size) { return size == 1 || size == 3; };
-  if (s.size() == 4 && is_channels(s[1]) && !is_channels(s[3]))
+bool is_floats(const NpyHead& array) {
+  return array.type[1] == 'f';
+}
+
+void require_channels_last(const NpyHead& array) {
+  const std::vector<std::int64_t>& s = array.shape;
+  if (s.size() != 4) return;
+  const auto is_colours = [](std::int64_t size) { return size == 1 || size == 3; };
+  const bool first = is_floats(array)
+                         ? s[1] <= kMostFirstChannels && std::min(s[2], s[3]) >= kLeastSide
+                         : is_colours(s[1]) && !is_colours(s[3]);
+  if (first)
     throw Error(Code::kData, shape_of(array) + " has its channels before rows and columns",
                 "save numpy.transpose(…, (0, 2, 3, 1)) of it");
+}
+
+std::uint64_t checked(const ImageShape& s) {
+  const auto u = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
+  return checked_image_bytes(u(s.n), u(s.h), u(s.w), u(s.c), kMaxShardedBytes, s.kind);
+}
+
+ImageShape shape_of_floats(const NpyHead& array) {
+  std::vector<std::int64_t> s = array.shape;
+  if (s.size() == 2) return {s[0], 1, s[1], 1, SampleKind::kSignals};
+  if (s.size() == 3) s.push_back(1);
+  if (s.size() != 4)
+    throw Error(Code::kData, shape_of(array) + " is no shape of fields or signals",
+                std::string(kForms));
+  return {s[0], s[1], s[2], s[3], SampleKind::kFields};
+}
+
+ImageShape image_shape_of(const NpyHead& array) {
+  require_channels_last(array);
+  if (is_floats(array)) {
+    const ImageShape shape = shape_of_floats(array);
+    checked(shape);
+    return shape;
+  }
+  std::vector<std::int64_t> s = array.shape;
   if (s.size() == 3) s.push_back(1);
   if (s.size() != 4)
     throw Error(Code::kData, shape_of(array) + " is no shape of pictures", std::string(kForms));
-  if (array.type[1] == 'f')
-    throw Error(Code::kData, "its values are floats (" + array.type + "), pictures are of bytes",
-                "save numpy.rint(255 * …).astype(numpy.uint8) of values from 0 to 1");
   if (array.type.substr(1) != "u1")
     throw Error(Code::kData, "its values are of type " + array.type, std::string(kForms));
-  const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(s[i]); };
-  checked_image_bytes(u(0), u(1), u(2), u(3), kMaxShardedBytes);
-  return {s[0], s[1], s[2], s[3]};
+  const ImageShape shape{s[0], s[1], s[2], s[3]};
+  checked(shape);
+  return shape;
 }
 
 Labels labels_of(const NpyArray& array, std::int64_t images) {
   const bool flat = array.shape.size() == 1 || (array.shape.size() == 2 && array.shape[1] == 1);
   if (!flat || (array.type[1] != 'i' && array.type[1] != 'u'))
     throw Error(Code::kData, "labels of type " + array.type + " and shape " + shape_of(array),
-                "expected whole numbers, one a picture");
+                "expected whole numbers, one a sample");
   if (array.shape[0] != images)
-    throw Error(Code::kData, counted(array.shape[0], "label") + " for " + counted(images, "image"),
-                "give the labels of these images, one an image");
+    throw Error(Code::kData, counted(array.shape[0], "label") + " for " + counted(images, "sample"),
+                "give the labels of these samples, one a sample");
   Labels labels;
   for (std::int64_t i = 0; i < images; ++i) {
     const auto label = integer_at(array, i);
     if (!label || *label >= kMostClasses)
-      throw Error(Code::kData, "the label of picture " + std::to_string(i) + " is not from 0 to " +
+      throw Error(Code::kData, "the label of sample " + std::to_string(i) + " is not from 0 to " +
                                    std::to_string(kMostClasses - 1));
     labels.push_back(static_cast<std::uint32_t>(*label));
   }
@@ -94,11 +129,13 @@ void read_pictures(File& file, PictureStack& stack) {
   piece.resize(read(0));
   const NpyHead head = parse_npy_head(piece, file.size());
   const ImageShape shape = image_shape_of(head);
-  const std::uint64_t end = head.begin + static_cast<std::uint64_t>(shape.n * shape.image_bytes());
+  std::optional<NpyFloats> floats;
+  if (shape.floats()) floats.emplace(head);
+  const std::uint64_t end = file.size();  // the head fits to it
   for (std::uint64_t at = head.begin; at < end; at += piece.size()) {
     piece.resize(std::min<std::uint64_t>(kPiece, end - at));
     if (read(at) != piece.size()) throw Error(Code::kData, "cut off");
-    stack.add(shape, piece);
+    stack.add(shape, floats ? floats->next(piece) : piece);
   }
 }
 
@@ -137,6 +174,7 @@ void read_archive(File& archive, bool labels_wanted, LabelledImages& all, Pictur
     throw Error(Code::kData, "no array of it is called images, x or arr_0",
                 "save the pictures by numpy.savez(…, images=…, labels=…)");
   const ImageShape shape = image_shape_of(*pictures);
+  if (shape.floats()) pictures->values = NpyFloats(*pictures).next(pictures->values);
   stack.add(std::make_unique<Images>(shape, std::move(pictures->values)));
   if (!labels_wanted) return;
   if (const auto labels = array_in(archive, kLabelNames))

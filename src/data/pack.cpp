@@ -16,9 +16,8 @@
 namespace lockstep::data {
 namespace {
 
-constexpr std::string_view kFormat = "lockstep images";
 constexpr std::int64_t kVersion = 1, kVersionWithLabels = 2;
-constexpr std::string_view kStamp = "lockstep images 1 ", kStampWithLabels = "lockstep images 2 ";
+constexpr std::array kKinds = {SampleKind::kPictures, SampleKind::kFields, SampleKind::kSignals};
 // The stamp lies in the root group's header, in the first kilobytes of the file.
 constexpr std::size_t kSearched = std::size_t{64} << 10;
 constexpr std::size_t kLongestStamp = 256;
@@ -45,8 +44,17 @@ Stamp stamp_of(const Images& images, const Labels& labels) {
   return stamp;
 }
 
+std::string format_of(SampleKind kind) {
+  return "lockstep " + std::string(word_of(kind));
+}
+
+// How the stamp begins: "lockstep images 1 ".
+std::string stamp_begin(SampleKind kind, bool labels) {
+  return format_of(kind) + " " + std::to_string(labels ? kVersionWithLabels : kVersion) + " ";
+}
+
 std::string text_of(const Stamp& stamp) {
-  std::string text(stamp.labelled ? kStampWithLabels : kStamp);
+  std::string text = stamp_begin(stamp.shape.kind, stamp.labelled.has_value());
   for (const std::int64_t size : {stamp.shape.n, stamp.shape.h, stamp.shape.w, stamp.shape.c}) {
     text += std::to_string(size) + " ";
   }
@@ -56,9 +64,13 @@ std::string text_of(const Stamp& stamp) {
 // Everything in the file except images and labels follows from its stamp.
 hdf5::Skeleton skeleton_of(const Stamp& stamp) {
   const ImageShape& s = stamp.shape;
-  std::vector<hdf5::DatasetSpec> datasets{{"/images", hdf5::Type::kU8, {s.n, s.h, s.w, s.c}}};
+  std::vector<std::int64_t> sizes = s.sample_shape();
+  sizes.insert(sizes.begin(), s.n);
+  std::vector<hdf5::DatasetSpec> datasets{{"/" + std::string(word_of(s.kind)),
+                                           s.floats() ? hdf5::Type::kF32 : hdf5::Type::kU8,
+                                           std::move(sizes)}};
   std::vector<hdf5::Attribute> attributes{
-      {"format", std::string(kFormat)},
+      {"format", format_of(s.kind)},
       {"version", stamp.labelled ? kVersionWithLabels : kVersion},
       {"content_hash", stamp.hash.hex()}};
   if (stamp.labelled) {
@@ -79,10 +91,9 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// `text` begins with the stamp and goes on with other bytes of the file.
-Stamp parse_stamp(std::string_view text) {
-  const bool labels = text.starts_with(kStampWithLabels);
-  const std::vector<std::string_view> words = words_of(text.substr(kStamp.size()));
+// `text` goes on behind the stamp with other bytes of the file.
+Stamp parse_stamp(std::string_view text, SampleKind kind, bool labels) {
+  const std::vector<std::string_view> words = words_of(text);
   const std::size_t last = labels ? 5 : 4;
   if (words.size() <= last || words[4].size() < 64 || words[last].size() < 64)
     refuse("the stamp is damaged");
@@ -93,9 +104,9 @@ Stamp parse_stamp(std::string_view text) {
     size[i] = *value;
   }
   const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(size[i]); };
-  checked_image_bytes(u(0), u(1), u(2), u(3));
+  checked_image_bytes(u(0), u(1), u(2), u(3), kMaxImageBytes, kind);
   const auto digest = [&](std::size_t i) { return hash::Digest::from_hex(words[i].substr(0, 64)); };
-  return {{size[0], size[1], size[2], size[3]},
+  return {{size[0], size[1], size[2], size[3], kind},
           digest(4),
           labels ? std::optional(digest(5)) : std::nullopt};
 }
@@ -109,10 +120,14 @@ Bytes read_bytes(File& file, std::uint64_t offset, std::uint64_t size) {
 Stamp find_stamp(File& file) {
   const Bytes head = read_bytes(file, 0, kSearched);
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  const std::size_t at = std::min(text.find(kStamp), text.find(kStampWithLabels));
-  if (at == std::string_view::npos)
-    refuse("an HDF5 file, but not a packed data file of version 1 or 2");
-  return parse_stamp(text.substr(at, kLongestStamp));
+  for (const SampleKind kind : kKinds) {
+    for (const bool labels : {false, true}) {
+      const std::string begin = stamp_begin(kind, labels);
+      if (const std::size_t at = text.find(begin); at != std::string_view::npos)
+        return parse_stamp(text.substr(at + begin.size(), kLongestStamp), kind, labels);
+    }
+  }
+  refuse("an HDF5 file, but not a packed data file of version 1 or 2");
 }
 
 void check_metadata(File& file, const hdf5::Skeleton& skeleton) {
@@ -166,7 +181,8 @@ struct Layout {
 Layout layout_of(File& file) {
   const Stamp stamp = find_stamp(file);
   if (file.size() < stamp.bytes()) {
-    refuse("the file is smaller than its images: truncated or damaged");
+    refuse("the file is smaller than its " + std::string(word_of(stamp.shape.kind)) +
+           ": truncated or damaged");
   }
   Layout layout{stamp, skeleton_of(stamp)};
   check_metadata(file, layout.skeleton);
@@ -185,7 +201,8 @@ LabelledImages read_contents(File& file) {
   LabelledImages all;
   all.images = std::make_unique<Images>(layout.stamp.shape,
                                         read_extent(file, layout.skeleton.datasets.at(0)));
-  require_hash("images", all.images->hash(), layout.stamp.hash);
+  require_hash(std::string(word_of(layout.stamp.shape.kind)), all.images->hash(),
+               layout.stamp.hash);
   all.labels = checked_labels(file, layout);
   return all;
 }
@@ -203,8 +220,8 @@ Labels stream_contents(File& file, const PixelSink& take) {
                       std::back_inserter(leaves));
     take(layout.stamp.shape, pixels);
   }
-  require_hash("images", content_hash(layout.stamp.shape, hash::tree_root(leaves, bytes)),
-               layout.stamp.hash);
+  require_hash(std::string(word_of(layout.stamp.shape.kind)),
+               content_hash(layout.stamp.shape, hash::tree_root(leaves, bytes)), layout.stamp.hash);
   return checked_labels(file, layout);
 }
 

@@ -1,6 +1,7 @@
 #include "picture_stack.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -20,10 +21,10 @@ std::string colours(std::int64_t channels) {
 
 void PictureStack::begin(const ImageShape& shape) {
   if (shape_.n != 0) return;
-  shape_ = {0, shape.h, shape.w, shape.c};
+  shape_ = {0, shape.h, shape.w, shape.c, shape.kind};
   const auto u = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
-  checked_image_bytes(u(most_), u(shape.h), u(shape.w), u(shape.c), most_bytes_);
-  start({most_, shape.h, shape.w, shape.c});
+  checked_image_bytes(u(most_), u(shape.h), u(shape.w), u(shape.c), most_bytes_, shape.kind);
+  start({most_, shape.h, shape.w, shape.c, shape.kind});
 }
 
 void PictureStack::add(Picture picture, const std::string& name) {
@@ -47,6 +48,7 @@ void PictureStack::add(Picture picture, const std::string& name) {
 
 void PictureStack::add(const ImageShape& shape, std::span<const std::uint8_t> pixels) {
   most_ = shape.n;
+  if (shape.floats()) take_floats(shape, pixels);
   const auto bytes = static_cast<std::size_t>(shape.image_bytes());
   while (!pixels.empty()) {
     if (keeps_form() && partial_.empty() && pixels.size() >= bytes) {  // without another copy
@@ -61,9 +63,29 @@ void PictureStack::add(const ImageShape& shape, std::span<const std::uint8_t> pi
     partial_.insert(partial_.end(), pixels.begin(),
                     pixels.begin() + static_cast<std::ptrdiff_t>(taken));
     pixels = pixels.subspan(taken);
-    if (partial_.size() == bytes)
+    if (partial_.size() == bytes && keeps_form()) {
+      begin(shape);
+      put(shape_, std::exchange(partial_, {}));
+      ++shape_.n;
+    } else if (partial_.size() == bytes)
       add({shape.w, shape.h, shape.c, std::exchange(partial_, {})},
           "image " + std::to_string(shape_.n));
+  }
+}
+
+void PictureStack::take_floats(const ImageShape& shape, std::span<const std::uint8_t> values) {
+  if (!keeps_form())
+    throw Error(
+        Code::kUsage,
+        "--size and --channels are of pictures, and these are " + std::string(word_of(shape.kind)),
+        "leave them out");
+  LOCKSTEP_ASSERT(values.size() % sizeof(float) == 0);
+  moments_.resize(static_cast<std::size_t>(shape.c));
+  for (std::size_t at = 0; at < values.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, values.data() + at, sizeof(float));
+    moments_[channel_].add(value);
+    if (++channel_ == moments_.size()) channel_ = 0;
   }
 }
 
@@ -82,6 +104,7 @@ void MemoryStack::put(const ImageShape&, std::span<const std::uint8_t> pixels) {
 
 void MemoryStack::add(std::unique_ptr<Images> all) {
   if (!keeps_form()) return PictureStack::add(std::move(all));
+  if (all->shape().floats()) take_floats(all->shape(), all->pixels());
   shape_ = all->shape();
   all_ = std::move(all);
 }

@@ -30,14 +30,18 @@ class PictureStack {
   void add(Picture picture, const std::string& name);
   // Pixels of pictures of this shape, n of them in all, in pieces of any size; nothing else is
   // added to that stack.
-  void add(const ImageShape& shape, std::span<const std::uint8_t> pixels);
+  void add(const ImageShape& shape, std::span<const std::uint8_t> pixels);  // floats: whole ones
   // All pictures of a source that holds them in memory.
   virtual void add(std::unique_ptr<Images> all);
 
   std::int64_t count() const { return shape_.n; }
+  // Of fields and signals: of each channel's values.
+  const std::vector<Moments>& moments() const { return moments_; }
 
  protected:
   bool keeps_form() const { return !form_.channels && !form_.size; }
+  // Throws Error(kUsage) for fields and signals whose form is to change. Looks at their values.
+  void take_floats(const ImageShape& shape, std::span<const std::uint8_t> values);
   void begin(const ImageShape& shape);
   // Before the first pixels; shape.n: pictures expected.
   virtual void start(const ImageShape& shape) = 0;
@@ -51,6 +55,8 @@ class PictureStack {
   std::int64_t most_ = 1;
   std::string first_;                  // name
   std::vector<std::uint8_t> partial_;  // a picture whose other pixels are still to come
+  std::vector<Moments> moments_;
+  std::size_t channel_ = 0;  // of the next value
 };
 
 // In memory.

@@ -10,7 +10,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr const char* kStreams[] = {"pixels", "labels"};
+constexpr const char* kStreams[] = {"pixels", "values", "labels"};
 
 std::string tree_of(const std::string& stream) {
   return ShardedStream{stream, 0, 0, 0, {}}.tree_name();
@@ -129,8 +129,8 @@ ShardedStream ShardWriter::stream(const std::string& name, std::int64_t sample_b
 
 void ShardWriter::add(const ImageShape& shape, std::span<const std::uint8_t> pixels) {
   if (!pixels_) {
-    shape_ = {0, shape.h, shape.w, shape.c};
-    pixels_.emplace(folder_, stream("pixels", shape_.image_bytes()), made_);
+    shape_ = {0, shape.h, shape.w, shape.c, shape.kind};
+    pixels_.emplace(folder_, stream(values_stream(shape.kind), shape_.image_bytes()), made_);
   }
   pixels_->add(pixels);
   shape_.n += std::ssize(pixels) / shape_.image_bytes();

@@ -7,7 +7,6 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/foreign.h"
-#include "lockstep/numerics/cpu.h"
 #include "sharded_bytes.h"
 
 namespace lockstep::data {
@@ -40,7 +39,7 @@ class ShardedImages : public Dataset {
                 std::uint64_t cache_bytes)
       : folder_(folder),
         shape_(index.shape),
-        sample_shape_{shape_.h, shape_.w, shape_.c},
+        sample_shape_(shape_.sample_shape()),
         classes_(classes),
         hash_(classes > 0 ? *index.labelled : index.hash),
         counts_(index.classes.begin(), index.classes.end()),
@@ -60,7 +59,7 @@ class ShardedImages : public Dataset {
     const std::int64_t bytes = shape_.image_bytes();
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(bytes));
     pixels_.read(static_cast<std::uint64_t>(sample.value * bytes), pixels);
-    numerics::Cpu().from_bytes(bytes, pixels.data(), out);
+    read_image(shape_, pixels.data(), out);
   }
 
   std::int64_t label(Sample sample) const override {

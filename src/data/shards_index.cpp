@@ -88,6 +88,13 @@ ShardedStream stream_in(Scanner& in, const std::string& name, std::uint64_t leng
   return stream;
 }
 
+SampleKind kind_in(Scanner& in) {
+  if (in.take("fields ")) return SampleKind::kFields;
+  if (in.take("signals ")) return SampleKind::kSignals;
+  in.expect("images ");
+  return SampleKind::kPictures;
+}
+
 void read_labels_head(Scanner& in, ShardsIndex& index) {
   index.labelled = in.digest();
   in.expect("\nclasses");
@@ -105,6 +112,10 @@ void read_labels_head(Scanner& in, ShardsIndex& index) {
 
 }  // namespace
 
+std::string values_stream(SampleKind kind) {
+  return kind == SampleKind::kPictures ? "pixels" : "values";
+}
+
 std::string ShardedStream::shard_name(std::uint64_t shard) const {
   return name + "-" + pad_number(static_cast<std::int64_t>(shard), 5) + ".bin";
 }
@@ -120,7 +131,7 @@ hash::Digest ShardedStream::root() const {
 
 std::string format_shards_index(const ShardsIndex& index) {
   std::string text(kFirstLine);
-  text += "images";
+  text += word_of(index.shape.kind);
   for (const std::int64_t size : {index.shape.n, index.shape.h, index.shape.w, index.shape.c})
     text += " " + std::to_string(size);
   text += "\nhash " + index.hash.hex() + "\n";
@@ -137,7 +148,7 @@ std::string format_shards_index(const ShardsIndex& index) {
 ShardsIndex parse_shards_index(std::string_view text) {
   Scanner in(text);
   in.expect(kFirstLine);
-  in.expect("images ");
+  const SampleKind kind = kind_in(in);
   const std::uint64_t n = in.number();
   in.expect(" ");
   const std::uint64_t h = in.number();
@@ -145,14 +156,15 @@ ShardsIndex parse_shards_index(std::string_view text) {
   const std::uint64_t w = in.number();
   in.expect(" ");
   const std::uint64_t c = in.number();
-  const std::uint64_t bytes = checked_image_bytes(n, h, w, c, kMaxShardedBytes);
+  const std::uint64_t bytes = checked_image_bytes(n, h, w, c, kMaxShardedBytes, kind);
   const auto i = [](std::uint64_t size) { return static_cast<std::int64_t>(size); };
-  ShardsIndex index{{i(n), i(h), i(w), i(c)}, {}, {}, {}, {}, {}};
+  ShardsIndex index{{i(n), i(h), i(w), i(c), kind}, {}, {}, {}, {}, {}};
   in.expect("\nhash ");
   index.hash = in.digest();
   in.expect("\n");
   if (in.take("labelled ")) read_labels_head(in, index);
-  index.pixels = stream_in(in, "pixels", bytes, h * w * c);
+  index.pixels = stream_in(in, values_stream(kind), bytes,
+                           static_cast<std::uint64_t>(index.shape.image_bytes()));
   if (index.labelled) index.labels = stream_in(in, "labels", 4 * n, 4);
   if (format_shards_index(index) != text) refuse("its lines do not fit together: it was changed");
   if (content_hash(index.shape, index.pixels.root()) != index.hash ||

@@ -32,6 +32,7 @@ Source read_into(PictureStack& stack, const std::filesystem::path& path,
   const SourceKind* kind = source_kinds().data();
   while (!kind->matches(path)) ++kind;  // the last one does
   Source source = kind->read(path, options, stack);
+  source.moments = stack.moments();
   if (!options.labels_wanted || !options.labels.empty()) {
     source.all.labels.clear();
     source.classes.clear();

@@ -221,6 +221,7 @@ std::unique_ptr<Objective> make_diffusion(const std::string& name, const Diffusi
   if (options.guidance != 1.0 && static_cast<float>(options.label_dropout) == 0.0F)
     throw Error(Code::kUsage, "guidance: the network never sees a sample without its class",
                 "train with label_dropout, such as 0.1, or leave guidance out");
+  if (!setting.bounded) process->take_unbounded();
   return std::make_unique<Diffusion>(name, options, std::move(process), setting);
 }
 

@@ -11,7 +11,8 @@ using at::Tensor;
 
 class LinearSampler final : public Sampler {
  public:
-  explicit LinearSampler(std::vector<SamplerStep> steps) : steps_(std::move(steps)) {}
+  LinearSampler(std::vector<SamplerStep> steps, bool clips)
+      : steps_(std::move(steps)), clips_(clips) {}
 
   Tensor sample(Tensor x, const Predict& predict, const Noise& more) const override {
     numerics::Device& device = ops::device();
@@ -21,7 +22,7 @@ class LinearSampler final : public Sampler {
     for (const SamplerStep& step : steps_) {
       const Tensor predicted = predict(x, static_cast<Time>(step.t));
       device.combine(size, step.x0.of_first, now, step.x0.of_second, ops::read(predicted), picture);
-      device.clamp(size, -1.0F, 1.0F, picture, picture);
+      if (clips_) device.clamp(size, -1.0F, 1.0F, picture, picture);
       device.combine(size, step.next.of_first, picture, step.next.of_second, now, now);
       if (step.noise != 0.0F) device.scale_add(size, step.noise, ops::read(more(step.t)), now, now);
     }
@@ -30,12 +31,14 @@ class LinearSampler final : public Sampler {
 
  private:
   const std::vector<SamplerStep> steps_;
+  const bool clips_;
 };
 
 }  // namespace
 
 std::unique_ptr<Sampler> make_linear(const Kind<SamplerKind>& chosen, const Process& process) {
-  return std::make_unique<LinearSampler>(chosen.row("sampler").plan(chosen, process));
+  return std::make_unique<LinearSampler>(chosen.row("sampler").plan(chosen, process),
+                                         process.bounded());
 }
 
 }  // namespace lockstep::objective

@@ -280,6 +280,9 @@ pictures = numpy.zeros((1000, 32, 32, 3), numpy.uint8)  # yours
 labels = numpy.zeros(1000, int)  # yours, 0 to 9
 numpy.savez("mine.npz", images=pictures, labels=labels)
 ```
+
+An array of floats makes fields or signals, which are trained as they are, with `kind = "fields"` or `kind = "signals"` in
+[data]: [cli](cli.md#fields-and-signals).
 )";
   text += section("[run]", describe_fresh<Run>);
   text += section("[batch]", describe_fresh<lane::Options>);

@@ -95,8 +95,9 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
 // A GAN's networks have no default kind: nobody means a U-Net.
 void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
                       const std::string& name) {
-  const bool points = data::points(recipe.data);
-  const std::string family = points ? "mlp" : "dcgan";
+  const bool flat =
+      data::points(recipe.data) || data::samples_of(recipe.data) == data::SampleKind::kSignals;
+  const std::string family = flat ? "mlp" : "dcgan";
   std::string missing, example;
   for (const NetworkOptions& network : recipe.networks) {
     if (network.role == "model") continue;
@@ -111,8 +112,7 @@ void require_networks(const std::vector<Layer>& layers, const Recipe& recipe,
               name + ": with kind = '" + recipe.objective.kind.word() + "' in [objective], " +
                   missing + " must say a kind",
               "such as " + example + "; recipes/" +
-                  (points ? "golden/toy-gan.toml" : "fashion-mnist-dcgan.toml") +
-                  " is a whole one");
+                  (flat ? "golden/toy-gan.toml" : "fashion-mnist-dcgan.toml") + " is a whole one");
 }
 
 }  // namespace

@@ -196,7 +196,11 @@ Html samples(const Facts& facts) {
     figures += figure_of(steps[i], *pictures[i], points && is_scatter(*pictures[i]));
   std::string sentence =
       "Each picture begins with the same random numbers, so their samples can be compared. ";
-  if (facts.pictures.empty()) sentence = "The folder has no pictures.";
+  if (facts.pictures.empty()) sentence = "The folder has no pictures. ";
+  if (facts.recipe && data::arrays(facts.recipe->data))
+    sentence +=
+        "Of fields of 1 or 3 channels, black is -3 and white 3. The values of all samples "
+        "are in samples/*.npz. ";
   if (const std::size_t rest = pictures.size() - picks.size(); rest > 0)
     sentence += counted(static_cast<std::int64_t>(rest), "other picture", "other pictures") +
                 " in samples/ not shown. ";

@@ -76,7 +76,8 @@ void require_at_most(std::int64_t samples, const data::Dataset& set, const std::
         "ask for fewer");
 }
 
-Tensor as_pictures(const Tensor& samples) {
+Tensor as_saved(const Tensor& samples, const data::Options& data) {
+  if (data::arrays(data)) return samples;
   const ops::HostView values(samples);
   const std::int64_t n = samples.numel();
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(n));

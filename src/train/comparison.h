@@ -34,8 +34,8 @@ class DataDraws {
 evaluation::Features features_of_data(const data::Dataset& set, std::int64_t seed,
                                       std::int64_t count, FeatureNetwork& network);
 
-// Samples as a file of pictures would hold them: 8 bits a value.
-Tensor as_pictures(const Tensor& samples);
+// Samples as a file of these data would hold them: pictures in 8 bits a value, arrays as they are.
+Tensor as_saved(const Tensor& samples, const data::Options& data);
 
 // Error(kUsage) if no network of features is named.
 void require_features(const std::string& features);

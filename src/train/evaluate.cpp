@@ -84,7 +84,7 @@ class Evaluating {
       progress(done, count);
       const Tensor samples =
           draw_samples(training, *sampler, {done, std::min(kComparedAtOnce, count - done), {}});
-      network.append(as_pictures(samples), made);
+      network.append(as_saved(samples, opened_.recipe.data), made);
     }
     require_finite(made, "the run");
     return made;

@@ -97,7 +97,9 @@ class Export {
       write_json(home / kConfig, config_of(network));
       write_weights(network, home / kWeights);
     }
-    if (const auto scheduler = objective::diffusers_scheduler(source_.recipe.objective)) {
+    if (auto scheduler = objective::diffusers_scheduler(source_.recipe.objective)) {
+      if (data::arrays(source_.recipe.data) && scheduler->find("clip_sample"))
+        (*scheduler)["clip_sample"] = false;
       make_folders(fs_, (out / kScheduler).parent_path());
       write_json(out / kScheduler, *scheduler);
     }

@@ -109,8 +109,8 @@ Tensor TrainedClassifier::logits(const Tensor& samples) {
 ScriptedFeatures::ScriptedFeatures(FileSystem& fs, const std::string& path,
                                    const std::vector<std::int64_t>& sample_shape) {
   if (sample_shape.size() != 3)
-    throw Error(Code::kUsage, path + " takes pictures, and samples are points",
-                "evaluate a run of pictures");
+    throw Error(Code::kUsage, path + " takes pictures, and samples are points or signals",
+                "evaluate a run of pictures or fields");
   if (!std::filesystem::exists(path))
     throw Error(Code::kUsage, "there is no " + path, "give a file that torch.jit.save wrote");
   const Bytes file = read_file(fs, path, kMostScript, Code::kUsage);

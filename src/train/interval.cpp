@@ -101,7 +101,9 @@ ledger::Named<double> IntervalEvaluation::operator()(Training& training, comm::G
   const evaluation::Features made = divided(
       total, held_->of.width, group,
       [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {
-        network.append(as_pictures(draw_samples(training, *sampler, {first, count, {}})), out);
+        network.append(
+            as_saved(draw_samples(training, *sampler, {first, count, {}}), training.recipe.data),
+            out);
       });
   require_finite(made, "the run");
   return values_of(distances_between(held_->of, held_->real, made));

@@ -5,24 +5,55 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/sample.h"
+#include "lockstep/train/sample_archive.h"
 
 namespace lockstep::train {
 namespace {
 
-data::Picture picture_of(const Tensor& samples, data::GridLayout layout) {
-  const ops::HostView held(samples);
-  const float* const values = held.floats().data();
-  if (samples.dim() == 4)
-    return data::grid(samples.size(0), samples.size(1), samples.size(2), samples.size(3), values,
-                      layout);
-  LOCKSTEP_ASSERT(samples.dim() == 2 && samples.size(1) == 2, "samples are images or points");
-  return scatter(samples.size(0), values);
+data::Picture picture_of(const Tensor& samples, data::SampleKind kind, data::GridLayout layout) {
+  if (kind == data::SampleKind::kPoints) {
+    LOCKSTEP_ASSERT(samples.dim() == 2 && samples.size(1) == 2, "points of the plane");
+    return scatter(samples.size(0), ops::HostView(samples).floats().data());
+  }
+  return data::grid(samples.size(0), samples.size(1), samples.size(2), samples.size(3),
+                    pixels_of(samples, kind).data(), layout);
+}
+
+Bytes archive_of(const Training& training, const Tensor& samples,
+                 const data::Provenance& provenance) {
+  Bytes bytes;
+  const std::int64_t count = samples.size(0);
+  SampleArchive archive(
+      [&](ByteView piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); }, training,
+      count);
+  archive.append(samples);
+  archive.finish(objective::labels_of({.first = 0, .count = count}, training.recipe.data.classes),
+                 provenance);
+  return bytes;
 }
 
 }  // namespace
+
+bool make_pictures(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape) {
+  const data::SampleKind kind = data::samples_of(recipe.data);
+  if (kind == data::SampleKind::kFields)
+    return sample_shape.size() == 3 && (sample_shape[2] == 1 || sample_shape[2] == 3);
+  return kind == data::SampleKind::kPictures;
+}
+
+std::vector<std::uint8_t> pixels_of(const Tensor& samples, data::SampleKind kind) {
+  const ops::HostView held(samples);
+  std::vector<float> values(held.floats().begin(), held.floats().end());
+  if (kind == data::SampleKind::kFields)
+    for (float& value : values) value *= 1 / kFieldRange;
+  std::vector<std::uint8_t> bytes(values.size());
+  ops::device().host().to_bytes(std::ssize(values), values.data(), bytes.data());
+  return bytes;
+}
 
 data::GridLayout grid_layout(const recipe::Recipe& recipe, std::int64_t columns) {
   return {.columns = columns, .rows = std::max<std::int64_t>(1, recipe.data.classes)};
@@ -31,7 +62,7 @@ data::GridLayout grid_layout(const recipe::Recipe& recipe, std::int64_t columns)
 void require_pictures_fit(const recipe::Recipe& recipe,
                           const std::vector<std::int64_t>& sample_shape) {
   const auto& [every, count, columns] = recipe.samples;
-  if (!recipe::makes_pictures(recipe) || sample_shape.size() != 3) return;
+  if (!recipe::makes_pictures(recipe) || !make_pictures(recipe, sample_shape)) return;
   if (data::grid_fits(count, sample_shape[0], sample_shape[1], sample_shape[2],
                       grid_layout(recipe, columns)))
     return;
@@ -70,11 +101,17 @@ data::Provenance provenance(const Training& training, const hash::Digest& state_
   return provenance(recipe::id(training.recipe), training.state.step, state_root, first, count);
 }
 
-Bytes picture(Training& training, const hash::Digest& state_root, std::int64_t first,
-              std::int64_t count, std::int64_t columns) {
-  return data::write_png(picture_of(draw_samples(training, {.first = first, .count = count}),
-                                    grid_layout(training.recipe, columns)),
-                         provenance(training, state_root, first, count));
+SampleFiles sample_files(Training& training, const hash::Digest& state_root) {
+  const auto& [every, count, columns] = training.recipe.samples;
+  const Tensor samples = draw_samples(training, {.first = 0, .count = count});
+  const data::Provenance origin = provenance(training, state_root, 0, count);
+  const data::SampleKind kind = data::samples_of(training.recipe.data);
+  SampleFiles files;
+  if (kind == data::SampleKind::kPoints || make_pictures(training.recipe, training.sample_shape))
+    files.png =
+        data::write_png(picture_of(samples, kind, grid_layout(training.recipe, columns)), origin);
+  if (data::arrays(training.recipe.data)) files.npz = archive_of(training, samples, origin);
+  return files;
 }
 
 }  // namespace lockstep::train

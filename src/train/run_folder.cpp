@@ -23,6 +23,10 @@ stdfs::path RunFolder::sample(Step step) const {
   return samples() / ("step-" + pad_number(step.value, 8) + ".png");
 }
 
+stdfs::path RunFolder::sample_arrays(Step step) const {
+  return sample(step).replace_extension(".npz");
+}
+
 std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
                                          const data::Options& options, const std::string& option) {
   try {

@@ -151,11 +151,15 @@ void RunWriter::write_sample() {
   if (!recipe::makes_pictures(recipe_)) return;
   log::info("making " + counted(recipe_.samples.count, "sample"));
   make_folder(fs_, folder_.samples());
-  const Bytes png =
-      picture(training_, training_.agreed->root, 0, recipe_.samples.count, recipe_.samples.columns);
-  publish(fs_, folder_.sample(at()), png);
-  metrics_->picture(at(), png);
-  log::info("wrote " + folder_.sample(at()).string());
+  const auto write = [&](const std::filesystem::path& path, const Bytes& bytes) {
+    publish(fs_, path, bytes);
+    log::info("wrote " + path.string());
+  };
+  const SampleFiles files = sample_files(training_, training_.agreed->root);
+  if (files.npz) write(folder_.sample_arrays(at()), *files.npz);
+  if (!files.png) return;
+  write(folder_.sample(at()), *files.png);
+  metrics_->picture(at(), *files.png);
 }
 
 // The ledger is durable before any checkpoint that refers to it.

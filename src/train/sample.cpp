@@ -7,12 +7,11 @@
 #include "lockstep/core/output_file.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/grid.h"
-#include "lockstep/data/npz.h"
 #include "lockstep/hash/sha256.h"
-#include "lockstep/numerics/cpu.h"
 #include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/train/picture.h"
+#include "lockstep/train/sample_archive.h"
 #include "open_state.h"
 
 namespace lockstep::train {
@@ -111,6 +110,7 @@ class Sampling {
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
                   "leave it out, or write a .png");
     const objective::Options asked = chosen(options, training_.recipe.objective);
+    require_pictured();
     sample_by(training_, asked);
     const Manner manner = manner_of(asked), of_recipe = manner_of(training_.recipe.objective);
     if (manner.sampler != of_recipe.sampler) others_.emplace_back("sampler", manner.sampler);
@@ -132,7 +132,24 @@ class Sampling {
 
  private:
   const std::vector<std::int64_t>& shape() const { return training_.sample_shape; }
-  bool images() const { return shape().size() == 3; }
+  data::SampleKind kind() const { return data::samples_of(training_.recipe.data); }
+
+  // Whether what was asked for can be made of such samples.
+  void require_pictured() const {
+    const bool points = kind() == data::SampleKind::kPoints;
+    if (form_ == Form::kArray || make_pictures(training_.recipe, shape()) ||
+        (points && form_ == Form::kGrid))
+      return;
+    if (points)
+      throw Error(Code::kUsage, "samples of this run are points: they make no picture each",
+                  "--out with a name in .png or .npz");
+    throw Error(Code::kUsage,
+                kind() == data::SampleKind::kSignals
+                    ? "samples of this run are signals: they make no picture"
+                    : "samples of this run have " + counted(shape().back(), "channel") +
+                          ": only 1 or 3 make a picture",
+                "--out with a name in .npz");
+  }
 
   std::vector<std::int64_t> labels_of(std::int64_t first, std::int64_t count) const {
     return objective::labels_of({first, count, options_.label}, training_.recipe.data.classes);
@@ -155,16 +172,10 @@ class Sampling {
     }
   }
 
-  static std::vector<std::uint8_t> bytes_of_images(const Tensor& samples) {
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(samples.numel()));
-    ops::device().host().to_bytes(samples.numel(), ops::HostView(samples).floats().data(),
-                                  bytes.data());
-    return bytes;
-  }
-
   std::string grid() {
-    const Bytes png = data::write_png(images() ? grid_of_images() : points_as_picture(),
-                                      provenance_of(options_.first, options_.count));
+    const Bytes png = data::write_png(
+        kind() == data::SampleKind::kPoints ? points_as_picture() : grid_of_images(),
+        provenance_of(options_.first, options_.count));
     publish(fs_, options_.out, png);
     return hash::sha256(png).hex();
   }
@@ -180,7 +191,7 @@ class Sampling {
                   "use other --columns, a smaller --count, or --out with a folder or .npz");
     std::vector<std::uint8_t> all;
     in_blocks([&](std::int64_t, const Tensor& samples) {
-      const std::vector<std::uint8_t> bytes = bytes_of_images(samples);
+      const std::vector<std::uint8_t> bytes = pixels_of(samples, kind());
       all.insert(all.end(), bytes.begin(), bytes.end());
     });
     return data::grid(options_.count, shape()[0], shape()[1], shape()[2], all.data(), layout);
@@ -195,59 +206,29 @@ class Sampling {
     return scatter(options_.count, all.data());
   }
 
-  void append_labels(data::NpzWriter& npz) const {
-    npz.begin_array("arr_1", "<i8", {options_.count});
-    for (std::int64_t done = 0; done < options_.count; done += kAtOnce) {
-      Bytes bytes;
-      const std::int64_t count = std::min(kAtOnce, options_.count - done);
-      for (const std::int64_t label : labels_of(options_.first + done, count))
-        put_u64_le(bytes, static_cast<std::uint64_t>(label));
-      npz.append(bytes);
-    }
-  }
-
   std::string array() {
-    const bool labelled = training_.recipe.data.classes > 0;
-    std::int64_t size = options_.count * (images() ? 1 : 4);
-    std::vector<std::int64_t> sizes{options_.count};
-    for (const std::int64_t side : shape()) {
-      sizes.push_back(side);
-      size *= side;
-    }
-    if (labelled) size += options_.count * 8;
-    if (static_cast<std::uint64_t>(size) > data::kMostNpzBytes)
+    if (SampleArchive::bytes(training_, options_.count) > data::kMostNpzBytes)
       throw Error(Code::kUsage, options_.out + ": an .npz holds less than 4 GiB",
                   "make several, with a smaller --count and --first");
     hash::Sha256 hash;
     publish(fs_, options_.out, [&](File& file) {
-      data::NpzWriter npz([&](ByteView piece) {
+      const auto put = [&](ByteView piece) {
         hash.update(piece);
         file.append(piece);
-      });
-      npz.begin_array("arr_0", images() ? "|u1" : "<f4", sizes);
-      in_blocks([&](std::int64_t, const Tensor& samples) {
-        std::vector<std::uint8_t> pixels;
-        if (images()) pixels = bytes_of_images(samples);
-        const ops::HostView values(samples);
-        npz.append(images() ? std::as_bytes(std::span(pixels)) : values.bytes());
-      });
-      if (labelled) append_labels(npz);
-      npz.begin_file("provenance.txt");
-      for (const auto& [key, value] : provenance_of(options_.first, options_.count))
-        npz.append(as_bytes(key + ": " + value + "\n"));
-      npz.finish();
+      };
+      SampleArchive archive(put, training_, options_.count);
+      in_blocks([&](std::int64_t, const Tensor& samples) { archive.append(samples); });
+      archive.finish(labels_of(options_.first, options_.count),
+                     provenance_of(options_.first, options_.count));
     });
     return hash.finish().hex();
   }
 
   void folder() {
-    if (!images())
-      throw Error(Code::kUsage, "samples of this run are points: they make no picture each",
-                  "--out with a name in .png or .npz");
     const stdfs::path folder(options_.out);
     make_folders(fs_, folder.parent_path());
     in_blocks([&](std::int64_t first, const Tensor& samples) {
-      const std::vector<std::uint8_t> bytes = bytes_of_images(samples);
+      const std::vector<std::uint8_t> bytes = pixels_of(samples, kind());
       const std::size_t each = bytes.size() / static_cast<std::size_t>(samples.size(0));
       for (std::int64_t i = 0; i < samples.size(0); ++i) {
         const auto at =

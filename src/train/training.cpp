@@ -125,6 +125,7 @@ std::unique_ptr<objective::Objective> bound(const Training& training,
   objective::Setting setting{.seed = seed,
                              .sample_shape = training.sample_shape,
                              .classes = training.recipe.data.classes,
+                             .bounded = !data::arrays(training.recipe.data),
                              .networks = {}};
   for (const Trained& one : training.trained) setting.networks.push_back({one.role, of(one)});
   return in_table("objective", [&] { return objective::make_objective(options, setting); });

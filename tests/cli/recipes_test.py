@@ -226,7 +226,7 @@ class Data(Cli):
         self.assertEqual(self.refused(2, "train", "tiny.toml", "--quiet", "--set", "data.crop=8"),
                          "[data]: crop: 8, the pictures are 8 wide and 8 high (set data.crop below 8)")
         self.assertIn("crop", self.refused(2, "train", "tiny.toml", "--quiet", "--set", "data.crop=-1"))
-        self.assertIn("flip and crop are for pictures, these data are points",
+        self.assertIn("flip and crop are for pictures and fields, these data are points",
                       self.refused(2, "train", os.path.join(SOURCE, "recipes/golden/toy-gan.toml"), "--quiet", "--set", "data.flip=true"))
         self.assertEqual(self.contents(), before)
 

@@ -93,8 +93,9 @@ TEST(Augment, ABatchIsAugmentedByDrawsWhereverItIsCut) {
 TEST(Augment, WhatCannotBeAugmentedIsRefusedWhenTheDataAreOpened) {
   Options o = options(true, 0);
   o.kind = "mixture";
-  EXPECT_EQ(error_line(Code::kUsage, [&] { open(o); }),
-            "[data]: flip and crop are for pictures, these data are points (leave them out)");
+  EXPECT_EQ(
+      error_line(Code::kUsage, [&] { open(o); }),
+      "[data]: flip and crop are for pictures and fields, these data are points (leave them out)");
   o.kind = "shapes";
   o.kind.as<ShapesOptions>().side = 8;
   o.crop = 7;

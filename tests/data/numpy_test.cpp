@@ -1,4 +1,6 @@
 // Arrays of NumPy, byte by byte; tests/cli/pack_test.py has those that NumPy writes.
+#include <cmath>
+
 #include "data/support.h"
 #include "lockstep/data/npz.h"
 #include "lockstep/data/sources.h"
@@ -88,6 +90,47 @@ TEST(Numpy, EveryCutIsRefused) {
     error_line(Code::kData, [&] { read(npy_path, one.substr(0, size)); });
   for (std::size_t size = 0; size < all.size(); ++size)
     error_line(Code::kData, [&] { read(npz_path, all.substr(0, size)); });
+}
+
+// The bytes of numbers, in the machine's order, which is little-endian.
+template <class T>
+std::string text_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+std::string head(const std::string& type, const std::string& shape) {
+  return "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + "}\n";
+}
+
+// Read from the file in pieces, so that places go on from piece to piece.
+TEST(Numpy, TheFirstFloatThatIsNotFiniteIsNamedWhereverItIs) {
+  const TempPath path(".npy");
+  constexpr std::size_t kWidth = 1 << 20;
+  std::vector<double> values(5 * kWidth, 0.5);
+  values[4 * kWidth + 7] = 1e39;
+  const std::string line = error_line(
+      Code::kData, [&] { read(path, npy(head("<f8", "(5, 1048576)"), text_of(values))); });
+  EXPECT_NE(line.find("sample 4 has 1e+39 at [7]"), std::string::npos) << line;
+}
+
+TEST(Numpy, FloatsAreFieldsAndSignals) {
+  const TempPath path(".npy");
+  const std::vector<float> values{1, -2, 3, 4, 5, 6, 7, 9};
+  const Source fields = read(path, npy(head("<f4", "(2, 1, 2, 2)"), text_of(values)));
+  EXPECT_EQ(fields.all.images->shape(), (ImageShape{2, 1, 2, 2, SampleKind::kFields}));
+  EXPECT_EQ(fields.all.images->sample_shape(), (std::vector<std::int64_t>{1, 2, 2}));
+  std::vector<float> out(4);
+  fields.all.images->read(Sample(1), out.data());
+  EXPECT_EQ(out, (std::vector<float>{5, 6, 7, 9}));
+  ASSERT_EQ(fields.moments.size(), 2U);
+  EXPECT_EQ(fields.moments[0].mean(), 4);
+  EXPECT_EQ(fields.moments[0].deviation(), std::sqrt(5));
+  EXPECT_EQ(fields.moments[1].least(), -2);
+  EXPECT_EQ(fields.moments[1].most(), 9);
+  const Source signals = read(path, npy(head("<f4", "(2, 4)"), text_of(values)));
+  EXPECT_EQ(signals.all.images->shape(), (ImageShape{2, 1, 4, 1, SampleKind::kSignals}));
+  EXPECT_EQ(signals.all.images->sample_shape(), (std::vector<std::int64_t>{4}));
+  EXPECT_NE(signals.all.images->hash(), fields.all.images->hash());
 }
 
 // What is stored has a CRC; names of members have none.

@@ -61,6 +61,14 @@ TEST(Options, OnlyPathsCannotChangeBits) {
                                         {"holdout", Effect::kBitsAsBefore},
                                         {"path", Effect::kNone},
                                         {"labels", Effect::kNoneAsBefore}}));
+  for (const char* arrays : {"fields", "signals"})
+    EXPECT_EQ(effects(arrays), (Effects{{"kind", Effect::kBits},
+                                        {"classes", Effect::kBitsAsBefore},
+                                        {"flip", Effect::kBitsAsBefore},
+                                        {"crop", Effect::kBitsAsBefore},
+                                        {"holdout", Effect::kBitsAsBefore},
+                                        {"path", Effect::kNone},
+                                        {"labels", Effect::kNone}}));
   EXPECT_EQ(effects("mixture"), (Effects{{"kind", Effect::kBits},
                                          {"classes", Effect::kBitsAsBefore},
                                          {"flip", Effect::kBitsAsBefore},

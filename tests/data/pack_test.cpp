@@ -69,6 +69,25 @@ RC_GTEST_PROP(Pack, ImagesComeBackWithTheSameHash, ()) {
   RC_ASSERT(back->hash() == images.hash());
 }
 
+// Any bytes are floats.
+RC_GTEST_PROP(Pack, FieldsAndSignalsComeBackWithTheSameHash, ()) {
+  const bool signals = *rc::gen::arbitrary<bool>();
+  const std::int64_t n = *rc::gen::inRange(1, 90), w = *rc::gen::inRange(1, 20);
+  const ImageShape shape = signals ? ImageShape{n, 1, w, 1, SampleKind::kSignals}
+                                   : ImageShape{n, *rc::gen::inRange(1, 12), w,
+                                                *rc::gen::inRange(1, 5), SampleKind::kFields};
+  const Images arrays(shape, some_pixels(shape));
+  const Labels labels(static_cast<std::size_t>(*rc::gen::arbitrary<bool>() ? n : 0), 3);
+  const TempPath path(".h5");
+  write_pack(*path, arrays, labels);
+  const LabelledImages back = read_pack(*path);
+  RC_ASSERT(back.images->shape() == shape);
+  RC_ASSERT(back.images->pixels() == arrays.pixels());
+  RC_ASSERT(back.images->hash() == arrays.hash());
+  RC_ASSERT(back.labels == labels);
+  RC_ASSERT(arrays.hash() != Images({n, 1, w, 4}, some_pixels({n, 1, w, 4})).hash());
+}
+
 TEST(Pack, EveryContainerOfTheSameImagesHasTheSameHash) {
   const TempPath idx, gz(".gz"), packed(".h5");
   const std::string text = idx_text(kShape, some_images().pixels());
@@ -217,6 +236,12 @@ TEST(Pack, HostileStampsAreRefusedBeforeMemoryIsTaken) {
   EXPECT_NE(stamped("1 9223372036854775807 9223372036854775807 3").find("65535"),
             std::string::npos);
   EXPECT_NE(stamped("60000 1000 1000 1").find("truncated"), std::string::npos);
+  const auto signals = [&](const std::string& sizes) {
+    return refusal("\x89HDF\r\n\x1a\n lockstep signals 1 " + sizes + " " + hash);
+  };
+  EXPECT_NE(signals("2 2 2 1").find("one row"), std::string::npos);
+  EXPECT_NE(signals("1 1 16777217 1").find("more than 16777216 values"), std::string::npos);
+  EXPECT_NE(signals("9223372036854775807 1 2 1").find("64 GiB"), std::string::npos);
   stamped("-1 2 2 1");
   stamped("99999999999999999999 2 2 1");
   stamped("");

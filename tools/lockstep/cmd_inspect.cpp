@@ -1,7 +1,7 @@
 #include <filesystem>
-#include <sstream>
 
 #include "command.h"
+#include "data_text.h"
 #include "lockstep/audit/trace.h"
 #include "lockstep/checkpoint/statement.h"
 #include "lockstep/checkpoint/store.h"
@@ -14,6 +14,7 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/sample_archive.h"
 #include "lockstep/train/stop.h"
 #include "output.h"
 
@@ -62,9 +63,9 @@ Json of_checkpoint(const stdfs::path& path) {
 
 Json of_pack(const stdfs::path& path) {
   const data::LabelledImages all = data::read_pack(path);
-  const data::ImageShape& shape = all.images->shape();
-  Json out = {{"kind", "data"},   {"images", shape.n},   {"height", shape.h},
-              {"width", shape.w}, {"channels", shape.c}, {"hash", all.images->hash().hex()}};
+  Json out = {{"kind", "data"}};
+  put_shape(out, all.images->shape());
+  out["hash"] = all.images->hash().hex();
   if (all.labels.empty()) return out;
   out["labelled_hash"] = data::labelled_hash(all.images->hash(), all.labels).hex();
   out["classes"] = data::counts_of(all.labels);
@@ -74,15 +75,11 @@ Json of_pack(const stdfs::path& path) {
 // Nothing but the index is read.
 Json of_shards(const stdfs::path& path) {
   const data::ShardsIndex index = data::read_shards_index(path);
-  const data::ImageShape& shape = index.shape;
-  Json out = {{"kind", "data"},
-              {"images", shape.n},
-              {"height", shape.h},
-              {"width", shape.w},
-              {"channels", shape.c},
-              {"shards", index.pixels.shards()},
-              {"shard_bytes", index.pixels.shard_bytes},
-              {"hash", index.hash.hex()}};
+  Json out = {{"kind", "data"}};
+  put_shape(out, index.shape);
+  out["shards"] = index.pixels.shards();
+  out["shard_bytes"] = index.pixels.shard_bytes;
+  out["hash"] = index.hash.hex();
   if (!index.labelled) return out;
   out["labelled_hash"] = index.labelled->hex();
   out["classes"] = index.classes;
@@ -127,16 +124,12 @@ std::string type_name(const std::string& type) {
 // What `sample --out name.npz` writes.
 Json of_archive(const stdfs::path& path) {
   Json out = {{"kind", "samples"}, {"arrays", Json::object()}, {"provenance", Json::object()}};
-  for (const data::NpzMember& member : data::read_npz(path)) {
+  for (const data::NpzMember& member : data::read_npz(path))
     if (!member.type.empty())
       out["arrays"][member.name.substr(0, member.name.size() - 4)] = {
           {"type", type_name(member.type)}, {"shape", member.shape}};
-    std::istringstream lines(member.text);
-    for (std::string line; std::getline(lines, line);) {
-      const std::size_t colon = std::min(line.find(": "), line.size());
-      out["provenance"][line.substr(0, colon)] = line.substr(std::min(colon + 2, line.size()));
-    }
-  }
+  for (const auto& [key, value] : train::read_archive_provenance(path))
+    out["provenance"][key] = value;
   return out;
 }
 

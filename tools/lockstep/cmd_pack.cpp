@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "command.h"
+#include "data_text.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/output_file.h"
@@ -100,15 +101,16 @@ Packed pack(const Options& options) {
 
 Json result_of(const Options& options, const Packed& packed) {
   const data::Source& source = packed.source;
-  Json json = {{"out", options.out},         {"images", packed.shape.n},
-               {"height", packed.shape.h},   {"width", packed.shape.w},
-               {"channels", packed.shape.c}, {"hash", packed.hash.hex()}};
+  Json json = {{"out", options.out}};
+  put_shape(json, packed.shape);
+  json["hash"] = packed.hash.hex();
   if (packed.shards > 0) json["shards"] = packed.shards;
   if (packed.labelled) {
     json["labels"] = source.all.labels_from.string();
     json["labelled_hash"] = packed.labelled->hex();
   }
   if (!source.classes.empty()) json["classes"] = source.classes;
+  if (!source.moments.empty()) put_moments(json, source.moments);
   if (!options.skip_broken) return json;
   json["left_out"] = Json::array();
   for (const auto& [file, why] : source.left_out)
@@ -117,10 +119,9 @@ Json result_of(const Options& options, const Packed& packed) {
 }
 
 void print_result(const Json& json, const Packed& packed) {
-  const data::ImageShape& shape = packed.shape;
   const data::Source& source = packed.source;
-  print_line(json.at("out").get<std::string>(), ": ", counted(shape.n, "image"), " of ", shape.w,
-             "x", shape.h, ", ", shape.c == 1 ? "grey" : "RGB",
+  print_line(json.at("out").get<std::string>(), ": ", counted_samples(packed.shape), " of ",
+             data::sides_of(packed.shape),
              packed.shards > 0 ? " in " + counted(packed.shards, "shard") : "", ", content hash ",
              json.at("hash").get<std::string>(),
              packed.labelled ? "; with the labels of " + json.at("labels").get<std::string>() +
@@ -129,6 +130,7 @@ void print_result(const Json& json, const Packed& packed) {
   for (std::size_t i = 0; i < source.classes.size(); ++i)  // the last ones may have lost all
     print_line("class ", i, ": ", source.classes[i], ", ",
                counted(i < packed.counts.size() ? packed.counts[i] : 0, "image"));
+  if (!source.moments.empty()) print_moments(source.moments);
   if (!source.left_out.empty())
     print_line(counted(source.left_out.size(), "broken picture"), " left out");
 }
@@ -154,6 +156,7 @@ Code run(const Options& options) {
   require_place(options);
   const Packed packed = pack(options);
   for (const auto& [file, why] : packed.source.left_out) log::warn("left out: " + why);
+  warn_of_moments(packed.source.moments);
   const Json json = result_of(options, packed);
   if (options.json)
     print_json(json);
@@ -167,11 +170,11 @@ Code run(const Options& options) {
 Run add_pack(Command& command) {
   const auto options = std::make_shared<Options>();
   command
-      .add_option(
-          "source", options->source,
-          "folder of PNG or JPEG files, a folder a class or none; .npz or .npy of NumPy; folder "
-          "of CIFAR's binary version; IDX file (.gz or not), or a folder with "
-          "train-images-idx3-ubyte[.gz]; a pack, or a folder of shards")
+      .add_option("source", options->source,
+                  "folder of PNG or JPEG files, a folder a class or none; .npz or .npy of NumPy, "
+                  "pictures, fields or signals; folder "
+                  "of CIFAR's binary version; IDX file (.gz or not), or a folder with "
+                  "train-images-idx3-ubyte[.gz]; a pack, or a folder of shards")
       .required();
   command
       .add_option("out", options->out, "HDF5 file to write; with --shard-size the folder of shards")
@@ -195,7 +198,7 @@ Run add_pack(Command& command) {
       .add_option("--labels", options->labels,
                   "IDX file of labels; else those of the source, if there are any")
       .value("FILE");
-  command.add_flag("--no-labels", options->no_labels, "pack the images alone");
+  command.add_flag("--no-labels", options->no_labels, "pack the samples alone");
   command.add_flag("--quiet", options->quiet, "warnings and errors only");
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(

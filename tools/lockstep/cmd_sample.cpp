@@ -58,7 +58,7 @@ Run add_sample(Command& command) {
   command
       .add_option("--out", sample.out,
                   "name.png: one picture, a grid; name.npz: a NumPy archive, arr_0 and, with "
-                  "classes, arr_1; name/: a folder with a PNG a sample")
+                  "classes, arr_1; name/: a folder with a PNG a sample; of signals only .npz")
       .value("NAME");
   command
       .add_option("--first", sample.first,

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "command.h"
+#include "data_text.h"
 #include "lockstep/audit/verify.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/data/shards.h"
@@ -58,7 +59,7 @@ Json json_of(const data::ShardsIndex& index, const std::vector<std::string>& fin
   Json list = Json::array();
   for (const std::string& what : findings) list.push_back({{"kind", "damaged"}, {"what", what}});
   Json out = {{"ok", findings.empty()},
-              {"images", index.shape.n},
+              {std::string(word_of(index.shape.kind)), index.shape.n},
               {"shards", index.pixels.shards()},
               {"hash", index.hash.hex()}};
   if (index.labelled) out["labelled_hash"] = index.labelled->hex();
@@ -77,7 +78,7 @@ Code run_shards(const Options& options) {
   for (const std::string& what : findings)
     if (!options.json) print_line("damaged: ", what);
   if (findings.empty() && !options.json)
-    print_line(options.path, ": the data hold: ", counted(index.shape.n, "image"), ", ",
+    print_line(options.path, ": the data hold: ", counted_samples(index.shape), ", ",
                counted(index.pixels.shards(), "shard"), "; content hash ",
                index.hash.hex().substr(0, 12),
                index.labelled ? ", with labels " + index.labelled->hex().substr(0, 12) : "");

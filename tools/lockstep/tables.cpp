@@ -39,6 +39,7 @@ constexpr Listed kRunFiles[] = {
     {"checkpoints/step-NNNNNNNN.h5.sig", "a signed statement about it and the ledger up to it"},
     {"checkpoints/step-NNNNNNNN.h5.interim", "saved because the run was stopped"},
     {"samples/step-NNNNNNNN.png", "pictures, with recipe, step and state in them"},
+    {"samples/step-NNNNNNNN.npz", "of fields and signals: the values of the same samples"},
     {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},
     {"replays.jsonl", "what replay recomputed; no evidence"},
     {"environment/attempt-NNN-rank-R.json", "fingerprints of the machines; no evidence"},

@@ -27,6 +27,18 @@ inline void describe(Fields& f, ImagesOptions& o) {
       "IDX file of labels, where classes is not 0; empty: those beside or in the file of images");
 }
 
+// Fields and signals in files.
+struct ArraysOptions {
+  std::string path;    // a file or a folder of shards made by `lockstep pack`; as that of images
+  std::string labels;  // as those of images
+};
+inline void describe(Fields& f, ArraysOptions& o) {
+  f.field("path", o.path, Effect::kNone,
+          "what lockstep pack made of an array of floats; it has to be given");
+  f.field("labels", o.labels, Effect::kNone,
+          "IDX file of labels, where classes is not 0; empty: those in the pack");
+}
+
 // Images of an IDX or a packed file, in memory; with the labels that `labels` names, or else those
 // that are there, if wanted. Throws Error(kData) for what is damaged, and for labels of other
 // images.

@@ -18,12 +18,20 @@ inline constexpr std::int64_t kMostHeldOut = std::int64_t{1} << 24;
 class Dataset;
 struct Options;
 
+// What samples are.
+enum class SampleKind {
+  kPictures,  // [h, w, c] out of bytes, from -1 to 1
+  kFields,    // [h, w, c], floats as they are
+  kSignals,   // [length], floats as they are
+  kPoints     // of the plane, [2]
+};
+
 // A row of the kinds of data.
 struct DatasetKind {
   std::string_view word, meaning;
   std::unique_ptr<KindOptions> (*options)();
   std::unique_ptr<Dataset> (*open)(const Options& options);
-  bool points;  // samples are points of the plane; else pictures
+  SampleKind samples;
   // See files and move_to.
   std::vector<std::string> (*files)(const Options& options);
   void (*move_to)(Options& options, const std::string& path);
@@ -41,8 +49,11 @@ struct Options {
 };
 void describe(Fields& fields, Options& options);
 
-// Are samples points of the plane? Else they are pictures.
+SampleKind samples_of(const Options& options);
+// Are samples points of the plane?
 bool points(const Options& options);
+// Are samples fields or signals: floats as they are, in no range?
+bool arrays(const Options& options);
 
 // The files and folders that opening the data reads, the samples' own first; they need not be
 // there. Empty: the recipe makes the samples.

@@ -1,5 +1,5 @@
-// The packed data file: all images of a data set in one canonical HDF5 file, made by `lockstep
-// pack`.
+// The packed data file: all images, fields or signals of a data set in one canonical HDF5 file,
+// made by `lockstep pack`.
 //
 //   /images            u8 [n, h, w, c], contiguous
 //   attributes of /    format = "lockstep images", version = 1, content_hash = 64 hexadecimal
@@ -9,6 +9,9 @@
 // With labels it is of version 2: /labels (u32 [n], little-endian) comes after /images, the
 // attribute labelled_hash (labels.h) after content_hash, and the stamp is
 // "lockstep images 2 <n> <h> <w> <c> <content_hash> <labelled_hash>".
+//
+// Of fields it has /fields (f32 [n, h, w, c]), of signals /signals (f32 [n, w]) in place of
+// /images, and their word in format and stamp.
 //
 // The same images give the same bytes of file on every machine and with every version of HDF5. So
 // the reader does without HDF5, which is not safe on hostile files: it finds the stamp in the raw

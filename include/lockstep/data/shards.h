@@ -1,7 +1,8 @@
 // Data larger than memory: a folder of shards, made by `lockstep pack --shard-size`.
 //
 //   shards.index         text: what is there, and the upper part of the hash trees
-//   pixels-00000.bin …   the pixels u8 [n, h, w, c], cut after every shard_bytes bytes
+//   pixels-00000.bin …   the pixels u8 [n, h, w, c], cut after every shard_bytes bytes; of fields
+//                        and signals values-00000.bin …, binary32 [n, h, w, c], little-endian
 //   pixels.tree          32 bytes a slice: its leaf in the tree (hash/merkle.h)
 //   labels-00000.bin …   u32 [n], little-endian, cut likewise; with labels only
 //   labels.tree          theirs
@@ -14,11 +15,11 @@
 // The index, each line ended by LF; numbers without leading zeros, hashes of 64 hexadecimal digits:
 //
 //   lockstep shards 1
-//   images <n> <h> <w> <c>
+//   images <n> <h> <w> <c>                   or fields, signals
 //   hash <content hash>
 //   labelled <content hash with labels>      these two with labels only
 //   classes <count of label 0> <count of label 1> …   up to the largest label there is
-//   pixels <bytes> <bytes of a shard>
+//   pixels <bytes> <bytes of a shard>         of fields and signals: values
 //   file <name> <bytes>                       one line a shard, in order
 //   node <hash>                               one line a group, in order
 //   labels <bytes> <bytes of a shard>         with labels only; then its files and nodes
@@ -50,7 +51,7 @@ inline constexpr std::string_view kShardsIndex = "shards.index";
 
 // Bytes that lie in shards: all pixels, or all labels.
 struct ShardedStream {
-  std::string name;               // "pixels", "labels"
+  std::string name;               // "pixels", "values", "labels"
   std::uint64_t length = 0;       // bytes, at least one
   std::uint64_t shard_bytes = 0;  // whole slices; the last shard may be shorter
   std::uint64_t sample_bytes = 0;
@@ -63,6 +64,9 @@ struct ShardedStream {
   std::string tree_name() const { return name + ".tree"; }
   hash::Digest root() const;  // of the tree over all slices
 };
+
+// "pixels"; of fields and signals "values".
+std::string values_stream(SampleKind kind);
 
 struct ShardsIndex {
   ImageShape shape;

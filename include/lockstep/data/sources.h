@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lockstep/data/labels.h"
+#include "lockstep/data/moments.h"
 #include "lockstep/data/resize.h"
 #include "lockstep/data/shards.h"
 
@@ -39,6 +40,7 @@ struct LeftOut {
 
 struct Source {
   LabelledImages all;
+  std::vector<Moments> moments;      // of fields and signals: one a channel
   std::vector<std::string> classes;  // of a folder: the names of the labels 0, 1, …
   std::vector<LeftOut> left_out;     // with skip_broken
 };

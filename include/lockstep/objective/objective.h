@@ -92,6 +92,7 @@ struct Setting {
   std::int64_t seed = 0;
   std::vector<std::int64_t> sample_shape;
   std::int64_t classes = 0;  // of the data; 0: none
+  bool bounded = true;       // data are within [-1, 1]; else floats of any size
   Networks networks;         // of its roles
 };
 

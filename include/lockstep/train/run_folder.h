@@ -19,7 +19,8 @@ struct RunFolder {
   std::filesystem::path ledger() const { return root / "ledger.jsonl"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path samples() const { return root / "samples"; }
-  std::filesystem::path sample(Step step) const;
+  std::filesystem::path sample(Step step) const;         // a picture
+  std::filesystem::path sample_arrays(Step step) const;  // of fields and signals
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path replays() const { return root / "replays.jsonl"; }
   std::filesystem::path tensorboard() const { return root / "tensorboard"; }

@@ -12,9 +12,9 @@ namespace lockstep::train {
 
 struct SampleOptions {
   std::string source;  // a run, RUN or RUN@STEP (train/open_run.h), or a checkpoint file
-  // Its ending decides the form: name.png, one grid; name.npz, the array arr_0 (images uint8
-  // [n][h][w][c], points binary32 [n][2]) and, with classes, arr_1 (labels int64 [n]); name/, a
-  // folder with a PNG a sample, made if it is not there.
+  // Its ending decides the form: name.png, one grid; name.npz, arrays (sample_archive.h); name/, a
+  // folder with a PNG a sample, made if it is not there. Signals, and fields of other than 1 or 3
+  // channels, are only written as arrays.
   std::string out;
   std::int64_t first = 0;  // number of the first sample in the pictures' stream
   std::int64_t count = 64;
@@ -41,9 +41,12 @@ SampleResult sample(const SampleOptions& options);
 // In a folder: "sample-00000064.png".
 std::string sample_name(std::int64_t number);
 
-// The picture of samples [first, first+count): a grid of images, or the scatter of 2-D points. Its
-// provenance names recipe, step and state. Bits: state, recipe, arguments.
-Bytes picture(Training& training, const hash::Digest& state_root, std::int64_t first,
-              std::int64_t count, std::int64_t columns);
+// What a run keeps of its first samples, as [samples] says: of pictures, and of fields of 1 or 3
+// channels, a grid; of points their scatter; of fields and signals the values (sample_archive.h).
+// The provenance names recipe, step and state. Bits: state, recipe, root.
+struct SampleFiles {
+  std::optional<Bytes> png, npz;
+};
+SampleFiles sample_files(Training& training, const hash::Digest& state_root);
 
 }  // namespace lockstep::train

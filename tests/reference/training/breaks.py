@@ -302,6 +302,12 @@ def sides_down():
     cnn.Conv = Cut
 
 
+def values_clipped():
+    """Signals are taken for pictures, from -1 to 1."""
+    samples = data.Arrays.samples
+    data.Arrays.samples = lambda self, indices: np.clip(samples(self, indices), np.float32(-1), np.float32(1))
+
+
 @dataclass
 class Break:
     apply: Callable
@@ -340,6 +346,7 @@ BREAKS = {
     "label-shift": Break(label_shift, ("loss", "state"), classes=True),
     "dropout-turned": Break(dropout_turned, ("state",), DIFFUSION, classes=True),
     "dropout-stream": Break(dropout_stream, ("state",), DIFFUSION, classes=True),
+    "values-clipped": Break(values_clipped, ("loss", "state"), where={"data": "signals"}),
     "flip-shifted": Break(flip_shifted, ("loss", "state"), augmented=True),
     "crop-repeats": Break(crop_repeats, ("loss", "state"), augmented=True),
     "projection-fused": Break(projection_fused, ("loss", "state"), GANS, classes=True),

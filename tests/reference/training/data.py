@@ -3,6 +3,7 @@ import gzip
 import os
 from dataclasses import dataclass
 
+import h5py
 import numpy as np
 
 import host
@@ -51,6 +52,28 @@ class Images:
 
     def samples(self, indices):
         return from_bytes(self.pixels[indices])
+
+    def labels(self, indices):
+        return self.stored_labels[indices]
+
+
+class Arrays:
+    """Fields or signals of a pack, float by float, and with classes its labels."""
+
+    def __init__(self, path, kind, classes):
+        with h5py.File(path) as file:
+            self.kind, self.values = kind, file[kind][...]
+            self.stored_labels = file["labels"][...] if classes else None
+        assert self.values.dtype == np.float32, "binary32"
+        self.count, self.shape = len(self.values), self.values.shape[1:]
+
+    def content_hash(self):
+        sizes = self.shape if self.kind == "fields" else (1, *self.shape, 1)
+        return sha256(f"lockstep {self.kind} 1\n".encode(), u64(self.count), *map(u64, sizes),
+                      hash_tree(self.values.astype("<f4").tobytes())).hex()
+
+    def samples(self, indices):
+        return self.values[indices]
 
     def labels(self, indices):
         return self.stored_labels[indices]
@@ -129,6 +152,8 @@ def open_data(recipe):
     kind, classes = recipe["data"]["kind"], recipe.classes
     if kind == "images":
         return Images(recipe.data_path, recipe.labels_path, classes)
+    if kind in ("fields", "signals"):
+        return Arrays(recipe.data_path, kind, classes)
     toy = (Mixture if kind == "mixture" else Shapes)(recipe["data." + kind])
     if 0 < classes < toy.kinds:
         raise ValueError(f"{toy.kinds} kinds of samples, {classes} classes")

@@ -79,7 +79,8 @@ def _diffusion(recipe, numbers, shape):
         p, q, g, h, n = map(np.float32, scalars)
 
         def step(output, x):
-            x = combine(g, clamped(combine(p, x, q, output)), h, x)
+            x0 = combine(p, x, q, output)
+            x = combine(g, x0 if recipe["data"]["kind"] in ("fields", "signals") else clamped(x0), h, x)
             if n == 0.0:
                 return x
             return fma(n, noise.normal(numbers, int(np.prod(shape)), next_micro(t)).reshape(x.shape), x)

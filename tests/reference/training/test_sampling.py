@@ -46,8 +46,9 @@ def samples_of_program(options, folder):
 def samples_of_reference(options, checkpoint):
     asked = {key: value for key in ASKED if (value := getattr(options, key)) is not None}
     numbers = list(range(options.first, options.first + options.count))
-    values = sampling.samples(sampling.Checkpoint(checkpoint, **asked), numbers, getattr(options, "class"))
-    return sampling.to_bytes(values) if values.ndim == 4 else values
+    opened = sampling.Checkpoint(checkpoint, **asked)
+    values = sampling.samples(opened, numbers, getattr(options, "class"))
+    return sampling.to_bytes(values) if opened.recipe["data"]["kind"] in ("images", "shapes") else values
 
 
 def main():

@@ -18,6 +18,7 @@ change a bit.
     sampling, test_sampling            samples from a checkpoint, against those of the program
     evaluation, test_evaluation        distances of features, against those of the program
     breaks, sample_breaks              negative controls
+    test_floats                        steps and samples of fields and signals, against those of the program
     test_options, option_breaks        steps of a recipe with other options, against those of the program
     test_arrays, test_gradients, test_classes, changed    arrays against the exact scalar arithmetic of ../, gradients
                                        against finite differences, conditions; recipes with changes for them
