@@ -71,14 +71,24 @@ class Flow:
 PROCESSES = {"ddpm": Ddpm, "flow": Flow}
 
 
+def sampled(network, objective, x, y):
+    """From noise x, of classes y; with classifier-free guidance where the recipe has it."""
+    guidance = objective.get("guidance", 1.0)
+
+    def asked(x, told):
+        output = network(x, told, y)
+        return output if guidance == 1 else guidance * output + (1 - guidance) * network(x, told, torch.zeros_like(y))
+
+    return PROCESSES[objective["kind"]](objective).sample(asked, x)
+
+
 class Diffusion(Trainer):
     def __init__(self, recipe, args, rank=0):
         super().__init__(recipe, args, rank)
         objective = recipe["objective"]
         process = PROCESSES[objective["kind"]]
         only("objective", objective, {"kind", "label_dropout", "guidance", *process.KEYS}, process.FIXED)
-        self.process, self.guidance = process(objective), objective.get("guidance", 1.0)
-        self.label_dropout = objective.get("label_dropout", 0.0)
+        self.process, self.label_dropout = process(objective), objective.get("label_dropout", 0.0)
         self.plain = self.network("model")
         self.model = self.prepared(self.plain)
         self.update = Update("model", self.plain, recipe["model"]["optimizer"])
@@ -99,14 +109,7 @@ class Diffusion(Trainer):
         return loss.item()
 
     def made(self, chosen, random):
-        """Sample i has the class i modulo the number of classes, and classifier-free guidance where the recipe has it."""
+        """Sample i has the class i modulo the number of classes."""
         y = self.rows(chosen % self.classes) if self.classes else None
-
-        def asked(x, told):
-            output = network(x, told, y)
-            if self.guidance == 1:
-                return output
-            return self.guidance * output + (1 - self.guidance) * network(x, told, torch.zeros_like(y))
-
         with self.update.best() as network:
-            return self.process.sample(asked, torch.randn(len(chosen), *self.images.shape[1:], generator=random))
+            return sampled(network, self.recipe["objective"], torch.randn(len(chosen), *self.images.shape[1:], generator=random), y)
