@@ -8,7 +8,8 @@
 Classes are labels [n], integers, or rows [n, classes] as docs/networks.md has them: 1 at a sample's class, zeros without
 one.
 
-They compute what Lockstep's networks do but for rounding. First values are PyTorch's, but those of GANs are as in the page.
+They compute what Lockstep's networks do but for rounding. First values have the distributions of that page, by PyTorch's random
+numbers.
 Needs torch, and to load, safetensors."""
 import json
 import math
@@ -26,6 +27,12 @@ def dcgan(layer):
     return layer
 
 
+def zero(layer):
+    for values in layer.parameters():
+        nn.init.zeros_(values)
+    return layer
+
+
 class Residual(nn.Module):
     def __init__(self, channels_in, channels_out, embedding, groups, dropout=0.0):
         super().__init__()
@@ -34,7 +41,7 @@ class Residual(nn.Module):
         self.conv1 = nn.Conv2d(channels_in, channels_out, 3, padding=1)
         self.time = nn.Linear(embedding, channels_out)
         self.norm2 = nn.GroupNorm(groups, channels_out)
-        self.conv2 = nn.Conv2d(channels_out, channels_out, 3, padding=1)
+        self.conv2 = zero(nn.Conv2d(channels_out, channels_out, 3, padding=1))
         if channels_in != channels_out:
             self.skip = nn.Conv2d(channels_in, channels_out, 1)
 
@@ -50,7 +57,7 @@ class Attention(nn.Module):
         self.heads = heads
         self.norm = nn.GroupNorm(groups, channels)
         self.qkv = nn.Linear(channels, 3 * channels)
-        self.out = nn.Linear(channels, channels)
+        self.out = zero(nn.Linear(channels, channels))
 
     def forward(self, x):
         n, c, height, width = x.shape
@@ -137,7 +144,7 @@ class UNet(nn.Module):
                 now = channels[i]
             setattr(self, f"up{i}", Level(stages, nn.Conv2d(now, now, 3, padding=1) if i else None))
         self.output_norm = nn.GroupNorm(recipe["groups"], now)
-        self.output = nn.Conv2d(now, colours, 3, padding=1)
+        self.output = zero(nn.Conv2d(now, colours, 3, padding=1))
 
     def forward(self, x, t, y=None):
         """t: [n], as the process tells it; y: classes, see above."""
@@ -173,10 +180,10 @@ class Branch(nn.Module):
     def __init__(self, inside, out, recipe):
         super().__init__()
         width, embedding = recipe["width"], recipe["embedding"]
-        self.modulation = nn.Linear(embedding, 2 * width)
+        self.modulation = zero(nn.Linear(embedding, 2 * width))
         setattr(self, "in", nn.Linear(width, inside))
         self.out = nn.Linear(out, width)
-        self.gate = nn.Linear(embedding, width)
+        self.gate = zero(nn.Linear(embedding, width))
 
     def forward(self, x, e):
         h = getattr(self, "in")(modulated(x, self.modulation(e)))
@@ -222,8 +229,8 @@ class Dit(nn.Module):
         self.input = nn.Linear(values, self.width)
         for i in range(self.depth):
             setattr(self, f"block{i}", DitBlock(recipe))
-        self.output_modulation = nn.Linear(embedding, 2 * self.width)
-        self.output = nn.Linear(self.width, values)
+        self.output_modulation = zero(nn.Linear(embedding, 2 * self.width))
+        self.output = zero(nn.Linear(self.width, values))
 
     def forward(self, x, t, y=None):
         n, c, height, width = x.shape

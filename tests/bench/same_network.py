@@ -58,7 +58,10 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         programs = Programs(binaries, work)
         for recipe in recipes:
-            described = subprocess.run([sys.executable, os.path.join(PYTORCH, "train.py"), recipe, "--describe"], check=True,
+            resolved = os.path.join(work, "recipe.toml")
+            with open(resolved, "w") as file:
+                file.write(programs.settings_of(recipe)["recipe"])
+            described = subprocess.run([sys.executable, os.path.join(PYTORCH, "train.py"), resolved, "--describe"], check=True,
                                        capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=path)).stdout
             print(compare(programs, recipe, json.loads(described.splitlines()[-1])))
 
