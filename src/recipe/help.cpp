@@ -224,20 +224,27 @@ classifier by `--set evaluation.features=…` or `replay --features`.
 
 ## Your own pictures
 
-`lockstep pack pictures pictures.h5 --size 64` makes a data set of a folder of PNG and JPEG files. If the
+`lockstep pack pictures pictures.h5 --size 32` makes a data set of a folder of PNG and JPEG files. If the
 pictures lie in folders, each folder is a class: set `data.classes` to their number. `pack` also reads arrays of NumPy
 (`.npz`, `.npy`), CIFAR-10 and CIFAR-100; [cli](cli.md#lockstep-pack-source-out) says how, and what becomes of sizes,
-colours and broken files. A recipe for two classes, with guidance:
+colours and broken files. A recipe for two classes, with guidance, about 6 minutes
+on one core for 32x32 pictures in colour. (`--dry-run` says how long a step takes at least, and `recipes/` has more.)
 
 ```toml
 [run]
 name = "mine"
-steps = 20000
+steps = 3000
+validate_every = 200  # a loss on pictures that it does not learn from
+
+[batch]
+lanes = 8
+samples_per_lane = 2
 
 [data]
 path = "pictures.h5"
 classes = 2
 flip = true
+holdout = 50
 
 [objective]
 kind = "flow"
@@ -246,21 +253,30 @@ guidance = 2.0
 
 [model]
 kind = "unet"
-channels = [32, 64, 64]
+channels = [16, 32, 64]
+blocks = 1
 attention_levels = [2]
+embedding = 64
 
 [model.optimizer]
-lr = 3e-4
-warmup = 500
+lr = 1.5e-3
+warmup = 100
+schedule = "cosine"
+horizon = 3000
 clip_norm = 1.0
-ema_decay = 0.999
+ema_decay = 0.99
+
+[samples]
+every = 500
 
 [monitor]
 warn_spike = 20.0
 ```
 
 `lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A loss that stays near 1 (ddpm)
-means that the network has learnt nothing: lower the learning rate.
+means that the network has learnt nothing: lower the learning rate. A diffusion model trained without warm-up, clipping
+and an average (`ema_decay`) makes worse pictures: those values are not the defaults, so a recipe of yours should have
+them. The held-out loss is the average's, which lags behind at first.
 
 A data set is what `lockstep pack` made, a file or, for data larger than memory, [a folder of
 shards](cli.md#data-in-shards); or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds one named

@@ -62,9 +62,9 @@ class Evaluating {
     const auto network = open_features(fs_, options_.features, shape);
     const FeaturesOf of = network->of();
     require_pinned(options_.features, of, options_.features_hash);
-    const std::int64_t count = options_.samples.value_or(kEvaluated);
-    require_enough(count, of);
     const auto dataset = open_dataset();
+    const std::int64_t count = options_.samples.value_or(std::min(kEvaluated, dataset->size()));
+    require_enough(count, of);
     Evaluation evaluation = begun(*dataset, count);
     const evaluation::Features real = features_of_data(*dataset, options_.seed, count, *network),
                                made = generated_features(count, *network);

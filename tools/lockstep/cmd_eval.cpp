@@ -52,13 +52,15 @@ Json json_of(const train::Evaluation& evaluation) {
   return out;
 }
 
-void print_lines_of(const std::string& source, const train::Evaluation& evaluation) {
+// others: not the data of its training.
+void print_lines_of(const std::string& source, const train::Evaluation& evaluation, bool others) {
   const std::string of_data = " of the data " + evaluation.data.hex().substr(0, 12),
                     from = evaluation.run ? ": step " + std::to_string(evaluation.run->step.value)
                                           : ": sha256 " + evaluation.pictures->hex().substr(0, 12);
   if (!evaluation.distances) {
     print_line(source, from, ", accuracy ", to_text(accuracy_of(evaluation)), ": ",
-               evaluation.right, " of ", counted(evaluation.samples, "sample"), of_data);
+               evaluation.right, " of ", counted(evaluation.samples, "sample"), of_data,
+               others ? "" : ", those that it learnt from among them");
   } else {
     const std::string both = counted(evaluation.samples, "sample"),
                       behind = "  (features: " + evaluation.distances->features.network + " " +
@@ -81,7 +83,7 @@ Code run(const Options& options) {
   if (options.json)
     print_json(json_of(evaluation));
   else
-    print_lines_of(evaluated.source, evaluation);
+    print_lines_of(evaluated.source, evaluation, !evaluated.data.empty());
   return Code::kOk;
 }
 
@@ -114,9 +116,10 @@ Run add_eval(Command& command) {
                    : "give 8 to 64 digits of a hash, 0-9 and a-f";
       });
   command
-      .add_option("--samples", evaluated.samples,
-                  "of the run, and as many of the data [2048, at most those of a file]; for an "
-                  "accuracy, of the data [all]")
+      .add_option(
+          "--samples", evaluated.samples,
+          "of the run, and as many of the data [2048, at most those that there are]; for an "
+          "accuracy, of the data [all]")
       .range(std::int64_t{1}, std::int64_t{1} << 24);
   command
       .add_option(

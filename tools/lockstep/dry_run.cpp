@@ -1,10 +1,12 @@
 #include "dry_run.h"
 
+#include <chrono>
 #include <numeric>
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/warnings.h"
@@ -42,6 +44,24 @@ struct Course {
   double epochs = 0;
 };
 
+// Seconds of so many operations at the pace of a large matrix product, on one thread of this
+// machine: a step is no faster.
+double least_seconds(double flops) {
+  constexpr std::int64_t kSide = 384;
+  numerics::Cpu cpu(1);
+  const std::vector<float> a(kSide * kSide, 1.0F);
+  std::vector<float> c(a.size());
+  double best = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    cpu.gemm(1, kSide, kSide, kSide, {a.data(), kSide, 1}, {a.data(), kSide, 1}, nullptr,
+             {c.data(), kSide});
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return flops / (2.0 * kSide * kSide * kSide / best);
+}
+
 // As far as 64 bits go.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
@@ -67,7 +87,8 @@ Course course_of(const recipe::Recipe& recipe, std::int64_t data) {
   Course course;
   course.samples = product(steps, recipe.batch.lanes * recipe.batch.samples_per_lane);
   course.epochs = static_cast<double>(course.samples) / static_cast<double>(data);
-  course.grids = recipe.samples.count == 0 ? 0 : times(recipe.samples.every, steps);
+  const bool pictures = recipe.samples.count > 0 && objective::makes_samples(recipe.objective);
+  course.grids = pictures ? times(recipe.samples.every, steps) : 0;
   course.saved = times(recipe.checkpoint.every, steps);
   if (recipe.evaluation.every > 0) course.evaluations = steps / recipe.evaluation.every;
   course.kept = kept_of(course.saved, recipe.checkpoint);
@@ -118,7 +139,8 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
   if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset);  // it is checked
   const Size size = size_of(recipe, sample_shape);
   const std::vector<Memory> choices = memories(recipe, sample_shape, ranks);
-  const Course course = course_of(recipe, dataset->size());
+  const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from
+  const Course course = course_of(recipe, drawn);
   const std::string id = recipe::id(recipe).hex();
   const std::vector<std::string> warnings = recipe::warnings(recipe);
   if (json) {
@@ -138,6 +160,7 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
                 {"warnings", warnings}});
     return;
   }
+  const double least = least_seconds(size.step_flops);
   print_lines(recipe::canonical(recipe));
   print_line("");
   print_line("# recipe id   ", id);
@@ -147,9 +170,13 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
   print_line("# compute     about ", fixed(size.step_flops / 1e9, 2), " GFLOP a step");
   print_line("# training    ", counted(recipe.run.steps, "step"), ", ",
              counted(course.samples, "sample"), ", ", fixed(course.epochs, 2), " epochs of ",
-             dataset->size());
-  print_line("# pictures    ", counted(course.grids, "grid"), " of ",
-             counted(recipe.samples.count, "sample"));
+             drawn);
+  print_line("# time        at least ", fixed(least, 3), " s a step and ",
+             human_seconds(least * static_cast<double>(recipe.run.steps)),
+             " in all on one thread here, usually two to three times that");
+  if (course.grids > 0)
+    print_line("# pictures    ", counted(course.grids, "grid"), " of ",
+               counted(recipe.samples.count, "sample"));
   print_line("# checkpoints ", course.saved, " saved, ", course.kept, " kept in the end: ",
              human_bytes(static_cast<double>(product(course.kept, size.state_bytes))));
   if (course.evaluations > 0)
