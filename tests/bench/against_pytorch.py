@@ -92,7 +92,7 @@ def lockstep(context, model, seed):
     if not os.path.exists(f"{run}.npz"):
         context.lockstep("sample", run, "--count", str(context.pictures), "--threads", "1", "--out", f"{run}.npz")
     with open(os.path.join(run, "metrics.jsonl")) as file:
-        by_step = {line["step"]: line["loss"] for line in map(json.loads, file)}
+        by_step = {line["step"]: line["loss"] for line in map(json.loads, file) if "loss" in line}
     return f"{run}.npz", [by_step[step].get("denoise", 0.0) for step in range(1, context.steps[model] + 1)]
 
 

@@ -99,7 +99,7 @@ class Context:
 
 def our_losses(context, arithmetic, seed):
     with open(os.path.join(context.train("ddpm", arithmetic, seed), "metrics.jsonl")) as file:
-        by_step = {line["step"]: line["loss"]["denoise"] for line in map(json.loads, file)}
+        by_step = {line["step"]: line["loss"]["denoise"] for line in map(json.loads, file) if "loss" in line}
     return [by_step[step] for step in range(1, context.steps["ddpm"] + 1)]
 
 

@@ -32,9 +32,10 @@ TEST(Load, RefusesIntegerProductsInNativeNumerics) {
 TEST(Load, SaysWhereAKeyOfAnotherTableBelongs) {
   EXPECT_EQ(error_of("[run]\nholdout = 50\n"),
             "a.toml:2: unknown key 'holdout' in [run] (holdout in [data])");
-  EXPECT_EQ(error_of("[objective]\nkind = 'gan'\nguidance = 2.0\n"),
-            "a.toml:3: unknown key 'guidance' in [objective] (guidance in [objective], of diffusion "
-            "models)");
+  EXPECT_EQ(
+      error_of("[objective]\nkind = 'gan'\nguidance = 2.0\n"),
+      "a.toml:3: unknown key 'guidance' in [objective] (guidance in [objective], of diffusion "
+      "models)");
 }
 
 TEST(Load, SaysThatWordsStandInQuotes) {

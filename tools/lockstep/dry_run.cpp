@@ -1,8 +1,8 @@
 #include "dry_run.h"
 
-#include <chrono>
 #include <numeric>
 
+#include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
@@ -53,11 +53,10 @@ double least_seconds(double flops) {
   std::vector<float> c(a.size());
   double best = 1e9;
   for (int i = 0; i < 5; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = monotonic_seconds();
     cpu.gemm(1, kSide, kSide, kSide, {a.data(), kSide, 1}, {a.data(), kSide, 1}, nullptr,
              {c.data(), kSide});
-    best = std::min(
-        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best = std::min(best, monotonic_seconds() - begin);
   }
   return flops / (2.0 * kSide * kSide * kSide / best);
 }
