@@ -92,7 +92,7 @@ def heun_without_end():
 def levels_even():
     """rho is 1."""
     levels = sampling.levels
-    sampling.levels = lambda table: levels({**table, "rho": 1.0})
+    sampling.levels = lambda table, steps: levels({**table, "rho": 1.0}, steps)
 
 
 def visits_early():

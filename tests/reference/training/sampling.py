@@ -7,12 +7,12 @@ import numpy as np
 import elementary
 import schedules
 from denoise import combine, embedded
-from edm import Level, levels
 from flow import TOLD
 from fused import fma
 from labels import condition_rows
 from lanes import Pass
 from recipe import Recipe
+from schedules import Level, levels
 from streams import Stream
 from trainer import KINDS
 
