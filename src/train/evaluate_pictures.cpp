@@ -21,6 +21,17 @@ std::int64_t count_of(const EvaluateOptions& options, const data::Images& pictur
   return count;
 }
 
+// Floats may have any scale: only a classifier of arrays knows it.
+void require_same_kind(const EvaluateOptions& options, const data::ImageShape& shape,
+                       const FeatureNetwork& network) {
+  const bool floats = data::arrays(network.data());
+  if (shape.floats() == floats) return;
+  throw Error(Code::kData,
+              options.source + ": its values are " + (floats ? "bytes" : "floats") + ", and " +
+                  options.features + " knows " + (floats ? "arrays of floats" : "pictures"),
+              floats ? "save float32" : "save pictures as uint8");
+}
+
 // How data are read does not follow from pictures: it is as the network's own data were.
 std::unique_ptr<data::Dataset> data_of(const EvaluateOptions& options,
                                        const FeatureNetwork& network,
@@ -71,6 +82,7 @@ Evaluation evaluate_pictures(const EvaluateOptions& options) {
   const auto network = open_features(real_file_system(), options.features, shape);
   const FeaturesOf of = network->of();
   require_pinned(options.features, of, options.features_hash);
+  require_same_kind(options, file.images->shape(), *network);
   const std::int64_t count = count_of(options, *file.images);
   require_enough(count, of);
   const auto dataset = data_of(options, *network, shape);

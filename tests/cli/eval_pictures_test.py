@@ -72,7 +72,7 @@ class EvalPictures(Cli):
         pixels = bytes(range(256)) * 8
         whole = array((32, 8, 8), pixels)
         for name, content in (("a.npy", whole), ("cut.npy", whole[:-1]), ("long.npy", whole + b"\0"), ("head.npy", whole[:40]),
-                              ("floats.npy", array((8, 8, 8), pixels, "<f4")), ("flat.npy", array((32, 64), pixels)),
+                              ("floats.npy", array((8, 8, 8), bytes(8 * 8 * 8 * 4), "<f4")), ("flat.npy", array((32, 64), pixels)),
                               ("channels.npy", array((16, 8, 8, 2), pixels)), ("empty.npy", array((0, 8, 8), b"")),
                               ("wide.npy", array((16, 8, 16), pixels)), ("text.npz", b"no pictures"),
                               ("other.npy", self.read("images"))):
@@ -84,7 +84,7 @@ class EvalPictures(Cli):
             file.writestr("pixels.npy", whole)
         asked, judge = ("--quiet", "--data", "images"), ("--features", "judge")
         for name, line in (("cut.npy", "fewer values than its header says"), ("long.npy", "more values than its header says"),
-                           ("head.npy", "its header is cut off"), ("floats.npy", "its values are floats (<f4)"),
+                           ("head.npy", "its header is cut off"), ("floats.npy", "its values are floats, and judge knows pictures (save pictures as uint8)"),
                            ("flat.npy", "[32, 64] is no shape of pictures"), ("channels.npy", "2"), ("empty.npy", "0"),
                            ("text.npz", "it is no array of NumPy's"), ("other.npy", "it is no array of NumPy's"),
                            ("cut.npz", ""), ("named.npz", "no array of it is called images, x or arr_0")):
