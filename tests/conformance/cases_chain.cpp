@@ -1,7 +1,7 @@
 #include <string>
 
+#include "conformance/device.h"
 #include "conformance/document.h"
-#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -18,7 +18,7 @@ void add_row_sums(Json& cases, std::int64_t rows, std::int64_t cols, Make make) 
     Case c(cases, "row_sums", what);
     const Floats x = c.input("x", make, {rows, cols});
     Floats out(static_cast<std::size_t>(rows));
-    cpu().row_sums(rows, cols, x.data(), out.data());
+    device().row_sums(rows, cols, x.data(), out.data());
     c.output("out", out);
   }
   {
@@ -26,13 +26,13 @@ void add_row_sums(Json& cases, std::int64_t rows, std::int64_t cols, Make make) 
     const Floats a = c.input("a", make, {rows, cols});
     const Floats b = c.input("b", Make::kWide, {rows, cols});
     Floats out(static_cast<std::size_t>(rows));
-    cpu().row_dots(rows, cols, a.data(), b.data(), out.data());
+    device().row_dots(rows, cols, a.data(), b.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "row_squared_distances", what);
   const Floats a = c.input("a", make, {rows, cols}), b = c.input("b", make, {rows, cols});
   Floats out(static_cast<std::size_t>(rows));
-  cpu().row_squared_distances(rows, cols, a.data(), b.data(), out.data());
+  device().row_squared_distances(rows, cols, a.data(), b.data(), out.data());
   c.output("out", out);
 }
 
@@ -42,7 +42,7 @@ void add_pair_dots(Json& cases) {
   const auto k = static_cast<std::int64_t>(specials().size());
   const Floats a = c.each("a", k, {k * k, 1}), b = c.input("b", Make::kSpecials, {k * k, 1});
   Floats out(a.size());
-  cpu().row_dots(k * k, 1, a.data(), b.data(), out.data());
+  device().row_dots(k * k, 1, a.data(), b.data(), out.data());
   c.output("out", out);
 }
 
@@ -51,13 +51,13 @@ void add_spatial_and_tiles(Json& cases) {
     Case c(cases, "spatial_sums", "2 x " + by(spatial, 19));
     const Floats x = c.input("x", Make::kWide, {2, spatial, 19});
     Floats out(2 * 19);
-    cpu().spatial_sums(2, spatial, 19, x.data(), out.data());
+    device().spatial_sums(2, spatial, 19, x.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "tile_squares", "10000 elements");
   const Floats x = c.input("x", Make::kWide, {10000});
   Floats out(3);
-  cpu().tile_squares(10000, x.data(), out.data());
+  device().tile_squares(10000, x.data(), out.data());
   c.output("out", out);
 }
 
@@ -80,7 +80,7 @@ void add_lane_sums(Json& cases, std::int64_t per_lane, const std::vector<std::in
     describe(c);
     const Floats x = c.input("x", Make::kWide, {total, cols});
     Floats out(size);
-    cpu().lane_column_sums(blocks, rows, cols, x.data(), out.data());
+    device().lane_column_sums(blocks, rows, cols, x.data(), out.data());
     c.output("out", out);
   }
   {
@@ -89,7 +89,7 @@ void add_lane_sums(Json& cases, std::int64_t per_lane, const std::vector<std::in
     const Floats a = c.input("a", Make::kWide, {total, cols});
     const Floats b = c.input("b", Make::kSparse, {total, cols});
     Floats out(size);
-    cpu().lane_column_dots(blocks, rows, cols, a.data(), b.data(), out.data());
+    device().lane_column_dots(blocks, rows, cols, a.data(), b.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "linear_weight_grad", what);
@@ -98,7 +98,7 @@ void add_lane_sums(Json& cases, std::int64_t per_lane, const std::vector<std::in
   const Floats x = c.input("x", Make::kWide, {total, kIn});
   const Floats dy = c.input("dy", Make::kSparse, {total, cols});
   Floats dw(size * kIn);
-  cpu().linear_weight_grad(blocks, rows, kIn, cols, x.data(), dy.data(), dw.data());
+  device().linear_weight_grad(blocks, rows, kIn, cols, x.data(), dy.data(), dw.data());
   c.output("dw", dw);
 }
 
@@ -115,9 +115,9 @@ void add_gemm(Json& cases, const Product& p) {
   const Floats b = c.input("b", Make::kWide, {p.batch, p.depth, p.n});
   const Floats bias = p.bias ? c.input("bias", p.bias_values, {p.n}) : Floats{};
   Floats out(static_cast<std::size_t>(p.batch * p.m * p.n));
-  cpu().gemm(p.batch, p.m, p.n, p.depth, {a.data(), p.depth, 1, p.m * p.depth},
-             {b.data(), p.n, 1, p.depth * p.n}, p.bias ? bias.data() : nullptr,
-             {out.data(), p.n, p.m * p.n});
+  device().gemm(p.batch, p.m, p.n, p.depth, {a.data(), p.depth, 1, p.m * p.depth},
+                {b.data(), p.n, 1, p.depth * p.n}, p.bias ? bias.data() : nullptr,
+                {out.data(), p.n, p.m * p.n});
   c.output("c", out);
 }
 
@@ -128,7 +128,7 @@ void add_softmax(Json& cases, std::int64_t rows, std::int64_t cols, Make make) {
     Case c(cases, "softmax", what);
     const float scale = c.parameter("scale", 0x1.6a09e6p-3f);
     const Floats x = c.input("x", make, {rows, cols});
-    cpu().softmax(rows, cols, scale, x.data(), y.data());
+    device().softmax(rows, cols, scale, x.data(), y.data());
     c.output("y", y);
   }
   Case c(cases, "softmax_backward", what);
@@ -136,7 +136,7 @@ void add_softmax(Json& cases, std::int64_t rows, std::int64_t cols, Make make) {
   const Floats p = c.input("y", Make::kPositive, {rows, cols});
   const Floats dy = c.input("dy", make, {rows, cols});
   Floats dx(p.size());
-  cpu().softmax_backward(rows, cols, scale, p.data(), dy.data(), dx.data());
+  device().softmax_backward(rows, cols, scale, p.data(), dy.data(), dx.data());
   c.output("dx", dx);
 }
 
@@ -149,14 +149,14 @@ void add_upsample(Json& cases, std::int64_t h, std::int64_t w, std::int64_t oh, 
     const Floats x = c.input("x", make, {2, h, w, 5});
     c.parameter("size", Shape{oh, ow});
     Floats y(static_cast<std::size_t>(2 * oh * ow * 5));
-    cpu().upsample_nearest(2, h, w, 5, oh, ow, x.data(), y.data());
+    device().upsample_nearest(2, h, w, 5, oh, ow, x.data(), y.data());
     c.output("y", y);
   }
   Case c(cases, "upsample_nearest_backward", what);
   c.parameter("size", Shape{h, w});
   const Floats dy = c.input("dy", make, {2, oh, ow, 5});
   Floats dx(static_cast<std::size_t>(2 * h * w * 5));
-  cpu().upsample_nearest_backward(2, h, w, 5, oh, ow, dy.data(), dx.data());
+  device().upsample_nearest_backward(2, h, w, 5, oh, ow, dy.data(), dx.data());
   c.output("dx", dx);
 }
 

@@ -1,5 +1,5 @@
+#include "conformance/device.h"
 #include "conformance/document.h"
-#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -29,7 +29,7 @@ void add_layer(Json& cases, const Layer& layer) {
     const Floats x = c.input("x", layer.x, image), w = c.input("w", layer.w, weights);
     const Floats bias = c.input("bias", Make::kWide, {s.out});
     Floats y(static_cast<std::size_t>(count(result)));
-    cpu().conv2d(s, x.data(), w.data(), bias.data(), y.data());
+    device().conv2d(s, x.data(), w.data(), bias.data(), y.data());
     c.output("y", y);
   }
   {
@@ -38,7 +38,7 @@ void add_layer(Json& cases, const Layer& layer) {
     c.parameter("size", Shape{s.h, s.w});
     const Floats dy = c.input("dy", layer.x, result), w = c.input("w", layer.w, weights);
     Floats dx(static_cast<std::size_t>(count(image)));
-    cpu().conv2d_input_grad(s, dy.data(), w.data(), nullptr, dx.data());
+    device().conv2d_input_grad(s, dy.data(), w.data(), nullptr, dx.data());
     c.output("dx", dx);
   }
   Case c(cases, "convolution_weight_grad", layer.what);
@@ -48,7 +48,7 @@ void add_layer(Json& cases, const Layer& layer) {
   c.parameter("lanes_of_partials", layer.lanes.lanes);
   const Floats x = c.input("x", layer.x, image), dy = c.input("dy", layer.dy, result);
   Floats dw(static_cast<std::size_t>(layer.lanes.partials() * count(weights)));
-  cpu().conv2d_weight_grad(s, layer.lanes, x.data(), dy.data(), dw.data());
+  device().conv2d_weight_grad(s, layer.lanes, x.data(), dy.data(), dw.data());
   c.output("dw", dw);
 }
 
@@ -102,7 +102,7 @@ void add_conv_cases(Json& cases) {
   const Floats w = c.input("w", Make::kWide, {s.kh, s.kw, s.in, s.out});
   const Floats bias = c.input("bias", Make::kWide, {s.in});
   Floats dx(static_cast<std::size_t>(s.n * s.h * s.w * s.in));
-  cpu().conv2d_input_grad(s, dy.data(), w.data(), bias.data(), dx.data());
+  device().conv2d_input_grad(s, dy.data(), w.data(), bias.data(), dx.data());
   c.output("dx", dx);
 }
 

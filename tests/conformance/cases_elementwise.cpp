@@ -1,7 +1,7 @@
 #include <string>
 
+#include "conformance/device.h"
 #include "conformance/document.h"
-#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -33,14 +33,14 @@ void add_unary(Json& cases, Make make) {
     Case c(cases, f.name, name(make));
     const Floats x = c.input("x", make, {n});
     Floats y(x.size());
-    cpu().unary(f.op, n, x.data(), y.data());
+    device().unary(f.op, n, x.data(), y.data());
     c.output("y", y);
   }
   Case c(cases, "leaky_relu", name(make));
   const float slope = c.parameter("slope", kSlope);
   const Floats x = c.input("x", make, {n});
   Floats y(x.size());
-  cpu().leaky_relu(n, slope, x.data(), y.data());
+  device().leaky_relu(n, slope, x.data(), y.data());
   c.output("y", y);
 }
 
@@ -51,7 +51,7 @@ void add_unary_backward(Json& cases, Make make) {
     const Floats x = c.input("x", make, {n});
     const Floats dy = c.input("dy", Make::kSparse, {n});
     Floats dx(x.size());
-    cpu().unary_backward(f.op, n, x.data(), dy.data(), dx.data());
+    device().unary_backward(f.op, n, x.data(), dy.data(), dx.data());
     c.output("dx", dx);
   }
   Case c(cases, "leaky_relu_backward", name(make));
@@ -59,7 +59,7 @@ void add_unary_backward(Json& cases, Make make) {
   const Floats x = c.input("x", make, {n});
   const Floats dy = c.input("dy", Make::kSparse, {n});
   Floats dx(x.size());
-  cpu().leaky_relu_backward(n, slope, x.data(), dy.data(), dx.data());
+  device().leaky_relu_backward(n, slope, x.data(), dy.data(), dx.data());
   c.output("dx", dx);
 }
 
@@ -73,14 +73,14 @@ void add_binary(Json& cases) {
       Case c(cases, operation, "bits");
       const Floats a = c.input("a", Make::kBits, {4093}), b = c.input("b", Make::kBits, {4093});
       Floats y(a.size());
-      cpu().binary(op, 4093, a.data(), b.data(), y.data());
+      device().binary(op, 4093, a.data(), b.data(), y.data());
       c.output("y", y);
     }
     Case c(cases, operation, "every pair of specials");
     const auto k = static_cast<std::int64_t>(specials().size());
     const Floats a = c.each("a", k), b = c.input("b", Make::kSpecials, {k * k});
     Floats y(a.size());
-    cpu().binary(op, k * k, a.data(), b.data(), y.data());
+    device().binary(op, k * k, a.data(), b.data(), y.data());
     c.output("y", y);
   }
 }
@@ -92,7 +92,7 @@ void add_scaled(Json& cases, Make make) {
     const float factor = c.parameter("factor", 0x1.555556p-2f);
     const Floats x = c.input("x", make, {n});
     Floats y(x.size());
-    cpu().scale(n, factor, x.data(), y.data());
+    device().scale(n, factor, x.data(), y.data());
     c.output("out", y);
   }
   {
@@ -100,7 +100,7 @@ void add_scaled(Json& cases, Make make) {
     const float factor = c.parameter("factor", -0x1.99999ap-4f);
     const Floats x = c.input("x", make, {n}), y = c.input("y", Make::kSparse, {n});
     Floats out(x.size());
-    cpu().scale_add(n, factor, x.data(), y.data(), out.data());
+    device().scale_add(n, factor, x.data(), y.data(), out.data());
     c.output("out", out);
   }
   {
@@ -108,14 +108,14 @@ void add_scaled(Json& cases, Make make) {
     const float a = c.parameter("a", 0x1.fae148p-1f), b = c.parameter("b", -0x1.99999ap-3f);
     const Floats x = c.input("x", make, {n}), y = c.input("y", Make::kSparse, {n});
     Floats out(x.size());
-    cpu().combine(n, a, x.data(), b, y.data(), out.data());
+    device().combine(n, a, x.data(), b, y.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "clamp", name(make));
   const float low = c.parameter("low", -1.0f), high = c.parameter("high", 0x1.8p0f);
   const Floats x = c.input("x", make, {n});
   Floats out(x.size());
-  cpu().clamp(n, low, high, x.data(), out.data());
+  device().clamp(n, low, high, x.data(), out.data());
   c.output("out", out);
 }
 
@@ -124,21 +124,21 @@ void add_rows(Json& cases) {
     Case c(cases, "add_row_vector", "13 x 37");
     const Floats x = c.input("x", Make::kSparse, {13, 37}), v = c.input("v", Make::kSparse, {37});
     Floats out(x.size());
-    cpu().add_row_vector(13, 37, x.data(), v.data(), out.data());
+    device().add_row_vector(13, 37, x.data(), v.data(), out.data());
     c.output("out", out);
   }
   {
     Case c(cases, "scale_rows", "13 x 37");
     const Floats x = c.input("x", Make::kSparse, {13, 37}), v = c.input("v", Make::kSparse, {13});
     Floats out(x.size());
-    cpu().scale_rows(13, 37, x.data(), v.data(), out.data());
+    device().scale_rows(13, 37, x.data(), v.data(), out.data());
     c.output("out", out);
   }
   Case c(cases, "add_channel_bias", "3 x 5 x 19");
   const Floats x = c.input("x", Make::kSparse, {3, 5, 19}),
                v = c.input("v", Make::kSparse, {3, 19});
   Floats out(x.size());
-  cpu().add_channel_bias(3, 5, 19, x.data(), v.data(), out.data());
+  device().add_channel_bias(3, 5, 19, x.data(), v.data(), out.data());
   c.output("out", out);
 }
 
@@ -149,7 +149,7 @@ void add_rows_of_factors(Json& cases) {
     const Floats x = c.input("x", make, {13, 37}), y = c.input("y", Make::kSparse, {13, 37});
     const Floats a = c.input("a", Make::kUnit, {13}), b = c.input("b", Make::kUnit, {13});
     Floats out(x.size());
-    cpu().combine_rows(13, 37, a.data(), x.data(), b.data(), y.data(), out.data());
+    device().combine_rows(13, 37, a.data(), x.data(), b.data(), y.data(), out.data());
     c.output("out", out);
   }
   for (const Make make : {Make::kSparse, Make::kBits}) {
@@ -157,7 +157,7 @@ void add_rows_of_factors(Json& cases) {
     const Floats x = c.input("x", make, {13, 37});
     const Floats u = c.input("u", Make::kSparse, {13}), v = c.input("v", Make::kSparse, {37});
     Floats out(x.size());
-    cpu().add_outer(13, 37, u.data(), v.data(), x.data(), out.data());
+    device().add_outer(13, 37, u.data(), v.data(), x.data(), out.data());
     c.output("out", out);
   }
 }
@@ -173,7 +173,7 @@ void add_repeat(Json& cases) {
     c.parameter("times", r.times);
     const Floats x = c.input("x", Make::kSparse, {r.n, r.width});
     Floats out(x.size() * static_cast<std::size_t>(r.times));
-    cpu().repeat(r.n, r.times, r.width, x.data(), out.data());
+    device().repeat(r.n, r.times, r.width, x.data(), out.data());
     c.output("out", out);
   }
 }
@@ -181,7 +181,7 @@ void add_repeat(Json& cases) {
 void add_time_embedding(Json& cases) {
   const auto add = [&](Case& c, const Floats& t, std::int64_t width) {
     Floats out(t.size() * static_cast<std::size_t>(width));
-    cpu().time_embedding(static_cast<std::int64_t>(t.size()), width, t.data(), out.data());
+    device().time_embedding(static_cast<std::int64_t>(t.size()), width, t.data(), out.data());
     c.output("out", out);
   };
   for (const std::int64_t width : {2, 6, 128}) {
@@ -200,7 +200,7 @@ void add_bytes(Json& cases) {
     Case c(cases, "from_bytes", "every byte");
     const auto x = c.bytes("x", 256);
     Floats out(256);
-    cpu().from_bytes(256, x.data(), out.data());
+    device().from_bytes(256, x.data(), out.data());
     c.output("out", out);
   }
   for (const Make make : {Make::kUnit, Make::kWide, Make::kSpecials}) {
@@ -208,7 +208,7 @@ void add_bytes(Json& cases) {
     const std::int64_t n = elements(make);
     const Floats x = c.input("x", make, {n});
     std::vector<std::uint8_t> out(x.size());
-    cpu().to_bytes(n, x.data(), out.data());
+    device().to_bytes(n, x.data(), out.data());
     c.output("out", out);
   }
   // Where the value before cutting is next to an integer.
@@ -217,7 +217,7 @@ void add_bytes(Json& cases) {
                                    0xbb808080, 0x3b808081, 0x3b808080, 0x3c008081, 0x3f7efeff,
                                    0x3f7f7f7f, 0x3f7f7f80, 0x3f7fffff, 0x3f800000, 0xbf7cfcfd});
   std::vector<std::uint8_t> out(x.size());
-  cpu().to_bytes(static_cast<std::int64_t>(x.size()), x.data(), out.data());
+  device().to_bytes(static_cast<std::int64_t>(x.size()), x.data(), out.data());
   c.output("out", out);
 }
 
@@ -236,7 +236,7 @@ void add_rounded_twice(Json& cases) {
     const float factor = c.parameter("factor", sum.factor);
     const Floats x = c.literal("x", sum.x), y = c.literal("y", sum.y);
     Floats out(2);
-    cpu().scale_add(2, factor, x.data(), y.data(), out.data());
+    device().scale_add(2, factor, x.data(), y.data(), out.data());
     c.output("out", out);
   }
   struct Hard {
@@ -252,7 +252,7 @@ void add_rounded_twice(Json& cases) {
     Case c(cases, hard.function, "beside a middle");
     const Floats x = c.literal("x", hard.x);
     Floats y(x.size());
-    cpu().unary(hard.op, static_cast<std::int64_t>(x.size()), x.data(), y.data());
+    device().unary(hard.op, static_cast<std::int64_t>(x.size()), x.data(), y.data());
     c.output("y", y);
   }
 }

@@ -1,5 +1,5 @@
+#include "conformance/device.h"
 #include "conformance/document.h"
-#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -10,8 +10,8 @@ using namespace lockstep::numerics;
 struct Integers {
   Integers(std::int64_t groups, const Floats& x)
       : q(x.size()), exponents(static_cast<std::size_t>(groups)) {
-    cpu().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
-                       exponents.data());
+    device().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(),
+                          q.data(), exponents.data());
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }
 
@@ -49,7 +49,7 @@ void add_layer(Json& cases, const Layer& layer) {
     const Floats x = c.input("x", layer.x, image), w = c.input("w", layer.w, weights);
     const Floats bias = c.input("bias", Make::kWide, {s.out});
     Floats y(static_cast<std::size_t>(count(result)));
-    cpu().integer_conv2d(s, Integers(s.n, x), Integers(1, w), bias.data(), y.data());
+    device().integer_conv2d(s, Integers(s.n, x), Integers(1, w), bias.data(), y.data());
     c.output("y", y);
   }
   {
@@ -58,7 +58,7 @@ void add_layer(Json& cases, const Layer& layer) {
     c.parameter("size", Shape{s.h, s.w});
     const Floats dy = c.input("dy", layer.dy, result), w = c.input("w", layer.w, weights);
     Floats dx(static_cast<std::size_t>(count(image)));
-    cpu().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), nullptr, dx.data());
+    device().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), nullptr, dx.data());
     c.output("dx", dx);
   }
   Case c(cases, "integer_convolution_weight_grad", layer.what);
@@ -68,7 +68,8 @@ void add_layer(Json& cases, const Layer& layer) {
   c.parameter("lanes_of_partials", layer.lanes.lanes);
   const Floats x = c.input("x", layer.x, image), dy = c.input("dy", layer.dy, result);
   Floats dw(static_cast<std::size_t>(layer.lanes.partials() * count(weights)));
-  cpu().integer_conv2d_weight_grad(s, layer.lanes, Integers(s.n, x), Integers(s.n, dy), dw.data());
+  device().integer_conv2d_weight_grad(s, layer.lanes, Integers(s.n, x), Integers(s.n, dy),
+                                      dw.data());
   c.output("dw", dw);
 }
 
@@ -175,7 +176,7 @@ void add_integer_cases(Json& cases) {
   const Floats w = c.input("w", Make::kUnit, {s.kh, s.kw, s.in, s.out});
   const Floats bias = c.input("bias", Make::kWide, {s.in});
   Floats dx(static_cast<std::size_t>(s.n * s.h * s.w * s.in));
-  cpu().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), bias.data(), dx.data());
+  device().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), bias.data(), dx.data());
   c.output("dx", dx);
 }
 

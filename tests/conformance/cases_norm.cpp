@@ -1,7 +1,7 @@
 #include <string>
 
+#include "conformance/device.h"
 #include "conformance/document.h"
-#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -36,7 +36,7 @@ void add_group_norm(Json& cases, GroupNormShape s, const LaneBlocks& lanes) {
     const Floats gamma = c.input("gamma", Make::kWide, {s.c});
     const Floats beta = c.input("beta", Make::kWide, {s.c});
     Floats y(x.size()), mean = room(s.n * s.groups), rstd = mean;
-    cpu().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+    device().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
     c.output("y", y);
     c.output("mean", mean);
     c.output("rstd", rstd);
@@ -51,8 +51,8 @@ void add_group_norm(Json& cases, GroupNormShape s, const LaneBlocks& lanes) {
   const Floats rstd = c.input("rstd", Make::kPositive, {s.n, s.groups});
   const Floats dy = c.input("dy", Make::kSparse, {s.n, s.spatial, s.c});
   Floats dx(x.size()), dgamma = room(lanes.partials() * s.c), dbeta = dgamma;
-  cpu().group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(), rstd.data(),
-                            dy.data(), dx.data(), dgamma.data(), dbeta.data());
+  device().group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(),
+                               rstd.data(), dy.data(), dx.data(), dgamma.data(), dbeta.data());
   c.output("dx", dx);
   c.output("dgamma", dgamma);
   c.output("dbeta", dbeta);
@@ -69,8 +69,8 @@ void add_layer_norm(Json& cases, std::int64_t rows, std::int64_t width, const La
     const Floats gamma = affine ? c.input("gamma", Make::kWide, {width}) : Floats{};
     const Floats beta = affine ? c.input("beta", Make::kWide, {width}) : Floats{};
     Floats y(x.size()), mean = room(rows), rstd = mean;
-    cpu().layer_norm(rows, width, eps, x.data(), affine ? gamma.data() : nullptr,
-                     affine ? beta.data() : nullptr, y.data(), mean.data(), rstd.data());
+    device().layer_norm(rows, width, eps, x.data(), affine ? gamma.data() : nullptr,
+                        affine ? beta.data() : nullptr, y.data(), mean.data(), rstd.data());
     c.output("y", y);
     c.output("mean", mean);
     c.output("rstd", rstd);
@@ -84,10 +84,10 @@ void add_layer_norm(Json& cases, std::int64_t rows, std::int64_t width, const La
   const Floats rstd = c.input("rstd", Make::kPositive, {rows});
   const Floats dy = c.input("dy", Make::kSparse, {rows, width});
   Floats dx(x.size()), dgamma = room(lanes.partials() * width), dbeta = dgamma;
-  cpu().layer_norm_backward(rows, width, lanes, rows_per_sample, x.data(),
-                            affine ? gamma.data() : nullptr, mean.data(), rstd.data(), dy.data(),
-                            dx.data(), affine ? dgamma.data() : nullptr,
-                            affine ? dbeta.data() : nullptr);
+  device().layer_norm_backward(rows, width, lanes, rows_per_sample, x.data(),
+                               affine ? gamma.data() : nullptr, mean.data(), rstd.data(), dy.data(),
+                               dx.data(), affine ? dgamma.data() : nullptr,
+                               affine ? dbeta.data() : nullptr);
   c.output("dx", dx);
   if (affine) {
     c.output("dgamma", dgamma);
@@ -106,7 +106,7 @@ void add_batch_statistics(Json& cases, const LaneBlocks& lanes, std::int64_t row
   c.parameter("rows_per_sample", rows);
   const Floats x = c.input("x", Make::kWide, {total, channels});
   Floats mean = room(n * channels), m2 = mean;
-  cpu().lane_moments(lanes, rows, channels, x.data(), mean.data(), m2.data());
+  device().lane_moments(lanes, rows, channels, x.data(), mean.data(), m2.data());
   Floats merged_count, merged_mean, merged_m2;
   for (std::int64_t j = 0; j < channels; ++j) {
     const Moments all = tree_fold(
@@ -132,7 +132,7 @@ void add_merge_moments(Json& cases, std::int64_t lanes, std::int64_t channels) {
   const float count = c.parameter("count", 24.0f);
   const Floats rows = c.input("rows", Make::kWide, {lanes, 2, channels});
   Floats mean = room(channels), variance = mean;
-  cpu().merge_moments(lanes, channels, count, rows.data(), mean.data(), variance.data());
+  device().merge_moments(lanes, channels, count, rows.data(), mean.data(), variance.data());
   c.output("mean", mean);
   c.output("variance", variance);
 }
@@ -150,8 +150,8 @@ void add_batch_norm(Json& cases, const LaneBlocks& lanes, std::int64_t rows,
     const Floats gamma = c.input("gamma", Make::kUnit, c_shape);
     const Floats beta = c.input("beta", Make::kUnit, c_shape);
     Floats y(x.size());
-    cpu().batch_norm_apply(total, channels, x.data(), mean.data(), rstd.data(), gamma.data(),
-                           beta.data(), y.data());
+    device().batch_norm_apply(total, channels, x.data(), mean.data(), rstd.data(), gamma.data(),
+                              beta.data(), y.data());
     c.output("y", y);
   }
   {
@@ -163,8 +163,8 @@ void add_batch_norm(Json& cases, const LaneBlocks& lanes, std::int64_t rows,
     const Floats rstd = c.input("rstd", Make::kPositive, c_shape);
     const Floats dy = c.input("dy", Make::kSparse, x_shape);
     Floats s = room(lanes.lane_count() * channels), p = s;
-    cpu().batch_norm_backward_sums(lanes, rows, channels, x.data(), mean.data(), rstd.data(),
-                                   dy.data(), s.data(), p.data());
+    device().batch_norm_backward_sums(lanes, rows, channels, x.data(), mean.data(), rstd.data(),
+                                      dy.data(), s.data(), p.data());
     c.output("s", s);
     c.output("p", p);
   }
@@ -176,8 +176,8 @@ void add_batch_norm(Json& cases, const LaneBlocks& lanes, std::int64_t rows,
   const Floats dy = c.input("dy", Make::kSparse, x_shape);
   const Floats s = c.input("s", Make::kWide, c_shape), p = c.input("p", Make::kWide, c_shape);
   Floats dx(x.size());
-  cpu().batch_norm_backward_apply(total, channels, count, x.data(), mean.data(), rstd.data(),
-                                  gamma.data(), dy.data(), s.data(), p.data(), dx.data());
+  device().batch_norm_backward_apply(total, channels, count, x.data(), mean.data(), rstd.data(),
+                                     gamma.data(), dy.data(), s.data(), p.data(), dx.data());
   c.output("dx", dx);
 }
 

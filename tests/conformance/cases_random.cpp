@@ -1,7 +1,7 @@
+#include "conformance/device.h"
 #include "conformance/document.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/numerics/tree.h"
-#include "support/cpu.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -30,21 +30,21 @@ void add_draws(Json& cases, const Draw& d) {
     Case c(cases, "philox_bits", d.what);
     draw(c, d);
     std::vector<std::uint32_t> out(static_cast<std::size_t>(c.parameter("n", n)));
-    cpu().fill_bits(d.stream, d.position, n, out.data());
+    device().fill_bits(d.stream, d.position, n, out.data());
     c.output("out", out);
   }
   {
     Case c(cases, "philox_uniform", d.what);
     draw(c, d);
     Floats out(static_cast<std::size_t>(c.parameter("n", n)));
-    cpu().fill_uniform(d.stream, d.position, n, out.data());
+    device().fill_uniform(d.stream, d.position, n, out.data());
     c.output("out", out);
   }
   {
     Case c(cases, "philox_normal", d.what);
     draw(c, d);
     Floats out(static_cast<std::size_t>(c.parameter("n", n)));
-    cpu().fill_normal(d.stream, d.position, 1, n, out.data());
+    device().fill_normal(d.stream, d.position, 1, n, out.data());
     c.output("out", out);
   }
   Case c(cases, "philox_below", d.what);
@@ -67,7 +67,7 @@ void add_rows_of_normals(Json& cases) {
     const auto rows = c.parameter("rows", std::int64_t{5});
     c.parameter("n", n);
     Floats out(static_cast<std::size_t>(rows * n));
-    cpu().fill_normal(d.stream, d.position, rows, n, out.data());
+    device().fill_normal(d.stream, d.position, rows, n, out.data());
     c.output("out", out);
   }
 }
@@ -81,7 +81,7 @@ void add_masks(Json& cases) {
     c.parameter("rate", rate);
     const float kept = c.parameter("kept", 1.125F);
     Floats out(static_cast<std::size_t>(rows * n));
-    cpu().fill_mask(d.stream, d.position, rows, n, rate, kept, out.data());
+    device().fill_mask(d.stream, d.position, rows, n, rate, kept, out.data());
     c.output("out", out);
   }
 }
@@ -93,7 +93,7 @@ void add_tree_sums(Json& cases) {
     std::vector<const float*> pointers;
     for (std::int64_t i = 0; i < rows; ++i) pointers.push_back(x.data() + i * 67);
     Floats out(67);
-    cpu().tree_sum(pointers.data(), rows, 67, out.data());
+    device().tree_sum(pointers.data(), rows, 67, out.data());
     c.output("out", out);
   }
 }

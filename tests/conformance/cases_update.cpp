@@ -1,5 +1,5 @@
+#include "conformance/device.h"
 #include "conformance/document.h"
-#include "support/cpu.h"
 
 namespace lockstep::conformance {
 
@@ -13,7 +13,7 @@ void update(const UpdateRule& rule, const Floats& g, Floats& p, std::vector<Upda
                              .p = {p.data()},
                              .slots = std::move(slots),
                              .averages = {}};
-  cpu().update(rule, {&tensor, 1});
+  device().update(rule, {&tensor, 1});
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void add_update_cases(Json& cases) {
                              .p = {p.data()},
                              .slots = {},
                              .averages = {{{e.data()}, one_minus_decay}}};
-  cpu().update(Keep{}, {&tensor, 1});
+  device().update(Keep{}, {&tensor, 1});
   c.output("e", e);
 }
 

@@ -1,7 +1,7 @@
 # Shared by the normal build and the one for other architectures (cross/).
 set(CONFORMANCE_DOCUMENT_SOURCES program.cpp document.cpp vectors.cpp)
 set(CONFORMANCE_SOURCES
-  main.cpp sha256.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp cases_chain.cpp cases_conv.cpp
+  main.cpp device.cpp sha256.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp cases_chain.cpp cases_conv.cpp
   cases_integer.cpp cases_norm.cpp cases_update.cpp cases_stream.cpp cases_schedule.cpp cases_hash.cpp)
 set(FUNCTIONS_SUM_SOURCES functions_sum.cpp)
 foreach(list CONFORMANCE_DOCUMENT CONFORMANCE FUNCTIONS_SUM)

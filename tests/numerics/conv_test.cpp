@@ -3,8 +3,8 @@
 #include <limits>
 #include <optional>
 
+#include "numerics/device.h"
 #include "numerics/matrix_testing.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -121,7 +121,7 @@ RC_GTEST_PROP(Conv2d, IsTheBlockedChainOnEveryInstructionSetAndThreadCount, ()) 
   const Floats x = random_floats(c.image(), c.seed), w = random_floats(c.weights(), c.seed + 1);
   const Floats bias = *rc::gen::arbitrary<bool>() ? random_floats(c.s.out, c.seed + 2) : Floats();
   const std::string where = EveryWay().differs(reference_forward(c.s, x, w, bias), [&](float* y) {
-    cpu().conv2d(c.s, x.data(), w.data(), bias.empty() ? nullptr : bias.data(), y);
+    device().conv2d(c.s, x.data(), w.data(), bias.empty() ? nullptr : bias.data(), y);
   });
   RC_LOG() << where;
   RC_ASSERT(where.empty());
@@ -133,7 +133,8 @@ RC_GTEST_PROP(Conv2dInputGrad, IsTheBlockedChainOnEveryInstructionSetAndThreadCo
   const Floats bias = *rc::gen::arbitrary<bool>() ? random_floats(c.s.in, c.seed + 2) : Floats();
   const std::string where =
       EveryWay().differs(reference_input_grad(c.s, dy, w, bias), [&](float* dx) {
-        cpu().conv2d_input_grad(c.s, dy.data(), w.data(), bias.empty() ? nullptr : bias.data(), dx);
+        device().conv2d_input_grad(c.s, dy.data(), w.data(), bias.empty() ? nullptr : bias.data(),
+                                   dx);
       });
   RC_LOG() << where;
   RC_ASSERT(where.empty());
@@ -147,7 +148,7 @@ RC_GTEST_PROP(Conv2dWeightGrad, IsAChainInsideALaneAndATreeOverLanes, ()) {
   const Floats x = random_floats(c.image(), c.seed), dy = random_floats(c.result(), c.seed + 1);
   const std::string where =
       EveryWay().differs(reference_weight_grad(c.s, per_lane, x, dy), [&](float* dw) {
-        cpu().conv2d_weight_grad(c.s, {per_lane, {c.s.n / per_lane}}, x.data(), dy.data(), dw);
+        device().conv2d_weight_grad(c.s, {per_lane, {c.s.n / per_lane}}, x.data(), dy.data(), dw);
       });
   RC_LOG() << where;
   RC_ASSERT(where.empty());
@@ -172,9 +173,9 @@ Floats over_ranks(const Case& c, std::int64_t per_lane, const std::vector<std::i
     s.n = lanes.samples();
     partials.emplace_back(size(lanes.partials() * width));
     const std::int64_t first = cuts[r] * per_lane;
-    cpu().conv2d_weight_grad(s, lanes, x.data() + first * s.h * s.w * s.in,
-                             dy.data() + first * s.out_h() * s.out_w() * s.out,
-                             partials.back().data());
+    device().conv2d_weight_grad(s, lanes, x.data() + first * s.h * s.w * s.in,
+                                dy.data() + first * s.out_h() * s.out_w() * s.out,
+                                partials.back().data());
   }
   for (const Floats& p : partials) {
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(p.size()); i += width) {
@@ -182,7 +183,7 @@ Floats over_ranks(const Case& c, std::int64_t per_lane, const std::vector<std::i
     }
   }
   Floats whole(size(width));
-  cpu().tree_sum_nodes(total, nodes, rows.data(), width, whole.data());
+  device().tree_sum_nodes(total, nodes, rows.data(), width, whole.data());
   return whole;
 }
 
@@ -213,16 +214,16 @@ TEST(Conv2d, ShapesOfARealNetworkEqualTheScalarDefinition) {
     const LaneBlocks lanes{.samples_per_lane = 1, .lanes = {s.n}};
     Floats y(dy.size()), dx(x.size()), dw(w.size());
     use_isa(Isa::kScalar);
-    cpu().conv2d(s, x.data(), w.data(), nullptr, y.data());
-    cpu().conv2d_input_grad(s, dy.data(), w.data(), nullptr, dx.data());
-    cpu().conv2d_weight_grad(s, lanes, x.data(), dy.data(), dw.data());
+    device().conv2d(s, x.data(), w.data(), nullptr, y.data());
+    device().conv2d_input_grad(s, dy.data(), w.data(), nullptr, dx.data());
+    device().conv2d_weight_grad(s, lanes, x.data(), dy.data(), dw.data());
     for (const Isa isa : usable_isas()) {
       if (isa == Isa::kScalar) continue;
       use_isa(isa);
       Floats y1(y.size()), dx1(dx.size()), dw1(dw.size());
-      cpu().conv2d(s, x.data(), w.data(), nullptr, y1.data());
-      cpu().conv2d_input_grad(s, dy.data(), w.data(), nullptr, dx1.data());
-      cpu().conv2d_weight_grad(s, lanes, x.data(), dy.data(), dw1.data());
+      device().conv2d(s, x.data(), w.data(), nullptr, y1.data());
+      device().conv2d_input_grad(s, dy.data(), w.data(), nullptr, dx1.data());
+      device().conv2d_weight_grad(s, lanes, x.data(), dy.data(), dw1.data());
       EXPECT_TRUE(same_bits(y, y1)) << name(isa) << " " << s.in << "-" << s.out;
       EXPECT_TRUE(same_bits(dx, dx1)) << name(isa) << " " << s.in << "-" << s.out;
       EXPECT_TRUE(same_bits(dw, dw1)) << name(isa) << " " << s.in << "-" << s.out;
@@ -240,12 +241,12 @@ TEST(Conv2d, TapsOutsideTheImageAreMultipliedNotSkipped) {
     for (const Isa isa : usable_isas()) {
       use_isa(isa);
       Floats y(size(3 * out)), dx(3), dw(size(3 * out));
-      cpu().conv2d(s, one.data(), w.data(), nullptr, y.data());
+      device().conv2d(s, one.data(), w.data(), nullptr, y.data());
       EXPECT_TRUE(std::isnan(y[0])) << name(isa);
-      cpu().conv2d_input_grad(s, one.data(), w.data(), nullptr, dx.data());
+      device().conv2d_input_grad(s, one.data(), w.data(), nullptr, dx.data());
       EXPECT_TRUE(std::isnan(dx[0])) << name(isa);
       const Floats infinite(size(3 * out), std::numeric_limits<float>::infinity());
-      cpu().conv2d_weight_grad(s, {1, {1}}, one.data(), infinite.data(), dw.data());
+      device().conv2d_weight_grad(s, {1, {1}}, one.data(), infinite.data(), dw.data());
       EXPECT_TRUE(std::isnan(dw[0])) << name(isa);
     }
   }
@@ -256,11 +257,11 @@ TEST(Conv2dInputGrad, APixelThatNoTapMeetsIsPlusZeroAndBias) {
   const ConvShape s{.n = 1, .h = 3, .w = 3, .in = 2, .out = 1, .stride = 2};
   const Floats dy(4, 1.0F), w(2, 1.0F), bias = {5.0F, -0.0F};
   const Floats expected = {6, 1, 5, 0, 6, 1, 5, 0, 5, 0, 5, 0, 6, 1, 5, 0, 6, 1};
-  EXPECT_EQ(EveryWay().differs(expected,
-                               [&](float* dx) {
-                                 cpu().conv2d_input_grad(s, dy.data(), w.data(), bias.data(), dx);
-                               }),
-            "");
+  EXPECT_EQ(
+      EveryWay().differs(
+          expected,
+          [&](float* dx) { device().conv2d_input_grad(s, dy.data(), w.data(), bias.data(), dx); }),
+      "");
 }
 
 }  // namespace

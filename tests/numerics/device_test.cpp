@@ -10,8 +10,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/idle.h"
+#include "numerics/device.h"
 #include "numerics/with_isa.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -27,7 +27,7 @@ RC_GTEST_PROP(Cpu, CopiesEveryByteAndNoOther, ()) {
   const Bytes from = random_bytes(*rc::gen::inRange<std::size_t>(0, 5000));
   const auto copy = [&](void (Device::*way)(std::size_t, const void*, void*)) {
     Bytes to(from.size() + 1, std::byte{0x5a});
-    (cpu().*way)(from.size(), from.data(), to.data());
+    (device().*way)(from.size(), from.data(), to.data());
     RC_ASSERT(std::equal(from.begin(), from.end(), to.begin()));
     RC_ASSERT(to.back() == std::byte{0x5a});
   };
@@ -37,9 +37,9 @@ RC_GTEST_PROP(Cpu, CopiesEveryByteAndNoOther, ()) {
 }
 
 TEST(Cpu, CopiesNothingFromAndToNowhere) {
-  cpu().to_host(0, nullptr, nullptr);
-  cpu().from_host(0, nullptr, nullptr);
-  cpu().copy(0, nullptr, nullptr);
+  device().to_host(0, nullptr, nullptr);
+  device().from_host(0, nullptr, nullptr);
+  device().copy(0, nullptr, nullptr);
 }
 
 RC_GTEST_PROP(Cpu, HashesTilesAsLeaves, ()) {
@@ -58,7 +58,7 @@ RC_GTEST_PROP(Cpu, HashesTilesAsLeaves, ()) {
     for (const int threads : {1, 2, 7}) {
       use_threads(threads);
       std::vector<hash::Leaf> leaves(count);
-      cpu().leaf_hashes(tiles, leaves.data());
+      device().leaf_hashes(tiles, leaves.data());
       use_threads(1);
       RC_ASSERT(leaves == expected);
     }

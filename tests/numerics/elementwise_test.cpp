@@ -10,11 +10,13 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
 #include "lockstep/numerics/spec/scalar.h"
+#include "numerics/device.h"
 #include "numerics/with_isa.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
+
+using Floats = std::vector<float>;
 
 using Scalar = float (*)(float);
 
@@ -128,12 +130,12 @@ RC_GTEST_PROP(Elementwise, UnaryIsTheScalarDefinition, ()) {
   for (const UnaryCase& c : kUnary) {
     RC_LOG() << "op " << static_cast<int>(c.op) << "\n";
     expect_everywhere(
-        n, [&](std::vector<float>& out) { cpu().unary(c.op, ssize(x), x.data(), out.data()); },
+        n, [&](Floats& out) { device().unary(c.op, ssize(x), x.data(), out.data()); },
         [&](std::size_t i) { return c.value(x[i]); });
     expect_everywhere(
         n,
-        [&](std::vector<float>& out) {
-          cpu().unary_backward(c.op, ssize(x), x.data(), dy.data(), out.data());
+        [&](Floats& out) {
+          device().unary_backward(c.op, ssize(x), x.data(), dy.data(), out.data());
         },
         [&](std::size_t i) { return dy[i] * c.derivative(x[i]); });
   }
@@ -149,27 +151,24 @@ RC_GTEST_PROP(Elementwise, BinaryAndScaledFormsAreTheScalarDefinition, ()) {
   const std::int64_t size = ssize(x);
   const auto op = [&](Binary which) {
     return [&, which](std::vector<float>& out) {
-      cpu().binary(which, size, x.data(), y.data(), out.data());
+      device().binary(which, size, x.data(), y.data(), out.data());
     };
   };
   check(op(Binary::kAdd), [&](std::size_t i) { return x[i] + y[i]; });
   check(op(Binary::kSubtract), [&](std::size_t i) { return x[i] - y[i]; });
   check(op(Binary::kMultiply), [&](std::size_t i) { return x[i] * y[i]; });
   check(op(Binary::kDivide), [&](std::size_t i) { return x[i] / y[i]; });
-  check([&](std::vector<float>& out) { cpu().scale(size, a, x.data(), out.data()); },
+  check([&](Floats& out) { device().scale(size, a, x.data(), out.data()); },
         [&](std::size_t i) { return a * x[i]; });
-  check([&](std::vector<float>& out) { cpu().scale_add(size, a, x.data(), y.data(), out.data()); },
+  check([&](Floats& out) { device().scale_add(size, a, x.data(), y.data(), out.data()); },
         [&](std::size_t i) { return std::fma(a, x[i], y[i]); });
-  check([&](std::vector<float>& out) { cpu().combine(size, a, x.data(), b, y.data(), out.data()); },
+  check([&](Floats& out) { device().combine(size, a, x.data(), b, y.data(), out.data()); },
         [&](std::size_t i) { return std::fma(a, x[i], b * y[i]); });
-  check([&](std::vector<float>& out) { cpu().leaky_relu(size, a, x.data(), out.data()); },
+  check([&](Floats& out) { device().leaky_relu(size, a, x.data(), out.data()); },
         [&](std::size_t i) { return scalar::leaky_relu(a, x[i]); });
-  check(
-      [&](std::vector<float>& out) {
-        cpu().leaky_relu_backward(size, a, x.data(), y.data(), out.data());
-      },
-      [&](std::size_t i) { return y[i] * scalar::leaky_relu_derivative(a, x[i]); });
-  check([&](std::vector<float>& out) { cpu().clamp(size, -1, 1, x.data(), out.data()); },
+  check([&](Floats& out) { device().leaky_relu_backward(size, a, x.data(), y.data(), out.data()); },
+        [&](std::size_t i) { return y[i] * scalar::leaky_relu_derivative(a, x[i]); });
+  check([&](Floats& out) { device().clamp(size, -1, 1, x.data(), out.data()); },
         [&](std::size_t i) { return x[i] < -1  ? -1
                                     : x[i] > 1 ? 1
                                                : x[i]; });
@@ -186,20 +185,18 @@ RC_GTEST_PROP(Elementwise, RowsAndChannelsAreTheScalarDefinition, ()) {
              c = static_cast<std::int64_t>(cols);
   expect_everywhere(
       x.size(),
-      [&](std::vector<float>& out) {
-        cpu().add_row_vector(r * s, c, x.data(), per_column.data(), out.data());
+      [&](Floats& out) {
+        device().add_row_vector(r * s, c, x.data(), per_column.data(), out.data());
       },
       [&](std::size_t i) { return x[i] + per_column[i % cols]; });
   expect_everywhere(
       x.size(),
-      [&](std::vector<float>& out) {
-        cpu().scale_rows(r * s, c, x.data(), per_row.data(), out.data());
-      },
+      [&](Floats& out) { device().scale_rows(r * s, c, x.data(), per_row.data(), out.data()); },
       [&](std::size_t i) { return x[i] * per_row[i / cols]; });
   expect_everywhere(
       x.size(),
-      [&](std::vector<float>& out) {
-        cpu().add_channel_bias(r, s, c, x.data(), per_channel.data(), out.data());
+      [&](Floats& out) {
+        device().add_channel_bias(r, s, c, x.data(), per_channel.data(), out.data());
       },
       [&](std::size_t i) { return x[i] + per_channel[i / (spatial * cols) * cols + i % cols]; });
 }
@@ -214,8 +211,8 @@ TEST(Elementwise, ManyThreadsOnRowsGiveTheSameBits) {
       std::vector<float> out(static_cast<std::size_t>(n * times * width)), scaled(out.size());
       for (const int count : {1, 2, 7}) {
         use_threads(count);
-        cpu().repeat(n, times, width, x.data(), out.data());
-        cpu().scale_rows(n, times * width, out.data(), x.data(), scaled.data());
+        device().repeat(n, times, width, x.data(), out.data());
+        device().scale_rows(n, times * width, out.data(), x.data(), scaled.data());
         use_threads(1);
         for (std::size_t i = 0; i < out.size(); ++i) {
           const auto at = static_cast<std::int64_t>(i), row = at / (times * width);
@@ -235,16 +232,16 @@ RC_GTEST_PROP(Elementwise, CombineRowsTakesItsFactorsFromTheRow, ()) {
   expect_everywhere(
       x.size(),
       [&, cols = cols](std::vector<float>& out) {
-        cpu().combine_rows(ssize(a), static_cast<std::int64_t>(cols), a.data(), x.data(), b.data(),
-                           y.data(), out.data());
+        device().combine_rows(ssize(a), static_cast<std::int64_t>(cols), a.data(), x.data(),
+                              b.data(), y.data(), out.data());
       },
       [&, cols = cols](std::size_t i) { return std::fma(a[i / cols], x[i], b[i / cols] * y[i]); });
   expect_everywhere(  // in place
       x.size(),
       [&, cols = cols](std::vector<float>& out) {
         out = x;
-        cpu().combine_rows(ssize(a), static_cast<std::int64_t>(cols), a.data(), out.data(),
-                           b.data(), y.data(), out.data());
+        device().combine_rows(ssize(a), static_cast<std::int64_t>(cols), a.data(), out.data(),
+                              b.data(), y.data(), out.data());
       },
       [&, cols = cols](std::size_t i) { return std::fma(a[i / cols], x[i], b[i / cols] * y[i]); });
 }
@@ -255,9 +252,9 @@ RC_GTEST_PROP(Elementwise, AddOuterIsOneFusedProductOfRowAndColumn, ()) {
   const std::vector<float> u = draw_many_floats(rows), v = draw_many_floats(cols);
   expect_everywhere(
       x.size(),
-      [&](std::vector<float>& out) {
+      [&](Floats& out) {
         out = x;
-        cpu().add_outer(ssize(u), ssize(v), u.data(), v.data(), out.data(), out.data());
+        device().add_outer(ssize(u), ssize(v), u.data(), v.data(), out.data(), out.data());
       },
       [&, cols = cols](std::size_t i) { return std::fma(u[i / cols], v[i % cols], x[i]); });
 }
@@ -275,13 +272,12 @@ RC_GTEST_PROP(Elementwise, RepeatAndFillCopyBits, ()) {
     }
   }
   expect_bits_everywhere(expected, [&, n = n, width = width](std::vector<float>& out) {
-    cpu().repeat(static_cast<std::int64_t>(n), static_cast<std::int64_t>(times),
-                 static_cast<std::int64_t>(width), x.data(), out.data());
+    device().repeat(static_cast<std::int64_t>(n), static_cast<std::int64_t>(times),
+                    static_cast<std::int64_t>(width), x.data(), out.data());
   });
   const float value = *any_float();
-  expect_bits_everywhere(std::vector<float>(n * width, value), [&](std::vector<float>& out) {
-    cpu().fill(ssize(out), value, out.data());
-  });
+  expect_bits_everywhere(std::vector<float>(n * width, value),
+                         [&](Floats& out) { device().fill(ssize(out), value, out.data()); });
 }
 
 // The page's row, with host scalars: angles and waves of binary64, rounded once.
@@ -304,26 +300,26 @@ RC_GTEST_PROP(TimeEmbedding, IsThePagesRow, ()) {
       expected[s * 2 * half + half + i] = static_cast<float>(host::sin(angle));
     }
   }
-  expect_bits_everywhere(expected, [&](std::vector<float>& out) {
-    cpu().time_embedding(ssize(t), static_cast<std::int64_t>(2 * half), t.data(), out.data());
+  expect_bits_everywhere(expected, [&](Floats& out) {
+    device().time_embedding(ssize(t), static_cast<std::int64_t>(2 * half), t.data(), out.data());
   });
 }
 
 TEST(TimeEmbedding, RefusesAWidthThatIsNoPairs) {
   const float t[] = {1};
   float out[3];
-  EXPECT_THROW(cpu().time_embedding(1, 3, t, out), Error);
-  EXPECT_THROW(cpu().time_embedding(1, 0, t, out), Error);
+  EXPECT_THROW(device().time_embedding(1, 3, t, out), Error);
+  EXPECT_THROW(device().time_embedding(1, 0, t, out), Error);
 }
 
 TEST(Elementwise, ManyThreadsOnALongVectorGiveTheSameBits) {
   std::vector<float> x(100003);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * 1e-3f - 50;
   std::vector<float> one(x.size()), out(x.size());
-  cpu().unary(Unary::kSilu, ssize(x), x.data(), one.data());
+  device().unary(Unary::kSilu, ssize(x), x.data(), one.data());
   for (const int count : {2, 7}) {
     use_threads(count);
-    cpu().unary(Unary::kSilu, ssize(x), x.data(), out.data());
+    device().unary(Unary::kSilu, ssize(x), x.data(), out.data());
     use_threads(1);
     EXPECT_EQ(first_difference(out, one), -1);
   }
@@ -334,13 +330,13 @@ TEST(Elementwise, FirstNonFiniteFindsOneBadValueAnywhere) {
   std::vector<float> x(40000, 0x1.fffffep127f);
   const std::vector<std::span<const float>> both{fine, x};
   with_every_isa([&] {
-    EXPECT_EQ(cpu().first_non_finite(both), 2U);
+    EXPECT_EQ(device().first_non_finite(both), 2U);
     for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{39999}}) {
       for (const float bad :
            {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
             std::numeric_limits<float>::quiet_NaN()}) {
         x[at] = bad;
-        EXPECT_EQ(cpu().first_non_finite(both), 1U);
+        EXPECT_EQ(device().first_non_finite(both), 1U);
         x[at] = 1;
       }
     }
@@ -355,10 +351,11 @@ TEST(Elementwise, FirstNonFiniteNamesTheFirstOfSeveral) {
   with_every_isa([&] {
     for (const int count : {1, 2, 7}) {
       use_threads(count);
-      EXPECT_EQ(cpu().first_non_finite({}), 0U);
-      EXPECT_EQ(cpu().first_non_finite(std::vector<std::span<const float>>{{}, fine}), 2U);
-      EXPECT_EQ(cpu().first_non_finite(std::vector<std::span<const float>>{fine, early, last}), 1U);
-      EXPECT_EQ(cpu().first_non_finite(std::vector<std::span<const float>>{last, early}), 0U);
+      EXPECT_EQ(device().first_non_finite({}), 0U);
+      EXPECT_EQ(device().first_non_finite(std::vector<std::span<const float>>{{}, fine}), 2U);
+      EXPECT_EQ(device().first_non_finite(std::vector<std::span<const float>>{fine, early, last}),
+                1U);
+      EXPECT_EQ(device().first_non_finite(std::vector<std::span<const float>>{last, early}), 0U);
       use_threads(1);
     }
   });
@@ -368,13 +365,13 @@ TEST(Elementwise, EveryByteSurvivesTheRoundTrip) {
   std::uint8_t bytes[256], back[256];
   float x[256];
   for (int i = 0; i < 256; ++i) bytes[i] = static_cast<std::uint8_t>(i);
-  cpu().from_bytes(256, bytes, x);
+  device().from_bytes(256, bytes, x);
   EXPECT_EQ(x[0], -1.0f);
   EXPECT_EQ(x[255], std::fma(255.0f, 2.0f / 255.0f, -1.0f));
-  cpu().to_bytes(256, x, back);
+  device().to_bytes(256, x, back);
   for (int i = 0; i < 256; ++i) EXPECT_EQ(back[i], i);
   const float extremes[] = {-5, 5, std::numeric_limits<float>::quiet_NaN(), 0};
-  cpu().to_bytes(4, extremes, back);
+  device().to_bytes(4, extremes, back);
   EXPECT_EQ(back[0], 0);
   EXPECT_EQ(back[1], 255);
   EXPECT_EQ(back[2], 0);

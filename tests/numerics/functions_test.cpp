@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "lockstep/numerics/spec/functions_slow.h"
+#include "numerics/device.h"
 #include "numerics/oracle.h"
 #include "numerics/with_isa.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -82,7 +82,7 @@ TEST(Functions, AreCorrectlyRoundedOnEvery1009thFloatOnEveryIsa) {
     for (const float x : xs) exact.push_back(oracle::rounded(c.function, x));
     with_every_isa([&] {
       std::vector<float> ours(xs.size());
-      cpu().unary(c.op, n, xs.data(), ours.data());
+      device().unary(c.op, n, xs.data(), ours.data());
       const std::int64_t at = first_difference(ours, exact);
       EXPECT_EQ(at, -1) << c.function.name << "(" << std::hexfloat
                         << xs[static_cast<std::size_t>(at)] << ")";
@@ -95,7 +95,7 @@ TEST(Functions, HardArgumentsAreTheSameOnEveryIsa) {
   for (const Case& c : kCases) {
     with_every_isa([&] {
       std::vector<float> ours(xs.size());
-      cpu().unary(c.op, static_cast<std::int64_t>(xs.size()), xs.data(), ours.data());
+      device().unary(c.op, static_cast<std::int64_t>(xs.size()), xs.data(), ours.data());
       for (std::size_t i = 0; i < xs.size(); ++i) {
         ASSERT_EQ(bits_of(ours[i]), bits_of(c.function.ours(xs[i])))
             << c.function.name << "(" << std::hexfloat << xs[i] << ")";

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "numerics/device.h"
 #include "numerics/matrix_testing.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -63,8 +63,8 @@ Floats reference(const Case& c) {
 RC_GTEST_PROP(Gemm, IsTheBlockedChainOnEveryInstructionSetAndThreadCount, ()) {
   const Case c = random_case();
   const std::string where = EveryWay().differs(reference(c), [&](float* out) {
-    cpu().gemm(c.batch, c.m, c.n, c.depth, c.left(), c.right(), c.bias_or_null(),
-               {out, c.n, c.m * c.n});
+    device().gemm(c.batch, c.m, c.n, c.depth, c.left(), c.right(), c.bias_or_null(),
+                  {out, c.n, c.m * c.n});
   });
   RC_TAG(c.depth >= kBlock ? "several blocks" : "one block");
   RC_LOG() << c.batch << " x " << c.m << " x " << c.n << " x " << c.depth << ": " << where;
@@ -76,23 +76,22 @@ TEST(Gemm, LargeProductsAreSplitIntoThreadsAndChunksWithoutATrace) {
     const Floats a = random_floats(m * depth, 1), b = random_floats(depth * n, 2);
     Floats expected(size(m * n));
     use_isa(Isa::kScalar);
-    cpu().gemm(1, m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, nullptr,
-               {expected.data(), n});
-    EXPECT_EQ(
-        EveryWay().differs(
-            expected,
-            [&](float* out) {
-              cpu().gemm(1, m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, nullptr, {out, n});
-            }),
-        "");
+    device().gemm(1, m, n, depth, {a.data(), depth, 1}, {b.data(), n, 1}, nullptr,
+                  {expected.data(), n});
+    EXPECT_EQ(EveryWay().differs(expected,
+                                 [&](float* out) {
+                                   device().gemm(1, m, n, depth, {a.data(), depth, 1},
+                                                 {b.data(), n, 1}, nullptr, {out, n});
+                                 }),
+              "");
   }
 }
 
 TEST(Gemm, RowsOfTheOutputMayLieApart) {
   const Floats a = random_floats(5 * 9, 1), b = random_floats(9 * 20, 2);
   Floats dense(5 * 20), apart(5 * 33, 7.0F);
-  cpu().gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {dense.data(), 20});
-  cpu().gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {apart.data(), 33});
+  device().gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {dense.data(), 20});
+  device().gemm(1, 5, 20, 9, {a.data(), 9, 1}, {b.data(), 20, 1}, nullptr, {apart.data(), 33});
   for (std::size_t i = 0; i < 5 * 33; ++i) {
     EXPECT_EQ(apart[i], i % 33 < 20 ? dense[i / 33 * 20 + i % 33] : 7.0F) << i;
   }
@@ -101,7 +100,7 @@ TEST(Gemm, RowsOfTheOutputMayLieApart) {
 TEST(Gemm, SubnormalsAreKept) {
   const Floats a = {std::ldexp(1.0F, -80)}, b = Floats(20, std::ldexp(1.0F, -60));
   const std::string where = EveryWay().differs(Floats(20, std::ldexp(1.0F, -140)), [&](float* out) {
-    cpu().gemm(1, 1, 20, 1, {a.data(), 1, 1}, {b.data(), 20, 1}, nullptr, {out, 20});
+    device().gemm(1, 1, 20, 1, {a.data(), 1, 1}, {b.data(), 20, 1}, nullptr, {out, 20});
   });
   EXPECT_EQ(where, "");
 }
@@ -128,7 +127,7 @@ RC_GTEST_PROP(LinearWeightGrad, IsAChainInsideALaneAndATreeOverLanes, ()) {
     }
   }
   const std::string where = EveryWay().differs(expected, [&](float* dw) {
-    cpu().linear_weight_grad({per_lane, {lanes}}, rows, in, out, x.data(), dy.data(), dw);
+    device().linear_weight_grad({per_lane, {lanes}}, rows, in, out, x.data(), dy.data(), dw);
   });
   RC_LOG() << where;
   RC_ASSERT(where.empty());

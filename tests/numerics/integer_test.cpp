@@ -4,8 +4,8 @@
 
 #include <limits>
 
+#include "numerics/device.h"
 #include "numerics/matrix_testing.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -188,8 +188,8 @@ Expected reference(const Case& c) {
 
 struct Integers {
   Integers(const Floats& x, std::int64_t groups) : q(x.size(), 77), exponents(size(groups), 777) {
-    cpu().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(), q.data(),
-                       exponents.data());
+    device().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(),
+                          q.data(), exponents.data());
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }
   std::vector<std::int16_t> q;
@@ -220,14 +220,14 @@ TEST(IntegerProducts, EveryImplementationComputesThePage) {
       RC_ASSERT(every.differs(one_nan(wanted), shown) == "");
     };
     same(expected.y, [&](float* y) {
-      cpu().integer_conv2d(c.s, Integers(c.x, c.s.n), Integers(c.w, 1), bias_out, y);
+      device().integer_conv2d(c.s, Integers(c.x, c.s.n), Integers(c.w, 1), bias_out, y);
     });
     same(expected.dx, [&](float* dx) {
-      cpu().integer_conv2d_input_grad(c.s, Integers(c.dy, c.s.n), Integers(c.w, 1), bias_in, dx);
+      device().integer_conv2d_input_grad(c.s, Integers(c.dy, c.s.n), Integers(c.w, 1), bias_in, dx);
     });
     same(expected.dw, [&](float* dw) {
-      cpu().integer_conv2d_weight_grad(c.s, c.lanes, Integers(c.x, c.s.n), Integers(c.dy, c.s.n),
-                                       dw);
+      device().integer_conv2d_weight_grad(c.s, c.lanes, Integers(c.x, c.s.n), Integers(c.dy, c.s.n),
+                                          dw);
     });
   }));
 }
@@ -261,7 +261,8 @@ TEST(IntegerProducts, LongSumsOfTheLargestIntegersAreExact) {
     EveryWay every;
     EXPECT_EQ(every.differs(wanted,
                             [&](float* y) {
-                              cpu().integer_conv2d(s, Integers(x, 1), Integers(w, 1), nullptr, y);
+                              device().integer_conv2d(s, Integers(x, 1), Integers(w, 1), nullptr,
+                                                      y);
                             }),
               "")
         << depth;

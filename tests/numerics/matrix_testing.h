@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lockstep/numerics/isa.h"
-#include "support/cpu.h"
+#include "numerics/device.h"
 
 namespace lockstep::numerics::testing {
 
@@ -74,7 +74,8 @@ class EveryWay {
   }
 
   // Runs `kernel` (which fills a buffer of n floats) on each instruction set with 1, 2 and 7
-  // threads and compares with `expected`; the first difference in words, or "".
+  // threads and on the emulated GPU, and compares with `expected`; the first difference in words,
+  // or "".
   std::string differs(const Floats& expected, const std::function<void(float*)>& kernel) {
     for (const Isa isa : usable_isas()) {
       for (const int threads : {1, 2, 7}) {
@@ -86,7 +87,10 @@ class EveryWay {
         return std::string(name(isa)) + " with " + std::to_string(threads) + " threads";
       }
     }
-    return "";
+    const OnGpu gpu;
+    Floats out(expected.size(), -777.0F);
+    kernel(out.data());
+    return same_bits(out, expected) ? "" : "the emulated GPU";
   }
 };
 

@@ -3,8 +3,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "lockstep/numerics/spec/scalar.h"
+#include "numerics/device.h"
 #include "numerics/reference.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -123,14 +123,14 @@ RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
         Floats y(x.size()), mean(index(s.n * s.groups)), rstd(mean), dx(x.size());
         Floats out_gamma(dgamma.size()), out_beta(dbeta.size()), alone_gamma(dgamma),
             alone_beta(dbeta);
-        cpu().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(),
-                         rstd.data());
-        cpu().group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(),
-                                  rstd.data(), dy.data(), dx.data(), out_gamma.data(),
-                                  out_beta.data());
-        cpu().group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(),
-                                  rstd.data(), dy.data(), nullptr, alone_gamma.data(),
-                                  alone_beta.data());
+        device().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(),
+                            rstd.data());
+        device().group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(),
+                                     rstd.data(), dy.data(), dx.data(), out_gamma.data(),
+                                     out_beta.data());
+        device().group_norm_backward(s, lanes, x.data(), gamma.data(), beta.data(), mean.data(),
+                                     rstd.data(), dy.data(), nullptr, alone_gamma.data(),
+                                     alone_beta.data());
         return joined({y, mean, rstd, dx, out_gamma, out_beta, alone_gamma, alone_beta});
       });
 }
@@ -140,11 +140,11 @@ RC_GTEST_PROP(GroupNorm, WithSiluEqualsTheTwoInARow, ()) {
   const Floats x = random_floats(s.n * s.spatial * s.c), gamma = random_floats(s.c);
   const Floats beta = random_floats(s.c);
   Floats y(x.size()), expected(x.size()), mean(index(s.n * s.groups)), rstd(mean);
-  cpu().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
-  cpu().unary(Unary::kSilu, static_cast<std::int64_t>(y.size()), y.data(), expected.data());
+  device().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+  device().unary(Unary::kSilu, static_cast<std::int64_t>(y.size()), y.data(), expected.data());
   s.activation = Activation::kSilu;
   expect_everywhere(expected, [&] {
-    cpu().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+    device().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
     return y;
   });
 }
@@ -156,15 +156,16 @@ RC_GTEST_PROP(GroupNorm, PartialsComposeToTheSameGradientAtEveryWorldSize, ()) {
   const Floats x = random_floats(s.n * size), dy = random_floats(s.n * size);
   const Floats gamma = random_floats(s.c), beta = random_floats(s.c);
   Floats y(x.size()), mean(index(s.n * s.groups)), rstd(mean);
-  cpu().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+  device().group_norm(s, x.data(), gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
   expect_same_at_every_world_size(
       samples_per_lane, total, s.c, [&](const LaneBlocks& lanes, std::int64_t first) {
         GroupNormShape part = s;
         part.n = lanes.samples();
         Floats dgamma(index(lanes.partials() * s.c)), dbeta(dgamma);
-        cpu().group_norm_backward(part, lanes, x.data() + first * size, gamma.data(), beta.data(),
-                                  mean.data() + first * s.groups, rstd.data() + first * s.groups,
-                                  dy.data() + first * size, nullptr, dgamma.data(), dbeta.data());
+        device().group_norm_backward(part, lanes, x.data() + first * size, gamma.data(),
+                                     beta.data(), mean.data() + first * s.groups,
+                                     rstd.data() + first * s.groups, dy.data() + first * size,
+                                     nullptr, dgamma.data(), dbeta.data());
         return dgamma;
       });
 }
@@ -221,9 +222,9 @@ RC_GTEST_PROP(LayerNorm, FollowsTheHeader, ()) {
     const float* shift = affine ? beta.data() : nullptr;
     Floats oy(y.size()), om(mean.size()), os(rstd.size()), odx(dx.size());
     Floats og(dgamma.size()), ob(dbeta.size());
-    cpu().layer_norm(rows, c, eps, x.data(), scale, shift, oy.data(), om.data(), os.data());
-    cpu().layer_norm_backward(rows, c, lanes, rows_per_sample, x.data(), scale, om.data(),
-                              os.data(), dy.data(), odx.data(), og.data(), ob.data());
+    device().layer_norm(rows, c, eps, x.data(), scale, shift, oy.data(), om.data(), os.data());
+    device().layer_norm_backward(rows, c, lanes, rows_per_sample, x.data(), scale, om.data(),
+                                 os.data(), dy.data(), odx.data(), og.data(), ob.data());
     return joined({oy, om, os, odx, og, ob});
   });
 }
@@ -265,14 +266,14 @@ RC_GTEST_PROP(BatchNorm, FollowsTheHeader, ()) {
   expect_everywhere(joined({means, m2, y, sums, products, dx}), [&] {
     Floats om(means.size()), o2(m2.size()), oy(y.size()), os(sums.size()), op(products.size());
     Floats odx(dx.size());
-    cpu().lane_moments(lanes, rows, c, x.data(), om.data(), o2.data());
-    cpu().batch_norm_apply(all_rows, c, x.data(), mean.data(), rstd.data(), gamma.data(),
-                           beta.data(), oy.data());
-    cpu().batch_norm_backward_sums(lanes, rows, c, x.data(), mean.data(), rstd.data(), dy.data(),
-                                   os.data(), op.data());
-    cpu().batch_norm_backward_apply(all_rows, c, count, x.data(), mean.data(), rstd.data(),
-                                    gamma.data(), dy.data(), sum_dy.data(), sum_dy_xhat.data(),
-                                    odx.data());
+    device().lane_moments(lanes, rows, c, x.data(), om.data(), o2.data());
+    device().batch_norm_apply(all_rows, c, x.data(), mean.data(), rstd.data(), gamma.data(),
+                              beta.data(), oy.data());
+    device().batch_norm_backward_sums(lanes, rows, c, x.data(), mean.data(), rstd.data(), dy.data(),
+                                      os.data(), op.data());
+    device().batch_norm_backward_apply(all_rows, c, count, x.data(), mean.data(), rstd.data(),
+                                       gamma.data(), dy.data(), sum_dy.data(), sum_dy_xhat.data(),
+                                       odx.data());
     return joined({om, o2, oy, os, op, odx});
   });
 }
@@ -305,7 +306,7 @@ RC_GTEST_PROP(Moments, OfAllLanesAreMergedInTheTree, ()) {
   }
   expect_everywhere(joined({means, variances}), [&] {
     Floats mean(means.size()), variance(variances.size());
-    cpu().merge_moments(lanes, c, count, rows.data(), mean.data(), variance.data());
+    device().merge_moments(lanes, c, count, rows.data(), mean.data(), variance.data());
     return joined({mean, variance});
   });
 }
@@ -323,10 +324,10 @@ TEST(Moments, MergeAsWritten) {
 TEST(Moments, MergedEqualMomentsOfTheWhole) {
   const Floats x = {0, 2, 4, 6, 8, 12, 16, 0, 4, 4, 12, 4};
   Floats mean(4), m2(4);
-  cpu().lane_moments(LaneBlocks{1, {3}}, 4, 1, x.data(), mean.data(), m2.data());
+  device().lane_moments(LaneBlocks{1, {3}}, 4, 1, x.data(), mean.data(), m2.data());
   const Moments first{4, mean[0], m2[0]}, second{4, mean[1], m2[1]};
   const Moments both = merge(first, second);
-  cpu().lane_moments(LaneBlocks{1, {1}}, 8, 1, x.data(), mean.data(), m2.data());
+  device().lane_moments(LaneBlocks{1, {1}}, 8, 1, x.data(), mean.data(), m2.data());
   EXPECT_EQ(both.count, 8.0f);
   EXPECT_EQ(both.mean, mean[0]);
   EXPECT_EQ(both.m2, m2[0]);

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "lockstep/numerics/spec/normal.h"
+#include "numerics/device.h"
 #include "numerics/with_isa.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -44,9 +44,9 @@ RC_GTEST_PROP(Philox, FillsAreFunctionsOfTheElementIndex, ()) {
       use_threads(count);
       std::vector<std::uint32_t> raw(n);
       std::vector<float> uniforms(n), normals(n);
-      cpu().fill_bits(stream, position, size, raw.data());
-      cpu().fill_uniform(stream, position, size, uniforms.data());
-      cpu().fill_normal(stream, position, 1, size, normals.data());
+      device().fill_bits(stream, position, size, raw.data());
+      device().fill_uniform(stream, position, size, uniforms.data());
+      device().fill_normal(stream, position, 1, size, normals.data());
       use_threads(1);
       for (std::size_t i = 0; i < n; ++i) {
         RC_ASSERT(raw[i] == bits[i]);
@@ -83,8 +83,8 @@ RC_GTEST_PROP(Philox, RowsOfNormalsAreTheDrawsOfTheirPositions, ()) {
     for (const int count : {1, 2, 7}) {
       use_threads(count);
       std::vector<float> out(rows * n);
-      cpu().fill_normal(stream, first, static_cast<std::int64_t>(rows),
-                        static_cast<std::int64_t>(n), out.data());
+      device().fill_normal(stream, first, static_cast<std::int64_t>(rows),
+                           static_cast<std::int64_t>(n), out.data());
       use_threads(1);
       RC_ASSERT(first_difference(out, expected) == -1);
     }
@@ -97,15 +97,15 @@ RC_GTEST_PROP(Philox, MasksAreUniformsBelowARate, (std::uint64_t first)) {
   const auto n = *rc::gen::element<std::int64_t>(0, 1, 3, 5, 1024, 1025, 3073);
   // A rate that is a uniform itself: that element is kept.
   std::vector<float> uniforms(static_cast<std::size_t>(n));
-  cpu().fill_uniform(stream, first, n, uniforms.data());
+  device().fill_uniform(stream, first, n, uniforms.data());
   const float rate = n > 0 ? uniforms[static_cast<std::size_t>(n / 2)] : 0.5F;
   for (const int count : {1, 7}) {
     use_threads(count);
     std::vector<float> out(static_cast<std::size_t>(rows * n));
-    cpu().fill_mask(stream, first, rows, n, rate, 1.25F, out.data());
+    device().fill_mask(stream, first, rows, n, rate, 1.25F, out.data());
     use_threads(1);
     for (std::int64_t row = 0; row < rows; ++row) {
-      cpu().fill_uniform(stream, first + static_cast<std::uint64_t>(row), n, uniforms.data());
+      device().fill_uniform(stream, first + static_cast<std::uint64_t>(row), n, uniforms.data());
       for (std::int64_t i = 0; i < n; ++i)
         RC_ASSERT(bits_of(out[static_cast<std::size_t>(row * n + i)]) ==
                   bits_of(uniforms[static_cast<std::size_t>(i)] < rate ? 0.0F : 1.25F));
@@ -119,9 +119,9 @@ RC_GTEST_PROP(Philox, ElementsAreThoseOfFills, (std::uint64_t position, std::uin
   constexpr std::size_t kCount = 1002;  // blocks that are not whole
   std::vector<std::uint32_t> raw(kCount);
   std::vector<float> uniforms(kCount), drawn(kCount);
-  cpu().fill_bits(stream, position, kCount, raw.data());
-  cpu().fill_uniform(stream, position, kCount, uniforms.data());
-  cpu().fill_normal(stream, position, 1, kCount, drawn.data());
+  device().fill_bits(stream, position, kCount, raw.data());
+  device().fill_uniform(stream, position, kCount, uniforms.data());
+  device().fill_normal(stream, position, 1, kCount, drawn.data());
   for (std::size_t i = 0; i < kCount; ++i) {
     const std::uint32_t bits = bits_of(stream, position, static_cast<std::int64_t>(i));
     RC_ASSERT(bits == raw[i]);
@@ -136,7 +136,7 @@ RC_GTEST_PROP(Philox, ElementsAreThoseOfFills, (std::uint64_t position, std::uin
 TEST(Philox, NormalsHaveMeanZeroAndVarianceOne) {
   constexpr std::int64_t kCount = 1 << 20;
   std::vector<float> x(kCount);
-  cpu().fill_normal({.key = {1, 2}}, 3, 1, kCount, x.data());
+  device().fill_normal({.key = {1, 2}}, 3, 1, kCount, x.data());
   double sum = 0, squares = 0;
   for (const float v : x) {
     sum += v;

@@ -4,8 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "lockstep/numerics/spec/functions.h"
+#include "numerics/device.h"
 #include "numerics/reference.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -30,9 +30,9 @@ RC_GTEST_PROP(RowSums, FollowTheBlockedChain, ()) {
   }
   expect_everywhere(joined({sums, dots, distances}), [&] {
     Floats out = zeros(3 * rows);
-    cpu().row_sums(rows, cols, a.data(), out.data());
-    cpu().row_dots(rows, cols, a.data(), b.data(), out.data() + rows);
-    cpu().row_squared_distances(rows, cols, a.data(), b.data(), out.data() + 2 * rows);
+    device().row_sums(rows, cols, a.data(), out.data());
+    device().row_dots(rows, cols, a.data(), b.data(), out.data() + rows);
+    device().row_squared_distances(rows, cols, a.data(), b.data(), out.data() + 2 * rows);
     return out;
   });
 }
@@ -50,7 +50,7 @@ RC_GTEST_PROP(SpatialSums, FollowTheBlockedChain, ()) {
   }
   expect_everywhere(expected, [&] {
     Floats out = zeros(n * c);
-    cpu().spatial_sums(n, spatial, c, x.data(), out.data());
+    device().spatial_sums(n, spatial, c, x.data(), out.data());
     return out;
   });
 }
@@ -75,8 +75,8 @@ RC_GTEST_PROP(LaneColumns, AreChainsInsideALaneThenTheTree, ()) {
   expect_everywhere(joined({sums, dots}), [&] {
     const std::int64_t size = lanes.partials() * cols;
     Floats out = zeros(2 * size);
-    cpu().lane_column_sums(lanes, rows, cols, a.data(), out.data());
-    cpu().lane_column_dots(lanes, rows, cols, a.data(), b.data(), out.data() + size);
+    device().lane_column_sums(lanes, rows, cols, a.data(), out.data());
+    device().lane_column_dots(lanes, rows, cols, a.data(), b.data(), out.data() + size);
     return out;
   });
 }
@@ -88,7 +88,7 @@ RC_GTEST_PROP(LaneColumns, ComposeToTheSameSumAtEveryWorldSize, ()) {
   expect_same_at_every_world_size(
       samples_per_lane, total, cols, [&](const LaneBlocks& lanes, std::int64_t first) {
         Floats out = zeros(lanes.partials() * cols);
-        cpu().lane_column_sums(lanes, rows, cols, x.data() + first * rows * cols, out.data());
+        device().lane_column_sums(lanes, rows, cols, x.data() + first * rows * cols, out.data());
         return out;
       });
 }
@@ -106,7 +106,7 @@ RC_GTEST_PROP(TileSquares, AreOneChainATile, ()) {
   }
   expect_everywhere(expected, [&] {
     Floats out(expected.size());
-    cpu().tile_squares(n, x.data(), out.data());
+    device().tile_squares(n, x.data(), out.data());
     return out;
   });
 }
@@ -116,8 +116,8 @@ TEST(Sums, KeepSubnormals) {
   for (const Isa isa : usable_isas()) {
     use_isa(isa);
     float row = 0, spatial = 0;
-    cpu().row_sums(1, 100, x.data(), &row);
-    cpu().spatial_sums(1, 100, 1, x.data(), &spatial);
+    device().row_sums(1, 100, x.data(), &row);
+    device().spatial_sums(1, 100, 1, x.data(), &spatial);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(row), 100u);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(spatial), 100u);
   }
@@ -129,8 +129,8 @@ TEST(Sums, StartFromPlusZeroSoThatNegativeZerosVanish) {
   for (const Isa isa : usable_isas()) {
     use_isa(isa);
     float row = 1, empty = 1;
-    cpu().row_sums(1, 600, x.data(), &row);
-    cpu().row_sums(1, 0, x.data(), &empty);
+    device().row_sums(1, 600, x.data(), &row);
+    device().row_sums(1, 0, x.data(), &empty);
     EXPECT_FALSE(std::signbit(row));
     EXPECT_EQ(std::bit_cast<std::uint32_t>(empty), 0u);
   }
@@ -144,8 +144,8 @@ TEST(Dots, KeepTheNegativeZeroOfASingleBlock) {
     use_isa(isa);
     float row = 1;
     Floats columns(40, 1.0f);
-    cpu().row_dots(1, 1, a.data(), b.data(), &row);
-    cpu().lane_column_dots(LaneBlocks{1, {1}}, 1, 40, a.data(), b.data(), columns.data());
+    device().row_dots(1, 1, a.data(), b.data(), &row);
+    device().lane_column_dots(LaneBlocks{1, {1}}, 1, 40, a.data(), b.data(), columns.data());
     EXPECT_EQ(std::bit_cast<std::uint32_t>(row), 0x80000000u) << name(isa);
     EXPECT_EQ(bits(columns), bits(Floats(40, -0.0f))) << name(isa);
   }
@@ -175,8 +175,8 @@ RC_GTEST_PROP(Softmax, FollowsTheHeader, ()) {
   }
   expect_everywhere(joined({y, dx}), [&] {
     Floats forward(x.size()), backward(x.size());
-    cpu().softmax(rows, cols, scale, x.data(), forward.data());
-    cpu().softmax_backward(rows, cols, scale, forward.data(), dy.data(), backward.data());
+    device().softmax(rows, cols, scale, x.data(), forward.data());
+    device().softmax_backward(rows, cols, scale, forward.data(), dy.data(), backward.data());
     return joined({forward, backward});
   });
 }
@@ -187,7 +187,7 @@ TEST(Softmax, OfARowWithNaNIsNaN) {
     for (int at = 0; at < 19; ++at) {
       Floats x(19, 1.0f);
       x[static_cast<std::size_t>(at)] = NAN;
-      cpu().softmax(1, 19, 1.0f, x.data(), x.data());
+      device().softmax(1, 19, 1.0f, x.data(), x.data());
       for (const float v : x) EXPECT_TRUE(std::isnan(v)) << name(isa);
     }
   }
@@ -207,8 +207,8 @@ RC_GTEST_PROP(UpsampleNearest, AndItsTransposeFollowTheHeader, ()) {
   }
   expect_everywhere(joined({y, dx}), [&] {
     Floats forward(y.size(), 1.0f), backward(dx.size(), 1.0f);
-    cpu().upsample_nearest(n, h, w, c, oh, ow, x.data(), forward.data());
-    cpu().upsample_nearest_backward(n, h, w, c, oh, ow, dy.data(), backward.data());
+    device().upsample_nearest(n, h, w, c, oh, ow, x.data(), forward.data());
+    device().upsample_nearest_backward(n, h, w, c, oh, ow, dy.data(), backward.data());
     return joined({forward, backward});
   });
 }

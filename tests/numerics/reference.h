@@ -15,7 +15,7 @@
 #include "lockstep/numerics/isa.h"
 #include "lockstep/numerics/spec/shapes.h"
 #include "lockstep/numerics/tree.h"
-#include "support/cpu.h"
+#include "numerics/device.h"
 
 namespace lockstep::numerics {
 
@@ -41,8 +41,19 @@ inline std::vector<std::uint32_t> bits(const Floats& values) {
   return out;
 }
 
+// `where` computed these bits.
+inline void expect_bits(const Floats& result, const Floats& expected, const std::string& where) {
+  RC_ASSERT(result.size() == expected.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (std::bit_cast<std::uint32_t>(result[i]) == std::bit_cast<std::uint32_t>(expected[i]))
+      continue;
+    RC_FAIL(where + ": element " + std::to_string(i) + " of " + std::to_string(result.size()) +
+            " is " + std::to_string(result[i]) + ", expected " + std::to_string(expected[i]));
+  }
+}
+
 // run() gives the same bits as `expected` with every implementation, on 1, 2 or 7 threads (drawn:
-// over a property's cases every pair comes up).
+// over a property's cases every pair comes up), and on the emulated GPU.
 template <class Run>
 void expect_everywhere(const Floats& expected, const Run& run) {
   for (const Isa isa : usable_isas()) {
@@ -52,15 +63,11 @@ void expect_everywhere(const Floats& expected, const Run& run) {
     const Floats result = run();
     use_threads(1);
     use_isa(best_isa());
-    RC_ASSERT(result.size() == expected.size());
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      if (std::bit_cast<std::uint32_t>(result[i]) == std::bit_cast<std::uint32_t>(expected[i]))
-        continue;
-      RC_FAIL(std::string(name(isa)) + ", " + std::to_string(count) + " threads: element " +
-              std::to_string(i) + " of " + std::to_string(result.size()) + " is " +
-              std::to_string(result[i]) + ", expected " + std::to_string(expected[i]));
-    }
+    expect_bits(result, expected,
+                std::string(name(isa)) + ", " + std::to_string(count) + " threads");
   }
+  const OnGpu gpu;
+  expect_bits(run(), expected, "emulated GPU");
 }
 
 inline Floats joined(std::initializer_list<Floats> parts) {
@@ -163,7 +170,7 @@ void expect_same_at_every_world_size(std::int64_t samples_per_lane, std::int64_t
     rows.push_back(partials.data() + static_cast<std::int64_t>(i) * width);
   }
   Floats composed(static_cast<std::size_t>(width));
-  cpu().tree_sum_nodes(total, nodes, rows.data(), width, composed.data());
+  device().tree_sum_nodes(total, nodes, rows.data(), width, composed.data());
   RC_ASSERT(bits(composed) == bits(whole));
 }
 

@@ -41,11 +41,11 @@ RC_GTEST_PROP(Sides, GroupNormIsThatOfOnePiece, ()) {
   const auto run = [&](Sides<const float> from, Sides<float> dx) {
     Floats y(x.size()), mean(index(s.n * s.groups)), rstd(mean);
     Floats dgamma(index(lanes.partials() * s.c)), dbeta(dgamma), alone(dgamma), alone_beta(dgamma);
-    cpu().group_norm(s, from, gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
-    cpu().group_norm_backward(s, lanes, from, gamma.data(), beta.data(), mean.data(), rstd.data(),
-                              dy.data(), dx, dgamma.data(), dbeta.data());
-    cpu().group_norm_backward(s, lanes, from, gamma.data(), beta.data(), mean.data(), rstd.data(),
-                              dy.data(), nullptr, alone.data(), alone_beta.data());
+    device().group_norm(s, from, gamma.data(), beta.data(), y.data(), mean.data(), rstd.data());
+    device().group_norm_backward(s, lanes, from, gamma.data(), beta.data(), mean.data(),
+                                 rstd.data(), dy.data(), dx, dgamma.data(), dbeta.data());
+    device().group_norm_backward(s, lanes, from, gamma.data(), beta.data(), mean.data(),
+                                 rstd.data(), dy.data(), nullptr, alone.data(), alone_beta.data());
     return joined({y, mean, rstd, dgamma, dbeta, alone, alone_beta});
   };
   Floats dx(x.size());
@@ -63,11 +63,11 @@ RC_GTEST_PROP(Sides, LinearIsThatOfOnePiece, ()) {
   const std::int64_t at = between(1, in - 1);
   const Floats x = random_floats(rows * in), w = random_floats(in * out), bias = random_floats(out);
   Floats expected(index(rows * out));
-  cpu().linear(rows, in, out, x.data(), w.data(), bias.data(), expected.data());
+  device().linear(rows, in, out, x.data(), w.data(), bias.data(), expected.data());
   const Cut cut(x, in, at);
   expect_everywhere(expected, [&] {
     Floats y(expected.size());
-    cpu().linear(rows, in, out, cut, w.data(), bias.data(), y.data());
+    device().linear(rows, in, out, cut, w.data(), bias.data(), y.data());
     return y;
   });
 }
@@ -80,7 +80,7 @@ RC_GTEST_PROP(Sides, RoundingIsThatOfOnePiece, ()) {
   const auto run = [&](Sides<const float> from) {
     std::vector<std::int16_t> q(x.size());
     std::vector<std::int32_t> exponents(index(groups));
-    cpu().round_groups(groups, rows, c, from, q.data(), exponents.data());
+    device().round_groups(groups, rows, c, from, q.data(), exponents.data());
     Floats all(q.begin(), q.end());
     all.insert(all.end(), exponents.begin(), exponents.end());
     return all;
@@ -115,22 +115,22 @@ RC_GTEST_PROP(Added, BehindTheBiasIsOneAdditionAfterAnother, ()) {
     return y;
   };
   Floats y(index(size));
-  cpu().conv2d(s, x.data(), w.data(), bias.data(), y.data());
+  device().conv2d(s, x.data(), w.data(), bias.data(), y.data());
   expect_everywhere(behind(y), [&] {
     Floats out(index(size));
-    cpu().conv2d(s, x.data(), w.data(), added, out.data());
+    device().conv2d(s, x.data(), w.data(), added, out.data());
     return out;
   });
 
   std::vector<std::int16_t> qx(x.size()), qw(w.size());
   std::vector<std::int32_t> ex(index(s.n)), ew(1);
-  cpu().round_groups(s.n, 1, s.h * s.w * s.in, x.data(), qx.data(), ex.data());
-  cpu().round_groups(1, 1, 9 * s.in * s.out, w.data(), qw.data(), ew.data());
+  device().round_groups(s.n, 1, s.h * s.w * s.in, x.data(), qx.data(), ex.data());
+  device().round_groups(1, 1, 9 * s.in * s.out, w.data(), qw.data(), ew.data());
   const Rounded rx{qx.data(), ex.data()}, rw{qw.data(), ew.data()};
-  cpu().integer_conv2d(s, rx, rw, bias.data(), y.data());
+  device().integer_conv2d(s, rx, rw, bias.data(), y.data());
   expect_everywhere(behind(y), [&] {
     Floats out(index(size));
-    cpu().integer_conv2d(s, rx, rw, added, out.data());
+    device().integer_conv2d(s, rx, rw, added, out.data());
     return out;
   });
 }

@@ -7,8 +7,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/philox.h"
+#include "numerics/device.h"
 #include "numerics/with_isa.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -19,7 +19,7 @@ Rows random_rows(std::int64_t count, std::int64_t width) {
   Rows rows(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].resize(static_cast<std::size_t>(width));
-    cpu().fill_normal({.key = {9, 9}}, i, 1, width, rows[i].data());
+    device().fill_normal({.key = {9, 9}}, i, 1, width, rows[i].data());
   }
   return rows;
 }
@@ -32,8 +32,8 @@ std::vector<const float*> pointers(const Rows& rows) {
 
 std::vector<float> whole_sum(const Rows& rows) {
   std::vector<float> out(rows[0].size());
-  cpu().tree_sum(pointers(rows).data(), static_cast<std::int64_t>(rows.size()),
-                 static_cast<std::int64_t>(out.size()), out.data());
+  device().tree_sum(pointers(rows).data(), static_cast<std::int64_t>(rows.size()),
+                    static_cast<std::int64_t>(out.size()), out.data());
   return out;
 }
 
@@ -63,7 +63,7 @@ RC_GTEST_PROP(Tree, SumIsTheSameForEveryPartitionIntoRanks, ()) {
     }
   }
   std::vector<float> combined(whole.size());
-  cpu().tree_sum_nodes(total, nodes, pointers(partials).data(), width, combined.data());
+  device().tree_sum_nodes(total, nodes, pointers(partials).data(), width, combined.data());
   RC_ASSERT(first_difference(whole, combined) == -1);
 }
 
@@ -117,7 +117,7 @@ TEST(Tree, OutMayBeTheFirstRowAndThreadsDoNotMatter) {
   Rows rows = random_rows(5, 70001);
   const std::vector<float> whole = whole_sum(rows);
   use_threads(7);
-  cpu().tree_sum(pointers(rows).data(), 5, 70001, rows[0].data());
+  device().tree_sum(pointers(rows).data(), 5, 70001, rows[0].data());
   use_threads(1);
   EXPECT_EQ(first_difference(whole, rows[0]), -1);
 }
@@ -127,8 +127,8 @@ TEST(Tree, PartialsThatAreNoNodesOfTheTreeAreRefused) {
   std::vector<float> out(4);
   const std::vector<Subtree> not_nodes = {{0, 1}, {1, 2}};
   const std::vector<Subtree> gap = {{0, 2}, {3, 1}};
-  EXPECT_THROW(cpu().tree_sum_nodes(3, not_nodes, pointers(rows).data(), 4, out.data()), Error);
-  EXPECT_THROW(cpu().tree_sum_nodes(4, gap, pointers(rows).data(), 4, out.data()), Error);
+  EXPECT_THROW(device().tree_sum_nodes(3, not_nodes, pointers(rows).data(), 4, out.data()), Error);
+  EXPECT_THROW(device().tree_sum_nodes(4, gap, pointers(rows).data(), 4, out.data()), Error);
 }
 
 TEST(Tree, LaneBlocksCountLanesAndSamples) {

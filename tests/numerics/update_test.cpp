@@ -3,8 +3,8 @@
 #include <cmath>
 #include <random>
 
+#include "numerics/device.h"
 #include "numerics/with_isa.h"
-#include "support/cpu.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -120,7 +120,7 @@ Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const A
       }
     }
   }
-  cpu().update(rule, all);
+  device().update(rule, all);
   return result;
 }
 

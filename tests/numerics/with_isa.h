@@ -1,4 +1,4 @@
-// Runs something once for every implementation that this CPU can run.
+// Runs something once for every implementation: those that this CPU can run, and CUDA's, emulated.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/numerics/isa.h"
-#include "support/cpu.h"
+#include "numerics/device.h"
 
 namespace lockstep::numerics {
 
@@ -21,6 +21,9 @@ void with_every_isa(Body&& body) {
     body();
   }
   use_isa(best_isa());
+  SCOPED_TRACE("emulated GPU");
+  const OnGpu gpu;
+  body();
 }
 
 inline std::uint32_t bits_of(float x) {

@@ -1,6 +1,6 @@
 // Layer normalisation, one float at a time: the definition.
+#include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/fma_region.h"
-#include "numerics/cpu/chain_scalar.h"
 #include "numerics/cpu/layer_norm_kernels.h"
 
 LOCKSTEP_FMA_BEGIN

@@ -1,7 +1,7 @@
 // Group and batch normalisation, one float at a time: the definition.
+#include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/fma_region.h"
 #include "lockstep/numerics/spec/scalar.h"
-#include "numerics/cpu/chain_scalar.h"
 #include "numerics/cpu/norm_kernels.h"
 
 LOCKSTEP_FMA_BEGIN

@@ -1,6 +1,6 @@
 // Sums, one float at a time: the definition.
+#include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/fma_region.h"
-#include "numerics/cpu/chain_scalar.h"
 #include "numerics/cpu/reduce_kernels.h"
 
 LOCKSTEP_FMA_BEGIN

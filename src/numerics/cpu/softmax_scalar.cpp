@@ -1,7 +1,7 @@
 // Softmax, one float at a time: the definition.
+#include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/fma_region.h"
 #include "lockstep/numerics/spec/functions.h"
-#include "numerics/cpu/chain_scalar.h"
 #include "numerics/cpu/softmax_kernels.h"
 
 LOCKSTEP_FMA_BEGIN

@@ -1,4 +1,4 @@
-// Private: the blocked chain of gemm.h, one value at a time. For *_scalar.cpp.
+// The blocked chain of gemm.h, one value at a time.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,10 @@
 
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics {
-namespace {
 
 // step(acc, i) folds element i into a block's sum; blocks are added in order. n = 0 gives +0.
 template <class Step>
-float blocked_chain(std::int64_t n, Step step) {
+LOCKSTEP_HD static inline float blocked_chain(std::int64_t n, const Step& step) {
   float total = 0.0F;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t end = begin + kBlock < n ? begin + kBlock : n;
@@ -23,6 +22,5 @@ float blocked_chain(std::int64_t n, Step step) {
   return total;
 }
 
-}  // namespace
 }  // namespace lockstep::numerics
 LOCKSTEP_FMA_END

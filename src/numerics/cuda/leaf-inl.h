@@ -1,0 +1,133 @@
+// Private: leaf hashes for CUDA (hash/leaf.h): a block a tile. Sums of integers have no order.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/core/error.h"
+#include "lockstep/hash/leaf.h"
+#include "lockstep/numerics/spec/operations.h"
+#include "numerics/cuda/device.h"
+
+namespace lockstep::numerics::cuda {
+
+struct LeafSums {
+  std::uint64_t a = 0, b = 0;
+
+  LOCKSTEP_DEVICE void add(std::uint32_t x, std::uint32_t y, const std::uint32_t* key) {
+    a += std::uint64_t{x + key[0]} * std::uint64_t{y + key[1]};
+    b += std::uint64_t{x + key[hash::kLeafShift]} * std::uint64_t{y + key[hash::kLeafShift + 1]};
+  }
+};
+
+// The keys, in the device's memory.
+struct DeviceLeafKeys {
+  const std::uint32_t* words;
+  std::uint64_t length_a, length_b;
+};
+
+// Adds up the sums of a block's threads; thread 0 writes the leaf of `bytes` bytes. `scratch`: two
+// words a warp, in shared memory.
+template <class Thread>
+LOCKSTEP_DEVICE inline void finish_leaf(Thread& t, const DeviceLeafKeys& keys, LeafSums sums,
+                                        std::uint64_t bytes, std::uint64_t* scratch,
+                                        hash::Leaf* leaf) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
+    sums.a += t.shuffle_down(sums.a, lanes);
+    sums.b += t.shuffle_down(sums.b, lanes);
+  }
+  if (t.thread() % kWarp == 0) {
+    scratch[t.thread() / kWarp * 2] = sums.a;
+    scratch[t.thread() / kWarp * 2 + 1] = sums.b;
+  }
+  t.barrier();
+  if (t.thread() == 0) {
+    std::uint64_t a = bytes * keys.length_a, b = bytes * keys.length_b;
+    for (int warp = 0; warp < t.threads() / kWarp; ++warp) {
+      a += scratch[warp * 2];
+      b += scratch[warp * 2 + 1];
+    }
+    leaf->a = a;
+    leaf->b = b;
+  }
+  t.barrier();  // scratch may be used again
+}
+
+// Leaves of tiles at any address.
+struct LeafKernel {
+  struct Tile {
+    const unsigned char* data;
+    std::uint64_t bytes;
+  };
+  const Tile* tiles;
+  DeviceLeafKeys keys;
+  hash::Leaf* leaves;
+
+  LOCKSTEP_DEVICE static std::uint32_t word(const Tile& tile, std::uint64_t i) {
+    std::uint32_t value = 0;
+    for (std::uint64_t k = 0; k < 4 && 4 * i + k < tile.bytes; ++k) {
+      value |= static_cast<std::uint32_t>(tile.data[4 * i + k]) << (8 * k);
+    }
+    return value;
+  }
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const Tile tile = tiles[t.block()];
+    LeafSums sums;
+    const std::uint64_t pairs = (tile.bytes + 7) / 8;
+    for (auto p = static_cast<std::uint64_t>(t.thread()); p < pairs;
+         p += static_cast<std::uint64_t>(t.threads())) {
+      sums.add(word(tile, 2 * p), word(tile, 2 * p + 1), keys.words + 2 * p);
+    }
+    finish_leaf(t, keys, sums, tile.bytes, t.template shared<std::uint64_t>(), leaves + t.block());
+  }
+};
+
+inline constexpr std::int64_t kLeafScratchBytes = kThreads / kWarp * 2 * 8;
+
+template <class Gpu>
+DeviceLeafKeys Device<Gpu>::leaf_keys() {
+  const hash::LeafKeys& keys = hash::leaf_keys();
+  if (!leaf_keys_) {
+    leaf_keys_ = std::make_unique<Upload<Gpu, std::uint32_t>>(
+        *gpu_, std::span<const std::uint32_t>(keys.words));
+  }
+  return {leaf_keys_->data(), keys.length_a, keys.length_b};
+}
+
+template <class Gpu>
+void Device<Gpu>::leaf_hashes(std::span<const ByteView> tiles, hash::Leaf* leaves) {
+  if (tiles.empty()) return;
+  std::vector<LeafKernel::Tile> list;
+  for (const ByteView tile : tiles)
+    list.push_back({reinterpret_cast<const unsigned char*>(tile.data()), tile.size()});
+  const Upload<Gpu, LeafKernel::Tile> all(*gpu_, list);
+  const auto count = static_cast<std::int64_t>(tiles.size());
+  const Scratch<Gpu, hash::Leaf> found(*gpu_, count);
+  gpu_->launch(Grid{count, kThreads, kLeafScratchBytes},
+               LeafKernel{all.data(), leaf_keys(), found.data()});
+  gpu_->to_host(tiles.size() * sizeof(hash::Leaf), found.data(), leaves);
+}
+
+template <class Gpu>
+std::size_t Device<Gpu>::first_non_finite(std::span<const std::span<const float>> tensors) {
+  const auto count = static_cast<std::int64_t>(tensors.size());
+  const Scratch<Gpu, int> flags(*gpu_, count);
+  int* const found = flags.data();
+  each(count, [=] LOCKSTEP_DEVICE(std::int64_t i) { found[i] = 0; });
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const float* const x = tensors[k].data();
+    int* const flag = found + k;
+    each(static_cast<std::int64_t>(tensors[k].size()), [=] LOCKSTEP_DEVICE(std::int64_t i) {
+      if (!(spec::abs(x[i]) <= 0x1.fffffep127F)) *flag = 1;  // whoever writes, it is a 1
+    });
+  }
+  std::vector<int> host(tensors.size());
+  gpu_->to_host(host.size() * sizeof(int), found, host.data());
+  for (std::size_t k = 0; k < host.size(); ++k) {
+    if (host[k] != 0) return k;
+  }
+  return tensors.size();
+}
+
+}  // namespace lockstep::numerics::cuda

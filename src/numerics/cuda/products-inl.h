@@ -1,0 +1,343 @@
+// Private: products for CUDA, of floats and of integers (gemm.h, conv.h, integer.h): one tile of
+// kTile x kTile results a block, k in steps through shared memory, 16 results a thread in
+// registers.
+//
+// A product is three functors: what lies at (z, i, k) of the left operand and at (z, k, j) of the
+// right one, and what becomes of the sum at (z, i, j). Convolutions gather their operands (implicit
+// GEMM).
+#pragma once
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/spec/integer.h"
+#include "numerics/cuda/elementwise-inl.h"
+#include "numerics/cuda/norm-inl.h"
+
+namespace lockstep::numerics::cuda {
+
+inline constexpr int kTile = 64;  // results a side of a block
+inline constexpr int kStep = 16;  // of k at a time
+inline constexpr int kEach = 4;   // results a side of a thread
+static_assert(kThreads == (kTile / kEach) * (kTile / kEach));
+static_assert(kBlock % kStep == 0, "a step lies in one block of the chain");
+
+// The chain of gemm.h.
+struct FloatChain {
+  using Value = float;
+  using Sum = float;
+  float acc = 0.0F, total = 0.0F;
+
+  LOCKSTEP_DEVICE void add(float a, float b) { acc = spec::fma(a, b, acc); }
+  LOCKSTEP_DEVICE void end_block(bool first) {
+    total = first ? acc : total + acc;
+    acc = 0.0F;
+  }
+};
+
+// Exact: a block's products fit 32 bits.
+struct IntegerChain {
+  using Value = std::int16_t;
+  using Sum = std::int64_t;
+  std::int32_t acc = 0;
+  std::int64_t total = 0;
+
+  LOCKSTEP_DEVICE void add(std::int16_t a, std::int16_t b) {
+    acc += static_cast<std::int32_t>(a) * b;
+  }
+  LOCKSTEP_DEVICE void end_block(bool) {
+    total += acc;
+    acc = 0;
+  }
+};
+static_assert(kBlock <= spec::kExactProducts);
+
+struct ProductShape {
+  std::int64_t batch, m, n, depth;
+};
+
+template <class Chain, class Left, class Right, class Result>
+struct ProductKernel {
+  using Value = typename Chain::Value;
+
+  ProductShape s;
+  Left left;
+  Right right;
+  Result result;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const std::int64_t rows = (s.m + kTile - 1) / kTile, columns = (s.n + kTile - 1) / kTile;
+    for (std::int64_t tile = t.block(); tile < s.batch * rows * columns; tile += t.blocks()) {
+      one(t, tile / (rows * columns), tile / columns % rows * kTile, tile % columns * kTile);
+    }
+  }
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void one(Thread& t, std::int64_t z, std::int64_t i0, std::int64_t j0) const {
+    Value* const a = t.template shared<Value>();  // [kStep][kTile]
+    Value* const b = a + kStep * kTile;           // [kStep][kTile]
+    const int row = t.thread() / (kTile / kEach) * kEach,
+              column = t.thread() % (kTile / kEach) * kEach;
+    Chain chains[kEach][kEach];
+    for (std::int64_t k0 = 0; k0 < s.depth; k0 += kStep) {
+      const int steps = static_cast<int>(s.depth - k0 < kStep ? s.depth - k0 : kStep);
+      for (int e = t.thread(); e < kStep * kTile; e += kThreads) {
+        const int k = e % kStep, i = e / kStep;
+        a[k * kTile + i] = k < steps && i0 + i < s.m ? left(z, i0 + i, k0 + k) : Value{0};
+      }
+      for (int e = t.thread(); e < kStep * kTile; e += kThreads) {
+        const int k = e / kTile, j = e % kTile;
+        b[e] = k < steps && j0 + j < s.n ? right(z, k0 + k, j0 + j) : Value{0};
+      }
+      t.barrier();
+      for (int k = 0; k < steps; ++k) {
+        for (int i = 0; i < kEach; ++i) {
+          for (int j = 0; j < kEach; ++j) {
+            chains[i][j].add(a[k * kTile + row + i], b[k * kTile + column + j]);
+          }
+        }
+      }
+      if ((k0 + kStep) % kBlock == 0 || k0 + kStep >= s.depth) {
+        for (int i = 0; i < kEach; ++i) {
+          for (int j = 0; j < kEach; ++j) chains[i][j].end_block(k0 < kBlock);
+        }
+      }
+      t.barrier();
+    }
+    for (int i = 0; i < kEach; ++i) {
+      for (int j = 0; j < kEach; ++j) {
+        if (i0 + row + i < s.m && j0 + column + j < s.n)
+          result(z, i0 + row + i, j0 + column + j, chains[i][j].total);
+      }
+    }
+  }
+};
+
+template <class Chain, class Gpu, class Left, class Right, class Result>
+void launch_product(Gpu& gpu, const ProductShape& s, const Left& left, const Right& right,
+                    const Result& result) {
+  const std::int64_t tiles = s.batch * ((s.m + kTile - 1) / kTile) * ((s.n + kTile - 1) / kTile);
+  gpu.launch(Grid{tiles < kMostBlocks ? tiles : kMostBlocks, kThreads,
+                  2 * kStep * kTile * sizeof(typename Chain::Value)},
+             ProductKernel<Chain, Left, Right, Result>{s, left, right, result});
+}
+
+// Pixel (y, x) of sample n, channel c; 0 outside the image.
+template <class T>
+struct Image {
+  const T* data;
+  std::int64_t h, w, c;
+  LOCKSTEP_DEVICE T operator()(std::int64_t n, std::int64_t y, std::int64_t x,
+                               std::int64_t channel) const {
+    if (y < 0 || y >= h || x < 0 || x >= w) return T{0};
+    return data[((n * h + y) * w + x) * c + channel];
+  }
+};
+
+// The patch around output position i, tap and channel k.
+template <class T>
+struct Patches {
+  Image<T> image;
+  std::int64_t out_h, out_w, kw, stride, pad;
+  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t i, std::int64_t k) const {
+    const std::int64_t ci = k % image.c, kx = k / image.c % kw, ky = k / (image.c * kw);
+    const std::int64_t ox = i % out_w, oy = i / out_w % out_h, n = i / (out_w * out_h);
+    return image(n, oy * stride + ky - pad, ox * stride + kx - pad, ci);
+  }
+};
+
+template <class T>
+struct Rows {
+  const T* data;
+  std::int64_t cols;
+  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t k, std::int64_t j) const {
+    return data[k * cols + j];
+  }
+};
+
+// Input gradients: the pixels (y, x) whose taps are ky = first_ky, first_ky + stride ..., and kx
+// so.
+struct Parity {
+  std::int64_t first_y, first_x;    // of these pixels
+  std::int64_t count_y, count_x;    // how many there are
+  std::int64_t first_ky, first_kx;  // of their taps
+  std::int64_t taps_y, taps_x;
+};
+
+inline Parity parity_of(const ConvShape& s, std::int64_t ry, std::int64_t rx) {
+  const auto first = [&](std::int64_t r) { return ((r - s.pad) % s.stride + s.stride) % s.stride; };
+  const auto count = [&](std::int64_t size, std::int64_t from) {
+    return size > from ? (size - from + s.stride - 1) / s.stride : 0;
+  };
+  const auto taps = [&](std::int64_t k, std::int64_t r) {
+    return k > r ? (k - r + s.stride - 1) / s.stride : 0;
+  };
+  const std::int64_t y = first(ry), x = first(rx);
+  return {y, x, count(s.h, y), count(s.w, x), ry, rx, taps(s.kh, ry), taps(s.kw, rx)};
+}
+
+template <class T>
+struct OutputPatches {
+  Image<T> image;  // dy
+  Parity p;
+  std::int64_t stride, pad;
+  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t i, std::int64_t k) const {
+    const std::int64_t co = k % image.c, kx = p.first_kx + k / image.c % p.taps_x * stride,
+                       ky = p.first_ky + k / (image.c * p.taps_x) * stride;
+    const std::int64_t x = p.first_x + i % p.count_x * stride,
+                       y = p.first_y + i / p.count_x % p.count_y * stride;
+    return image(i / (p.count_x * p.count_y), (y + pad - ky) / stride, (x + pad - kx) / stride, co);
+  }
+};
+
+// w[ky][kx][j][co] for those taps.
+template <class T>
+struct TurnedWeights {
+  const T* w;
+  Parity p;
+  std::int64_t kw, in, out, stride;
+  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t k, std::int64_t j) const {
+    const std::int64_t co = k % out, kx = p.first_kx + k / out % p.taps_x * stride,
+                       ky = p.first_ky + k / (out * p.taps_x) * stride;
+    return w[((ky * kw + kx) * in + j) * out + co];
+  }
+};
+
+// Weight gradients: z is a lane (or a sample) of `positions` output positions.
+template <class T>
+struct TurnedPatches {
+  Patches<T> patches;
+  std::int64_t positions;
+  LOCKSTEP_DEVICE T operator()(std::int64_t z, std::int64_t i, std::int64_t k) const {
+    return patches(0, z * positions + k, i);
+  }
+};
+
+template <class T>
+struct Gradients {
+  const T* dy;
+  std::int64_t positions, out;
+  LOCKSTEP_DEVICE T operator()(std::int64_t z, std::int64_t k, std::int64_t j) const {
+    return dy[(z * positions + k) * out + j];
+  }
+};
+
+template <class T>
+Patches<T> patches_of(const ConvShape& s, const T* x) {
+  return {{x, s.h, s.w, s.in}, s.out_h(), s.out_w(), s.kw, s.stride, s.pad};
+}
+
+// A sum as it is: floats.
+struct Plain {
+  LOCKSTEP_DEVICE float operator()(std::int64_t, float sum) const { return sum; }
+};
+// A sum of integers, rounded; `sample` has its own exponent of u, and of v if there are several.
+struct Scaled {
+  const std::int32_t* u;
+  const std::int32_t* v;
+  bool one_v;
+  LOCKSTEP_DEVICE float operator()(std::int64_t sample, std::int64_t sum) const {
+    return spec::product_of(sum, u[sample], v[one_v ? 0 : sample]);
+  }
+};
+
+template <class Gpu, class Chain, class Value, class Round>
+void forward_of(Gpu& gpu, const ConvShape& s, const Value* x, const Value* w, const Round& round,
+                const Added& added, float* y) {
+  const std::int64_t positions = s.out_h() * s.out_w(), out = s.out;
+  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j,
+                                          typename Chain::Sum sum) {
+    float value = round(i / positions, sum);
+    if (added.bias != nullptr) value = value + added.bias[j];
+    if (added.rows != nullptr) value = canonical(value + added.rows[i / positions * out + j]);
+    if (added.values != nullptr) value = canonical(added.values[i * out + j] + value);
+    y[i * out + j] = value;
+  };
+  launch_product<Chain>(gpu, {1, s.n * positions, s.out, s.kh * s.kw * s.in}, patches_of(s, x),
+                        Rows<Value>{w, s.out}, result);
+}
+
+template <class Gpu, class Chain, class Value, class Round>
+void input_grad_of(Gpu& gpu, const ConvShape& s, const Value* dy, const Value* w,
+                   const Round& round, const float* bias, float* dx) {
+  const std::int64_t h = s.h, width = s.w, in = s.in, stride = s.stride;
+  for (std::int64_t ry = 0; ry < s.stride; ++ry) {
+    for (std::int64_t rx = 0; rx < s.stride; ++rx) {
+      const Parity p = parity_of(s, ry, rx);
+      const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j,
+                                              typename Chain::Sum sum) {
+        const std::int64_t sample = i / (p.count_x * p.count_y);
+        const std::int64_t y = p.first_y + i / p.count_x % p.count_y * stride,
+                           x = p.first_x + i % p.count_x * stride;
+        const float value = round(sample, sum);
+        dx[((sample * h + y) * width + x) * in + j] = bias == nullptr ? value : value + bias[j];
+      };
+      launch_product<Chain>(
+          gpu, {1, s.n * p.count_y * p.count_x, s.in, p.taps_y * p.taps_x * s.out},
+          OutputPatches<Value>{{dy, s.out_h(), s.out_w(), s.out}, p, s.stride, s.pad},
+          TurnedWeights<Value>{w, p, s.kw, s.in, s.out, s.stride}, result);
+    }
+  }
+}
+
+template <class Gpu>
+void Device<Gpu>::gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth,
+                       Operand a, Operand b, const float* bias, Output c) {
+  const auto left = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t k) {
+    return a.data[z * a.batch + i * a.row + k * a.col];
+  };
+  const auto right = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t k, std::int64_t j) {
+    return b.data[z * b.batch + k * b.row + j * b.col];
+  };
+  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t j,
+                                          float sum) {
+    c.data[z * c.batch + i * c.row + j] = bias == nullptr ? sum : sum + bias[j];
+  };
+  launch_product<FloatChain>(*gpu_, {batch, m, n, depth}, left, right, result);
+}
+
+template <class Gpu>
+void Device<Gpu>::linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
+                         const float* w, const float* bias, float* y) {
+  const auto left = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t k) {
+    return at(x, in, i, k);
+  };
+  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j, float sum) {
+    y[i * out + j] = bias == nullptr ? sum : sum + bias[j];
+  };
+  launch_product<FloatChain>(*gpu_, {1, rows, out, in}, left, Rows<float>{w, out}, result);
+}
+
+template <class Gpu>
+void Device<Gpu>::linear_weight_grad(const LaneBlocks& lanes, std::int64_t rows, std::int64_t in,
+                                     std::int64_t out, const float* x, const float* dy, float* dw) {
+  conv2d_weight_grad({lanes.samples(), rows, 1, in, out, 1, 1, 1, 0}, lanes, x, dy, dw);
+}
+
+template <class Gpu>
+void Device<Gpu>::conv2d(const ConvShape& s, const float* x, const float* w, const Added& added,
+                         float* y) {
+  forward_of<Gpu, FloatChain>(*gpu_, s, x, w, Plain{}, added, y);
+}
+
+template <class Gpu>
+void Device<Gpu>::conv2d_input_grad(const ConvShape& s, const float* dy, const float* w,
+                                    const float* bias, float* dx) {
+  input_grad_of<Gpu, FloatChain>(*gpu_, s, dy, w, Plain{}, bias, dx);
+}
+
+template <class Gpu>
+void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
+                                     const float* dy, float* dw) {
+  const std::int64_t positions = lanes.samples_per_lane * s.out_h() * s.out_w();
+  const std::int64_t taps = s.kh * s.kw * s.in, out = s.out;
+  const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * taps * out);
+  float* const to = sums.data();
+  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t j,
+                                          float sum) { to[(z * taps + i) * out + j] = sum; };
+  launch_product<FloatChain>(*gpu_, {lanes.lane_count(), taps, out, positions},
+                             TurnedPatches<float>{patches_of(s, x), positions},
+                             Gradients<float>{dy, positions, out}, result);
+  tree_over_lanes(*gpu_, lanes, taps * out, to, dw);
+}
+
+}  // namespace lockstep::numerics::cuda

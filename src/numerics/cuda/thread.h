@@ -1,0 +1,69 @@
+// Private: what a kernel of this folder is, and what its threads see.
+//
+// A kernel is an object with `template <class Thread> LOCKSTEP_DEVICE void operator()(Thread& t)
+// const`: every thread of a grid calls it. Its members are its arguments. It is plain C++, and all
+// that is not (barriers, shared memory, shuffles, asynchronous copies) goes through `t`:
+//
+//   t.block(), t.thread()       of which block and which of its threads this is
+//   t.blocks(), t.threads()     how many there are
+//   t.barrier()                 all threads of the block are here, and see each other's writes
+//   t.template shared<T>()      the block's shared memory, aligned to 16 bytes
+//   t.shuffle_down(v, d)        v of the warp's lane + d; of itself where there is none
+//   t.copy_async(to, from)      16 bytes to shared from global memory, both aligned to 16 ...
+//   t.commit()                  ... in a group with those before it
+//   t.template wait<N>()        all but the newest N groups of this thread are there
+//
+// So the same source runs on a GPU (nvcc) and in a grid that the host emulates
+// (tests/support/gpu), which gives threads between barriers any order.
+#pragma once
+
+#include <cstdint>
+
+#include "lockstep/numerics/spec/host_device.h"
+
+#if defined(__CUDACC__)
+#define LOCKSTEP_DEVICE __device__
+#else
+#define LOCKSTEP_DEVICE
+#endif
+
+namespace lockstep::numerics::cuda {
+
+inline constexpr int kWarp = 32;
+
+// How a kernel is launched. A launch without blocks does nothing.
+struct Grid {
+  std::int64_t blocks = 0;
+  int threads = 0;                // a block; a multiple of kWarp
+  std::int64_t shared_bytes = 0;  // a block
+};
+
+inline constexpr int kThreads = 256;                    // where nothing speaks for another number
+inline constexpr std::int64_t kMostBlocks = 1LL << 20;  // a thread then takes several items
+
+// One thread an item; no block for none.
+inline Grid grid_of(std::int64_t items, int threads = kThreads) {
+  const std::int64_t blocks = (items + threads - 1) / threads;
+  return {blocks < kMostBlocks ? blocks : kMostBlocks, threads, 0};
+}
+
+// body(i) for the items of this thread among n; neighbours have neighbouring items.
+template <class Thread, class Body>
+LOCKSTEP_DEVICE inline void for_each_item(const Thread& t, std::int64_t n, const Body& body) {
+  const std::int64_t step = t.blocks() * t.threads();
+  for (std::int64_t i = t.block() * t.threads() + t.thread(); i < n; i += step) body(i);
+}
+
+// A kernel that computes items one by one: body(i) for each of n.
+template <class Body>
+struct Each {
+  std::int64_t n;
+  Body body;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    for_each_item(t, n, body);
+  }
+};
+
+}  // namespace lockstep::numerics::cuda

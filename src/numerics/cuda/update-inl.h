@@ -1,0 +1,161 @@
+// Private: the update for CUDA (update.h): a block a tile, which hashes what it reads and writes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/core/error.h"
+#include "numerics/cuda/leaf-inl.h"
+
+namespace lockstep::numerics::cuda {
+
+// What each rule does to element i; p is its parameter, slots[k][i] its slots.
+struct KeepRule {
+  static constexpr int kSlots = 0;
+  LOCKSTEP_DEVICE float operator()(std::int64_t, float, float p, float* const*) const { return p; }
+};
+struct AdamWRule {
+  static constexpr int kSlots = 2;
+  AdamW s;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i, float g, float p, float* const* slots) const {
+    const float m = spec::fma(s.beta1, slots[0][i], s.one_minus_beta1 * g);
+    const float v = spec::fma(s.beta2, slots[1][i], s.one_minus_beta2 * (g * g));
+    slots[0][i] = m;
+    slots[1][i] = v;
+    const float d = spec::sqrt(v) * s.inv_sqrt_bias2 + s.eps;
+    return p * s.decay - s.step_size * (m / d);
+  }
+};
+struct SgdRule {
+  static constexpr int kSlots = 1;
+  Sgd s;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i, float g, float p, float* const* slots) const {
+    const float decayed = spec::fma(s.weight_decay, p, g);
+    const float u = spec::fma(s.momentum, slots[0][i], decayed);
+    slots[0][i] = u;
+    return spec::fma(-s.lr, s.nesterov ? spec::fma(s.momentum, u, decayed) : u, p);
+  }
+};
+struct LionRule {
+  static constexpr int kSlots = 1;
+  Lion s;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i, float g, float p, float* const* slots) const {
+    const float m = slots[0][i];
+    const float u = spec::fma(s.beta1, m, s.one_minus_beta1 * g);
+    const float sign = u > 0.0F ? 1.0F : u < 0.0F ? -1.0F : u + 0.0F;
+    const float decayed = spec::fma(-s.decay, p, p);
+    slots[0][i] = spec::fma(s.beta2, m, s.one_minus_beta2 * g);
+    return spec::fma(-s.lr, sign, decayed);
+  }
+};
+
+// A tile of a tensor: arrays are p, slots, averages, in this order.
+struct UpdatedTile {
+  const float* g;
+  std::int64_t n;
+  std::int64_t first_array, arrays;
+};
+struct UpdatedArray {
+  float* values;
+  float one_minus_decay;  // of an average
+};
+
+template <class Rule>
+struct UpdateKernel {
+  Rule rule;
+  const UpdatedTile* tiles;
+  const UpdatedArray* arrays;
+  DeviceLeafKeys keys;
+  hash::Leaf* before;  // one an array of `arrays`
+  hash::Leaf* after;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const UpdatedTile tile = tiles[t.block()];
+    const UpdatedArray* const all = arrays + tile.first_array;
+    hash_arrays(t, tile, before);
+    float* slots[2] = {};
+    for (int k = 0; k < Rule::kSlots; ++k) slots[k] = all[1 + k].values;
+    for (std::int64_t i = t.thread(); i < tile.n; i += t.threads()) {
+      const float p = rule(i, Rule::kSlots == 0 ? 0.0F : tile.g[i], all[0].values[i], slots);
+      all[0].values[i] = p;
+      for (std::int64_t k = 1 + Rule::kSlots; k < tile.arrays; ++k) {
+        float* const e = all[k].values;
+        e[i] = spec::fma(all[k].one_minus_decay, p - e[i], e[i]);
+      }
+    }
+    t.barrier();
+    hash_arrays(t, tile, after);
+  }
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void hash_arrays(Thread& t, const UpdatedTile& tile, hash::Leaf* leaves) const {
+    for (std::int64_t k = 0; k < tile.arrays; ++k) {
+      const float* const values = arrays[tile.first_array + k].values;
+      LeafSums sums;
+      for (std::int64_t pair = t.thread(); 2 * pair < tile.n; pair += t.threads()) {
+        const auto x = spec::bit_cast<std::uint32_t>(values[2 * pair]);
+        const std::uint32_t y =
+            2 * pair + 1 < tile.n ? spec::bit_cast<std::uint32_t>(values[2 * pair + 1]) : 0;
+        sums.add(x, y, keys.words + 2 * pair);
+      }
+      finish_leaf(t, keys, sums, static_cast<std::uint64_t>(tile.n) * 4,
+                  t.template shared<std::uint64_t>(), leaves + tile.first_array + k);
+    }
+  }
+};
+
+template <class Gpu>
+template <class Rule>
+void Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> tensors) {
+  std::vector<UpdatedTile> tiles;
+  std::vector<UpdatedArray> arrays;
+  struct Places {
+    hash::Leaf* before;
+    hash::Leaf* after;
+  };
+  std::vector<Places> places;
+  for (const UpdatedTensor& one : tensors) {
+    LOCKSTEP_ASSERT(one.slots.size() == Rule::kSlots, std::to_string(one.slots.size()));
+    for (std::int64_t first = 0; first < one.n; first += kTileFloats) {
+      const std::int64_t left = one.n - first, number = first / kTileFloats;
+      const auto count = static_cast<std::int64_t>(1 + one.slots.size() + one.averages.size());
+      tiles.push_back({one.g == nullptr ? nullptr : one.g + first,
+                       left < kTileFloats ? left : kTileFloats,
+                       static_cast<std::int64_t>(arrays.size()), count});
+      const auto add = [&](const Updated& array, float one_minus_decay) {
+        arrays.push_back({array.values + first, one_minus_decay});
+        places.push_back({array.before == nullptr ? nullptr : array.before + number,
+                          array.after == nullptr ? nullptr : array.after + number});
+      };
+      add(one.p, 0);
+      for (const Updated& slot : one.slots) add(slot, 0);
+      for (const UpdatedTensor::Average& average : one.averages)
+        add(average.e, average.one_minus_decay);
+    }
+  }
+  if (tiles.empty()) return;
+  const Upload<Gpu, UpdatedTile> all_tiles(*gpu_, tiles);
+  const Upload<Gpu, UpdatedArray> all_arrays(*gpu_, arrays);
+  const auto count = static_cast<std::int64_t>(arrays.size());
+  const Scratch<Gpu, hash::Leaf> leaves(*gpu_, 2 * count);
+  gpu_->launch(Grid{static_cast<std::int64_t>(tiles.size()), kThreads, kLeafScratchBytes},
+               UpdateKernel<Rule>{rule, all_tiles.data(), all_arrays.data(), leaf_keys(),
+                                  leaves.data(), leaves.data() + count});
+  std::vector<hash::Leaf> found(2 * arrays.size());
+  gpu_->to_host(found.size() * sizeof(hash::Leaf), leaves.data(), found.data());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].before != nullptr) *places[i].before = found[i];
+    if (places[i].after != nullptr) *places[i].after = found[places.size() + i];
+  }
+}
+
+template <class Gpu>
+void Device<Gpu>::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
+  if (const auto* adamw = std::get_if<AdamW>(&rule)) return update_by(AdamWRule{*adamw}, tensors);
+  if (const auto* sgd = std::get_if<Sgd>(&rule)) return update_by(SgdRule{*sgd}, tensors);
+  if (const auto* lion = std::get_if<Lion>(&rule)) return update_by(LionRule{*lion}, tensors);
+  update_by(KeepRule{}, tensors);
+}
+
+}  // namespace lockstep::numerics::cuda

@@ -1,0 +1,11 @@
+#include "conformance/device.h"
+
+#include "support/cpu.h"
+
+namespace lockstep::conformance {
+
+numerics::Device& device() {
+  return numerics::cpu();
+}
+
+}  // namespace lockstep::conformance

@@ -1,0 +1,93 @@
+"""What nvcc makes of the kernels (src/numerics/cuda): every operation on floats is one that IEEE 754 rounds, with subnormals;
+nothing adds floats in an order that is not ours; machine code keeps its values in registers.
+
+usage: nvcc_test.py NVCC SOURCE INCLUDE… [-- unittest's arguments]
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ARCHITECTURES = ("80", "90a", "100")
+FLAGS = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "--fmad=false", "-prec-div=true", "-prec-sqrt=true",
+         "-ftz=false"]
+# Of an instruction on f32 or f64: exact, or rounded to the nearest.
+EXACT = re.compile(r"(mov|ld|st|selp|setp|set|abs|neg|min|max|copysign|testp|shfl)\b")
+ROUNDED = re.compile(r"(add|sub|mul|fma|div|rcp|sqrt|cvt)\.rn\b")
+CONVERTED = re.compile(r"cvt\.(f64\.f32|rzi\.[su](8|16|32|64)\.f(32|64))$")  # exact; toward zero, as C++ says
+WIDE = re.compile(r"\.(f32|f64|f16|bf16|tf32)\b")
+
+
+def instructions(ptx):
+    for line in ptx.splitlines():
+        found = re.match(r"\s+(?:@!?%p\d+ )?([a-z][a-z0-9_.:]*)[\s;]", line)
+        if found:
+            yield found[1]
+
+
+def forbidden(ptx):
+    """The instructions that are not allowed, and how many of them there are."""
+    found = {}
+    for name in instructions(ptx):
+        floats = WIDE.search(name) is not None
+        allowed = EXACT.match(name) or ROUNDED.match(name) or CONVERTED.match(name)
+        if ".ftz" in name or ".approx" in name or (floats and not allowed) or re.match(r"(red|atom)\b.*\.f", name):
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def nvcc(source, out, *words):
+    """What it says."""
+    done = subprocess.run([NVCC, *words, *(f"-I{path}" for path in INCLUDE), source, "-o", out], capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return done.stdout + done.stderr
+
+
+def compiled(source, architecture, flags=FLAGS):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out.ptx")
+        nvcc(source, out, *flags, "-ptx", f"-arch=compute_{architecture}")
+        with open(out) as file:
+            return file.read()
+
+
+class Nvcc(unittest.TestCase):
+    def test_every_operation_is_rounded_as_ieee_754_says(self):
+        for architecture in ARCHITECTURES:
+            with self.subTest(architecture):
+                ptx = compiled(SOURCE, architecture)
+                self.assertGreater(sum(name == "fma.rn.f32" for name in instructions(ptx)), 100)
+                self.assertEqual(forbidden(ptx), {})
+
+    def test_machine_code_spills_no_register(self):
+        for architecture in ARCHITECTURES:
+            with self.subTest(architecture), tempfile.TemporaryDirectory() as folder:
+                said = nvcc(SOURCE, os.path.join(folder, "out.cubin"), *FLAGS, "-cubin", f"-arch=sm_{architecture}", "-Xptxas", "-v")
+                spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
+                self.assertGreater(len(spills), 100)  # one a kernel
+                self.assertEqual(set(spills), {("0", "0")})
+
+    def test_what_is_forbidden_is_seen(self):
+        kernels = """
+            __global__ void fast(float* x) { x[0] = x[0] / x[1] + sqrtf(x[2]); }
+            __global__ void added(float* x) { atomicAdd(x, 1.0f); }
+            __global__ void contracted(float* x) { x[0] = __expf(x[1]); }
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            source = os.path.join(folder, "bad.cu")
+            with open(source, "w") as file:
+                file.write(kernels)
+            found = " ".join(forbidden(compiled(source, ARCHITECTURES[0], ["-use_fast_math"])))
+        for word in ("div.approx.ftz.f32", "sqrt.approx.ftz.f32", "ex2.approx.ftz.f32", ".add.f32"):
+            self.assertIn(word, found)
+
+
+if __name__ == "__main__":
+    ours, theirs = sys.argv[1:], []
+    if "--" in ours:
+        ours, theirs = ours[:ours.index("--")], ours[ours.index("--") + 1:]
+    NVCC, SOURCE, INCLUDE = ours[0], ours[1], ours[2:]
+    unittest.main(argv=[sys.argv[0], *theirs])

@@ -1,0 +1,210 @@
+#include "support/gpu/grid.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/context/fiber.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+namespace lockstep::test::gpu {
+namespace {
+
+using boost::context::fiber;
+
+constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr std::uint64_t kWarp = numerics::cuda::kWarp;
+
+[[noreturn]] void die(const char* what) {
+  std::fprintf(stderr, "emulated GPU: %s\n", what);
+  std::abort();
+}
+
+// Bytes that end where a page begins that nobody may touch. Their start is aligned to 16, so up to
+// 15 bytes behind the last one are not guarded.
+class Guarded {
+ public:
+  explicit Guarded(std::size_t bytes) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    used_ = (bytes + 15) / 16 * 16;
+    const std::size_t whole = (used_ + page - 1) / page * page;
+    mapped_ = whole + page;
+    void* const base =
+        mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) die("no memory");
+    base_ = static_cast<char*>(base);
+    if (mprotect(base_ + whole, page, PROT_NONE) != 0) die("no guard page");
+    data_ = base_ + whole - used_;
+  }
+  ~Guarded() { munmap(base_, mapped_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  void poison() { std::memset(data_, 0xff, used_); }
+  void* data() { return data_; }
+
+ private:
+  char* base_ = nullptr;
+  char* data_ = nullptr;
+  std::size_t used_ = 0, mapped_ = 0;
+};
+
+enum class State { kReady, kAtBarrier, kAtShuffle, kDone };
+
+}  // namespace
+
+class Block {
+ public:
+  Block(const numerics::cuda::Grid& grid, std::uint64_t seed)
+      : grid_(grid),
+        shared_(static_cast<std::size_t>(grid.shared_bytes)),
+        random_(seed),
+        stacks_(kStackBytes),
+        states_(static_cast<std::size_t>(grid.threads)),
+        values_(states_.size()),
+        fibers_(states_.size()),
+        order_(states_.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+  }
+
+  void run(std::int64_t number, const void* kernel, Body body) {
+    number_ = number;
+    shared_.poison();
+    for (std::size_t i = 0; i < fibers_.size(); ++i) {
+      states_[i] = State::kReady;
+      fibers_[i] = fiber(std::allocator_arg, stacks_, [this, i, kernel, body](fiber&& back) {
+        back_ = std::move(back);
+        Thread thread(*this, static_cast<int>(i));
+        body(kernel, thread);
+        states_[i] = State::kDone;
+        return std::move(back_);
+      });
+    }
+    while (round()) release();
+  }
+
+  // From a fiber: waits in this state.
+  void wait(int thread, State state) {
+    states_[static_cast<std::size_t>(thread)] = state;
+    back_ = std::move(back_).resume();
+  }
+
+  const numerics::cuda::Grid& grid() const { return grid_; }
+  std::int64_t number() const { return number_; }
+  void* shared() { return shared_.data(); }
+  std::uint64_t& value(std::size_t thread) { return values_[thread]; }
+
+ private:
+  // Each thread that may runs until it waits; false when all are done.
+  bool round() {
+    std::shuffle(order_.begin(), order_.end(), random_);
+    for (const std::size_t i : order_) {
+      if (states_[i] == State::kReady) fibers_[i] = std::move(fibers_[i]).resume();
+    }
+    return std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kDone; });
+  }
+
+  // Shuffles first: a warp is a smaller thing than a block.
+  void release() {
+    bool released = false;
+    for (std::size_t first = 0; first < states_.size(); first += kWarp) {
+      const auto begin = states_.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end =
+          states_.begin() + static_cast<std::ptrdiff_t>(std::min(first + kWarp, states_.size()));
+      const auto here = std::count(begin, end, State::kAtShuffle);
+      if (here == 0) continue;
+      if (here != end - begin) {
+        // The others may still come, but only if a barrier does not hold them.
+        if (std::any_of(begin, end,
+                        [](State s) { return s == State::kAtBarrier || s == State::kDone; }))
+          die("a warp's threads part before a shuffle");
+        continue;
+      }
+      std::fill(begin, end, State::kReady);
+      released = true;
+    }
+    if (released) return;
+    if (std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kAtBarrier; }))
+      die("a barrier that not all threads of the block reach");
+    std::fill(states_.begin(), states_.end(), State::kReady);
+  }
+
+  const numerics::cuda::Grid grid_;
+  std::int64_t number_ = 0;
+  Guarded shared_;
+  std::mt19937_64 random_;
+  boost::context::pooled_fixedsize_stack stacks_;
+  std::vector<State> states_;
+  std::vector<std::uint64_t> values_;  // what each lane shuffles
+  std::vector<fiber> fibers_;
+  std::vector<std::size_t> order_;
+  fiber back_;  // to the thread of the host
+};
+
+std::int64_t Thread::block() const {
+  return block_.number();
+}
+std::int64_t Thread::blocks() const {
+  return block_.grid().blocks;
+}
+int Thread::threads() const {
+  return block_.grid().threads;
+}
+void* Thread::shared_memory() {
+  return block_.shared();
+}
+void Thread::barrier() {
+  block_.wait(number_, State::kAtBarrier);
+}
+
+std::uint64_t Thread::shuffled_down(std::uint64_t bits, int lanes) {
+  const auto own = static_cast<std::size_t>(number_);
+  block_.value(own) = bits;
+  block_.wait(number_, State::kAtShuffle);
+  const auto from = own + static_cast<std::size_t>(lanes);
+  const std::uint64_t found = from / kWarp == own / kWarp ? block_.value(from) : bits;
+  block_.wait(number_, State::kAtShuffle);  // nobody writes the next value before all have read
+  return found;
+}
+
+void Thread::copy_async(void* to, const void* from) {
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 ||
+      reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
+    die("an asynchronous copy that is not aligned to 16 bytes");
+  std::memset(to, 0xff, 16);
+  copies_.push_back({to, from, group_});
+}
+
+void Thread::commit() {
+  ++group_;
+}
+
+void Thread::wait_for_all_but(int newest) {
+  const auto due = [&](const Copy& copy) { return copy.group < group_ - newest; };
+  for (const Copy& copy : copies_) {
+    if (due(copy)) std::memcpy(copy.to, copy.from, 16);
+  }
+  std::erase_if(copies_, due);
+}
+
+void run(const numerics::cuda::Grid& grid, const void* kernel, Body body, std::uint64_t seed) {
+  if (grid.blocks == 0) return;
+  if (grid.threads < 1 || grid.threads > 1024 || grid.threads % static_cast<int>(kWarp) != 0)
+    die("a block of no such size");
+  if (grid.shared_bytes > 99 * 1024) die("more shared memory than a block can have");
+  Block block(grid, seed);
+  // A walk through all blocks in an order that looks random: steps that share no divisor with their
+  // number.
+  std::int64_t step = static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(grid.blocks)) | 1;
+  while (std::gcd(step, grid.blocks) != 1) step += 2;
+  std::int64_t number = step % grid.blocks;
+  for (std::int64_t i = 0; i < grid.blocks; ++i, number = (number + step) % grid.blocks)
+    block.run(number, kernel, body);
+}
+
+}  // namespace lockstep::test::gpu

@@ -1,0 +1,85 @@
+// A GPU that the host emulates, to prove CUDA kernels (src/numerics/cuda) without one: blocks one
+// after another, in any order; a block's threads as fibers on one thread of the host.
+//
+// It is unkind wherever CUDA promises nothing, so that a mistake shows:
+// - between barriers threads run in a random order, each until its next barrier;
+// - shared memory is full of NaNs when a block begins;
+// - what copy_async writes is NaN until the wait that it must be there for, and is read that late;
+// - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
+// A barrier that not all threads reach ends the program and says so.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "numerics/cuda/thread.h"
+
+namespace lockstep::test::gpu {
+
+class Block;
+
+// What a kernel sees (numerics/cuda/thread.h).
+class Thread {
+ public:
+  Thread(Block& block, int number) : block_(block), number_(number) {}
+
+  std::int64_t block() const;
+  std::int64_t blocks() const;
+  int thread() const { return number_; }
+  int threads() const;
+
+  void barrier();
+  template <class T>
+  T* shared() {
+    return static_cast<T*>(shared_memory());
+  }
+  template <class T>
+  T shuffle_down(T value, int lanes) {
+    static_assert(sizeof(T) <= sizeof(std::uint64_t));
+    std::uint64_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    bits = shuffled_down(bits, lanes);
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+  void copy_async(void* to, const void* from);
+  void commit();
+  template <int kNewest>
+  void wait() {
+    wait_for_all_but(kNewest);
+  }
+
+ private:
+  void* shared_memory();
+  std::uint64_t shuffled_down(std::uint64_t bits, int lanes);
+  void wait_for_all_but(int newest);
+
+  struct Copy {
+    void* to;
+    const void* from;
+    int group;
+  };
+
+  Block& block_;
+  int number_;
+  int group_ = 0;  // that the next copies belong to
+  std::vector<Copy> copies_;
+};
+
+// What a thread runs: the kernel, without its type.
+using Body = void (*)(const void* kernel, Thread& thread);
+
+// Runs all threads of a grid. `seed` gives the orders.
+void run(const numerics::cuda::Grid& grid, const void* kernel, Body body, std::uint64_t seed);
+
+template <class Kernel>
+void run(const numerics::cuda::Grid& grid, const Kernel& kernel, std::uint64_t seed) {
+  run(
+      grid, &kernel,
+      [](const void* erased, Thread& thread) { (*static_cast<const Kernel*>(erased))(thread); },
+      seed);
+}
+
+}  // namespace lockstep::test::gpu
