@@ -29,7 +29,7 @@ class Weights(Cli):
         return hashlib.sha256(self.read(name)).hexdigest()
 
     def test_a_run_starts_with_them(self):
-        result = self.run_it("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run")
+        result = self.run_it("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--set", "model.optimizer.ema_decay=0.5")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f"model starts with the weights of w.safetensors, SHA-256 {self.digest('w.safetensors')[:12]}",
                       result.stderr)
@@ -37,6 +37,7 @@ class Weights(Cli):
         self.assertIn(f'file = "{self.digest("w.safetensors")}"', recipe)
         theirs = lockstep.read_checkpoint(self.path("parent/checkpoints/step-00000002.h5")).tensors
         ours = lockstep.read_checkpoint(self.path("run/checkpoints/step-00000000.h5")).tensors
+        self.assertEqual({name.split("/")[1] for name in ours} & {"param", "ema"}, {"param", "ema"})
         for name, values in ours.items():
             kind, path = name.split("/", 2)[1:]
             if kind in ("param", "ema"):

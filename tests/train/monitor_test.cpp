@@ -143,8 +143,10 @@ TEST(Monitors, SeeTheSameLayersOnAnyNumberOfRanks) {
        {std::pair(1, Shard::kNone), {3, Shard::kNone}, {3, Shard::kOptimizer}}) {
     const lockstep::testing::TemporaryFolder folder;
     const std::filesystem::path run_folder = folder.path() / "run";
-    run_by(world,
-           {.recipe = small_gan({"monitor.layers_every=2"}), .folder = run_folder, .shard = shard});
+    run_by(world, {.recipe = small_gan(
+                       {"monitor.layers_every=2", "generator.hidden=80"}),  // more than a tile
+                   .folder = run_folder,
+                   .shard = shard});
     std::istringstream metrics(read_bytes(run_folder / "metrics.jsonl"));
     std::string looks;
     std::int64_t step = 0;
