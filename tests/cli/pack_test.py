@@ -394,6 +394,11 @@ class Broken(Pack):
                            b"IHDR", b"\0\0\x80\0\0\0\x80\0\x01\0\0\0\0") + chunk(b"IDAT", zlib.compress(bytes(4097 * 2**15)))
                        + chunk(b"IEND", b"")}
 
+    def test_what_is_not_there_is_named_with_what_may_be_meant(self):
+        os.mkdir(self.path("pets"))
+        said = self.refused(3, "pack", "pats", "out.h5")
+        self.assertIn("there is no pats (did you mean 'pets'? give a folder of PNG or JPEG files", said)
+
     def test_each_is_refused_by_name_with_what_to_do(self):
         for name, content in self.broken.items():
             self.folder_of({f"{name}.d/{name}": content})

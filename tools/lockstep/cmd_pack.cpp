@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "command.h"
@@ -148,8 +149,24 @@ void require_place(const Options& options) {
   if (!options.labels.empty()) require_output(options.out, kind, options.labels);
 }
 
+void require_source(const std::filesystem::path& source) {
+  std::error_code unreadable;
+  if (std::filesystem::exists(source, unreadable)) return;
+  std::vector<std::string> beside;
+  const auto folder = source.has_parent_path() ? source.parent_path() : ".";
+  for (const auto& one : std::filesystem::directory_iterator(folder, unreadable))
+    beside.push_back(one.path().filename().string());
+  std::ranges::sort(beside);
+  const auto near = nearest_word(source.filename().string(), beside);
+  throw Error(
+      Code::kData, "there is no " + source.string(),
+      (near ? "did you mean '" + (source.parent_path() / *near).string() + "'? " : "") +
+          "give a folder of PNG or JPEG files, an array of NumPy, CIFAR's folder or an IDX file");
+}
+
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
+  require_source(options.source);
   if (options.no_labels && !options.labels.empty())
     throw Error(Code::kUsage, "--labels and --no-labels contradict each other",
                 "leave one of them out");
