@@ -8,8 +8,8 @@ namespace lockstep::train {
 // NumPy's file by its name: .npz, .npy.
 bool names_pictures(const std::string& source);
 
-// Of the first options.samples pictures. Errors: kData for a file that holds no pictures of bytes;
-// as evaluate.
+// Of the first options.samples pictures. Errors: kData for a file that holds no pictures of bytes,
+// or no floats where the network is one of floats; as evaluate.
 Evaluation evaluate_pictures(const EvaluateOptions& options);
 
 }  // namespace lockstep::train

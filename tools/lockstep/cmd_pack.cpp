@@ -10,6 +10,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/sources.h"
+#include "mistaken.h"
 #include "output.h"
 #include "progress.h"
 
@@ -152,15 +153,9 @@ void require_place(const Options& options) {
 void require_source(const std::filesystem::path& source) {
   std::error_code unreadable;
   if (std::filesystem::exists(source, unreadable)) return;
-  std::vector<std::string> beside;
-  const auto folder = source.has_parent_path() ? source.parent_path() : ".";
-  for (const auto& one : std::filesystem::directory_iterator(folder, unreadable))
-    beside.push_back(one.path().filename().string());
-  std::ranges::sort(beside);
-  const auto near = nearest_word(source.filename().string(), beside);
   throw Error(
       Code::kData, "there is no " + source.string(),
-      (near ? "did you mean '" + (source.parent_path() / *near).string() + "'? " : "") +
+      meant_beside(source, [](const std::filesystem::path&) { return true; }) +
           "give a folder of PNG or JPEG files, an array of NumPy, CIFAR's folder or an IDX file");
 }
 

@@ -52,24 +52,14 @@ void report(const Options& options, const std::string& folder, const train::RunR
   }
 }
 
-// Names beside a path that does not exist, of what `train` takes.
-std::vector<std::string> names_beside(const stdfs::path& path) {
-  std::vector<std::string> names;
-  std::error_code absent;
-  const stdfs::path folder = path.has_parent_path() ? path.parent_path() : stdfs::path(".");
-  for (const stdfs::path& one : stdfs::directory_iterator(folder, absent))
-    if (one.extension() == ".toml" || stdfs::exists(one / "recipe.toml", absent))
-      names.push_back(one.filename().string());
-  std::ranges::sort(names);
-  return names;
-}
-
 [[noreturn]] void no_such_recipe(stdfs::path path) {
   if (!path.has_filename()) path = path.parent_path();  // "runs/a/"
-  const auto near = nearest_word(path.filename().string(), names_beside(path));
+  const auto takes = [](const stdfs::path& one) {
+    std::error_code absent;
+    return one.extension() == ".toml" || stdfs::exists(one / "recipe.toml", absent);
+  };
   throw Error(Code::kUsage, "there is no " + path.string(),
-              (near ? "did you mean '" + (path.parent_path() / *near).string() + "'? " : "") +
-                  "give a recipe (a TOML file), or the folder of a run");
+              meant_beside(path, takes) + "give a recipe (a TOML file), or the folder of a run");
 }
 
 // Loads a recipe; from a run's folder, that run's own.

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
 
 namespace lockstep::cli {
 namespace {
@@ -88,6 +90,18 @@ void require_no_other_than_run(const stdfs::path& path) {
     default:
       return;
   }
+}
+
+std::string meant_beside(const stdfs::path& path,
+                         const std::function<bool(const stdfs::path&)>& takes) {
+  std::vector<std::string> names;
+  std::error_code absent;
+  const stdfs::path folder = path.has_parent_path() ? path.parent_path() : stdfs::path(".");
+  for (const stdfs::path& one : stdfs::directory_iterator(folder, absent))
+    if (takes(one)) names.push_back(one.filename().string());
+  std::ranges::sort(names);
+  const auto near = nearest_word(path.filename().string(), names);
+  return near ? "did you mean '" + (path.parent_path() / *near).string() + "'? " : "";
 }
 
 }  // namespace lockstep::cli

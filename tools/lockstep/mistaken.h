@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <string>
 
 namespace lockstep::cli {
 
@@ -10,5 +12,10 @@ namespace lockstep::cli {
 // picture or a recipe given as a run or a checkpoint.
 void require_no_other_than_recipe(const std::filesystem::path& path);
 void require_no_other_than_run(const std::filesystem::path& path);
+
+// "did you mean 'runs/a'? " of the nearest name beside a path that does not exist, of what `takes`;
+// "" if none is near.
+std::string meant_beside(const std::filesystem::path& path,
+                         const std::function<bool(const std::filesystem::path&)>& takes);
 
 }  // namespace lockstep::cli

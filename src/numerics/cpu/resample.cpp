@@ -1,4 +1,6 @@
 
+#include "lockstep/numerics/spec/resample.h"
+
 #include <cstring>
 
 #include "lockstep/numerics/cpu.h"
@@ -6,16 +8,6 @@
 // Copies and additions only: plain C++ gives the same bits and, being bound by memory, the same
 // speed as SIMD, so there is one implementation for every Isa.
 namespace lockstep::numerics {
-namespace {
-
-// The output positions whose source is `source` begin here: the smallest o with o * from / to >=
-// source.
-std::int64_t first_output(std::int64_t source, std::int64_t from, std::int64_t to) {
-  return (source * to + from - 1) / from;
-}
-
-}  // namespace
-
 void Cpu::upsample_nearest(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
                            std::int64_t oh, std::int64_t ow, const float* x, float* y) {
   parallel_for(n * oh, 8, [&](std::int64_t begin, std::int64_t end) {
@@ -37,9 +29,10 @@ void Cpu::upsample_nearest_backward(std::int64_t n, std::int64_t h, std::int64_t
       for (std::int64_t ix = 0; ix < w; ++ix) {
         float* const sum = dx + (row * w + ix) * c;
         std::memset(sum, 0, static_cast<std::size_t>(c) * 4);
-        for (std::int64_t oy = first_output(row % h, h, oh); oy < first_output(row % h + 1, h, oh);
-             ++oy) {
-          for (std::int64_t ox = first_output(ix, w, ow); ox < first_output(ix + 1, w, ow); ++ox) {
+        for (std::int64_t oy = spec::first_output(row % h, h, oh);
+             oy < spec::first_output(row % h + 1, h, oh); ++oy) {
+          for (std::int64_t ox = spec::first_output(ix, w, ow);
+               ox < spec::first_output(ix + 1, w, ow); ++ox) {
             const float* const term = from + (oy * ow + ox) * c;
             for (std::int64_t j = 0; j < c; ++j) sum[j] += term[j];
           }

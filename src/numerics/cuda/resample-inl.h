@@ -1,15 +1,10 @@
 // Private: up-sampling for CUDA (resample.h), a thread an element.
 #pragma once
 
+#include "lockstep/numerics/spec/resample.h"
 #include "numerics/cuda/device.h"
 
 namespace lockstep::numerics::cuda {
-
-// The output positions whose source is `source` begin here.
-LOCKSTEP_DEVICE inline std::int64_t first_output(std::int64_t source, std::int64_t from,
-                                                 std::int64_t to) {
-  return (source * to + from - 1) / from;
-}
 
 template <class Gpu>
 void Device<Gpu>::upsample_nearest(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
@@ -29,8 +24,10 @@ void Device<Gpu>::upsample_nearest_backward(std::int64_t n, std::int64_t h, std:
     const std::int64_t channel = i % c, ix = i / c % w, iy = i / (c * w) % h,
                        sample = i / (c * w * h);
     float sum = 0.0F;
-    for (std::int64_t oy = first_output(iy, h, oh); oy < first_output(iy + 1, h, oh); ++oy) {
-      for (std::int64_t ox = first_output(ix, w, ow); ox < first_output(ix + 1, w, ow); ++ox) {
+    for (std::int64_t oy = spec::first_output(iy, h, oh); oy < spec::first_output(iy + 1, h, oh);
+         ++oy) {
+      for (std::int64_t ox = spec::first_output(ix, w, ow); ox < spec::first_output(ix + 1, w, ow);
+           ++ox) {
         sum += dy[((sample * oh + oy) * ow + ox) * c + channel];
       }
     }

@@ -5,47 +5,35 @@
 #include <vector>
 
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/spec/update.h"
 #include "numerics/cuda/leaf-inl.h"
 
 namespace lockstep::numerics::cuda {
 
-// What each rule does to element i; p is its parameter, slots[k][i] its slots.
+// What each rule does to element i: of its parameter and its slots.
 struct KeepRule {
   static constexpr int kSlots = 0;
-  LOCKSTEP_DEVICE float operator()(std::int64_t, float, float p, float* const*) const { return p; }
+  LOCKSTEP_DEVICE void operator()(std::int64_t, float, float&, float* const*) const {}
 };
 struct AdamWRule {
   static constexpr int kSlots = 2;
   AdamW s;
-  LOCKSTEP_DEVICE float operator()(std::int64_t i, float g, float p, float* const* slots) const {
-    const float m = spec::fma(s.beta1, slots[0][i], s.one_minus_beta1 * g);
-    const float v = spec::fma(s.beta2, slots[1][i], s.one_minus_beta2 * (g * g));
-    slots[0][i] = m;
-    slots[1][i] = v;
-    const float d = spec::sqrt(v) * s.inv_sqrt_bias2 + s.eps;
-    return p * s.decay - s.step_size * (m / d);
+  LOCKSTEP_DEVICE void operator()(std::int64_t i, float g, float& p, float* const* slots) const {
+    spec::adamw(s, g, p, slots[0][i], slots[1][i]);
   }
 };
 struct SgdRule {
   static constexpr int kSlots = 1;
   Sgd s;
-  LOCKSTEP_DEVICE float operator()(std::int64_t i, float g, float p, float* const* slots) const {
-    const float decayed = spec::fma(s.weight_decay, p, g);
-    const float u = spec::fma(s.momentum, slots[0][i], decayed);
-    slots[0][i] = u;
-    return spec::fma(-s.lr, s.nesterov ? spec::fma(s.momentum, u, decayed) : u, p);
+  LOCKSTEP_DEVICE void operator()(std::int64_t i, float g, float& p, float* const* slots) const {
+    spec::sgd(s, g, p, slots[0][i]);
   }
 };
 struct LionRule {
   static constexpr int kSlots = 1;
   Lion s;
-  LOCKSTEP_DEVICE float operator()(std::int64_t i, float g, float p, float* const* slots) const {
-    const float m = slots[0][i];
-    const float u = spec::fma(s.beta1, m, s.one_minus_beta1 * g);
-    const float sign = u > 0.0F ? 1.0F : u < 0.0F ? -1.0F : u + 0.0F;
-    const float decayed = spec::fma(-s.decay, p, p);
-    slots[0][i] = spec::fma(s.beta2, m, s.one_minus_beta2 * g);
-    return spec::fma(-s.lr, sign, decayed);
+  LOCKSTEP_DEVICE void operator()(std::int64_t i, float g, float& p, float* const* slots) const {
+    spec::lion(s, g, p, slots[0][i]);
   }
 };
 
@@ -77,12 +65,10 @@ struct UpdateKernel {
     float* slots[2] = {};
     for (int k = 0; k < Rule::kSlots; ++k) slots[k] = all[1 + k].values;
     for (std::int64_t i = t.thread(); i < tile.n; i += t.threads()) {
-      const float p = rule(i, Rule::kSlots == 0 ? 0.0F : tile.g[i], all[0].values[i], slots);
-      all[0].values[i] = p;
-      for (std::int64_t k = 1 + Rule::kSlots; k < tile.arrays; ++k) {
-        float* const e = all[k].values;
-        e[i] = spec::fma(all[k].one_minus_decay, p - e[i], e[i]);
-      }
+      float& p = all[0].values[i];
+      rule(i, Rule::kSlots == 0 ? 0.0F : tile.g[i], p, slots);
+      for (std::int64_t k = 1 + Rule::kSlots; k < tile.arrays; ++k)
+        spec::average(all[k].one_minus_decay, p, all[k].values[i]);
     }
     t.barrier();
     hash_arrays(t, tile, after);
