@@ -397,7 +397,7 @@ class Broken(Pack):
     def test_what_is_not_there_is_named_with_what_may_be_meant(self):
         os.mkdir(self.path("pets"))
         said = self.refused(3, "pack", "pats", "out.h5")
-        self.assertIn("there is no pats (did you mean 'pets'? give a folder of PNG or JPEG files", said)
+        self.assertIn("there is no pats (did you mean 'pets'? give the path of an IDX file, of a folder of PNG or JPEG files", said)
 
     def test_each_is_refused_by_name_with_what_to_do(self):
         for name, content in self.broken.items():

@@ -153,10 +153,11 @@ void require_place(const Options& options) {
 void require_source(const std::filesystem::path& source) {
   std::error_code unreadable;
   if (std::filesystem::exists(source, unreadable)) return;
-  throw Error(
-      Code::kData, "there is no " + source.string(),
-      meant_beside(source, [](const std::filesystem::path&) { return true; }) +
-          "give a folder of PNG or JPEG files, an array of NumPy, CIFAR's folder or an IDX file");
+  const std::string near = meant_beside(source, [](const std::filesystem::path&) { return true; });
+  throw Error(Code::kData, "there is no " + source.string(),
+              data::hint_for_missing(
+                  source, near + "give the path of an IDX file, of a folder of PNG or JPEG files, "
+                                 "of CIFAR's folder or of an array of NumPy"));
 }
 
 Code run(const Options& options) {

@@ -55,6 +55,9 @@ struct SourceKind {
 };
 std::span<const SourceKind> source_kinds();  // the first that matches is taken
 
+// What to do where a path of data is missing, if the path says it; else `usual`.
+std::string hint_for_missing(const std::filesystem::path& path, const std::string& usual);
+
 // In memory. Throws Error(kData), one line with a file's name, for what is missing, damaged, of no
 // known kind or too large; where pictures differ in size or channels and no form says which; and
 // for labels that are not as many as the pictures. Bits: the values of the pictures, names of a
