@@ -5,6 +5,7 @@
 //   gpu.launch(grid, kernel)         kernel.operator() in every thread (thread.h), after what came
 //   before gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
 //   gpu.to_host(bytes, from, to), from_host, copy    return when the bytes are there
+//   gpu.multiprocessors()            how many blocks of many threads run side by side
 #pragma once
 
 #include "lockstep/numerics/cpu.h"

@@ -28,10 +28,23 @@ class GpuThread {
   LOCKSTEP_DEVICE T shuffle_down(T value, int lanes) {
     return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
   }
+  // PTX ISA, "cp.async": of the 16 bytes none are read, all are zeros, if the source has none.
+  LOCKSTEP_DEVICE void copy_async(void* to, const void* from, bool there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
+                 : "memory");
+  }
+  LOCKSTEP_DEVICE void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  template <int kNewest>
+  LOCKSTEP_DEVICE void wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kNewest) : "memory");
+  }
 };
 
 template <class Kernel>
-__global__ void run(const Kernel kernel) {
+__global__ void __launch_bounds__(Bounds<Kernel>::kBlockThreads, Bounds<Kernel>::kResidentBlocks)
+    run(const Kernel kernel) {
   GpuThread thread;
   kernel(thread);
 }
@@ -43,7 +56,13 @@ inline void must(cudaError_t code, const char* what) {
 
 class Gpu {
  public:
-  explicit Gpu(int number) : number_(number) { must(cudaSetDevice(number), "no such GPU"); }
+  explicit Gpu(int number) : number_(number) {
+    must(cudaSetDevice(number), "no such GPU");
+    must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
+         "how many multiprocessors there are");
+  }
+
+  int multiprocessors() const { return multiprocessors_; }
 
   std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(number_); }
 
@@ -81,7 +100,7 @@ class Gpu {
     must(cudaStreamSynchronize(stream_), "the work before a copy");
   }
 
-  int number_;
+  int number_, multiprocessors_ = 0;
   cudaStream_t stream_ = nullptr;  // that LibTorch uses, too
 };
 

@@ -1,6 +1,6 @@
-// Private: products for CUDA, of floats and of integers (gemm.h, conv.h, integer.h): one tile of
-// kTile x kTile results a block, k in steps through shared memory, 16 results a thread in
-// registers.
+// Private: products for CUDA of any shape, of floats and of integers (gemm.h, conv.h, integer.h):
+// one tile of kTile x kTile results a block, k in steps through shared memory, 16 results a thread
+// in registers. Floats that lie in fours go another way (float_tile-inl.h).
 //
 // A product is three functors: what lies at (z, i, k) of the left operand and at (z, k, j) of the
 // right one, and what becomes of the sum at (z, i, j). Convolutions gather their operands (implicit
@@ -277,67 +277,6 @@ void input_grad_of(Gpu& gpu, const ConvShape& s, const Value* dy, const Value* w
           TurnedWeights<Value>{w, p, s.kw, s.in, s.out, s.stride}, result);
     }
   }
-}
-
-template <class Gpu>
-void Device<Gpu>::gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth,
-                       Operand a, Operand b, const float* bias, Output c) {
-  const auto left = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t k) {
-    return a.data[z * a.batch + i * a.row + k * a.col];
-  };
-  const auto right = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t k, std::int64_t j) {
-    return b.data[z * b.batch + k * b.row + j * b.col];
-  };
-  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t j,
-                                          float sum) {
-    c.data[z * c.batch + i * c.row + j] = bias == nullptr ? sum : sum + bias[j];
-  };
-  launch_product<FloatChain>(*gpu_, {batch, m, n, depth}, left, right, result);
-}
-
-template <class Gpu>
-void Device<Gpu>::linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
-                         const float* w, const float* bias, float* y) {
-  const auto left = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t k) {
-    return at(x, in, i, k);
-  };
-  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j, float sum) {
-    y[i * out + j] = bias == nullptr ? sum : sum + bias[j];
-  };
-  launch_product<FloatChain>(*gpu_, {1, rows, out, in}, left, Rows<float>{w, out}, result);
-}
-
-template <class Gpu>
-void Device<Gpu>::linear_weight_grad(const LaneBlocks& lanes, std::int64_t rows, std::int64_t in,
-                                     std::int64_t out, const float* x, const float* dy, float* dw) {
-  conv2d_weight_grad({lanes.samples(), rows, 1, in, out, 1, 1, 1, 0}, lanes, x, dy, dw);
-}
-
-template <class Gpu>
-void Device<Gpu>::conv2d(const ConvShape& s, const float* x, const float* w, const Added& added,
-                         float* y) {
-  forward_of<Gpu, FloatChain>(*gpu_, s, x, w, Plain{}, added, y);
-}
-
-template <class Gpu>
-void Device<Gpu>::conv2d_input_grad(const ConvShape& s, const float* dy, const float* w,
-                                    const float* bias, float* dx) {
-  input_grad_of<Gpu, FloatChain>(*gpu_, s, dy, w, Plain{}, bias, dx);
-}
-
-template <class Gpu>
-void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
-                                     const float* dy, float* dw) {
-  const std::int64_t positions = lanes.samples_per_lane * s.out_h() * s.out_w();
-  const std::int64_t taps = s.kh * s.kw * s.in, out = s.out;
-  const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * taps * out);
-  float* const to = sums.data();
-  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t j,
-                                          float sum) { to[(z * taps + i) * out + j] = sum; };
-  launch_product<FloatChain>(*gpu_, {lanes.lane_count(), taps, out, positions},
-                             TurnedPatches<float>{patches_of(s, x), positions},
-                             Gradients<float>{dy, positions, out}, result);
-  tree_over_lanes(*gpu_, lanes, taps * out, to, dw);
 }
 
 }  // namespace lockstep::numerics::cuda

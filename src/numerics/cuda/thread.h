@@ -9,9 +9,12 @@
 //   t.barrier()                 all threads of the block are here, and see each other's writes
 //   t.template shared<T>()      the block's shared memory, aligned to 16 bytes
 //   t.shuffle_down(v, d)        v of the warp's lane + d; of itself where there is none
-//   t.copy_async(to, from)      16 bytes to shared from global memory, both aligned to 16 ...
+//   t.copy_async(to, from, there)  16 bytes to shared from global memory, both aligned to 16, or if
+//                               they are not there 16 bytes of zeros ...
 //   t.commit()                  ... in a group with those before it
 //   t.template wait<N>()        all but the newest N groups of this thread are there
+//
+// A kernel may bound its registers, so that several blocks fit on a multiprocessor (Bounds).
 //
 // So the same source runs on a GPU (nvcc) and in a grid that the host emulates
 // (tests/support/gpu), which gives threads between barriers any order.
@@ -23,8 +26,10 @@
 
 #if defined(__CUDACC__)
 #define LOCKSTEP_DEVICE __device__
+#define LOCKSTEP_UNROLL _Pragma("unroll")
 #else
 #define LOCKSTEP_DEVICE
+#define LOCKSTEP_UNROLL
 #endif
 
 namespace lockstep::numerics::cuda {
@@ -40,6 +45,18 @@ struct Grid {
 
 inline constexpr int kThreads = 256;                    // where nothing speaks for another number
 inline constexpr std::int64_t kMostBlocks = 1LL << 20;  // a thread then takes several items
+
+// The most threads a block that a kernel is launched with, and the blocks a multiprocessor whose
+// registers must suffice: a kernel may say both as kBlockThreads and kResidentBlocks.
+template <class Kernel>
+struct Bounds {
+  static constexpr int kBlockThreads = kThreads, kResidentBlocks = 1;
+};
+template <class Kernel>
+requires(Kernel::kResidentBlocks > 0) struct Bounds<Kernel> {
+  static constexpr int kBlockThreads = Kernel::kBlockThreads,
+                       kResidentBlocks = Kernel::kResidentBlocks;
+};
 
 // One thread an item; no block for none.
 inline Grid grid_of(std::int64_t items, int threads = kThreads) {

@@ -12,9 +12,13 @@ namespace {
 // What device.h asks of a GPU. Memory is the host's.
 class Gpu {
  public:
-  explicit Gpu(std::uint64_t seed) : seed_(seed) {}
+  explicit Gpu(std::uint64_t seed)
+      : seed_(seed), multiprocessors_(1 + static_cast<int>(seed % 4)) {}
 
   std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(seed_ + 1); }
+
+  // Few, so that small products are cut as large ones are; another number for another seed.
+  int multiprocessors() const { return multiprocessors_; }
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
@@ -39,6 +43,7 @@ class Gpu {
   }
 
   std::uint64_t seed_;
+  int multiprocessors_;
 };
 
 }  // namespace

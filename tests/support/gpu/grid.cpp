@@ -172,12 +172,16 @@ std::uint64_t Thread::shuffled_down(std::uint64_t bits, int lanes) {
   return found;
 }
 
-void Thread::copy_async(void* to, const void* from) {
+void Thread::copy_async(void* to, const void* from, bool there) {
   if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 ||
       reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
     die("an asynchronous copy that is not aligned to 16 bytes");
+  const auto place =
+      reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(block_.shared());
+  if (place + 16 > static_cast<std::uintptr_t>(block_.grid().shared_bytes) || place + 16 < 16)
+    die("an asynchronous copy to a place outside shared memory");
   std::memset(to, 0xff, 16);
-  copies_.push_back({to, from, group_});
+  copies_.push_back({to, there ? from : nullptr, group_});
 }
 
 void Thread::commit() {
@@ -187,7 +191,11 @@ void Thread::commit() {
 void Thread::wait_for_all_but(int newest) {
   const auto due = [&](const Copy& copy) { return copy.group < group_ - newest; };
   for (const Copy& copy : copies_) {
-    if (due(copy)) std::memcpy(copy.to, copy.from, 16);
+    if (!due(copy)) continue;
+    if (copy.from == nullptr)
+      std::memset(copy.to, 0, 16);
+    else
+      std::memcpy(copy.to, copy.from, 16);
   }
   std::erase_if(copies_, due);
 }

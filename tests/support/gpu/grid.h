@@ -5,6 +5,7 @@
 // - between barriers threads run in a random order, each until its next barrier;
 // - shared memory is full of NaNs when a block begins;
 // - what copy_async writes is NaN until the wait that it must be there for, and is read that late;
+//   it ends the program where it is not aligned, or not in shared memory;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
 // A barrier that not all threads reach ends the program and says so.
 #pragma once
@@ -44,7 +45,7 @@ class Thread {
     return value;
   }
 
-  void copy_async(void* to, const void* from);
+  void copy_async(void* to, const void* from, bool there);
   void commit();
   template <int kNewest>
   void wait() {
@@ -58,7 +59,7 @@ class Thread {
 
   struct Copy {
     void* to;
-    const void* from;
+    const void* from;  // null: zeros
     int group;
   };
 

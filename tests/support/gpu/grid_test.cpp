@@ -87,9 +87,9 @@ struct Copies {
   void operator()(Thread& t) const {
     auto* const shared = t.shared<float>();
     if (t.thread() == 0) {
-      t.copy_async(shared, from);
+      t.copy_async(shared, from, true);
       t.commit();
-      t.copy_async(shared + 4, from + 4);
+      t.copy_async(shared + 4, from + 4, true);
       t.commit();
       t.wait<1>();
       early->assign(shared, shared + 8);

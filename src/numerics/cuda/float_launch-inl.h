@@ -1,0 +1,113 @@
+// Private: how a float product for CUDA is cut into blocks of a grid: which tile, and whether the
+// blocks of its chains are computed side by side. No bit depends on it.
+#pragma once
+
+#include "numerics/cuda/float_tile-inl.h"
+
+namespace lockstep::numerics::cuda {
+
+// The tiles, from 256 threads to 64.
+enum class TileKind { k128x128, k128x64, k64x64, k128x32 };
+
+struct Cut {
+  TileKind tile = TileKind::k128x128;
+  int parts = 1;    // the blocks of a chain
+  int at_once = 0;  // of them side by side; 0: one after another
+};
+
+// Of a product that has results: the fastest cut, if a multiprocessor takes as long for a tile as
+// its area says, and longer by the reads of narrow tiles. `multiprocessors` work side by side.
+inline Cut cut_of(const FloatShape& s, int multiprocessors) {
+  struct Choice {
+    TileKind tile;
+    std::int64_t rows, columns, cost;  // cost of a result
+  };
+  constexpr Choice kChoices[] = {{TileKind::k128x128, 128, 128, 8},
+                                 {TileKind::k128x64, 128, 64, 9},
+                                 {TileKind::k64x64, 64, 64, 10},
+                                 {TileKind::k128x32, 128, 32, 11}};
+  Cut cut;
+  cut.parts = static_cast<int>((s.depth + kBlock - 1) / kBlock);
+  std::int64_t least = 0, tiles = 0;
+  for (const Choice& choice : kChoices) {
+    const std::int64_t here = s.batch * ((s.m + choice.rows - 1) / choice.rows) *
+                              ((s.n + choice.columns - 1) / choice.columns);
+    const std::int64_t rounds = (here * cut.parts + multiprocessors - 1) / multiprocessors;
+    const std::int64_t cost = rounds * choice.rows * choice.columns * choice.cost;
+    if (least != 0 && cost >= least) continue;
+    least = cost;
+    tiles = here;
+    cut.tile = choice.tile;
+  }
+  const std::int64_t full = 2 * static_cast<std::int64_t>(multiprocessors);
+  if (cut.parts > 1 && tiles < full) {
+    const auto most = static_cast<int>((full + tiles - 1) / tiles);
+    cut.at_once = cut.parts < most ? cut.parts : most;
+  }
+  return cut;
+}
+
+// A result: the sums of its chain's blocks [first, first + count), in order, after those before.
+template <class Result>
+struct AddParts {
+  FloatShape s;
+  int first, count;
+  bool last;
+  const float* sums;
+  Result result;
+
+  LOCKSTEP_DEVICE void operator()(std::int64_t at) const {
+    const auto j = static_cast<int>(at % s.n);
+    const auto i = static_cast<int>(at / s.n % s.m);
+    const auto row = result.row(static_cast<int>(at / s.n / s.m), i);
+    const std::int64_t all = static_cast<std::int64_t>(s.batch) * s.m * s.n;
+    float sum = first == 0 ? sums[at] : row.to[j] + sums[at];
+    for (int part = 1; part < count; ++part) sum = sum + sums[part * all + at];
+    row.to[j] = last ? row(j, sum) : sum;
+  }
+};
+
+template <class Shape, class Gpu, class Left, class Right, class Result>
+void launch_tiles(Gpu& gpu, const FloatShape& s, const Parts& parts, const Left& left,
+                  const Right& right, const Result& result) {
+  const std::int64_t tiles = static_cast<std::int64_t>(parts.count) * s.batch *
+                             ((s.m + Shape::kRows - 1) / Shape::kRows) *
+                             ((s.n + Shape::kColumns - 1) / Shape::kColumns);
+  const bool quads = s.n % 4 == 0 && (parts.sums != nullptr || result.in_quads());
+  gpu.launch(Grid{tiles, Shape::kThreads, Shape::kSharedBytes},
+             FloatKernel<Shape, Left, Right, Result>{s, parts, quads, left, right, result});
+}
+
+template <class Gpu, class Left, class Right, class Result>
+void launch_tiles(Gpu& gpu, TileKind tile, const FloatShape& s, const Parts& parts,
+                  const Left& left, const Right& right, const Result& result) {
+  switch (tile) {
+    case TileKind::k128x128:
+      return launch_tiles<Tile<128, 128>>(gpu, s, parts, left, right, result);
+    case TileKind::k128x64:
+      return launch_tiles<Tile<128, 64>>(gpu, s, parts, left, right, result);
+    case TileKind::k64x64:
+      return launch_tiles<Tile<64, 64>>(gpu, s, parts, left, right, result);
+    case TileKind::k128x32:
+      return launch_tiles<Tile<128, 32>>(gpu, s, parts, left, right, result);
+  }
+}
+
+// Results of depth > 0. No offset within an operand needs more than 31 bits.
+template <class Gpu, class Left, class Right, class Result>
+void launch_float(Gpu& gpu, const FloatShape& s, const Left& left, const Right& right,
+                  const Result& result) {
+  if (s.batch == 0 || s.m == 0 || s.n == 0) return;
+  const Cut cut = cut_of(s, gpu.multiprocessors());
+  if (cut.at_once == 0) return launch_tiles(gpu, cut.tile, s, {}, left, right, result);
+  const std::int64_t all = static_cast<std::int64_t>(s.batch) * s.m * s.n;
+  const Scratch<Gpu, float> sums(gpu, cut.at_once * all);
+  for (int first = 0; first < cut.parts; first += cut.at_once) {
+    const int count = cut.parts - first < cut.at_once ? cut.parts - first : cut.at_once;
+    launch_tiles(gpu, cut.tile, s, {first, count, sums.data()}, left, right, result);
+    const AddParts<Result> body{s, first, count, first + count == cut.parts, sums.data(), result};
+    gpu.launch(grid_of(all), Each<AddParts<Result>>{all, body});
+  }
+}
+
+}  // namespace lockstep::numerics::cuda

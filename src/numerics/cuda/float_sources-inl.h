@@ -1,0 +1,204 @@
+// Private: where float products for CUDA (float_tile-inl.h) find their operands, four floats at a
+// time: aligned to 16 bytes, and all there or none.
+//
+// A source has an outer dimension (rows of the left operand, columns of the right one) and k. Its
+// four floats lie one after another along the outer dimension, or along k (kAlongK):
+//
+//   place(z, outer)     what is known of the outer index: computed once a tile
+//   cursor(k)           what is known of k; advance(cursor) moves it by kFloatStep, without
+//   division past(cursor)        k is not below the depth at(place, cursor)   where the four floats
+//   are; null: they are zeros
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/cuda/products-inl.h"
+
+namespace lockstep::numerics::cuda {
+
+inline constexpr int kFloatStep = 8;  // of k at a time
+
+// k as digits: high * (middles * lows) + middle * lows + low.
+struct Digits {
+  int high, middle, low;
+};
+struct Radix {
+  int middles, lows;
+  Digits step;  // kFloatStep
+
+  LOCKSTEP_HD Digits of(int k) const {
+    return {k / (middles * lows), k / lows % middles, k % lows};
+  }
+  LOCKSTEP_DEVICE void advance(Digits& d) const {
+    d.low += step.low;
+    d.middle += step.middle;
+    d.high += step.high;
+    if (d.low >= lows) d.low -= lows, ++d.middle;
+    if (d.middle >= middles) d.middle -= middles, ++d.high;
+  }
+};
+
+inline Radix radix_of(std::int64_t middles, std::int64_t lows) {
+  Radix radix{static_cast<int>(middles), static_cast<int>(lows), {}};
+  radix.step = radix.of(kFloatStep);
+  return radix;
+}
+
+// data[z * batch + outer * row + k].
+struct RowsAlongK {
+  static constexpr bool kAlongK = true;
+  const float* data;
+  int batch, row;
+  int extent, depth;
+
+  using Place = int;
+  using Cursor = int;
+  LOCKSTEP_DEVICE Place place(int z, int outer) const {
+    return outer < extent ? z * batch + outer * row : -1;
+  }
+  LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
+  LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
+  LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= depth; }
+  LOCKSTEP_DEVICE const float* at(Place from, Cursor k) const {
+    return from < 0 || past(k) ? nullptr : data + from + k;
+  }
+};
+
+// Rows that are cut in two (Sides).
+struct SidesAlongK {
+  static constexpr bool kAlongK = true;
+  const float* left;
+  const float* right;
+  int cut, rest;  // floats of a row on the left, on the right
+  int extent;
+
+  using Place = int;
+  using Cursor = int;
+  LOCKSTEP_DEVICE Place place(int, int outer) const { return outer < extent ? outer : -1; }
+  LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
+  LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
+  LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= cut + rest; }
+  LOCKSTEP_DEVICE const float* at(Place outer, Cursor k) const {
+    if (outer < 0 || past(k)) return nullptr;
+    const float* const side = k < cut ? left : right;
+    return side + (outer * (k < cut ? cut : rest) + (k < cut ? k : k - cut));
+  }
+};
+
+// data[z * batch + k * row + outer].
+struct RowsAlongOuter {
+  static constexpr bool kAlongK = false;
+  const float* data;
+  int batch, row;
+  int extent, depth;
+
+  using Place = int;
+  using Cursor = int;
+  LOCKSTEP_DEVICE Place place(int z, int outer) const {
+    return outer < extent ? z * batch + outer : -1;
+  }
+  LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
+  LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
+  LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= depth; }
+  LOCKSTEP_DEVICE const float* at(Place from, Cursor k) const {
+    return from < 0 || past(k) ? nullptr : data + from + k * row;
+  }
+};
+
+inline constexpr int kMostTaps = 16;         // a side of a kernel
+inline constexpr int kNowhere = -(1 << 30);  // outside any image, wherever taps move it
+
+// Pixels around the outer index, a position; k is (ky, kx, channel). Of a convolution's input (taps
+// lead away from the first pixel) and, for input gradients, of its output (they lead back).
+struct PixelsAlongK {
+  static constexpr bool kAlongK = true;
+  const float* data;
+  int h, w, c;
+  int count_y, count_x, extent;        // positions of a sample, of all
+  int apart, first_y, first_x, leads;  // first pixel = apart * position + first; leads is 1 or -1
+  int taps_y;
+  Radix taps;
+
+  // Bit ky: the tap's row is in the image; bit kMostTaps + kx: its column is.
+  struct Place {
+    unsigned inside;
+    int offset;
+  };
+  using Cursor = Digits;
+  LOCKSTEP_DEVICE Place place(int, int outer) const {
+    if (outer >= extent) return {0, 0};
+    const int n = outer / (count_y * count_x);
+    const int y = outer / count_x % count_y * apart + first_y,
+              x = outer % count_x * apart + first_x;
+    unsigned inside = 0;
+    for (int k = 0; k < taps_y; ++k) inside |= in(y + leads * k, h) << k;
+    for (int k = 0; k < taps.middles; ++k) inside |= in(x + leads * k, w) << (kMostTaps + k);
+    return {inside, ((n * h + y) * w + x) * c};
+  }
+  LOCKSTEP_DEVICE Cursor cursor(int k) const { return taps.of(k); }
+  LOCKSTEP_DEVICE void advance(Cursor& k) const { taps.advance(k); }
+  LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= taps_y; }
+  LOCKSTEP_DEVICE const float* at(const Place& p, const Cursor& k) const {
+    const unsigned inside = (p.inside >> k.high) & (p.inside >> (kMostTaps + k.middle)) & 1U;
+    if (inside == 0 || past(k)) return nullptr;
+    return data + (p.offset + leads * (k.high * w + k.middle) * c + k.low);
+  }
+
+ private:
+  LOCKSTEP_DEVICE static unsigned in(int place, int size) {
+    return static_cast<unsigned>(place) < static_cast<unsigned>(size) ? 1U : 0U;
+  }
+};
+
+// Weights of the outer index, an input channel; k is (ky, kx, output channel) of some taps.
+struct WeightsAlongK {
+  static constexpr bool kAlongK = true;
+  const float* data;  // of the first tap
+  int extent, out;
+  int step_y, step_x;  // floats from a tap to the next
+  int taps_y;
+  Radix taps;
+
+  using Place = int;
+  using Cursor = Digits;
+  LOCKSTEP_DEVICE Place place(int, int outer) const { return outer < extent ? outer * out : -1; }
+  LOCKSTEP_DEVICE Cursor cursor(int k) const { return taps.of(k); }
+  LOCKSTEP_DEVICE void advance(Cursor& k) const { taps.advance(k); }
+  LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= taps_y; }
+  LOCKSTEP_DEVICE const float* at(Place p, const Cursor& k) const {
+    return p < 0 || past(k) ? nullptr : data + (p + k.high * step_y + k.middle * step_x + k.low);
+  }
+};
+
+// Pixels under the outer index, a tap and channel; k is (sample of lane z, oy, ox).
+struct PixelsAlongOuter {
+  static constexpr bool kAlongK = false;
+  const float* data;
+  int h, w, c;
+  int kw, extent;  // of the taps; taps * c
+  int stride, pad;
+  int samples;  // a lane
+  Radix positions;
+
+  struct Place {
+    int y, x, offset;
+  };
+  using Cursor = Digits;
+  LOCKSTEP_DEVICE Place place(int z, int outer) const {
+    if (outer >= extent) return {kNowhere, kNowhere, 0};
+    const int y = outer / (c * kw) - pad, x = outer / c % kw - pad;
+    return {y, x, ((z * samples * h + y) * w + x) * c + outer % c};
+  }
+  LOCKSTEP_DEVICE Cursor cursor(int k) const { return positions.of(k); }
+  LOCKSTEP_DEVICE void advance(Cursor& k) const { positions.advance(k); }
+  LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= samples; }
+  LOCKSTEP_DEVICE const float* at(const Place& p, const Cursor& k) const {
+    const int down = stride * k.middle, across = stride * k.low;
+    const bool inside = static_cast<unsigned>(p.y + down) < static_cast<unsigned>(h) &&
+                        static_cast<unsigned>(p.x + across) < static_cast<unsigned>(w);
+    if (!inside || past(k)) return nullptr;
+    return data + (p.offset + ((k.high * h + down) * w + across) * c);
+  }
+};
+
+}  // namespace lockstep::numerics::cuda

@@ -1,0 +1,279 @@
+// Private: one tile of a float product for CUDA (gemm.h): k goes through shared memory, eight of it
+// at a time, two steps ahead of the sums; a thread has 8 x 8 sums in registers. The shape is that
+// of CUTLASS's SIMT products (github.com/NVIDIA/cutlass, include/cutlass/gemm/threadblock).
+//
+// A tile's blocks of the chain are summed one after another: the sum of those before waits where
+// the result will be, so that only the sums of one block need registers.
+#pragma once
+
+#include "numerics/cuda/float_sources-inl.h"
+
+namespace lockstep::numerics::cuda {
+
+struct alignas(16) Quad {
+  float v[4];
+};
+LOCKSTEP_DEVICE inline Quad load_quad(const float* from) {
+  return *reinterpret_cast<const Quad*>(from);
+}
+LOCKSTEP_DEVICE inline void store_quad(float* to, const Quad& quad) {
+  *reinterpret_cast<Quad*>(to) = quad;
+}
+
+inline constexpr int kStages = 3;  // steps in shared memory
+inline constexpr int kPad = 4;     // floats behind each line: transposing stores meet no conflict
+static_assert(kBlock % kFloatStep == 0, "a step lies in one block of the chain");
+
+// Of a block: matrix, part of its chains, first row and column. It waits in shared memory, because
+// the sums leave few registers.
+struct TilePlace {
+  int z, part, i, j;
+};
+
+template <int kRowsIn, int kColumnsIn>
+struct Tile {
+  static constexpr int kRows = kRowsIn, kColumns = kColumnsIn;
+  static constexpr int kThreads = kRows * kColumns / 64;
+  static constexpr int kLeft = kFloatStep * (kRows + kPad);  // floats
+  static constexpr int kStage = kLeft + kFloatStep * (kColumns + kPad);
+  static constexpr std::int64_t kSharedBytes = kStages * kStage * 4 + sizeof(TilePlace);
+  static constexpr int kAcross = kColumns / 8 < 8 ? kColumns / 8 : 8;  // a warp's threads
+};
+
+// Brings steps of an operand to shared memory, as lines of k: [kFloatStep][kSide + kPad]. A step's
+// lines behind the depth are +0 of the left operand and -0 of the right one: their product -0
+// leaves every sum as it is.
+template <class Source, int kSide, int kThreads, bool kRight, bool = Source::kAlongK>
+class Feed {
+  static constexpr int kAcross = kSide / 4, kDown = kThreads / kAcross;  // of a line; lines
+  static constexpr int kQuads = kFloatStep / kDown;                      // a thread
+  static_assert(kDown * kAcross == kThreads && kQuads * kDown == kFloatStep);
+
+ public:
+  LOCKSTEP_DEVICE Feed(const Source& source, int thread, int z, int outer, int k)
+      : source_(source), to_(thread / kAcross * (kSide + kPad) + thread % kAcross * 4) {
+    place_ = source.place(z, outer + thread % kAcross * 4);
+    LOCKSTEP_UNROLL
+    for (int q = 0; q < kQuads; ++q) cursors_[q] = source.cursor(k + thread / kAcross + q * kDown);
+  }
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void begin(Thread& t, float* stage) {
+    LOCKSTEP_UNROLL
+    for (int q = 0; q < kQuads; ++q) {
+      float* const to = stage + to_ + q * kDown * (kSide + kPad);
+      if (kRight && source_.past(cursors_[q])) {
+        store_quad(to, {-0.0F, -0.0F, -0.0F, -0.0F});
+      } else {
+        const float* const from = source_.at(place_, cursors_[q]);
+        t.copy_async(to, from != nullptr ? from : source_.data, from != nullptr);
+      }
+      source_.advance(cursors_[q]);
+    }
+  }
+  LOCKSTEP_DEVICE void end(float*) {}
+
+ private:
+  const Source& source_;
+  int to_;
+  typename Source::Place place_;
+  typename Source::Cursor cursors_[kQuads];
+};
+
+// Transposed, through registers: they are loaded before a step's sums and stored after them.
+template <class Source, int kSide, int kThreads, bool kRight>
+class Feed<Source, kSide, kThreads, kRight, true> {
+  static constexpr int kQuads = kSide * kFloatStep / 4 / kThreads;
+  static constexpr int kDown = kThreads / (kFloatStep / 4);  // outer indices
+  static_assert(kFloatStep == 8 && kQuads * kThreads == kSide * 2);
+
+ public:
+  LOCKSTEP_DEVICE Feed(const Source& source, int thread, int z, int outer, int k)
+      : source_(source), to_(thread % 2 * 4 * (kSide + kPad) + thread / 2) {
+    cursor_ = source.cursor(k + thread % 2 * 4);
+    LOCKSTEP_UNROLL
+    for (int q = 0; q < kQuads; ++q) places_[q] = source.place(z, outer + thread / 2 + q * kDown);
+  }
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void begin(Thread&, float*) {
+    const float none = kRight && source_.past(cursor_) ? -0.0F : 0.0F;
+    LOCKSTEP_UNROLL
+    for (int q = 0; q < kQuads; ++q) {
+      const float* const from = source_.at(places_[q], cursor_);
+      held_[q] = Quad{{none, none, none, none}};
+      if (from != nullptr) held_[q] = load_quad(from);
+    }
+    source_.advance(cursor_);
+  }
+  LOCKSTEP_DEVICE void end(float* stage) {
+    LOCKSTEP_UNROLL
+    for (int q = 0; q < kQuads; ++q) {
+      LOCKSTEP_UNROLL
+      for (int e = 0; e < 4; ++e) stage[to_ + e * (kSide + kPad) + q * kDown] = held_[q].v[e];
+    }
+  }
+
+ private:
+  const Source& source_;
+  int to_;
+  typename Source::Cursor cursor_;
+  typename Source::Place places_[kQuads];
+  Quad held_[kQuads];
+};
+
+struct FloatShape {
+  int batch, m, n, depth;
+};
+
+// Some of the chain's blocks of all results. One part: all of them, and the results are finished.
+// Several: a part a block, whose sums go to `sums` [parts][batch][m][n].
+struct Parts {
+  int first = 0, count = 1;
+  float* sums = nullptr;
+};
+
+template <class Shape, class Left, class Right, class Result>
+struct FloatKernel {
+  static constexpr int kBlockThreads = Shape::kThreads;
+  // 128 registers a thread; 168 in smaller blocks, which bring more of an operand each.
+  static constexpr int kResidentBlocks = (kBlockThreads == 256 ? 512 : 384) / kBlockThreads;
+
+  FloatShape s;
+  Parts parts;
+  bool quads;  // results lie in fours, aligned to 16 bytes
+  Left left;
+  Right right;
+  Result result;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const TilePlace place = place_of(t.block());
+    if (t.thread() == 0) *shared_place(t) = place;
+    constexpr int kBlockSteps = static_cast<int>(kBlock) / kFloatStep;
+    const int first = (parts.first + place.part) * static_cast<int>(kBlock);
+    int steps = (s.depth - first + kFloatStep - 1) / kFloatStep;
+    if (parts.sums != nullptr && steps > kBlockSteps) steps = kBlockSteps;
+    float* const stages = t.template shared<float>();
+    Feed<Left, Shape::kRows, Shape::kThreads, false> a(left, t.thread(), place.z, place.i, first);
+    Feed<Right, Shape::kColumns, Shape::kThreads, true> b(right, t.thread(), place.z, place.j,
+                                                          first);
+    const int row = row_of(t.thread()), column = column_of(t.thread());
+    Sums sums = {};
+    float* now = stages + Shape::kStage;  // of `step` and, two steps ahead of it, `next`
+    float* next = stages;
+    for (int step = 1 - kStages; step < steps; ++step) {
+      t.template wait<kStages - 2>();
+      t.barrier();
+      const bool more = step + kStages - 1 < steps;
+      if (more) {
+        a.begin(t, next);
+        b.begin(t, next + Shape::kLeft);
+      }
+      t.commit();
+      if (step >= 0) multiply(now + row, now + Shape::kLeft + column, sums);
+      if (more) {
+        a.end(next);
+        b.end(next + Shape::kLeft);
+      }
+      next = now;
+      now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
+      const bool last = step + 1 == steps;
+      if (last || (step >= 0 && (step + 1) % kBlockSteps == 0))
+        end_block(t, step < kBlockSteps, last, sums);
+    }
+  }
+
+ private:
+  using Sums = float[8][8];
+
+  LOCKSTEP_DEVICE TilePlace place_of(std::int64_t block) const {
+    const std::int64_t rows = (s.m + Shape::kRows - 1) / Shape::kRows,
+                       columns = (s.n + Shape::kColumns - 1) / Shape::kColumns;
+    const auto matrix = static_cast<int>(block / columns / rows);
+    return TilePlace{matrix % s.batch, matrix / s.batch,
+                     static_cast<int>(block / columns % rows) * Shape::kRows,
+                     static_cast<int>(block % columns) * Shape::kColumns};
+  }
+  template <class Thread>
+  LOCKSTEP_DEVICE static TilePlace* shared_place(Thread& t) {
+    return reinterpret_cast<TilePlace*>(t.template shared<float>() + kStages * Shape::kStage);
+  }
+
+  LOCKSTEP_DEVICE static void multiply(const float* a, const float* b, Sums& sums) {
+    LOCKSTEP_UNROLL
+    for (int k = 0; k < kFloatStep; ++k) {
+      const float* const ak = a + k * (Shape::kRows + kPad);
+      const float* const bk = b + k * (Shape::kColumns + kPad);
+      const Quad rows[2] = {load_quad(ak), load_quad(ak + Shape::kRows / 2)};
+      const Quad columns[2] = {load_quad(bk), load_quad(bk + Shape::kColumns / 2)};
+      LOCKSTEP_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        LOCKSTEP_UNROLL
+        for (int j = 0; j < 8; ++j)
+          sums[i][j] = spec::fma(rows[i / 4].v[i % 4], columns[j / 4].v[j % 4], sums[i][j]);
+      }
+    }
+  }
+
+  // Where in its tile a thread has its sums: rows [row, row + 4) and as many half a tile further,
+  // columns so.
+  LOCKSTEP_DEVICE static int row_of(int thread) {
+    constexpr int kWarpsAcross = Shape::kColumns / 8 / Shape::kAcross;
+    return (thread / kWarp / kWarpsAcross * (kWarp / Shape::kAcross) +
+            thread % kWarp / Shape::kAcross) *
+           4;
+  }
+  LOCKSTEP_DEVICE static int column_of(int thread) {
+    constexpr int kWarpsAcross = Shape::kColumns / 8 / Shape::kAcross;
+    return (thread / kWarp % kWarpsAcross * Shape::kAcross + thread % Shape::kAcross) * 4;
+  }
+
+  template <class Row>
+  LOCKSTEP_DEVICE float ended(const Row& row, int j, bool first, bool last, float before,
+                              float sum) const {
+    if (!first) sum = before + sum;
+    return last && parts.sums == nullptr ? row(j, sum) : sum;
+  }
+
+  // Adds the block's sums to those of the blocks before, which wait where the results will be.
+  template <class Thread>
+  LOCKSTEP_DEVICE void end_block(Thread& t, bool first, bool last, Sums& sums) const {
+    const TilePlace place = *shared_place(t);
+    const int i0 = place.i + row_of(t.thread()), j0 = place.j + column_of(t.thread());
+    LOCKSTEP_UNROLL
+    for (int r = 0; r < 8; ++r) {
+      const int i = i0 + r / 4 * (Shape::kRows / 2) + r % 4;
+      if (i < s.m) {
+        const auto row = result.row(place.z, i);
+        float* const to =
+            parts.sums == nullptr
+                ? row.to
+                : parts.sums +
+                      ((static_cast<std::int64_t>(place.part) * s.batch + place.z) * s.m + i) * s.n;
+        LOCKSTEP_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          const int j = j0 + half * (Shape::kColumns / 2);
+          const float* const sum = sums[r] + half * 4;
+          if (quads && j < s.n) {
+            const Quad before = first ? Quad{} : load_quad(to + j);
+            Quad after;
+            LOCKSTEP_UNROLL
+            for (int e = 0; e < 4; ++e)
+              after.v[e] = ended(row, j + e, first, last, before.v[e], sum[e]);
+            store_quad(to + j, after);
+          }
+          LOCKSTEP_UNROLL
+          for (int e = 0; e < 4; ++e) {
+            if (!quads && j + e < s.n)
+              to[j + e] = ended(row, j + e, first, last, first ? 0.0F : to[j + e], sum[e]);
+          }
+        }
+      }
+      LOCKSTEP_UNROLL
+      for (int e = 0; e < 8; ++e) sums[r][e] = 0.0F;
+    }
+  }
+};
+
+}  // namespace lockstep::numerics::cuda

@@ -1,0 +1,194 @@
+// Float products of CUDA's kernels against the CPU's, at the sizes where tiles, steps, blocks of
+// the chain and their cut over a grid begin and end.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "numerics/cuda/float_launch-inl.h"
+#include "numerics/matrix_testing.h"
+#include "support/gpu/gpu.h"
+
+namespace lockstep::numerics {
+namespace {
+using namespace testing;
+
+// Each seed has orders and a number of multiprocessors of its own.
+void expect_same(std::int64_t count, const std::function<void(Device&, float*)>& kernel,
+                 const std::string& what) {
+  Floats expected(size(count), -777.0F);
+  kernel(cpu(), expected.data());
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    Floats out(size(count), -777.0F);
+    kernel(*test::gpu::make_gpu(seed), out.data());
+    EXPECT_TRUE(same_bits(out, expected)) << what << ", seed " << seed;
+  }
+}
+
+struct Matrices {
+  std::int64_t batch, m, n, depth;
+};
+
+TEST(GpuGemm, IsTheChainInEveryLayout) {
+  for (const Matrices& s : {Matrices{1, 4, 4, 4},
+                            {2, 132, 136, 24},
+                            {1, 260, 256, 1036},
+                            {3, 68, 32, 520},
+                            {2, 8, 12, 2600},
+                            {1, 128, 256, 512},
+                            {1, 1, 1, 1},
+                            {1, 5, 7, 13},
+                            {1, 131, 67, 515}}) {
+    const Floats a = random_floats(s.batch * s.m * s.depth, 1),
+                 b = random_floats(s.batch * s.depth * s.n, 2), bias = random_floats(s.n, 3);
+    for (const bool turned_a : {false, true}) {
+      for (const bool turned_b : {false, true}) {
+        const Operand left = turned_a ? Operand{a.data(), 1, s.m, s.m * s.depth}
+                                      : Operand{a.data(), s.depth, 1, s.m * s.depth};
+        const Operand right = turned_b ? Operand{b.data(), 1, s.depth, s.n * s.depth}
+                                       : Operand{b.data(), s.n, 1, s.n * s.depth};
+        expect_same(
+            s.batch * s.m * s.n,
+            [&](Device& device, float* out) {
+              device.gemm(s.batch, s.m, s.n, s.depth, left, right,
+                          turned_a == turned_b ? bias.data() : nullptr, {out, s.n, s.m * s.n});
+            },
+            std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.depth));
+      }
+    }
+  }
+}
+
+TEST(GpuGemm, RowsOfResultsMayLieApartAndUnaligned) {
+  const Floats a = random_floats(72 * 520, 1), b = random_floats(520 * 68, 2);
+  for (const std::int64_t row : {68, 69, 72}) {
+    expect_same(
+        72 * row,
+        [&](Device& device, float* out) {
+          device.gemm(1, 72, 68, 520, {a.data(), 520, 1}, {b.data(), 68, 1}, nullptr, {out, row});
+        },
+        std::to_string(row));
+  }
+}
+
+// What fills a last step adds -0, so a sum of -0 stays.
+TEST(GpuGemm, NothingIsAddedToMinusZero) {
+  const float tiny = std::ldexp(1.0F, -100);
+  for (const std::int64_t depth : {4, 12, 516}) {
+    const Floats a(size(8 * depth), -tiny), b(size(depth * 8), tiny);
+    for (const bool turned : {false, true}) {
+      const Operand right = turned ? Operand{b.data(), 1, depth} : Operand{b.data(), 8, 1};
+      const auto product = [&](Device& device, float* out) {
+        device.gemm(1, 8, 8, depth, {a.data(), depth, 1}, right, nullptr, {out, 8});
+      };
+      expect_same(64, product, std::to_string(depth));
+      Floats out(64);
+      product(*test::gpu::make_gpu(1), out.data());
+      EXPECT_TRUE(same_bits(out, Floats(64, -0.0F)));
+    }
+  }
+}
+
+TEST(GpuLinear, RowsMayBeCutInTwo) {
+  for (const auto& [rows, cut, in, out] :
+       {std::array<std::int64_t, 4>{70, 8, 24, 36}, {9, 512, 520, 64}, {3, 5, 11, 7}}) {
+    const Floats left = random_floats(rows * cut, 1), right = random_floats(rows * (in - cut), 2),
+                 w = random_floats(in * out, 3), bias = random_floats(out, 4);
+    expect_same(
+        rows * out,
+        [&, cut = cut, rows = rows, in = in, out = out](Device& device, float* y) {
+          device.linear(rows, in, out, {left.data(), cut, right.data()}, w.data(), bias.data(), y);
+        },
+        std::to_string(in));
+  }
+}
+
+struct Layer {
+  ConvShape s;
+  std::int64_t lanes;
+};
+
+TEST(GpuConv, PassesEqualTheCpus) {
+  for (const auto& [s, lanes] :
+       {Layer{{.n = 2, .h = 5, .w = 5, .in = 4, .out = 4, .kh = 3, .kw = 3, .pad = 1}, 2},
+        Layer{{.n = 1, .h = 8, .w = 8, .in = 64, .out = 96, .kh = 3, .kw = 3, .pad = 1}, 1},
+        Layer{{.n = 4, .h = 8, .w = 7, .in = 8, .out = 36, .kh = 4, .kw = 4, .stride = 2, .pad = 1},
+              2},
+        Layer{{.n = 3, .h = 9, .w = 6, .in = 12, .out = 8, .kh = 3, .kw = 2, .stride = 2, .pad = 2},
+              3},
+        Layer{{.n = 2, .h = 20, .w = 20, .in = 4, .out = 32, .kh = 1, .kw = 1}, 1},
+        Layer{{.n = 6, .h = 1, .w = 1, .in = 96, .out = 4, .kh = 1, .kw = 1}, 3},
+        Layer{{.n = 1, .h = 6, .w = 6, .in = 4, .out = 8, .kh = 1, .kw = 1, .stride = 2}, 1},
+        Layer{
+            {.n = 1, .h = 1, .w = 1, .in = 4, .out = 640, .kh = 2, .kw = 2, .stride = 2, .pad = 1},
+            1},
+        Layer{{.n = 2, .h = 7, .w = 5, .in = 3, .out = 5, .kh = 3, .kw = 3, .pad = 1}, 2},
+        Layer{{.n = 1, .h = 20, .w = 20, .in = 1, .out = 64, .kh = 5, .kw = 5, .pad = 2}, 1},
+        Layer{{.n = 2, .h = 18, .w = 18, .in = 20, .out = 4, .kh = 17, .kw = 3, .pad = 1}, 1}}) {
+    const std::int64_t results = s.n * s.out_h() * s.out_w() * s.out,
+                       taps = s.kh * s.kw * s.in * s.out, pixels = s.n * s.h * s.w * s.in;
+    const Floats x = random_floats(pixels, 1), w = random_floats(taps, 2),
+                 dy = random_floats(results, 3), bias = random_floats(s.out, 4),
+                 rows = random_floats(s.n * s.out, 5), values = random_floats(results, 6),
+                 in_bias = random_floats(s.in, 7);
+    const std::string what = std::to_string(s.in) + " to " + std::to_string(s.out) + ", " +
+                             std::to_string(s.kh) + "x" + std::to_string(s.kw);
+    const ConvShape shape = s;
+    const LaneBlocks blocks{s.n / lanes, {lanes}};
+    for (const Added& added : {Added{nullptr}, Added{bias.data(), rows.data(), values.data()}}) {
+      expect_same(
+          results,
+          [&](Device& device, float* y) { device.conv2d(shape, x.data(), w.data(), added, y); },
+          what);
+    }
+    for (const float* const one : {static_cast<const float*>(nullptr), in_bias.data()}) {
+      expect_same(
+          pixels,
+          [&](Device& device, float* dx) {
+            device.conv2d_input_grad(shape, dy.data(), w.data(), one, dx);
+          },
+          what);
+    }
+    expect_same(
+        taps,
+        [&](Device& device, float* dw) {
+          device.conv2d_weight_grad(shape, blocks, x.data(), dy.data(), dw);
+        },
+        what);
+  }
+}
+
+TEST(GpuConv, TapsOutsideTheImageAreMultipliedNotSkipped) {
+  const float infinite = std::numeric_limits<float>::infinity();
+  const ConvShape s{.n = 1, .h = 1, .w = 1, .in = 4, .out = 4, .kh = 3, .kw = 3, .pad = 1};
+  const Floats x(4, 1.0F), w(9 * 16, infinite), dy(4, infinite);
+  const auto gpu = test::gpu::make_gpu(1);
+  Floats y(4), dw(9 * 16), dx(4);
+  gpu->conv2d(s, x.data(), w.data(), nullptr, y.data());
+  gpu->conv2d_input_grad(s, x.data(), w.data(), nullptr, dx.data());
+  gpu->conv2d_weight_grad(s, {1, {1}}, x.data(), dy.data(), dw.data());
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_TRUE(std::isnan(dx[0]));
+  EXPECT_TRUE(std::isnan(dw[0]));
+}
+
+TEST(GpuCut, FitsTheTileToTheShape) {
+  using namespace cuda;
+  constexpr int kMany = 132;  // multiprocessors of an H100
+  EXPECT_EQ(cut_of({1, 1 << 18, 128, 512}, kMany).tile, TileKind::k128x128);
+  EXPECT_EQ(cut_of({1, 1 << 18, 64, 512}, kMany).tile, TileKind::k128x64);
+  EXPECT_EQ(cut_of({1, 1 << 18, 3, 512}, kMany).tile, TileKind::k128x32);
+  EXPECT_EQ(cut_of({1, 512, 512, 512}, kMany).tile, TileKind::k64x64);
+}
+
+TEST(GpuCut, TakesAChainsBlocksSideBySideWhereTilesAreFew) {
+  using namespace cuda;
+  EXPECT_EQ(cut_of({1, 1 << 18, 128, 4096}, 132).at_once, 0);
+  EXPECT_EQ(cut_of({1, 128, 128, 512}, 132).at_once, 0);
+  const Cut weight_grad = cut_of({8, 576, 64, 65536}, 132);
+  EXPECT_EQ(weight_grad.parts, 128);
+  EXPECT_GT(weight_grad.at_once, 1);
+  EXPECT_LT(weight_grad.at_once, 128);
+}
+
+}  // namespace
+}  // namespace lockstep::numerics
