@@ -70,6 +70,19 @@ TEST(GpuGemm, RowsOfResultsMayLieApartAndUnaligned) {
   }
 }
 
+TEST(GpuGemm, DataMayBeUnaligned) {
+  const Floats a = random_floats(8 * 12 + 4, 1), b = random_floats(12 * 8 + 4, 2);
+  for (const auto& [skip_a, skip_b, skip] : {std::array<int, 3>{1, 0, 0}, {0, 2, 0}, {0, 0, 3}}) {
+    expect_same(
+        68,
+        [&, skip_a = skip_a, skip_b = skip_b, skip = skip](Device& device, float* out) {
+          device.gemm(1, 8, 8, 12, {a.data() + skip_a, 12, 1}, {b.data() + skip_b, 8, 1}, nullptr,
+                      {out + skip, 8});
+        },
+        std::to_string(skip));
+  }
+}
+
 // What fills a last step adds -0, so a sum of -0 stays.
 TEST(GpuGemm, NothingIsAddedToMinusZero) {
   const float tiny = std::ldexp(1.0F, -100);
@@ -89,14 +102,29 @@ TEST(GpuGemm, NothingIsAddedToMinusZero) {
 }
 
 TEST(GpuLinear, RowsMayBeCutInTwo) {
-  for (const auto& [rows, cut, in, out] :
-       {std::array<std::int64_t, 4>{70, 8, 24, 36}, {9, 512, 520, 64}, {3, 5, 11, 7}}) {
+  for (const auto& [rows, cut, in, out] : {std::array<std::int64_t, 4>{70, 8, 24, 36},
+                                           {9, 512, 520, 64},
+                                           {3, 5, 11, 7},
+                                           {9, 8, 24, 10}}) {
     const Floats left = random_floats(rows * cut, 1), right = random_floats(rows * (in - cut), 2),
                  w = random_floats(in * out, 3), bias = random_floats(out, 4);
     expect_same(
         rows * out,
         [&, cut = cut, rows = rows, in = in, out = out](Device& device, float* y) {
           device.linear(rows, in, out, {left.data(), cut, right.data()}, w.data(), bias.data(), y);
+        },
+        std::to_string(in));
+  }
+}
+
+TEST(GpuLinear, WidthsThatAreNoMultipleOfFourArePadded) {
+  for (const auto& [rows, in, out] :
+       {std::array<std::int64_t, 3>{70, 10, 1}, {5, 511, 33}, {5, 513, 33}, {3, 12, 10}}) {
+    const Floats x = random_floats(rows * in, 1), w = random_floats(in * out, 2);
+    expect_same(
+        rows * out,
+        [&, rows = rows, in = in, out = out](Device& device, float* y) {
+          device.linear(rows, in, out, x.data(), w.data(), nullptr, y);
         },
         std::to_string(in));
   }
@@ -123,6 +151,7 @@ TEST(GpuConv, PassesEqualTheCpus) {
             1},
         Layer{{.n = 2, .h = 7, .w = 5, .in = 3, .out = 5, .kh = 3, .kw = 3, .pad = 1}, 2},
         Layer{{.n = 1, .h = 20, .w = 20, .in = 1, .out = 64, .kh = 5, .kw = 5, .pad = 2}, 1},
+        Layer{{.n = 2, .h = 4, .w = 4, .in = 58, .out = 61, .kh = 3, .kw = 3, .pad = 1}, 1},
         Layer{{.n = 2, .h = 18, .w = 18, .in = 20, .out = 4, .kh = 17, .kw = 3, .pad = 1}, 1}}) {
     const std::int64_t results = s.n * s.out_h() * s.out_w() * s.out,
                        taps = s.kh * s.kw * s.in * s.out, pixels = s.n * s.h * s.w * s.in;
@@ -155,6 +184,18 @@ TEST(GpuConv, PassesEqualTheCpus) {
         },
         what);
   }
+}
+
+TEST(GpuConv, PadsOfChannelsAddNothingToMinusZero) {
+  const ConvShape s{.n = 1, .h = 2, .w = 2, .in = 3, .out = 3, .kh = 1, .kw = 1};
+  const float tiny = std::ldexp(1.0F, -100);
+  const Floats x(12, -tiny), w(9, tiny);
+  const auto gpu = test::gpu::make_gpu(1);
+  Floats y(12), dx(12);
+  gpu->conv2d(s, x.data(), w.data(), nullptr, y.data());
+  gpu->conv2d_input_grad(s, x.data(), w.data(), nullptr, dx.data());
+  EXPECT_TRUE(same_bits(y, Floats(12, -0.0F)));
+  EXPECT_TRUE(same_bits(dx, Floats(12, -0.0F)));
 }
 
 TEST(GpuConv, TapsOutsideTheImageAreMultipliedNotSkipped) {

@@ -3,6 +3,7 @@
 
 #include "numerics/cuda/draws-inl.h"
 #include "numerics/cuda/elementwise-inl.h"
+#include "numerics/cuda/float_conv-inl.h"
 #include "numerics/cuda/float_products-inl.h"
 #include "numerics/cuda/integer-inl.h"
 #include "numerics/cuda/leaf-inl.h"
