@@ -1,18 +1,19 @@
 """What nvcc makes of the kernels (src/numerics/cuda): every operation on floats is one that IEEE 754 rounds, with subnormals;
-nothing adds floats in an order that is not ours; machine code keeps its values in registers.
+nothing adds floats in an order that is not ours; machine code keeps its values in registers, as many as docs/cuda.md says.
 
 usage: nvcc_test.py NVCC SOURCE INCLUDE… [-- unittest's arguments]
 """
+import functools
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
-ARCHITECTURES = ("80", "90a", "100")
-FLAGS = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "--fmad=false", "-prec-div=true", "-prec-sqrt=true",
-         "-ftz=false"]
+import registers
+from registers import ARCHITECTURES, FLAGS
+
 # Of an instruction on f32 or f64: exact, or rounded to the nearest.
 EXACT = re.compile(r"(mov|ld|st|selp|setp|set|abs|neg|min|max|copysign|testp|shfl)\b")
 ROUNDED = re.compile(r"(add|sub|mul|fma|div|rcp|sqrt|cvt)\.rn\b")
@@ -38,18 +39,15 @@ def forbidden(ptx):
     return found
 
 
-def nvcc(source, out, *words):
-    """What it says."""
-    done = subprocess.run([NVCC, *words, *(f"-I{path}" for path in INCLUDE), source, "-o", out], capture_output=True, text=True)
-    if done.returncode:
-        raise AssertionError(done.stderr)
-    return done.stdout + done.stderr
+@functools.cache
+def machine_code(architecture):
+    return registers.machine_code(NVCC, INCLUDE, SOURCE, architecture)
 
 
 def compiled(source, architecture, flags=FLAGS):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.ptx")
-        nvcc(source, out, *flags, "-ptx", f"-arch=compute_{architecture}")
+        registers.nvcc(NVCC, INCLUDE, source, out, *flags, "-ptx", f"-arch=compute_{architecture}")
         with open(out) as file:
             return file.read()
 
@@ -64,11 +62,14 @@ class Nvcc(unittest.TestCase):
 
     def test_machine_code_spills_no_register(self):
         for architecture in ARCHITECTURES:
-            with self.subTest(architecture), tempfile.TemporaryDirectory() as folder:
-                said = nvcc(SOURCE, os.path.join(folder, "out.cubin"), *FLAGS, "-cubin", f"-arch=sm_{architecture}", "-Xptxas", "-v")
-                spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", said)
+            with self.subTest(architecture):
+                spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", machine_code(architecture))
                 self.assertGreater(len(spills), 100)  # one a kernel
                 self.assertEqual(set(spills), {("0", "0")})
+
+    def test_the_page_has_the_registers_of_float_products(self):
+        page = (Path(SOURCE).parents[3] / "docs/cuda.md").read_text(encoding="utf-8")
+        self.assertEqual(page, registers.renewed(page, {name: machine_code(name) for name in ARCHITECTURES}))
 
     def test_what_is_forbidden_is_seen(self):
         kernels = """

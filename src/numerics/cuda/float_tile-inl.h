@@ -40,6 +40,8 @@ struct Tile {
   static constexpr int kAcross = kColumns / 8 < 8 ? kColumns / 8 : 8;  // a warp's threads
 };
 
+static_assert(Tile<128, 128>::kSharedBytes <= 26 * 1024, "registers decide, not shared memory");
+
 // Brings steps of an operand to shared memory, as lines of k: [kFloatStep][kSide + kPad]. A step's
 // lines behind the depth are +0 of the left operand and -0 of the right one: their product -0
 // leaves every sum as it is.
