@@ -69,21 +69,20 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> x, cons
   const Groups g = groups_of(s);
   const Scratch<Gpu, float> channels(*gpu_, s.n * s.c);
   float* const sums = channels.data();
-  each(s.n * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t sample = i / g.c, j = i % g.c;
-    sums[i] = blocked_chain(g.spatial, [&](float acc, std::int64_t p) {
-      return acc + at(x, g.c, sample * g.spatial + p, j);
-    });
-  });
+  column_sums(
+      *gpu_, s.n, s.spatial, s.c,
+      [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
+        return at(x, g.c, sample * g.spatial + p, j);
+      },
+      sums);
   group_means(*gpu_, s, g, AddChannel{s.c, sums}, mean);
-  each(s.n * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t sample = i / g.c, j = i % g.c;
-    const float mu = mean[g.statistic(sample, j)];
-    sums[i] = blocked_chain(g.spatial, [&](float acc, std::int64_t p) {
-      const float d = at(x, g.c, sample * g.spatial + p, j) - mu;
-      return spec::fma(d, d, acc);
-    });
-  });
+  column_dots(
+      *gpu_, s.n, s.spatial, s.c,
+      [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
+        const float d = at(x, g.c, sample * g.spatial + p, j) - mean[g.statistic(sample, j)];
+        return Term{d, d};
+      },
+      sums);
   group_means(*gpu_, s, g, AddChannel{s.c, sums}, rstd);
   const float eps = s.eps;
   each(s.n * s.groups,
@@ -128,33 +127,37 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
   float* const sum_g_xhat = sum_g + s.n * s.c;
   float* const m = statistics.data();
   float* const q = m + s.n * s.groups;
-  const auto xhat_of = [=] LOCKSTEP_DEVICE(std::int64_t position, std::int64_t j) {
-    const std::int64_t statistic = g.statistic(position / g.spatial, j);
+  const auto xhat_of = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t position,
+                                           std::int64_t j) {
+    const std::int64_t statistic = g.statistic(sample, j);
     return (at(x, g.c, position, j) - mean[statistic]) * rstd[statistic];
   };
   const auto g_of = [=] LOCKSTEP_DEVICE(std::int64_t position, std::int64_t j, float xhat) {
     const float d = dy[position * g.c + j];
     return activated ? d * scalar::silu_derivative(spec::fma(xhat, gamma[j], beta[j])) : d;
   };
-  each(s.n * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t sample = i / g.c, j = i % g.c;
-    sum_g[i] = blocked_chain(g.spatial, [&](float acc, std::int64_t p) {
-      const std::int64_t position = sample * g.spatial + p;
-      return acc + g_of(position, j, xhat_of(position, j));
-    });
-    sum_g_xhat[i] = blocked_chain(g.spatial, [&](float acc, std::int64_t p) {
-      const std::int64_t position = sample * g.spatial + p;
-      const float xhat = xhat_of(position, j);
-      return spec::fma(g_of(position, j, xhat), xhat, acc);
-    });
-  });
+  column_sums(
+      *gpu_, s.n, s.spatial, s.c,
+      [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
+        const std::int64_t position = sample * g.spatial + p;
+        return g_of(position, j, xhat_of(sample, position, j));
+      },
+      sum_g);
+  column_dots(
+      *gpu_, s.n, s.spatial, s.c,
+      [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
+        const std::int64_t position = sample * g.spatial + p;
+        const float xhat = xhat_of(sample, position, j);
+        return Term{g_of(position, j, xhat), xhat};
+      },
+      sum_g_xhat);
   if (dx.left != nullptr) {
     group_means(*gpu_, s, g, AddWeighted{s.c, gamma, sum_g}, m);
     group_means(*gpu_, s, g, AddWeighted{s.c, gamma, sum_g_xhat}, q);
     each(s.n * s.spatial * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-      const std::int64_t position = i / g.c, j = i % g.c,
-                         statistic = g.statistic(position / g.spatial, j);
-      const float xhat = xhat_of(position, j);
+      const std::int64_t position = i / g.c, j = i % g.c, sample = position / g.spatial,
+                         statistic = g.statistic(sample, j);
+      const float xhat = xhat_of(sample, position, j);
       at(dx, g.c, position, j) =
           (g_of(position, j, xhat) * gamma[j] - spec::fma(xhat, q[statistic], m[statistic])) *
           rstd[statistic];
@@ -170,17 +173,17 @@ void Device<Gpu>::layer_norm(std::int64_t rows, std::int64_t c, float eps, const
                              const float* gamma, const float* beta, float* y, float* mean,
                              float* rstd) {
   const auto count = static_cast<float>(c);
-  each(rows, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const float* const row = x + i * c;
-    const float mu =
-        blocked_chain(c, [&](float acc, std::int64_t j) { return acc + row[j]; }) / count;
-    const float squares = blocked_chain(c, [&](float acc, std::int64_t j) {
-      const float d = row[j] - mu;
-      return spec::fma(d, d, acc);
-    });
-    mean[i] = mu;
-    rstd[i] = 1.0F / spec::sqrt(squares / count + eps);
-  });
+  row_sums(rows, c, x, mean);
+  each(rows, [=] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = mean[i] / count; });
+  row_products(
+      *gpu_, c, rows,
+      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j, std::int64_t row) {
+        const float d = x[row * c + j] - mean[row];
+        return Term{d, d};
+      },
+      rstd);
+  each(rows,
+       [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(rstd[i] / count + eps); });
   each(rows * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
     const float xhat = (x[i] - mean[i / c]) * rstd[i / c];
     y[i] = gamma == nullptr ? xhat : spec::fma(xhat, gamma[i % c], beta[i % c]);
@@ -204,15 +207,19 @@ void Device<Gpu>::layer_norm_backward(std::int64_t rows, std::int64_t c, const L
     const Scratch<Gpu, float> means(*gpu_, 2 * rows);
     float* const m = means.data();
     float* const q = m + rows;
-    each(rows, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-      m[i] = blocked_chain(c, [&](float acc, std::int64_t j) { return acc + h_of(i * c + j); }) /
-             count;
-      q[i] = blocked_chain(c,
-                           [&](float acc, std::int64_t j) {
-                             return spec::fma(h_of(i * c + j), xhat_of(i * c + j), acc);
-                           }) /
-             count;
-    });
+    row_chains(
+        *gpu_, c, rows,
+        [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j, std::int64_t row) {
+          return h_of(row * c + j);
+        },
+        m);
+    row_products(
+        *gpu_, c, rows,
+        [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j, std::int64_t row) {
+          return Term{h_of(row * c + j), xhat_of(row * c + j)};
+        },
+        q);
+    each(2 * rows, [=] LOCKSTEP_DEVICE(std::int64_t i) { m[i] = m[i] / count; });
     each(rows * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
       dx[i] = (h_of(i) - spec::fma(xhat_of(i), q[i / c], m[i / c])) * rstd[i / c];
     });
@@ -220,12 +227,15 @@ void Device<Gpu>::layer_norm_backward(std::int64_t rows, std::int64_t c, const L
   if (dgamma == nullptr) return;
   const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * c);
   const std::int64_t lane_rows = lanes.samples_per_lane * rows_per_sample;
-  column_chains(*gpu_, lanes.lane_count(), lane_rows, c, AddTo{dy}, sums.data());
+  sums_of_columns(*gpu_, lanes.lane_count(), lane_rows, c, dy, sums.data());
   tree_over_lanes(*gpu_, lanes, c, sums.data(), dbeta);
-  const auto step = [=] LOCKSTEP_DEVICE(float acc, std::int64_t i) {
-    return spec::fma(dy[i], xhat_of(i), acc);
-  };
-  column_chains(*gpu_, lanes.lane_count(), lane_rows, c, step, sums.data());
+  column_dots(
+      *gpu_, lanes.lane_count(), lane_rows, c,
+      [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
+        const std::int64_t i = (lane * lane_rows + k) * c + j;
+        return Term{dy[i], xhat_of(i)};
+      },
+      sums.data());
   tree_over_lanes(*gpu_, lanes, c, sums.data(), dgamma);
 }
 
@@ -234,17 +244,15 @@ void Device<Gpu>::lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::
                                const float* x, float* mean, float* m2) {
   const std::int64_t lane_rows = lanes.samples_per_lane * rows, n = lanes.lane_count() * c;
   const auto count = static_cast<float>(lane_rows);
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const float* const column = x + i / c * lane_rows * c + i % c;
-    const float mu =
-        blocked_chain(lane_rows, [&](float acc, std::int64_t k) { return acc + column[k * c]; }) /
-        count;
-    mean[i] = mu;
-    m2[i] = blocked_chain(lane_rows, [&](float acc, std::int64_t k) {
-      const float d = column[k * c] - mu;
-      return spec::fma(d, d, acc);
-    });
-  });
+  sums_of_columns(*gpu_, lanes.lane_count(), lane_rows, c, x, mean);
+  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = mean[i] / count; });
+  column_dots(
+      *gpu_, lanes.lane_count(), lane_rows, c,
+      [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
+        const float d = x[(lane * lane_rows + k) * c + j] - mean[lane * c + j];
+        return Term{d, d};
+      },
+      m2);
 }
 
 template <class Gpu>
@@ -278,11 +286,14 @@ void Device<Gpu>::batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t
                                            const float* rstd, const float* dy, float* sum_dy,
                                            float* sum_dy_xhat) {
   const std::int64_t lane_rows = lanes.samples_per_lane * rows;
-  column_chains(*gpu_, lanes.lane_count(), lane_rows, c, AddTo{dy}, sum_dy);
-  const auto step = [=] LOCKSTEP_DEVICE(float acc, std::int64_t i) {
-    return spec::fma(dy[i], (x[i] - mean[i % c]) * rstd[i % c], acc);
-  };
-  column_chains(*gpu_, lanes.lane_count(), lane_rows, c, step, sum_dy_xhat);
+  sums_of_columns(*gpu_, lanes.lane_count(), lane_rows, c, dy, sum_dy);
+  column_dots(
+      *gpu_, lanes.lane_count(), lane_rows, c,
+      [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
+        const std::int64_t i = (lane * lane_rows + k) * c + j;
+        return Term{dy[i], (x[i] - mean[j]) * rstd[j]};
+      },
+      sum_dy_xhat);
 }
 
 template <class Gpu>

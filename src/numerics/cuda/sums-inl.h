@@ -1,12 +1,10 @@
-// Private: sums for CUDA (reduce.h, tree.h): a thread an output, its chain in order.
+// Private: sums for CUDA (reduce.h, tree.h): chains (chains-inl.h) and trees, a thread an output.
 #pragma once
 
 #include <vector>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/spec/chain.h"
-#include "lockstep/numerics/spec/operations.h"
-#include "numerics/cuda/device.h"
+#include "numerics/cuda/chains-inl.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -84,72 +82,62 @@ void tree_over_lanes(Gpu& gpu, const LaneBlocks& lanes, std::int64_t width, cons
   gpu.launch(grid_of(n), Each<decltype(body)>{n, body});
 }
 
-// out[columns of rows groups]: for each group of `rows` rows of `cols` columns the sum of each
-// column.
-template <class Gpu, class Step>
-void column_chains(Gpu& gpu, std::int64_t groups, std::int64_t rows, std::int64_t cols,
-                   const Step& step, float* out) {
-  const auto body = [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t group = i / cols, column = i % cols;
-    out[i] = blocked_chain(rows, [&](float acc, std::int64_t row) {
-      return step(acc, (group * rows + row) * cols + column);
-    });
-  };
-  gpu.launch(grid_of(groups * cols), Each<decltype(body)>{groups * cols, body});
-}
-
-struct AddTo {
-  const float* x;
-  LOCKSTEP_DEVICE float operator()(float acc, std::int64_t i) const { return acc + x[i]; }
-};
-struct AddProductTo {
-  const float* a;
-  const float* b;
-  LOCKSTEP_DEVICE float operator()(float acc, std::int64_t i) const {
-    return spec::fma(a[i], b[i], acc);
-  }
-};
-
 template <class Gpu>
 void Device<Gpu>::row_sums(std::int64_t rows, std::int64_t cols, const float* x, float* out) {
-  each(rows, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = blocked_chain(cols, [&](float acc, std::int64_t j) { return acc + x[i * cols + j]; });
-  });
+  row_chains(
+      *gpu_, cols, rows,
+      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
+        return x[row * cols + k];
+      },
+      out);
 }
 
 template <class Gpu>
 void Device<Gpu>::row_dots(std::int64_t rows, std::int64_t cols, const float* a, const float* b,
                            float* out) {
-  each(rows, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = blocked_chain(cols, [&](float acc, std::int64_t j) {
-      return spec::fma(a[i * cols + j], b[i * cols + j], acc);
-    });
-  });
+  row_products(
+      *gpu_, cols, rows,
+      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
+        return Term{a[row * cols + k], b[row * cols + k]};
+      },
+      out);
 }
 
 template <class Gpu>
 void Device<Gpu>::row_squared_distances(std::int64_t rows, std::int64_t cols, const float* a,
                                         const float* b, float* out) {
-  each(rows, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = blocked_chain(cols, [&](float acc, std::int64_t j) {
-      const float d = a[i * cols + j] - b[i * cols + j];
-      return spec::fma(d, d, acc);
-    });
-  });
+  row_products(
+      *gpu_, cols, rows,
+      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
+        const float d = a[row * cols + k] - b[row * cols + k];
+        return Term{d, d};
+      },
+      out);
+}
+
+// For each of `groups` groups of rows x[rows][cols] the sum of each column.
+template <class Gpu>
+void sums_of_columns(Gpu& gpu, std::int64_t groups, std::int64_t rows, std::int64_t cols,
+                     const float* x, float* out) {
+  column_sums(
+      gpu, groups, rows, cols,
+      [=] LOCKSTEP_DEVICE(std::int64_t group, std::int64_t row, std::int64_t col) {
+        return x[(group * rows + row) * cols + col];
+      },
+      out);
 }
 
 template <class Gpu>
 void Device<Gpu>::spatial_sums(std::int64_t n, std::int64_t spatial, std::int64_t c, const float* x,
                                float* out) {
-  column_chains(*gpu_, n, spatial, c, AddTo{x}, out);
+  sums_of_columns(*gpu_, n, spatial, c, x, out);
 }
 
 template <class Gpu>
 void Device<Gpu>::lane_column_sums(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                                    const float* x, float* out) {
   const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * cols);
-  column_chains(*gpu_, lanes.lane_count(), lanes.samples_per_lane * rows, cols, AddTo{x},
-                sums.data());
+  sums_of_columns(*gpu_, lanes.lane_count(), lanes.samples_per_lane * rows, cols, x, sums.data());
   tree_over_lanes(*gpu_, lanes, cols, sums.data(), out);
 }
 
@@ -157,20 +145,29 @@ template <class Gpu>
 void Device<Gpu>::lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                                    const float* a, const float* b, float* out) {
   const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * cols);
-  column_chains(*gpu_, lanes.lane_count(), lanes.samples_per_lane * rows, cols, AddProductTo{a, b},
-                sums.data());
+  const std::int64_t lane_rows = lanes.samples_per_lane * rows;
+  column_dots(
+      *gpu_, lanes.lane_count(), lane_rows, cols,
+      [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t row, std::int64_t col) {
+        const std::int64_t i = (lane * lane_rows + row) * cols + col;
+        return Term{a[i], b[i]};
+      },
+      sums.data());
   tree_over_lanes(*gpu_, lanes, cols, sums.data(), out);
 }
 
+// Behind the last element the terms are +0 times +0: a sum of squares is never -0, so it stays.
 template <class Gpu>
 void Device<Gpu>::tile_squares(std::int64_t n, const float* x, float* out) {
-  each((n + kTileFloats - 1) / kTileFloats, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const float* const tile = x + i * kTileFloats;
-    const std::int64_t left = n - i * kTileFloats;
-    out[i] = blocked_chain(left < kTileFloats ? left : kTileFloats, [&](float acc, std::int64_t j) {
-      return spec::fma(tile[j], tile[j], acc);
-    });
-  });
+  const std::int64_t tiles = (n + kTileFloats - 1) / kTileFloats;
+  row_products(
+      *gpu_, n < kTileFloats ? n : kTileFloats, tiles,
+      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t tile) {
+        const std::int64_t i = tile * kTileFloats + k;
+        const float value = i < n ? x[i] : 0.0F;
+        return Term{value, value};
+      },
+      out);
 }
 
 template <class Gpu>
