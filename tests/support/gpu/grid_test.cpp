@@ -108,7 +108,47 @@ TEST(Grid, CopiesAreAsLateAsTheirWaitAllows) {
   EXPECT_EQ(late, std::vector<float>(from, from + 8));
 }
 
+TEST(Grid, CopiesOfWhatIsNotThereAreZeros) {
+  struct Kernel {
+    const float* from;
+    std::vector<float>* found;
+    void operator()(Thread& t) const {
+      auto* const shared = t.shared<float>();
+      if (t.thread() != 0) return;
+      t.copy_async(shared, from, false);
+      t.commit();
+      t.wait<0>();
+      found->assign(shared, shared + 4);
+    }
+  };
+  alignas(16) const float from[4] = {1, 2, 3, 4};
+  std::vector<float> found;
+  run({1, 32, 16}, Kernel{from, &found}, 1);
+  EXPECT_EQ(found, std::vector<float>(4, 0.0F));
+}
+
 using GridDeathTest = ::testing::Test;
+
+// One copy, so many floats behind the beginnings.
+struct OneCopy {
+  const float* from;
+  int skip_to, skip_from;
+  void operator()(Thread& t) const {
+    if (t.thread() == 0) t.copy_async(t.shared<float>() + skip_to, from + skip_from, true);
+  }
+};
+
+TEST(GridDeathTest, AMisalignedCopyIsNamed) {
+  alignas(16) const float from[8] = {};
+  EXPECT_DEATH(run({1, 32, 32}, OneCopy{from, 1, 0}, 1), "not aligned to 16 bytes");
+  EXPECT_DEATH(run({1, 32, 32}, OneCopy{from, 0, 2}, 1), "not aligned to 16 bytes");
+}
+
+TEST(GridDeathTest, ACopyToAPlaceOutsideSharedMemoryIsNamed) {
+  alignas(16) const float from[4] = {};
+  for (const int skip : {-4, 8, 4096})
+    EXPECT_DEATH(run({1, 32, 32}, OneCopy{from, skip, 0}, 1), "outside shared memory");
+}
 
 TEST(GridDeathTest, ABarrierThatSomeThreadsMissIsNamed) {
   struct Kernel {
