@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lockstep/core/error.h"
 #include "numerics/cuda/kernels-inl.h"
 #include "support/gpu/grid.h"
 
@@ -22,6 +23,8 @@ class Gpu {
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
+    LOCKSTEP_ASSERT(grid.threads <= numerics::cuda::Bounds<Kernel>::kBlockThreads,
+                    "a block of more threads than its kernel has registers for");
     run(grid, kernel, seed_ = seed_ * 6364136223846793005U + 1442695040888963407U);
   }
 
