@@ -20,6 +20,7 @@ enum class Neighbours { kTerms, kChains };
 // f(group, k, chain) gives term k of a group's chain: a float, or a Term.
 template <Neighbours kNeighbours, bool kProducts, class F>
 struct ChainKernel {
+  static constexpr int kBlockThreads = 128, kResidentBlocks = 4;
   static constexpr int kSlice = 64, kLine = kWarp + 1;  // terms; floats a term: no bank conflicts
   static constexpr int kFactors = kProducts ? 2 : 1;
   static constexpr int kBuffer = kFactors * kSlice * kLine;
@@ -29,11 +30,11 @@ struct ChainKernel {
   F f;
   float* out;  // [blocks of a chain][groups][chains]
 
-  std::int64_t tiles() const { return (chains + kWarp - 1) / kWarp; }
+  LOCKSTEP_HD std::int64_t tiles() const { return (chains + kWarp - 1) / kWarp; }
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
-    const std::int64_t across = (chains + kWarp - 1) / kWarp;
+    const std::int64_t across = tiles();
     const std::int64_t group = t.block() / across % groups, part = t.block() / across / groups,
                        first_chain = t.block() % across * kWarp, first = part * kBlock,
                        end = first + kBlock < depth ? first + kBlock : depth;
@@ -44,7 +45,7 @@ struct ChainKernel {
     for (std::int64_t k = first; k < end; k += kSlice, buffer = kBuffer - buffer) {
       const int count = static_cast<int>(end - k < kSlice ? end - k : kSlice);
       float* const terms = shared + buffer;
-      for (int e = t.thread(); e < kSlice * kWarp; e += kThreads) {
+      for (int e = t.thread(); e < kSlice * kWarp; e += kBlockThreads) {
         constexpr bool kAlong = kNeighbours == Neighbours::kTerms;
         const int term = kAlong ? e % kSlice : e / kWarp, chain = kAlong ? e / kSlice : e % kWarp;
         if (term < count && first_chain + chain < chains)
@@ -79,7 +80,8 @@ void chains(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t coun
                      all = groups * count;
   const Scratch<Gpu, float> sums(gpu, parts == 1 ? 0 : parts * all);
   const Kernel kernel{groups, depth, count, f, parts == 1 ? out : sums.data()};
-  gpu.launch(Grid{parts * groups * kernel.tiles(), kThreads, Kernel::kSharedBytes}, kernel);
+  gpu.launch(Grid{parts * groups * kernel.tiles(), Kernel::kBlockThreads, Kernel::kSharedBytes},
+             kernel);
   if (parts == 1) return;
   const float* const blocks = sums.data();
   const auto add = [=] LOCKSTEP_DEVICE(std::int64_t i) {
