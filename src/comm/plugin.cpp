@@ -5,12 +5,20 @@
 #include "lockstep/core/plugin.h"
 
 namespace lockstep::comm {
+namespace {
+
+// Own symbols: its own Gloo, and not the one that LibTorch has put in the global scope.
+Plugin load(const std::string& name, const std::string& what) {
+  return {name, what, "choose another transport", Plugin::Symbols::kOwn};
+}
+
+}  // namespace
 
 std::vector<std::string> libraries() {
   std::vector<std::string> all;
   for (const char* name : {"gloo", "nccl"}) {
     try {
-      const Plugin library(name, name, "");
+      const Plugin library = load(name, name);
       std::string text;
       if (const auto tell = library.function<TransportLibrary>(kTransportLibrary)) tell(text);
       if (!text.empty()) all.push_back(text);
@@ -23,7 +31,7 @@ std::vector<std::string> libraries() {
 std::unique_ptr<Transport> open_transport(const std::string& name,
                                           const TransportOptions& options) {
   const std::string what = "the transport '" + name + "'";
-  const Plugin library(name, what, "choose another transport");
+  const Plugin library = load(name, what);
   const auto open = library.function<OpenTransport>(kOpenTransport);
   if (!open)
     throw Error(Code::kEnvironment, "liblockstep_" + name + ".so is not a transport of lockstep");

@@ -24,13 +24,13 @@ std::filesystem::path find_plugin(const std::string& name, const std::string& wh
 
 }  // namespace
 
-Plugin::Plugin(const std::string& name, const std::string& what, const std::string& instead) {
+Plugin::Plugin(const std::string& name, const std::string& what, const std::string& instead,
+               [[maybe_unused]] Symbols symbols) {
   const std::filesystem::path path = find_plugin(name, what, instead);
   int mode = RTLD_NOW | RTLD_LOCAL;
-  // Deep: the plug-in's own Gloo, and not the one that LibTorch has put in the global scope. The
-  // sanitizers' runtime refuses it.
+  // The sanitizers' runtime refuses it.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  mode |= RTLD_DEEPBIND;
+  if (symbols == Symbols::kOwn) mode |= RTLD_DEEPBIND;
 #endif
   handle_ = dlopen(path.c_str(), mode);  // never closed: its threads may still end
   if (handle_ == nullptr)

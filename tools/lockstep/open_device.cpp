@@ -10,8 +10,9 @@ namespace lockstep::cli {
 OpenDevice open_device(const std::string& name, int threads, int local_rank) {
   if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
   const std::optional<int> number = gpu_number(name);
-  static const numerics::Gpu gpu = numerics::open_gpu(  // one a process
-      number ? *number : local_rank % std::max(1, numerics::count_gpus()), threads);
+  // One a process, and never closed: tensors may outlive static objects.
+  static const auto& gpu = *new numerics::Gpu(numerics::open_gpu(
+      number ? *number : local_rank % std::max(1, numerics::count_gpus()), threads));
   return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
 }
 

@@ -5,13 +5,15 @@
 
 namespace lockstep {
 
-// liblockstep_<name>.so, in the program's folder or in ../lib of it, loaded once and never closed,
-// in a symbol scope of its own.
+// liblockstep_<name>.so, in the program's folder or in ../lib of it, loaded once and never closed.
 class Plugin {
  public:
   // Error(kEnvironment) if it is not there or cannot be loaded. what: "the transport 'gloo'";
   // instead: what else to do, "choose another transport".
-  Plugin(const std::string& name, const std::string& what, const std::string& instead);
+  // Its symbols are the program's first, operator new among them, or else its own first.
+  enum class Symbols { kPrograms, kOwn };
+  Plugin(const std::string& name, const std::string& what, const std::string& instead,
+         Symbols symbols);
 
   // A function that the library exports; null if it does not.
   template <class Function>

@@ -12,7 +12,7 @@ constexpr const char* kInstead = "compute on the CPU: --device cpu";
 // Calls a function of the plug-in, whose last argument is what went wrong.
 template <class Function, class... Arguments>
 void call(const char* name, const std::string& what, Arguments&... arguments) {
-  static const Plugin library("cuda", "a GPU", kInstead);
+  static const Plugin library("cuda", "a GPU", kInstead, Plugin::Symbols::kPrograms);
   const auto function = library.function<Function>(name);
   LOCKSTEP_ASSERT(function != nullptr, name);
   std::string problem;
