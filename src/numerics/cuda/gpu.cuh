@@ -129,6 +129,10 @@ class Gpu {
     return static_cast<std::int64_t>(free + kept - used);
   }
 
+  // LibTorch's kernels are in the same stream.
+  std::string foreign_device() const { return "cuda:" + std::to_string(number_); }
+  void* foreign(void* memory) const { return memory; }
+
   void to_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     here();
