@@ -6,7 +6,8 @@
 // - shared memory is full of NaNs when a block begins;
 // - what copy_async writes is NaN until the wait that it must be there for, and is read that late;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
-// A barrier that not all threads reach ends the program and says so.
+// A barrier that not all threads reach ends the program and says so, and so does a shuffle or a
+// product of matrices that not all threads of the warp reach.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,8 @@ class Thread {
     __builtin_memcpy(&value, &bits, sizeof value);
     return value;
   }
+
+  void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 
   void copy_async(void* to, const void* from);
   void commit();
