@@ -142,9 +142,9 @@ void Device<Gpu>::integer_conv2d_input_grad(const ConvShape& shape, const Rounde
       const Axis ay = phase_axis(py, s.out_h()), ax = phase_axis(px, s.out_w());
       launch_integers(
           *gpu_, {1, s.n * py.count * px.count, s.in, py.taps * px.taps * s.out},
-          wide_channels(s, dy, w), PatchRows{{dy.q, ay, ax, narrow(s.out)}},
+          wide_channels(s, dy, w), PatchRows{Pixels{dy.q, ay, ax, narrow(s.out)}},
           WeightRows{w.q, narrow(s.kw), narrow(s.in), narrow(s.out), narrow(ky), narrow(kx),
-                     narrow(s.stride), ax.taps},
+                     narrow(s.stride), Radices(narrow(s.out), ax.taps)},
           InputGradRows{dy.exponents, w.exponents, bias, dx, py, px, s.h, s.w, s.in, s.stride});
     }
   }

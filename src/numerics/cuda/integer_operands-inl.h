@@ -6,7 +6,7 @@
 // a tap and a channel, or a pixel: they are counted on without a division.
 #pragma once
 
-#include "numerics/cuda/thread.h"
+#include "numerics/cuda/integer_slices-inl.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -15,31 +15,38 @@ struct Digits {
   std::int32_t fast, middle, slow;
 };
 
-struct Radices {
-  std::int32_t fast, middle;
+class Radices {
+ public:
+  // At least 1 each.
+  Radices(std::int32_t fast, std::int32_t middle)
+      : fast_(fast), middle_(middle), step_(of(kDepth)) {}
 
-  LOCKSTEP_DEVICE Digits of(std::int32_t k) const {
-    return {k % fast, k / fast % middle, k / fast / middle};
-  }
-  LOCKSTEP_DEVICE Digits sum(const Digits& k, const Digits& step) const {
-    return carried({k.fast + step.fast, k.middle + step.middle, k.slow + step.slow});
+  LOCKSTEP_HD Digits of(std::int32_t k) const {
+    return {k % fast_, k / fast_ % middle_, k / fast_ / middle_};
   }
   LOCKSTEP_DEVICE Digits next(const Digits& k) const {
     return carried({k.fast + 1, k.middle, k.slow});
   }
+  // k + kDepth
+  LOCKSTEP_DEVICE Digits next_step(const Digits& k) const {
+    return carried({k.fast + step_.fast, k.middle + step_.middle, k.slow + step_.slow});
+  }
 
  private:
   LOCKSTEP_DEVICE Digits carried(Digits k) const {
-    if (k.fast >= fast) {
-      k.fast -= fast;
+    if (k.fast >= fast_) {
+      k.fast -= fast_;
       ++k.middle;
     }
-    if (k.middle >= middle) {
-      k.middle -= middle;
+    if (k.middle >= middle_) {
+      k.middle -= middle_;
       ++k.slow;
     }
     return k;
   }
+
+  std::int32_t fast_, middle_;
+  Digits step_;  // known to the host, so that it needs no registers
 };
 
 // An axis of an image as a convolution reads it: output position p and tap t meet at
@@ -77,8 +84,10 @@ struct Pixels {
 // Row i is the output position i of all samples, k a tap and a channel.
 struct PatchRows : Pixels {
   static constexpr bool kAlongK = true;
+  Radices radices;
 
-  LOCKSTEP_DEVICE Radices radices() const { return {c, x.taps}; }
+  explicit PatchRows(const Pixels& pixels) : Pixels(pixels), radices(c, x.taps) {}
+
   LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const {
     const std::int64_t line = i / x.positions;
     const auto at_x = static_cast<std::int32_t>(i % x.positions);
@@ -93,8 +102,10 @@ struct PatchRows : Pixels {
 // Row i is a tap and a channel, k an output position of sample z.
 struct PatchColumns : Pixels {
   static constexpr bool kAlongK = false;
+  Radices radices;
 
-  LOCKSTEP_DEVICE Radices radices() const { return {x.positions, y.positions}; }
+  explicit PatchColumns(const Pixels& pixels) : Pixels(pixels), radices(x.positions, y.positions) {}
+
   LOCKSTEP_DEVICE Row row(std::int64_t z, std::int64_t i) const {
     const auto tap = static_cast<std::int32_t>(i / c);
     return {line_of(z), y.first + tap / x.taps * y.tap_step, x.first + tap % x.taps * x.tap_step,
@@ -113,8 +124,11 @@ struct MatrixColumns {
   const std::int16_t* data;
   std::int64_t columns;
   std::int32_t depth;
+  Radices radices;
 
-  LOCKSTEP_DEVICE Radices radices() const { return {depth, 1}; }
+  MatrixColumns(const std::int16_t* matrix, std::int64_t columns_in, std::int32_t depth_in)
+      : data(matrix), columns(columns_in), depth(depth_in), radices(depth, 1) {}
+
   LOCKSTEP_DEVICE Row row(std::int64_t z, std::int64_t i) const {
     return data + z * depth * columns + i;
   }
@@ -127,17 +141,17 @@ struct MatrixColumns {
 // first, first + step ...
 struct WeightRows {
   static constexpr bool kAlongK = true;
-  using Row = const std::int16_t*;
+  using Row = std::int32_t;
 
   const std::int16_t* data;
   std::int32_t kw, in, out;
-  std::int32_t first_ky, first_kx, step, taps_x;
+  std::int32_t first_ky, first_kx, step;
+  Radices radices;
 
-  LOCKSTEP_DEVICE Radices radices() const { return {out, taps_x}; }
-  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const { return data + i * out; }
+  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const { return static_cast<Row>(i); }
   LOCKSTEP_DEVICE const std::int16_t* find(Row row, const Digits& k) const {
     const std::int32_t tap = (first_ky + k.slow * step) * kw + first_kx + k.middle * step;
-    return row + static_cast<std::int64_t>(tap) * in * out + k.fast;
+    return data + (static_cast<std::int64_t>(tap) * in + row) * out + k.fast;
   }
 };
 

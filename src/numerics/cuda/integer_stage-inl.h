@@ -7,7 +7,7 @@
 
 #include "numerics/cuda/integer_operands-inl.h"
 #include "numerics/cuda/integer_slices-inl.h"
-#include "numerics/cuda/registers.h"
+#include "numerics/cuda/vector.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -49,8 +49,7 @@ class Stage {
       const std::int64_t row = first + row_of(u);
       rows_[u] = operand.row(z, row < rows ? row : rows - 1);
     }
-    digits_ = operand.radices().of(k_);
-    step_ = operand.radices().of(kDepth);
+    digits_ = operand.radices.of(k_);
   }
 
   LOCKSTEP_DEVICE void fetch() {
@@ -67,12 +66,12 @@ class Stage {
         LOCKSTEP_UNROLL
         for (int i = 0; i < 8 && k_ + i < depth_; ++i) {
           words_[u][i / 2] |= bits_of(operand_.find(rows_[u], k)) << i % 2 * 16;
-          k = operand_.radices().next(k);
+          k = operand_.radices.next(k);
         }
       }
     }
     k_ += kDepth;
-    digits_ = operand_.radices().sum(digits_, step_);
+    digits_ = operand_.radices.next_step(digits_);
   }
 
   LOCKSTEP_DEVICE void store(const Planes& to) const {
@@ -94,7 +93,7 @@ class Stage {
   const Operand& operand_;
   int thread_;
   std::int32_t k_, depth_;
-  Digits digits_, step_;
+  Digits digits_;
   typename Operand::Row rows_[kUnits];
   std::uint32_t words_[kUnits][4];
 };
@@ -118,20 +117,20 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
       rows_[r] = operand.row(z, row < rows ? row : rows - 4 / kFound);
     }
     LOCKSTEP_UNROLL
-    for (int u = 0; u < kUnits; ++u) digits_[u] = operand.radices().of(k_ + u * kUnitWords * 4);
-    step_ = operand.radices().of(kDepth - 3);
+    for (int u = 0; u < kUnits; ++u) digits_[u] = operand.radices.of(k_ + u * kUnitWords * 4);
   }
 
   LOCKSTEP_DEVICE void fetch() {
     LOCKSTEP_UNROLL
     for (int u = 0; u < kUnits; ++u) {
+      Digits k = digits_[u];
       LOCKSTEP_UNROLL
       for (int i = 0; i < 4; ++i) {
         words_[u][i][0] = words_[u][i][1] = 0;
-        if (k_ + u * kUnitWords * 4 + i < depth_) at(digits_[u], words_[u][i]);
-        digits_[u] =
-            i < 3 ? operand_.radices().next(digits_[u]) : operand_.radices().sum(digits_[u], step_);
+        if (k_ + u * kUnitWords * 4 + i < depth_) at(k, words_[u][i]);
+        k = operand_.radices.next(k);
       }
+      digits_[u] = operand_.radices.next_step(digits_[u]);
     }
     k_ += kDepth;
   }
@@ -170,7 +169,7 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
   const Operand& operand_;
   int row_, word_;
   std::int32_t k_, depth_;
-  Digits step_, digits_[kUnits];
+  Digits digits_[kUnits];
   typename Operand::Row rows_[kFound];
   std::uint32_t words_[kUnits][4][2];
 };

@@ -7,7 +7,6 @@
 
 #include "lockstep/core/error.h"
 #include "numerics/cuda/integer_stage-inl.h"
-#include "numerics/cuda/registers.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -30,6 +29,9 @@ using SmallTile = IntegerTile<32, 32, 16, 16, true>;
 // Fewer large tiles leave most of a GPU idle (over 100 multiprocessors); small ones are eight times
 // as many.
 inline constexpr std::int64_t kManyTiles = 64;
+
+// Tiles count in 32 bits. (No operand is so large: 2^31 pixels of 8 channels are 32 GiB.)
+inline constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1024;
 
 struct IntegerShape {
   std::int64_t batch, m, n, depth;
@@ -106,20 +108,20 @@ class WarpSums {
 
   // body(i, j, sum) of the block's result (i, j).
   template <class Rows>
-  LOCKSTEP_DEVICE void give(std::int64_t z, std::int64_t i0, std::int64_t j0, const IntegerShape& s,
+  LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t i0, std::int32_t j0, const IntegerShape& s,
                             const Rows& rows) const {
     LOCKSTEP_UNROLL
     for (int i = 0; i < kDown; ++i) {
       LOCKSTEP_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const std::int64_t row = i0 + row_ + i * 16 + half * 8 + group_;
+        const std::int64_t row = std::int64_t{i0} + row_ + i * 16 + half * 8 + group_;
         if (row >= s.m) continue;
         const auto result = rows.row(z, row);
         LOCKSTEP_UNROLL
         for (int j = 0; j < kAcross; ++j) {
           LOCKSTEP_UNROLL
           for (int e = half * 2; e < half * 2 + 2; ++e) {
-            const std::int64_t column = j0 + column_ + j * 8 + in_group_ * 2 + e % 2;
+            const std::int64_t column = std::int64_t{j0} + column_ + j * 8 + in_group_ * 2 + e % 2;
             std::int64_t sum = sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]);
             if constexpr (Tile::kLong) sum += total_[i][j][e];
             if (column < s.n) result(column, sum);
@@ -167,11 +169,12 @@ struct IntegerKernel {
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
-    const std::int64_t columns = (s.n + Tile::kColumns - 1) / Tile::kColumns;
-    const std::int64_t lines = (s.m + Tile::kRows - 1) / Tile::kRows;
-    const std::int64_t z = t.block() / (lines * columns);
-    const std::int64_t i0 = t.block() / columns % lines * Tile::kRows;
-    const std::int64_t j0 = t.block() % columns * Tile::kColumns;
+    const auto columns = static_cast<std::int32_t>((s.n + Tile::kColumns - 1) / Tile::kColumns);
+    const auto lines = static_cast<std::int32_t>((s.m + Tile::kRows - 1) / Tile::kRows);
+    const auto tile = static_cast<std::int32_t>(t.block());
+    const std::int32_t z = tile / columns / lines;
+    const std::int32_t i0 = tile / columns % lines * Tile::kRows;
+    const std::int32_t j0 = tile % columns * Tile::kColumns;
     const auto depth = static_cast<std::int32_t>(s.depth);
     Stage<Left, Tile::kRows, Tile::kThreads, kWide> a(left, t.thread(), z, i0, s.m, depth);
     Stage<Right, Tile::kColumns, Tile::kThreads, kWide> b(right, t.thread(), z, j0, s.n, depth);
@@ -214,7 +217,7 @@ template <class Tile, bool kWide, class Gpu, class Left, class Right, class Rows
 void launch_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, const Right& right,
                   const Rows& rows) {
   const std::int64_t tiles = s.tiles<Tile>();
-  LOCKSTEP_ASSERT(tiles < std::int64_t{1} << 31, "more tiles than a grid has blocks");
+  LOCKSTEP_ASSERT(tiles < kMost && s.m < kMost && s.n < kMost, "a product this large");
   gpu.launch(Grid{tiles, Tile::kThreads, Tile::kSharedBytes},
              IntegerKernel<Tile, kWide, Left, Right, Rows>{s, left, right, rows});
 }
@@ -223,7 +226,7 @@ void launch_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, const Right
 template <class Gpu, class Left, class Right, class Rows>
 void launch_integers(Gpu& gpu, const IntegerShape& s, bool wide, const Left& left,
                      const Right& right, const Rows& rows) {
-  LOCKSTEP_ASSERT(s.depth < (std::int64_t{1} << 31) - 4 * kDepth, "sums would leave 53 bits");
+  LOCKSTEP_ASSERT(s.depth < kMost, "sums would leave 53 bits");
   if (!wide) return launch_tiles<SmallTile, false>(gpu, s, left, right, rows);
   if (s.depth <= kExactDepth && s.tiles<LargeTile>() >= kManyTiles)
     return launch_tiles<LargeTile, true>(gpu, s, left, right, rows);

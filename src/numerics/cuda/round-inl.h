@@ -5,7 +5,7 @@
 
 #include "lockstep/numerics/spec/integer.h"
 #include "numerics/cuda/device.h"
-#include "numerics/cuda/registers.h"
+#include "numerics/cuda/vector.h"
 
 namespace lockstep::numerics::cuda {
 

@@ -25,8 +25,10 @@
 
 #if defined(__CUDACC__)
 #define LOCKSTEP_DEVICE __device__
+#define LOCKSTEP_UNROLL _Pragma("unroll")
 #else
 #define LOCKSTEP_DEVICE
+#define LOCKSTEP_UNROLL
 #endif
 
 namespace lockstep::numerics::cuda {

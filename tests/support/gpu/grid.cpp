@@ -99,13 +99,16 @@ class Block {
         values_(states_.size()),
         fragments_(states_.size()),
         fibers_(states_.size()),
-        order_(states_.size()) {
+        order_(states_.size()),
+        warps_(states_.size() / kWarp) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::iota(warps_.begin(), warps_.end(), std::size_t{0});
   }
 
   void run(std::int64_t number, const void* kernel, Body body) {
     number_ = number;
     shared_.poison();
+    shuffle_warps();
     for (std::size_t i = 0; i < fibers_.size(); ++i) {
       states_[i] = State::kReady;
       fibers_[i] = fiber(std::allocator_arg, stacks_, [this, i, kernel, body](fiber&& back) {
@@ -141,13 +144,14 @@ class Block {
     return std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kDone; });
   }
 
-  // Warps first: a warp is a smaller thing than a block.
+  // Warps first: a warp is a smaller thing than a block. Until the next barrier they go on side by
+  // side, or one after another.
   void release() {
     bool released = false;
-    for (std::size_t first = 0; first < states_.size(); first += kWarp) {
+    for (const std::size_t warp : warps_) {
+      const std::size_t first = warp * kWarp;
       const auto begin = states_.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto end =
-          states_.begin() + static_cast<std::ptrdiff_t>(std::min(first + kWarp, states_.size()));
+      const auto end = begin + static_cast<std::ptrdiff_t>(kWarp);
       const bool shuffle = std::find(begin, end, State::kAtShuffle) != end;
       const bool mma = std::find(begin, end, State::kAtMma) != end;
       if (!shuffle && !mma) continue;
@@ -157,11 +161,18 @@ class Block {
       if (mma) multiply(&fragments_[first]);
       std::fill(begin, end, State::kReady);
       released = true;
+      if (!side_by_side_) return;
     }
     if (released) return;
     if (std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kAtBarrier; }))
       die("a barrier that not all threads of the block reach");
     std::fill(states_.begin(), states_.end(), State::kReady);
+    shuffle_warps();
+  }
+
+  void shuffle_warps() {
+    std::shuffle(warps_.begin(), warps_.end(), random_);
+    side_by_side_ = random_() % 2 == 0;
   }
 
   const numerics::cuda::Grid grid_;
@@ -173,7 +184,8 @@ class Block {
   std::vector<std::uint64_t> values_;  // what each lane shuffles
   std::vector<Fragment> fragments_;    // what each lane multiplies
   std::vector<fiber> fibers_;
-  std::vector<std::size_t> order_;
+  std::vector<std::size_t> order_, warps_;
+  bool side_by_side_ = true;
   fiber back_;  // to the thread of the host
 };
 

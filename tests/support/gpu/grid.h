@@ -2,7 +2,8 @@
 // after another, in any order; a block's threads as fibers on one thread of the host.
 //
 // It is unkind wherever CUDA promises nothing, so that a mistake shows:
-// - between barriers threads run in a random order, each until its next barrier;
+// - between barriers threads run in a random order, each until its next barrier; warps whose lanes
+//   wait for each other go on side by side, or one of them after another;
 // - shared memory is full of NaNs when a block begins;
 // - what copy_async writes is NaN until the wait that it must be there for, and is read that late;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).

@@ -69,6 +69,28 @@ TEST(Grid, AMissingBarrierShows) {
   EXPECT_GT(wrong, 20);
 }
 
+// Between barriers a warp may be far ahead of the others.
+TEST(Grid, WarpsWaitForEachOtherOnlyAtBarriers) {
+  struct Kernel {
+    std::vector<int>* warps;  // in the order in which their first lanes come by
+    void operator()(Thread& t) const {
+      for (int i = 0; i < 3; ++i) {
+        if (t.thread() % 32 == 0) warps->push_back(t.thread() / 32);
+        t.shuffle_down(i, 1);
+      }
+    }
+  };
+  std::set<std::vector<int>> orders;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<int> warps;
+    run({1, 64, 0}, Kernel{&warps}, seed);
+    orders.insert(warps);
+  }
+  EXPECT_TRUE(orders.contains({0, 1, 0, 0, 1, 1}) || orders.contains({1, 0, 0, 0, 1, 1}));
+  EXPECT_TRUE(orders.contains({0, 1, 1, 1, 0, 0}) || orders.contains({1, 0, 1, 1, 0, 0}));
+  EXPECT_TRUE(orders.contains({0, 1, 0, 1, 0, 1}) || orders.contains({0, 1, 1, 0, 0, 1}));
+}
+
 TEST(Grid, ShufflesStayInTheWarp) {
   struct Kernel {
     std::vector<int>* found;
