@@ -40,15 +40,17 @@ inline Pixels input_of(const ConvShape& s, const std::int16_t* x) {
 // first_tap + stride ... and no others: output position `at` + i - t is where the i-th of the one
 // meets the t-th of the other.
 struct Phase {
-  std::int64_t first, count, first_tap, taps, at;
+  std::int64_t first, count, taps, at;
 };
 
-inline Phase phase_of(std::int64_t size, std::int64_t taps, const ConvShape& s, std::int64_t tap) {
+inline Phase phase_of(std::int64_t size, std::int64_t taps, const ConvShape& s,
+                      std::int64_t first_tap) {
   const auto every = [&](std::int64_t n, std::int64_t from) {
     return n > from ? (n - from + s.stride - 1) / s.stride : 0;
   };
-  const std::int64_t first = ((tap - s.pad) % s.stride + s.stride) % s.stride;
-  return {first, every(size, first), tap, every(taps, tap), (first + s.pad - tap) / s.stride};
+  const std::int64_t first = ((first_tap - s.pad) % s.stride + s.stride) % s.stride;
+  return {first, every(size, first), every(taps, first_tap),
+          (first + s.pad - first_tap) / s.stride};
 }
 
 inline Axis phase_axis(const Phase& p, std::int64_t out) {

@@ -11,7 +11,7 @@
 namespace lockstep::numerics::cuda {
 
 // k = (slow * middle + ...) * fast + ..., the two lower digits below their radices.
-struct Digits {
+struct DigitsOfK {
   std::int32_t fast, middle, slow;
 };
 
@@ -21,19 +21,19 @@ class Radices {
   Radices(std::int32_t fast, std::int32_t middle)
       : fast_(fast), middle_(middle), step_(of(kDepth)) {}
 
-  LOCKSTEP_HD Digits of(std::int32_t k) const {
+  LOCKSTEP_HD DigitsOfK of(std::int32_t k) const {
     return {k % fast_, k / fast_ % middle_, k / fast_ / middle_};
   }
-  LOCKSTEP_DEVICE Digits next(const Digits& k) const {
+  LOCKSTEP_DEVICE DigitsOfK next(const DigitsOfK& k) const {
     return carried({k.fast + 1, k.middle, k.slow});
   }
   // k + kDepth
-  LOCKSTEP_DEVICE Digits next_step(const Digits& k) const {
+  LOCKSTEP_DEVICE DigitsOfK next_step(const DigitsOfK& k) const {
     return carried({k.fast + step_.fast, k.middle + step_.middle, k.slow + step_.slow});
   }
 
  private:
-  LOCKSTEP_DEVICE Digits carried(Digits k) const {
+  LOCKSTEP_DEVICE DigitsOfK carried(DigitsOfK k) const {
     if (k.fast >= fast_) {
       k.fast -= fast_;
       ++k.middle;
@@ -46,7 +46,7 @@ class Radices {
   }
 
   std::int32_t fast_, middle_;
-  Digits step_;  // known to the host, so that it needs no registers
+  DigitsOfK step_;  // known to the host, so that it needs no registers
 };
 
 // An axis of an image as a convolution reads it: output position p and tap t meet at
@@ -94,7 +94,7 @@ struct PatchRows : Pixels {
     const auto at_y = static_cast<std::int32_t>(line % y.positions);
     return {line_of(line / y.positions), y.first + at_y * y.step, x.first + at_x * x.step, 0};
   }
-  LOCKSTEP_DEVICE const std::int16_t* find(const Row& row, const Digits& k) const {
+  LOCKSTEP_DEVICE const std::int16_t* find(const Row& row, const DigitsOfK& k) const {
     return value(row, k.slow * y.tap_step, k.middle * x.tap_step, k.fast);
   }
 };
@@ -111,7 +111,7 @@ struct PatchColumns : Pixels {
     return {line_of(z), y.first + tap / x.taps * y.tap_step, x.first + tap % x.taps * x.tap_step,
             static_cast<std::int32_t>(i % c)};
   }
-  LOCKSTEP_DEVICE const std::int16_t* find(const Row& row, const Digits& k) const {
+  LOCKSTEP_DEVICE const std::int16_t* find(const Row& row, const DigitsOfK& k) const {
     return value(row, k.middle * y.step, k.fast * x.step, row.channel);
   }
 };
@@ -132,7 +132,7 @@ struct MatrixColumns {
   LOCKSTEP_DEVICE Row row(std::int64_t z, std::int64_t i) const {
     return data + z * depth * columns + i;
   }
-  LOCKSTEP_DEVICE const std::int16_t* find(Row row, const Digits& k) const {
+  LOCKSTEP_DEVICE const std::int16_t* find(Row row, const DigitsOfK& k) const {
     return row + k.fast * columns;
   }
 };
@@ -149,7 +149,7 @@ struct WeightRows {
   Radices radices;
 
   LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const { return static_cast<Row>(i); }
-  LOCKSTEP_DEVICE const std::int16_t* find(Row row, const Digits& k) const {
+  LOCKSTEP_DEVICE const std::int16_t* find(Row row, const DigitsOfK& k) const {
     const std::int32_t tap = (first_ky + k.slow * step) * kw + first_kx + k.middle * step;
     return data + (static_cast<std::int64_t>(tap) * in + row) * out + k.fast;
   }

@@ -62,7 +62,7 @@ class Stage {
         const std::int16_t* const from = operand_.find(rows_[u], digits_);
         if (from != nullptr) load(from, words_[u]);
       } else {
-        Digits k = digits_;
+        DigitsOfK k = digits_;
         LOCKSTEP_UNROLL
         for (int i = 0; i < 8 && k_ + i < depth_; ++i) {
           words_[u][i / 2] |= bits_of(operand_.find(rows_[u], k)) << i % 2 * 16;
@@ -93,7 +93,7 @@ class Stage {
   const Operand& operand_;
   int thread_;
   std::int32_t k_, depth_;
-  Digits digits_;
+  DigitsOfK digits_;
   typename Operand::Row rows_[kUnits];
   std::uint32_t words_[kUnits][4];
 };
@@ -123,7 +123,7 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
   LOCKSTEP_DEVICE void fetch() {
     LOCKSTEP_UNROLL
     for (int u = 0; u < kUnits; ++u) {
-      Digits k = digits_[u];
+      DigitsOfK k = digits_[u];
       LOCKSTEP_UNROLL
       for (int i = 0; i < 4; ++i) {
         words_[u][i][0] = words_[u][i][1] = 0;
@@ -156,7 +156,7 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
   static constexpr int kFound = kWide ? 1 : 4;  // rows that are looked for
   static_assert(kUnits * kUnitWords == kRowWords);
 
-  LOCKSTEP_DEVICE void at(const Digits& k, std::uint32_t (&to)[2]) const {
+  LOCKSTEP_DEVICE void at(const DigitsOfK& k, std::uint32_t (&to)[2]) const {
     if constexpr (kWide) {
       const std::int16_t* const from = operand_.find(rows_[0], k);
       if (from != nullptr) load(from, to);
@@ -169,7 +169,7 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
   const Operand& operand_;
   int row_, word_;
   std::int32_t k_, depth_;
-  Digits digits_[kUnits];
+  DigitsOfK digits_[kUnits];
   typename Operand::Row rows_[kFound];
   std::uint32_t words_[kUnits][4][2];
 };

@@ -2,7 +2,7 @@
 // through shared memory, which holds two of them: while one is multiplied, the next one is read.
 //
 // A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, i) gives
-// what takes a column and its sum. Sums are exact, so tiles of any size give the same bits.
+// a function of a column and its sum. Sums are exact, so tiles of any size give the same bits.
 #pragma once
 
 #include "lockstep/core/error.h"
@@ -31,7 +31,7 @@ using SmallTile = IntegerTile<32, 32, 16, 16, true>;
 inline constexpr std::int64_t kManyTiles = 64;
 
 // Tiles count in 32 bits. (No operand is so large: 2^31 pixels of 8 channels are 32 GiB.)
-inline constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1024;
+inline constexpr std::int64_t kMostCounted = (std::int64_t{1} << 31) - 1024;
 
 struct IntegerShape {
   std::int64_t batch, m, n, depth;
@@ -50,7 +50,7 @@ class WarpSums {
   static constexpr int kDown = Tile::kWarpRows / 16, kAcross = Tile::kWarpColumns / 8;
 
   template <class Thread>
-  LOCKSTEP_DEVICE WarpSums(const Thread& t)
+  LOCKSTEP_DEVICE explicit WarpSums(const Thread& t)
       : group_(t.thread() % kWarp / 4),
         in_group_(t.thread() % 4),
         row_(t.thread() / kWarp / (Tile::kColumns / Tile::kWarpColumns) * Tile::kWarpRows),
@@ -106,7 +106,7 @@ class WarpSums {
     });
   }
 
-  // body(i, j, sum) of the block's result (i, j).
+  // Passes on the sums of the warp's results: those of block (i0, j0) of matrix z.
   template <class Rows>
   LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t i0, std::int32_t j0, const IntegerShape& s,
                             const Rows& rows) const {
@@ -214,10 +214,11 @@ struct IntegerKernel {
 };
 
 template <class Tile, bool kWide, class Gpu, class Left, class Right, class Rows>
-void launch_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, const Right& right,
-                  const Rows& rows) {
+void launch_integer_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, const Right& right,
+                          const Rows& rows) {
   const std::int64_t tiles = s.tiles<Tile>();
-  LOCKSTEP_ASSERT(tiles < kMost && s.m < kMost && s.n < kMost, "a product this large");
+  LOCKSTEP_ASSERT(tiles < kMostCounted && s.m < kMostCounted && s.n < kMostCounted,
+                  "a product this large");
   gpu.launch(Grid{tiles, Tile::kThreads, Tile::kSharedBytes},
              IntegerKernel<Tile, kWide, Left, Right, Rows>{s, left, right, rows});
 }
@@ -226,11 +227,11 @@ void launch_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, const Right
 template <class Gpu, class Left, class Right, class Rows>
 void launch_integers(Gpu& gpu, const IntegerShape& s, bool wide, const Left& left,
                      const Right& right, const Rows& rows) {
-  LOCKSTEP_ASSERT(s.depth < kMost, "sums would leave 53 bits");
-  if (!wide) return launch_tiles<SmallTile, false>(gpu, s, left, right, rows);
+  LOCKSTEP_ASSERT(s.depth < kMostCounted, "sums would leave 53 bits");
+  if (!wide) return launch_integer_tiles<SmallTile, false>(gpu, s, left, right, rows);
   if (s.depth <= kExactDepth && s.tiles<LargeTile>() >= kManyTiles)
-    return launch_tiles<LargeTile, true>(gpu, s, left, right, rows);
-  launch_tiles<SmallTile, true>(gpu, s, left, right, rows);
+    return launch_integer_tiles<LargeTile, true>(gpu, s, left, right, rows);
+  launch_integer_tiles<SmallTile, true>(gpu, s, left, right, rows);
 }
 
 }  // namespace lockstep::numerics::cuda
