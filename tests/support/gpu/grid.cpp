@@ -99,9 +99,7 @@ class Block {
         values_(states_.size()),
         fragments_(states_.size()),
         fibers_(states_.size()),
-        order_(states_.size()),
         warps_(states_.size() / kWarp) {
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::iota(warps_.begin(), warps_.end(), std::size_t{0});
   }
 
@@ -109,8 +107,8 @@ class Block {
     number_ = number;
     shared_.poison();
     shuffle_warps();
+    let_go(0, states_.size());
     for (std::size_t i = 0; i < fibers_.size(); ++i) {
-      states_[i] = State::kReady;
       fibers_[i] = fiber(std::allocator_arg, stacks_, [this, i, kernel, body](fiber&& back) {
         back_ = std::move(back);
         Thread thread(*this, static_cast<int>(i));
@@ -135,12 +133,11 @@ class Block {
   Fragment& fragment(int thread) { return fragments_[static_cast<std::size_t>(thread)]; }
 
  private:
-  // Each thread that may runs until it waits; false when all are done.
+  // Each thread that may run does so until it waits; false when all are done.
   bool round() {
-    std::shuffle(order_.begin(), order_.end(), random_);
-    for (const std::size_t i : order_) {
-      if (states_[i] == State::kReady) fibers_[i] = std::move(fibers_[i]).resume();
-    }
+    std::shuffle(ready_.begin(), ready_.end(), random_);
+    for (const std::size_t i : ready_) fibers_[i] = std::move(fibers_[i]).resume();
+    ready_.clear();
     return std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kDone; });
   }
 
@@ -159,15 +156,22 @@ class Block {
         die(mma ? "a warp's threads part before a product of matrices"
                 : "a warp's threads part before a shuffle");
       if (mma) multiply(&fragments_[first]);
-      std::fill(begin, end, State::kReady);
+      let_go(first, kWarp);
       released = true;
       if (!side_by_side_) return;
     }
     if (released) return;
     if (std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kAtBarrier; }))
       die("a barrier that not all threads of the block reach");
-    std::fill(states_.begin(), states_.end(), State::kReady);
+    let_go(0, states_.size());
     shuffle_warps();
+  }
+
+  void let_go(std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      states_[i] = State::kReady;
+      ready_.push_back(i);
+    }
   }
 
   void shuffle_warps() {
@@ -184,7 +188,8 @@ class Block {
   std::vector<std::uint64_t> values_;  // what each lane shuffles
   std::vector<Fragment> fragments_;    // what each lane multiplies
   std::vector<fiber> fibers_;
-  std::vector<std::size_t> order_, warps_;
+  std::vector<std::size_t> ready_;  // the threads that may run
+  std::vector<std::size_t> warps_;  // in the order in which they may
   bool side_by_side_ = true;
   fiber back_;  // to the thread of the host
 };
