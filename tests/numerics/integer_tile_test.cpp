@@ -1,7 +1,11 @@
 // Integer products and rounding in the emulated grid against the CPU: every kind of tile, and what
 // tiles are made of. Rounded operands are drawn as they are, so that every integer occurs.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -14,9 +18,37 @@ namespace lockstep::numerics {
 namespace {
 using namespace testing;
 
+// Values behind which a page lies that nobody may touch.
+template <class T>
+class Guarded {
+ public:
+  explicit Guarded(std::int64_t count) : count_(size(count)) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t whole = (count_ * sizeof(T) + page - 1) / page * page;
+    mapped_ = whole + page;
+    base_ = static_cast<char*>(
+        mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base_ == MAP_FAILED || mprotect(base_ + whole, page, PROT_NONE) != 0) std::abort();
+    data_ = reinterpret_cast<T*>(base_ + whole) - count_;
+  }
+  ~Guarded() { munmap(base_, mapped_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  T* data() const { return data_; }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + count_; }
+  T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  std::size_t count_, mapped_;
+  char* base_;
+  T* data_;
+};
+
 struct Group {
   Group(std::int64_t groups, std::int64_t count, std::uint32_t seed)
-      : q(size(groups * count)), exponents(size(groups)) {
+      : q(groups * count), exponents(groups) {
     std::mt19937 random(seed);
     constexpr std::int16_t kEnds[] = {-2047, 2047, -2048 + 64, -1, 0, 1, 63, 64};
     for (std::int16_t& v : q) {
@@ -29,8 +61,8 @@ struct Group {
     }
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }
-  std::vector<std::int16_t> q;
-  std::vector<std::int32_t> exponents;
+  Guarded<std::int16_t> q;
+  Guarded<std::int32_t> exponents;
 };
 
 std::string words(const ConvShape& s) {
@@ -54,10 +86,12 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
   const auto gpu = test::gpu::make_gpu(seed);
 
   const auto same = [&](const char* what, std::int64_t count, const auto& product) {
-    Floats wanted(size(count), -777.0F), found(size(count), -777.0F);
+    const Guarded<float> wanted(count), found(count);
+    std::ranges::fill(found, -777.0F);
     product(static_cast<Device&>(cpu()), wanted.data());
     product(*gpu, found.data());
-    EXPECT_TRUE(same_bits(wanted, found)) << what << " of " << words(s);
+    EXPECT_TRUE(same_bits({wanted.begin(), wanted.end()}, {found.begin(), found.end()}))
+        << what << " of " << words(s);
   };
   same("product", s.n * results * s.out, [&](Device& device, float* y) {
     device.integer_conv2d(s, x, w, Added(bias.data(), rows.data(), values.data()), y);
