@@ -1,5 +1,5 @@
 """What nvcc makes of the kernels (src/numerics/cuda): every operation on floats is one that IEEE 754 rounds, with subnormals;
-nothing adds floats in an order that is not ours; tensor cores multiply integers only; machine code keeps its values in registers.
+nothing adds floats in an order that is not ours; machine code keeps its values in registers.
 
 usage: nvcc_test.py NVCC SOURCE INCLUDE… [-- unittest's arguments]
 """

@@ -24,10 +24,6 @@ class GpuThread {
     extern __shared__ __align__(16) unsigned char memory[];
     return reinterpret_cast<T*>(memory);
   }
-  template <class T>
-  LOCKSTEP_DEVICE T shuffle_down(T value, int lanes) {
-    return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
-  }
   LOCKSTEP_DEVICE void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4],
                            const std::uint32_t (&b)[2]) {
     asm volatile(
@@ -35,6 +31,10 @@ class GpuThread {
         "{%0,%1,%2,%3};"
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+  template <class T>
+  LOCKSTEP_DEVICE T shuffle_down(T value, int lanes) {
+    return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
   }
 };
 

@@ -210,6 +210,12 @@ void Thread::barrier() {
   block_.wait(number_, State::kAtBarrier);
 }
 
+void Thread::mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4],
+                 const std::uint32_t (&b)[2]) {
+  block_.fragment(number_) = {sums, a, b};
+  block_.wait(number_, State::kAtMma);
+}
+
 std::uint64_t Thread::shuffled_down(std::uint64_t bits, int lanes) {
   const auto own = static_cast<std::size_t>(number_);
   block_.value(own) = bits;
@@ -218,12 +224,6 @@ std::uint64_t Thread::shuffled_down(std::uint64_t bits, int lanes) {
   const std::uint64_t found = from / kWarp == own / kWarp ? block_.value(from) : bits;
   block_.wait(number_, State::kAtShuffle);  // nobody writes the next value before all have read
   return found;
-}
-
-void Thread::mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4],
-                 const std::uint32_t (&b)[2]) {
-  block_.fragment(number_) = {sums, a, b};
-  block_.wait(number_, State::kAtMma);
 }
 
 void Thread::copy_async(void* to, const void* from) {

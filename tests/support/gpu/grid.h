@@ -36,6 +36,7 @@ class Thread {
   T* shared() {
     return static_cast<T*>(shared_memory());
   }
+  void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
   template <class T>
   T shuffle_down(T value, int lanes) {
     static_assert(sizeof(T) <= sizeof(std::uint64_t));
@@ -45,8 +46,6 @@ class Thread {
     __builtin_memcpy(&value, &bits, sizeof value);
     return value;
   }
-
-  void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 
   void copy_async(void* to, const void* from);
   void commit();
