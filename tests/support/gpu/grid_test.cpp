@@ -204,13 +204,6 @@ TEST(Grid, CopiesAreAsLateAsTheirWaitAllows) {
 
 using GridDeathTest = ::testing::Test;
 
-TEST(GridDeathTest, AThreadThatMissesAProductOfMatricesIsNamed) {
-  const Matrices m = random_matrices();
-  std::int32_t found[2][16][8];
-  EXPECT_DEATH(run({1, 64, 0}, MultiplyMatrices{&m, found, 40}, 11),
-               "a warp's threads part before a product of matrices");
-}
-
 TEST(GridDeathTest, ABarrierThatSomeThreadsMissIsNamed) {
   struct Kernel {
     void operator()(Thread& t) const {
@@ -225,6 +218,13 @@ TEST(GridDeathTest, AWriteBehindSharedMemoryEndsTheProgram) {
     void operator()(Thread& t) const { t.shared<float>()[8] = 1; }
   };
   EXPECT_DEATH(run({1, 32, 32}, Kernel{}, 1), "");
+}
+
+TEST(GridDeathTest, AThreadThatMissesAProductOfMatricesIsNamed) {
+  const Matrices m = random_matrices();
+  std::int32_t found[2][16][8];
+  EXPECT_DEATH(run({1, 64, 0}, MultiplyMatrices{&m, found, 40}, 11),
+               "a warp's threads part before a product of matrices");
 }
 
 }  // namespace
