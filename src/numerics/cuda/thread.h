@@ -8,6 +8,8 @@
 //   t.blocks(), t.threads()     how many there are
 //   t.barrier()                 all threads of the block are here, and see each other's writes
 //   t.template shared<T>()      the block's shared memory, aligned to 16 bytes
+//   t.mma(sums, a, b)           of the warp: int32 sums[16][8] += int8 a[16][32] * b[32][8]; PTX's
+//                               mma.m16n8k32 says which lane has which of them
 //   t.shuffle_down(v, d)        v of the warp's lane + d; of itself where there is none
 //   t.copy_async(to, from, there)  16 bytes to shared from global memory, both aligned to 16, or if
 //                               they are not there 16 bytes of zeros ...
