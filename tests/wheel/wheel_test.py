@@ -3,6 +3,8 @@
 usage: wheel_test.py PROGRAM [unittest's arguments], where PROGRAM is the one that was built for this machine alone
 """
 
+import ast
+import glob
 import hashlib
 import json
 import os
@@ -42,6 +44,17 @@ def asks_too_much(path):
             found.add(f"{kind}_{version}")
     found |= set(re.findall(r"\*UND\*\s+\w+\s+Base\s+(_Z(?:N[KR]*)?St\w+)", table))  # of namespace std, of no version
     return sorted(found)
+
+
+def imported(folder):
+    """The packages of other people that Python files import."""
+    names = set()
+    for path in glob.glob(os.path.join(folder, "*.py")):
+        with open(path, encoding="utf-8") as file:
+            for node in ast.walk(ast.parse(file.read())):
+                names |= {one.name for one in node.names} if isinstance(node, ast.Import) else set()
+                names |= {node.module} if isinstance(node, ast.ImportFrom) else set()
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"lockstep"}
 
 
 class Environment:
@@ -96,7 +109,9 @@ class Wheel(unittest.TestCase):
             metadata = wheel.read(f"{info}/METADATA").decode()
             tags = wheel.read(f"{info}/WHEEL").decode()
         self.assertEqual(subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.strip(), version)
-        self.assertIn("\nRequires-Dist: torch==2.11.0\n", metadata)
+        needs = {name: condition for name, condition in re.findall(r"^Requires-Dist: (\S+?)(?:; (.*))?$", metadata, re.MULTILINE)}
+        self.assertEqual(needs, {"torch==2.11.0": "", **dict.fromkeys(("numpy", "h5py", "safetensors"), 'extra == "readers"')})
+        self.assertEqual(imported(os.path.join(SOURCE, "python", "lockstep")), {"torch", "numpy", "h5py", "safetensors"})
         self.assertIn("Root-Is-Purelib: false\nTag: py3-none-manylinux_2_28_x86_64\n", tags)
         with open(os.path.join(SOURCE, "tools", "cmake", "libtorch.cmake"), encoding="utf-8") as file:
             self.assertIn("set(LOCKSTEP_LIBTORCH_VERSION 2.11.0)", file.read())

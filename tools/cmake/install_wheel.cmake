@@ -35,8 +35,10 @@ Requires-Dist: torch==@LOCKSTEP_LIBTORCH_VERSION@
 Provides-Extra: readers
 Requires-Dist: numpy; extra == "readers"
 Requires-Dist: h5py; extra == "readers"
+Requires-Dist: safetensors; extra == "readers"
 
-The command `lockstep`, its recipes (share/lockstep/recipes), and the Python modules that read a run's files (extra `readers`).
+The command `lockstep`, its recipes (share/lockstep/recipes), and the Python modules that read what a run
+and `lockstep export` write (extra `readers`).
 ]] @ONLY)
 file(CONFIGURE OUTPUT wheel/WHEEL CONTENT [[Wheel-Version: 1.0
 Generator: lockstep
