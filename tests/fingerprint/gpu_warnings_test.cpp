@@ -42,7 +42,7 @@ TEST(GpuWarnings, NoneOfGpusThatAreWell) {
 TEST(GpuWarnings, OneForEachFault) {
   Gpus gpus = two_that_are_well();
   gpus.list[1].uncorrected = 1;
-  EXPECT_EQ(of(gpus), Subjects{"gpu 1"});
+  ASSERT_EQ(of(gpus), Subjects{"gpu 1"});
   EXPECT_TRUE(warnings(gpus)[0].sentence.starts_with("1 uncorrected memory error since"));
   gpus.list[0].ecc = Gpu::Ecc::kOff;
   EXPECT_EQ(of(gpus), (Subjects{"gpu 0", "gpu 1"}));
