@@ -14,9 +14,9 @@ constexpr std::string_view kPortable = "portable.", kNative = "native.";
 // Facts about LibTorch's kernels and what they run on. Other facts concern what only moves bytes,
 // or what our own arithmetic does not depend on.
 constexpr std::array kDescribeNative = {
-    "native",         "machine",      "cpu",    "cpu_flags", "glibc",  "libtorch",
-    "libtorch_flags", "libtorch_cpu", "mkl",    "onednn",    "openmp", "driver",
-    "cuda",           "cudnn",        "cublas", "gpu"};
+    "native",   "device",         "machine",      "cpu",    "cpu_flags", "glibc",
+    "libtorch", "libtorch_flags", "libtorch_cpu", "mkl",    "onednn",    "openmp",
+    "driver",   "cuda",           "cudnn",        "cublas", "gpu"};
 constexpr std::array kNeverMatter = {
     "env.LOCKSTEP_ISA",         "env.LOCKSTEP_TRANSPORT", "env.NCCL_ALGO",
     "env.NCCL_PROTO",           "env.NCCL_NVLS_ENABLE",   "env.NCCL_COLLNET_ENABLE",

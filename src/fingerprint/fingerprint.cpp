@@ -134,6 +134,7 @@ Fingerprint take(Kernels kernels) {
   const Cpu cpu = read_cpu();
   const numerics::Cpu& host = ops::device().host();
   Fingerprint facts = {{"lockstep", LOCKSTEP_VERSION},
+                       {"device", ops::device().name()},
                        {"isa", std::string(numerics::name(host.isa()))},
                        {"threads", std::to_string(host.threads())},
                        {"cpu", cpu.model},

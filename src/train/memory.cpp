@@ -10,6 +10,7 @@
 #include "lockstep/lane/partition.h"
 #include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/train/step.h"
@@ -26,6 +27,8 @@ constexpr std::int64_t kLossOf = 16;
 // A pass of this many operations takes a core a third of a second: what each pass costs anew, such
 // as packing weights, is less than 1 % of it.
 constexpr double kBusyFlops = 40e9;
+// A pass of this many keeps any GPU busy for a while.
+constexpr double kBusyFlopsOfGpu = 10e12;
 
 std::int64_t lanes_of(const recipe::Recipe& recipe, const Ranks& ranks) {
   return lane::Partition(recipe.batch.lanes, ranks.world).lanes_of(Rank(0)).count;
@@ -131,10 +134,11 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
                                     const std::vector<std::int64_t>& sample_shape,
                                     const Ranks& ranks, std::int64_t asked, int processes) {
   if (processes == 0) return asked;
-  const auto left = memory_left(processes);
+  const auto left = ops::memory_left(processes);
   if (!left) return asked;
   const std::int64_t all = lanes_of(recipe, ranks);
-  const double busy = kBusyFlops * ops::device().host().threads();
+  const double busy = ops::tensors_device().is_cpu() ? kBusyFlops * ops::device().host().threads()
+                                                     : kBusyFlopsOfGpu;
   StepWalk walk(recipe, sample_shape, ranks);
   auto choices =
       asked > 0 ? std::vector{std::min(asked, all)} : lanes_at_once_choices(recipe, ranks);

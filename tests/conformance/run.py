@@ -42,7 +42,7 @@ def run(command):
     """Exit status, output."""
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode == CANNOT_RUN_HERE:
-        not_proved(done.stderr.decode().strip())
+        not_proved(done.stderr.decode().strip().removeprefix("NOT PROVED: "))
     return done.returncode, done.stdout + done.stderr
 
 

@@ -6,7 +6,7 @@
 
 namespace lockstep::cli {
 
-OpenDevice open_device(const std::string&, int threads) {
+OpenDevice open_device(const std::string&, int threads, int) {
   testing::far::name_faults();
   return {testing::far::make_kernels(threads), testing::far::device()};
 }

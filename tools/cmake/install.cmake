@@ -1,5 +1,5 @@
 # `cmake --install`: the program, its manual page and completions, and its plug-ins. The libraries that no
-# distribution has lie as in their wheels, because they find each other by that. Component `program` is all but the transport for GPUs, `nccl`.
+# distribution has lie as in their wheels, because they find each other by that. Component `program` is all but what GPUs need, `gpu`.
 set(deps ${CMAKE_SOURCE_DIR}/.deps)
 install(TARGETS lockstep DESTINATION bin COMPONENT program)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION share COMPONENT program)
@@ -12,9 +12,12 @@ function(lockstep_install_wheel component wheel folder)  # lockstep_install_whee
 endfunction()
 lockstep_install_wheel(program libtorch torch/lib libtorch_cpu.so libc10.so libgomp.so.1)
 lockstep_install_wheel(program libtorch nvidia/cu13/lib libcudart.so.13 libcupti.so.13)
+if(TARGET lockstep_cuda)
+  install(TARGETS lockstep_cuda DESTINATION lib COMPONENT gpu)
+endif()
 if(TARGET lockstep_nccl)
-  install(TARGETS lockstep_nccl DESTINATION lib COMPONENT nccl)
+  install(TARGETS lockstep_nccl DESTINATION lib COMPONENT gpu)
   set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH
     "$ORIGIN/lockstep/nvidia/nccl/lib:$ORIGIN/lockstep/nvidia/cu13/lib")
-  lockstep_install_wheel(nccl nccl nvidia/nccl/lib libnccl.so.2)
+  lockstep_install_wheel(gpu nccl nvidia/nccl/lib libnccl.so.2)
 endif()

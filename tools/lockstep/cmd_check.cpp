@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "command.h"
+#include "device.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
@@ -23,6 +24,7 @@ struct Options {
   std::vector<std::string> reports;
   std::string recipe;
   int ranks = 1;
+  std::string device = "cpu";
   bool json = false;
 };
 
@@ -143,10 +145,13 @@ class Verdict {
 // No rank is turned away: the purpose is to see how it differs.
 Code run_rank(const Options& options) {
   const Question question = question_of(options);
+  const auto environment = process_environment();
+  const comm::Identity identity = comm::discover(environment);
+  const ComputingScope computing({.threads = 1, .device = options.device}, identity.local_size,
+                                 identity.local_rank);
   // First: native kernels set variables of this process, which must have no other threads then.
   const fingerprint::Fingerprint mine = fingerprint::take(fingerprint::Kernels::kBoth);
-  const auto environment = process_environment();
-  const auto group = join_any(comm::discover(environment), environment);
+  const auto group = join_any(identity, environment);
   const Verdict verdict(of_ranks(*group, mine), question);
   show(*group, [&] { verdict.print(options.json); });
   return verdict.code();
@@ -163,6 +168,7 @@ Code run(const Options& options) {
     throw Error(Code::kUsage, "--ranks compares ranks, not saved reports", "leave one of them out");
   if (!options.reports.empty()) return run_saved(options);
   if (options.ranks == 1) return run_rank(options);
+  require_device(options.device);
   return launch({options.ranks, 0}, process_environment());
 }
 
@@ -176,6 +182,7 @@ Run add_check(Command& command) {
   command.add_option("--recipe", options->recipe, "recipe that the nodes are to train")
       .value("FILE");
   command.add_option("--ranks", options->ranks, "start this many processes here").range(1, 4096);
+  add_device(command, options->device);
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(
       "Example: srun lockstep check --recipe recipes/fashion-mnist-ddpm.toml\n"

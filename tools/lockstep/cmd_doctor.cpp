@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "command.h"
+#include "device.h"
 #include "lockstep/comm/survey.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
@@ -27,7 +28,7 @@ constexpr double kLeastMemory = 256 << 20, kLeastDisk = 256 << 20;  // bytes
 constexpr std::uint64_t kLeastFiles = 256;
 
 struct Options {
-  std::string recipe, run;
+  std::string recipe, run, device = "cpu";
   bool json = false;
 };
 
@@ -56,7 +57,10 @@ std::string arithmetic() {
   const auto found = fingerprint::compare({{"this machine", fingerprint::take()}});
   if (!found.findings.empty())
     throw Error(Code::kEnvironment, found.findings.front().sentence, "`lockstep check` shows all");
-  return "self-test passed, kernels for " + std::string(numerics::name(ops::device().host().isa()));
+  numerics::Device& device = ops::device();
+  return "self-test passed, kernels for " + (ops::tensors_device().is_cpu()
+                                                 ? std::string(numerics::name(device.host().isa()))
+                                                 : device.name());
 }
 
 std::string memory() {
@@ -192,6 +196,13 @@ Code run(const Options& options) {
   if (!one) meeting.credentials = credentials(recipe ? &*recipe : nullptr, meeting);
 
   Checks checks;
+  std::optional<ComputingScope> computing;  // until here on the host
+  if (options.device != "cpu")
+    checks.add("device", [&] {
+      computing.emplace(Machine{.threads = 1, .device = options.device}, identity.local_size,
+                        identity.local_rank);
+      return ops::device().name();
+    });
   checks.add("arithmetic", arithmetic);
   checks.add("memory", memory);
   checks.add("open files", [&] { return open_files(identity.world); });
@@ -225,6 +236,7 @@ Run add_doctor(Command& command) {
   command.add_option("recipe", options->recipe, "a recipe that all ranks must have in common");
   command.add_option("--run", options->run, "the run's folder, whose file system is tried")
       .value("FOLDER");
+  add_device(command, options->device);
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(
       "Example: LOCKSTEP_DEADLINE=10 srun lockstep doctor recipes/fashion-mnist-ddpm.toml\n"

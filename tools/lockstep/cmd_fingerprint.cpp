@@ -1,4 +1,5 @@
 #include "command.h"
+#include "device.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "output.h"
 
@@ -6,11 +7,14 @@ namespace lockstep::cli {
 
 Run add_fingerprint(Command& command) {
   const auto json = std::make_shared<bool>(false);
+  const auto machine = std::make_shared<Machine>(Machine{.threads = 1});
   command.add_flag("--json", *json, "report as JSON: a report that `lockstep check` reads");
+  add_device(command, machine->device);
   command.footer(
       "Example: lockstep fingerprint --json > node-7.json\nself_test and portable.* must be the "
       "same on every machine; native.* are hashes of LibTorch's kernels here.");
-  return [json] {
+  return [json, machine] {
+    const ComputingScope computing(*machine);
     const fingerprint::Fingerprint facts = fingerprint::take(fingerprint::Kernels::kBoth);
     if (*json) {
       print_json(facts);

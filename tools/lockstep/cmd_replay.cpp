@@ -57,7 +57,7 @@ Code run_rank(const Options& options) {
   if (identity.world > 1 && options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "several ranks draw the same windows from the same seed",
                 "give --seed");
-  const ComputingScope computing(options.machine, identity.local_size);
+  const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
   audit::ReplayOptions replay{
       .folder = options.folder,
       .window = {.from = Step(options.from), .to = {}},

@@ -199,7 +199,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   if (identity.rank == Rank(0) && !options.quiet) train::announce_stop_signals();
   if (identity.world > 1) log::info(identity.sentence);
   const std::string folder = folder_of(options, given);
-  const ComputingScope computing(options.machine, identity.local_size);
+  const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
   std::unique_ptr<comm::Group> group;
   try {
     const Beginning beginning = cli::beginning(options, given);

@@ -85,6 +85,7 @@ Run add_man(Command& command);
 
 // --device and --threads; the latter alone.
 void add_machine(Command& command, Machine& machine);
+void add_device(Command& command, std::string& device);
 void add_threads(Command& command, int& threads);
 // --lanes-at-once, 0 for all of the process's.
 void add_lanes_at_once(Command& command, std::int64_t& lanes);

@@ -15,15 +15,18 @@ int threads_to_use(int asked, int ranks) {
 
 }  // namespace
 
+bool is_device(const std::string& name) {
+  return name == "cpu" || name == "cuda" || gpu_number(name);
+}
+
 std::optional<int> gpu_number(const std::string& name) {
-  if (name == "cuda") return 0;
   const auto number = name.starts_with("cuda:") ? parse_int(name.substr(5)) : std::nullopt;
   if (!number || *number < 0 || *number > 127) return std::nullopt;
   return static_cast<int>(*number);
 }
 
-ComputingScope::ComputingScope(const Machine& machine, int ranks)
-    : device_(open_device(machine.device, threads_to_use(machine.threads, ranks))),
+ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank)
+    : device_(open_device(machine.device, threads_to_use(machine.threads, ranks), local_rank)),
       here_(*device_.kernels, device_.tensors) {}
 
 }  // namespace lockstep::cli

@@ -19,20 +19,22 @@ struct OpenDevice {
   at::Device tensors;
 };
 
-// Of "cuda" (0) and "cuda:N", the names of devices beside "cpu".
+// Names of devices: "cpu", "cuda" (the GPU of this process's local rank), "cuda:N".
+bool is_device(const std::string& name);
+// N of "cuda:N", at most 127.
 std::optional<int> gpu_number(const std::string& name);
 
-// The device of this name, with so many threads of the host. Error(kEnvironment) if there is no
-// such device. Alone with the next in their library, so that a test's program can bring another
-// (tests/golden/far.cpp).
-OpenDevice open_device(const std::string& name, int threads);
+// The device of this name, with so many threads of the host. Ranks of one machine share its GPUs in
+// turn. Error(kEnvironment) if there is no such device. Alone with the next in their library, so
+// that a test's program can bring another (tests/golden/far.cpp).
+OpenDevice open_device(const std::string& name, int threads, int local_rank);
 // Error(kEnvironment) if there is no such device. Takes nothing of it: for who starts ranks.
 void require_device(const std::string& name);
 
-// While it lives, this thread computes on it. `ranks` share the machine.
+// While it lives, this thread computes on it. `ranks` share the machine, of which this is one.
 class ComputingScope {
  public:
-  explicit ComputingScope(const Machine& machine, int ranks = 1);
+  explicit ComputingScope(const Machine& machine, int ranks = 1, int local_rank = 0);
 
  private:
   const OpenDevice device_;

@@ -52,13 +52,18 @@ void print_error(const Error& error, bool json) try {
 }  // namespace
 
 void add_machine(Command& command, Machine& machine) {
-  command.add_option("--device", machine.device, "cpu, cuda or cuda:N; never changes a bit")
+  add_device(command, machine.device);
+  add_threads(command, machine.threads);
+}
+
+void add_device(Command& command, std::string& device) {
+  command
+      .add_option("--device", device, "cpu, cuda:N or cuda (this rank's GPU); never changes a bit")
       .value("DEVICE")
       .check([](const std::string& name) -> std::string {
-        if (name == "cpu" || gpu_number(name)) return "";
+        if (is_device(name)) return "";
         return "there is no device '" + name + "', but cpu, cuda and cuda:N";
       });
-  add_threads(command, machine.threads);
 }
 
 void add_threads(Command& command, int& threads) {

@@ -1,19 +1,23 @@
+#include <algorithm>
+
 #include "device.h"
-#include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/cuda.h"
+#include "lockstep/ops/gpu_tensors.h"
 
 namespace lockstep::cli {
 
-OpenDevice open_device(const std::string& name, int threads) {
+OpenDevice open_device(const std::string& name, int threads, int local_rank) {
   if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
-  const std::optional<int> gpu = gpu_number(name);
-  LOCKSTEP_ASSERT(gpu, name);
-  return {numerics::make_cuda(*gpu), at::Device(at::kCUDA, static_cast<at::DeviceIndex>(*gpu))};
+  const std::optional<int> number = gpu_number(name);
+  // One a process, and never closed: tensors may outlive static objects.
+  static const auto& gpu = *new numerics::Gpu(numerics::open_gpu(
+      number ? *number : local_rank % std::max(1, numerics::count_gpus()), threads));
+  return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
 }
 
 void require_device(const std::string& name) {
-  if (const std::optional<int> gpu = gpu_number(name)) numerics::require_cuda(*gpu);
+  if (name != "cpu") numerics::require_gpu(gpu_number(name).value_or(0));
 }
 
 }  // namespace lockstep::cli

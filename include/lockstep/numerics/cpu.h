@@ -26,6 +26,7 @@ class Cpu final : public Device {
   int threads() const { return threads_; }
   Isa isa() const { return isa_; }
 
+  std::string name() override { return "cpu"; }
   Cpu& host() override { return *this; }
   std::unique_ptr<Device> another(int threads) const override;
   void to_host(std::size_t bytes, const void* from, void* to) override;

@@ -1,15 +1,25 @@
-// NVIDIA's GPUs. This build has none of their kernels yet.
+// NVIDIA's GPUs. Their kernels lie in a plug-in, liblockstep_cuda.so, loaded when a GPU is asked
+// for: the program itself needs nothing of CUDA, and the plug-in nothing but a driver.
 #pragma once
 
 #include <memory>
 
 #include "lockstep/numerics/device.h"
+#include "lockstep/numerics/device_memory.h"
 
 namespace lockstep::numerics {
 
-// The GPU with this number. Error(kEnvironment): this build has no CUDA.
-std::unique_ptr<Device> make_cuda(int number);
-// Only the error.
-void require_cuda(int number);
+struct Gpu {
+  std::unique_ptr<Device> kernels;
+  std::shared_ptr<DeviceMemory> memory;
+};
+
+// How many GPUs the driver shows. Error(kEnvironment): no plug-in, no driver, one that is too old.
+int count_gpus();
+// The GPU of this number, with so many threads of the host. Error(kEnvironment) as above, or if
+// there is no such GPU, it is too old (compute capability below 8.0), or has no memory left.
+Gpu open_gpu(int number, int threads);
+// The same errors; nothing of it is taken.
+void require_gpu(int number);
 
 }  // namespace lockstep::numerics

@@ -52,14 +52,17 @@ class Device : public Elementwise,
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  // What it is, for people: "cpu", "NVIDIA H100 80GB HBM3, compute
+  // capability 9.0".
+  virtual std::string name() = 0;
   // What computes beside this device in the host's memory, for the thread that it serves.
   virtual Cpu& host() = 0;
   // Another one on the same memory, whose host has so many threads: for a thread that works beside
-  // this one's. Kernels of the two are not ordered: who hands memory over waits for it first.
+  // this one's. Kernels of the two run in the order of their calls.
   virtual std::unique_ptr<Device> another(int threads = 1) const = 0;
 
-  // Copies between the host's memory and the device's, and within the device's. They return when
-  // the bytes are there.
+  // Copies between the host's memory and the device's, and within the device's. The host's memory
+  // holds the bytes, or may be used again, when they return.
   virtual void to_host(std::size_t bytes, const void* from, void* to) = 0;
   virtual void from_host(std::size_t bytes, const void* from, void* to) = 0;
   virtual void copy(std::size_t bytes, const void* from, void* to) = 0;

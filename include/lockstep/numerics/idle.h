@@ -8,6 +8,7 @@ namespace lockstep::numerics {
 
 class Idle final : public Device {
  public:
+  std::string name() override { return "idle"; }
   Cpu& host() override { return host_; }
   std::unique_ptr<Device> another(int) const override { return std::make_unique<Idle>(); }
   void to_host(std::size_t, const void*, void*) override {}

@@ -1,17 +1,45 @@
-// The kernels of the specification for CUDA: the same list as cpu.h's.
 #include "lockstep/numerics/cuda.h"
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/plugin.h"
+#include "numerics/cuda/plugin.h"
 
 namespace lockstep::numerics {
+namespace {
 
-std::unique_ptr<Device> make_cuda(int number) {
-  require_cuda(number);
-  return nullptr;
+constexpr const char* kInstead = "compute on the CPU: --device cpu";
+
+// Calls a function of the plug-in, whose last argument is what went wrong.
+template <class Function, class... Arguments>
+void call(const char* name, const std::string& what, Arguments&... arguments) {
+  static const Plugin library("cuda", "a GPU", kInstead, Plugin::Symbols::kPrograms);
+  const auto function = library.function<Function>(name);
+  LOCKSTEP_ASSERT(function != nullptr, name);
+  std::string problem;
+  function(arguments..., problem);
+  if (!problem.empty()) throw Error(Code::kEnvironment, what + ": " + problem, kInstead);
 }
 
-void require_cuda(int) {
-  throw Error(Code::kEnvironment, "this build has no CUDA", "compute on the CPU: --device cpu");
+std::string name_of(int number) {
+  return "cuda:" + std::to_string(number);
+}
+
+}  // namespace
+
+int count_gpus() {
+  int count = 0;
+  call<cuda::Count>(cuda::kCount, "GPUs", count);
+  return count;
+}
+
+Gpu open_gpu(int number, int threads) {
+  Gpu opened;
+  call<cuda::Open>(cuda::kOpen, name_of(number), number, threads, opened);
+  return opened;
+}
+
+void require_gpu(int number) {
+  call<cuda::Needs>(cuda::kNeeds, name_of(number), number);
 }
 
 }  // namespace lockstep::numerics

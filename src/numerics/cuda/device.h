@@ -4,7 +4,7 @@
 //
 //   gpu.launch(grid, kernel)         kernel.operator() in every thread (thread.h), after what came
 //   before gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
-//   gpu.to_host(bytes, from, to), from_host, copy    return when the bytes are there
+//   gpu.to_host(bytes, from, to), from_host, copy    return when the host's memory is the caller's
 #pragma once
 
 #include "lockstep/numerics/cpu.h"
@@ -21,6 +21,7 @@ class Device final : public numerics::Device {
   explicit Device(std::unique_ptr<Gpu> gpu, int threads = 1)
       : gpu_(std::move(gpu)), host_(threads) {}
 
+  std::string name() override { return gpu_->name(); }
   Cpu& host() override { return host_; }
   std::unique_ptr<numerics::Device> another(int threads) const override {
     return std::make_unique<Device>(gpu_->another(), threads);

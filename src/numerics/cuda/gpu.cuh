@@ -1,9 +1,13 @@
-// Private: one of NVIDIA's GPUs, as device.h wants it: a stream of CUDA's runtime.
+// Private: one of NVIDIA's GPUs, as device.h wants it. All work of a process is in one stream, the
+// null stream, which LibTorch's kernels use, too.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <cstring>
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
 
 #include "lockstep/core/error.h"
@@ -38,18 +42,63 @@ __global__ void run(const Kernel kernel) {
 
 inline void must(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
+  if (code == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // forgets it
+    throw std::bad_alloc();
+  }
   throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code));
 }
 
+// Memory of the host that a copy to the GPU may read while the host goes on.
+class Staging {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{4} << 20;
+
+  Staging() { must(cudaMallocHost(&memory_, kBytes), "memory for copies"); }
+  ~Staging() { cudaFreeHost(memory_); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  // A copy of these bytes, at most kBytes, that stays until work which is launched now is done.
+  const void* keep(std::size_t bytes, const void* from, cudaStream_t stream) {
+    if (used_ + bytes > kBytes) {
+      must(cudaStreamSynchronize(stream), "the work before a copy");
+      used_ = 0;
+    }
+    void* const at = static_cast<char*>(memory_) + used_;
+    std::memcpy(at, from, bytes);
+    used_ += (bytes + 255) / 256 * 256;
+    return at;
+  }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t used_ = 0;
+};
+
 class Gpu {
  public:
-  explicit Gpu(int number) : number_(number) { must(cudaSetDevice(number), "no such GPU"); }
+  explicit Gpu(int number) : number_(number) {
+    here();
+    cudaMemPool_t pool = nullptr;
+    must(cudaDeviceGetDefaultMemPool(&pool, number), "its memory");
+    std::uint64_t most = UINT64_MAX;  // what was given back is taken again, and the driver not asked
+    must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
+  }
 
   std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(number_); }
+
+  std::string name() const {
+    cudaDeviceProp facts{};
+    must(cudaGetDeviceProperties(&facts, number_), "its name");
+    return std::string(facts.name) + ", compute capability " + std::to_string(facts.major) + "." +
+           std::to_string(facts.minor);
+  }
 
   template <class Kernel>
   void launch(const Grid& grid, const Kernel& kernel) {
     if (grid.blocks == 0) return;
+    here();
     run<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
           static_cast<std::size_t>(grid.shared_bytes), stream_>>>(kernel);
     must(cudaGetLastError(), "a kernel was not launched");
@@ -57,32 +106,63 @@ class Gpu {
 
   void* take(std::size_t bytes) {
     void* memory = nullptr;
-    if (bytes != 0) must(cudaMallocAsync(&memory, bytes, stream_), "no scratch memory");
+    if (bytes == 0) return memory;
+    here();
+    must(cudaMallocAsync(&memory, bytes, stream_), "memory");
     return memory;
   }
   void give_back(void* memory) {
-    if (memory != nullptr) cudaFreeAsync(memory, stream_);
+    if (memory == nullptr) return;
+    here();
+    cudaFreeAsync(memory, stream_);
+  }
+  // Free, or kept by the pool and not in use.
+  std::optional<std::int64_t> left() {
+    here();
+    std::size_t free = 0, all = 0;
+    must(cudaMemGetInfo(&free, &all), "its memory");
+    cudaMemPool_t pool = nullptr;
+    must(cudaDeviceGetDefaultMemPool(&pool, number_), "its memory");
+    std::uint64_t kept = 0, used = 0;
+    must(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &kept), "its memory");
+    must(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "its memory");
+    return static_cast<std::int64_t>(free + kept - used);
   }
 
   void to_host(std::size_t bytes, const void* from, void* to) {
-    move(bytes, from, to, cudaMemcpyDeviceToHost);
+    if (bytes == 0) return;
+    here();
+    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a copy");
+    must(cudaStreamSynchronize(stream_), "the work before a copy");
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
-    move(bytes, from, to, cudaMemcpyHostToDevice);
+    if (bytes == 0) return;
+    here();
+    const bool small = bytes <= Staging::kBytes / 4;
+    if (small && !staging_) staging_ = std::make_unique<Staging>();
+    must(cudaMemcpyAsync(to, small ? staging_->keep(bytes, from, stream_) : from, bytes,
+                         cudaMemcpyHostToDevice, stream_),
+         "a copy");
+    if (!small) must(cudaStreamSynchronize(stream_), "a copy");
   }
   void copy(std::size_t bytes, const void* from, void* to) {
-    move(bytes, from, to, cudaMemcpyDeviceToDevice);
+    if (bytes == 0) return;
+    here();
+    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "a copy");
   }
 
  private:
-  void move(std::size_t bytes, const void* from, void* to, cudaMemcpyKind kind) {
-    if (bytes == 0) return;
-    must(cudaMemcpyAsync(to, from, bytes, kind, stream_), "a copy");
-    must(cudaStreamSynchronize(stream_), "the work before a copy");
+  // CUDA's runtime knows a GPU for each thread of the host.
+  void here() const {
+    thread_local int current = -1;
+    if (current == number_) return;
+    must(cudaSetDevice(number_), "no such GPU");
+    current = number_;
   }
 
   int number_;
-  cudaStream_t stream_ = nullptr;  // that LibTorch uses, too
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Staging> staging_;
 };
 
 }  // namespace lockstep::numerics::cuda

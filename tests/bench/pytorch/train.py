@@ -40,6 +40,17 @@ def forget_peak():
         file.write("5")
 
 
+def prepare_gpu(args):
+    """Tensors are made there; the same bits each time, as far as PyTorch can."""
+    if not torch.cuda.is_available():
+        print("this PyTorch has no GPU", file=sys.stderr)
+        sys.exit(4)
+    torch.set_default_device(args.device)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe")
@@ -49,6 +60,9 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--bf16", action="store_true", help="autocast")
+    parser.add_argument("--device", default="cpu", help="cuda: deterministic algorithms, without a GPU exit code 4")
+    parser.add_argument("--tf32", action="store_true", help="of a GPU")
+    parser.add_argument("--data", metavar="FOLDER", help="in place of the recipe's data.path")
     parser.add_argument("--ranks", type=int, default=0)
     parser.add_argument("--describe", action="store_true")
     parser.add_argument("--losses", metavar="FILE")
@@ -62,6 +76,10 @@ def main():
     torch.set_num_threads(args.threads)
     with open(args.recipe, "rb") as file:
         recipe = tomllib.load(file)
+    if args.data:
+        recipe["data"]["path"] = args.data
+    if args.device != "cpu":
+        prepare_gpu(args)
     rank = 0
     if args.ranks:
         torch.distributed.init_process_group("gloo")

@@ -39,11 +39,11 @@ class Trainer:
         self.recipe, self.args, self.rank = recipe, args, rank
         self.batch = recipe["batch"]["lanes"] * recipe["batch"]["samples_per_lane"] // max(args.ranks, 1)
         only("data", recipe["data"], {"kind", "path", "classes"})
-        self.images, self.classes = images(recipe["data"]["path"]), recipe["data"].get("classes", 0)
-        self.labels = labels(recipe["data"]["path"]) if self.classes else None
+        self.images, self.classes = images(recipe["data"]["path"]).to(args.device), recipe["data"].get("classes", 0)
+        self.labels = labels(recipe["data"]["path"]).to(args.device) if self.classes else None
         seed = recipe["run"].get("seed", 1)
         torch.manual_seed(seed)  # first weights
-        self.random = torch.Generator().manual_seed(seed + rank)
+        self.random = torch.Generator(args.device).manual_seed(seed + rank)
         self.order = torch.empty(0, dtype=torch.long)
 
     def network(self, role):
@@ -60,7 +60,7 @@ class Trainer:
         return network
 
     def precision(self):
-        return torch.autocast("cpu", dtype=torch.bfloat16) if self.args.bf16 else contextlib.nullcontext()
+        return torch.autocast(self.args.device, dtype=torch.bfloat16) if self.args.bf16 else contextlib.nullcontext()
 
     def drawn(self):
         """The next batch: pictures, and their classes as rows (None without classes). An epoch has each picture once."""
@@ -82,10 +82,10 @@ class Trainer:
     def write_samples(self, path, count):
         """An .npz as `lockstep sample` writes it: bytes [n][height][width][channels], and the classes where there are any."""
         import numpy  # not where PyTorch only describes its networks
-        random = torch.Generator().manual_seed(self.recipe["run"].get("seed", 1) + 10 ** 6)
+        random = torch.Generator(self.args.device).manual_seed(self.recipe["run"].get("seed", 1) + 10 ** 6)
         with torch.no_grad(), self.precision():
             made = torch.cat([self.made(chosen, random) for chosen in torch.arange(count).split(64)])
-        pixels = (made.float().clamp(-1, 1) * 127.5 + 128).clamp(max=255).to(torch.uint8).permute(0, 2, 3, 1).numpy()
+        pixels = (made.float().clamp(-1, 1) * 127.5 + 128).clamp(max=255).to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()
         numpy.savez(path, pixels, *([numpy.arange(count) % self.classes] if self.classes else []))
 
 

@@ -51,7 +51,7 @@ TEST(FarFaultDeathTest, NamesTheModuleTheOpAndTheFunction) {
         static_cast<void>(sum);
       },
       ExitedWithCode(70),
-      "the host touched device memory: byte 12 of an allocation of 448 .*in model/hidden, after "
+      "the host touched device memory: byte 12 of an allocation of 512 .*in model/hidden, after "
       "double; called from:\n.*planted_sum\\(at::Tensor const&\\)");
 }
 
@@ -63,7 +63,7 @@ TEST(FarFaultDeathTest, NamesAPlantedStore) {
         Tensor x = empty({100});
         planted_fill(x);
       },
-      ExitedWithCode(70), "byte 0 of an allocation of 448 .*in optimiser/adam.*planted_fill");
+      ExitedWithCode(70), "byte 0 of an allocation of 512 .*in optimiser/adam.*planted_fill");
 }
 
 TEST(FarFaultDeathTest, NamesThePlaceInABackwardPass) {

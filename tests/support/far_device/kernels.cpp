@@ -14,6 +14,7 @@ class FarDevice final : public numerics::Device {
  public:
   FarDevice(int threads, numerics::Isa isa) : host_(threads, isa) {}
 
+  std::string name() override { return "a CPU in far memory"; }
   numerics::Cpu& host() override { return host_; }
   std::unique_ptr<numerics::Device> another(int threads) const override {
     return std::make_unique<FarDevice>(threads, host_.isa());

@@ -112,11 +112,16 @@ Blocks& blocks() {
 }  // namespace
 
 void* allocate(std::size_t bytes) {
+  auto* const far = static_cast<char*>(take(bytes));
+  if (far != nullptr) std::memset(near(far), 0xff, bytes);
+  return far;
+}
+
+void* take(std::size_t bytes) {
   if (bytes == 0 || bytes > kMemoryBytes) return nullptr;
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const std::optional<std::size_t> byte = blocks().take(rounded);
   if (!byte) return nullptr;
-  std::memset(reinterpret_cast<void*>(mappings().near + *byte), 0xff, rounded);
   return reinterpret_cast<void*>(mappings().far + *byte);
 }
 
@@ -140,6 +145,15 @@ std::uintptr_t near_address(const void* far) {
   const std::uintptr_t byte = reinterpret_cast<std::uintptr_t>(far) - mappings().far;
   LOCKSTEP_ASSERT(byte <= kMemoryBytes, "a kernel of the far device got an address of the host");
   return mappings().near + byte;
+}
+
+Kernel::Kernel() {
+  if (mprotect(reinterpret_cast<void*>(mappings().far), kMemoryBytes, PROT_READ | PROT_WRITE) != 0)
+    lacks("mprotect");
+}
+
+Kernel::~Kernel() {
+  mprotect(reinterpret_cast<void*>(mappings().far), kMemoryBytes, PROT_NONE);
 }
 
 Place place_of(const void* far) {

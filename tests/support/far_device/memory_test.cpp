@@ -81,7 +81,7 @@ TEST(FarMemory, SaysWhereAnAddressIs) {
   const Place place = place_of(x + 70);
   ASSERT_TRUE(place.allocation);
   EXPECT_EQ(place.allocation->byte, 70U);
-  EXPECT_EQ(place.allocation->bytes, 128U);
+  EXPECT_EQ(place.allocation->bytes, kAlignment);
   EXPECT_EQ(place_of(x + 71).byte, place.byte + 1);
   release(x);
   EXPECT_FALSE(place_of(x + 70).allocation);

@@ -2,23 +2,39 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "numerics/cuda/kernels-inl.h"
+#include "numerics/cuda/memory-inl.h"
+#include "support/far_device/memory.h"
 #include "support/gpu/grid.h"
+#include "support/gpu/stream.h"
 
 namespace lockstep::test::gpu {
 namespace {
 
-// What device.h asks of a GPU. Memory is the host's.
-class Gpu {
- public:
-  explicit Gpu(std::uint64_t seed) : seed_(seed) {}
+namespace far = testing::far;
 
-  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(seed_ + 1); }
+class Orders {
+ public:
+  explicit Orders(std::uint64_t seed) : seed_(seed) {}
+  std::uint64_t next() { return seed_ = seed_ * 6364136223846793005U + 1442695040888963407U; }
+
+ private:
+  std::uint64_t seed_;
+};
+
+// What device.h asks of a GPU, at once and in the host's memory.
+class NearGpu {
+ public:
+  explicit NearGpu(std::uint64_t seed) : orders_(seed) {}
+
+  static std::string name() { return "an emulated GPU"; }
+  std::unique_ptr<NearGpu> another() { return std::make_unique<NearGpu>(orders_.next()); }
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
-    run(grid, kernel, seed_ = seed_ * 6364136223846793005U + 1442695040888963407U);
+    run(grid, kernel, orders_.next());
   }
 
   // Full of NaNs: what nobody wrote is seen.
@@ -38,13 +54,74 @@ class Gpu {
     if (bytes != 0) std::memmove(to, from, bytes);
   }
 
-  std::uint64_t seed_;
+  Orders orders_;
+};
+
+// The same in far memory and in a stream.
+class FarGpu {
+ public:
+  FarGpu(std::uint64_t seed, std::shared_ptr<Stream> stream)
+      : orders_(seed), stream_(std::move(stream)) {}
+
+  static std::string name() { return "an emulated GPU, in far memory"; }
+  std::unique_ptr<FarGpu> another() { return std::make_unique<FarGpu>(orders_.next(), stream_); }
+
+  template <class Kernel>
+  void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
+    stream_->put([grid, kernel, seed = orders_.next()] { run(grid, kernel, seed); });
+  }
+
+  void* take(std::size_t bytes) {
+    void* const memory = far::take(bytes);
+    if (memory == nullptr && bytes > 0) throw std::bad_alloc();
+    stream_->put([memory, bytes] { move(bytes, nullptr, memory); });
+    return memory;
+  }
+  void give_back(void* memory) { far::release(memory); }
+  std::optional<std::int64_t> left() {
+    return static_cast<std::int64_t>(far::kMemoryBytes - far::bytes_in_use());
+  }
+
+  void to_host(std::size_t bytes, const void* from, void* to) {
+    stream_->finish();
+    move(bytes, far::near(from), to);
+  }
+  void from_host(std::size_t bytes, const void* from, void* to) {
+    const auto* const first = static_cast<const char*>(from);
+    stream_->put([kept = std::vector<char>(first, first + bytes), to = far::near(to)] {
+      move(kept.size(), kept.data(), to);
+    });
+  }
+  void copy(std::size_t bytes, const void* from, void* to) {
+    stream_->put([bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
+  }
+
+ private:
+  // From nothing: NaNs.
+  static void move(std::size_t bytes, const void* from, void* to) {
+    if (bytes == 0) return;
+    if (from != nullptr) {
+      std::memmove(to, from, bytes);
+    } else {
+      std::memset(to, 0xff, bytes);
+    }
+  }
+
+  Orders orders_;
+  std::shared_ptr<Stream> stream_;
 };
 
 }  // namespace
 
 std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed) {
-  return std::make_unique<numerics::cuda::Device<Gpu>>(std::make_unique<Gpu>(seed));
+  return std::make_unique<numerics::cuda::Device<NearGpu>>(std::make_unique<NearGpu>(seed));
+}
+
+numerics::Gpu open_gpu(std::uint64_t seed) {
+  using namespace numerics::cuda;
+  const auto stream = std::make_shared<Stream>();
+  return {std::make_unique<Device<FarGpu>>(std::make_unique<FarGpu>(seed, stream)),
+          std::make_shared<Memory<FarGpu>>(std::make_unique<FarGpu>(seed + 1, stream))};
 }
 
 }  // namespace lockstep::test::gpu

@@ -1,15 +1,19 @@
 // A device whose kernels are CUDA's (src/numerics/cuda), in a grid that the host emulates (grid.h).
-// Its memory is the host's.
+// `seed` gives the orders of blocks and threads.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "lockstep/numerics/device.h"
+#include "lockstep/numerics/cuda.h"
 
 namespace lockstep::test::gpu {
 
-// `seed` gives the orders of blocks and threads.
+// Its memory is the host's, and a kernel is done when its call returns.
 std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed);
+
+// As far as the host can tell a GPU: its memory is far (support/far_device/memory.h), and what is
+// called waits in a stream until the host asks for a result, so that whoever does not wait is seen.
+numerics::Gpu open_gpu(std::uint64_t seed);
 
 }  // namespace lockstep::test::gpu

@@ -1,0 +1,48 @@
+// The memory of a device that is not the host: for LibTorch's tensors (ops/gpu_tensors.h) and
+// whoever keeps something there. Any thread may call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace lockstep::numerics {
+
+// Items of a tensor and of another of the same sizes. Strides are in items; 0 repeats an item.
+struct ItemCopy {
+  static constexpr std::size_t kMostSides = 12;
+
+  std::size_t item;  // bytes: 1, 2, 4 or 8
+  std::span<const std::int64_t> sizes;
+  void* to;
+  std::span<const std::int64_t> to_strides;
+  const void* from;
+  std::span<const std::int64_t> from_strides;
+};
+
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  virtual ~DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // Memory that is aligned to 256 bytes and holds anything; null for none. std::bad_alloc if there
+  // is not so much. It may be given back while kernels that use it still run: who gets it next
+  // works after them.
+  virtual void* take(std::size_t bytes) = 0;
+  virtual void give_back(void* memory) = 0;
+  // Bytes that can be taken still, as far as the device says.
+  virtual std::optional<std::int64_t> left() = 0;
+
+  // Copies after the kernels that were called before. The host's memory may be used again when they
+  // return.
+  virtual void to_host(std::size_t bytes, const void* from, void* to) = 0;
+  virtual void from_host(std::size_t bytes, const void* from, void* to) = 0;
+  virtual void copy(std::size_t bytes, const void* from, void* to) = 0;
+  // At most kMostSides sides are longer than 1.
+  virtual void copy_items(const ItemCopy& items) = 0;
+};
+
+}  // namespace lockstep::numerics

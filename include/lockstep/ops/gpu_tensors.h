@@ -1,0 +1,34 @@
+// Tensors in a GPU's memory: a device of LibTorch of our own, "gpu:0". LibTorch's own device of
+// CUDA would need its libraries for CUDA, and could compute; portable numerics asks nothing of
+// LibTorch but to allocate, view and copy. So any LibTorch will do, that for CPUs too, and tests
+// bring another memory (tests/support).
+//
+// - Operators that allocate, view and copy are those of src/ops/gpu_movement.cpp. Any other
+// operator
+//   of LibTorch is refused with a c10::NotImplementedError that names it and its place.
+// - Autograd runs the nodes of these tensors in a thread of its own.
+// - There is one stream, whose work is done in order; for LibTorch all of it is always done.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <memory>
+#include <optional>
+
+#include "lockstep/core/memory.h"
+#include "lockstep/numerics/device_memory.h"
+
+namespace lockstep::ops {
+
+// gpu:0, with tensors in this memory. Registers the device with LibTorch, for good and for the
+// whole process; before the first backward pass, because LibTorch starts its threads of autograd
+// then, for the devices it knows. Later calls give the same device and must bring the same memory.
+at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory);
+
+// That of gpu_tensors().
+numerics::DeviceMemory& gpu_memory();
+
+// What this thread's device leaves for tensors: a GPU's own memory, else lockstep::memory_left.
+std::optional<MemoryLeft> memory_left(int processes);
+
+}  // namespace lockstep::ops

@@ -1,0 +1,116 @@
+// Private: memory of a GPU for tensors. Gpu: device.h.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/device_memory.h"
+#include "numerics/cuda/thread.h"
+
+namespace lockstep::numerics::cuda {
+
+// The sides of an ItemCopy, the innermost first, those joined that lie behind each other in both
+// tensors.
+struct ItemSides {
+  struct Side {
+    std::int64_t size, to, from;
+  };
+  int count = 0;
+  Side all[ItemCopy::kMostSides];
+
+  explicit ItemSides(const ItemCopy& items) {
+    for (std::size_t d = items.sizes.size(); d > 0; --d) {
+      const Side side{items.sizes[d - 1], items.to_strides[d - 1], items.from_strides[d - 1]};
+      if (side.size == 1) continue;
+      if (count > 0) {
+        Side& inner = all[count - 1];
+        if (side.to == inner.to * inner.size && side.from == inner.from * inner.size) {
+          inner.size *= side.size;
+          continue;
+        }
+      }
+      LOCKSTEP_ASSERT(count < static_cast<int>(ItemCopy::kMostSides));
+      all[count++] = side;
+    }
+  }
+};
+
+template <class T>
+struct CopyItem {
+  ItemSides sides;
+  T* to;
+  const T* from;
+
+  LOCKSTEP_DEVICE void operator()(std::int64_t i) const {
+    std::int64_t into = 0, out_of = 0;
+    for (int s = 0; s < sides.count; ++s) {
+      const std::int64_t at = i % sides.all[s].size;
+      i /= sides.all[s].size;
+      into += at * sides.all[s].to;
+      out_of += at * sides.all[s].from;
+    }
+    to[into] = from[out_of];
+  }
+};
+
+template <class Gpu>
+class Memory final : public DeviceMemory {
+ public:
+  explicit Memory(std::unique_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+
+  void* take(std::size_t bytes) override {
+    const std::scoped_lock lock(mutex_);
+    return gpu_->take(bytes);
+  }
+  void give_back(void* memory) override {
+    const std::scoped_lock lock(mutex_);
+    gpu_->give_back(memory);
+  }
+  std::optional<std::int64_t> left() override {
+    const std::scoped_lock lock(mutex_);
+    return gpu_->left();
+  }
+  void to_host(std::size_t bytes, const void* from, void* to) override {
+    const std::scoped_lock lock(mutex_);
+    gpu_->to_host(bytes, from, to);
+  }
+  void from_host(std::size_t bytes, const void* from, void* to) override {
+    const std::scoped_lock lock(mutex_);
+    gpu_->from_host(bytes, from, to);
+  }
+  void copy(std::size_t bytes, const void* from, void* to) override {
+    const std::scoped_lock lock(mutex_);
+    gpu_->copy(bytes, from, to);
+  }
+  void copy_items(const ItemCopy& items) override {
+    switch (items.item) {
+      case 1:
+        return copy_as<std::uint8_t>(items);
+      case 2:
+        return copy_as<std::uint16_t>(items);
+      case 4:
+        return copy_as<std::uint32_t>(items);
+      case 8:
+        return copy_as<std::uint64_t>(items);
+      default:
+        LOCKSTEP_ASSERT(false, "items of " + std::to_string(items.item) + " bytes");
+    }
+  }
+
+ private:
+  template <class T>
+  void copy_as(const ItemCopy& items) {
+    std::int64_t n = 1;
+    for (const std::int64_t size : items.sizes) n *= size;
+    const CopyItem<T> body{ItemSides(items), static_cast<T*>(items.to),
+                           static_cast<const T*>(items.from)};
+    const std::scoped_lock lock(mutex_);
+    gpu_->launch(grid_of(n), Each<CopyItem<T>>{n, body});
+  }
+
+  std::mutex mutex_;
+  std::unique_ptr<Gpu> gpu_;
+};
+
+}  // namespace lockstep::numerics::cuda

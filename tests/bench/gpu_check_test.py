@@ -1,0 +1,65 @@
+"""tools/gpu-check on an emulated GPU, on one with a broken kernel, and without any.
+
+usage: gpu_check_test.py BINARIES [unittest's arguments]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARIES = os.path.abspath(sys.argv.pop(1))
+
+
+def binary(name):
+    return os.path.join(BINARIES, name)
+
+
+class GpuCheck(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="gpu-check-test-")
+        self.addCleanup(folder.cleanup)
+        self.out = os.path.join(folder.name, "found.json")
+
+    def check(self, program, *words):
+        """Exit code, what it printed, the JSON, the page."""
+        done = subprocess.run([os.path.join(TOP, "tools/gpu-check"), "--program", binary(program), "--out", self.out, *words],
+                              capture_output=True, text=True)
+        with open(self.out, encoding="utf-8") as file:
+            found = json.load(file)
+        with open(self.out[:-5] + ".md", encoding="utf-8") as file:
+            return done.returncode, done.stdout + done.stderr, found, file.read()
+
+    def test_an_emulated_gpu_holds(self):
+        code, said, found, page = self.check("lockstep_gpu", "--conformance", binary("conformance_gpu"), "--golden",
+                                             "classifier,r1-gan", "--steps", "2", "--quick")
+        self.assertEqual(code, 0, said)
+        results = {(row["part"], row["check"]): row["result"] for row in found["checks"]}
+        self.assertEqual([name for name, result in results.items() if result == "FAILS"], [])
+        for name in (("kernels", "docs/conformance.json"), ("golden", "classifier"), ("golden", "r1-gan, moving"),
+                     ("ranks", "Gloo, ranks that share the GPUs"), ("speed", "steps of a U-Net")):
+            self.assertEqual(results[name], "holds", said)
+        self.assertEqual(results["ranks", "NCCL"], "not done")
+        self.assertIn("| golden | r1-gan, moving | holds: GPU, CPU, GPU |", page)
+
+    def test_a_broken_kernel_is_seen_everywhere(self):
+        code, said, found, _ = self.check("lockstep_broken_fma_order", "--device", "cpu", "--conformance", binary("conformance_broken"),
+                                          "--golden", "classifier", "--only", "kernels", "--only", "golden")
+        self.assertEqual(code, 1, said)
+        failed = {row["check"]: row["detail"] for row in found["checks"] if row["result"] == "FAILS"}
+        self.assertEqual(set(failed), {"doctor", "docs/conformance.json", "classifier", "classifier, moving"})
+        self.assertIn("cases differ", failed["docs/conformance.json"])
+
+    def test_without_a_gpu_it_says_so(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("here is a GPU")
+        code, said, found, page = self.check("lockstep")
+        self.assertEqual(code, 4, said)
+        self.assertEqual([row["result"] for row in found["checks"]], ["not done"])
+        self.assertIn("no driver", said + page)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Seconds of PyTorch's CUDA kernels: reads the rows that gpu_bench printed as a JSON list, prints a list of {"fp32", "tf32"},
+empty where PyTorch has no such kernel. Deterministic algorithms; TF32 only where it is named. Without a GPU: exit code 4.
+"""
+import json
+import re
+import statistics
+import sys
+
+import torch
+import torch.nn.functional as F
+
+RUNS, WARM_UP = 7, 3
+
+
+def seconds_of(body):
+    times = []
+    for _ in range(WARM_UP + RUNS):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize()
+        start.record()
+        body()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) / 1e3)
+    return statistics.median(times[WARM_UP:])
+
+
+def body_of(row):
+    """What computes the same, or None."""
+    if row["kernel"] == "gemm":
+        n = int(row["shape"])
+        a, b = torch.randn(n, n, device="cuda"), torch.randn(n, n, device="cuda")
+        return lambda: a @ b
+    shape = re.fullmatch(r"(\d+)x(\d+)x(\d+)x(\d+) to (\d+) by (\d+)", row["shape"])
+    if not shape or "conv2d" not in row["kernel"]:
+        return None
+    n, h, w, inner, outer, k = map(int, shape.groups())
+    x, weight, dy = (torch.randn(*sizes, device="cuda").contiguous(memory_format=torch.channels_last)
+                     for sizes in ((n, inner, h, w), (outer, inner, k, k), (n, outer, h, w)))
+    if row["kernel"].endswith("input_grad"):
+        return lambda: torch.nn.grad.conv2d_input(x.shape, weight, dy, padding=k // 2)
+    if row["kernel"].endswith("weight_grad"):
+        return lambda: torch.nn.grad.conv2d_weight(x, weight.shape, dy, padding=k // 2)
+    return lambda: F.conv2d(x, weight, padding=k // 2)
+
+
+def main():
+    if not torch.cuda.is_available():
+        print("this PyTorch has no GPU", file=sys.stderr)
+        sys.exit(4)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+    found = []
+    for row in json.load(sys.stdin):
+        body, one = body_of(row), {}
+        if body:
+            for name, allowed in (("fp32", False), ("tf32", True)):
+                torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
+                one[name] = seconds_of(body)
+        found.append(one)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
