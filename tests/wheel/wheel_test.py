@@ -163,6 +163,13 @@ class Wheel(unittest.TestCase):
             code, out, err = self.environment.run("verify", run)
             self.assertIn("the evidence holds: 300 steps", out, err)
 
+    def test_it_finds_its_plugin_for_gpus(self):
+        for environment in (self.environment.environment, None):  # None: the other program
+            done = subprocess.run(["lockstep" if environment else PROGRAM, "fingerprint", "--device", "cuda"], env=environment,
+                                  capture_output=True, text=True, check=False)
+            self.assertIn(done.returncode, (0, 4))
+            self.assertNotIn("liblockstep_cuda.so", done.stderr)
+
     def test_python_starts_it_as_a_module_and_exit_codes_come_through(self):
         done = subprocess.run([self.environment.python, "-m", "lockstep", "inspect", self.path("nothing")],
                               env=self.environment.environment, capture_output=True, text=True, check=False)
