@@ -6,7 +6,6 @@
 #include <string>
 
 #include "lockstep/core/error.h"
-#include "lockstep/ops/device.h"
 #include "lockstep/ops/native.h"
 
 namespace lockstep::fingerprint {
@@ -38,9 +37,6 @@ std::span<const Setting> native_settings() {
 }
 
 void require_native_settings() {
-  if (!ops::tensors_device().is_cpu())
-    throw Error(Code::kUsage, "native numerics are computed on the CPU alone",
-                "use --device cpu, or portable numerics");
   static const bool done = [] {
     for (const Setting& setting : kSettings) {
       const std::string name(setting.variable);
@@ -53,7 +49,7 @@ void require_native_settings() {
                     "leave it unset, or set it to " + words(setting));
       }
     }
-    ops::set_deterministic();
+    ops::prepare_native();
     return true;
   }();
   static_cast<void>(done);

@@ -2,7 +2,10 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
+#include <c10/core/DeviceGuard.h>
+#include <dlfcn.h>
 
 #include <cstdint>
 #include <new>
@@ -10,13 +13,39 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/numerics.h"
+#include "lockstep/ops/record.h"
 #include "ops/surroundings.h"
 
 namespace lockstep::ops {
 namespace {
 
 constexpr std::uintptr_t kAlignment = 64;  // what LibTorch's own allocations have
+
+// LibTorch's device for its kernels on this thread's tensors.
+at::Device their_device() {
+  if (tensors_device().is_cpu()) return at::kCPU;
+  static const at::Device device(gpu_memory().foreign_device());
+  return device;
+}
+
+// A tensor of ours on that device.
+Tensor theirs(const Tensor& x) {
+  if (!x.is_privateuseone()) return x;
+  return at::from_blob(
+      gpu_memory().foreign(x.data_ptr()), x.sizes(), x.strides(),
+      [x](void*) {},  // keeps its memory
+      x.options().device(their_device()), their_device());
+}
+
+// What their kernels made, for ours.
+Tensor ours(const Tensor& x) {
+  if (x.device() == tensors_device()) return x;
+  const Tensor copy = empty_on(tensors_device(), x.sizes(), x.scalar_type());
+  theirs(copy).copy_(x);
+  return copy;
+}
 
 // How a thread calls LibTorch's kernels.
 class Foreign {
@@ -30,6 +59,7 @@ class Foreign {
   }
 
  private:
+  const c10::DeviceGuard there_{their_device()};
   at::NoGradGuard no_history_;
   at::RecordFunctionGuard unobserved_{false};
 };
@@ -64,8 +94,15 @@ NumericsScope::~NumericsScope() {
   thread_numerics() = outer_;
 }
 
-void set_deterministic() {
+void prepare_native() {
   at::Context& context = at::globalContext();
+  if (their_device().is_cuda()) {
+    if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
+      throw Error(Code::kEnvironment,
+                  std::string("native numerics on a GPU need LibTorch for CUDA: ") + dlerror(),
+                  "use the package beside PyTorch, --device cpu, or portable numerics");
+    foreign([&] { context.lazyInitDevice(at::kCUDA); });
+  }
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(false);
   context.setDeterministicCuDNN(true);
@@ -78,7 +115,7 @@ void set_deterministic() {
 namespace native {
 
 Tensor aligned(const Tensor& x) {
-  const Tensor whole = x.contiguous();
+  const Tensor whole = theirs(x.contiguous());
   return reinterpret_cast<std::uintptr_t>(whole.const_data_ptr()) % kAlignment == 0 ? whole
                                                                                     : whole.clone();
 }
@@ -88,7 +125,7 @@ Tensor Piece::of(const Tensor& x) const {
 }
 
 void Piece::put(const Tensor& values, Tensor& x) const {
-  x.narrow(0, first, count).copy_(values);
+  theirs(x.narrow(0, first, count)).copy_(values);
 }
 
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body) {
@@ -130,8 +167,9 @@ Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows)
   sizes.insert(sizes.begin(), lanes.partials());
   Tensor partials = ops::empty(sizes);
   const std::int64_t width = rows.front().numel();
+  std::vector<Tensor> held;
   std::vector<const float*> pointers;
-  for (const Tensor& row : rows) pointers.push_back(read(row));
+  for (const Tensor& row : rows) pointers.push_back(read(held.emplace_back(ours(row))));
   const float* const* at = pointers.data();
   for (std::int64_t p = 0; p < lanes.partials(); ++p) {
     const std::int64_t count = lanes.lanes[static_cast<std::size_t>(p)];

@@ -13,8 +13,8 @@
 
 namespace lockstep::ops::native {
 
-// x, contiguous and aligned as LibTorch's own allocations are: the bits of kernels may depend on
-// it.
+// x for LibTorch's kernels, contiguous and aligned as LibTorch's own allocations are: the bits of
+// kernels may depend on it. Of a GPU's tensor, the same memory on LibTorch's own device.
 Tensor aligned(const Tensor& x);
 
 inline bool on() {
@@ -45,7 +45,8 @@ class Slices {
   std::vector<std::int64_t> samples_;  // of each partial
 };
 
-// Sums rows [lanes, …], one a lane, to [P, …]: the tree over each partial's lanes.
+// Sums rows [lanes, …] that kernels made, one a lane, to [P, …]: the tree over each partial's
+// lanes.
 Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows);
 
 // --- kernels

@@ -120,10 +120,10 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   const std::vector<std::int64_t> sizes = {dy.size(3), x.size(3), kernel_height, kernel_width};
   for_each_piece(x.size(0), [&](const Piece& piece) {
-    const Tensor shape_only =
-        at::empty(sizes, x.options(), at::MemoryFormat::ChannelsLast);  // values are not read
+    const Tensor in = piece.of(x), shape_only = at::empty(  // values are not read
+                                       sizes, in.options(), at::MemoryFormat::ChannelsLast);
     const auto [dx, dw, db] = at::convolution_backward(
-        nchw(piece.of(dy)), nchw(piece.of(x)), shape_only, at::OptionalIntArrayRef{},
+        nchw(piece.of(dy)), nchw(in), shape_only, at::OptionalIntArrayRef{},
         {conv.stride, conv.stride}, {conv.pad, conv.pad}, {1, 1}, /*transposed=*/false, {0, 0}, 1,
         {false, true, false});
     of_lanes.at(static_cast<std::size_t>(piece.index)) = hwio(dw);

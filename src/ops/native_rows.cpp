@@ -130,7 +130,7 @@ NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, cons
       const Tensor xhat = grouped.sub(m.view({piece.count, groups, 1, 1}))
                               .mul(r.view({piece.count, groups, 1, 1}))
                               .view({piece.count, c, spatial});
-      const Tensor y = xhat.mul(gamma.view({1, c, 1})).add(beta.view({1, c, 1}));
+      const Tensor y = xhat.mul(aligned(gamma).view({1, c, 1})).add(aligned(beta).view({1, c, 1}));
       g = at::silu_backward(g.contiguous(), y.view(g.sizes()));
     }
     const auto [dx, dgamma, dbeta] =

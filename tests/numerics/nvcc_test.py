@@ -17,6 +17,8 @@ FLAGS = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "--fmad=
 EXACT = re.compile(r"(mov|ld|st|selp|setp|set|abs|neg|min|max|copysign|testp|shfl)\b")
 ROUNDED = re.compile(r"(add|sub|mul|fma|div|rcp|sqrt|cvt)\.rn\b")
 CONVERTED = re.compile(r"cvt\.(f64\.f32|rzi\.[su](8|16|32|64)\.f(32|64))$")  # exact; toward zero, as C++ says
+MATRICES = re.compile(r"(mma|wmma|wgmma|tcgen05)\b")  # tensor cores
+INTEGERS = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"  # exact; wraps around without .satfinite
 WIDE = re.compile(r"\.(f32|f64|f16|bf16|tf32)\b")
 
 
@@ -33,7 +35,8 @@ def forbidden(ptx):
     for name in instructions(ptx):
         floats = WIDE.search(name) is not None
         allowed = EXACT.match(name) or ROUNDED.match(name) or CONVERTED.match(name)
-        if ".ftz" in name or ".approx" in name or (floats and not allowed) or re.match(r"(red|atom)\b.*\.f", name):
+        if (".ftz" in name or ".approx" in name or (floats and not allowed) or re.match(r"(red|atom)\b.*\.f", name)
+                or (MATRICES.match(name) and name != INTEGERS)):
             found[name] = found.get(name, 0) + 1
     return found
 
@@ -60,6 +63,7 @@ class Nvcc(unittest.TestCase):
             with self.subTest(architecture):
                 ptx = compiled(SOURCE, architecture)
                 self.assertGreater(sum(name == "fma.rn.f32" for name in instructions(ptx)), 100)
+                self.assertGreater(sum(name == INTEGERS for name in instructions(ptx)), 100)
                 self.assertEqual(forbidden(ptx), {})
 
     def test_machine_code_spills_no_register(self):
@@ -75,13 +79,17 @@ class Nvcc(unittest.TestCase):
             __global__ void fast(float* x) { x[0] = x[0] / x[1] + sqrtf(x[2]); }
             __global__ void added(float* x) { atomicAdd(x, 1.0f); }
             __global__ void contracted(float* x) { x[0] = __expf(x[1]); }
+            __global__ void saturated(int* x) {
+              asm("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 {%0,%1,%2,%3}, {%0,%1,%2,%3}, {%0,%1}, {%0,%1,%2,%3};"
+                  : "+r"(x[0]), "+r"(x[1]), "+r"(x[2]), "+r"(x[3]));
+            }
         """
         with tempfile.TemporaryDirectory() as folder:
             source = os.path.join(folder, "bad.cu")
             with open(source, "w") as file:
                 file.write(kernels)
             found = " ".join(forbidden(compiled(source, ARCHITECTURES[0], ["-use_fast_math"])))
-        for word in ("div.approx.ftz.f32", "sqrt.approx.ftz.f32", "ex2.approx.ftz.f32", ".add.f32"):
+        for word in ("div.approx.ftz.f32", "sqrt.approx.ftz.f32", "ex2.approx.ftz.f32", ".add.f32", ".satfinite."):
             self.assertIn(word, found)
 
 

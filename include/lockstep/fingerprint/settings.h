@@ -15,9 +15,9 @@ struct Setting {
 
 std::span<const Setting> native_settings();
 
-// Sets what is unset, LibTorch's own switches too (ops::set_deterministic): before the first native
+// Sets what is unset, LibTorch's own switches too (ops::prepare_native): before the first native
 // kernel of the process, once. Throws Error(kEnvironment) naming the variable if one contradicts,
-// Error(kUsage) where this thread computes on another device than the CPU.
+// or this LibTorch has no kernels for this thread's device.
 void require_native_settings();
 
 }  // namespace lockstep::fingerprint

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace lockstep::numerics {
 
@@ -35,6 +36,11 @@ class DeviceMemory {
   virtual void give_back(void* memory) = 0;
   // Bytes that can be taken still, as far as the device says.
   virtual std::optional<std::int64_t> left() = 0;
+
+  // For kernels that are not ours, LibTorch's: the name of its device for this memory ("cuda:1"),
+  // and where that device finds what lies here. What was called before is done before they work.
+  virtual std::string foreign_device() = 0;
+  virtual void* foreign(void* memory) = 0;
 
   // Copies after the kernels that were called before. The host's memory may be used again when they
   // return.

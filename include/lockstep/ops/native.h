@@ -3,7 +3,8 @@
 // LibTorch's bits depend on shapes, alignment and threads, and on the machine. The first three are
 // fixed here: a kernel sees the samples of one lane (in sampling: one sample), each time with the
 // same shapes, in memory aligned to 64 bytes, in one thread; lanes go to the rank's threads. So the
-// bits depend on recipe, hardware and software, and not on the number of ranks or threads.
+// bits depend on recipe, hardware and software, and not on the number of ranks or threads. On a GPU
+// its kernels work in the memory of our tensors, in the same stream.
 //
 // Native: linear, conv2d and its transpose, attention, group and layer norm, the activations of
 // numerics::Unary, with all their gradients. Everything else is ours in either numerics: sums over
@@ -13,9 +14,10 @@
 
 namespace lockstep::ops {
 
-// LibTorch's own settings: deterministic algorithms, no benchmarking of kernels, full binary32
-// (no TF32), uninitialised memory left alone. Once a process, before the first native kernel; what
-// the environment must say is fingerprint/settings.h's.
-void set_deterministic();
+// Before the first native kernel of the process, once, where kernels will run: LibTorch's own
+// settings (deterministic algorithms, no benchmarking of kernels, full binary32, uninitialised
+// memory left alone), and for a GPU its libraries for CUDA. What the environment must say is
+// fingerprint/settings.h's. Error(kEnvironment): this LibTorch has none for CUDA.
+void prepare_native();
 
 }  // namespace lockstep::ops

@@ -28,6 +28,14 @@ class GpuThread {
     extern __shared__ __align__(16) unsigned char memory[];
     return reinterpret_cast<T*>(memory);
   }
+  LOCKSTEP_DEVICE void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4],
+                           const std::uint32_t (&b)[2]) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
   template <class T>
   LOCKSTEP_DEVICE T shuffle_down(T value, int lanes) {
     return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
@@ -128,6 +136,10 @@ class Gpu {
     must(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "its memory");
     return static_cast<std::int64_t>(free + kept - used);
   }
+
+  // LibTorch's kernels are in the same stream.
+  std::string foreign_device() const { return "cuda:" + std::to_string(number_); }
+  void* foreign(void* memory) const { return memory; }
 
   void to_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;

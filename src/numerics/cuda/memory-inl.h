@@ -71,6 +71,11 @@ class Memory final : public DeviceMemory {
     const std::scoped_lock lock(mutex_);
     return gpu_->left();
   }
+  std::string foreign_device() override { return gpu_->foreign_device(); }
+  void* foreign(void* memory) override {
+    const std::scoped_lock lock(mutex_);
+    return gpu_->foreign(memory);
+  }
   void to_host(std::size_t bytes, const void* from, void* to) override {
     const std::scoped_lock lock(mutex_);
     gpu_->to_host(bytes, from, to);

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/spec/integer.h"
 #include "numerics/cuda/elementwise-inl.h"
 #include "numerics/cuda/norm-inl.h"
 
@@ -32,23 +31,6 @@ struct FloatChain {
     acc = 0.0F;
   }
 };
-
-// Exact: a block's products fit 32 bits.
-struct IntegerChain {
-  using Value = std::int16_t;
-  using Sum = std::int64_t;
-  std::int32_t acc = 0;
-  std::int64_t total = 0;
-
-  LOCKSTEP_DEVICE void add(std::int16_t a, std::int16_t b) {
-    acc += static_cast<std::int32_t>(a) * b;
-  }
-  LOCKSTEP_DEVICE void end_block(bool) {
-    total += acc;
-    acc = 0;
-  }
-};
-static_assert(kBlock <= spec::kExactProducts);
 
 struct ProductShape {
   std::int64_t batch, m, n, depth;
@@ -229,15 +211,6 @@ Patches<T> patches_of(const ConvShape& s, const T* x) {
 // A sum as it is: floats.
 struct Plain {
   LOCKSTEP_DEVICE float operator()(std::int64_t, float sum) const { return sum; }
-};
-// A sum of integers, rounded; `sample` has its own exponent of u, and of v if there are several.
-struct Scaled {
-  const std::int32_t* u;
-  const std::int32_t* v;
-  bool one_v;
-  LOCKSTEP_DEVICE float operator()(std::int64_t sample, std::int64_t sum) const {
-    return spec::product_of(sum, u[sample], v[one_v ? 0 : sample]);
-  }
 };
 
 template <class Gpu, class Chain, class Value, class Round>

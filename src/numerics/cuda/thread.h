@@ -8,6 +8,8 @@
 //   t.blocks(), t.threads()     how many there are
 //   t.barrier()                 all threads of the block are here, and see each other's writes
 //   t.template shared<T>()      the block's shared memory, aligned to 16 bytes
+//   t.mma(sums, a, b)           of the warp: int32 sums[16][8] += int8 a[16][32] * b[32][8]; PTX's
+//                               mma.m16n8k32 says which lane has which of them
 //   t.shuffle_down(v, d)        v of the warp's lane + d; of itself where there is none
 //   t.copy_async(to, from)      16 bytes to shared from global memory, both aligned to 16 ...
 //   t.commit()                  ... in a group with those before it
@@ -23,8 +25,10 @@
 
 #if defined(__CUDACC__)
 #define LOCKSTEP_DEVICE __device__
+#define LOCKSTEP_UNROLL _Pragma("unroll")
 #else
 #define LOCKSTEP_DEVICE
+#define LOCKSTEP_UNROLL
 #endif
 
 namespace lockstep::numerics::cuda {

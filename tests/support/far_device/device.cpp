@@ -23,6 +23,8 @@ class FarMemory final : public numerics::DeviceMemory {
   std::optional<std::int64_t> left() override {
     return static_cast<std::int64_t>(kMemoryBytes - bytes_in_use());
   }
+  std::string foreign_device() override { return "cpu"; }
+  void* foreign(void* memory) override { return near(memory); }
   void to_host(std::size_t bytes, const void* from, void* to) override {
     move(bytes, near(from), to);
   }

@@ -82,6 +82,13 @@ class FarGpu {
     return static_cast<std::int64_t>(far::kMemoryBytes - far::bytes_in_use());
   }
 
+  // LibTorch's kernels are the host's, and do not wait for the stream.
+  static std::string foreign_device() { return "cpu"; }
+  void* foreign(void* memory) {
+    stream_->finish();
+    return far::near(memory);
+  }
+
   void to_host(std::size_t bytes, const void* from, void* to) {
     stream_->finish();
     move(bytes, far::near(from), to);

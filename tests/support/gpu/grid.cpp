@@ -54,7 +54,37 @@ class Guarded {
   std::size_t used_ = 0, mapped_ = 0;
 };
 
-enum class State { kReady, kAtBarrier, kAtShuffle, kDone };
+enum class State { kReady, kAtBarrier, kAtShuffle, kAtMma, kDone };
+
+// What a lane gives to a product of matrices.
+struct Fragment {
+  std::int32_t* sums;
+  const std::uint32_t* a;
+  const std::uint32_t* b;
+};
+
+// PTX, "Matrix Fragments for mma.m16n8k32" (.s8): of four lanes with one `group` each has four
+// bytes of k a register. a: row group, or + 8 in every second register; k + 16 in the last two. b:
+// column group; k + 16 in the second register. sums: rows as those of a, columns 2 * lane and + 1.
+void multiply(const Fragment* lanes) {
+  std::int8_t a[16][32], b[8][32];
+  for (std::size_t lane = 0; lane < kWarp; ++lane) {
+    const std::size_t group = lane / 4, k = lane % 4 * 4;
+    for (std::size_t r = 0; r < 4; ++r)
+      std::memcpy(&a[group + r % 2 * 8][k + r / 2 * 16], &lanes[lane].a[r], 4);
+    for (std::size_t r = 0; r < 2; ++r) std::memcpy(&b[group][k + r * 16], &lanes[lane].b[r], 4);
+  }
+  for (std::size_t lane = 0; lane < kWarp; ++lane) {
+    for (std::size_t r = 0; r < 4; ++r) {
+      const std::size_t i = lane / 4 + r / 2 * 8, j = lane % 4 * 2 + r % 2;
+      std::int32_t sum = 0;
+      for (std::size_t k = 0; k < 32; ++k) sum += a[i][k] * b[j][k];
+      // Without .satfinite a sum wraps around.
+      lanes[lane].sums[r] = static_cast<std::int32_t>(
+          static_cast<std::uint32_t>(lanes[lane].sums[r]) + static_cast<std::uint32_t>(sum));
+    }
+  }
+}
 
 }  // namespace
 
@@ -67,16 +97,18 @@ class Block {
         stacks_(kStackBytes),
         states_(static_cast<std::size_t>(grid.threads)),
         values_(states_.size()),
+        fragments_(states_.size()),
         fibers_(states_.size()),
-        order_(states_.size()) {
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
+        warps_(states_.size() / kWarp) {
+    std::iota(warps_.begin(), warps_.end(), std::size_t{0});
   }
 
   void run(std::int64_t number, const void* kernel, Body body) {
     number_ = number;
     shared_.poison();
+    shuffle_warps();
+    let_go(0, states_.size());
     for (std::size_t i = 0; i < fibers_.size(); ++i) {
-      states_[i] = State::kReady;
       fibers_[i] = fiber(std::allocator_arg, stacks_, [this, i, kernel, body](fiber&& back) {
         back_ = std::move(back);
         Thread thread(*this, static_cast<int>(i));
@@ -98,40 +130,53 @@ class Block {
   std::int64_t number() const { return number_; }
   void* shared() { return shared_.data(); }
   std::uint64_t& value(std::size_t thread) { return values_[thread]; }
+  Fragment& fragment(int thread) { return fragments_[static_cast<std::size_t>(thread)]; }
 
  private:
-  // Each thread that may runs until it waits; false when all are done.
+  // Each thread that may run does so until it waits; false when all are done.
   bool round() {
-    std::shuffle(order_.begin(), order_.end(), random_);
-    for (const std::size_t i : order_) {
-      if (states_[i] == State::kReady) fibers_[i] = std::move(fibers_[i]).resume();
-    }
+    std::shuffle(ready_.begin(), ready_.end(), random_);
+    for (const std::size_t i : ready_) fibers_[i] = std::move(fibers_[i]).resume();
+    ready_.clear();
     return std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kDone; });
   }
 
-  // Shuffles first: a warp is a smaller thing than a block.
+  // Warps first: a warp is a smaller thing than a block. Until the next barrier they go on side by
+  // side, or one after another.
   void release() {
     bool released = false;
-    for (std::size_t first = 0; first < states_.size(); first += kWarp) {
+    for (const std::size_t warp : warps_) {
+      const std::size_t first = warp * kWarp;
       const auto begin = states_.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto end =
-          states_.begin() + static_cast<std::ptrdiff_t>(std::min(first + kWarp, states_.size()));
-      const auto here = std::count(begin, end, State::kAtShuffle);
-      if (here == 0) continue;
-      if (here != end - begin) {
-        // The others may still come, but only if a barrier does not hold them.
-        if (std::any_of(begin, end,
-                        [](State s) { return s == State::kAtBarrier || s == State::kDone; }))
-          die("a warp's threads part before a shuffle");
-        continue;
-      }
-      std::fill(begin, end, State::kReady);
+      const auto end = begin + static_cast<std::ptrdiff_t>(kWarp);
+      const bool shuffle = std::find(begin, end, State::kAtShuffle) != end;
+      const bool mma = std::find(begin, end, State::kAtMma) != end;
+      if (!shuffle && !mma) continue;
+      if (std::any_of(begin, end, [&](State s) { return s != *begin; }))
+        die(mma ? "a warp's threads part before a product of matrices"
+                : "a warp's threads part before a shuffle");
+      if (mma) multiply(&fragments_[first]);
+      let_go(first, kWarp);
       released = true;
+      if (!side_by_side_) return;
     }
     if (released) return;
     if (std::any_of(states_.begin(), states_.end(), [](State s) { return s != State::kAtBarrier; }))
       die("a barrier that not all threads of the block reach");
-    std::fill(states_.begin(), states_.end(), State::kReady);
+    let_go(0, states_.size());
+    shuffle_warps();
+  }
+
+  void let_go(std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      states_[i] = State::kReady;
+      ready_.push_back(i);
+    }
+  }
+
+  void shuffle_warps() {
+    std::shuffle(warps_.begin(), warps_.end(), random_);
+    side_by_side_ = random_() % 2 == 0;
   }
 
   const numerics::cuda::Grid grid_;
@@ -141,8 +186,11 @@ class Block {
   boost::context::pooled_fixedsize_stack stacks_;
   std::vector<State> states_;
   std::vector<std::uint64_t> values_;  // what each lane shuffles
+  std::vector<Fragment> fragments_;    // what each lane multiplies
   std::vector<fiber> fibers_;
-  std::vector<std::size_t> order_;
+  std::vector<std::size_t> ready_;  // the threads that may run
+  std::vector<std::size_t> warps_;  // in the order in which they may
+  bool side_by_side_ = true;
   fiber back_;  // to the thread of the host
 };
 
@@ -160,6 +208,12 @@ void* Thread::shared_memory() {
 }
 void Thread::barrier() {
   block_.wait(number_, State::kAtBarrier);
+}
+
+void Thread::mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4],
+                 const std::uint32_t (&b)[2]) {
+  block_.fragment(number_) = {sums, a, b};
+  block_.wait(number_, State::kAtMma);
 }
 
 std::uint64_t Thread::shuffled_down(std::uint64_t bits, int lanes) {

@@ -2,11 +2,13 @@
 // after another, in any order; a block's threads as fibers on one thread of the host.
 //
 // It is unkind wherever CUDA promises nothing, so that a mistake shows:
-// - between barriers threads run in a random order, each until its next barrier;
+// - between barriers threads run in a random order, each until its next barrier; warps whose lanes
+//   wait for each other go on side by side, or one of them after another;
 // - shared memory is full of NaNs when a block begins;
 // - what copy_async writes is NaN until the wait that it must be there for, and is read that late;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
-// A barrier that not all threads reach ends the program and says so.
+// A barrier that not all threads reach ends the program and says so, and so does a shuffle or a
+// product of matrices that not all threads of the warp reach.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,7 @@ class Thread {
   T* shared() {
     return static_cast<T*>(shared_memory());
   }
+  void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
   template <class T>
   T shuffle_down(T value, int lanes) {
     static_assert(sizeof(T) <= sizeof(std::uint64_t));

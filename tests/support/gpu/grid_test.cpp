@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace lockstep::test::gpu {
@@ -66,6 +69,28 @@ TEST(Grid, AMissingBarrierShows) {
   EXPECT_GT(wrong, 20);
 }
 
+// Between barriers a warp may be far ahead of the others.
+TEST(Grid, WarpsWaitForEachOtherOnlyAtBarriers) {
+  struct Kernel {
+    std::vector<int>* warps;  // in the order in which their first lanes come by
+    void operator()(Thread& t) const {
+      for (int i = 0; i < 3; ++i) {
+        if (t.thread() % 32 == 0) warps->push_back(t.thread() / 32);
+        t.shuffle_down(i, 1);
+      }
+    }
+  };
+  std::set<std::vector<int>> orders;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<int> warps;
+    run({1, 64, 0}, Kernel{&warps}, seed);
+    orders.insert(warps);
+  }
+  EXPECT_TRUE(orders.contains({0, 1, 0, 0, 1, 1}) || orders.contains({1, 0, 0, 0, 1, 1}));
+  EXPECT_TRUE(orders.contains({0, 1, 1, 1, 0, 0}) || orders.contains({1, 0, 1, 1, 0, 0}));
+  EXPECT_TRUE(orders.contains({0, 1, 0, 1, 0, 1}) || orders.contains({0, 1, 1, 0, 0, 1}));
+}
+
 TEST(Grid, ShufflesStayInTheWarp) {
   struct Kernel {
     std::vector<int>* found;
@@ -77,6 +102,75 @@ TEST(Grid, ShufflesStayInTheWarp) {
   run({1, 64, 0}, Kernel{&found}, 3);
   for (int i = 0; i < 64; ++i)
     EXPECT_EQ(found[static_cast<std::size_t>(i)], i % 32 < 28 ? i + 4 : i);
+}
+
+// Matrices of bytes in the lanes' registers, as PTX's documentation draws "mma.m16n8k32 with .s8":
+//   groupID = %laneid >> 2, threadID_in_group = %laneid % 4
+//   a: row = groupID for a_i where 0 <= i < 4 or 8 <= i < 12, else groupID + 8;
+//      col = threadID_in_group * 4 + (i & 3) where i < 8, else + 16
+//   b: row = threadID_in_group * 4 + (i & 3) where i < 4, else + 16; col = groupID
+//   c: row = groupID where i < 2, else + 8; col = threadID_in_group * 2 + (i & 1)
+// where i counts values, not registers.
+struct Matrices {
+  std::int8_t a[16][32], b[32][8];
+  std::int32_t c[16][8];
+};
+struct MultiplyMatrices {
+  const Matrices* in;
+  std::int32_t (*out)[16][8];  // a warp's
+  int missing;                 // a thread that does not come
+  void operator()(Thread& t) const {
+    const int group = t.thread() % 32 / 4, in_group = t.thread() % 4;
+    std::uint32_t a[4] = {}, b[2] = {};
+    std::int32_t c[4];
+    for (int i = 0; i < 16; ++i) {
+      const int row = i < 4 || (i >= 8 && i < 12) ? group : group + 8;
+      const int col = in_group * 4 + (i & 3) + (i < 8 ? 0 : 16);
+      a[i / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(in->a[row][col]))
+                  << i % 4 * 8;
+    }
+    for (int i = 0; i < 8; ++i) {
+      const int row = in_group * 4 + (i & 3) + (i < 4 ? 0 : 16);
+      b[i / 4] |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(in->b[row][group]))
+                  << i % 4 * 8;
+    }
+    const auto place = [&](int i) {
+      return std::pair(i < 2 ? group : group + 8, in_group * 2 + (i & 1));
+    };
+    for (int i = 0; i < 4; ++i) c[i] = in->c[place(i).first][place(i).second];
+    if (t.thread() == missing) return;
+    t.mma(c, a, b);
+    for (int i = 0; i < 4; ++i) out[t.thread() / 32][place(i).first][place(i).second] = c[i];
+  }
+};
+
+Matrices random_matrices() {
+  std::mt19937 random(7);
+  Matrices m{};
+  for (auto& row : m.a)
+    for (auto& v : row) v = static_cast<std::int8_t>(random());
+  for (auto& row : m.b)
+    for (auto& v : row) v = static_cast<std::int8_t>(random());
+  for (auto& row : m.c)
+    for (auto& v : row) v = static_cast<std::int32_t>(random());
+  m.a[0][0] = m.b[0][0] = -128;
+  m.c[0][0] = std::numeric_limits<std::int32_t>::max();
+  return m;
+}
+
+TEST(Grid, WarpsMultiplyMatrices) {
+  const Matrices m = random_matrices();
+  std::int32_t found[2][16][8];
+  run({1, 64, 0}, MultiplyMatrices{&m, found, -1}, 11);
+  for (const auto& warp : found) {
+    for (int i = 0; i < 16; ++i) {
+      for (int j = 0; j < 8; ++j) {
+        std::int64_t sum = m.c[i][j];
+        for (int k = 0; k < 32; ++k) sum += m.a[i][k] * m.b[k][j];
+        EXPECT_EQ(warp[i][j], static_cast<std::int32_t>(sum)) << i << " " << j;  // modulo 2^32
+      }
+    }
+  }
 }
 
 // Copies arrive at the wait that they must be there for, not before.
@@ -124,6 +218,13 @@ TEST(GridDeathTest, AWriteBehindSharedMemoryEndsTheProgram) {
     void operator()(Thread& t) const { t.shared<float>()[8] = 1; }
   };
   EXPECT_DEATH(run({1, 32, 32}, Kernel{}, 1), "");
+}
+
+TEST(GridDeathTest, AThreadThatMissesAProductOfMatricesIsNamed) {
+  const Matrices m = random_matrices();
+  std::int32_t found[2][16][8];
+  EXPECT_DEATH(run({1, 64, 0}, MultiplyMatrices{&m, found, 40}, 11),
+               "a warp's threads part before a product of matrices");
 }
 
 }  // namespace

@@ -1,0 +1,149 @@
+// Private: groups of values rounded to integers for CUDA (integer.h, round_groups). A group is read
+// by several blocks: first for its largest value, whose exponent all its values share, then to be
+// rounded.
+#pragma once
+
+#include "lockstep/numerics/spec/integer.h"
+#include "numerics/cuda/device.h"
+#include "numerics/cuda/vector.h"
+
+namespace lockstep::numerics::cuda {
+
+// Channels [first, first + width) of rows of c: data[groups][rows][width]. No data, no channels.
+struct Side {
+  const float* data = nullptr;
+  std::int64_t width = 0, first = 0;
+};
+
+struct RoundShape {
+  std::int64_t groups, rows, c;
+  std::int64_t parts;  // blocks a group
+  bool wide;           // four neighbours lie together, aligned to 16 bytes
+  Side sides[2];
+};
+
+// body(side, i, values) for values i, i + 1 ... of a group's side that this block's part has: a
+// Vector of 4 if wide, else of 1.
+template <class Thread, class Body>
+LOCKSTEP_DEVICE inline void for_each_of_part(const Thread& t, const RoundShape& s,
+                                             const Body& body) {
+  const std::int64_t group = t.block() / s.parts, part = t.block() % s.parts;
+  const std::int64_t first = part * t.threads() + t.thread(), step = s.parts * t.threads();
+  for (const Side& side : s.sides) {
+    const std::int64_t n = s.rows * side.width;
+    const float* const x = side.data + group * n;
+    if (s.wide) {
+      for (std::int64_t i = first * 4; i < n; i += step * 4) {
+        const auto values = *reinterpret_cast<const Vector<float, 4>*>(x + i);
+        body(side, i, values);
+      }
+    } else {
+      for (std::int64_t i = first; i < n; i += step) {
+        body(side, i, Vector<float, 1>{{x[i]}});
+      }
+    }
+  }
+}
+
+// The largest of what a block's threads have, in thread 0.
+template <class Thread>
+LOCKSTEP_DEVICE inline std::uint32_t block_max(Thread& t, std::uint32_t most) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
+    const std::uint32_t other = t.shuffle_down(most, lanes);
+    most = other > most ? other : most;
+  }
+  auto* const warps = t.template shared<std::uint32_t>();
+  if (t.thread() % kWarp == 0) warps[t.thread() / kWarp] = most;
+  t.barrier();
+  if (t.thread() == 0) {
+    for (int warp = 1; warp < t.threads() / kWarp; ++warp)
+      most = warps[warp] > most ? warps[warp] : most;
+  }
+  return most;
+}
+
+// largest[groups][parts]
+struct LargestKernel {
+  RoundShape s;
+  std::uint32_t* largest;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    std::uint32_t most = 0;
+    for_each_of_part(t, s, [&](const Side&, std::int64_t, const auto& values) {
+      for (const float value : values.of) {
+        const std::uint32_t one = spec::magnitude(value);
+        most = one > most ? one : most;
+      }
+    });
+    most = block_max(t, most);
+    if (t.thread() == 0) largest[t.block()] = most;
+  }
+};
+
+// A block a group.
+struct ExponentKernel {
+  std::int64_t parts;
+  const std::uint32_t* largest;
+  std::int32_t* exponents;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    std::uint32_t most = 0;
+    for (std::int64_t i = t.thread(); i < parts; i += t.threads()) {
+      const std::uint32_t one = largest[t.block() * parts + i];
+      most = one > most ? one : most;
+    }
+    most = block_max(t, most);
+    if (t.thread() == 0) exponents[t.block()] = spec::exponent_of(most);
+  }
+};
+
+struct RoundKernel {
+  RoundShape s;
+  const std::int32_t* exponents;
+  std::int16_t* q;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const std::int64_t group = t.block() / s.parts;
+    const std::int32_t exponent = exponents[group];
+    const bool finite = exponent != spec::kNotFinite;
+    const float factor = finite ? spec::rounding_factor(exponent) : 0.0F;
+    std::int16_t* const of_group = q + group * s.rows * s.c;
+    for_each_of_part(t, s, [&](const Side& side, std::int64_t i, const auto& values) {
+      constexpr int kCount = sizeof values / sizeof(float);
+      Vector<std::int16_t, kCount> rounded;
+      for (int e = 0; e < kCount; ++e)
+        rounded.of[e] = finite ? spec::rounded(values.of[e], factor) : std::int16_t{0};
+      std::int64_t at = i;
+      if (side.width != s.c) at = i / side.width * s.c + side.first + i % side.width;
+      *reinterpret_cast<Vector<std::int16_t, kCount>*>(of_group + at) = rounded;
+    });
+  }
+};
+
+template <class Gpu>
+void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c,
+                               Sides<const float> x, std::int16_t* q, std::int32_t* exponents) {
+  RoundShape s{groups, rows, c, 0, true, {{x.left, c, 0}, {}}};
+  if (x.right != nullptr) {
+    s.sides[0].width = x.cut;
+    s.sides[1] = {x.right, c - x.cut, x.cut};
+  }
+  for (const Side& side : s.sides)
+    s.wide = s.wide && reinterpret_cast<std::uintptr_t>(side.data) % 16 == 0 && side.width % 4 == 0;
+  s.wide = s.wide && reinterpret_cast<std::uintptr_t>(q) % 8 == 0;
+  // A thread has about 16 values, unless they are very many.
+  constexpr std::int64_t kOfPart = kThreads * 16, kMostParts = 256;
+  s.parts = (rows * c + kOfPart - 1) / kOfPart;
+  s.parts = s.parts < 1 ? 1 : s.parts > kMostParts ? kMostParts : s.parts;
+
+  const Scratch<Gpu, std::uint32_t> largest(*gpu_, groups * s.parts);
+  constexpr std::int64_t kWarps = kThreads / kWarp * sizeof(std::uint32_t);
+  gpu_->launch(Grid{groups * s.parts, kThreads, kWarps}, LargestKernel{s, largest.data()});
+  gpu_->launch(Grid{groups, kWarp, kWarps}, ExponentKernel{s.parts, largest.data(), exponents});
+  gpu_->launch(Grid{groups * s.parts, kThreads, 0}, RoundKernel{s, exponents, q});
+}
+
+}  // namespace lockstep::numerics::cuda

@@ -1,0 +1,222 @@
+// Integer products and rounding in the emulated grid against the CPU: every kind of tile, and what
+// tiles are made of. Rounded operands are drawn as they are, so that every integer occurs.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "lockstep/numerics/cpu.h"
+#include "numerics/cuda/integer_tile-inl.h"
+#include "numerics/matrix_testing.h"
+#include "support/gpu/gpu.h"
+
+namespace lockstep::numerics {
+namespace {
+using namespace testing;
+
+// Values behind which a page lies that nobody may touch.
+template <class T>
+class Guarded {
+ public:
+  explicit Guarded(std::int64_t count) : count_(size(count)) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t whole = (count_ * sizeof(T) + page - 1) / page * page;
+    mapped_ = whole + page;
+    base_ = static_cast<char*>(
+        mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base_ == MAP_FAILED || mprotect(base_ + whole, page, PROT_NONE) != 0) std::abort();
+    data_ = reinterpret_cast<T*>(base_ + whole) - count_;
+  }
+  ~Guarded() { munmap(base_, mapped_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+
+  T* data() const { return data_; }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + count_; }
+  T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  std::size_t count_, mapped_;
+  char* base_;
+  T* data_;
+};
+
+struct Group {
+  Group(std::int64_t groups, std::int64_t count, std::uint32_t seed)
+      : q(groups * count), exponents(groups) {
+    std::mt19937 random(seed);
+    constexpr std::int16_t kEnds[] = {-2047, 2047, -2048 + 64, -1, 0, 1, 63, 64};
+    for (std::int16_t& v : q) {
+      v = random() % 4 == 0 ? kEnds[random() % 8]
+                            : static_cast<std::int16_t>(static_cast<int>(random() % 4095) - 2047);
+    }
+    for (std::int32_t& e : exponents) {
+      e = static_cast<std::int32_t>(random() % 20) - 10;
+      if (random() % 8 == 0) e = spec::kNotFinite;
+    }
+  }
+  operator Rounded() const { return {q.data(), exponents.data()}; }
+  Guarded<std::int16_t> q;
+  Guarded<std::int32_t> exponents;
+};
+
+std::string words(const ConvShape& s) {
+  std::string text;
+  for (const std::int64_t v : {s.n, s.h, s.w, s.in, s.out, s.kh, s.kw, s.stride, s.pad})
+    text += std::to_string(v) + " ";
+  return text;
+}
+
+// All three products on both devices.
+void expect_same(const ConvShape& s, std::uint32_t seed) {
+  const std::int64_t results = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
+  const Group x(s.n, s.h * s.w * s.in, seed), dy(s.n, results * s.out, seed + 1);
+  const Group w(1, taps * s.out, seed + 2);
+  const Floats bias = random_floats(s.in + s.out, seed), rows = random_floats(s.n * s.out, seed);
+  const Floats values = random_floats(s.n * results * s.out, seed);
+  LaneBlocks lanes;
+  lanes.samples_per_lane = s.n % 3 == 0 ? 3 : 1;
+  for (std::int64_t left = s.n / lanes.samples_per_lane; left > 0; left -= 2)
+    lanes.lanes.push_back(left < 2 ? 1 : 2);
+  const auto gpu = test::gpu::make_gpu(seed);
+
+  const auto same = [&](const char* what, std::int64_t count, const auto& product) {
+    const Guarded<float> wanted(count), found(count);
+    std::ranges::fill(found, -777.0F);
+    product(static_cast<Device&>(cpu()), wanted.data());
+    product(*gpu, found.data());
+    EXPECT_TRUE(same_bits({wanted.begin(), wanted.end()}, {found.begin(), found.end()}))
+        << what << " of " << words(s);
+  };
+  same("product", s.n * results * s.out, [&](Device& device, float* y) {
+    device.integer_conv2d(s, x, w, Added(bias.data(), rows.data(), values.data()), y);
+  });
+  same("input gradient", s.n * s.h * s.w * s.in, [&](Device& device, float* dx) {
+    device.integer_conv2d_input_grad(s, dy, w, bias.data(), dx);
+  });
+  same("weight gradient", lanes.partials() * taps * s.out,
+       [&](Device& device, float* dw) { device.integer_conv2d_weight_grad(s, lanes, x, dy, dw); });
+}
+
+TEST(IntegerTiles, AnyNumberOfChannels) {
+  for (std::int64_t c = 1; c <= 17; ++c) {
+    expect_same(
+        {.n = 2, .h = 5, .w = 4, .in = c, .out = 18 - c, .kh = 3, .kw = 3, .stride = 1, .pad = 1},
+        static_cast<std::uint32_t>(c));
+  }
+}
+
+// Channels in groups of eight; depths of less than a step, one and several.
+TEST(IntegerTiles, SmallTiles) {
+  std::uint32_t seed = 100;
+  for (const std::int64_t in : {8, 40, 64}) {
+    for (const std::int64_t stride : {1, 2, 3}) {
+      for (const std::int64_t pad : {0, 1, 2}) {
+        expect_same({.n = 3,
+                     .h = 5,
+                     .w = 7,
+                     .in = in,
+                     .out = 72 - in,
+                     .kh = 3,
+                     .kw = 2,
+                     .stride = stride,
+                     .pad = pad},
+                    ++seed);
+      }
+    }
+  }
+  expect_same({.n = 1, .h = 1, .w = 1, .in = 8, .out = 8}, ++seed);
+  expect_same({.n = 0, .h = 3, .w = 3, .in = 8, .out = 8}, ++seed);
+  expect_same({.n = 6, .h = 37, .w = 1, .in = 104, .out = 8}, ++seed);  // a linear layer
+  expect_same({.n = 2, .h = 4, .w = 6, .in = 16, .out = 8, .kh = 1, .kw = 1, .stride = 2}, ++seed);
+  expect_same({.n = 2, .h = 67, .w = 3, .in = 8, .out = 8, .kh = 2, .kw = 3}, ++seed);
+}
+
+bool large(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth) {
+  return cuda::IntegerShape{batch, m, n, depth}.tiles<cuda::LargeTile>() >= cuda::kManyTiles;
+}
+
+TEST(IntegerTiles, LargeTilesOfPixels) {
+  std::uint32_t seed = 200;
+  for (const ConvShape& s : {
+           ConvShape{.n = 8, .h = 32, .w = 32, .in = 8, .out = 16},
+           ConvShape{.n = 5, .h = 29, .w = 29, .in = 8, .out = 136, .kh = 3, .kw = 3, .pad = 1},
+           ConvShape{.n = 7, .h = 61, .w = 91, .in = 8, .out = 8, .kh = 2, .kw = 2, .stride = 2},
+           ConvShape{.n = 2, .h = 65, .w = 66, .in = 72, .out = 8, .kh = 2, .kw = 3},
+       }) {
+    EXPECT_TRUE(large(1, s.n * s.out_h() * s.out_w(), s.out, s.kh * s.kw * s.in)) << words(s);
+    expect_same(s, ++seed);
+  }
+}
+
+TEST(IntegerTiles, LargeTilesOfWeights) {
+  std::uint32_t seed = 300;
+  for (const ConvShape& s : {
+           ConvShape{.n = 12, .h = 5, .w = 3, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1},
+           ConvShape{.n = 64, .h = 13, .w = 7, .in = 16, .out = 8},
+       }) {
+    EXPECT_TRUE(large(s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w())) << words(s);
+    expect_same(s, ++seed);
+  }
+}
+
+// Sums of slices are good for 2^17 products in 32 bits; the largest integers overflow them soon
+// after.
+TEST(IntegerTiles, SumsBeyond32Bits) {
+  for (const std::int64_t in : {std::int64_t{1} << 17, (std::int64_t{1} << 18) + 8}) {
+    const ConvShape s{.n = 1, .h = 1, .w = 2, .in = in, .out = 8};
+    Group x(1, 2 * in, 0), w(1, in * 8, 0);
+    x.exponents[0] = w.exponents[0] = 10;
+    std::fill(x.q.begin(), x.q.begin() + in, std::int16_t{2047});
+    std::fill(x.q.begin() + in, x.q.end(), std::int16_t{-2047});
+    std::fill(w.q.begin(), w.q.end(), std::int16_t{2047});
+    Floats found(16);
+    test::gpu::make_gpu(9)->integer_conv2d(s, x, w, nullptr, found.data());
+    for (std::size_t i = 0; i < 16; ++i)
+      EXPECT_EQ(found[i], static_cast<float>((i < 8 ? 2047 : -2047) * 2047 * in)) << in << " " << i;
+  }
+}
+
+// Groups of one block and of several, in one piece and in two, wide or not.
+TEST(IntegerTiles, RoundingReadsEveryValue) {
+  struct Layout {
+    std::int64_t groups, rows, c, cut, shift;
+  };
+  std::uint32_t seed = 0;
+  for (const Layout& l :
+       {Layout{3, 1, 1, 0, 0}, Layout{2, 5, 7, 0, 0}, Layout{5, 40, 16, 0, 0},
+        Layout{2, 600, 20, 0, 0}, Layout{2, 600, 20, 0, 1}, Layout{2, 700, 20, 8, 0},
+        Layout{2, 450, 20, 7, 0}, Layout{1, 300, 3700, 0, 0}, Layout{3, 0, 8, 0, 0},
+        Layout{0, 4, 8, 4, 0}}) {
+    for (int hostile = 0; hostile < 4; ++hostile) {
+      const std::int64_t n = l.groups * l.rows * l.c;
+      Floats x = random_floats(n + l.shift, ++seed);
+      // The largest value, or one that is not finite, is anywhere, also at the end.
+      const float kinds[] = {0x1p40F, -std::numeric_limits<float>::infinity(), std::nanf("3"), 1};
+      if (n > 0) x[hostile == 0 ? x.size() - 1 : seed * 7919 % x.size()] = kinds[hostile];
+      const float* const first = x.data() + l.shift;
+      const Sides<const float> sides =
+          l.cut == 0 ? Sides<const float>(first)
+                     : Sides<const float>(first, l.cut, first + l.groups * l.rows * l.cut);
+      std::vector<std::int16_t> q[2];
+      std::vector<std::int32_t> exponents[2];
+      const auto gpu = test::gpu::make_gpu(seed);
+      for (int i = 0; i < 2; ++i) {
+        q[i].assign(size(n), 77);
+        exponents[i].assign(size(l.groups), 777);
+        Device& device = i == 0 ? static_cast<Device&>(cpu()) : *gpu;
+        device.round_groups(l.groups, l.rows, l.c, sides, q[i].data(), exponents[i].data());
+      }
+      EXPECT_EQ(exponents[0], exponents[1]) << l.rows << " rows of " << l.c;
+      EXPECT_EQ(q[0], q[1]) << l.rows << " rows of " << l.c;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::numerics
