@@ -5,6 +5,12 @@
     curves = lockstep.read_metrics("runs/a")
 
 To check a run, use the program: `lockstep verify`. These readers check the ledger's chain and no more."""
-from lockstep.readers import Checkpoint, Ledger, read_checkpoint, read_ledger, read_metrics
+import importlib
 
 __all__ = ["Checkpoint", "Ledger", "read_checkpoint", "read_ledger", "read_metrics"]
+
+
+def __getattr__(name):  # only who reads needs NumPy and h5py
+    if name not in __all__:
+        raise AttributeError(f"module 'lockstep' has no attribute {name!r}")
+    return getattr(importlib.import_module("lockstep.readers"), name)

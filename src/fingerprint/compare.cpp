@@ -22,6 +22,10 @@ constexpr std::array kNeverMatter = {
     "env.NCCL_PROTO",           "env.NCCL_NVLS_ENABLE",   "env.NCCL_COLLNET_ENABLE",
     "env.CUDA_VISIBLE_DEVICES", "env.OMP_NUM_THREADS",    "env.MKL_NUM_THREADS"};
 
+// How a GPU is now, and how bytes pass between GPUs.
+constexpr std::array<std::string_view, 3> kOfGpuNeverMatter = {".ecc_errors", ".throttling",
+                                                               ".peers"};
+
 bool is_kernel(const std::string& fact) {
   return fact.starts_with(kPortable) || fact.starts_with(kNative);
 }
@@ -127,7 +131,11 @@ Finding of_fact(const std::string& name, std::vector<Group> groups) {
 Matters matters(const std::string& fact) {
   if (fact == "lockstep" || fact == "self_test" || fact.starts_with(kPortable))
     return Matters::kBoth;
-  if (fact.starts_with(kNative) || fact.starts_with("gpu.")) return Matters::kNative;
+  if (fact.starts_with("gpu."))
+    return std::ranges::any_of(kOfGpuNeverMatter, [&](auto end) { return fact.ends_with(end); })
+               ? Matters::kNobody
+               : Matters::kNative;
+  if (fact.starts_with(kNative)) return Matters::kNative;
   if (std::ranges::find(kNeverMatter, fact) != kNeverMatter.end()) return Matters::kNobody;
   if (fact.starts_with("env.") || std::ranges::find(kDescribeNative, fact) != kDescribeNative.end())
     return Matters::kNative;

@@ -6,8 +6,8 @@
 
 namespace lockstep::fingerprint {
 
-// "driver", "cuda", "cudnn", "cublas", "gpu.0"…: model, clocks in MHz, ECC. Without a driver only
-// "gpu" -> "none".
+// "cuda", "cudnn", "cublas", "driver", "cuda_driver", "gpu.0"…: model, clocks in MHz, ECC and its
+// errors, throttling, peers. Without a driver only "gpu" -> "none".
 Fingerprint gpu_facts();
 
 }  // namespace lockstep::fingerprint

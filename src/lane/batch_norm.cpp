@@ -16,6 +16,12 @@ struct Statistics {
 
 // Two values of each lane and channel, [lanes][c] each, as [lanes][2][c] of all lanes.
 Tensor gathered(LaneGather& gather, const Tensor& a, const Tensor& b) {
+  if (gather.alone()) {
+    const Tensor all = ops::empty({a.size(0), 2, a.size(1)});
+    all.select(1, 0).copy_(a);
+    all.select(1, 1).copy_(b);
+    return all.view({a.size(0), 2 * a.size(1)});
+  }
   const ops::HostView first(a), second(b);
   const auto c = static_cast<std::size_t>(a.size(1));
   std::vector<float> mine;

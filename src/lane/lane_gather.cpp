@@ -12,6 +12,11 @@ LaneGather::LaneGather(const Plan& plan, comm::Group& group, const Portion& port
 LaneGather::LaneGather(std::shared_ptr<const LaneGather> original)
     : plan_(original->plan_), original_(std::move(original)) {}
 
+bool LaneGather::alone() const {
+  return !is_shadow() && group_->size() == 1 && plan_.isolated().empty() &&
+         portion_ == plan_.partition().lanes_of(group_->rank());
+}
+
 std::vector<float> LaneGather::operator()(const std::vector<float>& mine, std::int64_t width) {
   if (is_shadow()) {
     const std::vector<Gathered>& known = original_->gathered_;

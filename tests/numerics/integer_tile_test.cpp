@@ -195,11 +195,12 @@ TEST(IntegerTiles, RoundingReadsEveryValue) {
         Layout{0, 4, 8, 4, 0}}) {
     for (int hostile = 0; hostile < 4; ++hostile) {
       const std::int64_t n = l.groups * l.rows * l.c;
-      Floats x = random_floats(n + l.shift, ++seed);
+      const Guarded<float> x(n + l.shift);
+      std::ranges::copy(random_floats(n + l.shift, ++seed), x.begin());
       // The largest value, or one that is not finite, is anywhere, also at the end.
       const float kinds[] = {0x1p40F, -std::numeric_limits<float>::infinity(), std::nanf("3"), 1};
-      if (n > 0) x[hostile == 0 ? x.size() - 1 : seed * 7919 % x.size()] = kinds[hostile];
-      const float* const first = x.data() + l.shift;
+      if (n > 0) x[size(hostile == 0 ? n - 1 : seed * 7919 % n)] = kinds[hostile];
+      const float* const first = x.data();  // ends where a page does, or `shift` before
       const Sides<const float> sides =
           l.cut == 0 ? Sides<const float>(first)
                      : Sides<const float>(first, l.cut, first + l.groups * l.rows * l.cut);

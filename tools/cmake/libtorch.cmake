@@ -12,7 +12,7 @@ endif()
 
 add_library(libtorch INTERFACE)
 target_include_directories(libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIR} ${TORCH_INCLUDE_DIR}/torch/csrc/api/include)
-target_link_libraries(libtorch INTERFACE ${TORCH_CPU_LIBRARY} ${C10_LIBRARY})
+target_link_libraries(libtorch INTERFACE ${LOCKSTEP_STANDARD_LIBRARY} ${TORCH_CPU_LIBRARY} ${C10_LIBRARY})
 get_filename_component(torch_lib_dir ${TORCH_CPU_LIBRARY} DIRECTORY)
 target_link_options(libtorch INTERFACE -Wl,-rpath-link,${torch_lib_dir}:${bundled}/nvidia/cu13/lib)
 

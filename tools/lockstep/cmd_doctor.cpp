@@ -12,6 +12,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/compare.h"
+#include "lockstep/fingerprint/gpus.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
@@ -34,6 +35,7 @@ struct Options {
 struct Check {
   std::string name, detail;
   Code code = Code::kOk;
+  bool warning = false;  // nothing that ends a job
 };
 
 // What a check found, or the error that it threw.
@@ -151,11 +153,27 @@ void print(const Checks& checks, bool json) {
     const bool fine = check.code == Code::kOk;
     all_fine = all_fine && fine;
     if (json)
-      list.push_back({{"check", check.name}, {"ok", fine}, {"detail", check.detail}});
+      list.push_back({{"check", check.name},
+                      {"ok", fine},
+                      {"warning", check.warning},
+                      {"detail", check.detail}});
     else
-      print_line(fine ? "ok    " : "FAIL  ", left(check.name, 11), " ", check.detail);
+      print_line(!fine           ? "FAIL  "
+                 : check.warning ? "warn  "
+                                 : "ok    ",
+                 left(check.name, 11), " ", check.detail);
   }
   if (json) print_json({{"ok", all_fine}, {"checks", list}});
+}
+
+// A line for each GPU of this host, and one for each thing that deserves a look.
+void check_gpus(Checks& checks) {
+  const fingerprint::Gpus gpus = fingerprint::find_gpus();
+  for (std::size_t i = 0; i < gpus.list.size(); ++i)
+    checks.list.push_back(
+        {"gpu " + std::to_string(i), gpus.list[i].name + ", driver " + gpus.driver});
+  for (const fingerprint::Warning& one : fingerprint::warnings(gpus))
+    checks.list.push_back({one.subject, one.sentence, Code::kOk, true});
 }
 
 // Waits until rank 0 has reported: a launcher that sees one rank fail ends the others.
@@ -189,6 +207,7 @@ Code run(const Options& options) {
   checks.add("memory", memory);
   checks.add("open files", [&] { return open_files(identity.world); });
   checks.add("clock", utc_timestamp);
+  if (identity.local_rank == 0) check_gpus(checks);
   if (!options.run.empty() && identity.rank == Rank(0))
     checks.add("run folder", [&] { return run_folder(options.run); });
   if (!identity.host.empty() && meeting.listening_socket < 0)
@@ -198,12 +217,15 @@ Code run(const Options& options) {
 
   if (identity.rank == Rank(0)) print(checks, options.json);
   wait_for_all(survey);
-  for (const Check& check : checks.list)
+  for (const Check& check : checks.list) {
+    if (check.warning && identity.rank != Rank(0))
+      log::warn(identity.sentence + ": " + check.name + ": " + check.detail);
     if (check.code != Code::kOk) {
       if (identity.rank != Rank(0))
         log::error(identity.sentence + ": " + check.name + ": " + check.detail);
       return check.code;
     }
+  }
   return Code::kOk;
 }
 

@@ -23,6 +23,10 @@ class LaneGather {
   // that does not arrive as it was sent is Error(kDiffer). Collective: yes, but for a shadow.
   std::vector<float> operator()(const std::vector<float>& mine, std::int64_t width);
 
+  // Whether this rank has all lanes and nobody wants to see again what was gathered: then values
+  // may stay on their device.
+  bool alone() const;
+
   // What was gathered, where the plan isolates lanes; a shadow's: what its own lane gave.
   struct Gathered {
     std::string name;  // of the module, for messages

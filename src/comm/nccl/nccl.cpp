@@ -47,7 +47,8 @@ class Nccl final : public Transport {
       setenv("NCCL_SOCKET_IFNAME", ("=" + options.interface).c_str(), 1);
     int count = 0;
     check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-    check(cudaSetDevice(options.local_rank % count), "cudaSetDevice");
+    gpu_ = options.local_rank % count;
+    check(cudaSetDevice(gpu_), "cudaSetDevice");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     if (rank_ == 0) check(ncclGetUniqueId(&id_), "ncclGetUniqueId");
   }
@@ -147,6 +148,7 @@ class Nccl final : public Transport {
     if (interrupted_) return "interrupted";
     until_ = monotonic_seconds() + 1e-3 * static_cast<double>(timeout.count());
     try {
+      check(cudaSetDevice(gpu_), "cudaSetDevice");  // in whichever thread this is
       body();
       return "";
     } catch (const std::exception& error) {
@@ -214,6 +216,7 @@ class Nccl final : public Transport {
 
   const std::size_t rank_, world_;
   const std::chrono::milliseconds connect_timeout_;
+  int gpu_ = 0;
   std::deque<Move> moves_;  // begun, not finished
   ncclUniqueId id_{};
   ncclComm_t communicator_ = nullptr;

@@ -98,6 +98,18 @@ class Stage {
   std::uint32_t words_[kUnits][4];
 };
 
+// Lanes that store a word of one of 4 rows each, as the class below lets them.
+constexpr bool stores_meet_a_bank_twice_at_most() {
+  for (int row = 0; row < 4; ++row) {
+    int meetings[32] = {};
+    for (int lane = 0; lane < kWarp; ++lane) {
+      if (++meetings[word_at(lane % 8 * 4 + row, lane / 8 % 4) % 32] > 2) return false;
+    }
+  }
+  return true;
+}
+static_assert(stores_meet_a_bank_twice_at_most());
+
 // Where values of neighbouring rows are neighbours, a thread has 4 rows at 4 of k, and turns them.
 // Of a warp 8 lanes have neighbouring rows, 4 have neighbouring k: whole sectors of memory are
 // read, and at most two lanes meet in a bank of shared memory.
