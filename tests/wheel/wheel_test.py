@@ -116,7 +116,7 @@ class Wheel(unittest.TestCase):
         with open(os.path.join(SOURCE, "tools", "cmake", "libtorch.cmake"), encoding="utf-8") as file:
             self.assertIn("set(LOCKSTEP_LIBTORCH_VERSION 2.11.0)", file.read())
         self.assertEqual({name for name in names if name.startswith("lockstep/bin/")},
-                         {f"lockstep/bin/{name}" for name in ("lockstep", *(f"liblockstep_{kind}.so" for kind in ("gloo", "nccl", "cuda")))
+                         {f"lockstep/bin/{name}" for name in ("lockstep", "conformance_cuda", "gpu_bench", *(f"liblockstep_{kind}.so" for kind in ("gloo", "nccl", "cuda")))
                           if os.path.exists(os.path.join(os.path.dirname(PROGRAM), name))})
         share = f"lockstep-{version}.data/data/share/"
         recipes = {os.path.relpath(os.path.join(folder, name), SOURCE)
