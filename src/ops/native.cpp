@@ -165,7 +165,7 @@ Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
   const std::int64_t different = parameter.stride(0) == 0 ? 1 : lanes.partials();
   foreign([&] {
     for (std::int64_t p = 0; p < different; ++p) {
-      slices_.push_back(aligned(prepare(bare(parameter).select(0, p)).to(factor_type())));
+      slices_.push_back(aligned(prepare(bare(parameter).select(0, p))).to(factor_type()));
       samples_.push_back(lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane);
     }
   });
