@@ -11,6 +11,7 @@
 #include "lockstep/data/stream.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/from.h"
+#include "lockstep/train/numerics.h"
 
 namespace lockstep::audit {
 namespace {
@@ -58,8 +59,9 @@ class Replay {
   // Then a difference is no surprise, and proves nothing against the run.
   void warn_of_other_kernels() const {
     if (!recipe::is_native(session_.recipe())) return;
-    const auto kernel = train::other_native_kernel(real_file_system(), session_.folder(),
-                                                   fingerprint::take(fingerprint::Kernels::kBoth));
+    const auto kernel = train::other_native_kernel(
+        real_file_system(), session_.folder(),
+        fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(session_.recipe())));
     if (kernel)
       log::warn(
           "the run's numerics are native, and " + *kernel +

@@ -142,12 +142,11 @@ Matters matters(const std::string& fact) {
   return Matters::kNobody;
 }
 
-Comparison compare(const std::vector<Node>& nodes) {
+Comparison compare(const std::vector<Node>& nodes, ops::Precision precision) {
   Comparison result;
   const std::vector<std::string> names = names_of(nodes);
-  result.native_tried = std::ranges::all_of(nodes, [](const Node& node) {
-    return std::ranges::any_of(node.facts,
-                               [](const auto& one) { return one.first.starts_with(kNative); });
+  result.native_tried = std::ranges::all_of(nodes, [&](const Node& node) {
+    return !fact(node.facts, std::string(kNative) + "linear" + suffix(precision)).empty();
   });
   for (const GoldenKernel& kernel : golden_kernels()) {
     std::vector<Group> groups =

@@ -65,9 +65,9 @@ constexpr const char* kVariables[] = {"LOCKSTEP_ISA",
                                       "MALLOC_PERTURB_"};
 
 // Flags of the CPU that choose a code path somewhere.
-constexpr const char* kFlags[] = {"fma",      "avx2",     "avx512f",     "avx512bw",
-                                  "avx512dq", "avx512vl", "avx512_vnni", "amx_tile",
-                                  "sha_ni",   "asimd",    "sve"};
+constexpr const char* kFlags[] = {"fma",      "avx2",        "avx512f",     "avx512bw", "avx512dq",
+                                  "avx512vl", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_bf16",
+                                  "sha_ni",   "asimd",       "sve"};
 
 struct Cpu {
   std::string model;
@@ -120,11 +120,11 @@ std::string transports() {
 
 }  // namespace
 
-Fingerprint take(Kernels kernels) {
+Fingerprint take(Kernels kernels, ops::Precision precision) {
   std::string refused;  // why native kernels cannot be tried here
   if (kernels == Kernels::kBoth) {
     try {
-      require_native_settings();  // first: what it sets belongs to the facts
+      require_native_settings(precision);  // first: what it sets belongs to the facts
     } catch (const Error& error) {
       refused = error.message();
     }
@@ -165,7 +165,7 @@ Fingerprint take(Kernels kernels) {
   for (const auto& [name, digest] : portable) facts.emplace_back("portable." + name, digest.hex());
   if (!refused.empty()) facts.emplace_back("native", refused);
   if (kernels == Kernels::kBoth && refused.empty()) {
-    for (const auto& [name, digest] : native_kernels())
+    for (const auto& [name, digest] : native_kernels(precision))
       facts.emplace_back("native." + name, digest.hex());
   }
   return facts;

@@ -65,19 +65,22 @@ hash::Digest both_passes(const std::vector<std::int64_t>& sample,
   return hasher.finish();
 }
 
+// Is there one by LibTorch, too, and does it take the run's precision?
+enum class Native { kNo, kYes, kProduct };
+
 struct Kernel {
   const char* name;
-  bool native;  // there is one by LibTorch, too
+  Native native;
   std::function<hash::Digest()> run;
 };
 
-Kernel of_op(const char* name, bool native, const std::vector<std::int64_t>& sample,
+Kernel of_op(const char* name, Native native, const std::vector<std::int64_t>& sample,
              const std::vector<std::vector<std::int64_t>>& parameters, const Op& op) {
   return {name, native, [=] { return both_passes(sample, parameters, op); }};
 }
 
 Kernel activation(const char* name, numerics::Unary function) {
-  return of_op(name, true, {37, 41}, {},
+  return of_op(name, Native::kYes, {37, 41}, {},
                [function](const Tensors& in) { return ops::unary(function, in[0]); });
 }
 
@@ -220,15 +223,17 @@ hash::Digest lion() {
 hash::Digest integer_products() {
   const ops::NumericsScope scope({.integer = true});
   const Kernel layers[] = {
-      of_op("linear", false, {45, 1100}, {{1100, 35}, {35}},
+      of_op("linear", Native::kNo, {45, 1100}, {{1100, 35}, {35}},
             [](const Tensors& in) { return ops::linear(lanes(), in[0], in[1], in[2]); }),
-      of_op("conv2d", false, {13, 11, 33}, {{3, 3, 33, 48}, {48}},
+      of_op("conv2d", Native::kNo, {13, 11, 33}, {{3, 3, 33, 48}, {48}},
             [](const Tensors& in) {
               return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1});
             }),
-      of_op("conv2d_transpose", false, {7, 6, 16}, {{4, 4, 24, 16}, {24}}, [](const Tensors& in) {
-        return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1}, 14, 12);
-      })};
+      of_op("conv2d_transpose", Native::kNo, {7, 6, 16}, {{4, 4, 24, 16}, {24}},
+            [](const Tensors& in) {
+              return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1},
+                                           14, 12);
+            })};
   hash::Sha256 all;
   for (const Kernel& layer : layers) all.update(as_bytes(layer.run().hex()));
   return all.finish();
@@ -248,57 +253,57 @@ hash::Digest spectral() {
 std::vector<Kernel> kernels() {
   using numerics::Unary;
   return {
-      of_op("linear", true, {5, 600}, {{600, 70}, {70}},
+      of_op("linear", Native::kProduct, {5, 600}, {{600, 70}, {70}},
             [](const Tensors& in) { return ops::linear(lanes(), in[0], in[1], in[2]); }),
-      of_op("conv2d", true, {13, 11, 32}, {{3, 3, 32, 48}, {48}},
+      of_op("conv2d", Native::kProduct, {13, 11, 32}, {{3, 3, 32, 48}, {48}},
             [](const Tensors& in) {
               return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 1, .pad = 1});
             }),
-      of_op("conv2d_strided", true, {13, 12, 9}, {{3, 3, 9, 17}, {17}},
+      of_op("conv2d_strided", Native::kProduct, {13, 12, 9}, {{3, 3, 9, 17}, {17}},
             [](const Tensors& in) {
               return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1});
             }),
-      of_op("conv2d_transpose", true, {7, 6, 16}, {{4, 4, 24, 16}, {24}},
+      of_op("conv2d_transpose", Native::kProduct, {7, 6, 16}, {{4, 4, 24, 16}, {24}},
             [](const Tensors& in) {
               return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1},
                                            14, 12);
             }),
-      of_op("attention", true, {49, 3 * 32}, {},
+      of_op("attention", Native::kProduct, {49, 3 * 32}, {},
             [](const Tensors& in) { return ops::attention(in[0], 2); }),
-      of_op("group_norm", true, {9, 8, 32}, {{32}, {32}},
+      of_op("group_norm", Native::kYes, {9, 8, 32}, {{32}, {32}},
             [](const Tensors& in) {
               return ops::group_norm(lanes(), in[0], in[1], in[2], 8, 1e-5F,
                                      numerics::Activation::kSilu);
             }),
-      of_op("layer_norm", true, {11, 67}, {{67}, {67}},
+      of_op("layer_norm", Native::kYes, {11, 67}, {{67}, {67}},
             [](const Tensors& in) { return ops::layer_norm(lanes(), in[0], in[1], in[2], 1e-5F); }),
       activation("silu", Unary::kSilu),
       activation("tanh", Unary::kTanh),
       activation("sigmoid", Unary::kSigmoid),
       activation("softplus", Unary::kSoftplus),
       activation("gelu_tanh", Unary::kGeluTanh),
-      of_op("leaky_relu", false, {37, 41}, {},
+      of_op("leaky_relu", Native::kNo, {37, 41}, {},
             [](const Tensors& in) { return ops::leaky_relu(in[0], 0.2F); }),
-      of_op("mean_squared_error", false, {1300}, {},
+      of_op("mean_squared_error", Native::kNo, {1300}, {},
             [](const Tensors& in) {
               return ops::mean_squared_error(in[0], normals(3, in[0].sizes()));
             }),
-      of_op("row_squares", false, {1300}, {},
+      of_op("row_squares", Native::kNo, {1300}, {},
             [](const Tensors& in) { return ops::row_squares(in[0]); }),
-      of_op("spatial_sums", false, {9, 7, 21}, {},
+      of_op("spatial_sums", Native::kNo, {9, 7, 21}, {},
             [](const Tensors& in) { return ops::spatial_sums(in[0]); }),
-      of_op("upsample_nearest", false, {5, 4, 19}, {},
+      of_op("upsample_nearest", Native::kNo, {5, 4, 19}, {},
             [](const Tensors& in) { return ops::upsample_nearest(in[0], 10, 8); }),
-      {"functions", false, functions},
-      {"random_numbers", false, random_numbers},
-      {"batch_statistics", false, batch_statistics},
-      {"spectral_norm", false, spectral},
-      {"updates", false, updates},
-      {"diffusion", false, diffusion},
-      {"moments_and_outer", false, moments_and_outer},
-      {"lion", false, lion},
-      {"integer_products", false, integer_products},
-      {"nesterov", false, nesterov},
+      {"functions", Native::kNo, functions},
+      {"random_numbers", Native::kNo, random_numbers},
+      {"batch_statistics", Native::kNo, batch_statistics},
+      {"spectral_norm", Native::kNo, spectral},
+      {"updates", Native::kNo, updates},
+      {"diffusion", Native::kNo, diffusion},
+      {"moments_and_outer", Native::kNo, moments_and_outer},
+      {"lion", Native::kNo, lion},
+      {"integer_products", Native::kNo, integer_products},
+      {"nesterov", Native::kNo, nesterov},
   };
 }
 
@@ -334,23 +339,31 @@ constexpr std::array kGolden = {
 };
 // clang-format on
 
-KernelHashes hashes(bool native) {
-  const ops::NumericsScope scope({.native = native, .samples = kEach});
+KernelHashes hashes(bool native, ops::Precision precision) {
+  const ops::NumericsScope scope({.native = native, .samples = kEach, .precision = precision});
   KernelHashes all;
-  for (const Kernel& kernel : kernels())
-    if (!native || kernel.native) all.emplace_back(kernel.name, kernel.run());
+  for (const Kernel& kernel : kernels()) {
+    if (native && kernel.native == Native::kNo) continue;
+    all.emplace_back(kernel.name + (kernel.native == Native::kProduct ? suffix(precision) : ""),
+                     kernel.run());
+  }
   return all;
 }
 
 }  // namespace
 
 KernelHashes portable_kernels() {
-  return hashes(false);
+  return hashes(false, ops::Precision::kFloat32);
 }
 
-KernelHashes native_kernels() {
-  require_native_settings();
-  return hashes(true);
+KernelHashes native_kernels(ops::Precision precision) {
+  require_native_settings(precision);
+  return hashes(true, precision);
+}
+
+std::string suffix(ops::Precision precision) {
+  if (precision == ops::Precision::kFloat32) return {};
+  return "_" + std::string(ops::kPrecisions.at(static_cast<std::size_t>(precision)));
 }
 
 std::span<const GoldenKernel> golden_kernels() {

@@ -1,8 +1,9 @@
 #include "lockstep/fingerprint/settings.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "lockstep/core/error.h"
@@ -11,48 +12,63 @@
 namespace lockstep::fingerprint {
 namespace {
 
-const std::array kSettings = {
-    // Without it MKL's products may depend on where matrices lie in memory.
-    Setting{"MKL_CBWR",
-            {"AUTO", "COMPATIBLE", "SSE2", "SSE4_2", "AVX", "AVX2", "AVX512", "AVX512_E1",
-             "AVX2,STRICT", "AVX512,STRICT", "AVX512_E1,STRICT"},
-            "MKL's reproducible mode"},
-    Setting{"ONEDNN_DEFAULT_FPMATH_MODE", {"STRICT"}, "binary32 stays binary32"},
-    Setting{"CUBLAS_WORKSPACE_CONFIG", {":4096:8", ":16:8"}, "cuBLAS's reproducible mode"},
-    Setting{"NVIDIA_TF32_OVERRIDE", {"0"}, "binary32 stays binary32"},
-    Setting{"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", {"0"}, "binary32 stays binary32"},
-};
+constexpr std::string_view kBinary32 = "binary32 to stay binary32";
 
 std::string words(const Setting& setting) {
   std::string list;
   for (const std::string_view word : setting.allowed)
-    list += (list.empty() ? "" : " or ") + std::string(word);
+    if (!word.empty()) list += (list.empty() ? "" : " or ") + std::string(word);
   return list;
+}
+
+void require(const Setting& setting) {
+  const std::string name(setting.variable);
+  const char* const value = std::getenv(name.c_str());
+  if (value == nullptr) {
+    const std::string first(setting.allowed.front());
+    if (!first.empty()) setenv(name.c_str(), first.c_str(), 1);
+  } else if (std::ranges::find(setting.allowed, value) == setting.allowed.end()) {
+    throw Error(Code::kEnvironment,
+                name + "=" + value + ": native numerics need " + std::string(setting.why),
+                "leave it unset, or set it to " + words(setting));
+  }
 }
 
 }  // namespace
 
-std::span<const Setting> native_settings() {
-  return kSettings;
+std::vector<Setting> native_settings(ops::Precision precision) {
+  std::vector<Setting> settings = {
+      // Without it MKL's products may depend on where matrices lie in memory.
+      {"MKL_CBWR",
+       {"AUTO", "COMPATIBLE", "SSE2", "SSE4_2", "AVX", "AVX2", "AVX512", "AVX512_E1", "AVX2,STRICT",
+        "AVX512,STRICT", "AVX512_E1,STRICT"},
+       "MKL's reproducible mode"},
+      {"ONEDNN_DEFAULT_FPMATH_MODE", {"STRICT"}, kBinary32},
+      {"CUBLAS_WORKSPACE_CONFIG", {":4096:8", ":16:8"}, "cuBLAS's reproducible mode"},
+  };
+  if (precision == ops::Precision::kTf32) {
+    settings.push_back({"NVIDIA_TF32_OVERRIDE", {"", "1"}, "TF32, as the recipe says"});
+  } else {
+    settings.push_back({"NVIDIA_TF32_OVERRIDE", {"0"}, kBinary32});
+    settings.push_back({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", {"0"}, kBinary32});
+  }
+  return settings;
 }
 
-void require_native_settings() {
-  static const bool done = [] {
-    for (const Setting& setting : kSettings) {
-      const std::string name(setting.variable);
-      const char* const value = std::getenv(name.c_str());
-      if (value == nullptr) {
-        setenv(name.c_str(), std::string(setting.allowed.front()).c_str(), 1);
-      } else if (std::ranges::find(setting.allowed, value) == setting.allowed.end()) {
-        throw Error(Code::kEnvironment,
-                    name + "=" + value + ": native numerics need " + std::string(setting.why),
-                    "leave it unset, or set it to " + words(setting));
-      }
-    }
-    ops::prepare_native();
-    return true;
-  }();
-  static_cast<void>(done);
+void require_native_settings(ops::Precision precision) {
+  static std::mutex mutex;
+  static std::optional<bool> with_tf32;  // what the libraries of this process were told
+  const std::lock_guard lock(mutex);
+  const bool tf32 = precision == ops::Precision::kTf32;
+  if (with_tf32 == tf32) return;
+  if (with_tf32)
+    throw Error(Code::kEnvironment,
+                std::string("native numerics have begun ") + (*with_tf32 ? "with" : "without") +
+                    " TF32 in this process, and the libraries do not change that",
+                "start another process for this recipe");
+  for (const Setting& setting : native_settings(precision)) require(setting);
+  ops::prepare_native(precision);
+  with_tf32 = tf32;
 }
 
 }  // namespace lockstep::fingerprint

@@ -94,7 +94,7 @@ NumericsScope::~NumericsScope() {
   thread_numerics() = outer_;
 }
 
-void prepare_native() {
+void prepare_native(Precision precision) {
   at::Context& context = at::globalContext();
   if (their_device().is_cuda()) {
     if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
@@ -109,10 +109,22 @@ void prepare_native() {
   context.setBenchmarkCuDNN(false);
   context.setDeterministicMkldnn(true);
   context.setFloat32MatmulPrecision("highest");
-  context.setAllowTF32CuDNN(false);
+  // Not on a CPU: the switch of cuBLAS also is that of oneDNN in some versions.
+  const bool tf32 = precision == Precision::kTf32 && their_device().is_cuda();
+  if (tf32) context.setAllowTF32CuBLAS(true);
+  context.setAllowTF32CuDNN(tf32);
+  // Sums of bfloat16 products in binary32.
+  context.setAllowBF16ReductionCuBLAS(false);
 }
 
 namespace native {
+namespace {
+
+at::ScalarType factor_type() {
+  return numerics_in_use().precision == Precision::kBfloat16 ? at::kBFloat16 : at::kFloat;
+}
+
+}  // namespace
 
 Tensor aligned(const Tensor& x) {
   const Tensor whole = theirs(x.contiguous());
@@ -124,16 +136,21 @@ Tensor Piece::of(const Tensor& x) const {
   return aligned(x.narrow(0, first, count));
 }
 
+Tensor Piece::factor(const Tensor& x) const {
+  return of(x).to(products);
+}
+
 void Piece::put(const Tensor& values, Tensor& x) const {
   theirs(x.narrow(0, first, count)).copy_(values);
 }
 
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body) {
   const std::int64_t each = numerics_in_use().samples;
+  const at::ScalarType products = factor_type();
   LOCKSTEP_ASSERT(samples % each == 0, "an op's samples do not divide into lanes");
   device().parallel_for(samples / each, 1, [&](std::int64_t begin, std::int64_t end) {
     foreign([&] {
-      for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each});
+      for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each, products});
     });
   });
 }
@@ -148,7 +165,7 @@ Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
   const std::int64_t different = parameter.stride(0) == 0 ? 1 : lanes.partials();
   foreign([&] {
     for (std::int64_t p = 0; p < different; ++p) {
-      slices_.push_back(aligned(prepare(bare(parameter).select(0, p))));
+      slices_.push_back(aligned(prepare(bare(parameter).select(0, p))).to(factor_type()));
       samples_.push_back(lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane);
     }
   });

@@ -24,16 +24,19 @@ inline bool on() {
 // Samples [first, first + count), the piece with this number.
 struct Piece {
   std::int64_t index, first, count;
+  at::ScalarType products;  // of operands: float32 or bfloat16
   // Its rows of x, contiguous and aligned.
   Tensor of(const Tensor& x) const;
-  // Copies `values` to its rows of x.
+  // These as an operand of a product: rounded to nearest, ties to even, where that is bfloat16.
+  Tensor factor(const Tensor& x) const;
+  // Copies `values`, of either type, to its rows of x.
   void put(const Tensor& values, Tensor& x) const;
 };
 // Calls body once for each piece of `samples` samples, in this thread and the rank's others. Body
 // may call LibTorch's kernels: it runs without autograd history, unobserved, on one thread.
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body);
 
-// A parameter [P, …] as the pieces see it: what `prepare` makes of each slice, aligned.
+// A parameter [P, …] as the pieces' products take it: what `prepare` makes of each slice, aligned.
 class Slices {
  public:
   Slices(const LaneBlocks& lanes, const Tensor& parameter,
@@ -45,8 +48,8 @@ class Slices {
   std::vector<std::int64_t> samples_;  // of each partial
 };
 
-// Sums rows [lanes, …] that kernels made, one a lane, to [P, …]: the tree over each partial's
-// lanes.
+// Sums rows [lanes, …] that kernels made, float32, one a lane, to [P, …]: the tree over each
+// partial's lanes.
 Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows);
 
 // --- kernels

@@ -1,4 +1,5 @@
-// Linear layers, convolutions and attention by LibTorch's kernels (MKL and oneDNN on a CPU).
+// Linear layers, convolutions and attention by LibTorch's kernels (MKL and oneDNN on a CPU). A
+// factor is float32 or bfloat16, and so is its product.
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/convolution.h>
@@ -16,6 +17,10 @@ namespace {
 
 Tensor as_it_is(const Tensor& slice) {
   return slice;
+}
+
+Tensor float32(const Tensor& product) {
+  return product.to(at::kFloat);
 }
 
 Tensor rows(const Tensor& x) {
@@ -56,10 +61,10 @@ Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
   const Slices weight(lanes, w, as_it_is), bias(lanes, b, as_it_is);
   Tensor y = ops::empty(with_last(x, w.size(2)));
   for_each_piece(x.size(0), [&](const Piece& piece) {
-    const Tensor in = rows(piece.of(x));
+    const Tensor in = rows(piece.factor(x));
     const Tensor out = bias.of(piece).defined() ? at::addmm(bias.of(piece), in, weight.of(piece))
                                                 : at::mm(in, weight.of(piece));
-    piece.put(out.view(with_last(piece.of(x), w.size(2))), y);
+    piece.put(out.view(y.narrow(0, piece.first, piece.count).sizes()), y);
   });
   return y;
 }
@@ -68,7 +73,7 @@ Tensor linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor
   const Slices weight(lanes, w, as_it_is);
   Tensor dx = ops::empty(with_last(dy, w.size(1)));
   for_each_piece(dy.size(0), [&](const Piece& piece) {
-    const Tensor in = piece.of(dy);
+    const Tensor in = piece.factor(dy);
     piece.put(at::mm(rows(in), weight.of(piece).t()).view(with_last(in, w.size(1))), dx);
   });
   return dx;
@@ -78,7 +83,7 @@ Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   for_each_piece(x.size(0), [&](const Piece& piece) {
     of_lanes.at(static_cast<std::size_t>(piece.index)) =
-        at::mm(rows(piece.of(x)).t(), rows(piece.of(dy)));
+        float32(at::mm(rows(piece.factor(x)).t(), rows(piece.factor(dy))));
   });
   return tree_over_lanes(lanes, of_lanes);
 }
@@ -91,7 +96,7 @@ Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
   };
   Tensor y = empty({x.size(0), out(x.size(1), w.size(1)), out(x.size(2), w.size(2)), w.size(4)});
   for_each_piece(x.size(0), [&](const Piece& piece) {
-    piece.put(nhwc(convolved(nchw(piece.of(x)), weight.of(piece), bias.of(piece), conv,
+    piece.put(nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
                              /*transposed=*/false, {0, 0})),
               y);
   });
@@ -107,7 +112,7 @@ Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor
   };
   Tensor dx = empty({dy.size(0), height, width, w.size(3)});
   for_each_piece(dy.size(0), [&](const Piece& piece) {
-    piece.put(nhwc(convolved(nchw(piece.of(dy)), weight.of(piece), bias.of(piece), conv,
+    piece.put(nhwc(convolved(nchw(piece.factor(dy)), weight.of(piece), bias.of(piece), conv,
                              /*transposed=*/true,
                              {left_out(height, w.size(1)), left_out(width, w.size(2))})),
               dx);
@@ -120,13 +125,13 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   const std::vector<std::int64_t> sizes = {dy.size(3), x.size(3), kernel_height, kernel_width};
   for_each_piece(x.size(0), [&](const Piece& piece) {
-    const Tensor in = piece.of(x), shape_only = at::empty(  // values are not read
-                                       sizes, in.options(), at::MemoryFormat::ChannelsLast);
+    const Tensor in = piece.factor(x), shape_only = at::empty(  // values are not read
+                                           sizes, in.options(), at::MemoryFormat::ChannelsLast);
     const auto [dx, dw, db] = at::convolution_backward(
-        nchw(piece.of(dy)), nchw(in), shape_only, at::OptionalIntArrayRef{},
+        nchw(piece.factor(dy)), nchw(in), shape_only, at::OptionalIntArrayRef{},
         {conv.stride, conv.stride}, {conv.pad, conv.pad}, {1, 1}, /*transposed=*/false, {0, 0}, 1,
         {false, true, false});
-    of_lanes.at(static_cast<std::size_t>(piece.index)) = hwio(dw);
+    of_lanes.at(static_cast<std::size_t>(piece.index)) = float32(hwio(dw));
   });
   return tree_over_lanes(lanes, of_lanes);
 }
@@ -149,10 +154,12 @@ Attended attention(const Tensor& qkv, std::int64_t heads, double factor) {
   const std::int64_t n = qkv.size(0), tokens = qkv.size(1), c = qkv.size(2) / 3;
   Attended all{empty({n, tokens, c}), empty({n, heads, tokens, tokens})};
   for_each_piece(n, [&](const Piece& piece) {
-    const auto [q, k, v] = heads_of(piece.of(qkv), heads);
-    const Tensor weights = at::softmax(at::matmul(q, k.transpose(-2, -1)).mul(factor), -1);
-    piece.put(weights, all.weights);
-    piece.put(at::matmul(weights, v).transpose(1, 2).reshape({piece.count, tokens, c}), all.out);
+    const auto [q, k, v] = heads_of(piece.factor(qkv), heads);
+    const Tensor scores = float32(at::matmul(q, k.transpose(-2, -1)));
+    piece.put(at::softmax(scores.mul(factor), -1), all.weights);
+    piece.put(
+        at::matmul(piece.factor(all.weights), v).transpose(1, 2).reshape({piece.count, tokens, c}),
+        all.out);
   });
   return all;
 }
@@ -162,13 +169,17 @@ Tensor attention_backward(const Tensor& qkv, const Tensor& weights_in, const Ten
   const std::int64_t tokens = qkv.size(1), c = qkv.size(2) / 3, heads = weights_in.size(1);
   Tensor dqkv = empty(qkv.sizes());
   for_each_piece(qkv.size(0), [&](const Piece& piece) {
-    const auto [q, k, v] = heads_of(piece.of(qkv), heads);
-    const Tensor weights = piece.of(weights_in);
-    const Tensor d =
-        piece.of(dout).view({piece.count, tokens, heads, c / heads}).transpose(1, 2).contiguous();
-    const Tensor dweights = at::matmul(d, v.transpose(-2, -1));
+    const auto [q, k, v] = heads_of(piece.factor(qkv), heads);
+    const Tensor weights = piece.factor(weights_in);
+    const Tensor d = piece.factor(dout)
+                         .view({piece.count, tokens, heads, c / heads})
+                         .transpose(1, 2)
+                         .contiguous();
+    const Tensor dweights = float32(at::matmul(d, v.transpose(-2, -1)));
     const Tensor dscores =
-        at::_softmax_backward_data(dweights, weights, -1, at::kFloat).mul(factor);
+        at::_softmax_backward_data(dweights, piece.of(weights_in), -1, at::kFloat)
+            .mul(factor)
+            .to(piece.products);
     const Tensor together =
         at::stack({at::matmul(dscores, k), at::matmul(dscores.transpose(-2, -1), q),
                    at::matmul(weights.transpose(-2, -1), d)});

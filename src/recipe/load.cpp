@@ -78,6 +78,11 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
       throw Error(Code::kUsage,
                   name + ": more_ema_decays in [" + one.role + ".optimizer] without ema_decay",
                   "give the first average's decay with ema_decay: pictures are made with it");
+  if (!is_native(recipe) && recipe.run.precision != "float32")
+    throw Error(
+        Code::kUsage,
+        name + ": precision = \"" + recipe.run.precision + "\" in [run] is for native numerics",
+        "set numerics = \"native\", or leave precision out");
   if (is_native(recipe) && has_integer_products(recipe))
     throw Error(Code::kUsage, name + ": products = \"integer\" in [run] is not for native numerics",
                 "leave one of the two out");

@@ -33,6 +33,10 @@ void describe(Fields& f, Run& o) {
           "there are some, which the ledger records; 0: none; diffusion only");
   f.choice("numerics", o.numerics, {"portable", "native"}, bits_unless(o.numerics, "portable"),
            "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
+  f.choice("precision", o.precision, {"float32", "tf32", "bfloat16"},
+           bits_unless(o.precision, "float32"),
+           "of products in native numerics: binary32; tf32, on a GPU alone; or operands and "
+           "results rounded to bfloat16. The rest stays binary32");
   f.choice("products", o.products, {"float", "integer"}, bits_unless(o.products, "float"),
            "of layers: binary32, or operands rounded to 12 bits, which are multiplied and added "
            "without error");

@@ -10,6 +10,7 @@
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
+#include "lockstep/train/numerics.h"
 #include "lockstep/train/picture.h"
 #include "lockstep/train/signals.h"
 #include "lockstep/train/step.h"
@@ -52,8 +53,8 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   if (writer) writer->forget_restored();
   const auto kernels = recipe::is_native(options.recipe) ? fingerprint::Kernels::kBoth
                                                          : fingerprint::Kernels::kPortable;
-  const auto fingerprints =
-      comm::gather_texts(group, fingerprint::to_json(fingerprint::take(kernels)));
+  const auto fingerprints = comm::gather_texts(
+      group, fingerprint::to_json(fingerprint::take(kernels, precision_of(options.recipe))));
   if (writer) {
     writer->environments(fingerprints);
     writer->announce();

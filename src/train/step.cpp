@@ -13,6 +13,7 @@
 #include "lockstep/ops/where.h"
 #include "lockstep/optim/learning_rate.h"
 #include "lockstep/train/interval.h"
+#include "lockstep/train/numerics.h"
 #include "train/agree.h"
 #include "train/divided_state.h"
 #include "train/phase.h"
@@ -140,9 +141,7 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 StepRecord step(Training& training, comm::Group& group, const Feed& feed, const Feed& held_out,
                 const Evaluate& evaluate, Look look) {
   const std::string number = "step " + std::to_string(training.state.step.value + 1);
-  const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
-                                    .samples = training.plan.samples_per_lane(),
-                                    .integer = recipe::has_integer_products(training.recipe)});
+  const ops::NumericsScope kernels(numerics_of(training.recipe, training.plan.samples_per_lane()));
   if (comm::Journal* const journal = group.journal())
     journal->step(Step(training.state.step.value + 1));
   return ops::guarded(number, [&] {

@@ -11,6 +11,7 @@
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
+#include "lockstep/train/numerics.h"
 
 namespace lockstep::train {
 namespace {
@@ -177,7 +178,7 @@ bool is_average(std::string_view kind) {
 
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network) {
-  if (recipe::is_native(recipe)) fingerprint::require_native_settings();
+  if (recipe::is_native(recipe)) fingerprint::require_native_settings(precision_of(recipe));
   return ops::guarded("initialisation",
                       [&] { return untrained(recipe, sample_shape, ranks, make_network); });
 }
@@ -210,9 +211,7 @@ namespace {
 template <class Evaluate>
 Tensor evaluated(Training& training, Evaluate&& evaluate) {
   const at::NoGradGuard no_grad;
-  const ops::NumericsScope kernels({.native = recipe::is_native(training.recipe),
-                                    .samples = 1,
-                                    .integer = recipe::has_integer_products(training.recipe)});
+  const ops::NumericsScope kernels(numerics_of(training.recipe, 1));
   for (const Trained& trained : training.trained) {
     if (trained.average)
       copy_all(tensors_of(trained.network->buffers_in_order()),

@@ -132,6 +132,35 @@ class Native(Prove):
             self.ok("train", "tiny.toml", "--run", f"portable-{name}", "--quiet", **{name: value})
         self.assertFalse(os.path.exists(self.path("runs")))
 
+    def test_tf32_and_the_setting_that_forbids_it(self):
+        tf32 = (*NATIVE, "--set", "run.precision=tf32", "--quiet")
+        line = self.refused(4, "train", "tiny.toml", *tf32, NVIDIA_TF32_OVERRIDE="0")
+        self.assertIn("NVIDIA_TF32_OVERRIDE=0: native numerics need TF32", line)
+        self.assertIn("leave it unset, or set it to 1", line)
+        self.assertFalse(os.path.exists(self.path("runs")))
+        self.ok("train", "tiny.toml", *tf32, "--run", "allowed", NVIDIA_TF32_OVERRIDE="1")
+        self.ok("train", "tiny.toml", *tf32, "--run", "unset")
+        with open(self.path("unset", "environment", "attempt-001-rank-0.json")) as file:
+            self.assertNotIn("env.NVIDIA_TF32_OVERRIDE", json.load(file))
+
+    def test_kernels_are_tried_in_the_recipes_precision(self):
+        rounded = (*NATIVE, "--set", "run.precision=bfloat16")
+        self.train("a", *rounded)
+        with open(self.path("a", "recipe.toml")) as file:
+            self.assertIn('precision = "bfloat16"', file.read())
+        own = "a/environment/attempt-001-rank-0.json"
+        self.write("same.json", self.ok("fingerprint", "--json", "--recipe", "a/recipe.toml"))
+        report = self.report(0, "check", own, "same.json", "--recipe", "a/recipe.toml")
+        self.assertTrue(report["native_tried"])
+        self.write("float32.json", self.ok("fingerprint", "--json"))
+        report = self.report(0, "check", own, "float32.json", "--recipe", "a/recipe.toml")
+        self.assertFalse(report["native_tried"])
+        self.write("other.json", self.ok("fingerprint", "--json", "--recipe", "a/recipe.toml", **OTHER))
+        report = self.report(1, "check", own, "other.json", "--recipe", "a/recipe.toml")
+        self.assertIn("conv2d_bfloat16", report["findings"][0]["sentence"])
+        line = self.refused(4, "train", "tiny.toml", *rounded, "--run", "a", "--set", "run.steps=5", "--quiet", **OTHER)
+        self.assertIn("_bfloat16", line)
+
     def test_resuming_where_kernels_give_other_bits_is_refused(self):
         self.train("a", *NATIVE, "--set", "run.steps=1")
         before = self.contents("a")

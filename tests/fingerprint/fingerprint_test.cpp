@@ -44,11 +44,11 @@ TEST(Fingerprint, NamesWhatResultsAreBlamedOn) {
 }
 
 TEST(NativeKernels, AreTheSameTwiceAndWithMoreThreads) {
-  const KernelHashes alone = native_kernels();
+  const KernelHashes alone = native_kernels(ops::Precision::kFloat32);
   {
     numerics::Cpu cpu(3);
     const ops::DeviceScope here(cpu);
-    EXPECT_EQ(native_kernels(), alone);
+    EXPECT_EQ(native_kernels(ops::Precision::kFloat32), alone);
   }
   for (const auto& [name, digest] : alone)
     EXPECT_NE(std::ranges::find(golden_kernels(), name, &GoldenKernel::name),
@@ -59,16 +59,44 @@ TEST(NativeKernels, AreTheSameTwiceAndWithMoreThreads) {
 // A product of ours is a chain of fmas, one of MKL is not: the hashes are of different kernels.
 TEST(NativeKernels, AreLibTorchs) {
   const KernelHashes ours = portable_kernels();
-  for (const auto& [name, digest] : native_kernels())
+  for (const auto& [name, digest] : native_kernels(ops::Precision::kFloat32))
     EXPECT_EQ(std::ranges::find(ours, std::pair(name, digest)), ours.end()) << name;
 }
 
 TEST(Settings, AreSetBeforeTheFirstNativeKernel) {
-  native_kernels();
-  for (const Setting& setting : native_settings()) {
+  native_kernels(ops::Precision::kFloat32);
+  for (const Setting& setting : native_settings(ops::Precision::kFloat32)) {
     const char* const value = std::getenv(std::string(setting.variable).c_str());
     ASSERT_NE(value, nullptr) << setting.variable;
     EXPECT_NE(std::ranges::find(setting.allowed, value), setting.allowed.end()) << value;
+  }
+}
+
+TEST(NativeKernels, OfAnotherPrecisionHaveOtherNamesWhereTheyMultiply) {
+  const KernelHashes exact = native_kernels(ops::Precision::kFloat32),
+                     rounded = native_kernels(ops::Precision::kBfloat16);
+  ASSERT_EQ(exact.size(), rounded.size());
+  std::size_t products = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    if (exact[i] == rounded[i]) continue;
+    EXPECT_EQ(rounded[i].first, exact[i].first + "_bfloat16");
+    EXPECT_NE(rounded[i].second, exact[i].second) << exact[i].first;
+    ++products;
+  }
+  EXPECT_EQ(products, 5U);
+}
+
+TEST(Settings, OfAProcessHaveTf32OrNot) {
+  native_kernels(ops::Precision::kFloat32);
+  EXPECT_NO_THROW(require_native_settings(ops::Precision::kBfloat16));
+  try {
+    require_native_settings(ops::Precision::kTf32);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kEnvironment);
+    EXPECT_EQ(error.message(),
+              "native numerics have begun without TF32 in this process, and the libraries do not "
+              "change that");
   }
 }
 
@@ -99,6 +127,14 @@ class Nodes : public ::testing::Test {
 
 TEST_F(Nodes, ThatAreTheSame) {
   expect({node("a"), node("b"), node("c")}, "", Code::kOk, Code::kOk, Code::kOk);
+}
+
+TEST_F(Nodes, ThatTriedAnotherPrecision) {
+  const Node rounded{"b", take(Kernels::kBoth, ops::Precision::kBfloat16)};
+  EXPECT_TRUE(compare({node("a")}).native_tried);
+  EXPECT_FALSE(compare({node("a"), rounded}).native_tried);
+  EXPECT_FALSE(compare({node("a"), rounded}, ops::Precision::kBfloat16).native_tried);
+  EXPECT_TRUE(compare({rounded, rounded}, ops::Precision::kBfloat16).native_tried);
 }
 
 TEST_F(Nodes, OneThatComputesWrongly) {

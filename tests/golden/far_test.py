@@ -51,15 +51,16 @@ def same_trace(cpu, far, run, folder):
     assert len(ours) > 20 and ours == theirs, "traces differ"
 
 
-def same_native_numerics(cpu, far, name, folder):
+def same_native_numerics(cpu, far, name, folder, precision):
     """LibTorch's kernels work in the device's memory: here those of the CPU."""
     ledgers = []
     for which, program, more in (("cpu", cpu, ()), ("far", far, ()), ("ranks", far, ("--ranks", 2))):
-        run = os.path.join(folder, f"native-{which}")
+        run = os.path.join(folder, f"{precision}-{which}")
         program.ok("train", golden.recipe(name), "--run", run, "--quiet", "--set", "run.numerics=native", "--set",
-                   "run.products=float", "--set", "run.steps=2", "--set", "samples.count=0", *more)
+                   f"run.precision={precision}", "--set", "run.products=float", "--set", "run.steps=2", "--set",
+                   "samples.count=0", *more)
         ledgers.append(bytes_of(os.path.join(run, "ledger.jsonl")))
-    assert ledgers[0] == ledgers[1] == ledgers[2], "native numerics differ"
+    assert ledgers[0] == ledgers[1] == ledgers[2], f"native numerics differ, {precision}"
 
 
 def main():
@@ -76,7 +77,8 @@ def main():
         else:
             same_samples(cpu, far, run, folder)
         same_trace(cpu, far, run, folder)
-        same_native_numerics(cpu, far, name, folder)
+        for precision in ("float32", "bfloat16") if name == "dit" else ("float32",):
+            same_native_numerics(cpu, far, name, folder, precision)
     print(f"{name} on the far device: every byte is the golden one")
 
 

@@ -1,8 +1,10 @@
 """Native numerics: the same files for any number of ranks and threads, on this machine; others than portable ones.
 
-Usage: native_test.py PROGRAM
+Usage: native_test.py PROGRAM [PRECISION]
+With a precision: for two recipes, and other bits than float32's; tf32 gives float32's on a CPU.
 """
 
+import json
 import os
 import sys
 import tempfile
@@ -14,16 +16,23 @@ WAYS = {"one rank": (), "three threads": ("--threads", 3), "two ranks": ("--rank
         "three ranks that divide the optimiser": ("--ranks", 3, "--shard", "optimizer"), "five ranks": ("--ranks", 5)}
 
 
+def entries(files):
+    """Of a ledger, but for its first line, which names the recipe, and for the chain over it."""
+    lines = [json.loads(line) for line in files["ledger.jsonl"].splitlines()[1:]]
+    return [{key: value for key, value in line.items() if key not in ("chain", "recipe")} for line in lines]
+
+
 def main():
     program = golden.Program(sys.argv[1])
-    for name in golden.NAMES:
+    precision = sys.argv[2] if len(sys.argv) > 2 else "float32"
+    for name in golden.NAMES if precision == "float32" else ("ddpm", "dit"):
         if name.startswith("integer"):  # refused with native numerics
             continue
         with tempfile.TemporaryDirectory(prefix="lockstep-native-") as folder:
-            def train(way, steps, *more, native=True):
+            def train(way, steps, *more, settings=("run.numerics=native", f"run.precision={precision}")):
                 run = os.path.join(folder, way)
                 program.ok("train", golden.recipe(name), "--run", run, "--set", f"run.steps={steps}", "--quiet",
-                           *(("--set", "run.numerics=native") if native else ()), *more)
+                           *(word for setting in settings for word in ("--set", setting)), *more)
                 return evidence(run)
 
             expected = train("expected", 6)
@@ -31,8 +40,11 @@ def main():
                 assert train(way, 6, *more) == expected, f"{name}, {way}: other bytes"
             train("resumed", 3, "--ranks", 3)
             assert train("resumed", 6, "--ranks", 2)["ledger.jsonl"] == expected["ledger.jsonl"], f"{name}, resumed"
-            assert train("portable", 6, native=False)["ledger.jsonl"] != expected["ledger.jsonl"]
-        print(f"{name}: the same bytes in {len(WAYS)} ways and resumed")
+            assert entries(train("portable", 6, settings=())) != entries(expected)
+            if precision != "float32":
+                float32 = entries(train("float32", 6, settings=("run.numerics=native",)))
+                assert (entries(expected) == float32) == (precision == "tf32"), f"{name}: {precision} and float32"
+        print(f"{name}, {precision}: the same bytes in {len(WAYS)} ways and resumed")
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <new>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/host_math.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/numerics.h"
@@ -123,8 +125,9 @@ Tensors computed(const Case& one, const LaneBlocks& blocks, std::int64_t first_l
   return result;
 }
 
-Tensors natively(const Case& one, const LaneBlocks& blocks, std::int64_t first_lane) {
-  const NumericsScope scope({.native = true, .samples = kEach});
+Tensors natively(const Case& one, const LaneBlocks& blocks, std::int64_t first_lane,
+                 Precision precision = Precision::kFloat32) {
+  const NumericsScope scope({.native = true, .samples = kEach, .precision = precision});
   return computed(one, blocks, first_lane);
 }
 
@@ -151,30 +154,76 @@ TEST_P(Native, ValuesAndGradientsAreNearOurs) {
   }
 }
 
+double length(const Tensor& x) {
+  double squares = 0;
+  for (std::int64_t e = 0; e < x.numel(); ++e) squares += double{read(x)[e]} * double{read(x)[e]};
+  return numerics::host::sqrt(squares);
+}
+
+// Why 1 %: an operand's rounding error is at most 2^-9 of it, a result's, too, and attention rounds
+// a chain of four.
+TEST_P(Native, Bfloat16IsNearFloat32AndOnlyInProducts) {
+  const std::string name = GetParam().name;
+  const bool product =
+      name.starts_with("linear") || name.starts_with("conv2d") || name == "attention";
+  const Tensors exact = natively(GetParam(), {kEach, {6}}, 0),
+                rounded = natively(GetParam(), {kEach, {6}}, 0, Precision::kBfloat16);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const Tensor a = exact[i].contiguous(), b = rounded[i].contiguous();
+    ASSERT_EQ(b.scalar_type(), at::kFloat) << i;
+    Tensor difference = ops::empty(a.sizes());
+    for (std::int64_t e = 0; e < a.numel(); ++e) write(difference)[e] = read(b)[e] - read(a)[e];
+    EXPECT_LT(length(difference), 0.01 * length(a)) << i;
+    if (!product) {
+      EXPECT_TRUE(same_bits(a, b)) << i;
+    }
+  }
+  if (product) {  // it gives bfloat16 numbers
+    const Tensor y = rounded[0].contiguous();
+    EXPECT_FALSE(same_bits(exact[0], y));
+    for (std::int64_t e = 0; e < y.numel(); ++e)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(read(y)[e]) & 0xffffU, 0U) << e;
+  }
+}
+
+// LibTorch's kernels for CPUs have no TF32 that this program would use.
+TEST_P(Native, Tf32IsFloat32OnACpu) {
+  const Tensors exact = natively(GetParam(), {kEach, {6}}, 0),
+                same = natively(GetParam(), {kEach, {6}}, 0, Precision::kTf32);
+  for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_TRUE(same_bits(exact[i], same[i])) << i;
+}
+
 // A rank with lanes 4 and 5 (a subtree of six) computes what a rank with all computes for them.
 TEST_P(Native, BitsDoNotDependOnWhichLanesARankHas) {
-  const Tensors whole = natively(GetParam(), {kEach, {4, 2}}, 0),
-                part = natively(GetParam(), {kEach, {2}}, 4);
-  for (std::size_t i = 0; i < 2; ++i)  // output and gradient of the data
-    EXPECT_TRUE(same_bits(whole[i].narrow(0, 4 * kEach, 2 * kEach), part[i])) << i;
-  for (std::size_t i = 2; i < whole.size(); ++i)  // gradients of parameters [P, …]
-    EXPECT_TRUE(same_bits(whole[i].select(0, 1), part[i].select(0, 0))) << i;
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    const Tensors whole = natively(GetParam(), {kEach, {4, 2}}, 0, precision),
+                  part = natively(GetParam(), {kEach, {2}}, 4, precision);
+    for (std::size_t i = 0; i < 2; ++i)  // output and gradient of the data
+      EXPECT_TRUE(same_bits(whole[i].narrow(0, 4 * kEach, 2 * kEach), part[i])) << i;
+    for (std::size_t i = 2; i < whole.size(); ++i)  // gradients of parameters [P, …]
+      EXPECT_TRUE(same_bits(whole[i].select(0, 1), part[i].select(0, 0))) << i;
+  }
 }
 
 TEST_P(Native, BitsDoNotDependOnThreads) {
-  const Tensors alone = natively(GetParam(), {kEach, {6}}, 0);
-  for (const int threads : {2, 5}) {
-    numerics::Cpu cpu(threads);
-    const DeviceScope here(cpu);
-    const Tensors together = natively(GetParam(), {kEach, {6}}, 0);
-    for (std::size_t i = 0; i < alone.size(); ++i)
-      EXPECT_TRUE(same_bits(alone[i], together[i])) << threads << " threads, tensor " << i;
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    const Tensors alone = natively(GetParam(), {kEach, {6}}, 0, precision);
+    for (const int threads : {2, 5}) {
+      numerics::Cpu cpu(threads);
+      const DeviceScope here(cpu);
+      const Tensors together = natively(GetParam(), {kEach, {6}}, 0, precision);
+      for (std::size_t i = 0; i < alone.size(); ++i)
+        EXPECT_TRUE(same_bits(alone[i], together[i])) << threads << " threads, tensor " << i;
+    }
   }
 }
 
 // What LibTorch computes inside of a kernel is allowed, what it computes outside is not.
 TEST_P(Native, TheGuardSeesOnlyWhatIsOutside) {
   EXPECT_NO_THROW(guarded("native", [&] { natively(GetParam(), {kEach, {6}}, 0); }));
+  EXPECT_NO_THROW(guarded("native", [&] {
+    natively(GetParam(), {kEach, {6}}, 0, Precision::kBfloat16);
+  }));
   EXPECT_THROW(guarded("native",
                        [&] {
                          const Tensors all = natively(GetParam(), {kEach, {6}}, 0);

@@ -56,6 +56,7 @@ class Randomizer final : public Fields {
               Effect, std::string_view) override {
     value = *rc::gen::elementOf(words);
     if (name == "numerics") native_ = value == "native";
+    if (name == "precision" && !native_) value = "float32";
     if (name == "products" && native_) value = "float";  // the two exclude each other
     if (name == "weights" && table_ != "discriminator") value = "trained";  // one at least is
   }

@@ -11,7 +11,7 @@ TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
             "a.toml:1: unknown key 'runs' at the top level (did you mean 'run'?)");
   EXPECT_EQ(error_of("[run]\nzzzzzzzzzz = 1\n"),
             "a.toml:2: unknown key 'zzzzzzzzzz' in [run] (the keys are name, seed, steps, "
-            "validate_every, numerics, products, start, from)");
+            "validate_every, numerics, precision, products, start, from)");
 }
 
 TEST(Load, RefusesToValidateWithoutHeldOutSamplesOrTheirLoss) {
@@ -27,6 +27,14 @@ TEST(Load, RefusesIntegerProductsInNativeNumerics) {
   EXPECT_EQ(error_of("[run]\nnumerics = 'native'\nproducts = 'integer'\n"),
             "a.toml: products = \"integer\" in [run] is not for native numerics (leave "
             "one of the two out)");
+}
+
+TEST(Load, RefusesAPrecisionOfPortableNumerics) {
+  for (const std::string precision : {"tf32", "bfloat16"})
+    EXPECT_EQ(error_of("[run]\nprecision = '" + precision + "'\n"),
+              "a.toml: precision = \"" + precision +
+                  "\" in [run] is for native numerics (set numerics = \"native\", or leave "
+                  "precision out)");
 }
 
 TEST(Load, SaysWhereAKeyOfAnotherTableBelongs) {

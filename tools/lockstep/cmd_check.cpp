@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/numerics.h"
 #include "output.h"
 #include "ranks.h"
 
@@ -113,19 +114,26 @@ void print_text(const std::vector<Node>& nodes, const Comparison& comparison, Co
     print_line("the recipe's numerics are portable: native kernels do not matter to it");
 }
 
-Question question_of(const Options& options) {
-  if (options.recipe.empty()) return Question::kAny;
-  return recipe::is_native(recipe::load(options.recipe, {})) ? Question::kNative
-                                                             : Question::kPortable;
+// What is asked of the nodes: without a recipe, everything but products of another precision.
+struct Asked {
+  Question question = Question::kAny;
+  ops::Precision precision = ops::Precision::kFloat32;
+};
+
+Asked asked_by(const Options& options) {
+  if (options.recipe.empty()) return {};
+  const recipe::Recipe recipe = recipe::load(options.recipe, {});
+  return {recipe::is_native(recipe) ? Question::kNative : Question::kPortable,
+          train::precision_of(recipe)};
 }
 
 class Verdict {
  public:
-  Verdict(std::vector<Node> nodes, Question question)
+  Verdict(std::vector<Node> nodes, const Asked& asked)
       : nodes_(std::move(nodes)),
-        comparison_(fingerprint::compare(nodes_)),
-        question_(question),
-        code_(fingerprint::verdict(comparison_, question)) {}
+        comparison_(fingerprint::compare(nodes_, asked.precision)),
+        question_(asked.question),
+        code_(fingerprint::verdict(comparison_, question_)) {}
 
   void print(bool json) const {
     if (json)
@@ -144,21 +152,22 @@ class Verdict {
 
 // No rank is turned away: the purpose is to see how it differs.
 Code run_rank(const Options& options) {
-  const Question question = question_of(options);
+  const Asked asked = asked_by(options);
   const auto environment = process_environment();
   const comm::Identity identity = comm::discover(environment);
   const ComputingScope computing({.threads = 1, .device = options.device}, identity.local_size,
                                  identity.local_rank);
   // First: native kernels set variables of this process, which must have no other threads then.
-  const fingerprint::Fingerprint mine = fingerprint::take(fingerprint::Kernels::kBoth);
+  const fingerprint::Fingerprint mine =
+      fingerprint::take(fingerprint::Kernels::kBoth, asked.precision);
   const auto group = join_any(identity, environment);
-  const Verdict verdict(of_ranks(*group, mine), question);
+  const Verdict verdict(of_ranks(*group, mine), asked);
   show(*group, [&] { verdict.print(options.json); });
   return verdict.code();
 }
 
 Code run_saved(const Options& options) {
-  const Verdict verdict(saved(options.reports), question_of(options));
+  const Verdict verdict(saved(options.reports), asked_by(options));
   verdict.print(options.json);
   return verdict.code();
 }

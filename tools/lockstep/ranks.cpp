@@ -14,6 +14,7 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
+#include "lockstep/train/numerics.h"
 #include "lockstep/train/signals.h"
 #include "output.h"
 #include "startup.h"
@@ -126,7 +127,8 @@ std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
                                           const comm::Options& options) {
   const bool native = recipe != nullptr && recipe::is_native(*recipe);
   const fingerprint::Fingerprint facts =
-      fingerprint::take(native ? fingerprint::Kernels::kBoth : fingerprint::Kernels::kPortable);
+      native ? fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(*recipe))
+             : fingerprint::take(fingerprint::Kernels::kPortable);
   std::vector<comm::Credential> list = {
       {"semantics", std::to_string(recipe::kSemantics), false},
       {"numeric self-test", fingerprint::fact(facts, "self_test"), false},

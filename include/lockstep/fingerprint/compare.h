@@ -34,9 +34,10 @@ struct Finding {
 
 struct Comparison {
   std::vector<Finding> findings;  // kernels first
-  bool native_tried = false;      // every node has native kernels' hashes
+  bool native_tried = false;      // every node has native kernels' hashes, in that precision
 };
-Comparison compare(const std::vector<Node>& nodes);
+Comparison compare(const std::vector<Node>& nodes,
+                   ops::Precision precision = ops::Precision::kFloat32);
 
 // What a command ends with: kDiffer where kernels give other bits, kEnvironment where descriptions
 // differ that native numerics depend on. `native`: the numerics in question; neither: any.

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/ops/numerics.h"
+
 namespace lockstep::fingerprint {
 
 // Ordered facts, "glibc" -> "2.36"; hashes of kernels as "portable.conv2d", "native.conv2d".
@@ -15,9 +17,10 @@ using Fingerprint = std::vector<std::pair<std::string, std::string>>;
 // Where a setting forbids them (settings.h), the fact "native" says which.
 enum class Kernels { kNone, kPortable, kBoth };
 
-// Looks at this machine and process. The one place besides the command line that reads the
-// environment.
-Fingerprint take(Kernels kernels = Kernels::kPortable);
+// Looks at this machine and process; `precision`: of native products. The one place besides the
+// command line that reads the environment.
+Fingerprint take(Kernels kernels = Kernels::kPortable,
+                 ops::Precision precision = ops::Precision::kFloat32);
 
 // "" if there is no such fact.
 std::string fact(const Fingerprint& fingerprint, const std::string& name);

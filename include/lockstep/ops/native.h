@@ -10,14 +10,19 @@
 // numerics::Unary, with all their gradients. Everything else is ours in either numerics: sums over
 // lanes, batch statistics, losses, element-wise arithmetic, spectral norm, optimisers. The guard
 // (guard.h) watches for LibTorch's arithmetic outside of these kernels.
+//
+// Products may have another precision (numerics.h). Tensors stay binary32 between ops: in bfloat16
+// operands are rounded where a kernel takes them, and results widened where it gives them.
 #pragma once
+
+#include "lockstep/ops/numerics.h"
 
 namespace lockstep::ops {
 
 // Before the first native kernel of the process, once, where kernels will run: LibTorch's own
-// settings (deterministic algorithms, no benchmarking of kernels, full binary32, uninitialised
-// memory left alone), and for a GPU its libraries for CUDA. What the environment must say is
-// fingerprint/settings.h's. Error(kEnvironment): this LibTorch has none for CUDA.
-void prepare_native();
+// settings (deterministic algorithms, no benchmarking of kernels, full binary32 or on a GPU TF32,
+// uninitialised memory left alone), and for a GPU its libraries for CUDA. What the environment must
+// say is fingerprint/settings.h's. Error(kEnvironment): this LibTorch has none for CUDA.
+void prepare_native(Precision precision);
 
 }  // namespace lockstep::ops

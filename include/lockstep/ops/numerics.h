@@ -1,9 +1,20 @@
 // Which arithmetic ops use. A recipe decides it, for a whole run.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace lockstep::ops {
+
+// What native products multiply: linear layers, convolutions and attention, and their gradients.
+enum class Precision : std::uint8_t {
+  kFloat32,
+  kTf32,     // on a GPU: operands that its tensor cores round to 10 bits of fraction
+  kBfloat16  // operands and results rounded to 7 bits of fraction; sums inside in binary32
+};
+// As recipes call them, in this order.
+inline constexpr std::array<std::string_view, 3> kPrecisions = {"float32", "tf32", "bfloat16"};
 
 struct Numerics {
   bool native = false;       // LibTorch's kernels (native.h)
@@ -12,6 +23,7 @@ struct Numerics {
   // What is recorded may be differentiated twice. Integer products then keep their operands beside
   // the rounded ones.
   bool twice = false;
+  Precision precision = Precision::kFloat32;  // of native products
 };
 
 // What ops called from this thread use: portable floats, unless a scope says otherwise.

@@ -38,6 +38,8 @@ struct Run {
   std::int64_t validate_every = 0;
   std::string numerics =
       "portable";  // or "native": LibTorch's kernels (ops/native.h); changes bits
+  // Or "tf32" or "bfloat16": of native products (ops::Precision); changes bits.
+  std::string precision = "float32";
   // Or "integer": of layers that are wide enough (numerics/integer.h); changes bits.
   std::string products = "float";
   // Or "run": from a state of another run, `from`. Or "weights": some from files; changes bits.

@@ -10,7 +10,8 @@ WITH_LATENT = ("mlp-generator", "dcgan-generator", "sngan-generator")
 GANS, DIFFUSION = ("gan", "hinge-gan"), ("ddpm", "flow", "edm")
 
 # Bit-changing keys of a table in the page's order: key, default, conditions on earlier keys of the same table.
-RUN = [("seed", 1, {}), ("validate_every", 0, {}), ("numerics", "portable", {}), ("products", "float", {}), ("start", "fresh", {})]
+RUN = [("seed", 1, {}), ("validate_every", 0, {}), ("numerics", "portable", {}), ("precision", "float32", {}),
+       ("products", "float", {}), ("start", "fresh", {})]
 BATCH = [("lanes", 8, {}), ("samples_per_lane", 8, {})]
 DATA = [("kind", "images", {}), ("classes", 0, {}), ("flip", False, {}), ("crop", 0, {}), ("holdout", 0, {})]
 # A dotted key of the page, such as mixture.modes of [data], has a table of its own.
@@ -52,7 +53,7 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
              ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {}), ("more_ema_decays", [], {})]
 EVIDENCE = [("commit_every", 100, {})]
 EVALUATION = [("every", 0, {}), ("samples", 2048, {}), ("seed", 0, {}), ("features_hash", "", {})]  # none of them where every is 0
-LEFT_OUT = {("run", "numerics"): "portable", ("run", "products"): "float", ("run", "start"): "fresh",
+LEFT_OUT = {("run", "numerics"): "portable", ("run", "precision"): "float32", ("run", "products"): "float", ("run", "start"): "fresh",
             ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0, ("model", "dropout"): 0.0,
             ("data", "holdout"): 0, ("run", "validate_every"): 0,
             ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
