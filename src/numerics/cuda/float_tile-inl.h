@@ -7,12 +7,11 @@
 #pragma once
 
 #include "numerics/cuda/float_sources-inl.h"
+#include "numerics/cuda/vector.h"
 
 namespace lockstep::numerics::cuda {
 
-struct alignas(16) Quad {
-  float v[4];
-};
+using Quad = Vector<float, 4>;
 LOCKSTEP_DEVICE inline Quad load_quad(const float* from) {
   return *reinterpret_cast<const Quad*>(from);
 }
@@ -112,7 +111,7 @@ class Feed<Source, kSide, kThreads, kRight, true> {
     LOCKSTEP_UNROLL
     for (int q = 0; q < kQuads; ++q) {
       LOCKSTEP_UNROLL
-      for (int e = 0; e < 4; ++e) stage[to_ + e * (kSide + kPad) + q * kDown] = held_[q].v[e];
+      for (int e = 0; e < 4; ++e) stage[to_ + e * (kSide + kPad) + q * kDown] = held_[q].of[e];
     }
   }
 
@@ -213,7 +212,7 @@ struct FloatKernel {
       for (int i = 0; i < 8; ++i) {
         LOCKSTEP_UNROLL
         for (int j = 0; j < 8; ++j)
-          sums[i][j] = spec::fma(rows[i / 4].v[i % 4], columns[j / 4].v[j % 4], sums[i][j]);
+          sums[i][j] = spec::fma(rows[i / 4].of[i % 4], columns[j / 4].of[j % 4], sums[i][j]);
       }
     }
   }
@@ -262,7 +261,7 @@ struct FloatKernel {
             Quad after;
             LOCKSTEP_UNROLL
             for (int e = 0; e < 4; ++e)
-              after.v[e] = ended(row, j + e, first, last, before.v[e], sum[e]);
+              after.of[e] = ended(row, j + e, first, last, before.of[e], sum[e]);
             store_quad(to + j, after);
           }
           LOCKSTEP_UNROLL
