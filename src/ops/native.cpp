@@ -70,6 +70,8 @@ void foreign(const Call& call) {
   const Foreign scope;
   try {
     call();
+  } catch (const c10::OutOfMemoryError&) {  // a GPU's
+    throw std::bad_alloc();
   } catch (const c10::Error& error) {
     const std::string what = error.what_without_backtrace();
     if (what.find("allocate memory") != std::string::npos) throw std::bad_alloc();

@@ -3,9 +3,8 @@
 // LibTorch but to allocate, view and copy. So any LibTorch will do, that for CPUs too, and tests
 // bring another memory (tests/support).
 //
-// - Operators that allocate, view and copy are those of src/ops/gpu_movement.cpp. Any other
-// operator
-//   of LibTorch is refused with a c10::NotImplementedError that names it and its place.
+// - Operators that allocate, view and copy are those of src/ops/gpu_movement.cpp. Any other of
+//   LibTorch's is refused with a c10::NotImplementedError that names it and its place.
 // - Autograd runs the nodes of these tensors in a thread of its own.
 // - There is one stream, whose work is done in order; for LibTorch all of it is always done.
 #pragma once
