@@ -79,7 +79,7 @@ void Device<Gpu>::conv2d(const ConvShape& s, const float* x, const float* w, con
   const ConvShape p = padded_shape(s);
   const std::int64_t taps = s.kh * s.kw;
   if (!in_fours(x, {}) || !in_fours(w, {}) || !fits_with_taps(p) || !may_pad(taps, s.in))
-    return forward_of<Gpu, FloatChain>(*gpu_, s, x, w, Plain{}, added, y);
+    return forward_of(*gpu_, s, x, w, added, y);
   const auto activations = padded_rows(*gpu_, s.n * s.h * s.w, s.in, x);
   const auto weights = padded_weights(*gpu_, taps, s.in, s.out, p.in, w);
   const int oh = static_cast<int>(s.out_h()), ow = static_cast<int>(s.out_w());
@@ -136,7 +136,7 @@ void Device<Gpu>::conv2d_input_grad(const ConvShape& s, const float* dy, const f
   const bool met = s.kh >= s.stride && s.kw >= s.stride;
   if (!in_fours(dy, {}) || !in_fours(w, {}) || !fits_with_taps(p) || !met ||
       !fits(s.stride * s.kw * s.in * p.out) || !may_pad(taps, s.out))
-    return input_grad_of<Gpu, FloatChain>(*gpu_, s, dy, w, Plain{}, bias, dx);
+    return input_grad_of(*gpu_, s, dy, w, bias, dx);
   const auto gradients = padded_rows(*gpu_, s.n * s.out_h() * s.out_w(), s.out, dy);
   const auto weights = padded_weights(*gpu_, taps, s.in, s.out, s.in, w);
   for (std::int64_t ry = 0; ry < s.stride; ++ry) {
@@ -152,9 +152,8 @@ void weight_grads_by_elements(Gpu& gpu, const ConvShape& s, const LaneBlocks& la
                      taps = s.kh * s.kw * s.in, out = s.out;
   const auto result = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t j,
                                           float sum) { sums[(z * taps + i) * out + j] = sum; };
-  launch_product<FloatChain>(gpu, {lanes.lane_count(), taps, out, positions},
-                             TurnedPatches<float>{patches_of(s, x), positions},
-                             Gradients<float>{dy, positions, out}, result);
+  launch_product(gpu, {lanes.lane_count(), taps, out, positions},
+                 TurnedPatches{patches_of(s, x), positions}, Gradients{dy, positions, out}, result);
 }
 
 // sums[lanes][kh][kw][in][out]; input channels are in fours.

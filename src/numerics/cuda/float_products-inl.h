@@ -62,7 +62,7 @@ void gemm_by_elements(Gpu& gpu, const ProductShape& s, Operand a, Operand b, con
                                           float sum) {
     c.data[z * c.batch + i * c.row + j] = bias == nullptr ? sum : sum + bias[j];
   };
-  launch_product<FloatChain>(gpu, s, left, right, result);
+  launch_product(gpu, s, left, right, result);
 }
 
 template <class Gpu>
@@ -102,7 +102,7 @@ void linear_by_elements(Gpu& gpu, std::int64_t rows, std::int64_t in, std::int64
   const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j, float sum) {
     y[i * out + j] = bias == nullptr ? sum : sum + bias[j];
   };
-  launch_product<FloatChain>(gpu, {1, rows, out, in}, left, Rows<float>{w, out}, result);
+  launch_product(gpu, {1, rows, out, in}, left, Rows{w, out}, result);
 }
 
 template <class Gpu>

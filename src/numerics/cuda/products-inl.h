@@ -1,6 +1,6 @@
-// Private: products for CUDA of any shape, of floats and of integers (gemm.h, conv.h, integer.h):
-// one tile of kTile x kTile results a block, k in steps through shared memory, 16 results a thread
-// in registers. Floats that lie in fours go another way (float_tile-inl.h).
+// Private: products of floats for CUDA, of any shape (gemm.h, conv.h): one tile of kTile x kTile
+// results a block, k in steps through shared memory, 16 results a thread in registers. Floats that
+// lie in fours go another way (float_tile-inl.h).
 //
 // A product is three functors: what lies at (z, i, k) of the left operand and at (z, k, j) of the
 // right one, and what becomes of the sum at (z, i, j). Convolutions gather their operands (implicit
@@ -21,8 +21,6 @@ static_assert(kBlock % kStep == 0, "a step lies in one block of the chain");
 
 // The chain of gemm.h.
 struct FloatChain {
-  using Value = float;
-  using Sum = float;
   float acc = 0.0F, total = 0.0F;
 
   LOCKSTEP_DEVICE void add(float a, float b) { acc = spec::fma(a, b, acc); }
@@ -36,10 +34,8 @@ struct ProductShape {
   std::int64_t batch, m, n, depth;
 };
 
-template <class Chain, class Left, class Right, class Result>
+template <class Left, class Right, class Result>
 struct ProductKernel {
-  using Value = typename Chain::Value;
-
   ProductShape s;
   Left left;
   Right right;
@@ -55,20 +51,20 @@ struct ProductKernel {
 
   template <class Thread>
   LOCKSTEP_DEVICE void one(Thread& t, std::int64_t z, std::int64_t i0, std::int64_t j0) const {
-    Value* const a = t.template shared<Value>();  // [kStep][kTile]
-    Value* const b = a + kStep * kTile;           // [kStep][kTile]
+    float* const a = t.template shared<float>();  // [kStep][kTile]
+    float* const b = a + kStep * kTile;           // [kStep][kTile]
     const int row = t.thread() / (kTile / kEach) * kEach,
               column = t.thread() % (kTile / kEach) * kEach;
-    Chain chains[kEach][kEach];
+    FloatChain chains[kEach][kEach];
     for (std::int64_t k0 = 0; k0 < s.depth; k0 += kStep) {
       const int steps = static_cast<int>(s.depth - k0 < kStep ? s.depth - k0 : kStep);
       for (int e = t.thread(); e < kStep * kTile; e += kThreads) {
         const int k = e % kStep, i = e / kStep;
-        a[k * kTile + i] = k < steps && i0 + i < s.m ? left(z, i0 + i, k0 + k) : Value{0};
+        a[k * kTile + i] = k < steps && i0 + i < s.m ? left(z, i0 + i, k0 + k) : 0.0F;
       }
       for (int e = t.thread(); e < kStep * kTile; e += kThreads) {
         const int k = e / kTile, j = e % kTile;
-        b[e] = k < steps && j0 + j < s.n ? right(z, k0 + k, j0 + j) : Value{0};
+        b[e] = k < steps && j0 + j < s.n ? right(z, k0 + k, j0 + j) : 0.0F;
       }
       t.barrier();
       for (int k = 0; k < steps; ++k) {
@@ -94,44 +90,41 @@ struct ProductKernel {
   }
 };
 
-template <class Chain, class Gpu, class Left, class Right, class Result>
+template <class Gpu, class Left, class Right, class Result>
 void launch_product(Gpu& gpu, const ProductShape& s, const Left& left, const Right& right,
                     const Result& result) {
   const std::int64_t tiles = s.batch * ((s.m + kTile - 1) / kTile) * ((s.n + kTile - 1) / kTile);
-  gpu.launch(Grid{tiles < kMostBlocks ? tiles : kMostBlocks, kThreads,
-                  2 * kStep * kTile * sizeof(typename Chain::Value)},
-             ProductKernel<Chain, Left, Right, Result>{s, left, right, result});
+  gpu.launch(
+      Grid{tiles < kMostBlocks ? tiles : kMostBlocks, kThreads, 2 * kStep * kTile * sizeof(float)},
+      ProductKernel<Left, Right, Result>{s, left, right, result});
 }
 
 // Pixel (y, x) of sample n, channel c; 0 outside the image.
-template <class T>
 struct Image {
-  const T* data;
+  const float* data;
   std::int64_t h, w, c;
-  LOCKSTEP_DEVICE T operator()(std::int64_t n, std::int64_t y, std::int64_t x,
-                               std::int64_t channel) const {
-    if (y < 0 || y >= h || x < 0 || x >= w) return T{0};
+  LOCKSTEP_DEVICE float operator()(std::int64_t n, std::int64_t y, std::int64_t x,
+                                   std::int64_t channel) const {
+    if (y < 0 || y >= h || x < 0 || x >= w) return 0.0F;
     return data[((n * h + y) * w + x) * c + channel];
   }
 };
 
 // The patch around output position i, tap and channel k.
-template <class T>
 struct Patches {
-  Image<T> image;
+  Image image;
   std::int64_t out_h, out_w, kw, stride, pad;
-  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t i, std::int64_t k) const {
+  LOCKSTEP_DEVICE float operator()(std::int64_t, std::int64_t i, std::int64_t k) const {
     const std::int64_t ci = k % image.c, kx = k / image.c % kw, ky = k / (image.c * kw);
     const std::int64_t ox = i % out_w, oy = i / out_w % out_h, n = i / (out_w * out_h);
     return image(n, oy * stride + ky - pad, ox * stride + kx - pad, ci);
   }
 };
 
-template <class T>
 struct Rows {
-  const T* data;
+  const float* data;
   std::int64_t cols;
-  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t k, std::int64_t j) const {
+  LOCKSTEP_DEVICE float operator()(std::int64_t, std::int64_t k, std::int64_t j) const {
     return data[k * cols + j];
   }
 };
@@ -157,12 +150,11 @@ inline Parity parity_of(const ConvShape& s, std::int64_t ry, std::int64_t rx) {
   return {y, x, count(s.h, y), count(s.w, x), ry, rx, taps(s.kh, ry), taps(s.kw, rx)};
 }
 
-template <class T>
 struct OutputPatches {
-  Image<T> image;  // dy
+  Image image;  // dy
   Parity p;
   std::int64_t stride, pad;
-  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t i, std::int64_t k) const {
+  LOCKSTEP_DEVICE float operator()(std::int64_t, std::int64_t i, std::int64_t k) const {
     const std::int64_t co = k % image.c, kx = p.first_kx + k / image.c % p.taps_x * stride,
                        ky = p.first_ky + k / (image.c * p.taps_x) * stride;
     const std::int64_t x = p.first_x + i % p.count_x * stride,
@@ -172,12 +164,11 @@ struct OutputPatches {
 };
 
 // w[ky][kx][j][co] for those taps.
-template <class T>
 struct TurnedWeights {
-  const T* w;
+  const float* w;
   Parity p;
   std::int64_t kw, in, out, stride;
-  LOCKSTEP_DEVICE T operator()(std::int64_t, std::int64_t k, std::int64_t j) const {
+  LOCKSTEP_DEVICE float operator()(std::int64_t, std::int64_t k, std::int64_t j) const {
     const std::int64_t co = k % out, kx = p.first_kx + k / out % p.taps_x * stride,
                        ky = p.first_ky + k / (out * p.taps_x) * stride;
     return w[((ky * kw + kx) * in + j) * out + co];
@@ -185,69 +176,58 @@ struct TurnedWeights {
 };
 
 // Weight gradients: z is a lane (or a sample) of `positions` output positions.
-template <class T>
 struct TurnedPatches {
-  Patches<T> patches;
+  Patches patches;
   std::int64_t positions;
-  LOCKSTEP_DEVICE T operator()(std::int64_t z, std::int64_t i, std::int64_t k) const {
+  LOCKSTEP_DEVICE float operator()(std::int64_t z, std::int64_t i, std::int64_t k) const {
     return patches(0, z * positions + k, i);
   }
 };
 
-template <class T>
 struct Gradients {
-  const T* dy;
+  const float* dy;
   std::int64_t positions, out;
-  LOCKSTEP_DEVICE T operator()(std::int64_t z, std::int64_t k, std::int64_t j) const {
+  LOCKSTEP_DEVICE float operator()(std::int64_t z, std::int64_t k, std::int64_t j) const {
     return dy[(z * positions + k) * out + j];
   }
 };
 
-template <class T>
-Patches<T> patches_of(const ConvShape& s, const T* x) {
+inline Patches patches_of(const ConvShape& s, const float* x) {
   return {{x, s.h, s.w, s.in}, s.out_h(), s.out_w(), s.kw, s.stride, s.pad};
 }
 
-// A sum as it is: floats.
-struct Plain {
-  LOCKSTEP_DEVICE float operator()(std::int64_t, float sum) const { return sum; }
-};
-
-template <class Gpu, class Chain, class Value, class Round>
-void forward_of(Gpu& gpu, const ConvShape& s, const Value* x, const Value* w, const Round& round,
-                const Added& added, float* y) {
+template <class Gpu>
+void forward_of(Gpu& gpu, const ConvShape& s, const float* x, const float* w, const Added& added,
+                float* y) {
   const std::int64_t positions = s.out_h() * s.out_w(), out = s.out;
-  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j,
-                                          typename Chain::Sum sum) {
-    float value = round(i / positions, sum);
+  const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j, float sum) {
+    float value = sum;
     if (added.bias != nullptr) value = value + added.bias[j];
     if (added.rows != nullptr) value = canonical(value + added.rows[i / positions * out + j]);
     if (added.values != nullptr) value = canonical(added.values[i * out + j] + value);
     y[i * out + j] = value;
   };
-  launch_product<Chain>(gpu, {1, s.n * positions, s.out, s.kh * s.kw * s.in}, patches_of(s, x),
-                        Rows<Value>{w, s.out}, result);
+  launch_product(gpu, {1, s.n * positions, s.out, s.kh * s.kw * s.in}, patches_of(s, x),
+                 Rows{w, s.out}, result);
 }
 
-template <class Gpu, class Chain, class Value, class Round>
-void input_grad_of(Gpu& gpu, const ConvShape& s, const Value* dy, const Value* w,
-                   const Round& round, const float* bias, float* dx) {
+template <class Gpu>
+void input_grad_of(Gpu& gpu, const ConvShape& s, const float* dy, const float* w, const float* bias,
+                   float* dx) {
   const std::int64_t h = s.h, width = s.w, in = s.in, stride = s.stride;
   for (std::int64_t ry = 0; ry < s.stride; ++ry) {
     for (std::int64_t rx = 0; rx < s.stride; ++rx) {
       const Parity p = parity_of(s, ry, rx);
       const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j,
-                                              typename Chain::Sum sum) {
+                                              float sum) {
         const std::int64_t sample = i / (p.count_x * p.count_y);
         const std::int64_t y = p.first_y + i / p.count_x % p.count_y * stride,
                            x = p.first_x + i % p.count_x * stride;
-        const float value = round(sample, sum);
-        dx[((sample * h + y) * width + x) * in + j] = bias == nullptr ? value : value + bias[j];
+        dx[((sample * h + y) * width + x) * in + j] = bias == nullptr ? sum : sum + bias[j];
       };
-      launch_product<Chain>(
-          gpu, {1, s.n * p.count_y * p.count_x, s.in, p.taps_y * p.taps_x * s.out},
-          OutputPatches<Value>{{dy, s.out_h(), s.out_w(), s.out}, p, s.stride, s.pad},
-          TurnedWeights<Value>{w, p, s.kw, s.in, s.out, s.stride}, result);
+      launch_product(gpu, {1, s.n * p.count_y * p.count_x, s.in, p.taps_y * p.taps_x * s.out},
+                     OutputPatches{{dy, s.out_h(), s.out_w(), s.out}, p, s.stride, s.pad},
+                     TurnedWeights{w, p, s.kw, s.in, s.out, s.stride}, result);
     }
   }
 }
