@@ -12,6 +12,8 @@
 #include <numeric>
 #include <random>
 
+#include "support/gpu/mma.h"
+
 namespace lockstep::test::gpu {
 namespace {
 
@@ -55,36 +57,6 @@ class Guarded {
 };
 
 enum class State { kReady, kAtBarrier, kAtShuffle, kAtMma, kDone };
-
-// What a lane gives to a product of matrices.
-struct Fragment {
-  std::int32_t* sums;
-  const std::uint32_t* a;
-  const std::uint32_t* b;
-};
-
-// PTX, "Matrix Fragments for mma.m16n8k32" (.s8): of four lanes with one `group` each has four
-// bytes of k a register. a: row group, or + 8 in every second register; k + 16 in the last two. b:
-// column group; k + 16 in the second register. sums: rows as those of a, columns 2 * lane and + 1.
-void multiply(const Fragment* lanes) {
-  std::int8_t a[16][32], b[8][32];
-  for (std::size_t lane = 0; lane < kWarp; ++lane) {
-    const std::size_t group = lane / 4, k = lane % 4 * 4;
-    for (std::size_t r = 0; r < 4; ++r)
-      std::memcpy(&a[group + r % 2 * 8][k + r / 2 * 16], &lanes[lane].a[r], 4);
-    for (std::size_t r = 0; r < 2; ++r) std::memcpy(&b[group][k + r * 16], &lanes[lane].b[r], 4);
-  }
-  for (std::size_t lane = 0; lane < kWarp; ++lane) {
-    for (std::size_t r = 0; r < 4; ++r) {
-      const std::size_t i = lane / 4 + r / 2 * 8, j = lane % 4 * 2 + r % 2;
-      std::int32_t sum = 0;
-      for (std::size_t k = 0; k < 32; ++k) sum += a[i][k] * b[j][k];
-      // Without .satfinite a sum wraps around.
-      lanes[lane].sums[r] = static_cast<std::int32_t>(
-          static_cast<std::uint32_t>(lanes[lane].sums[r]) + static_cast<std::uint32_t>(sum));
-    }
-  }
-}
 
 }  // namespace
 

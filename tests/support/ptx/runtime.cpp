@@ -1,0 +1,257 @@
+// A stand-in for CUDA's runtime: its kernels are interpreted PTX (warp.h), its memory the host
+// cannot read (support/far_device/memory.h), its streams work when somebody waits
+// (support/gpu/stream.h). It has the functions that our plug-in and its tests call. Two GPUs, which
+// share everything.
+#pragma GCC visibility push(default)
+#include <cuda_runtime_api.h>
+#pragma GCC visibility pop
+#include <fatbinary_section.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "support/far_device/memory.h"
+#include "support/gpu/stream.h"
+#include "support/ptx/grid.h"
+#include "support/ptx/memory.h"
+
+namespace {
+
+using namespace lockstep::test;
+namespace far = lockstep::testing::far;
+
+constexpr int kGpus = 2, kMultiprocessors = 3;
+
+// Of a program and its plug-ins: one.
+struct Runtime {
+  gpu::Stream stream;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<ptx::Module>> modules;
+  struct Kernel {
+    ptx::Module* module;
+    std::string name;
+  };
+  std::map<const void*, Kernel> kernels;  // by the host's function
+  std::map<void*, std::size_t> pinned;
+  std::uint64_t launches = 0;
+};
+
+Runtime& runtime() {
+  static auto& one = *new Runtime;
+  return one;
+}
+
+struct Configuration {
+  dim3 grid, block;
+  std::size_t shared;
+  cudaStream_t stream;
+};
+thread_local std::vector<Configuration> configurations;
+thread_local int device = 0;
+
+bool blocking() {
+  static const char* const asked = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return asked != nullptr && std::string(asked) == "1";
+}
+
+// The PTX in a fat binary that was not compressed.
+std::string text_of(const void* binary) {
+  struct Header {
+    std::uint32_t magic;
+    std::uint16_t version, bytes;
+    std::uint64_t size;
+  } header;
+  std::memcpy(&header, binary, sizeof header);
+  const std::string_view all(static_cast<const char*>(binary), header.bytes + header.size);
+  const std::size_t start = all.find(".version ");
+  if (start == all.npos) ptx::die("a fat binary without PTX: nvcc --no-compress");
+  return std::string(all.substr(start, all.find('\0', start) - start));
+}
+
+// The bytes that a kernel's parameters have now.
+std::vector<std::vector<char>> kept(const ptx::Function& kernel, void** arguments) {
+  std::vector<std::vector<char>> all;
+  for (const int parameter : kernel.parameters) {
+    const auto* const first = static_cast<const char*>(*arguments++);
+    all.emplace_back(first, first + kernel.variables[static_cast<std::size_t>(parameter)].bytes);
+  }
+  return all;
+}
+
+cudaError_t allocate(void** memory, std::size_t bytes) {
+  *memory = far::take(bytes);
+  if (*memory == nullptr && bytes > 0) return cudaErrorMemoryAllocation;
+  runtime().stream.put([memory = *memory, bytes] {
+    std::memset(memory, 0xff, bytes);
+    ptx::memory().add(memory, bytes);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t pin(void** memory, std::size_t bytes, bool mapped) {
+  *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  if (mapped) ptx::memory().add(*memory, bytes);
+  return cudaSuccess;
+}
+
+// Of both sides: what is far must be what the copy says.
+bool sides_are_right(const void* to, const void* from, cudaMemcpyKind kind) {
+  const bool to_gpu = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_gpu = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  return far::is_far(to) == to_gpu && far::is_far(from) == from_gpu;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void** __cudaRegisterFatBinary(void* wrapper) {
+  const auto* const control = static_cast<const __fatBinC_Wrapper_t*>(wrapper);
+  auto module = std::make_unique<ptx::Module>(text_of(control->data));
+  for (const auto& bytes : module->memory()) ptx::memory().add(bytes.data(), bytes.size());
+  const std::scoped_lock lock(runtime().mutex);
+  runtime().modules.push_back(std::move(module));
+  return reinterpret_cast<void**>(runtime().modules.back().get());
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+
+void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*,
+                            uint3*, dim3*, dim3*, int*) {
+  const std::scoped_lock lock(runtime().mutex);
+  runtime().kernels[host] = {reinterpret_cast<ptx::Module*>(handle), name};
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
+  *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
+  return cudaSuccess;
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared,
+                                     cudaStream_t stream) {
+  configurations.push_back({grid, block, shared, stream});
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream) {
+  const Configuration last = configurations.back();
+  configurations.pop_back();
+  *grid = last.grid;
+  *block = last.block;
+  *shared = last.shared;
+  *static_cast<cudaStream_t*>(stream) = last.stream;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void** arguments,
+                               std::size_t shared, cudaStream_t) {
+  Runtime& all = runtime();
+  const ptx::Function* kernel = nullptr;
+  std::uint64_t seed = 0;
+  {
+    const std::scoped_lock lock(all.mutex);
+    const Runtime::Kernel& found = all.kernels.at(reinterpret_cast<const void*>(handle));
+    kernel = &found.module->function(found.name);
+    seed = all.launches++;
+  }
+  if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 || block.x == 0 ||
+      grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
+    return cudaErrorInvalidConfiguration;
+  all.stream.put([kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
+    std::vector<const void*> places;
+    for (const auto& value : values) places.push_back(value.data());
+    ptx::run_grid(*kernel, places.data(), grid.x, block.x, shared, seed);
+  });
+  if (blocking()) all.stream.finish();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() {
+  return cudaSuccess;
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaSuccess ? "no error" : "an error of the stand-in for CUDA's runtime";
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = kGpus;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int number) {
+  if (number < 0 || number >= kGpus) return cudaErrorInvalidDevice;
+  device = number;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int) {
+  *facts = {};
+  std::strcpy(facts->name, "interpreted PTX");
+  facts->major = 8;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
+  *value = what == cudaDevAttrMultiProcessorCount       ? kMultiprocessors
+           : what == cudaDevAttrComputeCapabilityMajor ? 8
+                                                       : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
+  *static_cast<std::uint64_t*>(value) = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *total = far::kMemoryBytes;
+  *free = far::kMemoryBytes - far::bytes_in_use();
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
+  return allocate(memory, bytes);
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
+  runtime().stream.put([memory] { ptx::memory().remove(memory); });
+  far::release(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  return pin(memory, bytes, false);
+}
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+  return pin(memory, bytes, (flags & cudaHostAllocMapped) != 0);
+}
+cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+
+// A GPU may read the host's memory as late as it likes.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t) {
+  if (!sides_are_right(to, from, kind)) return cudaErrorInvalidValue;
+  runtime().stream.put([=] { std::memmove(to, from, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  runtime().stream.finish();
+  return cudaSuccess;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

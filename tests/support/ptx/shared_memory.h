@@ -1,0 +1,49 @@
+// The shared memory of a block. It knows of each word who touched it since the block's last
+// barrier, so it finds two threads that nothing orders.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::test::ptx {
+
+class SharedMemory {
+ public:
+  // A thread of the block, and how often the lanes of its warp have met.
+  struct Thread {
+    int number, met;
+  };
+
+  explicit SharedMemory(std::size_t bytes);
+
+  // Full of NaNs, and nobody has touched it.
+  void begin();
+  // All threads of the block meet.
+  void barrier() { ++interval_; }
+
+  // The bytes at an address, for a thread that reads or writes them. Null: `problem` says why not.
+  const std::byte* read(std::uint32_t address, std::size_t bytes, Thread thread);
+  std::byte* write(std::uint32_t address, std::size_t bytes, Thread thread);
+  const std::string& problem() const { return problem_; }
+
+ private:
+  static constexpr int kNobody = -1, kSeveral = -2;
+  struct Word {
+    int interval = 0;
+    int writer = kNobody, reader = kNobody;  // threads
+    int readers_warp = kNobody;
+    int written = 0, read = 0;  // how often their warp had met
+  };
+
+  bool inside(std::uint32_t address, std::size_t bytes);
+  Word& fresh(std::size_t word);
+  bool race(const char* what, std::size_t word, int other, Thread thread);
+
+  std::vector<std::byte> bytes_;
+  std::vector<Word> words_;
+  int interval_ = 0;
+  std::string problem_;
+};
+
+}  // namespace lockstep::test::ptx

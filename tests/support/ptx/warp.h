@@ -1,0 +1,135 @@
+// A warp of a block, instruction by instruction.
+//
+// Lanes that part are groups; the group that is furthest behind goes first, and groups that meet
+// are one again. That is one of the orders that CUDA allows, so code that counts on another hangs
+// or is named. Ends the program, and says where, if
+// - not all lanes reach a barrier, a shuffle or a product of matrices that all must reach;
+// - an address is outside of what was allocated, or not aligned to what is loaded;
+// - two threads touch a word of shared memory, one of them writes, and nothing orders them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "support/ptx/memory.h"
+#include "support/ptx/program.h"
+#include "support/ptx/shared_memory.h"
+
+namespace lockstep::test::ptx {
+
+struct Dim {
+  std::uint32_t threads, blocks;
+};
+
+// Registers and variables of a function that is being called.
+class Frame {
+ public:
+  explicit Frame(const Function& function);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  template <class T>
+  T* lanes(Slot slot) {
+    return reinterpret_cast<T*>(registers_.get() + slot);
+  }
+  char* variable(int number, int lane) {
+    const Place& place = variables_[static_cast<std::size_t>(number)];
+    return place.base + place.stride * static_cast<std::size_t>(lane);
+  }
+  // The same bytes for all lanes.
+  void give(int number, const void* bytes);
+  const Function& function() const { return function_; }
+
+ private:
+  struct Place {
+    char* base;
+    std::size_t stride;
+  };
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
+  const Function& function_;
+  std::unique_ptr<std::byte, Free> registers_;
+  std::vector<Place> variables_;
+  std::vector<char> memory_;  // of variables
+  std::vector<char> local_;
+};
+
+class Warp {
+ public:
+  enum class Stop { kBarrier, kReturned };
+
+  Warp(const Function& kernel, const void* const* arguments, int number, const Dim& dim,
+       SharedMemory& shared);
+
+  void begin(std::uint32_t block);
+  // Until all its lanes wait for the block, or are done.
+  Stop go_on();
+
+  // For operations.
+  template <class T>
+  T* lanes(Slot slot) {
+    return frame_->lanes<T>(slot);
+  }
+  char* variable(int number, int lane) { return frame_->variable(number, lane); }
+  SharedMemory& shared() { return shared_; }
+  // Of a lane, for what shared memory knows of its threads.
+  SharedMemory::Thread thread(int lane) const { return {number_ * kLanes + lane, synchronized_}; }
+  // Must be global or local memory, aligned to `bytes`.
+  void require(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
+               std::uint32_t mask);
+  void copy_async(int lane, std::uint32_t to, std::uint64_t from, std::size_t bytes);
+  void commit(std::uint32_t mask);
+  void wait(std::uint32_t mask, int newest);
+  // Where the warp is, in words.
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  struct Group {
+    std::uint32_t lanes;
+    std::size_t at;
+    bool waits;  // for the others, at an instruction that all lanes must reach
+  };
+  // Lanes of a frame and how far they are.
+  struct Activation {
+    Frame& frame;
+    std::uint32_t all, active;
+    std::size_t at = 0, others_at = SIZE_MAX;
+    std::vector<Group> others = {};
+  };
+  struct Copy {
+    std::uint32_t to;
+    std::uint64_t from;
+    std::size_t bytes;
+    int group;
+  };
+
+  Stop run(Activation& activation);
+  bool next_group(Activation& a);
+  bool all_here(Activation& a, std::uint32_t needed);
+  void call(Activation& caller, const Instruction& instruction, std::uint32_t mask);
+  void shuffle(const Instruction& instruction);
+  void multiply(const Instruction& instruction);
+
+  const Function& kernel_;
+  const int number_;
+  const Dim dim_;
+  SharedMemory& shared_;
+  Frame kernel_frame_;
+  Frame* frame_;
+  std::optional<Activation> activation_;
+  std::uint32_t block_ = 0;
+  int synchronized_ = 0;  // how often all lanes met
+  Memory::Range reach_;  // that was touched last
+  std::uint64_t reach_at_ = 0;
+  std::array<int, kLanes> group_{};
+  std::array<std::vector<Copy>, kLanes> copies_;
+};
+
+}  // namespace lockstep::test::ptx
