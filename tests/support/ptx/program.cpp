@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "support/ptx/memory.h"
 #include "support/ptx/reader.h"
 #include "support/ptx/text.h"
 
@@ -44,7 +45,9 @@ Module::Module(std::string text) : text_(std::move(text)) {
   }
 }
 
-Module::~Module() = default;
+Module::~Module() {
+  for (const auto& bytes : memory_) memory().remove(bytes.data());
+}
 
 // .global .align 4 .b8 name[56] = {1, 2, …}
 void Module::read_variable(std::string_view statement) {
@@ -61,6 +64,7 @@ void Module::read_variable(std::string_view statement) {
     at = statement.find_first_of(",}", at) + 1;
   }
   variables_[std::string(statement.substr(name, open - name))] = memory_.size();
+  memory().add(bytes.data(), bytes.size());
   memory_.push_back(std::move(bytes));
 }
 

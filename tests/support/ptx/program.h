@@ -100,8 +100,6 @@ class Module {
   const Function& function(const std::string& name);
   // Of a .global variable; null if it is none.
   void* variable(const std::string& name);
-  // All of them, in bytes.
-  const std::vector<std::vector<std::byte>>& memory() const { return memory_; }
 
  private:
   struct Source {

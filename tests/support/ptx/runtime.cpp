@@ -37,7 +37,6 @@ struct Runtime {
     std::string name;
   };
   std::map<const void*, Kernel> kernels;  // by the host's function
-  std::map<void*, std::size_t> pinned;
   std::uint64_t launches = 0;
 };
 
@@ -115,7 +114,6 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper) {
   const auto* const control = static_cast<const __fatBinC_Wrapper_t*>(wrapper);
   auto module = std::make_unique<ptx::Module>(text_of(control->data));
-  for (const auto& bytes : module->memory()) ptx::memory().add(bytes.data(), bytes.size());
   const std::scoped_lock lock(runtime().mutex);
   runtime().modules.push_back(std::move(module));
   return reinterpret_cast<void**>(runtime().modules.back().get());

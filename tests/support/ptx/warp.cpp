@@ -9,6 +9,7 @@ namespace lockstep::test::ptx {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+constexpr const char* kNotAll = "not all threads of a warp reach what all must reach";
 
 template <class T>
 void fill(T* lanes, std::uint64_t value) {
@@ -129,7 +130,7 @@ bool Warp::all_here(Activation& a, std::uint32_t needed) {
   }
   a.others.push_back({a.active, a.at, true});
   a.active = 0;
-  if (!next_group(a)) fail("not all threads of a warp reach what all must reach");
+  if (!next_group(a)) fail(kNotAll);
   return false;
 }
 
@@ -179,7 +180,7 @@ Warp::Stop Warp::run(Activation& a) {
         if (a.active != 0) {
           ++a.at;
         } else if (!next_group(a)) {
-          if (a.all != 0) fail("a thread waits for one that is done");
+          if (a.all != 0) fail(kNotAll);
           return stop(Stop::kReturned);
         }
         break;
@@ -257,10 +258,7 @@ void Warp::require(const std::uint64_t* addresses, std::int64_t offset, std::siz
     if (at % bytes != 0) fail("an address that is not aligned");
     if (at >= reach_.first && at + bytes <= reach_.end) continue;
     reach_ = memory().around(at);
-    if (at + bytes > reach_.end)
-      fail("an address outside of what was allocated" +
-           (reach_.end == 0 ? std::string()
-                            : ", " + std::to_string(at + bytes - reach_.end) + " bytes behind"));
+    if (at + bytes > reach_.end) fail("an address outside of what was allocated");
   }
 }
 
