@@ -1,7 +1,8 @@
-"""The golden bytes from CUDA's kernels, in a grid that the host emulates (tests/support/gpu).
+"""The golden bytes from CUDA's kernels as nvcc compiled them: their PTX, interpreted (tests/support/ptx).
 
 Usage: gpu_test.py PROGRAM GPU_PROGRAM RECIPE
-GPU_PROGRAM is the program on that GPU. A run begins there, goes on on the CPU, and ends there; it is replayed there.
+GPU_PROGRAM is the program beside a plug-in for those GPUs. A run begins on one, goes on on the CPU, and ends on two; it is
+replayed there.
 """
 
 import os
@@ -9,6 +10,11 @@ import sys
 import tempfile
 
 import golden
+
+
+class Gpu(golden.Program):
+    def start(self, command, *arguments, **popen):
+        return super().start(command, *arguments, "--device", "cuda", **popen)
 
 
 def too_large(gpu, name, run):
@@ -19,7 +25,7 @@ def too_large(gpu, name, run):
 
 
 def main():
-    cpu, gpu, name = golden.Program(sys.argv[1]), golden.Program(sys.argv[2]), sys.argv[3]
+    cpu, gpu, name = golden.Program(sys.argv[1]), Gpu(sys.argv[2]), sys.argv[3]
     with tempfile.TemporaryDirectory(prefix="lockstep-gpu-") as folder:
         run = os.path.join(folder, "run")
         golden.train(gpu, name, run, "--set", "samples.count=0", steps=1)
@@ -28,7 +34,7 @@ def main():
         if name in ("ddpm", "dcgan"):
             too_large(gpu, name, os.path.join(folder, "large"))
         gpu.ok("replay", run, "--from", 1, "--to", 2, "--quiet")
-    print(f"{name} on an emulated GPU, the CPU and the GPU again: every byte is the golden one")
+    print(f"{name} on a GPU whose PTX is interpreted, the CPU and the GPU again: every byte is the golden one")
 
 
 if __name__ == "__main__":
