@@ -17,7 +17,8 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
   SharedMemory shared(shared_bytes);
   std::vector<std::unique_ptr<Warp>> warps;
   for (std::uint32_t w = 0; w < threads / kLanes; ++w)
-    warps.push_back(std::make_unique<Warp>(kernel, arguments, static_cast<int>(w), Dim{threads, blocks}, shared));
+    warps.push_back(std::make_unique<Warp>(kernel, arguments, static_cast<int>(w),
+                                           Dim{threads, blocks}, shared));
   std::vector<std::size_t> order(warps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::uint32_t block = 0; block < blocks; ++block) {

@@ -28,8 +28,8 @@ void narrowed(Lane<T> value, char* to) {
 
 // visit(lane, bytes) with the address of each lane of the mask.
 template <Space kSpace, bool kWrites, class Visit>
-void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes, std::uint32_t mask,
-               const Visit& visit) {
+void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes,
+               std::uint32_t mask, const Visit& visit) {
   const auto* const flat = warp.lanes<std::uint64_t>(address);
   if (kSpace == Space::kFlat) warp.require(flat, i.offset, bytes, mask);
   for (int l = 0; l < kLanes; ++l) {
@@ -54,11 +54,11 @@ template <Space kSpace, class T, int kItems, class Wide>
 void load(Warp& warp, const Instruction& i, std::uint32_t mask) {
   // Of all lanes first: a result may be the address.
   Wide values[kItems][kLanes];
-  each_lane<kSpace, false>(warp, i, i.slots[kItems], sizeof(T) * kItems, mask,
-                           [&](int l, const char* from) {
-                             for (int n = 0; n < kItems; ++n)
-                               values[n][l] = widened<Wide, T>(from + sizeof(T) * static_cast<std::size_t>(n));
-                           });
+  each_lane<kSpace, false>(
+      warp, i, i.slots[kItems], sizeof(T) * kItems, mask, [&](int l, const char* from) {
+        for (int n = 0; n < kItems; ++n)
+          values[n][l] = widened<Wide, T>(from + sizeof(T) * static_cast<std::size_t>(n));
+      });
   for (std::size_t n = 0; n < kItems; ++n) {
     auto* const to = warp.lanes<Wide>(i.slots[n]);
     for (int l = 0; l < kLanes; ++l)

@@ -169,9 +169,11 @@ void add_comparisons(Table& table, std::initializer_list<std::array<std::string_
     table[ge] = lanes([](T a, T b) { return Flag{a >= b}; });
   }
 }
-#define COMPARISONS(type)                                                                  \
-  {"setp.eq." type, "setp.ne." type, "setp.lt." type, "setp.le." type, "setp.gt." type, \
-   "setp.ge." type}
+#define COMPARISONS(type)                                                                \
+  {                                                                                      \
+    "setp.eq." type, "setp.ne." type, "setp.lt." type, "setp.le." type, "setp.gt." type, \
+        "setp.ge." type                                                                  \
+  }
 
 template <class T>
 void add_unordered(Table& table, const std::array<std::string_view, 8>& names) {
@@ -184,9 +186,11 @@ void add_unordered(Table& table, const std::array<std::string_view, 8>& names) {
   table[names[6]] = lanes([](T a, T b) { return Flag{a == a && b == b}; });
   table[names[7]] = lanes([](T a, T b) { return Flag{a != a || b != b}; });
 }
-#define UNORDERED(type)                                                                      \
-  {"setp.equ." type, "setp.neu." type, "setp.ltu." type, "setp.leu." type, "setp.gtu." type, \
-   "setp.geu." type, "setp.num." type, "setp.nan." type}
+#define UNORDERED(type)                                                                       \
+  {                                                                                           \
+    "setp.equ." type, "setp.neu." type, "setp.ltu." type, "setp.leu." type, "setp.gtu." type, \
+        "setp.geu." type, "setp.num." type, "setp.nan." type                                  \
+  }
 
 void add_flags(Table& table) {
   table["and.pred"] = flags([](u32 a, u32 b) { return a & b; }, 2);
@@ -210,14 +214,22 @@ void add_flags(Table& table) {
 }
 
 void add_integers(Table& table) {
-  for (const auto* name : {"add.s32", "add.u32"}) table[name] = lanes([](u32 a, u32 b) { return a + b; });
-  for (const auto* name : {"add.s64", "add.u64"}) table[name] = lanes([](u64 a, u64 b) { return a + b; });
-  for (const auto* name : {"sub.s32", "sub.u32"}) table[name] = lanes([](u32 a, u32 b) { return a - b; });
-  for (const auto* name : {"sub.s64", "sub.u64"}) table[name] = lanes([](u64 a, u64 b) { return a - b; });
-  for (const auto* name : {"mul.lo.s32", "mul.lo.u32"}) table[name] = lanes([](u32 a, u32 b) { return a * b; });
-  for (const auto* name : {"mul.lo.s64", "mul.lo.u64"}) table[name] = lanes([](u64 a, u64 b) { return a * b; });
-  for (const auto* name : {"mad.lo.s32", "mad.lo.u32"}) table[name] = lanes([](u32 a, u32 b, u32 c) { return a * b + c; });
-  for (const auto* name : {"mad.lo.s64", "mad.lo.u64"}) table[name] = lanes([](u64 a, u64 b, u64 c) { return a * b + c; });
+  for (const auto* name : {"add.s32", "add.u32"})
+    table[name] = lanes([](u32 a, u32 b) { return a + b; });
+  for (const auto* name : {"add.s64", "add.u64"})
+    table[name] = lanes([](u64 a, u64 b) { return a + b; });
+  for (const auto* name : {"sub.s32", "sub.u32"})
+    table[name] = lanes([](u32 a, u32 b) { return a - b; });
+  for (const auto* name : {"sub.s64", "sub.u64"})
+    table[name] = lanes([](u64 a, u64 b) { return a - b; });
+  for (const auto* name : {"mul.lo.s32", "mul.lo.u32"})
+    table[name] = lanes([](u32 a, u32 b) { return a * b; });
+  for (const auto* name : {"mul.lo.s64", "mul.lo.u64"})
+    table[name] = lanes([](u64 a, u64 b) { return a * b; });
+  for (const auto* name : {"mad.lo.s32", "mad.lo.u32"})
+    table[name] = lanes([](u32 a, u32 b, u32 c) { return a * b + c; });
+  for (const auto* name : {"mad.lo.s64", "mad.lo.u64"})
+    table[name] = lanes([](u64 a, u64 b, u64 c) { return a * b + c; });
   table["mul.wide.s32"] = lanes([](s32 a, s32 b) { return s64{a} * b; });
   table["mul.wide.u32"] = lanes([](u32 a, u32 b) { return u64{a} * b; });
   table["mul.wide.u16"] = lanes([](u16 a, u16 b) { return u32{a} * b; });
@@ -234,9 +246,13 @@ void add_integers(Table& table) {
   table["max.s64"] = lanes([](s64 a, s64 b) { return a < b ? b : a; });
   table["max.u64"] = lanes([](u64 a, u64 b) { return a < b ? b : a; });
   // By zero: what a GPU gives is not said, and lanes that are masked must not trap.
-  table["div.s32"] = lanes([](s32 a, s32 b) { return b == 0 ? -1 : b == -1 ? static_cast<s32>(0U - static_cast<u32>(a)) : a / b; });
+  table["div.s32"] = lanes([](s32 a, s32 b) {
+    return b == 0 ? -1 : b == -1 ? static_cast<s32>(0U - static_cast<u32>(a)) : a / b;
+  });
   table["div.u32"] = lanes([](u32 a, u32 b) { return b == 0 ? ~0U : a / b; });
-  table["div.s64"] = lanes([](s64 a, s64 b) { return b == 0 ? -1 : b == -1 ? static_cast<s64>(0UL - static_cast<u64>(a)) : a / b; });
+  table["div.s64"] = lanes([](s64 a, s64 b) {
+    return b == 0 ? -1 : b == -1 ? static_cast<s64>(0UL - static_cast<u64>(a)) : a / b;
+  });
   table["div.u64"] = lanes([](u64 a, u64 b) { return b == 0 ? ~0UL : a / b; });
   table["rem.s32"] = lanes([](s32 a, s32 b) { return b == 0 || b == -1 ? 0 : a % b; });
   table["rem.u32"] = lanes([](u32 a, u32 b) { return b == 0 ? 0 : a % b; });
@@ -264,14 +280,18 @@ void add_bits(Table& table) {
   table["shr.s64"] = lanes([](s64 a, u32 n) { return a >> (n > 63 ? 63 : n); });
   table["bfi.b32"] = lanes([](u32 a, u32 b, u32 at, u32 n) { return inserted(a, b, at, n); });
   table["prmt.b32"] = lanes([](u32 a, u32 b, u32 c) { return permuted(a, b, c); });
-  for (const auto* name : {"mov.b32", "mov.u32", "mov.s32", "mov.f32"}) table[name] = lanes([](u32 a) { return a; });
-  for (const auto* name : {"mov.b64", "mov.u64", "mov.s64", "mov.f64", "cvta.to.global.u64", "cvta.to.local.u64", "cvta.local.u64", "cvta.global.u64"})
+  for (const auto* name : {"mov.b32", "mov.u32", "mov.s32", "mov.f32"})
+    table[name] = lanes([](u32 a) { return a; });
+  for (const auto* name : {"mov.b64", "mov.u64", "mov.s64", "mov.f64", "cvta.to.global.u64",
+                           "cvta.to.local.u64", "cvta.local.u64", "cvta.global.u64"})
     table[name] = lanes([](u64 a) { return a; });
   for (const auto* name : {"mov.b16", "mov.u16"}) table[name] = lanes([](u16 a) { return a; });
   table["mov.b64 {}"] = {&run_pack, {8}, {4, 4}};
   table["mov.{} b64"] = {&run_unpack, {4, 4}, {8}};
-  for (const auto* name : {"selp.b32", "selp.u32", "selp.s32", "selp.f32", "selp.b16", "selp.u16"}) table[name] = select<u32>();
-  for (const auto* name : {"selp.b64", "selp.u64", "selp.s64", "selp.f64"}) table[name] = select<u64>();
+  for (const auto* name : {"selp.b32", "selp.u32", "selp.s32", "selp.f32", "selp.b16", "selp.u16"})
+    table[name] = select<u32>();
+  for (const auto* name : {"selp.b64", "selp.u64", "selp.s64", "selp.f64"})
+    table[name] = select<u64>();
 }
 
 void add_floats(Table& table) {
@@ -291,7 +311,8 @@ void add_floats(Table& table) {
   table["neg.f64"] = lanes([](u64 a) { return a ^ 0x8000000000000000U; });
   table["abs.f32"] = lanes([](u32 a) { return a & 0x7fffffffU; });
   table["abs.f64"] = lanes([](u64 a) { return a & 0x7fffffffffffffffU; });
-  table["copysign.f32"] = lanes([](u32 sign, u32 a) { return (sign & 0x80000000U) | (a & 0x7fffffffU); });
+  table["copysign.f32"] =
+      lanes([](u32 sign, u32 a) { return (sign & 0x80000000U) | (a & 0x7fffffffU); });
   // NaN loses; +0 is more than -0.
   table["min.f32"] = lanes([](f32 a, f32 b) {
     if (a == b) return std::signbit(a) ? a : b;
@@ -319,12 +340,15 @@ void add_floats(Table& table) {
   table["cvt.s64.s32 wide"] = lanes([](u64 a) { return s64{static_cast<s32>(a)}; });
   table["cvt.u64.u32 wide"] = lanes([](u64 a) { return u64{static_cast<u32>(a)}; });
   table["cvt.u64.u32"] = lanes([](u32 a) { return u64{a}; });
-  for (const auto* name : {"cvt.u32.u64", "cvt.s32.s64", "cvt.u32.s64"}) table[name] = lanes([](u64 a) { return static_cast<u32>(a); });
-  for (const auto* name : {"cvt.u16.u32", "cvt.u16.s32"}) table[name] = lanes([](u32 a) { return static_cast<u16>(a); });
+  for (const auto* name : {"cvt.u32.u64", "cvt.s32.s64", "cvt.u32.s64"})
+    table[name] = lanes([](u64 a) { return static_cast<u32>(a); });
+  for (const auto* name : {"cvt.u16.u32", "cvt.u16.s32"})
+    table[name] = lanes([](u32 a) { return static_cast<u16>(a); });
   table["cvt.u32.u16"] = lanes([](u16 a) { return u32{a}; });
   table["cvt.s32.s16"] = lanes([](s16 a) { return s32{a}; });
   table["cvt.u64.u16"] = lanes([](u16 a) { return u64{a}; });
-  for (const auto* name : {"cvt.u16.u8", "cvt.u32.u8"}) table[name] = lanes([](u32 a) { return a & 0xffU; });
+  for (const auto* name : {"cvt.u16.u8", "cvt.u32.u8"})
+    table[name] = lanes([](u32 a) { return a & 0xffU; });
 }
 
 Table all() {

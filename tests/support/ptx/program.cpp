@@ -78,8 +78,9 @@ const Function& Module::function(const std::string& name) {
   if (!function) {
     const auto source = sources_.find(name);
     if (source == sources_.end()) die("no function " + name);
-    function = read_function(*this, name, source->second.head, source->second.body,
-                             static_cast<int>(std::count(text_.data(), source->second.body.data(), '\n')));
+    function =
+        read_function(*this, name, source->second.head, source->second.body,
+                      static_cast<int>(std::count(text_.data(), source->second.body.data(), '\n')));
     function->lines = &lines_;
   }
   return *function;

@@ -41,12 +41,12 @@ std::vector<std::uint32_t> run(const std::string& text, std::uint32_t threads = 
 
 TEST(Ptx, LanesThatPartMeetAgain) {
   // Odd threads go round a loop as often as they are large; all add 100 afterwards.
-  const auto out = run(kernel(
-      "mov.u32 %r3, 0;\nand.b32 %r2, %r1, 1;\nsetp.eq.s32 %p1, %r2, 0;\n@%p1 bra $L_end;\n"
-      "$L_loop:\nadd.s32 %r3, %r3, 2;\nshl.b32 %r4, %r1, 1;\nsetp.lt.s32 %p2, %r3, %r4;\n"
-      "@%p2 bra $L_loop;\n"
-      "$L_end:\nadd.s32 %r3, %r3, 100;\nshfl.sync.down.b32 %r5|%p3, %r3, 1, 31, -1;\n"
-      "st.global.u32 [%rd4], %r5;\n"));
+  const auto out = run(
+      kernel("mov.u32 %r3, 0;\nand.b32 %r2, %r1, 1;\nsetp.eq.s32 %p1, %r2, 0;\n@%p1 bra $L_end;\n"
+             "$L_loop:\nadd.s32 %r3, %r3, 2;\nshl.b32 %r4, %r1, 1;\nsetp.lt.s32 %p2, %r3, %r4;\n"
+             "@%p2 bra $L_loop;\n"
+             "$L_end:\nadd.s32 %r3, %r3, 100;\nshfl.sync.down.b32 %r5|%p3, %r3, 1, 31, -1;\n"
+             "st.global.u32 [%rd4], %r5;\n"));
   for (std::uint32_t i = 0; i < 64; ++i) {
     const std::uint32_t other = i % 32 == 31 ? i : i + 1;
     EXPECT_EQ(out[i], 100 + (other % 2 == 1 ? 2 * other : 0)) << i;
@@ -59,17 +59,19 @@ TEST(Ptx, FunctionsAreCalledBySomeLanes) {
       "{ // callseq\n.param .b32 param0;\nst.param.b32 [param0+0], %r1;\n.param .b32 retval0;\n"
       "call.uni (retval0), \ntwice, \n(\nparam0\n);\nld.param.b32 %r2, [retval0+0];\n}\n"
       "st.global.u32 [%rd4], %r2;\n$L_end:\n",
-      ".func (.param .b32 func_retval0) twice(\n\t.param .b32 twice_param_0\n)\n{\n.reg .b32 %r<3>;\n"
+      ".func (.param .b32 func_retval0) twice(\n\t.param .b32 twice_param_0\n)\n{\n.reg .b32 "
+      "%r<3>;\n"
       "ld.param.u32 %r1, [twice_param_0];\nshl.b32 %r2, %r1, 1;\n"
       "st.param.b32 [func_retval0+0], %r2;\nret;\n}\n"));
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i > 40 ? 2 * i : i);
 }
 
 TEST(Ptx, TablesAreRead) {
-  const auto out = run(kernel("mov.u64 %rd5, words;\nand.b32 %r2, %r1, 1;\nmul.wide.s32 %rd6, %r2, 4;\n"
-                              "add.s64 %rd7, %rd5, %rd6;\nld.global.nc.u32 %r3, [%rd7+4];\n"
-                              "st.global.u32 [%rd4], %r3;\n",
-                              ".global .align 4 .b8 words[12] = {1, 0, 0, 0, 2, 1, 0, 0, 255, 255, 255, 255};\n"));
+  const auto out = run(
+      kernel("mov.u64 %rd5, words;\nand.b32 %r2, %r1, 1;\nmul.wide.s32 %rd6, %r2, 4;\n"
+             "add.s64 %rd7, %rd5, %rd6;\nld.global.nc.u32 %r3, [%rd7+4];\n"
+             "st.global.u32 [%rd4], %r3;\n",
+             ".global .align 4 .b8 words[12] = {1, 0, 0, 0, 2, 1, 0, 0, 255, 255, 255, 255};\n"));
   EXPECT_EQ(out[0], 258U);
   EXPECT_EQ(out[1], 0xffffffffU);
 }
@@ -101,29 +103,40 @@ TEST(Ptx, InstructionsDoWhatPtxSays) {
       {"rem.s32 %r4, %r2, %r3", static_cast<std::uint32_t>(-7), 2, static_cast<std::uint32_t>(-1)},
   };
   for (const Case& c : cases) {
-    const std::string type = std::string(c.instruction).find("%f4") == std::string::npos ? "r" : "f";
+    const std::string type =
+        std::string(c.instruction).find("%f4") == std::string::npos ? "r" : "f";
     const auto out = run(kernel("mov.u32 %r2, " + std::to_string(c.a) + ";\nmov.u32 %r3, " +
-                                std::to_string(c.b) +
-                                ";\nmov.b32 %f2, %r2;\nmov.b32 %f3, %r3;\n" + c.instruction +
-                                ";\nst.global.b32 [%rd4], %" + type + "4;\n"));
+                                std::to_string(c.b) + ";\nmov.b32 %f2, %r2;\nmov.b32 %f3, %r3;\n" +
+                                c.instruction + ";\nst.global.b32 [%rd4], %" + type + "4;\n"));
     EXPECT_EQ(out[5], c.result) << c.instruction << std::hex << " gives " << out[5];
   }
 }
 
 TEST(Ptx, ComparisonsKnowNan) {
-  const std::array<std::pair<const char*, bool>, 8> cases = {
-      {{"eq", false}, {"ne", false}, {"neu", true}, {"lt", false}, {"ltu", true}, {"geu", true}, {"num", false}, {"nan", true}}};
+  const std::array<std::pair<const char*, bool>, 8> cases = {{{"eq", false},
+                                                              {"ne", false},
+                                                              {"neu", true},
+                                                              {"lt", false},
+                                                              {"ltu", true},
+                                                              {"geu", true},
+                                                              {"num", false},
+                                                              {"nan", true}}};
   for (const auto& [word, holds] : cases) {
-    const auto out = run(kernel("mov.f32 %f2, 0f7FC00000;\nmov.f32 %f3, 0f3F800000;\nsetp." + std::string(word) +
-                                ".f32 %p1, %f2, %f3;\nselp.b32 %r2, 1, 0, %p1;\nst.global.u32 [%rd4], %r2;\n"));
+    const auto out =
+        run(kernel("mov.f32 %f2, 0f7FC00000;\nmov.f32 %f3, 0f3F800000;\nsetp." + std::string(word) +
+                   ".f32 %p1, %f2, %f3;\nselp.b32 %r2, 1, 0, %p1;\nst.global.u32 [%rd4], %r2;\n"));
     EXPECT_EQ(out[0] == 1, holds) << word;
   }
 }
 
 // Each thread writes its number to shared memory at 1024 + 4 * its number.
-constexpr const char* kWrites = "shl.b32 %r2, %r1, 2;\nmov.u32 %r3, memory;\nadd.s32 %r4, %r3, %r2;\nst.shared.u32 [%r4], %r1;\n";
+constexpr const char* kWrites =
+    "shl.b32 %r2, %r1, 2;\nmov.u32 %r3, memory;\nadd.s32 %r4, %r3, %r2;\nst.shared.u32 [%r4], "
+    "%r1;\n";
 // It reads the place of the thread 32 before or behind it.
-constexpr const char* kReads = "xor.b32 %r5, %r2, 128;\nadd.s32 %r6, %r3, %r5;\nld.shared.u32 %r7, [%r6];\nst.global.u32 [%rd4], %r7;\n";
+constexpr const char* kReads =
+    "xor.b32 %r5, %r2, 128;\nadd.s32 %r6, %r3, %r5;\nld.shared.u32 %r7, [%r6];\nst.global.u32 "
+    "[%rd4], %r7;\n";
 
 TEST(Ptx, ABarrierOrdersSharedMemory) {
   const auto out = run(kernel(std::string(kWrites) + "bar.sync 0;\n" + kReads));
@@ -133,7 +146,8 @@ TEST(Ptx, ABarrierOrdersSharedMemory) {
 TEST(Ptx, CopiesArriveAtTheirWait) {
   const std::string copies =
       "shl.b32 %r2, %r1, 4;\nmov.u32 %r3, memory;\nadd.s32 %r4, %r3, %r2;\nand.b32 %r8, %r1, 3;\n"
-      "mul.wide.s32 %rd5, %r8, 16;\nadd.s64 %rd6, %rd2, %rd5;\nsetp.eq.s32 %p1, %r8, 3;\nselp.b32 %r9, 0, 16, %p1;\n"
+      "mul.wide.s32 %rd5, %r8, 16;\nadd.s64 %rd6, %rd2, %rd5;\nsetp.eq.s32 %p1, %r8, 3;\nselp.b32 "
+      "%r9, 0, 16, %p1;\n"
       "cp.async.cg.shared.global [%r4], [%rd6], 16, %r9;\ncp.async.commit_group;\n";
   const std::string reads = "ld.shared.u32 %r7, [%r4+4];\nst.global.u32 [%rd4], %r7;\n";
   const auto out = run(kernel(copies + "cp.async.wait_group 0;\nbar.sync 0;\n" + reads));
@@ -147,11 +161,13 @@ using PtxDeathTest = testing::Test;
 TEST(PtxDeathTest, ARaceIsNamed) {
   EXPECT_DEATH(run(kernel(std::string(kWrites) + kReads)), "threads race for byte");
   // In one warp, too: lanes need not go on together.
-  const std::string neighbours = "xor.b32 %r5, %r2, 4;\nadd.s32 %r6, %r3, %r5;\nld.shared.u32 %r7, [%r6];\n";
+  const std::string neighbours =
+      "xor.b32 %r5, %r2, 4;\nadd.s32 %r6, %r3, %r5;\nld.shared.u32 %r7, [%r6];\n";
   EXPECT_DEATH(run(kernel(kWrites + neighbours)), "threads race for byte");
   // A barrier before the memory is used again is needed as well.
-  EXPECT_DEATH(run(kernel(std::string(kWrites) + "bar.sync 0;\n" + kReads + "st.shared.u32 [%r4], %r1;\n")),
-               "threads race for byte");
+  EXPECT_DEATH(
+      run(kernel(std::string(kWrites) + "bar.sync 0;\n" + kReads + "st.shared.u32 [%r4], %r1;\n")),
+      "threads race for byte");
 }
 
 TEST(PtxDeathTest, ThreadsThatDoNotArriveAreNamed) {
@@ -160,7 +176,8 @@ TEST(PtxDeathTest, ThreadsThatDoNotArriveAreNamed) {
   EXPECT_DEATH(run(kernel(part + "shfl.sync.down.b32 %r5|%p3, %r1, 1, 31, -1;\n$L_end:\n")),
                "not all threads of a warp reach");
   const std::string warps = "setp.gt.s32 %p1, %r1, 31;\n@%p1 bra $L_end;\n";
-  EXPECT_DEATH(run(kernel(warps + "bar.sync 0;\n$L_end:\n")), "a barrier that not all threads of the block reach");
+  EXPECT_DEATH(run(kernel(warps + "bar.sync 0;\n$L_end:\n")),
+               "a barrier that not all threads of the block reach");
 }
 
 TEST(PtxDeathTest, MemoryOfNobodyIsNamed) {
@@ -171,7 +188,8 @@ TEST(PtxDeathTest, MemoryOfNobodyIsNamed) {
 }
 
 TEST(PtxDeathTest, WhatIsNotKnownIsNamed) {
-  EXPECT_DEATH(run(kernel("ex2.approx.f32 %f2, %f3;\n")), "an instruction that is not known: ex2.approx.f32");
+  EXPECT_DEATH(run(kernel("ex2.approx.f32 %f2, %f3;\n")),
+               "an instruction that is not known: ex2.approx.f32");
   EXPECT_DEATH(run(kernel("add.s32 %r2, %rd2, 1;\n")), "wider or narrower");
   EXPECT_DEATH(run(kernel(""), 96), "more threads than its kernel has registers for");
 }

@@ -53,7 +53,8 @@ class Reader {
       } else if (!in_statement && (c == '{' || c == '}')) {
         start = at + 1;
       } else if (c == ':' && text.substr(start, at - start).find('%') == std::string_view::npos) {
-        labels_[std::string(trimmed(text.substr(start, at - start)))] = function_.instructions.size();
+        labels_[std::string(trimmed(text.substr(start, at - start)))] =
+            function_.instructions.size();
         start = at + 1;
         in_statement = false;
       } else if (c == ';') {
@@ -117,7 +118,8 @@ class Reader {
         registers_[prefix + std::to_string(n)] = {take(bytes), bytes};
     } else if (text.starts_with(".local")) {  // .local .align 16 .b8 name[192]
       const std::size_t open = text.find('[');
-      if (function_.local_bytes != 0 || open == text.npos) die("local memory: " + std::string(text));
+      if (function_.local_bytes != 0 || open == text.npos)
+        die("local memory: " + std::string(text));
       function_.local_bytes = (number_of(text.substr(open + 1)) + 15) / 16 * 16;
       function_.local = take(8);
       const std::size_t name = text.find_last_of(" \t", open) + 1;
@@ -144,7 +146,8 @@ class Reader {
   Slot operand(std::string_view text, int bytes) {
     text = trimmed(text);
     if (text.starts_with('%')) {
-      if (text.ends_with(".x") || text.ends_with(".y") || text.ends_with(".z")) return special(text);
+      if (text.ends_with(".x") || text.ends_with(".y") || text.ends_with(".z"))
+        return special(text);
       const auto found = registers_.find(std::string(text));
       if (found == registers_.end()) die("no register " + std::string(text));
       if (found->second.bytes != bytes)
@@ -166,7 +169,8 @@ class Reader {
       function_.addresses.push_back({take(8), found->second});
       return function_.addresses.back().slot;
     }
-    if (void* const variable = module_.variable(std::string(text)); variable != nullptr && bytes == 8)
+    if (void* const variable = module_.variable(std::string(text));
+        variable != nullptr && bytes == 8)
       return constant(reinterpret_cast<std::uint64_t>(variable), 8);
     if (bytes == 4) return constant(kShared, 4);  // the block's memory, the only symbol left
     die("no symbol " + std::string(text));
@@ -187,7 +191,8 @@ class Reader {
     std::vector<std::string_view> parts;
     std::size_t start = 0;
     for (std::size_t at = 0; at <= text.size(); ++at) {
-      if (at < text.size() && text[at] != ',' && text[at] != '{' && text[at] != '}' && text[at] != '|')
+      if (at < text.size() && text[at] != ',' && text[at] != '{' && text[at] != '}' &&
+          text[at] != '|')
         continue;
       const std::string_view part = trimmed(text.substr(start, at - start));
       if (!part.empty()) parts.push_back(part);

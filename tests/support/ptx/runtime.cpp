@@ -158,8 +158,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void*
     kernel = &found.module->function(found.name);
     seed = all.launches++;
   }
-  if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 || block.x == 0 ||
-      grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
+  if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
+      block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
     return cudaErrorInvalidConfiguration;
   all.stream.put([kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
     std::vector<const void*> places;
@@ -197,7 +197,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
-  *value = what == cudaDevAttrMultiProcessorCount       ? kMultiprocessors
+  *value = what == cudaDevAttrMultiProcessorCount      ? kMultiprocessors
            : what == cudaDevAttrComputeCapabilityMajor ? 8
                                                        : 0;
   return cudaSuccess;

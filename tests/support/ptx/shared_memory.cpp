@@ -17,7 +17,7 @@ bool SharedMemory::inside(std::uint32_t address, std::size_t bytes) {
   if (address < kShared || address - kShared + bytes > bytes_.size()) {
     problem_ = "byte " + std::to_string(static_cast<std::int64_t>(address) - kShared) +
                " of shared memory, which has " + std::to_string(bytes_.size());
-  } else if (address % bytes != 0) {
+  } else if ((address & (bytes - 1)) != 0) {
     problem_ = "an address in shared memory that is not aligned";
   } else {
     return true;

@@ -23,7 +23,8 @@ inline std::string_view trimmed(std::string_view text) {
   return text;
 }
 inline bool in_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%' || c == '.';
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%' ||
+         c == '.';
 }
 
 // Up to the first byte that is of no number: decimal, with a sign or not, or 0x…

@@ -187,7 +187,8 @@ Warp::Stop Warp::run(Activation& a) {
       case Instruction::Kind::kBarrier:
       case Instruction::Kind::kShuffle:
       case Instruction::Kind::kMma:
-        if (&a.frame != &kernel_frame_ || (mask != a.active)) fail("a barrier, or the like, of some threads alone");
+        if (&a.frame != &kernel_frame_ || (mask != a.active))
+          fail("a barrier, or the like, of some threads alone");
         if (!all_here(a, kAllLanes)) break;
         ++a.at;
         if (i.kind == Instruction::Kind::kBarrier) return stop(Stop::kBarrier);
@@ -255,10 +256,19 @@ void Warp::require(const std::uint64_t* addresses, std::int64_t offset, std::siz
   for (int l = 0; l < kLanes; ++l) {
     if ((mask >> l & 1U) == 0) continue;
     const std::uint64_t at = addresses[l] + static_cast<std::uint64_t>(offset);
-    if (at % bytes != 0) fail("an address that is not aligned");
-    if (at >= reach_.first && at + bytes <= reach_.end) continue;
-    reach_ = memory().around(at);
-    if (at + bytes > reach_.end) fail("an address outside of what was allocated");
+    const auto inside = [&](const Memory::Range& range) {
+      return at >= range.first && at + bytes <= range.end;
+    };
+    if ((at & (bytes - 1)) != 0) fail("an address that is not aligned");
+    if (inside(reach_[0])) continue;
+    const auto found = std::find_if(reach_.begin(), reach_.end(), inside);
+    if (found != reach_.end()) {
+      std::swap(*found, reach_[0]);
+      continue;
+    }
+    std::rotate(reach_.begin(), reach_.end() - 1, reach_.end());
+    reach_[0] = memory().around(at);
+    if (!inside(reach_[0])) fail("an address outside of what was allocated");
   }
 }
 

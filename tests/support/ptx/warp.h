@@ -81,7 +81,7 @@ class Warp {
   SharedMemory& shared() { return shared_; }
   // Of a lane, for what shared memory knows of its threads.
   SharedMemory::Thread thread(int lane) const { return {number_ * kLanes + lane, synchronized_}; }
-  // Must be global or local memory, aligned to `bytes`.
+  // They must be in global or local memory, aligned to `bytes`, a power of two.
   void require(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
                std::uint32_t mask);
   void copy_async(int lane, std::uint32_t to, std::uint64_t from, std::size_t bytes);
@@ -125,8 +125,8 @@ class Warp {
   Frame* frame_;
   std::optional<Activation> activation_;
   std::uint32_t block_ = 0;
-  int synchronized_ = 0;  // how often all lanes met
-  Memory::Range reach_;  // that was touched last
+  int synchronized_ = 0;                // how often all lanes met
+  std::array<Memory::Range, 4> reach_;  // that were touched last
   std::uint64_t reach_at_ = 0;
   std::array<int, kLanes> group_{};
   std::array<std::vector<Copy>, kLanes> copies_;
