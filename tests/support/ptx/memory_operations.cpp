@@ -32,6 +32,11 @@ void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes
                std::uint32_t mask, const Visit& visit) {
   const auto* const flat = warp.lanes<std::uint64_t>(address);
   if (kSpace == Space::kFlat) warp.require(flat, i.offset, bytes, mask);
+  if (Counts* const counts = warp.counts(); counts != nullptr) {
+    if (kSpace == Space::kFlat) count_global(*counts, flat, bytes, mask);
+    if (kSpace == Space::kShared)
+      count_shared(*counts, warp.lanes<std::uint32_t>(address), bytes, mask);
+  }
   for (int l = 0; l < kLanes; ++l) {
     if ((mask >> l & 1U) == 0) continue;
     if constexpr (kSpace == Space::kFlat) {
@@ -154,6 +159,10 @@ Operation of_name(std::string_view name) {
 
 // The size of the source is the last operand: what it lacks is zeros.
 void copy_async(Warp& warp, const Instruction& i, std::uint32_t mask) {
+  if (Counts* const counts = warp.counts(); counts != nullptr) {
+    count_shared(*counts, warp.lanes<std::uint32_t>(i.slots[0]), 16, mask);
+    count_global(*counts, warp.lanes<std::uint64_t>(i.slots[1]), 16, mask);
+  }
   for (int l = 0; l < kLanes; ++l) {
     if ((mask >> l & 1U) == 0) continue;
     const std::uint32_t to =

@@ -33,6 +33,7 @@ struct Instruction {
 
   Kind kind = Kind::kPlain;
   bool guarded = false, negated = false;  // @%p, @!%p
+  bool fma = false;                       // on binary32, for profiles
   Slot guard = 0;
   Run run = nullptr;
   std::array<Slot, kMostSlots> slots{};  // results first

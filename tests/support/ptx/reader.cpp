@@ -261,6 +261,7 @@ class Reader {
     const Operation* const operation = find_operation(whole);
     if (operation == nullptr) die("an instruction that is not known: " + where());
     made.run = operation->run;
+    made.fma = name == "fma.rn.f32";
     std::vector<int> bytes = operation->results;
     bytes.insert(bytes.end(), operation->operands.begin(), operation->operands.end());
     if (parts.size() != bytes.size()) die("operands that are not known: " + where());

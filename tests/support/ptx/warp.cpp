@@ -150,6 +150,7 @@ Warp::Stop Warp::run(Activation& a) {
       const std::uint32_t guard = *lanes<std::uint32_t>(i.guard);
       mask &= i.negated ? ~guard : guard;
     }
+    if (profiling_) count(i);
     switch (i.kind) {
       case Instruction::Kind::kPlain:
         if (mask != 0) i.run(*this, i, mask);
@@ -197,6 +198,13 @@ Warp::Stop Warp::run(Activation& a) {
         break;
     }
   }
+}
+
+void Warp::count(const Instruction& i) {
+  ++counts_.instructions;
+  counts_.fma += i.fma;
+  counts_.mma += i.kind == Instruction::Kind::kMma;
+  counts_.barriers += i.kind == Instruction::Kind::kBarrier;
 }
 
 void Warp::call(Activation& caller, const Instruction& i, std::uint32_t mask) {

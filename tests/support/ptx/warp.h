@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/ptx/memory.h"
+#include "support/ptx/profile.h"
 #include "support/ptx/program.h"
 #include "support/ptx/shared_memory.h"
 
@@ -87,6 +88,8 @@ class Warp {
   void copy_async(int lane, std::uint32_t to, std::uint64_t from, std::size_t bytes);
   void commit(std::uint32_t mask);
   void wait(std::uint32_t mask, int newest);
+  // Null: nobody asked.
+  Counts* counts() { return profiling_ ? &counts_ : nullptr; }
   // Where the warp is, in words.
   [[noreturn]] void fail(const std::string& what) const;
 
@@ -111,6 +114,7 @@ class Warp {
   };
 
   Stop run(Activation& activation);
+  void count(const Instruction& instruction);
   bool next_group(Activation& a);
   bool all_here(Activation& a, std::uint32_t needed);
   void call(Activation& caller, const Instruction& instruction, std::uint32_t mask);
@@ -128,6 +132,8 @@ class Warp {
   int synchronized_ = 0;                // how often all lanes met
   std::array<Memory::Range, 4> reach_;  // that were touched last
   std::uint64_t reach_at_ = 0;
+  const bool profiling_ = profiling();
+  Counts counts_;
   std::array<int, kLanes> group_{};
   std::array<std::vector<Copy>, kLanes> copies_;
 };

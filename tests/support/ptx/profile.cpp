@@ -1,0 +1,114 @@
+#include "support/ptx/profile.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "support/ptx/program.h"
+
+namespace lockstep::test::ptx {
+namespace {
+
+constexpr std::size_t kBanks = 32, kSector = 32;
+
+const char* file_name() {
+  static const char* const name = std::getenv("LOCKSTEP_PTX_PROFILE");
+  return name;
+}
+
+class Profile {
+ public:
+  ~Profile() {
+    std::FILE* const file = std::fopen(file_name(), "w");
+    if (file == nullptr) return;
+    for (const auto& [kernel, c] : kernels_)
+      std::fprintf(file,
+                   "{\"kernel\": \"%s\", \"launches\": %lu, \"blocks\": %lu, \"instructions\": %lu, "
+                   "\"fma\": %lu, \"mma\": %lu, \"barriers\": %lu, \"shared\": %lu, "
+                   "\"wavefronts\": %lu, \"least\": %lu, \"global\": %lu, \"sectors\": %lu, "
+                   "\"bytes\": %lu}\n",
+                   kernel.c_str(), c.launches, c.blocks, c.instructions, c.fma, c.mma, c.barriers,
+                   c.shared, c.wavefronts, c.least, c.global, c.sectors, c.bytes);
+    std::fclose(file);
+  }
+  void keep(const std::string& kernel, const Counts& counts) {
+    const std::scoped_lock lock(mutex_);
+    kernels_[kernel].add(counts);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Counts> kernels_;
+};
+
+}  // namespace
+
+void Counts::add(const Counts& other) {
+  launches += other.launches;
+  blocks += other.blocks;
+  instructions += other.instructions;
+  fma += other.fma;
+  mma += other.mma;
+  barriers += other.barriers;
+  shared += other.shared;
+  wavefronts += other.wavefronts;
+  least += other.least;
+  global += other.global;
+  sectors += other.sectors;
+  bytes += other.bytes;
+}
+
+// 16 bytes a lane go by eight lanes, 8 bytes by sixteen.
+void count_shared(Counts& counts, const std::uint32_t* addresses, std::size_t bytes,
+                  std::uint32_t mask) {
+  const std::size_t words = std::max<std::size_t>(bytes / 4, 1), lanes = kLanes / words;
+  ++counts.shared;
+  for (std::size_t first = 0; first < kLanes; first += lanes) {
+    std::array<std::array<std::uint32_t, kLanes>, kBanks> seen;
+    std::array<std::size_t, kBanks> count{};
+    for (std::size_t l = first; l < first + lanes; ++l) {
+      if ((mask >> l & 1U) == 0) continue;
+      for (std::size_t w = 0; w < words; ++w) {
+        const std::uint32_t word = addresses[l] / 4 + static_cast<std::uint32_t>(w);
+        auto& bank = seen[word % kBanks];
+        std::size_t& n = count[word % kBanks];
+        if (std::find(bank.begin(), bank.begin() + static_cast<std::ptrdiff_t>(n), word) ==
+            bank.begin() + static_cast<std::ptrdiff_t>(n))
+          bank[n++] = word;
+      }
+    }
+    const std::size_t most = *std::max_element(count.begin(), count.end());
+    counts.wavefronts += most;
+    counts.least += most > 0;
+  }
+}
+
+void count_global(Counts& counts, const std::uint64_t* addresses, std::size_t bytes,
+                  std::uint32_t mask) {
+  std::array<std::uint64_t, kLanes> sectors;
+  std::size_t n = 0;
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    if ((mask >> l & 1U) == 0) continue;
+    counts.bytes += bytes;
+    sectors[n++] = addresses[l] / kSector;
+  }
+  std::sort(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(n));
+  ++counts.global;
+  counts.sectors += static_cast<std::uint64_t>(
+      std::unique(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(n)) -
+      sectors.begin());
+}
+
+bool profiling() {
+  return file_name() != nullptr;
+}
+
+void keep(const std::string& kernel, const Counts& counts) {
+  static Profile profile;
+  profile.keep(kernel, counts);
+}
+
+}  // namespace lockstep::test::ptx
