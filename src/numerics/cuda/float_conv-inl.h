@@ -183,25 +183,25 @@ template <class Gpu>
 void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
                                      const float* dy, float* dw) {
   const std::int64_t taps = s.kh * s.kw, width = taps * s.in * s.out, count = lanes.lane_count();
-  const Scratch<Gpu, float> sums(*gpu_, count * width);
-  float* const to = sums.data();
   ConvShape p = s;
-  p.in = to_four(s.in);
   const std::int64_t positions = lanes.samples_per_lane * s.out_h() * s.out_w();
-  if (!in_fours(x, {}) || !in_fours(dy, {}) || !fits_with_taps(padded_shape(s)) || positions == 0) {
-    weight_grads_by_elements(*gpu_, s, lanes, x, dy, to);
-  } else if (p.in == s.in) {
-    weight_grads_by_tiles(*gpu_, s, lanes, x, dy, to);
-  } else {
+  const bool tiles =
+      in_fours(x, {}) && in_fours(dy, {}) && fits_with_taps(padded_shape(s)) && positions > 0;
+  if (tiles) p.in = to_four(s.in);
+  const Scratch<Gpu, float> sums(*gpu_, count * taps * p.in * s.out);
+  if (tiles) {
     const auto activations = padded_rows(*gpu_, s.n * s.h * s.w, s.in, x);
-    const Scratch<Gpu, float> padded(*gpu_, count * taps * p.in * s.out);
-    const float* const from = padded.data();
-    weight_grads_by_tiles(*gpu_, p, lanes, activations.data(), dy, padded.data());
-    const std::int64_t tap = s.in * s.out, padded_tap = p.in * s.out;
-    each(count * width,
-         [=] LOCKSTEP_DEVICE(std::int64_t i) { to[i] = from[i / tap * padded_tap + i % tap]; });
+    weight_grads_by_tiles(*gpu_, p, lanes, activations.data(), dy, sums.data());
+  } else {
+    weight_grads_by_elements(*gpu_, s, lanes, x, dy, sums.data());
   }
-  tree_over_lanes(*gpu_, lanes, width, to, dw);
+  const std::int64_t tap = s.in * s.out, padded_tap = p.in * s.out;
+  tree_over_lanes(
+      lanes, width,
+      [=, from = sums.data()] LOCKSTEP_DEVICE(std::int64_t i) {
+        return from[i / tap * padded_tap + i % tap];
+      },
+      dw);
 }
 
 }  // namespace lockstep::numerics::cuda
