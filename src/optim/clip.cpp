@@ -6,7 +6,7 @@
 
 namespace lockstep::optim {
 
-std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients) {
+at::Tensor tile_squares(const std::vector<at::Tensor>& gradients) {
   constexpr std::int64_t kTile = numerics::kTileFloats;
   const auto tiles = [](const at::Tensor& g) { return (g.numel() + kTile - 1) / kTile; };
   std::int64_t all = 0;
@@ -16,8 +16,7 @@ std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients) {
   for (const at::Tensor& g : gradients)
     list.emplace_back(ops::read(g), static_cast<std::size_t>(g.numel()));
   ops::device().tile_squares(list, ops::write(squares));
-  const ops::HostView values(squares);
-  return {values.floats().begin(), values.floats().end()};
+  return squares;
 }
 
 namespace {
@@ -45,7 +44,7 @@ float norm_of(std::span<const float> squares) {
   return static_cast<float>(numerics::host::sqrt(static_cast<double>(sum)));
 }
 
-float clip_by_global_norm(float clip, const std::vector<float>& squares,
+float clip_by_global_norm(float clip, std::span<const float> squares,
                           const std::vector<at::Tensor>& gradients) {
   if (squares.empty()) return 0.0f;
   const float norm = norm_of(squares);

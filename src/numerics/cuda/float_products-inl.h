@@ -10,12 +10,6 @@ namespace lockstep::numerics::cuda {
 inline bool fits(std::int64_t most) {
   return most < (std::int64_t{1} << 30);
 }
-inline bool in_fours(const float* data, std::initializer_list<std::int64_t> steps) {
-  bool all = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
-  for (const std::int64_t step : steps) all = all && step % 4 == 0;
-  return all;
-}
-
 // Offsets in a batch of matrices, and the matrices' sizes.
 inline bool fits_in(const Batch& z, std::int64_t rows, std::int64_t cols, const Operand& x) {
   return fits(z.all()) && fits(rows) && fits(cols) && fits(x.batch) && fits(x.outer) &&
@@ -29,27 +23,6 @@ inline FloatShape float_shape(std::int64_t batch, std::int64_t m, std::int64_t n
   return {static_cast<int>(batch), static_cast<int>(m), static_cast<int>(n),
           static_cast<int>(depth)};
 }
-
-// A row of results, and what becomes of a sum in it.
-struct BiasedRow {
-  float* to;
-  const float* bias;
-  LOCKSTEP_DEVICE float operator()(int j, float sum) const {
-    return bias == nullptr ? sum : sum + bias[j];
-  }
-};
-
-// data[batch.of(z) + i * row + j], plus bias[j].
-struct BiasedRows {
-  float* data;
-  Matrices<std::int64_t> batch;
-  std::int64_t row_step;
-  const float* bias;
-  bool in_quads() const { return in_fours(data, {batch.step, batch.outer, row_step}); }
-  LOCKSTEP_DEVICE BiasedRow row(int z, int i) const {
-    return BiasedRow{data + batch.of(z) + i * row_step, bias};
-  }
-};
 
 // Where matrix z of an operand or of the output begins.
 template <class T>

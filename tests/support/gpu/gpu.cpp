@@ -85,7 +85,8 @@ class FarGpu {
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
-    stream_->put([grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
+    if (grid.blocks == 0) return;
+    stream_->launch([grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
   }
 
   void* take(std::size_t bytes) {
@@ -102,22 +103,22 @@ class FarGpu {
   // LibTorch's kernels are the host's, and do not wait for the stream.
   static std::string foreign_device() { return "cpu"; }
   void* foreign(void* memory) {
-    stream_->finish();
+    stream_->wait();
     return far::near(memory);
   }
 
   void to_host(std::size_t bytes, const void* from, void* to) {
-    stream_->finish();
+    stream_->wait();
     move(bytes, far::near(from), to);
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
     const auto* const first = static_cast<const char*>(from);
-    stream_->put([kept = std::vector<char>(first, first + bytes), to = far::near(to)] {
+    stream_->copy([kept = std::vector<char>(first, first + bytes), to = far::near(to)] {
       move(kept.size(), kept.data(), to);
     });
   }
   void copy(std::size_t bytes, const void* from, void* to) {
-    stream_->put([bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
+    stream_->copy([bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
   }
 
  private:
