@@ -16,12 +16,16 @@ namespace {
 
 namespace far = testing::far;
 
+// So few that small products are cut as large ones are; another number for another seed.
+int few(std::uint64_t seed) {
+  return 1 + static_cast<int>(seed % 4);
+}
+
 class Orders {
  public:
-  explicit Orders(std::uint64_t seed)
-      : seed_(seed), multiprocessors_(1 + static_cast<int>(seed % 4)) {}
+  Orders(std::uint64_t seed, int multiprocessors)
+      : seed_(seed), multiprocessors_(multiprocessors) {}
   std::uint64_t next() { return seed_ = seed_ * 6364136223846793005U + 1442695040888963407U; }
-  // Few, so that small products are cut as large ones are; another number for another seed.
   int multiprocessors() const { return multiprocessors_; }
 
  private:
@@ -40,7 +44,7 @@ void run_bounded(const numerics::cuda::Grid& grid, const Kernel& kernel, std::ui
 // What device.h asks of a GPU, at once and in the host's memory.
 class NearGpu {
  public:
-  explicit NearGpu(std::uint64_t seed) : orders_(seed) {}
+  explicit NearGpu(std::uint64_t seed) : orders_(seed, few(seed)) {}
 
   static std::string name() { return "an emulated GPU"; }
   std::unique_ptr<NearGpu> another() { return std::make_unique<NearGpu>(orders_.next()); }
@@ -75,11 +79,13 @@ class NearGpu {
 // The same in far memory and in a stream.
 class FarGpu {
  public:
-  FarGpu(std::uint64_t seed, std::shared_ptr<Stream> stream)
-      : orders_(seed), stream_(std::move(stream)) {}
+  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<Stream> stream)
+      : orders_(seed, multiprocessors), stream_(std::move(stream)) {}
 
   static std::string name() { return "an emulated GPU, in far memory"; }
-  std::unique_ptr<FarGpu> another() { return std::make_unique<FarGpu>(orders_.next(), stream_); }
+  std::unique_ptr<FarGpu> another() {
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), stream_);
+  }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
 
@@ -142,11 +148,14 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed) {
   return std::make_unique<numerics::cuda::Device<NearGpu>>(std::make_unique<NearGpu>(seed));
 }
 
-numerics::Gpu open_gpu(std::uint64_t seed) {
+numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
   const auto stream = std::make_shared<Stream>();
-  return {std::make_unique<Device<FarGpu>>(std::make_unique<FarGpu>(seed, stream)),
-          std::make_shared<Memory<FarGpu>>(std::make_unique<FarGpu>(seed + 1, stream))};
+  const auto gpu = [&](std::uint64_t own) {
+    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), stream);
+  };
+  return {std::make_unique<Device<FarGpu>>(gpu(seed)),
+          std::make_shared<Memory<FarGpu>>(gpu(seed + 1))};
 }
 
 }  // namespace lockstep::test::gpu
