@@ -220,7 +220,7 @@ class Backward::Sums {
     std::vector<Tensor> sums;  // one an entered tensor
     for (const std::vector<Tensor>& of_uses : uses_->grouped(exchanged))
       sums.push_back(sum_of_uses(of_uses));
-    PhaseGradients result{.loss_sum = ops::value_of(exchanged.front()),
+    PhaseGradients result{.loss = exchanged.front(),
                           .gradients = parameter_gradients(uses_->entered(), sums, parameters_,
                                                            kept_, all_.group().rank()),
                           .of_lanes = {}};

@@ -15,9 +15,10 @@ class Classify final : public Phase {
     const Tensor logits = network_->forward(context, batch.values);
     const Tensor losses = ops::cross_entropy(logits, batch.condition);
     return {ops::lane_sums(context.lanes(), losses),
-            [logits = ops::bare(logits), condition = batch.condition]() -> Counts {
-              return {{"classified", logits.size(0)},
-                      {"classified rightly", classified_rightly(logits, condition)}};
+            {ops::bare(logits), batch.condition},
+            [](const std::vector<Tensor>& seen) -> Counts {
+              return {{"classified", seen[0].size(0)},
+                      {"classified rightly", classified_rightly(seen[0], seen[1])}};
             }};
   }
 

@@ -128,12 +128,12 @@ Loss DiscriminatorPhase::loss(lane::Context& context, const Batch& batch,
     loss = ops::add(loss, ops::scale(squared_excess(squares), penalties_.gp));
   }
   if (!loss_.judges) return {ops::lane_sums(context.lanes(), loss)};
-  const auto counts = [real = ops::bare(on_real), fakes = ops::bare(on_fake)] {
-    Counts both = judged(real, 1.0F);
-    add(both, judged(fakes, -1.0F));
+  const auto counts = [](const std::vector<Tensor>& seen) {
+    Counts both = judged(seen[0], 1.0F);
+    add(both, judged(seen[1], -1.0F));
     return both;
   };
-  return {ops::lane_sums(context.lanes(), loss), counts};
+  return {ops::lane_sums(context.lanes(), loss), {ops::bare(on_real), ops::bare(on_fake)}, counts};
 }
 
 // u real + (1 - u) fake, with a uniform u for each sample.

@@ -1,5 +1,7 @@
 // What a row of each sample does to all of its tokens: adaptive layer norm and gates of diffusion
 // transformers.
+#include <ATen/ops/cat.h>
+
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
@@ -14,12 +16,12 @@ struct Tokens {
   std::int64_t n, tokens, c;
   explicit Tokens(const Tensor& x) : n(x.size(0)), tokens(x.size(1)), c(x.size(2)) {}
   std::int64_t all() const { return n * tokens * c; }
-  std::int64_t sample() const { return tokens * c; }
 };
 
 // A sample's rows are summed as a lane's of its own: one chain, no tree.
-LaneBlocks one_sample() {
-  return {.samples_per_lane = 1, .lanes = {1}};
+LaneBlocks one_by_one(std::int64_t samples) {
+  return {.samples_per_lane = 1,
+          .lanes = std::vector<std::int64_t>(static_cast<std::size_t>(samples), 1)};
 }
 
 // row [n, c] times each token of x [n, tokens, c].
@@ -38,29 +40,25 @@ Tensor adaptive_layer_norm(const Tensor& x_in, const Tensor& modulation_in, floa
   const Tokens s(x);
   LOCKSTEP_ASSERT(modulation.dim() == 2 && modulation.size(0) == s.n &&
                   modulation.size(1) == 2 * s.c);
+  const Tensor beta = modulation.narrow(1, 0, s.c).contiguous();
   Tensor gamma = modulation.narrow(1, s.c, s.c).clone(at::MemoryFormat::Contiguous);
   device().binary(Binary::kAdd, s.n * s.c, read(filled({s.n, s.c}, 1.0F)), read(gamma),
                   write(gamma));
   Tensor y = empty(x.sizes()), mean = empty({s.n, s.tokens}), rstd = empty({s.n, s.tokens});
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    device().layer_norm(s.tokens, s.c, eps, read(x) + i * s.sample(), read(gamma) + i * s.c,
-                        read(modulation) + i * 2 * s.c, write(y) + i * s.sample(),
-                        write(mean) + i * s.tokens, write(rstd) + i * s.tokens);
-  }
+  device().layer_norm(s.n * s.tokens, s.c, eps, read(x), {read(gamma), read(beta), s.tokens},
+                      write(y), write(mean), write(rstd));
   return record("adaptive_layer_norm", {x_in, modulation_in}, y, Differentiable::kOnce,
                 [=](const Tensor& dy_in, const std::vector<bool>& needed) -> Tensors {
                   const Tensor dy = dy_in.contiguous();
                   Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
-                  Tensor rows = needed[1] ? empty({s.n, 2 * s.c}) : Tensor();
-                  for (std::int64_t i = 0; i < s.n; ++i) {
-                    float* const shift = needed[1] ? write(rows) + i * 2 * s.c : nullptr;
-                    device().layer_norm_backward(
-                        s.tokens, s.c, one_sample(), s.tokens, read(x) + i * s.sample(),
-                        read(gamma) + i * s.c, read(mean) + i * s.tokens, read(rstd) + i * s.tokens,
-                        read(dy) + i * s.sample(), needed[0] ? write(dx) + i * s.sample() : nullptr,
-                        needed[1] ? shift + s.c : nullptr, shift);
-                  }
-                  return {dx, rows};
+                  Tensor scale = needed[1] ? empty({s.n, s.c}) : Tensor();
+                  Tensor shift = needed[1] ? empty({s.n, s.c}) : Tensor();
+                  device().layer_norm_backward(
+                      s.n * s.tokens, s.c, one_by_one(s.n), s.tokens, read(x),
+                      {read(gamma), nullptr, s.tokens}, read(mean), read(rstd), read(dy),
+                      needed[0] ? write(dx) : nullptr, needed[1] ? write(scale) : nullptr,
+                      needed[1] ? write(shift) : nullptr);
+                  return {dx, needed[1] ? at::cat({shift, scale}, 1) : Tensor()};
                 });
 }
 

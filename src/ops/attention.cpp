@@ -14,17 +14,21 @@ struct Shape {
   std::int64_t n, tokens, c, heads;
   std::int64_t d() const { return c / heads; }
   std::int64_t matrix() const { return tokens * tokens; }
+  numerics::Batch all() const { return {heads, n}; }
 };
 
-// part 0, 1, 2 = q, k, v of all heads of sample i, rows = tokens.
-numerics::Operand part(const Shape& s, const float* qkv, std::int64_t i, int which) {
-  return {qkv + i * s.tokens * 3 * s.c + which * s.c, 3 * s.c, 1, s.d()};
+// part 0, 1, 2 = q, k, v of all samples and heads, rows = tokens.
+numerics::Operand part(const Shape& s, const float* qkv, int which) {
+  return {qkv + which * s.c, 3 * s.c, 1, s.d(), s.tokens * 3 * s.c};
 }
 numerics::Operand transposed(numerics::Operand m) {
-  return {m.data, m.col, m.row, m.batch};
+  return {m.data, m.col, m.row, m.batch, m.outer};
 }
-numerics::Operand weights(const Shape& s, const float* p, std::int64_t i) {
-  return {p + i * s.heads * s.matrix(), s.tokens, 1, s.matrix()};
+numerics::Operand weights(const Shape& s, const float* p) {
+  return {p, s.tokens, 1, s.matrix(), s.heads * s.matrix()};
+}
+numerics::Output to_weights(const Shape& s, float* p) {
+  return {p, s.tokens, s.matrix(), s.heads * s.matrix()};
 }
 
 using native::Attended;
@@ -33,40 +37,31 @@ using native::Attended;
 Attended values_of(const Shape& s, const Tensor& qkv, float factor) {
   Attended all{empty({s.n, s.tokens, s.c}), empty({s.n, s.heads, s.tokens, s.tokens})};
   float* const p = write(all.weights);
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    device().gemm(s.heads, s.tokens, s.tokens, s.d(), part(s, read(qkv), i, 0),
-                  transposed(part(s, read(qkv), i, 1)), nullptr,
-                  {p + i * s.heads * s.matrix(), s.tokens, s.matrix()});
-  }
+  device().gemm(s.all(), s.tokens, s.tokens, s.d(), part(s, read(qkv), 0),
+                transposed(part(s, read(qkv), 1)), nullptr, to_weights(s, p));
   device().softmax(s.n * s.heads * s.tokens, s.tokens, factor, p, p);
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    device().gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, p, i), part(s, read(qkv), i, 2),
-                  nullptr, {write(all.out) + i * s.tokens * s.c, s.c, s.d()});
-  }
+  device().gemm(s.all(), s.tokens, s.d(), s.tokens, weights(s, p), part(s, read(qkv), 2), nullptr,
+                {write(all.out), s.c, s.d(), s.tokens * s.c});
   return all;
 }
 
 Tensor gradient_of(const Shape& s, const Tensor& qkv, const Tensor& p, const Tensor& dout,
                    float factor) {
   Tensor dqkv = empty(qkv.sizes()), dp = empty(p.sizes());
-  const auto gradient = [&](std::int64_t i, int which) {
-    return numerics::Output{write(dqkv) + i * s.tokens * 3 * s.c + which * s.c, 3 * s.c, s.d()};
+  const auto gradient = [&](int which) {
+    return numerics::Output{write(dqkv) + which * s.c, 3 * s.c, s.d(), s.tokens * 3 * s.c};
   };
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    const numerics::Operand d{read(dout) + i * s.tokens * s.c, s.c, 1, s.d()};
-    device().gemm(s.heads, s.tokens, s.tokens, s.d(), d, transposed(part(s, read(qkv), i, 2)),
-                  nullptr, {write(dp) + i * s.heads * s.matrix(), s.tokens, s.matrix()});
-    device().gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(p), i)), d,
-                  nullptr, gradient(i, 2));
-  }
+  const numerics::Operand d{read(dout), s.c, 1, s.d(), s.tokens * s.c};
+  device().gemm(s.all(), s.tokens, s.tokens, s.d(), d, transposed(part(s, read(qkv), 2)), nullptr,
+                to_weights(s, write(dp)));
+  device().gemm(s.all(), s.tokens, s.d(), s.tokens, transposed(weights(s, read(p))), d, nullptr,
+                gradient(2));
   device().softmax_backward(s.n * s.heads * s.tokens, s.tokens, factor, read(p), read(dp),
                             write(dp));
-  for (std::int64_t i = 0; i < s.n; ++i) {
-    device().gemm(s.heads, s.tokens, s.d(), s.tokens, weights(s, read(dp), i),
-                  part(s, read(qkv), i, 1), nullptr, gradient(i, 0));
-    device().gemm(s.heads, s.tokens, s.d(), s.tokens, transposed(weights(s, read(dp), i)),
-                  part(s, read(qkv), i, 0), nullptr, gradient(i, 1));
-  }
+  device().gemm(s.all(), s.tokens, s.d(), s.tokens, weights(s, read(dp)), part(s, read(qkv), 1),
+                nullptr, gradient(0));
+  device().gemm(s.all(), s.tokens, s.d(), s.tokens, transposed(weights(s, read(dp))),
+                part(s, read(qkv), 0), nullptr, gradient(1));
   return dqkv;
 }
 

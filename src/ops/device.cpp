@@ -1,5 +1,6 @@
 #include "lockstep/ops/device.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -69,6 +70,27 @@ Tensor to_host(const Tensor& x) {
   device_of(x).to_host(static_cast<std::size_t>(x.numel()) * sizeof(float),
                        x.const_data_ptr<float>(), copy.mutable_data_ptr<float>());
   return copy;
+}
+
+std::vector<Tensor> to_host(const std::vector<Tensor>& tensors) {
+  if (tensors_device().is_cpu()) return tensors;
+  std::int64_t floats = 0;
+  for (const Tensor& x : tensors) floats += x.numel();
+  Tensor joined = ops::empty({floats});
+  float* to = write(joined);
+  for (const Tensor& x : tensors) {
+    device().copy(static_cast<std::size_t>(x.numel()) * sizeof(float), read(x), to);
+    to += x.numel();
+  }
+  const HostView values(joined);
+  const float* from = values.floats().data();
+  std::vector<Tensor> copies;
+  for (const Tensor& x : tensors) {
+    copies.push_back(empty_on(at::kCPU, x.sizes()));
+    std::copy_n(from, x.numel(), copies.back().mutable_data_ptr<float>());
+    from += x.numel();
+  }
+  return copies;
 }
 
 }  // namespace lockstep::ops

@@ -34,8 +34,8 @@ Normalised group_values(const numerics::GroupNormShape& s, const SideBySide& x, 
 Normalised layer_values(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps) {
   const std::int64_t c = x.size(-1), rows = x.numel() / c;
   Normalised all{empty(x.sizes()), empty({rows}), empty({rows})};
-  device().layer_norm(rows, c, eps, read(x), read(gamma), read(beta), write(all.y), write(all.mean),
-                      write(all.rstd));
+  device().layer_norm(rows, c, eps, read(x), {read(gamma), read(beta)}, write(all.y),
+                      write(all.mean), write(all.rstd));
   return all;
 }
 
@@ -110,7 +110,7 @@ Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
         }
         Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
         auto [dgamma, dbeta] = room(lanes, c, needed[1] || needed[2]);
-        device().layer_norm_backward(rows, c, lanes, rows / lanes.samples(), read(x), read(gamma),
+        device().layer_norm_backward(rows, c, lanes, rows / lanes.samples(), read(x), {read(gamma)},
                                      read(mean), read(rstd), read(dy), write_if_any(dx),
                                      write_if_any(dgamma), write_if_any(dbeta));
         return {dx, dgamma, dbeta};

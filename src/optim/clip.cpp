@@ -6,28 +6,33 @@
 
 namespace lockstep::optim {
 
-std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients) {
+at::Tensor tile_squares(const std::vector<at::Tensor>& gradients) {
   constexpr std::int64_t kTile = numerics::kTileFloats;
   const auto tiles = [](const at::Tensor& g) { return (g.numel() + kTile - 1) / kTile; };
   std::int64_t all = 0;
   for (const at::Tensor& g : gradients) all += tiles(g);
   at::Tensor squares = ops::empty({all});
-  float* next = ops::write(squares);
-  for (const at::Tensor& g : gradients) {
-    ops::device().tile_squares(g.numel(), ops::read(g), next);
-    next += tiles(g);
-  }
-  const ops::HostView values(squares);
-  return {values.floats().begin(), values.floats().end()};
+  std::vector<std::span<const float>> list;
+  for (const at::Tensor& g : gradients)
+    list.emplace_back(ops::read(g), static_cast<std::size_t>(g.numel()));
+  ops::device().tile_squares(list, ops::write(squares));
+  return squares;
 }
 
+namespace {
+
+// Where their values lie.
+std::vector<std::span<float>> writable(const std::vector<at::Tensor>& gradients) {
+  std::vector<std::span<float>> list;
+  for (at::Tensor g : gradients)
+    list.emplace_back(ops::write(g), static_cast<std::size_t>(g.numel()));
+  return list;
+}
+
+}  // namespace
+
 void clip_by_value(float limit, const std::vector<at::Tensor>& gradients) {
-  if (limit == 0.0F) return;
-  for (const at::Tensor& g : gradients) {
-    at::Tensor clipped = g;
-    float* values = ops::write(clipped);
-    ops::device().clamp(g.numel(), -limit, limit, values, values);
-  }
+  if (limit != 0.0F) ops::device().clamp_all(-limit, limit, writable(gradients));
 }
 
 float norm_of(std::span<const float> squares) {
@@ -39,20 +44,15 @@ float norm_of(std::span<const float> squares) {
   return static_cast<float>(numerics::host::sqrt(static_cast<double>(sum)));
 }
 
-float clip_by_global_norm(float clip, const std::vector<float>& squares,
+float clip_by_global_norm(float clip, std::span<const float> squares,
                           const std::vector<at::Tensor>& gradients) {
   if (squares.empty()) return 0.0f;
   const float norm = norm_of(squares);
 
   // A norm that overflowed must not turn finite gradients into silent zeros: left alone, they reach
   // the state, where training stops on what is not finite.
-  if (clip > 0.0f && is_finite(norm) && norm > clip) {
-    for (const at::Tensor& g : gradients) {
-      at::Tensor scaled = g;
-      float* values = ops::write(scaled);
-      ops::device().scale(g.numel(), clip / norm, values, values);
-    }
-  }
+  if (clip > 0.0f && is_finite(norm) && norm > clip)
+    ops::device().scale_all(clip / norm, writable(gradients));
   return norm;
 }
 

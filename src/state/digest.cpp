@@ -151,12 +151,18 @@ std::optional<Difference> first_difference(const State& names, const Leaves& a, 
   return std::nullopt;
 }
 
-std::optional<std::size_t> first_non_finite(const State& state) {
+std::optional<std::size_t> first_non_finite(const State& state, const std::vector<bool>& finite) {
   std::vector<std::span<const float>> tensors;
-  for (const Named& named : state.tensors) tensors.push_back(floats_of(named));
-  const std::size_t first = tensors.empty() ? 0 : device_of(state).first_non_finite(tensors);
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    if (!finite.empty() && finite[i]) continue;
+    tensors.push_back(floats_of(state.tensors[i]));
+    numbers.push_back(i);
+  }
+  if (tensors.empty()) return std::nullopt;
+  const std::size_t first = device_of(state).first_non_finite(tensors);
   if (first == tensors.size()) return std::nullopt;
-  return first;
+  return numbers[first];
 }
 
 }  // namespace lockstep::state

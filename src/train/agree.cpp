@@ -61,10 +61,10 @@ constexpr std::size_t kAllFinite = SIZE_MAX;
 
 }  // namespace
 
-void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest) {
-  const auto reports = comm::gather(
-      group,
-      std::vector{RankReport{digest.root, state::first_non_finite(state).value_or(kAllFinite)}});
+void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest,
+           const std::vector<bool>& finite) {
+  const std::size_t mine = state::first_non_finite(state, finite).value_or(kAllFinite);
+  const auto reports = comm::gather(group, std::vector{RankReport{digest.root, mine}});
   std::vector<hash::Digest> roots;
   std::size_t first = kAllFinite, finite_ranks = 0;
   for (const auto& of_rank : reports) {

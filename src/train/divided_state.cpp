@@ -104,8 +104,7 @@ std::optional<state::State> whole_state(comm::Group& group, const state::State& 
 }
 
 std::vector<float> all_squares(comm::Group& group, const Trained& trained,
-                               const std::vector<at::Tensor>& gradients) {
-  std::vector<float> mine = optim::tile_squares(gradients);
+                               std::vector<float> mine) {
   if (trained.divisions.empty()) return mine;
   return in_order(trained.divisions,
                   lane::gather_sealed(group, "sums of squares of gradients", mine,

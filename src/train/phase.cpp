@@ -1,7 +1,9 @@
 #include "train/phase.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "lockstep/ops/beside.h"
 #include "lockstep/ops/view.h"
@@ -25,22 +27,21 @@ class PhaseRun {
     std::vector<lane::Portion> portions;
     for (const auto& stream : streams)
       portions.insert(portions.end(), stream.begin(), stream.end());
-    counts_.resize(streams.size());
+    losses_.resize(streams.size());
     lane::Backward backward(all_, portions, seed, trained.parameters, trained.divisions);
     if (portions.size() == 1) {
-      pass(backward, all_, given_in(all_), false, counts_.front());
+      pass(backward, all_, given_in(all_), false, losses_.front());
     } else {
       in_portions(backward, streams);
     }
     PhaseResult result{backward.finish(), {}};
-    for (const auto& of_stream : counts_)
-      for (const auto& counts : of_stream) objective::add(result.counts, counts());
+    for (auto& of_stream : losses_) std::ranges::move(of_stream, std::back_inserter(result.losses));
     return result;
   }
 
  private:
   using Streams = std::vector<std::vector<lane::Portion>>;
-  using Counts = std::vector<std::function<objective::Counts()>>;
+  using Losses = std::vector<objective::Loss>;
 
   // All lanes at once where the loss is of a network that mixes samples. Else the device's threads
   // take lanes of their own: they need not wait for each other after every kernel.
@@ -62,22 +63,22 @@ class PhaseRun {
       made = given_in(all_);
       if (made.requires_grad()) gradient = ops::empty(made.sizes());
     }
-    const auto go_through = [&](const lane::Portion& portion, Counts& counts) {
+    const auto go_through = [&](const lane::Portion& portion, Losses& losses) {
       lane::Context context(all_.plan(), all_.group(), portion);
       if (!made_at_once) {
-        pass(backward, context, given_in(context), false, counts);
+        pass(backward, context, given_in(context), false, losses);
         return;
       }
       // Cut off here, and gone on from with all lanes' gradients.
       Tensor given = part(ops::bare(made), portion);
       given.set_requires_grad(gradient.defined());
-      const Tensor of_given = pass(backward, context, given, gradient.defined(), counts);
+      const Tensor of_given = pass(backward, context, given, gradient.defined(), losses);
       if (gradient.defined()) part(gradient, portion).copy_(of_given);
     };
     ops::side_by_side(streams.size(), [&](std::size_t i, const ops::Stopped& stopped) {
       for (const lane::Portion& portion : streams[i]) {
         if (stopped()) return;
-        go_through(portion, counts_[i]);
+        go_through(portion, losses_[i]);
       }
     });
     if (gradient.defined()) backward.given(made, gradient);
@@ -96,12 +97,12 @@ class PhaseRun {
   }
 
   Tensor pass(lane::Backward& backward, lane::Context& context, const Tensor& given,
-              bool with_gradient, Counts& counts) const {
+              bool with_gradient, Losses& losses) const {
     const objective::Batch batch = batch_of(context.portion());
-    const objective::Loss loss =
-        measured(context, [&] { return phase_.loss(context, batch, given); });
-    if (loss.counts) counts.push_back(loss.counts);
-    return backward.portion(context, loss.sums, with_gradient ? given : Tensor());
+    objective::Loss loss = measured(context, [&] { return phase_.loss(context, batch, given); });
+    const Tensor sums = std::exchange(loss.sums, {});  // with its graph
+    if (loss.counts) losses.push_back(std::move(loss));
+    return backward.portion(context, sums, with_gradient ? given : Tensor());
   }
 
   // Of something that the block has a row a sample of, the portion's rows.
@@ -122,7 +123,7 @@ class PhaseRun {
   const objective::Phase& phase_;
   const objective::Batch& batch_;
   Activations* const activations_;
-  std::vector<Counts> counts_;  // by stream
+  std::vector<Losses> losses_;  // that count something, by stream
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ std::vector<PhaseAt> phases_of(const Training& training);
 
 struct PhaseResult {
   lane::PhaseGradients sums;
-  objective::Counts counts;
+  std::vector<objective::Loss> losses;  // of each portion that counts something
 };
 
 // `all`: a fresh context over all of the rank's lanes. What a network that mixes samples gives, it

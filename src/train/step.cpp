@@ -7,6 +7,7 @@
 #include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/trace.h"
@@ -55,6 +56,29 @@ struct Round {
   }
 };
 
+// What the host learns of a phase before its update, with one wait.
+struct Measured {
+  std::vector<float> squares;  // of this rank's gradients' tiles
+  float loss_sum;
+  objective::Counts counts;
+};
+
+Measured measured_of(const lane::PhaseGradients& sums, const std::vector<objective::Loss>& losses) {
+  std::vector<Tensor> there = {optim::tile_squares(sums.gradients), sums.loss};
+  for (const objective::Loss& loss : losses)
+    there.insert(there.end(), loss.seen.begin(), loss.seen.end());
+  const std::vector<Tensor> here = ops::to_host(there);
+  const ops::HostView squares(here[0]);
+  Measured measured{{squares.floats().begin(), squares.floats().end()}, ops::value_of(here[1]), {}};
+  auto next = here.begin() + 2;
+  for (const objective::Loss& loss : losses) {
+    const auto end = next + std::ssize(loss.seen);
+    objective::add(measured.counts, loss.counts({next, end}));
+    next = end;
+  }
+  return measured;
+}
+
 void run_phase(Training& training, const Round& round, const PhaseAt& phase, Updates& update,
                StepRecord& record) {
   const std::string name(phase.names.name);
@@ -68,9 +92,8 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   std::optional<Activations> activations;
   if (round.look == Look::kActivations)
     activations.emplace(trained.role, round.plan, round.group.rank());
-  const auto [sums, counts] = compute_phase(training, context, phase, round.batch, inverse_batch,
+  const auto [sums, losses] = compute_phase(training, context, phase, round.batch, inverse_batch,
                                             trained, activations ? &*activations : nullptr);
-  objective::add(record.counts, counts);
   if (activations)
     std::ranges::move(activations->root_mean_squares(round.group),
                       std::back_inserter(record.activations));
@@ -78,7 +101,9 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
   optim::clip_by_value(static_cast<float>(trained.options.clip_value), sums.gradients);
-  record.gradient_squares.push_back(all_squares(round.group, trained, sums.gradients));
+  const Measured measured = measured_of(sums, losses);
+  objective::add(record.counts, measured.counts);
+  record.gradient_squares.push_back(all_squares(round.group, trained, measured.squares));
   const float norm = optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm),
                                                 record.gradient_squares.back(), sums.gradients);
   ops::show("clip", {}, sums.gradients);
@@ -89,7 +114,7 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   update(trained, t, lr, sums.gradients);
   ops::show(trained.options.kind.word().c_str(), sums.gradients, trained.updated);
 
-  record.entry.losses.emplace_back(name, sums.loss_sum * inverse_batch);
+  record.entry.losses.emplace_back(name, measured.loss_sum * inverse_batch);
   record.gradient_norms.emplace_back(name, norm);
   record.learning_rates.emplace_back(name, lr);
 }
@@ -116,8 +141,9 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
   for ([[maybe_unused]] const state::Named& named : training.state.tensors)
     LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
+  const std::vector<bool> finite = update.finite();
   training.agreed = digest(group, training.state, std::move(update).written());
-  agree(group, training.state, *training.agreed);
+  agree(group, training.state, *training.agreed, finite);
 
   record.entry.step = training.state.step;
   record.entry.samples = training.state.samples;

@@ -110,7 +110,8 @@ void Updates::watch(std::size_t number, std::int64_t first, std::int64_t n, Take
 }
 
 void Updates::compute(const std::vector<Group>& groups) {
-  for (const Group& group : groups) ops::device().update(group.rule, group.tensors);
+  for (const Group& group : groups)
+    all_finite_ = ops::device().update(group.rule, group.tensors) && all_finite_;
   require_as_agreed();
   reads_.clear();
 }
@@ -134,6 +135,12 @@ void Updates::require_as_agreed() const {
 void Updates::require_rest_unchanged() const {
   require_unchanged(training_,
                     whole_leaves(training_.state, training_.agreed->leaves, agreed_where(false)));
+}
+
+std::vector<bool> Updates::finite() const {
+  std::vector<bool> numbers(written_.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = all_finite_ && !written_[i].empty();
+  return numbers;
 }
 
 // The agreed leaves of the tensors that an update will read, or of the others.

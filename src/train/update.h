@@ -26,6 +26,8 @@ class Updates {
   // that. Error(kDiffer).
   void require_rest_unchanged() const;
 
+  // By number the tensors that the updates wrote, if all they wrote is finite; else none.
+  std::vector<bool> finite() const;
   // Leaf hashes of what the updates wrote; of the other tensors none (state::leaves).
   state::Leaves written() && { return std::move(written_); }
 
@@ -54,6 +56,7 @@ class Updates {
   };
   std::vector<Read> reads_;  // of the update at hand
   state::Leaves before_, written_;
+  bool all_finite_ = true;
 };
 
 }  // namespace lockstep::train

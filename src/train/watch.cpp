@@ -32,15 +32,15 @@ std::vector<monitor::Layer> layers_of(const StepRecord& record, const Training& 
   const std::vector<PhaseAt> phases = phases_of(training);
   for (std::size_t phase = 0; phase < phases.size(); ++phase) {
     const auto one = std::ranges::find(training.trained, phases[phase].names.role, &Trained::role);
-    const std::vector<float> squares = optim::tile_squares(one->parameters);
+    const ops::HostView squares(optim::tile_squares(one->parameters));
     std::size_t first = 0;
     for (const auto& [path, tensor] : one->network->parameters_in_order()) {
       const auto tiles = static_cast<std::size_t>(lane::tiles_in(tensor.numel()));
-      const auto norm = [&](const std::vector<float>& of_all) {
-        return optim::norm_of(std::span(of_all).subspan(first, tiles));
+      const auto norm = [&](std::span<const float> of_all) {
+        return optim::norm_of(of_all.subspan(first, tiles));
       };
-      layers.push_back(
-          {one->role + "/param/" + path, norm(squares), norm(record.gradient_squares[phase])});
+      layers.push_back({one->role + "/param/" + path, norm(squares.floats()),
+                        norm(record.gradient_squares[phase])});
       first += tiles;
     }
   }

@@ -70,7 +70,7 @@ lane::Plan isolating(const lane::Plan& plan, const std::vector<Witnessed>& witne
 
 void witness(const PhaseInputs& inputs, const std::vector<Witnessed>& witnessed,
              const lane::PhaseGradients& whole) {
-  if (witnessed.empty() || !is_finite(whole.loss_sum)) return;
+  if (witnessed.empty() || !is_finite(whole.loss_sum())) return;
   comm::Group& group = inputs.context.group();
   // Two claims a lane, the owner's and the witness's; a rank fills in its own.
   std::vector<hash::Digest> claims(2 * witnessed.size());

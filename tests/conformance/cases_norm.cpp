@@ -69,8 +69,8 @@ void add_layer_norm(Json& cases, std::int64_t rows, std::int64_t width, const La
     const Floats gamma = affine ? c.input("gamma", Make::kWide, {width}) : Floats{};
     const Floats beta = affine ? c.input("beta", Make::kWide, {width}) : Floats{};
     Floats y(x.size()), mean = room(rows), rstd = mean;
-    device().layer_norm(rows, width, eps, x.data(), affine ? gamma.data() : nullptr,
-                        affine ? beta.data() : nullptr, y.data(), mean.data(), rstd.data());
+    const Affine by = affine ? Affine{gamma.data(), beta.data()} : Affine{};
+    device().layer_norm(rows, width, eps, x.data(), by, y.data(), mean.data(), rstd.data());
     c.output("y", y);
     c.output("mean", mean);
     c.output("rstd", rstd);
@@ -85,8 +85,8 @@ void add_layer_norm(Json& cases, std::int64_t rows, std::int64_t width, const La
   const Floats dy = c.input("dy", Make::kSparse, {rows, width});
   Floats dx(x.size()), dgamma = room(lanes.partials() * width), dbeta = dgamma;
   device().layer_norm_backward(rows, width, lanes, rows_per_sample, x.data(),
-                               affine ? gamma.data() : nullptr, mean.data(), rstd.data(), dy.data(),
-                               dx.data(), affine ? dgamma.data() : nullptr,
+                               {affine ? gamma.data() : nullptr}, mean.data(), rstd.data(),
+                               dy.data(), dx.data(), affine ? dgamma.data() : nullptr,
                                affine ? dbeta.data() : nullptr);
   c.output("dx", dx);
   if (affine) {

@@ -223,7 +223,7 @@ TEST(Backward, GivesTheSameBitsForEveryWorld) {
       const PhaseGradients result = phase(plan, group);
       Whole& mine = results[static_cast<std::size_t>(group.rank().value)];
       mine = floats_of(result.gradients);
-      mine.push_back({result.loss_sum});
+      mine.push_back({result.loss_sum()});
     });
     if (!expected) expected = results[0];
     for (const Whole& result : results) EXPECT_TRUE(same_bits(result, *expected)) << world;

@@ -104,7 +104,7 @@ std::vector<float> phase(const Plan& plan, comm::Group& group, const Streams& st
     }
   });
   const PhaseGradients result = sums.finish();
-  std::vector<float> floats = {result.loss_sum};
+  std::vector<float> floats = {result.loss_sum()};
   for (const Tensor& gradient : result.gradients)
     floats.insert(floats.end(), ops::read(gradient), ops::read(gradient) + gradient.numel());
   return floats;

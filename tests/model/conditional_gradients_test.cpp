@@ -142,7 +142,7 @@ TEST(ConditionalGradients, ReachTheRowsOfTheClassesThatSamplesHave) {
 
 void expect_same(const lane::PhaseGradients& a, const lane::PhaseGradients& b,
                  const std::string& what) {
-  EXPECT_EQ(a.loss_sum, b.loss_sum) << what;
+  EXPECT_EQ(a.loss_sum(), b.loss_sum()) << what;
   for (std::size_t i = 0; i < a.gradients.size(); ++i)
     EXPECT_TRUE(same_bits(a.gradients[i], b.gradients[i])) << what << ", " << i;
 }

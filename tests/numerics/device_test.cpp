@@ -152,13 +152,15 @@ TEST(Idle, WritesNothing) {
   idle.spatial_sums(1, 2, 2, x, o);
   idle.lane_column_sums(lanes, 1, 2, x, o);
   idle.lane_column_dots(lanes, 1, 2, x, x, o);
-  idle.tile_squares(2, x, o);
+  idle.tile_squares({}, o);
+  idle.scale_all(2, {});
+  idle.clamp_all(-1, 1, {});
   idle.tree_sum(rows, 2, 2, o);
   idle.tree_sum_nodes(1, {&node, 1}, rows, 2, o);
   idle.group_norm(norm, x, x, x, o, o, o);
   idle.group_norm_backward(norm, lanes, x, x, x, x, x, x, o, o, o);
-  idle.layer_norm(2, 2, 1, x, x, x, o, o, o);
-  idle.layer_norm_backward(1, 2, lanes, 1, x, x, x, x, x, o, o, o);
+  idle.layer_norm(2, 2, 1, x, {x, x}, o, o, o);
+  idle.layer_norm_backward(1, 2, lanes, 1, x, {x}, x, x, x, o, o, o);
   idle.lane_moments(lanes, 2, 2, x, o, o);
   idle.merge_moments(1, 2, 2, x, o, o);
   idle.batch_norm_apply(2, 2, x, x, x, x, x, o);

@@ -325,42 +325,6 @@ TEST(Elementwise, ManyThreadsOnALongVectorGiveTheSameBits) {
   }
 }
 
-TEST(Elementwise, FirstNonFiniteFindsOneBadValueAnywhere) {
-  const std::vector<float> fine(3, 1);
-  std::vector<float> x(40000, 0x1.fffffep127f);
-  const std::vector<std::span<const float>> both{fine, x};
-  with_every_isa([&] {
-    EXPECT_EQ(device().first_non_finite(both), 2U);
-    for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{39999}}) {
-      for (const float bad :
-           {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-            std::numeric_limits<float>::quiet_NaN()}) {
-        x[at] = bad;
-        EXPECT_EQ(device().first_non_finite(both), 1U);
-        x[at] = 1;
-      }
-    }
-  });
-}
-
-TEST(Elementwise, FirstNonFiniteNamesTheFirstOfSeveral) {
-  const float bad = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> fine(70000, -0.0f), last = {1, bad};
-  std::vector<float> early(70000, 1);
-  early.back() = bad;
-  with_every_isa([&] {
-    for (const int count : {1, 2, 7}) {
-      use_threads(count);
-      EXPECT_EQ(device().first_non_finite({}), 0U);
-      EXPECT_EQ(device().first_non_finite(std::vector<std::span<const float>>{{}, fine}), 2U);
-      EXPECT_EQ(device().first_non_finite(std::vector<std::span<const float>>{fine, early, last}),
-                1U);
-      EXPECT_EQ(device().first_non_finite(std::vector<std::span<const float>>{last, early}), 0U);
-      use_threads(1);
-    }
-  });
-}
-
 TEST(Elementwise, EveryByteSurvivesTheRoundTrip) {
   std::uint8_t bytes[256], back[256];
   float x[256];

@@ -11,7 +11,7 @@ using namespace testing;
 
 struct Case {
   std::int64_t batch, m, n, depth;
-  bool transpose_a, transpose_b, shared_b;
+  bool transpose_a, transpose_b, shared_b, in_turns;
   Floats a, b, bias;
 
   Operand left() const {
@@ -21,6 +21,15 @@ struct Case {
   Operand right() const {
     const std::int64_t step = shared_b ? 0 : depth * n;
     return transpose_b ? Operand{b.data(), 1, depth, step} : Operand{b.data(), n, 1, step};
+  }
+  // Matrices one after another, or the same in two batches, one matrix of each at a time.
+  Batch all() const { return in_turns ? Batch(batch / 2, 2) : Batch(batch); }
+  template <class T>
+  T of_all(T x) const {
+    if (!in_turns) return x;
+    x.outer = x.batch;
+    x.batch *= 2;
+    return x;
   }
   const float* bias_or_null() const { return bias.empty() ? nullptr : bias.data(); }
 };
@@ -36,6 +45,7 @@ Case random_case() {
   c.transpose_a = *rc::gen::arbitrary<bool>();
   c.transpose_b = *rc::gen::arbitrary<bool>();
   c.shared_b = *rc::gen::arbitrary<bool>();
+  c.in_turns = c.batch % 2 == 0 && *rc::gen::arbitrary<bool>();
   const auto seed = *rc::gen::arbitrary<std::uint32_t>();
   c.a = random_floats(c.batch * c.m * c.depth, seed);
   c.b = random_floats(c.batch * c.depth * c.n, seed + 1);
@@ -63,8 +73,8 @@ Floats reference(const Case& c) {
 RC_GTEST_PROP(Gemm, IsTheBlockedChainOnEveryInstructionSetAndThreadCount, ()) {
   const Case c = random_case();
   const std::string where = EveryWay().differs(reference(c), [&](float* out) {
-    device().gemm(c.batch, c.m, c.n, c.depth, c.left(), c.right(), c.bias_or_null(),
-                  {out, c.n, c.m * c.n});
+    device().gemm(c.all(), c.m, c.n, c.depth, c.of_all(c.left()), c.of_all(c.right()),
+                  c.bias_or_null(), c.of_all(Output{out, c.n, c.m * c.n}));
   });
   RC_TAG(c.depth >= kBlock ? "several blocks" : "one block");
   RC_LOG() << c.batch << " x " << c.m << " x " << c.n << " x " << c.depth << ": " << where;

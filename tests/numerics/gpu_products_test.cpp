@@ -58,6 +58,34 @@ TEST(GpuGemm, IsTheChainInEveryLayout) {
   }
 }
 
+// As attention has them: heads side by side in the rows of samples.
+TEST(GpuGemm, HasMatricesInBatches) {
+  constexpr std::int64_t kSamples = 3, kHeads = 2, kTokens = 20, kMatrix = kTokens * kTokens;
+  for (const std::int64_t d : {8, 7}) {
+    const std::int64_t c = kHeads * d;
+    const Floats qk = random_floats(kSamples * kTokens * 2 * c, 1);
+    const Floats weights = random_floats(kSamples * kHeads * kMatrix, 2);
+    const Operand q{qk.data(), 2 * c, 1, d, kTokens * 2 * c},
+        k{qk.data() + c, 1, 2 * c, d, kTokens * 2 * c},
+        v{qk.data() + c, 2 * c, 1, d, kTokens * 2 * c};
+    expect_same(
+        std::ssize(weights),
+        [&](Device& device, float* out) {
+          device.gemm({kHeads, kSamples}, kTokens, kTokens, d, q, k, nullptr,
+                      {out, kTokens, kMatrix, kHeads * kMatrix});
+        },
+        std::to_string(d) + " along k");
+    expect_same(
+        kSamples * kTokens * c,
+        [&](Device& device, float* out) {
+          device.gemm({kHeads, kSamples}, kTokens, d, kTokens,
+                      {weights.data(), kTokens, 1, kMatrix, kHeads * kMatrix}, v, nullptr,
+                      {out, c, d, kTokens * c});
+        },
+        std::to_string(d) + " columns");
+  }
+}
+
 TEST(GpuGemm, RowsOfResultsMayLieApartAndUnaligned) {
   const Floats a = random_floats(72 * 520, 1), b = random_floats(520 * 68, 2);
   for (const std::int64_t row : {68, 69, 72}) {

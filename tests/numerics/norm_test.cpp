@@ -222,10 +222,36 @@ RC_GTEST_PROP(LayerNorm, FollowsTheHeader, ()) {
     const float* shift = affine ? beta.data() : nullptr;
     Floats oy(y.size()), om(mean.size()), os(rstd.size()), odx(dx.size());
     Floats og(dgamma.size()), ob(dbeta.size());
-    device().layer_norm(rows, c, eps, x.data(), scale, shift, oy.data(), om.data(), os.data());
-    device().layer_norm_backward(rows, c, lanes, rows_per_sample, x.data(), scale, om.data(),
+    device().layer_norm(rows, c, eps, x.data(), {scale, shift}, oy.data(), om.data(), os.data());
+    device().layer_norm_backward(rows, c, lanes, rows_per_sample, x.data(), {scale}, om.data(),
                                  os.data(), dy.data(), odx.data(), og.data(), ob.data());
     return joined({oy, om, os, odx, og, ob});
+  });
+}
+
+RC_GTEST_PROP(LayerNorm, OfSomeRowsHasTheirGammaAndBeta, ()) {
+  const std::int64_t parts = between(1, 4), of_part = *rc::gen::element<std::int64_t>(1, 3, 40, 70),
+                     rows = parts * of_part, c = random_length();
+  const Floats x = random_floats(rows * c), dy = random_floats(rows * c);
+  const Floats gamma = random_floats(parts * c), beta = random_floats(parts * c);
+  const LaneBlocks none;
+  Floats y(x.size()), dx(x.size()), mean(index(rows)), rstd(index(rows));
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const std::int64_t row = i * of_part, at = row * c;
+    device().layer_norm(of_part, c, 1e-5F, x.data() + at,
+                        {gamma.data() + i * c, beta.data() + i * c}, y.data() + at,
+                        mean.data() + row, rstd.data() + row);
+    device().layer_norm_backward(of_part, c, none, 1, x.data() + at, {gamma.data() + i * c},
+                                 mean.data() + row, rstd.data() + row, dy.data() + at,
+                                 dx.data() + at, nullptr, nullptr);
+  }
+  expect_everywhere(joined({y, mean, rstd, dx}), [&] {
+    Floats oy(y.size()), om(mean.size()), os(rstd.size()), odx(dx.size());
+    device().layer_norm(rows, c, 1e-5F, x.data(), {gamma.data(), beta.data(), of_part}, oy.data(),
+                        om.data(), os.data());
+    device().layer_norm_backward(rows, c, none, 1, x.data(), {gamma.data(), nullptr, of_part},
+                                 om.data(), os.data(), dy.data(), odx.data(), nullptr, nullptr);
+    return joined({oy, om, os, odx});
   });
 }
 

@@ -94,19 +94,23 @@ RC_GTEST_PROP(LaneColumns, ComposeToTheSameSumAtEveryWorldSize, ()) {
 }
 
 RC_GTEST_PROP(TileSquares, AreOneChainATile, ()) {
-  const std::int64_t n = between(0, 5 * kTileFloats);
-  const Floats x = random_floats(n);
+  std::vector<Floats> tensors;
   Floats expected;
-  for (std::int64_t first = 0; first < n; first += 4096) {
-    const std::int64_t size = std::min<std::int64_t>(4096, n - first);
-    expected.push_back(chain(size, [&](float acc, std::int64_t i) {
-      const float v = x[static_cast<std::size_t>(first + i)];
-      return std::fma(v, v, acc);
-    }));
+  for (std::int64_t count = between(0, 4); count > 0; --count) {
+    const std::int64_t n = *rc::gen::element<std::int64_t>(between(0, 600), between(0, 9000));
+    const Floats& x = tensors.emplace_back(random_floats(n));
+    for (std::int64_t first = 0; first < n; first += 4096) {
+      const std::int64_t size = std::min<std::int64_t>(4096, n - first);
+      expected.push_back(chain(size, [&](float acc, std::int64_t i) {
+        const float v = x[static_cast<std::size_t>(first + i)];
+        return std::fma(v, v, acc);
+      }));
+    }
   }
   expect_everywhere(expected, [&] {
     Floats out(expected.size());
-    device().tile_squares(n, x.data(), out.data());
+    device().tile_squares(std::vector<std::span<const float>>(tensors.begin(), tensors.end()),
+                          out.data());
     return out;
   });
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "numerics/device.h"
@@ -93,12 +94,13 @@ Leaves leaves_of(const Floats& values) {
 struct Result {
   std::vector<Kept> tensors;
   std::vector<std::vector<Leaves>> before, after;
+  bool finite = false;
 };
 
 // Leaves are asked for where `asks(tensor, array)` says.
 template <class Asks>
 Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const Asks& asks) {
-  Result result{tensors, {}, {}};
+  Result result{tensors, {}, {}, false};
   std::vector<UpdatedTensor> all;
   for (std::size_t k = 0; k < tensors.size(); ++k) {
     Kept& kept = result.tensors[k];
@@ -120,7 +122,7 @@ Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const A
       }
     }
   }
-  device().update(rule, all);
+  result.finite = device().update(rule, all);
   return result;
 }
 
@@ -166,6 +168,7 @@ void expect_by_definition(const UpdateRule& rule, const std::vector<Kept>& tenso
   for (const Kept& kept : tensors) expected.push_back(by_definition(rule, kept));
   with_every_isa_and_thread_count([&] {
     const Result result = updated(rule, tensors, [](std::size_t, std::size_t) { return true; });
+    ASSERT_TRUE(result.finite);
     for (std::size_t k = 0; k < tensors.size(); ++k) {
       for (std::size_t a = 0; a < tensors[k].arrays.size(); ++a) {
         const auto where = [&] { return std::to_string(k) + ", array " + std::to_string(a); };
@@ -210,6 +213,24 @@ TEST_P(Update, TakesNoLeavesUnasked) {
       EXPECT_EQ(result.after[k][a], asks(k, a) ? leaves_of(expected.arrays[a]) : none);
     }
   }
+}
+
+TEST_P(Update, TellsOfAValueThatIsNotFinite) {
+  std::mt19937 engine(4);
+  const std::vector<Kept> tensors = {some_tensor(engine, GetParam(), 5000, 1),
+                                     some_tensor(engine, GetParam(), 100, 2)};
+  const auto asks = [](std::size_t, std::size_t) { return false; };
+  with_every_isa_and_thread_count([&] {
+    for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+      for (std::size_t k = 0; k < tensors.size(); ++k) {
+        for (std::size_t a = 0; a < tensors[k].arrays.size(); ++a) {
+          std::vector<Kept> broken = tensors;
+          broken[k].arrays[a].back() = bad;
+          EXPECT_FALSE(updated(GetParam(), broken, asks).finite) << k << " " << a;
+        }
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST(Classifier, CountsWhatItClassifiesRightly) {
     prepare(c.options, networks, 0);
     lane::Context context(plan, group);
     const Loss loss = loss_at_once(c.phase_of(*objective, 0), context, c.batch(plan, Rank(0)));
-    const Counts counts = loss.counts();
+    const Counts counts = loss.counts(loss.seen);
     ASSERT_EQ(counts.size(), 2U);
     EXPECT_EQ(counts[0], (std::pair<std::string, std::int64_t>("classified", 12)));
     EXPECT_EQ(counts[1].first, "classified rightly");

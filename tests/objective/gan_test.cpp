@@ -63,9 +63,9 @@ TEST(WassersteinGan, GradientsThroughThePenaltyAgreeWithFiniteDifferences) {
 }
 
 TEST(WassersteinGan, ThePenaltyIsLinearInItsWeight) {
-  const float none = run_phase(wasserstein(0), kDiscriminator, 1).loss_sum;
-  const float one = run_phase(wasserstein(1), kDiscriminator, 1).loss_sum;
-  const float two = run_phase(wasserstein(2), kDiscriminator, 1).loss_sum;
+  const float none = run_phase(wasserstein(0), kDiscriminator, 1).loss_sum();
+  const float one = run_phase(wasserstein(1), kDiscriminator, 1).loss_sum();
+  const float two = run_phase(wasserstein(2), kDiscriminator, 1).loss_sum();
   EXPECT_GT(one, none);
   EXPECT_NEAR((two - none) / (one - none), 2.0F, 1e-3F);
 }
@@ -98,7 +98,7 @@ TEST(ConvolutionalGan, R1ReachesThroughSpectralConvolutionsWithTheSameBitsOnAnyN
   const auto none = run_phase(c, kDiscriminator, 1);
   c.options.kind.as<GanOptions>().r1 = 20;
   const auto some = run_phase(c, kDiscriminator, 1);
-  EXPECT_GT(some.loss_sum, none.loss_sum);
+  EXPECT_GT(some.loss_sum(), none.loss_sum());
   for (std::size_t i = 0; i < some.gradients.size(); i += 2)  // weights; biases have no part in it
     EXPECT_FALSE(same_bits(some.gradients[i], none.gradients[i])) << i;
   expect_same_bits_on_any_number_of_ranks(c, kDiscriminator);
@@ -112,9 +112,9 @@ TEST(ConvolutionalGan, LossGradientsAndStatisticsHaveTheSameBitsOnAnyNumberOfRan
 }
 
 TEST(Gan, R1AddsHalfGammaTimesTheSquaredSlopeOnRealSamples) {
-  const float none = run_phase(gan(0), kDiscriminator, 1).loss_sum;
-  const float one = run_phase(gan(1), kDiscriminator, 1).loss_sum;
-  const float two = run_phase(gan(2), kDiscriminator, 1).loss_sum;
+  const float none = run_phase(gan(0), kDiscriminator, 1).loss_sum();
+  const float one = run_phase(gan(1), kDiscriminator, 1).loss_sum();
+  const float two = run_phase(gan(2), kDiscriminator, 1).loss_sum();
   EXPECT_GT(one, none);
   EXPECT_NEAR((two - none) / (one - none), 2.0F, 1e-3F);  // linear in gamma, up to rounding
 }

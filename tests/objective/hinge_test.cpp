@@ -92,8 +92,8 @@ std::pair<float, Counts> loss_of(const std::string& kind, int phase, int world) 
     const Loss loss = loss_at_once(*objective->phases()[static_cast<std::size_t>(phase)], context,
                                    {values, Draw(first)});
     const auto& own = network_of(networks, phases(options)[static_cast<std::size_t>(phase)].role);
-    const float whole = lane::backward(context, loss.sums, 1.0F, parameters_of(own)).loss_sum;
-    if (loss.counts) counts[static_cast<std::size_t>(group.rank().value)] = loss.counts();
+    const float whole = lane::backward(context, loss.sums, 1.0F, parameters_of(own)).loss_sum();
+    if (loss.counts) counts[static_cast<std::size_t>(group.rank().value)] = loss.counts(loss.seen);
     if (group.rank() == Rank(0)) sum = whole;
   });
   Counts all;

@@ -128,7 +128,7 @@ inline void expect_same_bits_on_any_number_of_ranks(const Case& c, int phase) {
   for (const int world : {2, 3, 5}) {
     std::vector<Tensor> other_buffers;
     const auto many = run_phase(c, phase, world, &other_buffers);
-    EXPECT_EQ(one.loss_sum, many.loss_sum) << world << " ranks";
+    EXPECT_EQ(one.loss_sum(), many.loss_sum()) << world << " ranks";
     for (std::size_t i = 0; i < one.gradients.size(); ++i) {
       EXPECT_TRUE(same_bits(one.gradients[i], many.gradients[i])) << world << " ranks, " << i;
     }

@@ -7,13 +7,16 @@
 
 #include "lockstep/lane/context.h"
 #include "lockstep/lane/evidence.h"
+#include "lockstep/ops/device.h"
 
 namespace lockstep::lane {
 
 struct PhaseGradients {
-  float loss_sum = 0;                  // tree over all lanes of the [P] partial sums
+  Tensor loss;                         // [1]: tree over all lanes of the [P] partial sums
   std::vector<Tensor> gradients;       // d(loss)/d(parameters[i]), one a parameter
   std::vector<LaneEvidence> of_lanes;  // of this rank's isolated lanes
+
+  float loss_sum() const { return ops::value_of(loss); }
 };
 
 // One phase's backward pass. `all` is the context of passes over all lanes at once: of the one

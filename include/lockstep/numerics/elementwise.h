@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "lockstep/numerics/spec/shapes.h"
 
@@ -56,6 +57,10 @@ class Elementwise {
 
   virtual void clamp(std::int64_t n, float low, float high, const float* x,
                      float* out) = 0;  // NaN stays NaN
+
+  // scale and clamp of many tensors, each in place.
+  virtual void scale_all(float factor, std::span<const std::span<float>> tensors) = 0;
+  virtual void clamp_all(float low, float high, std::span<const std::span<float>> tensors) = 0;
 
   // Exact integer <-> float: image bytes. byte/127.5 - 1 as fma(float(b), 2/255 rounded, -1); back:
   // floor(fma(clamp(x,-1,1), 127.5, 128)) limited to 255.

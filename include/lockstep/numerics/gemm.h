@@ -19,9 +19,9 @@ namespace lockstep::numerics {
 class Products {
  public:
   // c[z][i][j] = chain over k of a[z][i][k] * b[z][k][j], then + bias[j] if bias is given.
-  // z < batch, i < m, j < n, k < depth.
-  virtual void gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth,
-                    Operand a, Operand b, const float* bias, Output c) = 0;
+  // z < batch.all(), i < m, j < n, k < depth.
+  virtual void gemm(Batch batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
+                    Operand b, const float* bias, Output c) = 0;
 
   // y [rows][out] = x w (+ bias): x [rows][in], w [in][out].
   virtual void linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,

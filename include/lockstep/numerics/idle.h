@@ -41,9 +41,11 @@ class Idle final : public Device {
   void repeat(std::int64_t, std::int64_t, std::int64_t, const float*, float*) override {}
   void time_embedding(std::int64_t, std::int64_t, const float*, float*) override {}
   void clamp(std::int64_t, float, float, const float*, float*) override {}
+  void scale_all(float, std::span<const std::span<float>>) override {}
+  void clamp_all(float, float, std::span<const std::span<float>>) override {}
   void from_bytes(std::int64_t, const std::uint8_t*, float*) override {}
   void to_bytes(std::int64_t, const float*, std::uint8_t*) override {}
-  void gemm(std::int64_t, std::int64_t, std::int64_t, std::int64_t, Operand, Operand, const float*,
+  void gemm(Batch, std::int64_t, std::int64_t, std::int64_t, Operand, Operand, const float*,
             Output) override {}
   void linear(std::int64_t, std::int64_t, std::int64_t, Sides<const float>, const float*,
               const float*, float*) override {}
@@ -72,7 +74,7 @@ class Idle final : public Device {
                         float*) override {}
   void lane_column_dots(const LaneBlocks&, std::int64_t, std::int64_t, const float*, const float*,
                         float*) override {}
-  void tile_squares(std::int64_t, const float*, float*) override {}
+  void tile_squares(std::span<const std::span<const float>>, float*) override {}
   void tree_sum(const float* const*, std::int64_t, std::int64_t, float*) override {}
   void tree_sum_nodes(std::int64_t, std::span<const Subtree>, const float* const*, std::int64_t,
                       float*) override {}
@@ -81,10 +83,10 @@ class Idle final : public Device {
   void group_norm_backward(const GroupNormShape&, const LaneBlocks&, Sides<const float>,
                            const float*, const float*, const float*, const float*, const float*,
                            Sides<float>, float*, float*) override {}
-  void layer_norm(std::int64_t, std::int64_t, float, const float*, const float*, const float*,
-                  float*, float*, float*) override {}
+  void layer_norm(std::int64_t, std::int64_t, float, const float*, const Affine&, float*, float*,
+                  float*) override {}
   void layer_norm_backward(std::int64_t, std::int64_t, const LaneBlocks&, std::int64_t,
-                           const float*, const float*, const float*, const float*, const float*,
+                           const float*, const Affine&, const float*, const float*, const float*,
                            float*, float*, float*) override {}
   void lane_moments(const LaneBlocks&, std::int64_t, std::int64_t, const float*, float*,
                     float*) override {}
@@ -104,7 +106,7 @@ class Idle final : public Device {
                         std::int64_t, const float*, float*) override {}
   void upsample_nearest_backward(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                  std::int64_t, std::int64_t, const float*, float*) override {}
-  void update(const UpdateRule&, std::span<const UpdatedTensor>) override {}
+  bool update(const UpdateRule&, std::span<const UpdatedTensor>) override { return true; }
   void fill_bits(const Stream&, std::uint64_t, std::int64_t n, std::uint32_t*) override {
     require_drawable(n);
   }

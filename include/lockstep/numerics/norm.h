@@ -34,16 +34,15 @@ class Normalisations {
 
   // Layer norm over the last dimension: rows of c; a row's sums are plain blocked chains over c, in
   // the backward pass of h = dy*gamma and of h*xhat (fma); m, q and dx as above with h for g*gamma.
-  // gamma and beta may both be null (no affine, h = dy). dgamma, dbeta: blocked chains over a
-  // lane's rows in order, then the tree; rows_per_sample says which rows are a sample's. dx may be
-  // null; dgamma and dbeta: both null or neither.
+  // Without gamma and beta h = dy; the backward pass does not read beta. dgamma, dbeta: blocked
+  // chains over a lane's rows in order, then the tree; rows_per_sample says which rows are a
+  // sample's. dx may be null; dgamma and dbeta: both null or neither.
   virtual void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x,
-                          const float* gamma, const float* beta, float* y, float* mean,
-                          float* rstd) = 0;
+                          const Affine& affine, float* y, float* mean, float* rstd) = 0;
   virtual void layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
-                                   std::int64_t rows_per_sample, const float* x, const float* gamma,
-                                   const float* mean, const float* rstd, const float* dy, float* dx,
-                                   float* dgamma, float* dbeta) = 0;
+                                   std::int64_t rows_per_sample, const float* x,
+                                   const Affine& affine, const float* mean, const float* rstd,
+                                   const float* dy, float* dx, float* dgamma, float* dbeta) = 0;
 
   // x [samples*rows][c] -> mean, m2: [lanes][c]; blocked chains over the lane's rows, two passes.
   virtual void lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::int64_t c,

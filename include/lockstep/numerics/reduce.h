@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "lockstep/numerics/spec/shapes.h"
 #include "lockstep/numerics/tree.h"
@@ -33,9 +34,10 @@ class Reductions {
   virtual void lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                                 const float* a, const float* b, float* out) = 0;
 
-  // Sum of squares of one tensor, divisible at tiles: out[t] = blocked fma chain over tile t.
-  // ceil(n / kTileFloats) values; the tree over them (of all tensors in order) is the squared norm.
-  virtual void tile_squares(std::int64_t n, const float* x, float* out) = 0;
+  // Sums of squares of tensors, divisible at tiles: out[t] = blocked fma chain over tile t, tensor
+  // after tensor, ceil(n / kTileFloats) values of one with n; the tree over all is the squared
+  // norm.
+  virtual void tile_squares(std::span<const std::span<const float>> tensors, float* out) = 0;
 
  protected:
   ~Reductions() = default;

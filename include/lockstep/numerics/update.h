@@ -62,8 +62,9 @@ struct UpdatedTensor {
 
 class Updates {
  public:
-  // No array is in two places. Bits: the rule and each tensor's values; not of the other tensors.
-  virtual void update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) = 0;
+  // No array is in two places. Whether all that was written is finite. Bits: the rule and each
+  // tensor's values; not of the other tensors.
+  virtual bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) = 0;
 
  protected:
   ~Updates() = default;

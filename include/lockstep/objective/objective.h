@@ -42,9 +42,10 @@ struct Loss {
   // [P] partial sums over the rank's samples of the loss a sample: the loss is their sum over lanes
   // in the tree, times 1/batch.
   Tensor sums;
-  // Asked after the backward pass, because values come to the host for it. Null: nothing is
-  // counted.
-  std::function<Counts()> counts = {};
+  // What is counted, and of which tensors, as the host has them (ops::to_host): asked after the
+  // backward pass. Null: nothing.
+  std::vector<Tensor> seen = {};
+  std::function<Counts(const std::vector<Tensor>& seen)> counts = {};
 };
 
 class Phase {

@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <span>
+#include <vector>
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/numerics/device.h"
@@ -63,5 +64,7 @@ Tensor from_host(std::span<const float> values, at::IntArrayRef sizes);
 void from_host(std::span<const float> values, Tensor& to);
 // A tensor in the host's memory, with a copy of these values.
 Tensor to_host(const Tensor& x);
+// The same of several, those of the host's memory as they are: the host waits once.
+std::vector<Tensor> to_host(const std::vector<Tensor>& tensors);
 
 }  // namespace lockstep::ops

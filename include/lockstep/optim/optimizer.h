@@ -39,8 +39,9 @@ double weight_decay_of(const Options& options, const at::Tensor& parameter);
 std::unique_ptr<Optimizer> make_optimizer(const Options& options,
                                           const std::vector<at::Tensor>& parameters);
 
-// Sum of squares of every tile of every gradient, in order. Bits: values and shapes.
-std::vector<float> tile_squares(const std::vector<at::Tensor>& gradients);
+// Sum of squares of every tile of every gradient, in order: [tiles], where the gradients are. Bits:
+// values and shapes.
+at::Tensor tile_squares(const std::vector<at::Tensor>& gradients);
 
 // Root of the tree over squares of tiles. Bits: values.
 float norm_of(std::span<const float> squares);
@@ -53,7 +54,7 @@ void clip_by_value(float limit, const std::vector<at::Tensor>& gradients);
 // Scales `gradients` (all, or a rank's slices of them) in place by clip/norm (rounded once) when
 // norm > clip and clip > 0; a norm that is not finite scales nothing (the caller stops on it).
 // Returns the norm. Bits: values.
-float clip_by_global_norm(float clip, const std::vector<float>& squares,
+float clip_by_global_norm(float clip, std::span<const float> squares,
                           const std::vector<at::Tensor>& gradients);
 
 }  // namespace lockstep::optim

@@ -74,7 +74,9 @@ struct Difference {
 // Both of states with the same names and shapes; nothing if equal.
 std::optional<Difference> first_difference(const State& names, const Leaves& a, const Leaves& b);
 
-// The first tensor with a NaN or infinity in what is held here: its number.
-std::optional<std::size_t> first_non_finite(const State& state);
+// The first tensor with a NaN or infinity in what is held here: its number. `finite`, by number:
+// those known to have none, which are not read; empty: none is known.
+std::optional<std::size_t> first_non_finite(const State& state,
+                                            const std::vector<bool>& finite = {});
 
 }  // namespace lockstep::state

@@ -167,6 +167,14 @@ void Cpu::clamp(std::int64_t n, float low, float high, const float* x, float* ou
   });
 }
 
+void Cpu::scale_all(float factor, std::span<const std::span<float>> tensors) {
+  for (const std::span<float> x : tensors) scale(std::ssize(x), factor, x.data(), x.data());
+}
+
+void Cpu::clamp_all(float low, float high, std::span<const std::span<float>> tensors) {
+  for (const std::span<float> x : tensors) clamp(std::ssize(x), low, high, x.data(), x.data());
+}
+
 void Cpu::from_bytes(std::int64_t n, const std::uint8_t* bytes, float* out) {
   parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     from_bytes_range(end - begin, bytes + begin, out + begin);

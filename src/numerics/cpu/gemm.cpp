@@ -21,11 +21,12 @@ struct Product {
   Output c;
   Sides<const float> rows{nullptr};  // in place of a where a is cut in two
 
-  Product matrix(std::int64_t z) const {
+  Product matrix(const Batch& batch, std::int64_t z) const {
+    const std::int64_t outer = z / batch.matrices, inner = z % batch.matrices;
     Product one = *this;
-    one.a.data += z * a.batch;
-    one.b.data += z * b.batch;
-    one.c.data += z * c.batch;
+    one.a.data += outer * a.outer + inner * a.batch;
+    one.b.data += outer * b.outer + inner * b.batch;
+    one.c.data += outer * c.outer + inner * c.batch;
     return one;
   }
 };
@@ -123,11 +124,11 @@ void multiply_in_parallel(Cpu& cpu, const TileKernels& tile, const Product& p) {
   });
 }
 
-void multiply_batch(Cpu& cpu, const TileKernels& tile, std::int64_t batch, const Product& p) {
+void multiply_batch(Cpu& cpu, const TileKernels& tile, const Batch& batch, const Product& p) {
   const std::int64_t work = std::max<std::int64_t>(1, p.m * p.n * p.depth);
-  cpu.parallel_for(batch, kWorkGrain / work + 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu.parallel_for(batch.all(), kWorkGrain / work + 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t z = begin; z < end; ++z) {
-      const Product one = p.matrix(z);
+      const Product one = p.matrix(batch, z);
       for_each_block(p.depth, [&](std::int64_t first, std::int64_t count) {
         multiply_rows(tile, one, 0, p.m, first, packed_block(tile, one, first, count));
       });
@@ -137,22 +138,23 @@ void multiply_batch(Cpu& cpu, const TileKernels& tile, std::int64_t batch, const
 
 }  // namespace
 
-void Cpu::gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
+void Cpu::gemm(Batch batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
                Operand b, const float* bias, Output c) {
-  if (batch == 0 || m == 0 || n == 0) return;
+  if (batch.all() == 0 || m == 0 || n == 0) return;
   const Product product{m, n, depth, a, b, bias, c};
   if (isa() == Isa::kScalar) {
-    parallel_for(batch * m, 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(batch.all() * m, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const Product p = product.matrix(i / m);
+        const Product p = product.matrix(batch, i / m);
         gemm_scalar(i % m, i % m + 1, n, depth, p.a, p.b, bias, p.c);
       }
     });
     return;
   }
   const TileKernels& tile = tile_kernels(isa());
-  if (batch < 4 * threads()) {
-    for (std::int64_t z = 0; z < batch; ++z) multiply_in_parallel(*this, tile, product.matrix(z));
+  if (batch.all() < 4 * threads()) {
+    for (std::int64_t z = 0; z < batch.all(); ++z)
+      multiply_in_parallel(*this, tile, product.matrix(batch, z));
   } else {
     multiply_batch(*this, tile, batch, product);
   }

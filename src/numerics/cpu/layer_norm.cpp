@@ -12,21 +12,38 @@ namespace {
 constexpr std::int64_t kRows =
     64;  // rows a kernel call: several vectors of them, still in the cache
 
+// body(first, count, gamma, beta): the rows of [begin, end) in pieces that share gamma and beta.
+template <class Body>
+void for_each_piece(std::int64_t begin, std::int64_t end, std::int64_t c, const Affine& affine,
+                    const Body& body) {
+  const auto from = [&](const float* data, std::int64_t number) {
+    return data == nullptr ? nullptr : data + number * c;
+  };
+  for (std::int64_t i = begin; i < end;) {
+    const std::int64_t number = affine.rows > 0 ? i / affine.rows : 0,
+                       last = affine.rows > 0 ? std::min(end, (number + 1) * affine.rows) : end,
+                       count = std::min(kRows, last - i);
+    body(i, count, from(affine.gamma, number), from(affine.beta, number));
+    i += count;
+  }
+}
+
 }  // namespace
 
 void Cpu::layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x,
-                     const float* gamma, const float* beta, float* y, float* mean, float* rstd) {
+                     const Affine& affine, float* y, float* mean, float* rstd) {
   const LayerNormKernels& kernels = layer_norm_kernels(isa());
   parallel_for(rows, kRows, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += kRows) {
-      kernels.forward(std::min(kRows, end - i), c, eps, x + i * c, gamma, beta, y + i * c, mean + i,
-                      rstd + i);
-    }
+    for_each_piece(begin, end, c, affine,
+                   [&](std::int64_t i, std::int64_t count, const float* gamma, const float* beta) {
+                     kernels.forward(count, c, eps, x + i * c, gamma, beta, y + i * c, mean + i,
+                                     rstd + i);
+                   });
   });
 }
 
 void Cpu::layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
-                              std::int64_t rows_per_sample, const float* x, const float* gamma,
+                              std::int64_t rows_per_sample, const float* x, const Affine& affine,
                               const float* mean, const float* rstd, const float* dy, float* dx,
                               float* dgamma, float* dbeta) {
   LOCKSTEP_ASSERT((dgamma == nullptr) == (dbeta == nullptr), "dgamma and dbeta go together");
@@ -34,10 +51,11 @@ void Cpu::layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlock
   if (dx != nullptr) {
     parallel_for(rows, kRows, [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> scratch(static_cast<std::size_t>(kRows * (c + 2)));
-      for (std::int64_t i = begin; i < end; i += kRows) {
-        kernels.backward(std::min(kRows, end - i), c, x + i * c, gamma, mean + i, rstd + i,
-                         dy + i * c, dx + i * c, scratch.data());
-      }
+      for_each_piece(begin, end, c, affine,
+                     [&](std::int64_t i, std::int64_t count, const float* gamma, const float*) {
+                       kernels.backward(count, c, x + i * c, gamma, mean + i, rstd + i, dy + i * c,
+                                        dx + i * c, scratch.data());
+                     });
     });
   }
   if (dgamma == nullptr) return;

@@ -76,17 +76,21 @@ void Cpu::lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int6
   tree_over_lanes(*this, lanes, cols, sums.data(), out);
 }
 
-void Cpu::tile_squares(std::int64_t n, const float* x, float* out) {
+void Cpu::tile_squares(std::span<const std::span<const float>> tensors, float* out) {
   const ReduceKernels& kernels = reduce_kernels(isa());
-  const std::int64_t tiles = (n + kTileFloats - 1) / kTileFloats;
-  parallel_for(tiles, 8, [&](std::int64_t begin, std::int64_t end) {
-    const bool ends_short = end == tiles && n % kTileFloats != 0;
-    const std::int64_t whole = ends_short ? end - 1 : end;
-    kernels.row_squares(whole - begin, kTileFloats, x + begin * kTileFloats, out + begin);
-    if (ends_short) {
-      kernels.row_squares(1, n % kTileFloats, x + whole * kTileFloats, out + whole);
-    }
-  });
+  for (const std::span<const float> tensor : tensors) {
+    const float* const x = tensor.data();
+    const std::int64_t n = std::ssize(tensor), tiles = (n + kTileFloats - 1) / kTileFloats;
+    parallel_for(tiles, 8, [&](std::int64_t begin, std::int64_t end) {
+      const bool ends_short = end == tiles && n % kTileFloats != 0;
+      const std::int64_t whole = ends_short ? end - 1 : end;
+      kernels.row_squares(whole - begin, kTileFloats, x + begin * kTileFloats, out + begin);
+      if (ends_short) {
+        kernels.row_squares(1, n % kTileFloats, x + whole * kTileFloats, out + whole);
+      }
+    });
+    out += tiles;
+  }
 }
 
 }  // namespace lockstep::numerics

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
+#include "numerics/cpu/elementwise_kernels.h"
 #include "numerics/cpu/update_kernels.h"
 
 namespace lockstep::numerics {
@@ -55,8 +57,10 @@ struct Apply {
 // What a thread does: tile after tile.
 class TileUpdate {
  public:
-  TileUpdate(const UpdateKernels& kernels, const UpdateRule& rule)
-      : kernels_(kernels), rule_(rule) {}
+  TileUpdate(Isa isa, const UpdateRule& rule)
+      : kernels_(update_kernels(isa)),
+        all_finite_(elementwise_kernels(isa).all_finite),
+        rule_(rule) {}
 
   void operator()(const Tile& tile) {
     const UpdatedTensor& t = *tile.tensor;
@@ -76,8 +80,10 @@ class TileUpdate {
       std::visit(Apply{kernels_, t, begin, end}, rule_);
       for (const UpdatedTensor::Average& average : t.averages)
         kernels_.ema(average.one_minus_decay, begin, end, t.p.values, average.e.values);
-      for (Array& one : arrays_)
+      for (Array& one : arrays_) {
         if (one.array->after) one.after.add(piece_of(*one.array));
+        finite_ = finite_ && all_finite_(end - begin, one.array->values + begin);
+      }
     }
 
     const std::int64_t number = tile.first / kTileFloats;
@@ -87,6 +93,9 @@ class TileUpdate {
     }
   }
 
+  // All that was written.
+  bool finite() const { return finite_; }
+
  private:
   struct Array {
     const Updated* array;
@@ -94,21 +103,25 @@ class TileUpdate {
   };
 
   const UpdateKernels& kernels_;
+  const decltype(ElementwiseKernels::all_finite) all_finite_;
   const UpdateRule& rule_;
   std::vector<Array> arrays_;  // of the tile
+  bool finite_ = true;
 };
 
 }  // namespace
 
-void Cpu::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
-  const UpdateKernels& kernels = update_kernels(isa());
+bool Cpu::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
+  std::atomic<bool> finite{true};
   const std::vector<Tile> tiles = tiles_of(rule, tensors);
   parallel_for(static_cast<std::int64_t>(tiles.size()), 1,
                [&](std::int64_t begin, std::int64_t end) {
-                 TileUpdate update(kernels, rule);
+                 TileUpdate update(isa(), rule);
                  for (std::int64_t i = begin; i < end; ++i)
                    update(tiles[static_cast<std::size_t>(i)]);
+                 if (!update.finite()) finite = false;
                });
+  return finite;
 }
 
 }  // namespace lockstep::numerics

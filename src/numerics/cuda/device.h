@@ -8,6 +8,10 @@
 //   gpu.multiprocessors()            how many blocks of many threads run side by side
 #pragma once
 
+#include <map>
+#include <memory>
+#include <vector>
+
 #include "lockstep/numerics/cpu.h"
 #include "numerics/cuda/scratch.h"
 #include "numerics/cuda/thread.h"
@@ -15,6 +19,10 @@
 namespace lockstep::numerics::cuda {
 
 struct DeviceLeafKeys;  // leaf-inl.h
+
+struct LanesOfPartial {
+  std::int64_t first, count;
+};
 
 template <class Gpu>
 class Device final : public numerics::Device {
@@ -69,11 +77,13 @@ class Device final : public numerics::Device {
               float* out) override;
   void time_embedding(std::int64_t n, std::int64_t width, const float* t, float* out) override;
   void clamp(std::int64_t n, float low, float high, const float* x, float* out) override;
+  void scale_all(float factor, std::span<const std::span<float>> tensors) override;
+  void clamp_all(float low, float high, std::span<const std::span<float>> tensors) override;
   void from_bytes(std::int64_t n, const std::uint8_t* bytes, float* out) override;
   void to_bytes(std::int64_t n, const float* x, std::uint8_t* out) override;
 
-  void gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
-            Operand b, const float* bias, Output c) override;
+  void gemm(Batch batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a, Operand b,
+            const float* bias, Output c) override;
   void linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
               const float* w, const float* bias, float* y) override;
   void linear_weight_grad(const LaneBlocks& lanes, std::int64_t rows, std::int64_t in,
@@ -106,7 +116,7 @@ class Device final : public numerics::Device {
                         const float* x, float* out) override;
   void lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                         const float* a, const float* b, float* out) override;
-  void tile_squares(std::int64_t n, const float* x, float* out) override;
+  void tile_squares(std::span<const std::span<const float>> tensors, float* out) override;
 
   void tree_sum(const float* const* rows, std::int64_t count, std::int64_t width,
                 float* out) override;
@@ -119,10 +129,10 @@ class Device final : public numerics::Device {
                            const float* gamma, const float* beta, const float* mean,
                            const float* rstd, const float* dy, Sides<float> dx, float* dgamma,
                            float* dbeta) override;
-  void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x, const float* gamma,
-                  const float* beta, float* y, float* mean, float* rstd) override;
+  void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x,
+                  const Affine& affine, float* y, float* mean, float* rstd) override;
   void layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
-                           std::int64_t rows_per_sample, const float* x, const float* gamma,
+                           std::int64_t rows_per_sample, const float* x, const Affine& affine,
                            const float* mean, const float* rstd, const float* dy, float* dx,
                            float* dgamma, float* dbeta) override;
   void lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::int64_t c, const float* x,
@@ -151,7 +161,7 @@ class Device final : public numerics::Device {
                                  std::int64_t oh, std::int64_t ow, const float* dy,
                                  float* dx) override;
 
-  void update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override;
+  bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override;
 
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                  std::uint32_t* out) override;
@@ -170,12 +180,20 @@ class Device final : public numerics::Device {
 
   // The keys of leaf hashes, uploaded when they are first needed.
   DeviceLeafKeys leaf_keys();
+  const LanesOfPartial* partials_of(const LaneBlocks& lanes);
+  template <class Value, class Second>
+  void tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value, float* out,
+                       const Second& second, float* more);
+  template <class Value>
+  void tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value, float* out);
   template <class Rule>
-  void update_by(const Rule& rule, std::span<const UpdatedTensor> tensors);
+  bool update_by(const Rule& rule, std::span<const UpdatedTensor> tensors);
 
   std::unique_ptr<Gpu> gpu_;
   Cpu host_;
   std::unique_ptr<Upload<Gpu, std::uint32_t>> leaf_keys_;
+  std::map<std::vector<std::int64_t>, std::unique_ptr<Upload<Gpu, LanesOfPartial>>>
+      partials_;  // by the lanes of each
 };
 
 }  // namespace lockstep::numerics::cuda

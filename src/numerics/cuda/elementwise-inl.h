@@ -5,11 +5,16 @@
 #include "lockstep/numerics/spec/binary64.h"
 #include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/tensors-inl.h"
 
 namespace lockstep::numerics::cuda {
 
 LOCKSTEP_DEVICE inline float canonical(float x) {
   return x == x ? x : spec::bit_cast<float>(0x7fc00000U);
+}
+
+LOCKSTEP_DEVICE inline float clamped(float low, float high, float x) {
+  return canonical(x < low ? low : x > high ? high : x);
 }
 
 // One kernel for each function of the specification.
@@ -226,9 +231,19 @@ void Device<Gpu>::time_embedding(std::int64_t n, std::int64_t width, const float
 
 template <class Gpu>
 void Device<Gpu>::clamp(std::int64_t n, float low, float high, const float* x, float* out) {
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = canonical(x[i] < low ? low : x[i] > high ? high : x[i]);
-  });
+  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = clamped(low, high, x[i]); });
+}
+
+template <class Gpu>
+void Device<Gpu>::scale_all(float factor, std::span<const std::span<float>> tensors) {
+  each_of_all(*gpu_, tensors,
+              [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) { x[i] = canonical(factor * x[i]); });
+}
+
+template <class Gpu>
+void Device<Gpu>::clamp_all(float low, float high, std::span<const std::span<float>> tensors) {
+  each_of_all(*gpu_, tensors,
+              [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) { x[i] = clamped(low, high, x[i]); });
 }
 
 template <class Gpu>

@@ -156,10 +156,10 @@ void weight_grads_by_elements(Gpu& gpu, const ConvShape& s, const LaneBlocks& la
                  TurnedPatches{patches_of(s, x), positions}, Gradients{dy, positions, out}, result);
 }
 
-// sums[lanes][kh][kw][in][out]; input channels are in fours.
+// [lanes][kh][kw][in][out]; input channels are in fours.
 template <class Gpu>
-void weight_grads_by_tiles(Gpu& gpu, const ConvShape& s, const LaneBlocks& lanes, const float* x,
-                           const float* dy, float* sums) {
+FloatSums<Gpu> weight_grads_by_tiles(Gpu& gpu, const ConvShape& s, const LaneBlocks& lanes,
+                                     const float* x, const float* dy) {
   const std::int64_t positions = lanes.samples_per_lane * s.out_h() * s.out_w(),
                      taps = s.kh * s.kw * s.in;
   const auto gradients = padded_rows(gpu, s.n * s.out_h() * s.out_w(), s.out, dy);
@@ -173,35 +173,31 @@ void weight_grads_by_tiles(Gpu& gpu, const ConvShape& s, const LaneBlocks& lanes
   pixels.samples = static_cast<int>(lanes.samples_per_lane);
   pixels.positions = radix_of(s.out_h(), s.out_w());
   const auto columns = static_cast<int>(to_four(s.out));
-  launch_float(
-      gpu, shape, pixels,
-      RowsAlongOuter{gradients.data(), shape.depth * columns, columns, columns, shape.depth},
-      BiasedRows{sums, taps * s.out, s.out, nullptr});
+  return {gpu, shape, pixels,
+          RowsAlongOuter{gradients.data(), shape.depth * columns, columns, columns, shape.depth}};
 }
 
 template <class Gpu>
 void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
                                      const float* dy, float* dw) {
-  const std::int64_t taps = s.kh * s.kw, width = taps * s.in * s.out, count = lanes.lane_count();
-  const Scratch<Gpu, float> sums(*gpu_, count * width);
-  float* const to = sums.data();
-  ConvShape p = s;
-  p.in = to_four(s.in);
+  const std::int64_t width = s.kh * s.kw * s.in * s.out;
   const std::int64_t positions = lanes.samples_per_lane * s.out_h() * s.out_w();
   if (!in_fours(x, {}) || !in_fours(dy, {}) || !fits_with_taps(padded_shape(s)) || positions == 0) {
-    weight_grads_by_elements(*gpu_, s, lanes, x, dy, to);
-  } else if (p.in == s.in) {
-    weight_grads_by_tiles(*gpu_, s, lanes, x, dy, to);
-  } else {
-    const auto activations = padded_rows(*gpu_, s.n * s.h * s.w, s.in, x);
-    const Scratch<Gpu, float> padded(*gpu_, count * taps * p.in * s.out);
-    const float* const from = padded.data();
-    weight_grads_by_tiles(*gpu_, p, lanes, activations.data(), dy, padded.data());
-    const std::int64_t tap = s.in * s.out, padded_tap = p.in * s.out;
-    each(count * width,
-         [=] LOCKSTEP_DEVICE(std::int64_t i) { to[i] = from[i / tap * padded_tap + i % tap]; });
+    const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * width);
+    weight_grads_by_elements(*gpu_, s, lanes, x, dy, sums.data());
+    return tree_over_lanes(lanes, width, InRows{sums.data()}, dw);
   }
-  tree_over_lanes(*gpu_, lanes, width, to, dw);
+  ConvShape p = s;
+  p.in = to_four(s.in);
+  const auto activations = padded_rows(*gpu_, s.n * s.h * s.w, s.in, x);
+  const auto sums = weight_grads_by_tiles(*gpu_, p, lanes, activations.data(), dy);
+  const std::int64_t tap = s.in * s.out, padded_tap = p.in * s.out;
+  tree_over_lanes(
+      lanes, width,
+      [=, at = sums.sums()] LOCKSTEP_DEVICE(std::int64_t i) {
+        return at(i / tap * padded_tap + i % tap);
+      },
+      dw);
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -6,6 +6,33 @@
 
 namespace lockstep::numerics::cuda {
 
+inline bool in_fours(const float* data, std::initializer_list<std::int64_t> steps) {
+  bool all = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+  for (const std::int64_t step : steps) all = all && step % 4 == 0;
+  return all;
+}
+
+// A row of results, and what becomes of a sum in it.
+struct BiasedRow {
+  float* to;
+  const float* bias;
+  LOCKSTEP_DEVICE float operator()(int j, float sum) const {
+    return bias == nullptr ? sum : sum + bias[j];
+  }
+};
+
+// data[batch.of(z) + i * row + j], plus bias[j].
+struct BiasedRows {
+  float* data;
+  Matrices<std::int64_t> batch;
+  std::int64_t row_step;
+  const float* bias;
+  bool in_quads() const { return in_fours(data, {batch.step, batch.outer, row_step}); }
+  LOCKSTEP_DEVICE BiasedRow row(int z, int i) const {
+    return BiasedRow{data + batch.of(z) + i * row_step, bias};
+  }
+};
+
 // The tiles, from 256 threads to 64.
 enum class TileKind { k128x128, k128x64, k64x64, k128x32 };
 
@@ -109,5 +136,37 @@ void launch_float(Gpu& gpu, const FloatShape& s, const Left& left, const Right& 
     gpu.launch(grid_of(all), Each<AddParts<Result>>{all, body});
   }
 }
+
+// The same, [batch][m][n], for kernels to read: where all blocks of a chain are computed side by
+// side, these add them up.
+template <class Gpu>
+class FloatSums {
+ public:
+  template <class Left, class Right>
+  FloatSums(Gpu& gpu, const FloatShape& s, const Left& left, const Right& right)
+      : all_(static_cast<std::int64_t>(s.batch) * s.m * s.n),
+        parts_(parts_of(s, gpu.multiprocessors())),
+        memory_(gpu, parts_ * all_) {
+    const BiasedRows result{memory_.data(), static_cast<std::int64_t>(s.m) * s.n, s.n, nullptr};
+    if (parts_ > 1) {
+      const Parts all{0, static_cast<int>(parts_), memory_.data()};
+      launch_tiles(gpu, cut_of(s, gpu.multiprocessors()).tile, s, all, left, right, result);
+    } else {
+      launch_float(gpu, s, left, right, result);
+    }
+  }
+
+  ChainSums sums() const { return {memory_.data(), parts_, all_}; }
+
+ private:
+  static int parts_of(const FloatShape& s, int multiprocessors) {
+    if (s.batch == 0 || s.m == 0 || s.n == 0) return 1;
+    const Cut cut = cut_of(s, multiprocessors);
+    return cut.at_once == cut.parts ? cut.parts : 1;
+  }
+
+  const std::int64_t all_, parts_;
+  const Scratch<Gpu, float> memory_;
+};
 
 }  // namespace lockstep::numerics::cuda

@@ -10,17 +10,12 @@ namespace lockstep::numerics::cuda {
 inline bool fits(std::int64_t most) {
   return most < (std::int64_t{1} << 30);
 }
-inline bool in_fours(const float* data, std::initializer_list<std::int64_t> steps) {
-  bool all = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
-  for (const std::int64_t step : steps) all = all && step % 4 == 0;
-  return all;
-}
-
 // Offsets in a batch of matrices, and the matrices' sizes.
-inline bool fits_in(std::int64_t batch, std::int64_t rows, std::int64_t cols, const Operand& x) {
-  return fits(batch) && fits(rows) && fits(cols) && fits(x.batch) && fits(x.row) && fits(x.col) &&
-         fits(batch * x.batch) && fits(rows * x.row) && fits(cols * x.col) &&
-         fits(batch * x.batch + rows * x.row + cols * x.col);
+inline bool fits_in(const Batch& z, std::int64_t rows, std::int64_t cols, const Operand& x) {
+  return fits(z.all()) && fits(rows) && fits(cols) && fits(x.batch) && fits(x.outer) &&
+         fits(x.row) && fits(x.col) && fits(z.matrices * x.batch) && fits(z.batches * x.outer) &&
+         fits(rows * x.row) && fits(cols * x.col) &&
+         fits(z.matrices * x.batch + z.batches * x.outer + rows * x.row + cols * x.col);
 }
 
 inline FloatShape float_shape(std::int64_t batch, std::int64_t m, std::int64_t n,
@@ -29,68 +24,59 @@ inline FloatShape float_shape(std::int64_t batch, std::int64_t m, std::int64_t n
           static_cast<int>(depth)};
 }
 
-// A row of results, and what becomes of a sum in it.
-struct BiasedRow {
-  float* to;
-  const float* bias;
-  LOCKSTEP_DEVICE float operator()(int j, float sum) const {
-    return bias == nullptr ? sum : sum + bias[j];
-  }
-};
-
-// data[z * batch + i * row + j], plus bias[j].
-struct BiasedRows {
-  float* data;
-  std::int64_t batch, row_step;
-  const float* bias;
-  bool in_quads() const { return in_fours(data, {batch, row_step}); }
-  LOCKSTEP_DEVICE BiasedRow row(int z, int i) const {
-    return BiasedRow{data + z * batch + i * row_step, bias};
-  }
-};
+// Where matrix z of an operand or of the output begins.
+template <class T>
+LOCKSTEP_DEVICE inline auto* matrix(const T& x, const Batch& batch, std::int64_t z) {
+  return x.data + z / batch.matrices * x.outer + z % batch.matrices * x.batch;
+}
 
 template <class Gpu>
-void gemm_by_elements(Gpu& gpu, const ProductShape& s, Operand a, Operand b, const float* bias,
-                      Output c) {
+void gemm_by_elements(Gpu& gpu, const Batch& batch, const ProductShape& s, Operand a, Operand b,
+                      const float* bias, Output c) {
   const auto left = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t k) {
-    return a.data[z * a.batch + i * a.row + k * a.col];
+    return matrix(a, batch, z)[i * a.row + k * a.col];
   };
   const auto right = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t k, std::int64_t j) {
-    return b.data[z * b.batch + k * b.row + j * b.col];
+    return matrix(b, batch, z)[k * b.row + j * b.col];
   };
   const auto result = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t j,
                                           float sum) {
-    c.data[z * c.batch + i * c.row + j] = bias == nullptr ? sum : sum + bias[j];
+    matrix(c, batch, z)[i * c.row + j] = bias == nullptr ? sum : sum + bias[j];
   };
   launch_product(gpu, s, left, right, result);
 }
 
 template <class Gpu>
-void Device<Gpu>::gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth,
-                       Operand a, Operand b, const float* bias, Output c) {
-  const bool along_k_a = a.col == 1 && in_fours(a.data, {depth, a.row, a.batch}),
-             along_i = a.row == 1 && in_fours(a.data, {m, a.col, a.batch}),
-             along_k_b = b.row == 1 && in_fours(b.data, {depth, n == 1 ? 0 : b.col, b.batch}),
-             along_j = b.col == 1 && in_fours(b.data, {n, b.row, b.batch});
+void Device<Gpu>::gemm(Batch batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
+                       Operand b, const float* bias, Output c) {
+  const bool along_k_a = a.col == 1 && in_fours(a.data, {depth, a.row, a.batch, a.outer}),
+             along_i = a.row == 1 && in_fours(a.data, {m, a.col, a.batch, a.outer}),
+             along_k_b =
+                 b.row == 1 && in_fours(b.data, {depth, n == 1 ? 0 : b.col, b.batch, b.outer}),
+             along_j = b.col == 1 && in_fours(b.data, {n, b.row, b.batch, b.outer});
   const bool small = fits_in(batch, m, depth, a) && fits_in(batch, depth, n, b) && depth > 0;
   if (!small || !(along_k_a || along_i) || !(along_k_b || along_j))
-    return gemm_by_elements(*gpu_, {batch, m, n, depth}, a, b, bias, c);
-  const FloatShape s = float_shape(batch, m, n, depth);
-  const BiasedRows result{c.data, c.batch, c.row, bias};
+    return gemm_by_elements(*gpu_, batch, {batch.all(), m, n, depth}, a, b, bias, c);
+  const FloatShape s = float_shape(batch.all(), m, n, depth);
   const auto step = [](std::int64_t floats) { return static_cast<int>(floats); };
+  const int count = step(batch.matrices);
+  const auto matrices = [&](const Operand& x) {
+    return Matrices<int>(count, step(x.batch), step(x.outer));
+  };
+  const BiasedRows result{c.data, {count, c.batch, c.outer}, c.row, bias};
   const auto with = [&](const auto& left) {
     if (along_j) {
-      const RowsAlongOuter right{b.data, step(b.batch), step(b.row), s.n, s.depth};
+      const RowsAlongOuter right{b.data, matrices(b), step(b.row), s.n, s.depth};
       launch_float(*gpu_, s, left, right, result);
     } else {
-      const RowsAlongK right{b.data, step(b.batch), step(b.col), s.n, s.depth};
+      const RowsAlongK right{b.data, matrices(b), step(b.col), s.n, s.depth};
       launch_float(*gpu_, s, left, right, result);
     }
   };
   if (along_k_a)
-    with(RowsAlongK{a.data, step(a.batch), step(a.row), s.m, s.depth});
+    with(RowsAlongK{a.data, matrices(a), step(a.row), s.m, s.depth});
   else
-    with(RowsAlongOuter{a.data, step(a.batch), step(a.col), s.m, s.depth});
+    with(RowsAlongOuter{a.data, matrices(a), step(a.col), s.m, s.depth});
 }
 
 template <class Gpu>

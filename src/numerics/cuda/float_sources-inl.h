@@ -44,17 +44,30 @@ inline Radix radix_of(std::int64_t middles, std::int64_t lows) {
   return radix;
 }
 
-// data[z * batch + outer * row + k].
+// Where matrix z of a product lies (Batch).
+template <class Index>
+struct Matrices {
+  int count;  // of a batch
+  Index step, outer;
+
+  LOCKSTEP_HD Matrices(Index step_in) : count(1 << 30), step(step_in), outer(0) {}  // one batch
+  LOCKSTEP_HD Matrices(int count_in, Index step_in, Index outer_in)
+      : count(count_in), step(step_in), outer(outer_in) {}
+  LOCKSTEP_HD Index of(int z) const { return z / count * outer + z % count * step; }
+};
+
+// data[batch.of(z) + outer * row + k].
 struct RowsAlongK {
   static constexpr bool kAlongK = true;
   const float* data;
-  int batch, row;
+  Matrices<int> batch;
+  int row;
   int extent, depth;
 
   using Place = int;
   using Cursor = int;
   LOCKSTEP_DEVICE Place place(int z, int outer) const {
-    return outer < extent ? z * batch + outer * row : -1;
+    return outer < extent ? batch.of(z) + outer * row : -1;
   }
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
@@ -85,17 +98,18 @@ struct SidesAlongK {
   }
 };
 
-// data[z * batch + k * row + outer].
+// data[batch.of(z) + k * row + outer].
 struct RowsAlongOuter {
   static constexpr bool kAlongK = false;
   const float* data;
-  int batch, row;
+  Matrices<int> batch;
+  int row;
   int extent, depth;
 
   using Place = int;
   using Cursor = int;
   LOCKSTEP_DEVICE Place place(int z, int outer) const {
-    return outer < extent ? z * batch + outer : -1;
+    return outer < extent ? batch.of(z) + outer : -1;
   }
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }

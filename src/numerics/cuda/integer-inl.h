@@ -161,7 +161,9 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   launch_integers(*gpu_, {lanes.samples(), taps, s.out, positions}, wide_channels(s, x, dy),
                   PatchColumns{input_of(s, x.q)}, MatrixColumns{dy.q, s.out, narrow(positions)},
                   WeightGradRows{x.exponents, dy.exponents, products.data(), taps, s.out});
-  tree_over_samples(*gpu_, lanes, taps * s.out, products.data(), dw);
+  const std::int64_t width = taps * s.out;
+  tree_over_lanes(lanes, width,
+                  OverSamples<InRows>{lanes.samples_per_lane, width, {products.data()}}, dw);
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -6,6 +6,7 @@
 #include "numerics/cuda/float_conv-inl.h"
 #include "numerics/cuda/float_products-inl.h"
 #include "numerics/cuda/integer-inl.h"
+#include "numerics/cuda/layer_norm-inl.h"
 #include "numerics/cuda/leaf-inl.h"
 #include "numerics/cuda/norm-inl.h"
 #include "numerics/cuda/products-inl.h"

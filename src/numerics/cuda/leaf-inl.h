@@ -7,8 +7,13 @@
 #include "lockstep/hash/leaf.h"
 #include "lockstep/numerics/spec/operations.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/tensors-inl.h"
 
 namespace lockstep::numerics::cuda {
+
+LOCKSTEP_DEVICE inline bool is_finite(float x) {
+  return spec::abs(x) <= 0x1.fffffep127F;
+}
 
 struct LeafSums {
   std::uint64_t a = 0, b = 0;
@@ -109,23 +114,35 @@ void Device<Gpu>::leaf_hashes(std::span<const ByteView> tiles, hash::Leaf* leave
   gpu_->to_host(tiles.size() * sizeof(hash::Leaf), found.data(), leaves);
 }
 
+// Of each tile whether it has a value that is not finite.
+struct NonFiniteKernel {
+  const TensorTile<const float>* tiles;
+  int* found;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const TensorTile<const float> tile = tiles[t.block()];
+    if (t.thread() == 0) found[t.block()] = 0;
+    t.barrier();
+    for (std::int64_t i = t.thread(); i < tile.n; i += t.threads())
+      if (!is_finite(tile.data[i])) found[t.block()] = 1;  // whoever writes, it is a 1
+  }
+};
+
 template <class Gpu>
 std::size_t Device<Gpu>::first_non_finite(std::span<const std::span<const float>> tensors) {
-  const auto count = static_cast<std::int64_t>(tensors.size());
-  const Scratch<Gpu, int> flags(*gpu_, count);
-  int* const found = flags.data();
-  each(count, [=] LOCKSTEP_DEVICE(std::int64_t i) { found[i] = 0; });
+  const std::vector<TensorTile<const float>> list = tiles_of(tensors);
+  if (list.empty()) return tensors.size();
+  const Upload<Gpu, TensorTile<const float>> tiles(*gpu_, list);
+  const Scratch<Gpu, int> found(*gpu_, std::ssize(list));
+  gpu_->launch(Grid{std::ssize(list), kThreads, 0}, NonFiniteKernel{tiles.data(), found.data()});
+  std::vector<int> host(list.size());
+  gpu_->to_host(host.size() * sizeof(int), found.data(), host.data());
+  auto next = host.begin();
   for (std::size_t k = 0; k < tensors.size(); ++k) {
-    const float* const x = tensors[k].data();
-    int* const flag = found + k;
-    each(static_cast<std::int64_t>(tensors[k].size()), [=] LOCKSTEP_DEVICE(std::int64_t i) {
-      if (!(spec::abs(x[i]) <= 0x1.fffffep127F)) *flag = 1;  // whoever writes, it is a 1
-    });
-  }
-  std::vector<int> host(tensors.size());
-  gpu_->to_host(host.size() * sizeof(int), found, host.data());
-  for (std::size_t k = 0; k < host.size(); ++k) {
-    if (host[k] != 0) return k;
+    const auto end = next + (std::ssize(tensors[k]) + kTileFloats - 1) / kTileFloats;
+    if (std::find(next, end, 1) != end) return k;
+    next = end;
   }
   return tensors.size();
 }

@@ -28,32 +28,39 @@ struct Groups {
   }
 };
 
-// out[n][groups] = chain over each group's channels of f(sample, channel), divided by count.
-template <class Gpu, class F>
-void group_means(Gpu& gpu, const GroupNormShape& s, const Groups& g, const F& f, float* out) {
-  const auto count = static_cast<float>(s.spatial * g.per_group);
-  const auto body = [=] LOCKSTEP_DEVICE(std::int64_t i) {
+// Of group i, among [n][groups], the chain over its channels of f(acc, sample, channel), divided by
+// the count of values.
+template <class F>
+struct GroupMean {
+  Groups g;
+  float count;
+  F f;
+
+  LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
     const std::int64_t sample = i / g.groups, first = i % g.groups * g.per_group;
-    out[i] = blocked_chain(g.per_group,
-                           [&](float acc, std::int64_t j) { return f(acc, sample, first + j); }) /
-             count;
-  };
-  gpu.launch(grid_of(s.n * s.groups), Each<decltype(body)>{s.n * s.groups, body});
+    return blocked_chain(g.per_group,
+                         [&](float acc, std::int64_t j) { return f(acc, sample, first + j); }) /
+           count;
+  }
+};
+template <class F>
+GroupMean<F> group_mean(const GroupNormShape& s, const Groups& g, const F& f) {
+  return {g, static_cast<float>(s.spatial * g.per_group), f};
 }
 
 struct AddChannel {
   std::int64_t c;
-  const float* sums;
+  ChainSums sums;
   LOCKSTEP_DEVICE float operator()(float acc, std::int64_t sample, std::int64_t channel) const {
-    return acc + sums[sample * c + channel];
+    return acc + sums(sample * c + channel);
   }
 };
 struct AddWeighted {
   std::int64_t c;
   const float* gamma;
-  const float* sums;
+  ChainSums sums;
   LOCKSTEP_DEVICE float operator()(float acc, std::int64_t sample, std::int64_t channel) const {
-    return spec::fma(gamma[channel], sums[sample * c + channel], acc);
+    return spec::fma(gamma[channel], sums(sample * c + channel), acc);
   }
 };
 
@@ -67,26 +74,23 @@ template <class Gpu>
 void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
                              const float* beta, float* y, float* mean, float* rstd) {
   const Groups g = groups_of(s);
-  const Scratch<Gpu, float> channels(*gpu_, s.n * s.c);
-  float* const sums = channels.data();
-  column_sums(
+  const ColumnSums<Gpu> values(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
         return at(x, g.c, sample * g.spatial + p, j);
-      },
-      sums);
-  group_means(*gpu_, s, g, AddChannel{s.c, sums}, mean);
-  column_dots(
+      });
+  const auto means = group_mean(s, g, AddChannel{s.c, values.sums()});
+  each(s.n * s.groups, [=] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = means(i); });
+  const ColumnProducts<Gpu> squares(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
         const float d = at(x, g.c, sample * g.spatial + p, j) - mean[g.statistic(sample, j)];
         return Term{d, d};
-      },
-      sums);
-  group_means(*gpu_, s, g, AddChannel{s.c, sums}, rstd);
+      });
+  const auto variances = group_mean(s, g, AddChannel{s.c, squares.sums()});
   const float eps = s.eps;
   each(s.n * s.groups,
-       [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(rstd[i] + eps); });
+       [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(variances(i) + eps); });
   const bool activated = s.activation == Activation::kSilu;
   each(s.n * s.spatial * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
     const std::int64_t position = i / g.c, j = i % g.c,
@@ -97,23 +101,6 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> x, cons
   });
 }
 
-// dgamma or dbeta: a lane's samples in order, the first as it is, then the tree.
-template <class Gpu>
-void tree_over_samples(Gpu& gpu, const LaneBlocks& lanes, std::int64_t width, const float* values,
-                       float* out) {
-  const Scratch<Gpu, float> sums(gpu, lanes.lane_count() * width);
-  float* const to = sums.data();
-  const std::int64_t samples = lanes.samples_per_lane, n = lanes.lane_count() * width;
-  const auto body = [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const float* const lane = values + i / width * samples * width + i % width;
-    float sum = lane[0];
-    for (std::int64_t k = 1; k < samples; ++k) sum += lane[k * width];
-    to[i] = sum;
-  };
-  gpu.launch(grid_of(n), Each<decltype(body)>{n, body});
-  tree_over_lanes(gpu, lanes, width, to, out);
-}
-
 template <class Gpu>
 void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes,
                                       Sides<const float> x, const float* gamma, const float* beta,
@@ -122,9 +109,7 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
   LOCKSTEP_ASSERT((dgamma == nullptr) == (dbeta == nullptr), "dgamma and dbeta go together");
   const Groups g = groups_of(s);
   const bool activated = s.activation == Activation::kSilu;
-  const Scratch<Gpu, float> gradients(*gpu_, 2 * s.n * s.c), statistics(*gpu_, 2 * s.n * s.groups);
-  float* const sum_g = gradients.data();
-  float* const sum_g_xhat = sum_g + s.n * s.c;
+  const Scratch<Gpu, float> statistics(*gpu_, 2 * s.n * s.groups);
   float* const m = statistics.data();
   float* const q = m + s.n * s.groups;
   const auto xhat_of = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t position,
@@ -136,24 +121,23 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
     const float d = dy[position * g.c + j];
     return activated ? d * scalar::silu_derivative(spec::fma(xhat, gamma[j], beta[j])) : d;
   };
-  column_sums(
-      *gpu_, s.n, s.spatial, s.c,
-      [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
-        const std::int64_t position = sample * g.spatial + p;
-        return g_of(position, j, xhat_of(sample, position, j));
-      },
-      sum_g);
-  column_dots(
+  const ColumnSumsAndProducts<Gpu> folded(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
         const std::int64_t position = sample * g.spatial + p;
         const float xhat = xhat_of(sample, position, j);
         return Term{g_of(position, j, xhat), xhat};
-      },
-      sum_g_xhat);
+      });
   if (dx.left != nullptr) {
-    group_means(*gpu_, s, g, AddWeighted{s.c, gamma, sum_g}, m);
-    group_means(*gpu_, s, g, AddWeighted{s.c, gamma, sum_g_xhat}, q);
+    const auto means = group_mean(s, g, AddWeighted{s.c, gamma, folded.sums()}),
+               products = group_mean(s, g, AddWeighted{s.c, gamma, folded.products()});
+    const std::int64_t count = s.n * s.groups;
+    each(2 * count, [=] LOCKSTEP_DEVICE(std::int64_t i) {
+      if (i < count)
+        m[i] = means(i);
+      else
+        q[i - count] = products(i - count);
+    });
     each(s.n * s.spatial * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
       const std::int64_t position = i / g.c, j = i % g.c, sample = position / g.spatial,
                          statistic = g.statistic(sample, j);
@@ -164,79 +148,9 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
     });
   }
   if (dgamma == nullptr) return;
-  tree_over_samples(*gpu_, lanes, s.c, sum_g_xhat, dgamma);
-  tree_over_samples(*gpu_, lanes, s.c, sum_g, dbeta);
-}
-
-template <class Gpu>
-void Device<Gpu>::layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x,
-                             const float* gamma, const float* beta, float* y, float* mean,
-                             float* rstd) {
-  const auto count = static_cast<float>(c);
-  row_sums(rows, c, x, mean);
-  each(rows, [=] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = mean[i] / count; });
-  row_products(
-      *gpu_, c, rows,
-      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j, std::int64_t row) {
-        const float d = x[row * c + j] - mean[row];
-        return Term{d, d};
-      },
-      rstd);
-  each(rows,
-       [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(rstd[i] / count + eps); });
-  each(rows * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const float xhat = (x[i] - mean[i / c]) * rstd[i / c];
-    y[i] = gamma == nullptr ? xhat : spec::fma(xhat, gamma[i % c], beta[i % c]);
-  });
-}
-
-template <class Gpu>
-void Device<Gpu>::layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
-                                      std::int64_t rows_per_sample, const float* x,
-                                      const float* gamma, const float* mean, const float* rstd,
-                                      const float* dy, float* dx, float* dgamma, float* dbeta) {
-  LOCKSTEP_ASSERT((dgamma == nullptr) == (dbeta == nullptr), "dgamma and dbeta go together");
-  const auto count = static_cast<float>(c);
-  const auto xhat_of = [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    return (x[i] - mean[i / c]) * rstd[i / c];
-  };
-  const auto h_of = [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    return gamma == nullptr ? dy[i] : dy[i] * gamma[i % c];
-  };
-  if (dx != nullptr) {
-    const Scratch<Gpu, float> means(*gpu_, 2 * rows);
-    float* const m = means.data();
-    float* const q = m + rows;
-    row_chains(
-        *gpu_, c, rows,
-        [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j, std::int64_t row) {
-          return h_of(row * c + j);
-        },
-        m);
-    row_products(
-        *gpu_, c, rows,
-        [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j, std::int64_t row) {
-          return Term{h_of(row * c + j), xhat_of(row * c + j)};
-        },
-        q);
-    each(2 * rows, [=] LOCKSTEP_DEVICE(std::int64_t i) { m[i] = m[i] / count; });
-    each(rows * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-      dx[i] = (h_of(i) - spec::fma(xhat_of(i), q[i / c], m[i / c])) * rstd[i / c];
-    });
-  }
-  if (dgamma == nullptr) return;
-  const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * c);
-  const std::int64_t lane_rows = lanes.samples_per_lane * rows_per_sample;
-  sums_of_columns(*gpu_, lanes.lane_count(), lane_rows, c, dy, sums.data());
-  tree_over_lanes(*gpu_, lanes, c, sums.data(), dbeta);
-  column_dots(
-      *gpu_, lanes.lane_count(), lane_rows, c,
-      [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
-        const std::int64_t i = (lane * lane_rows + k) * c + j;
-        return Term{dy[i], xhat_of(i)};
-      },
-      sums.data());
-  tree_over_lanes(*gpu_, lanes, c, sums.data(), dgamma);
+  const std::int64_t samples = lanes.samples_per_lane;
+  tree_over_lanes(lanes, s.c, OverSamples<ChainSums>{samples, s.c, folded.products()}, dgamma,
+                  OverSamples<ChainSums>{samples, s.c, folded.sums()}, dbeta);
 }
 
 template <class Gpu>
@@ -244,9 +158,9 @@ void Device<Gpu>::lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::
                                const float* x, float* mean, float* m2) {
   const std::int64_t lane_rows = lanes.samples_per_lane * rows, n = lanes.lane_count() * c;
   const auto count = static_cast<float>(lane_rows);
-  sums_of_columns(*gpu_, lanes.lane_count(), lane_rows, c, x, mean);
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = mean[i] / count; });
-  column_dots(
+  const ColumnSums<Gpu> folded(*gpu_, lanes.lane_count(), lane_rows, c, Columns{x, lane_rows, c});
+  each(n, [=, sums = folded.sums()] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = sums(i) / count; });
+  chains<Neighbours::kChains, Fold::kProducts>(
       *gpu_, lanes.lane_count(), lane_rows, c,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
         const float d = x[(lane * lane_rows + k) * c + j] - mean[lane * c + j];
@@ -286,14 +200,17 @@ void Device<Gpu>::batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t
                                            const float* rstd, const float* dy, float* sum_dy,
                                            float* sum_dy_xhat) {
   const std::int64_t lane_rows = lanes.samples_per_lane * rows;
-  sums_of_columns(*gpu_, lanes.lane_count(), lane_rows, c, dy, sum_dy);
-  column_dots(
+  const ColumnSumsAndProducts<Gpu> folded(
       *gpu_, lanes.lane_count(), lane_rows, c,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
         const std::int64_t i = (lane * lane_rows + k) * c + j;
         return Term{dy[i], (x[i] - mean[j]) * rstd[j]};
-      },
-      sum_dy_xhat);
+      });
+  each(lanes.lane_count() * c, [sums = folded.sums(), products = folded.products(), sum_dy,
+                                sum_dy_xhat] LOCKSTEP_DEVICE(std::int64_t i) {
+    sum_dy[i] = sums(i);
+    sum_dy_xhat[i] = products(i);
+  });
 }
 
 template <class Gpu>

@@ -45,7 +45,9 @@ LOCKSTEP_DEVICE inline void for_each_of_part(const Thread& t, const RoundShape& 
   }
 }
 
-// The largest of what a block's threads have, in thread 0.
+// The largest of what a block's threads have, in all of them. `shared`: kMaxBytes.
+inline constexpr std::int64_t kMaxBytes = (kThreads / kWarp + 1) * 4;
+
 template <class Thread>
 LOCKSTEP_DEVICE inline std::uint32_t block_max(Thread& t, std::uint32_t most) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
@@ -53,13 +55,16 @@ LOCKSTEP_DEVICE inline std::uint32_t block_max(Thread& t, std::uint32_t most) {
     most = other > most ? other : most;
   }
   auto* const warps = t.template shared<std::uint32_t>();
+  auto* const all = warps + kThreads / kWarp;
   if (t.thread() % kWarp == 0) warps[t.thread() / kWarp] = most;
   t.barrier();
   if (t.thread() == 0) {
     for (int warp = 1; warp < t.threads() / kWarp; ++warp)
       most = warps[warp] > most ? warps[warp] : most;
+    *all = most;
   }
-  return most;
+  t.barrier();
+  return *all;
 }
 
 // largest[groups][parts]
@@ -81,33 +86,23 @@ struct LargestKernel {
   }
 };
 
-// A block a group.
-struct ExponentKernel {
-  std::int64_t parts;
-  const std::uint32_t* largest;
-  std::int32_t* exponents;
-
-  template <class Thread>
-  LOCKSTEP_DEVICE void operator()(Thread& t) const {
-    std::uint32_t most = 0;
-    for (std::int64_t i = t.thread(); i < parts; i += t.threads()) {
-      const std::uint32_t one = largest[t.block() * parts + i];
-      most = one > most ? one : most;
-    }
-    most = block_max(t, most);
-    if (t.thread() == 0) exponents[t.block()] = spec::exponent_of(most);
-  }
-};
-
+// By the largest value of a group, which every block of it finds once more among its parts'.
 struct RoundKernel {
   RoundShape s;
-  const std::int32_t* exponents;
+  const std::uint32_t* largest;
+  std::int32_t* exponents;
   std::int16_t* q;
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const std::int64_t group = t.block() / s.parts;
-    const std::int32_t exponent = exponents[group];
+    std::uint32_t most = 0;
+    for (std::int64_t i = t.thread(); i < s.parts; i += t.threads()) {
+      const std::uint32_t one = largest[group * s.parts + i];
+      most = one > most ? one : most;
+    }
+    const std::int32_t exponent = spec::exponent_of(block_max(t, most));
+    if (t.block() % s.parts == 0 && t.thread() == 0) exponents[group] = exponent;
     const bool finite = exponent != spec::kNotFinite;
     const float factor = finite ? spec::rounding_factor(exponent) : 0.0F;
     std::int16_t* const of_group = q + group * s.rows * s.c;
@@ -140,10 +135,9 @@ void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int6
   s.parts = s.parts < 1 ? 1 : s.parts > kMostParts ? kMostParts : s.parts;
 
   const Scratch<Gpu, std::uint32_t> largest(*gpu_, groups * s.parts);
-  constexpr std::int64_t kWarps = kThreads / kWarp * sizeof(std::uint32_t);
-  gpu_->launch(Grid{groups * s.parts, kThreads, kWarps}, LargestKernel{s, largest.data()});
-  gpu_->launch(Grid{groups, kWarp, kWarps}, ExponentKernel{s.parts, largest.data(), exponents});
-  gpu_->launch(Grid{groups * s.parts, kThreads, 0}, RoundKernel{s, exponents, q});
+  const Grid grid{groups * s.parts, kThreads, kMaxBytes};
+  gpu_->launch(grid, LargestKernel{s, largest.data()});
+  gpu_->launch(grid, RoundKernel{s, largest.data(), exponents, q});
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -5,6 +5,7 @@
 
 #include "lockstep/core/error.h"
 #include "numerics/cuda/chains-inl.h"
+#include "numerics/cuda/tensors-inl.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -25,27 +26,10 @@ LOCKSTEP_DEVICE inline Value fold_tree(std::int64_t count, const Leaf& leaf, con
   return sum;
 }
 
-// The same of floats in rows: leaf i is values[i * stride].
-LOCKSTEP_DEVICE inline float fold_rows(std::int64_t count, std::int64_t stride,
-                                       const float* values) {
-  return fold_tree<float>(
-      count, [=](std::int64_t i) { return values[i * stride]; },
-      [](float a, float b) { return a + b; });
-}
-
-// Of each partial its first lane and how many it has, for kernels.
-struct Partial {
-  std::int64_t first, count;
-};
-
-inline std::vector<Partial> partials_of(const LaneBlocks& lanes) {
-  std::vector<Partial> partials;
-  std::int64_t first = 0;
-  for (const std::int64_t count : lanes.lanes) {
-    partials.push_back({first, count});
-    first += count;
-  }
-  return partials;
+// The same of floats.
+template <class Leaf>
+LOCKSTEP_DEVICE inline float fold_sums(std::int64_t count, const Leaf& leaf) {
+  return fold_tree<float>(count, leaf, [](float a, float b) { return a + b; });
 }
 
 // How often the walk joins two subtrees after each of the nodes, which tile [0, total).
@@ -67,20 +51,83 @@ inline std::vector<int> joins_of(std::int64_t total, std::span<const Subtree> no
   return joins;
 }
 
-// out[partials][width] = the tree over each partial's lanes of values[lanes][width].
+// Of each partial its first lane and how many it has; in the device's memory since lanes were first
+// cut like this.
 template <class Gpu>
-void tree_over_lanes(Gpu& gpu, const LaneBlocks& lanes, std::int64_t width, const float* values,
-                     float* out) {
-  const std::vector<Partial> host = partials_of(lanes);
-  const Upload<Gpu, Partial> partials(gpu, host);
-  const Partial* const all = partials.data();
-  const std::int64_t n = lanes.partials() * width;
-  const auto body = [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const Partial one = all[i / width];
-    out[i] = fold_rows(one.count, width, values + one.first * width + i % width);
-  };
-  gpu.launch(grid_of(n), Each<decltype(body)>{n, body});
+const LanesOfPartial* Device<Gpu>::partials_of(const LaneBlocks& lanes) {
+  auto& known = partials_[lanes.lanes];
+  if (!known) {
+    std::vector<LanesOfPartial> partials;
+    std::int64_t first = 0;
+    for (const std::int64_t count : lanes.lanes) {
+      partials.push_back({first, count});
+      first += count;
+    }
+    known = std::make_unique<Upload<Gpu, LanesOfPartial>>(*gpu_, partials);
+  }
+  return known->data();
 }
+
+// Element i of out[partials][width]: the tree over its partial's lanes of value(lane * width + j);
+// behind them those of `more`, of a second value.
+template <class Value, class Second>
+struct LaneTrees {
+  std::int64_t n, width;  // n of each
+  const LanesOfPartial* partials;
+  Value value;
+  float* out;
+  Second second;
+  float* more;
+
+  LOCKSTEP_DEVICE void operator()(std::int64_t i) const {
+    if (i < n)
+      out[i] = tree(value, i);
+    else
+      more[i - n] = tree(second, i - n);
+  }
+
+ private:
+  template <class Of>
+  LOCKSTEP_DEVICE float tree(const Of& of, std::int64_t i) const {
+    const LanesOfPartial one = partials[i / width];
+    return fold_sums(one.count,
+                     [&](std::int64_t lane) { return of((one.first + lane) * width + i % width); });
+  }
+};
+
+template <class Gpu>
+template <class Value>
+void Device<Gpu>::tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value,
+                                  float* out) {
+  const std::int64_t n = lanes.partials() * width;
+  each(n, LaneTrees<Value, Value>{n, width, partials_of(lanes), value, out, value, nullptr});
+}
+template <class Gpu>
+template <class Value, class Second>
+void Device<Gpu>::tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value,
+                                  float* out, const Second& second, float* more) {
+  const std::int64_t n = lanes.partials() * width;
+  each(2 * n, LaneTrees<Value, Second>{n, width, partials_of(lanes), value, out, second, more});
+}
+
+// Values in memory, [rows][width].
+struct InRows {
+  const float* rows;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i) const { return rows[i]; }
+};
+
+// Of a lane its samples' values in order, the first as it is.
+template <class Value>
+struct OverSamples {
+  std::int64_t samples, width;
+  Value value;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
+    const std::int64_t first = i / width * samples * width + i % width;
+    float sum = value(first);
+    for (std::int64_t k = 1; k < samples; ++k) sum = sum + value(first + k * width);
+    return sum;
+  }
+};
 
 template <class Gpu>
 void Device<Gpu>::row_sums(std::int64_t rows, std::int64_t cols, const float* x, float* out) {
@@ -115,56 +162,55 @@ void Device<Gpu>::row_squared_distances(std::int64_t rows, std::int64_t cols, co
       out);
 }
 
-// For each of `groups` groups of rows x[rows][cols] the sum of each column.
-template <class Gpu>
-void sums_of_columns(Gpu& gpu, std::int64_t groups, std::int64_t rows, std::int64_t cols,
-                     const float* x, float* out) {
-  column_sums(
-      gpu, groups, rows, cols,
-      [=] LOCKSTEP_DEVICE(std::int64_t group, std::int64_t row, std::int64_t col) {
-        return x[(group * rows + row) * cols + col];
-      },
-      out);
-}
+// x[groups][rows][cols], for the sums of its columns.
+struct Columns {
+  const float* x;
+  std::int64_t rows, cols;
+  LOCKSTEP_DEVICE float operator()(std::int64_t group, std::int64_t row, std::int64_t col) const {
+    return x[(group * rows + row) * cols + col];
+  }
+};
 
 template <class Gpu>
 void Device<Gpu>::spatial_sums(std::int64_t n, std::int64_t spatial, std::int64_t c, const float* x,
                                float* out) {
-  sums_of_columns(*gpu_, n, spatial, c, x, out);
+  chains<Neighbours::kChains, Fold::kSums>(*gpu_, n, spatial, c, Columns{x, spatial, c}, out);
 }
 
 template <class Gpu>
 void Device<Gpu>::lane_column_sums(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                                    const float* x, float* out) {
-  const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * cols);
-  sums_of_columns(*gpu_, lanes.lane_count(), lanes.samples_per_lane * rows, cols, x, sums.data());
-  tree_over_lanes(*gpu_, lanes, cols, sums.data(), out);
+  const std::int64_t lane_rows = lanes.samples_per_lane * rows;
+  const ColumnSums<Gpu> folded(*gpu_, lanes.lane_count(), lane_rows, cols,
+                               Columns{x, lane_rows, cols});
+  tree_over_lanes(lanes, cols, folded.sums(), out);
 }
 
 template <class Gpu>
 void Device<Gpu>::lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                                    const float* a, const float* b, float* out) {
-  const Scratch<Gpu, float> sums(*gpu_, lanes.lane_count() * cols);
   const std::int64_t lane_rows = lanes.samples_per_lane * rows;
-  column_dots(
+  const ColumnProducts<Gpu> folded(
       *gpu_, lanes.lane_count(), lane_rows, cols,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t row, std::int64_t col) {
         const std::int64_t i = (lane * lane_rows + row) * cols + col;
         return Term{a[i], b[i]};
-      },
-      sums.data());
-  tree_over_lanes(*gpu_, lanes, cols, sums.data(), out);
+      });
+  tree_over_lanes(lanes, cols, folded.sums(), out);
 }
 
-// Behind the last element the terms are +0 times +0: a sum of squares is never -0, so it stays.
+// Behind a tile's last element the terms are +0 times +0: a sum of squares is never -0, so it
+// stays.
 template <class Gpu>
-void Device<Gpu>::tile_squares(std::int64_t n, const float* x, float* out) {
-  const std::int64_t tiles = (n + kTileFloats - 1) / kTileFloats;
+void Device<Gpu>::tile_squares(std::span<const std::span<const float>> tensors, float* out) {
+  const std::vector<TensorTile<const float>> list = tiles_of(tensors);
+  const Upload<Gpu, TensorTile<const float>> table(*gpu_, list);
+  std::int64_t most = 0;
+  for (const auto& tile : list) most = tile.n > most ? tile.n : most;
   row_products(
-      *gpu_, n < kTileFloats ? n : kTileFloats, tiles,
-      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t tile) {
-        const std::int64_t i = tile * kTileFloats + k;
-        const float value = i < n ? x[i] : 0.0F;
+      *gpu_, most, std::ssize(list),
+      [tiles = table.data()] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t i) {
+        const float value = k < tiles[i].n ? tiles[i].data[k] : 0.0F;
         return Term{value, value};
       },
       out);
@@ -176,8 +222,7 @@ void Device<Gpu>::tree_sum(const float* const* rows, std::int64_t count, std::in
   const Upload<Gpu, const float*> list(*gpu_, std::span(rows, static_cast<std::size_t>(count)));
   const float* const* const all = list.data();
   each(width, [=] LOCKSTEP_DEVICE(std::int64_t j) {
-    out[j] = fold_tree<float>(
-        count, [&](std::int64_t i) { return all[i][j]; }, [](float a, float b) { return a + b; });
+    out[j] = fold_sums(count, [&](std::int64_t i) { return all[i][j]; });
   });
 }
 

@@ -1,6 +1,8 @@
 // Private: the update for CUDA (update.h): a block a tile, which hashes what it reads and writes.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -56,11 +58,13 @@ struct UpdateKernel {
   DeviceLeafKeys keys;
   hash::Leaf* before;  // one an array of `arrays`
   hash::Leaf* after;
+  int* not_finite;  // of each tile: whether something that was written is not
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const UpdatedTile tile = tiles[t.block()];
     const UpdatedArray* const all = arrays + tile.first_array;
+    if (t.thread() == 0) not_finite[t.block()] = 0;
     hash_arrays(t, tile, before);
     float* slots[2] = {};
     for (int k = 0; k < Rule::kSlots; ++k) slots[k] = all[1 + k].values;
@@ -72,6 +76,9 @@ struct UpdateKernel {
     }
     t.barrier();
     hash_arrays(t, tile, after);
+    for (std::int64_t k = 0; k < tile.arrays; ++k)
+      for (std::int64_t i = t.thread(); i < tile.n; i += t.threads())
+        if (!is_finite(all[k].values[i])) not_finite[t.block()] = 1;  // whoever writes, it is a 1
   }
 
   template <class Thread>
@@ -93,7 +100,7 @@ struct UpdateKernel {
 
 template <class Gpu>
 template <class Rule>
-void Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> tensors) {
+bool Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> tensors) {
   std::vector<UpdatedTile> tiles;
   std::vector<UpdatedArray> arrays;
   struct Places {
@@ -120,28 +127,37 @@ void Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> ten
         add(average.e, average.one_minus_decay);
     }
   }
-  if (tiles.empty()) return;
+  if (tiles.empty()) return true;
   const Upload<Gpu, UpdatedTile> all_tiles(*gpu_, tiles);
   const Upload<Gpu, UpdatedArray> all_arrays(*gpu_, arrays);
   const auto count = static_cast<std::int64_t>(arrays.size());
-  const Scratch<Gpu, hash::Leaf> leaves(*gpu_, 2 * count);
-  gpu_->launch(Grid{static_cast<std::int64_t>(tiles.size()), kThreads, kLeafScratchBytes},
-               UpdateKernel<Rule>{rule, all_tiles.data(), all_arrays.data(), leaf_keys(),
-                                  leaves.data(), leaves.data() + count});
-  std::vector<hash::Leaf> found(2 * arrays.size());
-  gpu_->to_host(found.size() * sizeof(hash::Leaf), leaves.data(), found.data());
+  // Leaves, and behind them the tiles' marks: one copy to the host.
+  const std::size_t of_leaves = 2 * arrays.size() * sizeof(hash::Leaf);
+  std::vector<std::byte> host(of_leaves + tiles.size() * sizeof(int));
+  const Scratch<Gpu, std::byte> found(*gpu_, std::ssize(host));
+  auto* const leaves = reinterpret_cast<hash::Leaf*>(found.data());
+  gpu_->launch(
+      Grid{static_cast<std::int64_t>(tiles.size()), kThreads, kLeafScratchBytes},
+      UpdateKernel<Rule>{rule, all_tiles.data(), all_arrays.data(), leaf_keys(), leaves,
+                         leaves + count, reinterpret_cast<int*>(found.data() + of_leaves)});
+  gpu_->to_host(host.size(), found.data(), host.data());
+  const auto leaf = [&](std::size_t i, hash::Leaf* to) {
+    if (to != nullptr) std::memcpy(to, host.data() + i * sizeof(hash::Leaf), sizeof(hash::Leaf));
+  };
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].before != nullptr) *places[i].before = found[i];
-    if (places[i].after != nullptr) *places[i].after = found[places.size() + i];
+    leaf(i, places[i].before);
+    leaf(places.size() + i, places[i].after);
   }
+  return std::all_of(host.begin() + static_cast<std::ptrdiff_t>(of_leaves), host.end(),
+                     [](std::byte mark) { return mark == std::byte{0}; });
 }
 
 template <class Gpu>
-void Device<Gpu>::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
+bool Device<Gpu>::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
   if (const auto* adamw = std::get_if<AdamW>(&rule)) return update_by(AdamWRule{*adamw}, tensors);
   if (const auto* sgd = std::get_if<Sgd>(&rule)) return update_by(SgdRule{*sgd}, tensors);
   if (const auto* lion = std::get_if<Lion>(&rule)) return update_by(LionRule{*lion}, tensors);
-  update_by(KeepRule{}, tensors);
+  return update_by(KeepRule{}, tensors);
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -120,7 +120,8 @@ void add_batch_norm(Json& cases, const Batch& b) {
 
 void clip(Case& c, float length, std::vector<Tensor> gradients) {
   const float limit = c.parameter("length", length);
-  const std::vector<float> squares = optim::tile_squares(gradients);
+  const Tensor there = optim::tile_squares(gradients);
+  const Floats squares(ops::read(there), ops::read(there) + there.numel());
   const float norm = optim::clip_by_global_norm(limit, squares, gradients);
   c.output("squares", squares);
   c.output("norm", Floats{norm});

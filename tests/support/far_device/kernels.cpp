@@ -35,9 +35,7 @@ class FarDevice final : public numerics::Device {
     host_.leaf_hashes(there, leaves);
   }
   std::size_t first_non_finite(std::span<const std::span<const float>> tensors) override {
-    std::vector<std::span<const float>> there;
-    for (const auto& tensor : tensors) there.emplace_back(near(tensor.data()), tensor.size());
-    return host_.first_non_finite(there);
+    return host_.first_non_finite(near(tensors));
   }
   void parallel_for(std::int64_t n, std::int64_t grain,
                     const std::function<void(std::int64_t, std::int64_t)>& body) override {
@@ -103,14 +101,20 @@ class FarDevice final : public numerics::Device {
   void clamp(std::int64_t n, float low, float high, const float* x, float* out) override {
     host_.clamp(n, low, high, near(x), near(out));
   }
+  void scale_all(float factor, std::span<const std::span<float>> tensors) override {
+    host_.scale_all(factor, near(tensors));
+  }
+  void clamp_all(float low, float high, std::span<const std::span<float>> tensors) override {
+    host_.clamp_all(low, high, near(tensors));
+  }
   void from_bytes(std::int64_t n, const std::uint8_t* bytes, float* out) override {
     host_.from_bytes(n, near(bytes), near(out));
   }
   void to_bytes(std::int64_t n, const float* x, std::uint8_t* out) override {
     host_.to_bytes(n, near(x), near(out));
   }
-  void gemm(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
-            Operand b, const float* bias, Output c) override {
+  void gemm(Batch batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a, Operand b,
+            const float* bias, Output c) override {
     host_.gemm(batch, m, n, depth, near(a), near(b), near(bias), near(c));
   }
   void linear(std::int64_t rows, std::int64_t in, std::int64_t out, Sides<const float> x,
@@ -172,8 +176,8 @@ class FarDevice final : public numerics::Device {
                         const float* a, const float* b, float* out) override {
     host_.lane_column_dots(lanes, rows, cols, near(a), near(b), near(out));
   }
-  void tile_squares(std::int64_t n, const float* x, float* out) override {
-    host_.tile_squares(n, near(x), near(out));
+  void tile_squares(std::span<const std::span<const float>> tensors, float* out) override {
+    host_.tile_squares(near(tensors), near(out));
   }
   void tree_sum(const float* const* rows, std::int64_t count, std::int64_t width,
                 float* out) override {
@@ -195,16 +199,15 @@ class FarDevice final : public numerics::Device {
     host_.group_norm_backward(s, lanes, near(x), near(gamma), near(beta), near(mean), near(rstd),
                               near(dy), near(dx), near(dgamma), near(dbeta));
   }
-  void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x, const float* gamma,
-                  const float* beta, float* y, float* mean, float* rstd) override {
-    host_.layer_norm(rows, c, eps, near(x), near(gamma), near(beta), near(y), near(mean),
-                     near(rstd));
+  void layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x,
+                  const Affine& affine, float* y, float* mean, float* rstd) override {
+    host_.layer_norm(rows, c, eps, near(x), near(affine), near(y), near(mean), near(rstd));
   }
   void layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
-                           std::int64_t rows_per_sample, const float* x, const float* gamma,
+                           std::int64_t rows_per_sample, const float* x, const Affine& affine,
                            const float* mean, const float* rstd, const float* dy, float* dx,
                            float* dgamma, float* dbeta) override {
-    host_.layer_norm_backward(rows, c, lanes, rows_per_sample, near(x), near(gamma), near(mean),
+    host_.layer_norm_backward(rows, c, lanes, rows_per_sample, near(x), near(affine), near(mean),
                               near(rstd), near(dy), near(dx), near(dgamma), near(dbeta));
   }
   void lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::int64_t c, const float* x,
@@ -251,7 +254,7 @@ class FarDevice final : public numerics::Device {
                                  float* dx) override {
     host_.upsample_nearest_backward(n, h, w, c, oh, ow, near(dy), near(dx));
   }
-  void update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override {
+  bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override {
     std::vector<UpdatedTensor> there(tensors.begin(), tensors.end());
     for (UpdatedTensor& one : there) {
       one.g = near(one.g);
@@ -260,7 +263,7 @@ class FarDevice final : public numerics::Device {
       for (UpdatedTensor::Average& average : one.averages)
         average.e.values = near(average.e.values);
     }
-    host_.update(rule, there);
+    return host_.update(rule, there);
   }
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                  std::uint32_t* out) override {
@@ -298,6 +301,13 @@ class FarDevice final : public numerics::Device {
     x.data = far::near(x.data);
     return x;
   }
+  template <class T>
+  static std::vector<std::span<T>> near(std::span<const std::span<T>> tensors) {
+    std::vector<std::span<T>> there;
+    for (const auto& tensor : tensors) there.emplace_back(far::near(tensor.data()), tensor.size());
+    return there;
+  }
+  static Affine near(const Affine& x) { return {far::near(x.gamma), far::near(x.beta), x.rows}; }
   static std::vector<const float*> near(const float* const* rows, std::int64_t count) {
     std::vector<const float*> there;
     for (std::int64_t i = 0; i < count; ++i) there.push_back(far::near(rows[i]));

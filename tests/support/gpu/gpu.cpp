@@ -16,12 +16,16 @@ namespace {
 
 namespace far = testing::far;
 
+// So few that small products are cut as large ones are; another number for another seed.
+int few(std::uint64_t seed) {
+  return 1 + static_cast<int>(seed % 4);
+}
+
 class Orders {
  public:
-  explicit Orders(std::uint64_t seed)
-      : seed_(seed), multiprocessors_(1 + static_cast<int>(seed % 4)) {}
+  Orders(std::uint64_t seed, int multiprocessors)
+      : seed_(seed), multiprocessors_(multiprocessors) {}
   std::uint64_t next() { return seed_ = seed_ * 6364136223846793005U + 1442695040888963407U; }
-  // Few, so that small products are cut as large ones are; another number for another seed.
   int multiprocessors() const { return multiprocessors_; }
 
  private:
@@ -40,7 +44,7 @@ void run_bounded(const numerics::cuda::Grid& grid, const Kernel& kernel, std::ui
 // What device.h asks of a GPU, at once and in the host's memory.
 class NearGpu {
  public:
-  explicit NearGpu(std::uint64_t seed) : orders_(seed) {}
+  explicit NearGpu(std::uint64_t seed) : orders_(seed, few(seed)) {}
 
   static std::string name() { return "an emulated GPU"; }
   std::unique_ptr<NearGpu> another() { return std::make_unique<NearGpu>(orders_.next()); }
@@ -75,17 +79,20 @@ class NearGpu {
 // The same in far memory and in a stream.
 class FarGpu {
  public:
-  FarGpu(std::uint64_t seed, std::shared_ptr<Stream> stream)
-      : orders_(seed), stream_(std::move(stream)) {}
+  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<Stream> stream)
+      : orders_(seed, multiprocessors), stream_(std::move(stream)) {}
 
   static std::string name() { return "an emulated GPU, in far memory"; }
-  std::unique_ptr<FarGpu> another() { return std::make_unique<FarGpu>(orders_.next(), stream_); }
+  std::unique_ptr<FarGpu> another() {
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), stream_);
+  }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
-    stream_->put([grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
+    if (grid.blocks == 0) return;
+    stream_->launch([grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
   }
 
   void* take(std::size_t bytes) {
@@ -102,22 +109,22 @@ class FarGpu {
   // LibTorch's kernels are the host's, and do not wait for the stream.
   static std::string foreign_device() { return "cpu"; }
   void* foreign(void* memory) {
-    stream_->finish();
+    stream_->wait();
     return far::near(memory);
   }
 
   void to_host(std::size_t bytes, const void* from, void* to) {
-    stream_->finish();
+    stream_->wait();
     move(bytes, far::near(from), to);
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
     const auto* const first = static_cast<const char*>(from);
-    stream_->put([kept = std::vector<char>(first, first + bytes), to = far::near(to)] {
+    stream_->copy([kept = std::vector<char>(first, first + bytes), to = far::near(to)] {
       move(kept.size(), kept.data(), to);
     });
   }
   void copy(std::size_t bytes, const void* from, void* to) {
-    stream_->put([bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
+    stream_->copy([bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
   }
 
  private:
@@ -141,11 +148,14 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed) {
   return std::make_unique<numerics::cuda::Device<NearGpu>>(std::make_unique<NearGpu>(seed));
 }
 
-numerics::Gpu open_gpu(std::uint64_t seed) {
+numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
   const auto stream = std::make_shared<Stream>();
-  return {std::make_unique<Device<FarGpu>>(std::make_unique<FarGpu>(seed, stream)),
-          std::make_shared<Memory<FarGpu>>(std::make_unique<FarGpu>(seed + 1, stream))};
+  const auto gpu = [&](std::uint64_t own) {
+    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), stream);
+  };
+  return {std::make_unique<Device<FarGpu>>(gpu(seed)),
+          std::make_shared<Memory<FarGpu>>(gpu(seed + 1))};
 }
 
 }  // namespace lockstep::test::gpu

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "lockstep/numerics/cuda.h"
 
@@ -14,6 +15,7 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed);
 
 // As far as the host can tell a GPU: its memory is far (support/far_device/memory.h), and what is
 // called waits in a stream until the host asks for a result, so that whoever does not wait is seen.
-numerics::Gpu open_gpu(std::uint64_t seed);
+// It has few multiprocessors, unless it is to have so many.
+numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors = {});
 
 }  // namespace lockstep::test::gpu

@@ -3,18 +3,29 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <vector>
 
 namespace lockstep::test::gpu {
 
+// What a process has asked of its emulated GPUs: kernels that it launched, copies to them and
+// within them, and how often the host waited for them.
+struct Calls {
+  std::int64_t launches = 0, copies = 0, waits = 0;
+};
+Calls calls_so_far();
+
 class Stream {
  public:
   // Work on far memory.
+  void launch(std::function<void()> kernel);
+  void copy(std::function<void()> work);
+  // Neither: memory is filled, for tests to see who reads what nobody wrote.
   void put(std::function<void()> work);
   // All of it is done.
-  void finish();
+  void wait();
 
  private:
   static constexpr std::size_t kMost = 4096;  // that wait: closures take memory

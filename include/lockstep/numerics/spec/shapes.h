@@ -67,17 +67,35 @@ struct GroupNormShape {
   Activation activation = Activation::kNone;
 };
 
+// Of a normalisation: gamma and beta of c values, both null for none; one for all rows, or, where
+// `rows` says so, one for each `rows` rows, one after another.
+struct Affine {
+  const float* gamma = nullptr;
+  const float* beta = nullptr;
+  std::int64_t rows = 0;
+};
+
+// How many matrices a product has: `batches` times `matrices`.
+struct Batch {
+  std::int64_t matrices = 1, batches = 1;
+  LOCKSTEP_HD Batch(std::int64_t matrices_in,
+                    std::int64_t batches_in = 1)  // not explicit: mostly 1
+      : matrices(matrices_in), batches(batches_in) {}
+  LOCKSTEP_HD std::int64_t all() const { return batches * matrices; }
+};
+
 struct Operand {
   const float* data = nullptr;
   std::int64_t row = 0;    // stride between rows (for a: i; for b: k)
   std::int64_t col = 0;    // stride between columns (for a: k; for b: j)
   std::int64_t batch = 0;  // stride between matrices of a batch; 0 repeats one
+  std::int64_t outer = 0;  // stride between batches
 };
 
 struct Output {
   float* data = nullptr;
   std::int64_t row = 0;  // stride between rows; columns are contiguous
-  std::int64_t batch = 0;
+  std::int64_t batch = 0, outer = 0;
 };
 
 struct ConvShape {

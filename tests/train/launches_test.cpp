@@ -1,0 +1,72 @@
+// What a steady step asks of a GPU: docs/cuda.md, "Launches and waits". A launch costs the host
+// microseconds, and a wait leaves the GPU without work, so neither may grow unseen. Products are
+// cut into launches by the number of multiprocessors: as many as an H100 has.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "lockstep/comm/local.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/batches.h"
+#include "lockstep/train/step.h"
+#include "support/gpu/gpu.h"
+#include "support/gpu/stream.h"
+
+namespace lockstep::train {
+namespace {
+
+using test::gpu::Calls;
+
+// Of the second step of a golden recipe.
+Calls calls_of(const std::string& name) {
+  static const numerics::Gpu gpu = test::gpu::open_gpu(1, 132);
+  const recipe::Recipe recipe =
+      recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + name + ".toml", {});
+  const auto dataset = data::open(recipe.data);
+  Calls calls;
+  comm::run_local(1, [&](comm::Group& group) {
+    const ops::DeviceScope here(*gpu.kernels, ops::gpu_tensors(gpu.memory));
+    Training training = make_training(recipe, dataset->sample_shape(), {});
+    Batches batches(*dataset, recipe, training.plan, group.rank());
+    const auto feed = [&](Draw first, std::int64_t count) { return batches(first, count); };
+    step(training, group, feed);
+    const Calls before = test::gpu::calls_so_far();
+    step(training, group, feed);
+    const Calls after = test::gpu::calls_so_far();
+    calls = {after.launches - before.launches, after.copies - before.copies,
+             after.waits - before.waits};
+  });
+  return calls;
+}
+
+struct Most {
+  const char* recipe;
+  Calls calls;
+};
+
+class Launches : public testing::TestWithParam<Most> {};
+INSTANTIATE_TEST_SUITE_P(Golden, Launches,
+                         testing::Values(Most{"ddpm", {983, 12, 2}}, Most{"dit", {267, 13, 2}},
+                                         Most{"integer-ddpm", {1320, 12, 2}},
+                                         Most{"dcgan", {426, 43, 7}}),
+                         [](const auto& row) {
+                           std::string name = row.param.recipe;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST_P(Launches, OfASteadyStepAreAsFewAsTheyWere) {
+  const Calls calls = calls_of(GetParam().recipe), &most = GetParam().calls;
+  RecordProperty("launches", std::to_string(calls.launches));
+  RecordProperty("copies", std::to_string(calls.copies));
+  RecordProperty("waits", std::to_string(calls.waits));
+  EXPECT_LE(calls.launches, most.launches);
+  EXPECT_LE(calls.copies, most.copies);
+  EXPECT_LE(calls.waits, most.waits);
+}
+
+}  // namespace
+}  // namespace lockstep::train
