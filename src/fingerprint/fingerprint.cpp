@@ -163,11 +163,15 @@ Fingerprint take(Kernels kernels, ops::Precision precision) {
   const KernelHashes portable = portable_kernels();
   facts.insert(facts.begin() + 1, {"self_test", self_test(portable).hex()});
   for (const auto& [name, digest] : portable) facts.emplace_back("portable." + name, digest.hex());
-  if (!refused.empty()) facts.emplace_back("native", refused);
   if (kernels == Kernels::kBoth && refused.empty()) {
-    for (const auto& [name, digest] : native_kernels(precision))
-      facts.emplace_back("native." + name, digest.hex());
+    try {
+      for (const auto& [name, digest] : native_kernels(precision))
+        facts.emplace_back("native." + name, digest.hex());
+    } catch (const Error& error) {
+      refused = error.message();
+    }
   }
+  if (!refused.empty()) facts.emplace_back("native", refused);
   return facts;
 }
 

@@ -4,7 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
-#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -56,10 +56,12 @@ class Foreign {
       return true;
     }();
     static_cast<void>(single);
+    // CUDA knows a GPU for each thread, for our kernels as well: it stays this one.
+    const at::Device there = their_device();
+    if (!there.is_cpu()) c10::impl::VirtualGuardImpl(there.type()).setDevice(there);
   }
 
  private:
-  const c10::DeviceGuard there_{their_device()};
   at::NoGradGuard no_history_;
   at::RecordFunctionGuard unobserved_{false};
 };
@@ -67,8 +69,8 @@ class Foreign {
 // Calls LibTorch. It has one exception for everything.
 template <class Call>
 void foreign(const Call& call) {
-  const Foreign scope;
   try {
+    const Foreign scope;
     call();
   } catch (const c10::OutOfMemoryError&) {  // a GPU's
     throw std::bad_alloc();

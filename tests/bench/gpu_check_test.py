@@ -39,7 +39,8 @@ class GpuCheck(unittest.TestCase):
         results = {(row["part"], row["check"]): row["result"] for row in found["checks"]}
         self.assertEqual([name for name, result in results.items() if result == "FAILS"], [])
         for name in (("kernels", "docs/conformance.json"), ("golden", "classifier"), ("golden", "r1-gan, moving"),
-                     ("ranks", "Gloo, ranks that share the GPUs"), ("speed", "steps of a U-Net")):
+                     ("native", "float32"), ("native", "tf32"), ("native", "bfloat16"), ("ranks", "Gloo, ranks that share the GPUs"),
+                     ("speed", "steps of a U-Net")):
             self.assertEqual(results[name], "holds", said)
         self.assertEqual(results["ranks", "NCCL"], "not done")
         self.assertIn("| golden | r1-gan, moving | holds: GPU, CPU, GPU |", page)

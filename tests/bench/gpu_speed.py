@@ -72,19 +72,33 @@ def ours(program, device, data, count, settings=()):
     return statistics.median(b - a for a, b in zip(times[WARM_UP - 1:], times[WARM_UP:]))
 
 
-def steps(program, device, quick, cannot_do):
-    """Steps a second of a U-Net that fills a GPU, in float and in integer products, and PyTorch's."""
-    count = 2 if quick else 8
-    small = ("batch.samples_per_lane=1", "model.channels=[8, 16, 16]", "model.embedding=16") if quick else ()
+def quick_settings(quick):
+    return ("batch.samples_per_lane=1", "model.channels=[8, 16, 16]", "model.embedding=16") if quick else ()
+
+
+def steps(program, device, quick):
+    """Steps a second of a U-Net that fills a GPU: in floats, in integer products, and with LibTorch's kernels."""
+    count, told = 2 if quick else 8, []
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as data:
         write_pictures(data)
-        told = [f"float {1 / ours(program, device, data, count, small):.2f}/s",
-                f"integer {1 / ours(program, device, data, count, (*small, 'run.products=integer')):.2f}/s"]
-        try:
-            for words in ((), ("--tf32",), ("--bf16",)):
-                done = pytorch("train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", str(count), "--channels-last",
-                               *words, cannot_do=cannot_do)
-                told.append(f"PyTorch {words[0][2:] if words else 'fp32'} {done['steps_per_s']:.2f}/s")
-        except cannot_do as error:
-            told.append(f"PyTorch: {error}")
+        for name, settings in (("float", ()), ("integer", ("run.products=integer",)), ("native", ("run.numerics=native",))):
+            try:
+                rate = 1 / ours(program, device, data, count, (*quick_settings(quick), *settings))
+                told.append(f"{name} {rate:.2f}/s")
+            except AssertionError as error:  # the others' numbers stay
+                told.append(f"{name}: {error}")
+    if any(": " in one for one in told):
+        raise AssertionError(", ".join(told))
+    return ", ".join(told)
+
+
+def pytorch_steps(quick, cannot_do):
+    """The same of PyTorch."""
+    told = []
+    with tempfile.TemporaryDirectory(prefix="gpu-speed-") as data:
+        write_pictures(data)
+        for words in ((), ("--tf32",), ("--bf16",)):
+            done = pytorch("train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", "2" if quick else "8", "--channels-last",
+                           *words, cannot_do=cannot_do)
+            told.append(f"{words[0][2:] if words else 'fp32'} {done['steps_per_s']:.2f}/s")
     return ", ".join(told)

@@ -1,118 +1,46 @@
-// The GPU of this machine in place of the emulated one (support/gpu/gpu.h), for tests that give
-// kernels memory of the host: all memory of the process, main's stack as well, is pinned, so that a
-// GPU reads it at the host's addresses; and a kernel is done when its launch returns
-// (CUDA_LAUNCH_BLOCKING). Linked with -Wl,--wrap=main. Without a GPU the program ends with 4.
+// The GPU of this machine in place of the emulated one (support/gpu/gpu.h). A kernel is done when
+// its launch returns. Without a GPU a program ends with 4.
 #include <cuda_runtime_api.h>
-#include <pthread.h>
 
-#include <array>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
-#include <new>
 
-#include "lockstep/core/error.h"
+#include "gpu_programs/pinned.h"
 #include "lockstep/numerics/cuda.h"
 #include "support/gpu/gpu.h"
+#include "support/gpu/reachable.h"
 
 namespace lockstep::test::gpu {
-namespace {
 
-constexpr std::size_t kArena = std::size_t{8}
-                               << 30;  // addresses; pinned in pieces as they are used
-constexpr std::size_t kPiece = std::size_t{64} << 20;
-constexpr std::size_t kStack = std::size_t{64} << 20;
-[[noreturn]] void give_up(const char* why) {
-  std::fprintf(stderr, "NOT PROVED: kernels on a GPU: %s\n", why);
-  std::_Exit(static_cast<int>(Code::kEnvironment));
+const char* find_gpu() {
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess) return cudaGetErrorString(code);
+  return count == 0 ? "there is none" : nullptr;
 }
 
-// Blocks of powers of two, one list of free ones each.
-class Pinned {
- public:
-  void* take(std::size_t bytes) {
-    const std::scoped_lock lock(mutex_);
-    const auto size = std::bit_ceil(bytes + kHeader);
-    Block*& free = free_[static_cast<std::size_t>(std::countr_zero(size))];
-    if (free == nullptr) return after_header(fresh(size), size);
-    Block* const block = free;
-    free = block->next;
-    return after_header(block, size);
-  }
-  void give_back(void* memory) {
-    const std::scoped_lock lock(mutex_);
-    auto* const start = static_cast<char*>(memory) - kHeader;
-    const std::size_t size = *reinterpret_cast<std::size_t*>(start);
-    Block*& free = free_[static_cast<std::size_t>(std::countr_zero(size))];
-    free = new (start) Block{free};
-  }
-
-  // In front of each block: its size, or 0 of one that is malloc's.
-  static constexpr std::size_t kHeader = 64;
-
- private:
-  struct Block {
-    Block* next;
-  };
-
-  static void* after_header(void* start, std::size_t size) {
-    *static_cast<std::size_t*>(start) = size;
-    return static_cast<char*>(start) + kHeader;
-  }
-
-  void* fresh(std::size_t size) {
-    if (size > left_) {
-      left_ = size > kPiece ? size : kPiece;
-      void* piece = nullptr;
-      if (total_ + left_ > kArena ||
-          cudaHostAlloc(&piece, left_, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
-        give_up("it gives no pinned memory");
-      total_ += left_;
-      at_ = static_cast<char*>(piece);
-    }
-    void* const start = at_;
-    at_ += size;
-    left_ -= size;
-    return start;
-  }
-
-  std::mutex mutex_;
-  std::array<Block*, 64> free_{};
-  char* at_ = nullptr;
-  std::size_t left_ = 0, total_ = 0;
-};
-
-// From the start of main on: what static objects took before is malloc's, and stays.
-Pinned* pinned = nullptr;
-
-void* allocate(std::size_t bytes, std::size_t alignment = 0) {
-  if (alignment > Pinned::kHeader) give_up("memory of such an alignment");
-  if (pinned != nullptr) return pinned->take(bytes);
-  const std::size_t whole = (bytes + 2 * Pinned::kHeader - 1) / Pinned::kHeader * Pinned::kHeader;
-  auto* const start = static_cast<char*>(std::aligned_alloc(Pinned::kHeader, whole));
-  if (start == nullptr) throw std::bad_alloc();
-  *reinterpret_cast<std::size_t*>(start) = 0;
-  return start + Pinned::kHeader;
+void* pinned_pages(std::size_t bytes) {
+  constexpr std::size_t kMost = std::size_t{8} << 30;
+  static std::size_t all = 0;
+  void* pages = nullptr;
+  if ((all += bytes) > kMost ||
+      cudaHostAlloc(&pages, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
+    return nullptr;
+  return pages;
 }
 
-void release(void* memory) {
-  if (memory == nullptr) return;
-  auto* const start = static_cast<char*>(memory) - Pinned::kHeader;
-  if (*reinterpret_cast<std::size_t*>(start) == 0) {
-    std::free(start);
-  } else {
-    pinned->give_back(memory);
-  }
+Reachable::Reachable(void* pages, std::size_t bytes) : pages_(bytes == 0 ? nullptr : pages) {
+  if (pages_ == nullptr) return;
+  const cudaError_t code =
+      cudaHostRegister(pages_, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
+  if (code == cudaSuccess) return;
+  std::fprintf(stderr, "the GPU does not reach a test's pages: %s\n", cudaGetErrorString(code));
+  std::abort();
 }
-
-struct Main {
-  int argc;
-  char** argv;
-  int result;
-};
-
-}  // namespace
+Reachable::~Reachable() {
+  if (pages_ != nullptr) cudaHostUnregister(pages_);
+}
 
 std::unique_ptr<numerics::Device> make_gpu(std::uint64_t) {
   static const auto& gpu = *new numerics::Gpu(numerics::open_gpu(0, 1));
@@ -120,74 +48,3 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t) {
 }
 
 }  // namespace lockstep::test::gpu
-
-using lockstep::test::gpu::allocate;
-using lockstep::test::gpu::release;
-
-void* operator new(std::size_t bytes) {
-  return allocate(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return allocate(bytes);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
-
-extern "C" {
-int __real_main(int argc, char** argv);
-
-int __wrap_main(int argc, char** argv) {
-  using namespace lockstep::test::gpu;
-  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
-  int count = 0;
-  if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess || count == 0)
-    give_up(code == cudaSuccess ? "there is none" : cudaGetErrorString(code));
-  static Pinned memory;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstack(&attributes, memory.take(kStack - 64), kStack - 64);
-  pinned = &memory;
-  Main call{argc, argv, 0};
-  pthread_t thread;
-  if (pthread_create(
-          &thread, &attributes,
-          [](void* given) -> void* {
-            auto* const main = static_cast<Main*>(given);
-            main->result = __real_main(main->argc, main->argv);
-            return nullptr;
-          },
-          &call) != 0)
-    give_up("no thread on pinned memory");
-  pthread_join(thread, nullptr);
-  std::fflush(nullptr);
-  std::_Exit(call.result);  // static objects would free what lies in pinned memory
-}
-}

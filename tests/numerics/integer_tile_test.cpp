@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "numerics/cuda/integer_tile-inl.h"
 #include "numerics/matrix_testing.h"
 #include "support/gpu/gpu.h"
+#include "support/gpu/reachable.h"
 
 namespace lockstep::numerics {
 namespace {
@@ -30,8 +32,12 @@ class Guarded {
         mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (base_ == MAP_FAILED || mprotect(base_ + whole, page, PROT_NONE) != 0) std::abort();
     data_ = reinterpret_cast<T*>(base_ + whole) - count_;
+    reachable_.emplace(base_, whole);
   }
-  ~Guarded() { munmap(base_, mapped_); }
+  ~Guarded() {
+    reachable_.reset();
+    munmap(base_, mapped_);
+  }
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
 
@@ -44,6 +50,7 @@ class Guarded {
   std::size_t count_, mapped_;
   char* base_;
   T* data_;
+  std::optional<test::gpu::Reachable> reachable_;
 };
 
 struct Group {

@@ -17,7 +17,7 @@ struct ItemSides {
     std::int64_t size, to, from;
   };
   int count = 0;
-  Side all[ItemCopy::kMostSides];
+  Side all[ItemCopy::kMostSides] = {};
 
   explicit ItemSides(const ItemCopy& items) {
     for (std::size_t d = items.sizes.size(); d > 0; --d) {

@@ -1,13 +1,15 @@
 #include "support/gpu/gpu.h"
 
-#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 #include "lockstep/core/error.h"
 #include "numerics/cuda/kernels-inl.h"
 #include "numerics/cuda/memory-inl.h"
 #include "support/far_device/memory.h"
+#include "support/gpu/arguments.h"
 #include "support/gpu/grid.h"
 #include "support/gpu/stream.h"
 
@@ -36,6 +38,8 @@ class Orders {
 // Runs it, if the kernel has registers for so many threads.
 template <class Kernel>
 void run_bounded(const numerics::cuda::Grid& grid, const Kernel& kernel, std::uint64_t seed) {
+  static_assert(std::is_trivially_copyable_v<Kernel>, "a launch copies its bytes");
+  static_assert(sizeof(Kernel) <= 4096, "what every launch may ask for");
   LOCKSTEP_ASSERT(grid.threads <= numerics::cuda::Bounds<Kernel>::kBlockThreads,
                   "a block of more threads than its kernel has registers for");
   run(grid, kernel, seed);
@@ -53,16 +57,18 @@ class NearGpu {
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
+    if (near_gpu_reaches != nullptr) check_arguments(kernel, near_gpu_reaches);
     run_bounded(grid, kernel, orders_.next());
   }
 
   // Full of NaNs: what nobody wrote is seen.
   void* take(std::size_t bytes) {
-    void* const memory = std::malloc(bytes + 1);
+    if (bytes == 0) return nullptr;
+    void* const memory = ::operator new(bytes);
     std::memset(memory, 0xff, bytes);
     return memory;
   }
-  void give_back(void* memory) { std::free(memory); }
+  void give_back(void* memory) { ::operator delete(memory); }
 
   void to_host(std::size_t bytes, const void* from, void* to) { move(bytes, from, to); }
   void from_host(std::size_t bytes, const void* from, void* to) { move(bytes, from, to); }

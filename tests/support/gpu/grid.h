@@ -9,7 +9,8 @@
 //   it ends the program where it is not aligned, or not in shared memory;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
 // A barrier that not all threads reach ends the program and says so, and so does a shuffle or a
-// product of matrices that not all threads of the warp reach.
+// product of matrices that not all threads of the warp reach, a launch that no GPU takes as it is
+// (48 KiB of shared memory), and an argument that is an address of the host (arguments.h).
 #pragma once
 
 #include <cstdint>
