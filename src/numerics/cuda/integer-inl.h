@@ -130,7 +130,7 @@ void Device<Gpu>::integer_conv2d(const ConvShape& shape, const Rounded& x, const
   const ConvShape s = as_row(shape);
   const std::int64_t positions = s.out_h() * s.out_w(), depth = s.kh * s.kw * s.in;
   launch_integers(*gpu_, {1, s.n * positions, s.out, depth}, wide_channels(s, x, w),
-                  PatchRows{input_of(s, x.q)}, MatrixColumns{w.q, s.out, narrow(depth)},
+                  PatchRows{input_of(s, x.q)}, MatrixColumns{w.q, narrow(s.out), narrow(depth)},
                   ForwardRows{x.exponents, w.exponents, added, y, positions, s.out});
 }
 
@@ -138,6 +138,7 @@ template <class Gpu>
 void Device<Gpu>::integer_conv2d_input_grad(const ConvShape& shape, const Rounded& dy,
                                             const Rounded& w, const float* bias, float* dx) {
   const ConvShape s = as_row(shape);
+  must_move_less_than(s.kh * s.kw * s.in * s.out);
   for (std::int64_t ky = 0; ky < s.stride; ++ky) {
     for (std::int64_t kx = 0; kx < s.stride; ++kx) {
       const Phase py = phase_of(s.h, s.kh, s, ky), px = phase_of(s.w, s.kw, s, kx);
@@ -159,7 +160,7 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   const std::int64_t positions = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
   const Scratch<Gpu, float> products(*gpu_, lanes.samples() * taps * s.out);
   launch_integers(*gpu_, {lanes.samples(), taps, s.out, positions}, wide_channels(s, x, dy),
-                  PatchColumns{input_of(s, x.q)}, MatrixColumns{dy.q, s.out, narrow(positions)},
+                  PatchColumns{input_of(s, x.q)}, MatrixColumns{dy.q, narrow(s.out), narrow(positions)},
                   WeightGradRows{x.exponents, dy.exponents, products.data(), taps, s.out});
   const std::int64_t width = taps * s.out;
   tree_over_lanes(lanes, width,

@@ -1,9 +1,10 @@
 // Private: where the operands of integer products lie in memory: convolutions gather them (implicit
 // GEMM).
 //
-// An operand says what its row is (`row`: of results, or a column of them), once a tile, and where
-// the value of that row at k is (`find`; null: outside the image, 0). k is in digits, because k is
-// a tap and a channel, or a pixel: they are counted on without a division.
+// An operand says what its row is (`row`: of results, or a column of them), once a tile; how far k
+// moves in any row (`move`); whether the value of a row at k is in the image, else it is 0
+// (`inside`); and where it is (`at`). k is in digits, because k is a tap and a channel, or a pixel:
+// they are counted on without a division. Moves fit 32 bits.
 #pragma once
 
 #include "numerics/cuda/integer_slices-inl.h"
@@ -49,6 +50,19 @@ class Radices {
   DigitsOfK step_;  // known to the host, so that it needs no registers
 };
 
+// k in one digit.
+class OneDigit {
+ public:
+  LOCKSTEP_HD DigitsOfK of(std::int32_t k) const { return {k, 0, 0}; }
+  LOCKSTEP_DEVICE DigitsOfK next(const DigitsOfK& k) const { return {k.fast + 1, 0, 0}; }
+  LOCKSTEP_DEVICE DigitsOfK next_step(const DigitsOfK& k) const { return {k.fast + kDepth, 0, 0}; }
+};
+
+// Ends the program unless moves by fewer values fit.
+inline void must_move_less_than(std::int64_t values) {
+  LOCKSTEP_ASSERT(values < std::int64_t{1} << 31, "k moves an operand by more than 32 bits count");
+}
+
 // An axis of an image as a convolution reads it: output position p and tap t meet at
 // first + p * step + t * tap_step.
 struct Axis {
@@ -64,20 +78,34 @@ struct Pixels {
   Axis y, x;
   std::int32_t c;
 
-  // A pixel of the image whose lines begin with `line`; it may lie outside.
+  // Of a row: the pixel where its moves begin. It may lie outside the image; `from` is then a place
+  // that is never read.
   struct Row {
-    std::int32_t line, y, x, channel;
+    const std::int16_t* from;
+    std::int32_t y, x;
+  };
+  struct Move {
+    std::int32_t down, right, values;
   };
 
-  LOCKSTEP_DEVICE std::int32_t line_of(std::int64_t sample) const {
-    return static_cast<std::int32_t>(sample) * y.size;
+  LOCKSTEP_DEVICE Row row_from(std::int64_t sample, std::int32_t at_y, std::int32_t at_x,
+                               std::int32_t channel) const {
+    const std::int64_t line = sample * y.size + at_y;
+    return {data + ((line * x.size + at_x) * c + channel), at_y, at_x};
   }
-  // The value `down` lines and `right` pixels further.
-  LOCKSTEP_DEVICE const std::int16_t* value(const Row& row, std::int32_t down, std::int32_t right,
-                                            std::int32_t channel) const {
-    const std::int32_t at_y = row.y + down, at_x = row.x + right;
-    if (at_y < 0 || at_y >= y.size || at_x < 0 || at_x >= x.size) return nullptr;
-    return data + (static_cast<std::int64_t>(row.line + at_y) * x.size + at_x) * c + channel;
+  LOCKSTEP_DEVICE Move moved(std::int32_t down, std::int32_t right, std::int32_t channels) const {
+    return {down, right, (down * x.size + right) * c + channels};
+  }
+  LOCKSTEP_DEVICE bool inside(const Row& row, const Move& move) const {
+    return in(row.y + move.down, y.size) && in(row.x + move.right, x.size);
+  }
+  LOCKSTEP_DEVICE const std::int16_t* at(const Row& row, const Move& move) const {
+    return row.from + move.values;
+  }
+
+ private:
+  LOCKSTEP_DEVICE static bool in(std::int32_t place, std::int32_t size) {
+    return static_cast<std::uint32_t>(place) < static_cast<std::uint32_t>(size);
   }
 };
 
@@ -86,16 +114,18 @@ struct PatchRows : Pixels {
   static constexpr bool kAlongK = true;
   Radices radices;
 
-  explicit PatchRows(const Pixels& pixels) : Pixels(pixels), radices(c, x.taps) {}
+  explicit PatchRows(const Pixels& pixels) : Pixels(pixels), radices(c, x.taps) {
+    must_move_less_than((std::int64_t{y.taps} * x.size + x.taps) * c);
+  }
 
   LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const {
     const std::int64_t line = i / x.positions;
     const auto at_x = static_cast<std::int32_t>(i % x.positions);
     const auto at_y = static_cast<std::int32_t>(line % y.positions);
-    return {line_of(line / y.positions), y.first + at_y * y.step, x.first + at_x * x.step, 0};
+    return row_from(line / y.positions, y.first + at_y * y.step, x.first + at_x * x.step, 0);
   }
-  LOCKSTEP_DEVICE const std::int16_t* find(const Row& row, const DigitsOfK& k) const {
-    return value(row, k.slow * y.tap_step, k.middle * x.tap_step, k.fast);
+  LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const {
+    return moved(k.slow * y.tap_step, k.middle * x.tap_step, k.fast);
   }
 };
 
@@ -104,15 +134,18 @@ struct PatchColumns : Pixels {
   static constexpr bool kAlongK = false;
   Radices radices;
 
-  explicit PatchColumns(const Pixels& pixels) : Pixels(pixels), radices(x.positions, y.positions) {}
+  explicit PatchColumns(const Pixels& pixels) : Pixels(pixels), radices(x.positions, y.positions) {
+    must_move_less_than(
+        (std::int64_t{y.positions} * y.step * x.size + std::int64_t{x.positions} * x.step) * c);
+  }
 
   LOCKSTEP_DEVICE Row row(std::int64_t z, std::int64_t i) const {
     const auto tap = static_cast<std::int32_t>(i / c);
-    return {line_of(z), y.first + tap / x.taps * y.tap_step, x.first + tap % x.taps * x.tap_step,
-            static_cast<std::int32_t>(i % c)};
+    return row_from(z, y.first + tap / x.taps * y.tap_step, x.first + tap % x.taps * x.tap_step,
+                    static_cast<std::int32_t>(i % c));
   }
-  LOCKSTEP_DEVICE const std::int16_t* find(const Row& row, const DigitsOfK& k) const {
-    return value(row, k.middle * y.step, k.fast * x.step, row.channel);
+  LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const {
+    return moved(k.middle * y.step, k.fast * x.step, 0);
   }
 };
 
@@ -120,39 +153,44 @@ struct PatchColumns : Pixels {
 struct MatrixColumns {
   static constexpr bool kAlongK = false;
   using Row = const std::int16_t*;
+  using Move = std::int32_t;
 
   const std::int16_t* data;
-  std::int64_t columns;
-  std::int32_t depth;
-  Radices radices;
+  std::int32_t columns, depth;
+  OneDigit radices;
 
-  MatrixColumns(const std::int16_t* matrix, std::int64_t columns_in, std::int32_t depth_in)
-      : data(matrix), columns(columns_in), depth(depth_in), radices(depth, 1) {}
+  MatrixColumns(const std::int16_t* matrix, std::int32_t columns_in, std::int32_t depth_in)
+      : data(matrix), columns(columns_in), depth(depth_in) {
+    must_move_less_than(std::int64_t{depth} * columns);
+  }
 
   LOCKSTEP_DEVICE Row row(std::int64_t z, std::int64_t i) const {
     return data + z * depth * columns + i;
   }
-  LOCKSTEP_DEVICE const std::int16_t* find(Row row, const DigitsOfK& k) const {
-    return row + k.fast * columns;
-  }
+  LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const { return k.fast * columns; }
+  LOCKSTEP_DEVICE bool inside(Row, Move) const { return true; }
+  LOCKSTEP_DEVICE const std::int16_t* at(Row row, Move move) const { return row + move; }
 };
 
 // Row i is an input channel of w[kh][kw][in][out], k an output channel and one of the taps
 // first, first + step ...
 struct WeightRows {
   static constexpr bool kAlongK = true;
-  using Row = std::int32_t;
+  using Row = const std::int16_t*;
+  using Move = std::int32_t;
 
   const std::int16_t* data;
   std::int32_t kw, in, out;
   std::int32_t first_ky, first_kx, step;
   Radices radices;
 
-  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const { return static_cast<Row>(i); }
-  LOCKSTEP_DEVICE const std::int16_t* find(Row row, const DigitsOfK& k) const {
+  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const { return data + i * out; }
+  LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const {
     const std::int32_t tap = (first_ky + k.slow * step) * kw + first_kx + k.middle * step;
-    return data + (static_cast<std::int64_t>(tap) * in + row) * out + k.fast;
+    return tap * in * out + k.fast;
   }
+  LOCKSTEP_DEVICE bool inside(Row, Move) const { return true; }
+  LOCKSTEP_DEVICE const std::int16_t* at(Row row, Move move) const { return row + move; }
 };
 
 }  // namespace lockstep::numerics::cuda

@@ -22,11 +22,15 @@ struct Slices {
   std::uint32_t high, low;
 };
 
+// Bytes 0 and 2 of `even`, 1 and 3 of `odd`: one instruction (LOP3).
+LOCKSTEP_DEVICE inline std::uint32_t bytes_of(std::uint32_t even, std::uint32_t odd) {
+  return odd ^ ((even ^ odd) & 0x00ff00ffU);
+}
+
 // `first` holds the values k and k + 1 in 16 bits each, `second` k + 2 and k + 3. Their bytes come
 // out as k, k + 2, k + 1, k + 3, for every operand: a sum has no order.
 LOCKSTEP_DEVICE inline Slices slices_of(std::uint32_t first, std::uint32_t second) {
-  return {(first >> 6 & 0x00ff00ffU) | (second << 2 & 0xff00ff00U),
-          (first & 0x003f003fU) | (second & 0x003f003fU) << 8};
+  return {bytes_of(first >> 6, second << 2), bytes_of(first, second << 8) & 0x3f3f3f3fU};
 }
 
 // high + low, byte by byte: bytes without their highest bit cannot carry into the next.
@@ -46,6 +50,13 @@ inline constexpr int kRowWords = kDepth / 4;
 LOCKSTEP_HD constexpr int word_at(int row, int word) {
   return row * kRowWords + (((word >> 2) ^ (row >> 1) ^ (row >> 3)) & 3) * 4 + (word & 3);
 }
+
+// The word `rows` rows further down than `word`, one of word_at; `rows` is a multiple of 16, and
+// best a constant.
+LOCKSTEP_HD constexpr int further_down(int word, int rows) {
+  return (word ^ (rows >> 3 & 3) << 2) + rows * kRowWords;
+}
+static_assert(further_down(word_at(5, 9), 16) == word_at(21, 9));
 
 constexpr bool fragments_meet_no_bank_twice() {
   for (int first = 0; first < 64; first += 8) {

@@ -19,8 +19,11 @@ LOCKSTEP_DEVICE inline void load(const std::int16_t* from, std::uint32_t (&to)[k
   for (int i = 0; i < kWords; ++i) to[i] = words.of[i];
 }
 
-LOCKSTEP_DEVICE inline std::uint32_t bits_of(const std::int16_t* value) {
-  return value == nullptr ? 0U : static_cast<std::uint16_t>(*value);
+template <class Operand>
+LOCKSTEP_DEVICE inline std::uint32_t bits_at(const Operand& operand,
+                                             const typename Operand::Row& row,
+                                             const typename Operand::Move& move) {
+  return operand.inside(row, move) ? static_cast<std::uint16_t>(*operand.at(row, move)) : 0U;
 }
 
 // A plane of slices each.
@@ -28,10 +31,18 @@ struct Planes {
   std::uint32_t* high;
   std::uint32_t* low;
 
-  LOCKSTEP_DEVICE void put(int row, int word, const Slices& slices) const {
-    high[word_at(row, word)] = slices.high;
-    low[word_at(row, word)] = slices.low;
+  LOCKSTEP_DEVICE void put(int word, const Slices& slices) const {
+    high[word] = slices.high;
+    low[word] = slices.low;
   }
+  // Of an even word and the next one.
+  LOCKSTEP_DEVICE void put(int word, const Slices& one, const Slices& next) const {
+    *reinterpret_cast<Pair*>(high + word) = Pair{{one.high, next.high}};
+    *reinterpret_cast<Pair*>(low + word) = Pair{{one.low, next.low}};
+  }
+
+ private:
+  using Pair = Vector<std::uint32_t, 2>;
 };
 
 // Stages kRows rows, kDepth of k at a time, with kThreads threads: `fetch` reads the next ones into
@@ -43,10 +54,13 @@ class Stage {
  public:
   LOCKSTEP_DEVICE Stage(const Operand& operand, int thread, std::int64_t z, std::int64_t first,
                         std::int64_t rows, std::int32_t depth)
-      : operand_(operand), thread_(thread), k_(thread % kParts * 8), depth_(depth) {
+      : operand_(operand),
+        word_(word_at(thread / kParts, thread % kParts * 2)),
+        k_(thread % kParts * 8),
+        depth_(depth) {
     LOCKSTEP_UNROLL
     for (int u = 0; u < kUnits; ++u) {
-      const std::int64_t row = first + row_of(u);
+      const std::int64_t row = first + thread / kParts + u * kUnitRows;
       rows_[u] = operand.row(z, row < rows ? row : rows - 1);
     }
     digits_ = operand.radices.of(k_);
@@ -57,15 +71,21 @@ class Stage {
     for (int u = 0; u < kUnits; ++u) {
       LOCKSTEP_UNROLL
       for (int i = 0; i < 4; ++i) words_[u][i] = 0;
-      if (k_ >= depth_) continue;
+    }
+    if (k_ < depth_) {
       if constexpr (kWide) {
-        const std::int16_t* const from = operand_.find(rows_[u], digits_);
-        if (from != nullptr) load(from, words_[u]);
+        const auto move = operand_.move(digits_);
+        LOCKSTEP_UNROLL
+        for (int u = 0; u < kUnits; ++u) {
+          if (operand_.inside(rows_[u], move)) load(operand_.at(rows_[u], move), words_[u]);
+        }
       } else {
         DigitsOfK k = digits_;
         LOCKSTEP_UNROLL
         for (int i = 0; i < 8 && k_ + i < depth_; ++i) {
-          words_[u][i / 2] |= bits_of(operand_.find(rows_[u], k)) << i % 2 * 16;
+          LOCKSTEP_UNROLL
+          for (int u = 0; u < kUnits; ++u)
+            words_[u][i / 2] |= bits_at(operand_, rows_[u], operand_.move(k)) << i % 2 * 16;
           k = operand_.radices.next(k);
         }
       }
@@ -77,21 +97,19 @@ class Stage {
   LOCKSTEP_DEVICE void store(const Planes& to) const {
     LOCKSTEP_UNROLL
     for (int u = 0; u < kUnits; ++u) {
-      const int word = thread_ % kParts * 2;
-      to.put(row_of(u), word, slices_of(words_[u][0], words_[u][1]));
-      to.put(row_of(u), word + 1, slices_of(words_[u][2], words_[u][3]));
+      to.put(further_down(word_, u * kUnitRows), slices_of(words_[u][0], words_[u][1]),
+             slices_of(words_[u][2], words_[u][3]));
     }
   }
 
  private:
   static constexpr int kParts = kDepth / 8;  // of a row
-  static constexpr int kUnits = kRows * kParts / kThreads;
-  static_assert(kUnits * kThreads == kRows * kParts && kThreads % kParts == 0);
-
-  LOCKSTEP_DEVICE int row_of(int unit) const { return (thread_ + unit * kThreads) / kParts; }
+  static constexpr int kUnitRows = kThreads / kParts;
+  static constexpr int kUnits = kRows / kUnitRows;
+  static_assert(kUnits * kUnitRows == kRows && kUnitRows % 16 == 0);
 
   const Operand& operand_;
-  int thread_;
+  int word_;
   std::int32_t k_, depth_;
   DigitsOfK digits_;
   typename Operand::Row rows_[kUnits];
@@ -152,11 +170,14 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
     for (int u = 0; u < kUnits; ++u) {
       LOCKSTEP_UNROLL
       for (int pair = 0; pair < 2; ++pair) {
-        const std::uint32_t a = words_[u][0][pair], b = words_[u][1][pair];
-        const std::uint32_t c = words_[u][2][pair], d = words_[u][3][pair];
+        // Bytes of a row and of the next one; k and k + 2, k + 1 and k + 3.
+        const Slices even = slices_of(words_[u][0][pair], words_[u][2][pair]);
+        const Slices odd = slices_of(words_[u][1][pair], words_[u][3][pair]);
         const int row = row_ + 2 * pair, word = word_ + u * kUnitWords;
-        to.put(row, word, slices_of((a & 0xffffU) | b << 16, (c & 0xffffU) | d << 16));
-        to.put(row + 1, word, slices_of(a >> 16 | (b & 0xffff0000U), c >> 16 | (d & 0xffff0000U)));
+        to.put(word_at(row, word), {(even.high & 0xffffU) | odd.high << 16,
+                                    (even.low & 0xffffU) | odd.low << 16});
+        to.put(word_at(row + 1, word), {even.high >> 16 | (odd.high & 0xffff0000U),
+                                        even.low >> 16 | (odd.low & 0xffff0000U)});
       }
     }
   }
@@ -169,12 +190,12 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
   static_assert(kUnits * kUnitWords == kRowWords);
 
   LOCKSTEP_DEVICE void at(const DigitsOfK& k, std::uint32_t (&to)[2]) const {
+    const auto move = operand_.move(k);
     if constexpr (kWide) {
-      const std::int16_t* const from = operand_.find(rows_[0], k);
-      if (from != nullptr) load(from, to);
+      if (operand_.inside(rows_[0], move)) load(operand_.at(rows_[0], move), to);
     } else {
       LOCKSTEP_UNROLL
-      for (int r = 0; r < 4; ++r) to[r / 2] |= bits_of(operand_.find(rows_[r], k)) << r % 2 * 16;
+      for (int r = 0; r < 4; ++r) to[r / 2] |= bits_at(operand_, rows_[r], move) << r % 2 * 16;
     }
   }
 

@@ -68,20 +68,26 @@ struct ProductKernel {
       }
       t.barrier();
       for (int k = 0; k < steps; ++k) {
+        LOCKSTEP_UNROLL
         for (int i = 0; i < kEach; ++i) {
+          LOCKSTEP_UNROLL
           for (int j = 0; j < kEach; ++j) {
             chains[i][j].add(a[k * kTile + row + i], b[k * kTile + column + j]);
           }
         }
       }
       if ((k0 + kStep) % kBlock == 0 || k0 + kStep >= s.depth) {
+        LOCKSTEP_UNROLL
         for (int i = 0; i < kEach; ++i) {
+          LOCKSTEP_UNROLL
           for (int j = 0; j < kEach; ++j) chains[i][j].end_block(k0 < kBlock);
         }
       }
       t.barrier();
     }
+    LOCKSTEP_UNROLL
     for (int i = 0; i < kEach; ++i) {
+      LOCKSTEP_UNROLL
       for (int j = 0; j < kEach; ++j) {
         if (i0 + row + i < s.m && j0 + column + j < s.n)
           result(z, i0 + row + i, j0 + column + j, chains[i][j].total);

@@ -1,0 +1,160 @@
+"""What the plug-in's machine code does (liblockstep_cuda.so): it rounds every operation on floats as IEEE 754 says, with
+subnormals; it has no atomic operations; and it keeps its values in registers.
+
+usage: sass_test.py NVCC CUOBJDUMP NVDISASM LIBRARY [-- unittest's arguments]
+
+PTX says the same already (nvcc_test.py); this is what ptxas made of it. No instruction divides, takes a root, or divides
+integers: ptxas writes sequences that begin with an approximation (MUFU) and end with the correctly rounded result, some
+of them with steps that flush subnormals where none can be. Each has a mark of its own, so per kernel the counts must agree:
+
+  integers        I2F.RP, MUFU.RCP, F2I.FTZ: the divisor is a float of an integer
+  x / y           MUFU.RCP, FCHK, which asks whether the fast way is exact
+  1 / x           MUFU.RCP, FADD.FTZ (a change of sign), and else a call of rcp_rn
+  the root of x   MUFU.RSQ, two FMUL.FTZ, and else a call of sqrt_rn
+  f64 x / y       MUFU.RCP64H, and else a call of div_rn_f64
+
+An approximation of any other kind has no such mark. What ptxas calls are routines of its own; their names say that they
+round to the nearest (rn) and do not flush (noftz).
+"""
+import os
+import re
+import sys
+import tempfile
+import unittest
+from collections import Counter
+
+import registers
+import sass
+
+ROUTINES = {"__cuda_sm20_div_s64", "__cuda_sm20_div_u64", "__cuda_sm20_rem_s64", "__cuda_sm20_rem_u64",
+            "__cuda_sm20_div_rn_f64_full", "__cuda_sm20_rcp_rn_f32_slowpath", "__cuda_sm20_sqrt_rn_f32_slowpath",
+            "__cuda_sm3x_div_rn_noftz_f32_slowpath"}
+# On floats to the nearest, or exact. FCHK and what follows MUFU are counted.
+FLOATS = re.compile(r"(FADD|FMUL|FFMA|DADD|DMUL|DFMA|FSEL|FMNMX(\.NAN)?|FCHK|F(SETP|SET)(\.BF)?\.\w+\.(AND|OR|XOR)|DSETP\.\w+\.(AND|OR|XOR)"
+                    r"|I2FP?(\.\w+)*|F2I(\.[SU]\d+)?(\.F64)?\.TRUNC(\.NTZ)?|F2F\.(F32\.F64|F64\.F32))$")
+ROUNDS_UP = re.compile(r"I2F(\.U32)?\.RP$")
+COUNTED = {"MUFU.RCP", "MUFU.RCP64H", "MUFU.RSQ", "FADD.FTZ", "FMUL.FTZ", "F2I.FTZ.U32.TRUNC.NTZ"}
+CONSTANT = re.compile(r"R\d+, -RZ, RZ, ")  # HFMA2 as a way to write a constant
+INTEGERS = "IMMA.16832.S8.S8"
+SUSPECT = re.compile(r"(MUFU|[FDH](ADD|MUL|FMA|SET|MNMX|SEL|CHK|SWZ)|FFMA|F2[FI]|I2F|\w*MMA)|.*\.FTZ")
+ATOMIC = re.compile(r"(RED|ATOM)")
+LOCAL = re.compile(r"(LDL|STL)")
+
+# They walk over a binary tree, and keep its open nodes on a stack that an index reads.
+WITH_STACK = re.compile(r"(merge_moments|tree_sum|tree_sum_nodes|tree_over_lanes)\b")
+
+
+def unknown(kernel):
+    """Instructions on floats, and matrices, that nothing speaks for; and sequences whose counts do not agree."""
+    found, count, calls = Counter(), Counter(), Counter()
+    for one in kernel.code:
+        if one.routine in ROUTINES:
+            continue
+        if one.routine.startswith("__cuda"):
+            found[one.routine] += 1
+        if one.name.startswith("CALL") and (target := sass.JUMP.search(one.operands)):
+            calls[sass.routine(target[1])] += 1
+        if not SUSPECT.match(one.name):
+            continue
+        count["I2F.RP" if ROUNDS_UP.match(one.name) else one.name] += 1
+        constant = one.name.startswith("HFMA2") and CONSTANT.match(one.operands)
+        if not (FLOATS.match(one.name) or one.name in COUNTED or one.name == INTEGERS or constant):
+            found[one.name] += 1
+    reciprocals, roots = calls["__cuda_sm20_rcp_rn_f32_slowpath"], calls["__cuda_sm20_sqrt_rn_f32_slowpath"]
+    expected = {"MUFU.RCP": count["I2F.RP"] + count["FCHK"] + reciprocals, "F2I.FTZ.U32.TRUNC.NTZ": count["I2F.RP"],
+                "FADD.FTZ": reciprocals, "MUFU.RSQ": roots, "FMUL.FTZ": 2 * roots,
+                "MUFU.RCP64H": calls["__cuda_sm20_div_rn_f64_full"]}
+    for name, times in expected.items():
+        if count[name] != times:
+            found[f"{name}: {times} expected"] = count[name]
+    return found
+
+
+def with_name(kernel, pattern):
+    return sorted({one.name for one in kernel.code if pattern.match(one.name)})
+
+
+class Sass(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.code = sass.of_library(CUOBJDUMP, NVDISASM, LIBRARY)
+        cls.names = sass.demangled([kernel.symbol for kernels in cls.code.values() for kernel in kernels])
+
+    def of_all(self, look):
+        """{(architecture, kernel): what `look` finds}, of those where it finds something."""
+        return {(architecture, self.names[kernel.symbol][:200]): found for architecture, kernels in self.code.items()
+                for kernel in kernels if (found := look(kernel))}
+
+    def test_every_kernel_is_looked_at(self):
+        self.assertEqual(sorted(self.code), sorted(registers.ARCHITECTURES))
+        for kernels in self.code.values():
+            names = Counter(one.name.split(".")[0] for kernel in kernels for one in kernel.code)
+            self.assertGreater(len(kernels), 150)
+            for name in ("FFMA", "DFMA", "IMMA", "LDS", "LDGSTS", "MUFU"):
+                self.assertGreater(names[name], 50, name)
+
+    def test_every_operation_is_rounded_as_ieee_754_says(self):
+        self.assertEqual(self.of_all(unknown), {})
+
+    def test_nothing_is_atomic(self):
+        self.assertEqual(self.of_all(lambda kernel: with_name(kernel, ATOMIC)), {})
+
+    def test_values_stay_in_registers(self):
+        found = self.of_all(lambda kernel: with_name(kernel, LOCAL))
+        self.assertTrue(found)
+        self.assertEqual({kernel: names for kernel, names in found.items() if not WITH_STACK.search(kernel[1])}, {})
+
+
+class Controls(unittest.TestCase):
+    """What is forbidden is seen."""
+
+    def compiled(self, source, *flags):
+        with tempfile.TemporaryDirectory() as folder:
+            source_path, out = os.path.join(folder, "bad.cu"), os.path.join(folder, "bad.cubin")
+            with open(source_path, "w") as file:
+                file.write(source)
+            registers.nvcc(NVCC, (), source_path, out, "-cubin", "-arch=sm_80", *flags)
+            kernel, = sass.of_cubin(NVDISASM, out)
+            return kernel
+
+    def test_fast_division_and_roots(self):
+        source = "__global__ void k(float* x) { x[0] = x[1] / x[2]; x[3] = 1 / x[4]; x[5] = sqrtf(x[6]); }"
+        self.assertEqual(unknown(self.compiled(source)), {})
+        for flags, seen in ((["-use_fast_math"], "MUFU.RCP: 0"), (["-prec-div=false"], "MUFU.RCP: 0"),
+                            (["-prec-sqrt=false"], "MUFU.SQRT"), (["-ftz=true"], "FTZ")):
+            with self.subTest(flags):
+                self.assertIn(seen, " ".join(unknown(self.compiled(source, *flags))))
+
+    def test_sums_that_flush_subnormals(self):
+        source = "__global__ void k(float* x) { x[0] = x[1] + x[2]; x[3] = x[4] * x[5]; }"
+        self.assertEqual(unknown(self.compiled(source)), {})
+        self.assertEqual(set(unknown(self.compiled(source, "-ftz=true"))), {"FADD.FTZ: 0 expected", "FMUL.FTZ: 0 expected"})
+
+    def test_approximate_functions(self):
+        for call in ("__expf(*x)", "__logf(*x)", "__sinf(*x)", "__frcp_rz(*x)", "__fadd_rd(*x, 1)", "rsqrtf(*x)", "__fdividef(1, *x)"):
+            with self.subTest(call):
+                self.assertTrue(unknown(self.compiled("__global__ void k(float* x) { *x = %s; }" % call)))
+
+    def test_halves(self):
+        source = "#include <cuda_fp16.h>\n__global__ void k(__half2* x) { x[0] = __hadd2(x[1], x[2]); }"
+        self.assertTrue(unknown(self.compiled(source)))
+
+    def test_atomic_sums(self):
+        for call in ("atomicAdd(x, 1.0f)", "x[1] = atomicAdd(x, 1.0f)"):
+            kernel = self.compiled("__global__ void k(float* x) { %s; }" % call)
+            self.assertTrue(with_name(kernel, ATOMIC))
+
+    def test_a_spill_and_a_stack(self):
+        sums = "__global__ void k(float* x, int n) { float s[64]; %s for (int i = 0; i < 64; ++i) x[i] = s[i]; }"
+        fill = "for (int i = 0; i < 64; ++i) s[i] = x[i]; __syncthreads();"
+        self.assertEqual(with_name(self.compiled(sums % fill), LOCAL), [])
+        self.assertTrue(with_name(self.compiled(sums % fill, "-maxrregcount=32"), LOCAL))
+        self.assertTrue(with_name(self.compiled(sums % (fill + "x[99] = s[n];")), LOCAL))
+
+
+if __name__ == "__main__":
+    ours, theirs = sys.argv[1:], []
+    if "--" in ours:
+        ours, theirs = ours[:ours.index("--")], ours[ours.index("--") + 1:]
+    NVCC, CUOBJDUMP, NVDISASM, LIBRARY = ours
+    unittest.main(argv=[sys.argv[0], *theirs])
