@@ -1,5 +1,4 @@
-// What pinned.cpp asks of the GPU: of this machine's (real_gpu.cpp) or of one in its place
-// (stand_in_gpu.cpp).
+// What pinned.cpp asks of the GPU (real_gpu.cpp).
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,6 @@
 #include "numerics/cuda/kernels-inl.h"
 #include "numerics/cuda/memory-inl.h"
 #include "support/far_device/memory.h"
-#include "support/gpu/arguments.h"
 #include "support/gpu/grid.h"
 #include "support/gpu/stream.h"
 
@@ -57,7 +56,6 @@ class NearGpu {
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
-    if (near_gpu_reaches != nullptr) check_arguments(kernel, near_gpu_reaches);
     run_bounded(grid, kernel, orders_.next());
   }
 

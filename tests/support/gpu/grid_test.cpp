@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "support/gpu/arguments.h"
 
 namespace lockstep::test::gpu {
 namespace {
@@ -276,20 +275,6 @@ TEST(GridDeathTest, ALaunchThatNoGpuTakesEndsTheProgram) {
   EXPECT_DEATH(run({1, 48, 0}, Kernel{}, 1), "a block of no such size");
   EXPECT_DEATH(run({1, 32, 48 * 1024 + 4}, Kernel{}, 1), "more shared memory");
   EXPECT_DEATH(run({std::int64_t{1} << 31, 32, 0}, Kernel{}, 1), "more blocks");
-}
-
-TEST(GridDeathTest, AnArgumentThatTheGpuDoesNotReachIsNamed) {
-  struct Arguments {
-    std::int64_t n;
-    const float* x;
-    bool last;  // and bytes of no meaning
-  };
-  static float here[4], there[4];
-  const auto reaches = [](const void* address) { return address == there; };
-  check_arguments(Arguments{1 << 20, there, true}, reaches);
-  check_arguments(Arguments{-1, nullptr, true}, reaches);
-  EXPECT_DEATH(check_arguments(Arguments{1, here, true}, reaches),
-               "byte 8 of a kernel's arguments is an address of the host");
 }
 
 }  // namespace

@@ -161,12 +161,12 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void*
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
       block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
     return cudaErrorInvalidConfiguration;
-  all.stream.put([kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
+  all.stream.launch([kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
     std::vector<const void*> places;
     for (const auto& value : values) places.push_back(value.data());
     ptx::run_grid(*kernel, places.data(), grid.x, block.x, shared, seed);
   });
-  if (blocking()) all.stream.finish();
+  if (blocking()) all.stream.wait();
   return cudaSuccess;
 }
 
@@ -234,6 +234,14 @@ cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
   return pin(memory, bytes, (flags & cudaHostAllocMapped) != 0);
 }
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  ptx::memory().add(memory, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  ptx::memory().remove(memory);
+  return cudaSuccess;
+}
 cudaError_t cudaFreeHost(void* memory) {
   std::free(memory);
   return cudaSuccess;
@@ -243,11 +251,11 @@ cudaError_t cudaFreeHost(void* memory) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t) {
   if (!sides_are_right(to, from, kind)) return cudaErrorInvalidValue;
-  runtime().stream.put([=] { std::memmove(to, from, bytes); });
+  runtime().stream.copy([=] { std::memmove(to, from, bytes); });
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  runtime().stream.finish();
+  runtime().stream.wait();
   return cudaSuccess;
 }
 
