@@ -4,13 +4,12 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 
-#include "lockstep/core/error.h"
+#include "numerics/cuda/must.cuh"
+#include "numerics/cuda/staging.cuh"
 #include "numerics/cuda/thread.h"
 
 namespace lockstep::numerics::cuda {
@@ -61,42 +60,6 @@ __global__ void __launch_bounds__(Bounds<Kernel>::kBlockThreads, Bounds<Kernel>:
   kernel(thread);
 }
 
-inline void must(cudaError_t code, const char* what) {
-  if (code == cudaSuccess) return;
-  if (code == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // forgets it
-    throw std::bad_alloc();
-  }
-  throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code));
-}
-
-// Memory of the host that a copy to the GPU may read while the host goes on.
-class Staging {
- public:
-  static constexpr std::size_t kBytes = std::size_t{4} << 20;
-
-  Staging() { must(cudaMallocHost(&memory_, kBytes), "memory for copies"); }
-  ~Staging() { cudaFreeHost(memory_); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-
-  // A copy of these bytes, at most kBytes, that stays until work which is launched now is done.
-  const void* keep(std::size_t bytes, const void* from, cudaStream_t stream) {
-    if (used_ + bytes > kBytes) {
-      must(cudaStreamSynchronize(stream), "the work before a copy");
-      used_ = 0;
-    }
-    void* const at = static_cast<char*>(memory_) + used_;
-    std::memcpy(at, from, bytes);
-    used_ += (bytes + 255) / 256 * 256;
-    return at;
-  }
-
- private:
-  void* memory_ = nullptr;
-  std::size_t used_ = 0;
-};
-
 class Gpu {
  public:
   explicit Gpu(int number) : number_(number) {
@@ -108,6 +71,12 @@ class Gpu {
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");
   }
+
+  ~Gpu() {
+    if (staging_) Stagings::give_back(std::move(staging_));
+  }
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
 
   int multiprocessors() const { return multiprocessors_; }
 
@@ -168,7 +137,7 @@ class Gpu {
     if (bytes == 0) return;
     here();
     const bool small = bytes <= Staging::kBytes / 4;
-    if (small && !staging_) staging_ = std::make_unique<Staging>();
+    if (small && !staging_) staging_ = Stagings::take();
     must(cudaMemcpyAsync(to, small ? staging_->keep(bytes, from, stream_) : from, bytes,
                          cudaMemcpyHostToDevice, stream_),
          "a copy");
