@@ -219,8 +219,9 @@ void Device<Gpu>::time_embedding(std::int64_t n, std::int64_t width, const float
     const double frequency =
         binary64::exp(-binary64::log(10000.0) * static_cast<double>(k) / static_cast<double>(half));
     const double angle = static_cast<double>(t[row]) * frequency;
-    out[row * width + k] = static_cast<float>(binary64::cos(angle));
-    out[row * width + half + k] = static_cast<float>(binary64::sin(angle));
+    // A conversion keeps no NaN's bits here.
+    out[row * width + k] = canonical(static_cast<float>(binary64::cos(angle)));
+    out[row * width + half + k] = canonical(static_cast<float>(binary64::sin(angle)));
   });
 }
 
