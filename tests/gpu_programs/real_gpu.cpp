@@ -1,6 +1,7 @@
 // The GPU of this machine in place of the emulated one (support/gpu/gpu.h). A kernel is done when
 // its launch returns. Without a GPU a program ends with 4.
 #include <cuda_runtime_api.h>
+#include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,29 +12,40 @@
 #include "support/gpu/reachable.h"
 
 namespace lockstep::test::gpu {
+namespace {
+
+constexpr unsigned kMapped = cudaHostRegisterPortable | cudaHostRegisterMapped;
+
+}  // namespace
 
 const char* find_gpu() {
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
-  int count = 0;
+  int count = 0, reached = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess) return cudaGetErrorString(code);
-  return count == 0 ? "there is none" : nullptr;
+  if (count == 0) return "there is none";
+  if (cudaDeviceGetAttribute(&reached, cudaDevAttrCanUseHostPointerForRegisteredMem, 0) !=
+          cudaSuccess ||
+      reached == 0)
+    return "it has other addresses for the host's memory";
+  return nullptr;
 }
 
+// Ordinary memory, registered: cudaHostAlloc's may be a mapping of the driver's, in which the
+// kernel refuses to wait for the thread whose stack it is.
 void* pinned_pages(std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{8} << 30;
   static std::size_t all = 0;
-  void* pages = nullptr;
-  if ((all += bytes) > kMost ||
-      cudaHostAlloc(&pages, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
-    return nullptr;
-  return pages;
+  if ((all += bytes) > kMost) return nullptr;
+  void* const pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  return cudaHostRegister(pages, bytes, kMapped) == cudaSuccess ? pages : nullptr;
 }
 
 Reachable::Reachable(void* pages, std::size_t bytes) : pages_(bytes == 0 ? nullptr : pages) {
   if (pages_ == nullptr) return;
-  const cudaError_t code =
-      cudaHostRegister(pages_, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
+  const cudaError_t code = cudaHostRegister(pages_, bytes, kMapped);
   if (code == cudaSuccess) return;
   std::fprintf(stderr, "the GPU does not reach a test's pages: %s\n", cudaGetErrorString(code));
   std::abort();
