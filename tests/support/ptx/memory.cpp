@@ -25,7 +25,7 @@ Memory::Range Memory::around(std::uint64_t byte) {
 }
 
 Memory& memory() {
-  static auto& all = *new Memory;
+  static Memory all;
   return all;
 }
 

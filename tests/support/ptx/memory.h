@@ -4,10 +4,26 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace lockstep::test::ptx {
+
+// Memory of malloc: a test's operator new asks for pages of a GPU (gpu_programs/pinned.cpp).
+template <class T>
+struct Malloc {
+  using value_type = T;
+  Malloc() = default;
+  template <class Other>
+  Malloc(const Malloc<Other>&) {}
+
+  T* allocate(std::size_t count) { return static_cast<T*>(std::malloc(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+  bool operator==(const Malloc&) const = default;
+};
 
 class Memory {
  public:
@@ -15,6 +31,7 @@ class Memory {
     std::uint64_t first = 0, end = 0;
   };
 
+  // Not inside of another.
   void add(const void* start, std::size_t bytes);
   void remove(const void* start);
   // That the byte is in; empty if there is none.
@@ -24,7 +41,9 @@ class Memory {
 
  private:
   std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> ranges_;  // first, end
+  std::map<std::uint64_t, std::uint64_t, std::less<>,
+           Malloc<std::pair<const std::uint64_t, std::uint64_t>>>
+      ranges_;  // first, end
   std::atomic<std::uint64_t> changes_ = 1;
 };
 

@@ -25,13 +25,14 @@ class Profile {
     std::FILE* const file = std::fopen(file_name(), "w");
     if (file == nullptr) return;
     for (const auto& [kernel, c] : kernels_)
-      std::fprintf(file,
-                   "{\"kernel\": \"%s\", \"launches\": %lu, \"blocks\": %lu, \"instructions\": %lu, "
-                   "\"fma\": %lu, \"mma\": %lu, \"barriers\": %lu, \"shared\": %lu, "
-                   "\"wavefronts\": %lu, \"least\": %lu, \"global\": %lu, \"sectors\": %lu, "
-                   "\"bytes\": %lu}\n",
-                   kernel.c_str(), c.launches, c.blocks, c.instructions, c.fma, c.mma, c.barriers,
-                   c.shared, c.wavefronts, c.least, c.global, c.sectors, c.bytes);
+      std::fprintf(
+          file,
+          "{\"kernel\": \"%s\", \"launches\": %lu, \"blocks\": %lu, \"instructions\": %lu, "
+          "\"fma\": %lu, \"mma\": %lu, \"barriers\": %lu, \"shared\": %lu, "
+          "\"wavefronts\": %lu, \"least\": %lu, \"global\": %lu, \"sectors\": %lu, "
+          "\"bytes\": %lu}\n",
+          kernel.c_str(), c.launches, c.blocks, c.instructions, c.fma, c.mma, c.barriers, c.shared,
+          c.wavefronts, c.least, c.global, c.sectors, c.bytes);
     std::fclose(file);
   }
   void keep(const std::string& kernel, const Counts& counts) {

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "support/ptx/memory.h"
 #include "support/ptx/reader.h"
 #include "support/ptx/text.h"
 
@@ -57,7 +56,7 @@ void Module::read_variable(std::string_view statement) {
   if (statement.find(".b8") == statement.npos || equals == statement.npos)
     die("a variable that is not bytes: " + std::string(statement));
   const std::size_t name = statement.find_last_of(" \t", open) + 1;
-  std::vector<std::byte> bytes(number_of(statement.substr(open + 1)));
+  std::vector<std::byte, Malloc<std::byte>> bytes(number_of(statement.substr(open + 1)));
   std::size_t at = statement.find('{', equals) + 1;
   for (std::byte& byte : bytes) {
     byte = static_cast<std::byte>(number_of(statement.substr(at)));

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/ptx/memory.h"
+
 namespace lockstep::test::ptx {
 
 inline constexpr int kLanes = 32;
@@ -112,7 +114,7 @@ class Module {
   std::vector<std::string_view> lines_;
   std::map<std::string, Source> sources_;
   std::map<std::string, std::size_t> variables_;
-  std::vector<std::vector<std::byte>> memory_;
+  std::vector<std::vector<std::byte, Malloc<std::byte>>> memory_;
   std::map<std::string, std::unique_ptr<Function>> functions_;
 };
 

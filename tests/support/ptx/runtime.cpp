@@ -92,13 +92,6 @@ cudaError_t allocate(void** memory, std::size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t pin(void** memory, std::size_t bytes, bool mapped) {
-  *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  if (*memory == nullptr) return cudaErrorMemoryAllocation;
-  if (mapped) ptx::memory().add(*memory, bytes);
-  return cudaSuccess;
-}
-
 // Of both sides: what is far must be what the copy says.
 bool sides_are_right(const void* to, const void* from, cudaMemcpyKind kind) {
   const bool to_gpu = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -197,10 +190,22 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
-  *value = what == cudaDevAttrMultiProcessorCount      ? kMultiprocessors
-           : what == cudaDevAttrComputeCapabilityMajor ? 8
-                                                       : 0;
-  return cudaSuccess;
+  switch (what) {
+    case cudaDevAttrMultiProcessorCount:
+      *value = kMultiprocessors;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 8;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      return cudaSuccess;
+    case cudaDevAttrCanUseHostPointerForRegisteredMem:
+      *value = 1;
+      return cudaSuccess;
+    default:
+      return cudaErrorInvalidValue;
+  }
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
@@ -229,10 +234,8 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
-  return pin(memory, bytes, false);
-}
-cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
-  return pin(memory, bytes, (flags & cudaHostAllocMapped) != 0);
+  *memory = std::malloc(bytes);
+  return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   ptx::memory().add(memory, bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "support/gpu/mma.h"
 
@@ -276,7 +277,11 @@ void Warp::require(const std::uint64_t* addresses, std::int64_t offset, std::siz
     }
     std::rotate(reach_.begin(), reach_.end() - 1, reach_.end());
     reach_[0] = memory().around(at);
-    if (!inside(reach_[0])) fail("an address outside of what was allocated");
+    if (!inside(reach_[0])) {
+      std::ostringstream text;
+      text << "address 0x" << std::hex << at << ", outside of what was allocated";
+      fail(text.str());
+    }
   }
 }
 

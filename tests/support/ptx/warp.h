@@ -58,8 +58,8 @@ class Frame {
   const Function& function_;
   std::unique_ptr<std::byte, Free> registers_;
   std::vector<Place> variables_;
-  std::vector<char> memory_;  // of variables
-  std::vector<char> local_;
+  std::vector<char, Malloc<char>> memory_;  // of variables
+  std::vector<char, Malloc<char>> local_;
 };
 
 class Warp {
