@@ -191,13 +191,12 @@ void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes
   p.in = to_four(s.in);
   const auto activations = padded_rows(*gpu_, s.n * s.h * s.w, s.in, x);
   const auto sums = weight_grads_by_tiles(*gpu_, p, lanes, activations.data(), dy);
+  const ChainSums all = sums.sums();
+  if (p.in == s.in) return tree_over_lanes(lanes, width, all, dw);
   const std::int64_t tap = s.in * s.out, padded_tap = p.in * s.out;
   tree_over_lanes(
       lanes, width,
-      [=, at = sums.sums()] LOCKSTEP_DEVICE(std::int64_t i) {
-        return at(i / tap * padded_tap + i % tap);
-      },
-      dw);
+      [=] LOCKSTEP_DEVICE(std::int64_t i) { return all(i / tap * padded_tap + i % tap); }, dw);
 }
 
 }  // namespace lockstep::numerics::cuda
