@@ -12,7 +12,7 @@
 #include <numeric>
 #include <random>
 
-#include "support/gpu/mma.h"
+#include "support/gpu/matrices.h"
 
 namespace lockstep::test::gpu {
 namespace {

@@ -21,7 +21,7 @@ Wide widened(const char* from) {
   return static_cast<Wide>(item);
 }
 template <class T>
-void narrowed(Lane<T> value, char* to) {
+void narrowed(std::uint64_t value, char* to) {
   const T item = static_cast<T>(value);
   std::memcpy(to, &item, sizeof item);
 }
@@ -71,11 +71,11 @@ void load(Warp& warp, const Instruction& i, std::uint32_t mask) {
   }
 }
 
-template <Space kSpace, class T, int kItems>
+template <Space kSpace, class T, int kItems, class Wide>
 void store(Warp& warp, const Instruction& i, std::uint32_t mask) {
   each_lane<kSpace, true>(warp, i, i.slots[0], sizeof(T) * kItems, mask, [&](int l, char* to) {
     for (std::size_t n = 0; n < kItems; ++n)
-      narrowed<T>(warp.lanes<Lane<T>>(i.slots[n + 1])[l], to + sizeof(T) * n);
+      narrowed<T>(warp.lanes<Wide>(i.slots[n + 1])[l], to + sizeof(T) * n);
   });
 }
 
@@ -83,7 +83,7 @@ template <Space kSpace, class T, int kItems>
 Operation of_items(bool loads) {
   const int address = kSpace == Space::kShared ? 4 : 8;
   Operation made;
-  made.run = loads ? &load<kSpace, T, kItems, Lane<T>> : &store<kSpace, T, kItems>;
+  made.run = loads ? &load<kSpace, T, kItems, Lane<T>> : &store<kSpace, T, kItems, Lane<T>>;
   made.address_first = true;
   made.parameter = kSpace == Space::kParameter;
   made.operands = {address};
@@ -92,12 +92,17 @@ Operation of_items(bool loads) {
   return made;
 }
 
-// One 32-bit item into a register of 64 bits.
+// One item of 32 bits, and a register of 64.
 template <Space kSpace>
-Operation wide(std::string_view type) {
-  Operation made = of_items<kSpace, std::uint32_t, 1>(true);
-  made.run = type == "s32" ? &load<kSpace, std::int32_t, 1, std::uint64_t>
-                           : &load<kSpace, std::uint32_t, 1, std::uint64_t>;
+Operation wide(bool loads, std::string_view type) {
+  Operation made = of_items<kSpace, std::uint32_t, 1>(loads);
+  if (!loads) {
+    made.run = &store<kSpace, std::uint32_t, 1, std::uint64_t>;
+    made.operands.back() = 8;
+    return made;
+  }
+  made.run = type == "s32 wide" ? &load<kSpace, std::int32_t, 1, std::uint64_t>
+                                : &load<kSpace, std::uint32_t, 1, std::uint64_t>;
   made.results = {8};
   return made;
 }
@@ -116,7 +121,7 @@ Operation of_type(bool loads, int items) {
 
 template <Space kSpace>
 Operation of_space(bool loads, int items, std::string_view type) {
-  if (type == "s32 wide" || type == "u32 wide") return wide<kSpace>(type);
+  if (type.ends_with("32 wide")) return wide<kSpace>(loads, type);
   if (type == "u8" || type == "b8") return of_type<kSpace, std::uint8_t>(loads, items);
   if (type == "s8") return of_type<kSpace, std::int8_t>(loads, items);
   if (type == "u16" || type == "b16") return of_type<kSpace, std::uint16_t>(loads, items);

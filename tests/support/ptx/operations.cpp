@@ -125,6 +125,22 @@ void run_unpack(Warp& warp, const Instruction& i, u32 mask) {
   }
 }
 
+// mov.b32 of two halves, and back: 16 bits lie in 32.
+void run_pack_halves(Warp& warp, const Instruction& i, u32 mask) {
+  for (int l = 0; l < kLanes; ++l)
+    if ((mask >> l & 1U) != 0)
+      warp.lanes<u32>(i.slots[0])[l] =
+          warp.lanes<u32>(i.slots[2])[l] << 16 | (warp.lanes<u32>(i.slots[1])[l] & 0xffffU);
+}
+void run_unpack_halves(Warp& warp, const Instruction& i, u32 mask) {
+  for (int l = 0; l < kLanes; ++l) {
+    if ((mask >> l & 1U) == 0) continue;
+    const u32 value = warp.lanes<u32>(i.slots[2])[l];
+    warp.lanes<u32>(i.slots[0])[l] = value & 0xffffU;
+    warp.lanes<u32>(i.slots[1])[l] = value >> 16;
+  }
+}
+
 u32 permuted(u32 a, u32 b, u32 selector) {
   const u64 both = u64{b} << 32 | a;
   u32 result = 0;
@@ -286,6 +302,8 @@ void add_bits(Table& table) {
                            "cvta.to.local.u64", "cvta.local.u64", "cvta.global.u64"})
     table[name] = lanes([](u64 a) { return a; });
   for (const auto* name : {"mov.b16", "mov.u16"}) table[name] = lanes([](u16 a) { return a; });
+  table["mov.b32 {}"] = {&run_pack_halves, {4}, {4, 4}};
+  table["mov.{} b32"] = {&run_unpack_halves, {4, 4}, {4}};
   table["mov.b64 {}"] = {&run_pack, {8}, {4, 4}};
   table["mov.{} b64"] = {&run_unpack, {4, 4}, {8}};
   for (const auto* name : {"selp.b32", "selp.u32", "selp.s32", "selp.f32", "selp.b16", "selp.u16"})

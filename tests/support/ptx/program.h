@@ -27,7 +27,16 @@ struct Function;
 using Slot = std::uint32_t;
 
 struct Instruction {
-  enum class Kind : std::uint8_t { kPlain, kBranch, kCall, kReturn, kBarrier, kShuffle, kMma };
+  enum class Kind : std::uint8_t {
+    kPlain,
+    kBranch,
+    kCall,
+    kReturn,
+    kBarrier,
+    kShuffle,
+    kMatrices,
+    kMma
+  };
   static constexpr std::size_t kMostSlots = 14;  // mma
 
   // What a plain one does, for the lanes of the mask.

@@ -233,6 +233,15 @@ class Reader {
     } else if (name == "shfl.sync.down.b32") {
       made.kind = Kind::kShuffle;
       fill(made, split(rest), {4, 0, 4, 4, 4, 4});
+    } else if (name == "ldmatrix.sync.aligned.m8n8.x4.shared.b16") {
+      made.kind = Kind::kMatrices;
+      std::vector<std::string_view> operands = split(rest);
+      const std::string_view address = operands.back();
+      const std::size_t plus = address.find('+');
+      if (plus != address.npos)
+        made.offset = static_cast<std::int32_t>(number_of(address.substr(plus + 1)));
+      operands.back() = address.substr(1, std::min(plus, address.size() - 1) - 1);
+      fill(made, operands, {4, 4, 4, 4, 4});
     } else if (name == "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32") {
       made.kind = Kind::kMma;
       fill(made, split(rest), std::vector<int>(Instruction::kMostSlots, 4));
@@ -249,11 +258,12 @@ class Reader {
 
   void plain(Instruction& made, std::string_view name, std::string_view rest) {
     std::string whole(name);
-    if (name == "mov.b64" && rest.starts_with('{')) whole = "mov.{} b64";
-    if (name == "mov.b64" && rest.ends_with('}')) whole = "mov.b64 {}";
+    if (name.starts_with("mov.b") && rest.starts_with('{')) whole = "mov.{} " + whole.substr(4);
+    if (name.starts_with("mov.b") && rest.ends_with('}')) whole += " {}";
     const std::vector<std::string_view> parts = split(rest);
-    // A conversion may take the low bits of a wider register, and a load may fill one.
-    if ((name.starts_with("cvt.") && name.ends_with("32") && parts[1].starts_with("%rd")) ||
+    // A conversion or a store may take the low bits of a wider register, and a load may fill one.
+    if ((name.starts_with("st.") && name.ends_with("32") && parts[1].starts_with("%rd")) ||
+        (name.starts_with("cvt.") && name.ends_with("32") && parts[1].starts_with("%rd")) ||
         (name.starts_with("ld.") && name.ends_with("32") && parts[0].starts_with("%rd")))
       whole += " wide";
     // A parameter at an address that was computed.

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "support/gpu/mma.h"
+#include "support/gpu/matrices.h"
 
 namespace lockstep::test::ptx {
 namespace {
@@ -188,6 +188,7 @@ Warp::Stop Warp::run(Activation& a) {
         break;
       case Instruction::Kind::kBarrier:
       case Instruction::Kind::kShuffle:
+      case Instruction::Kind::kMatrices:
       case Instruction::Kind::kMma:
         if (&a.frame != &kernel_frame_ || (mask != a.active))
           fail("a barrier, or the like, of some threads alone");
@@ -195,6 +196,7 @@ Warp::Stop Warp::run(Activation& a) {
         ++a.at;
         if (i.kind == Instruction::Kind::kBarrier) return stop(Stop::kBarrier);
         if (i.kind == Instruction::Kind::kShuffle) shuffle(i);
+        if (i.kind == Instruction::Kind::kMatrices) load_matrices(i);
         if (i.kind == Instruction::Kind::kMma) multiply(i);
         break;
     }
@@ -239,6 +241,22 @@ void Warp::shuffle(const Instruction& i) {
   }
   std::copy(result.begin(), result.end(), lanes<std::uint32_t>(i.slots[0]));
   *lanes<std::uint32_t>(i.slots[1]) = there;
+}
+
+// Slots: 4 of results, the address of a row.
+void Warp::load_matrices(const Instruction& i) {
+  std::array<std::array<std::uint32_t, 4>, kLanes> values;
+  std::array<gpu::MatrixRow, kLanes> rows;
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    const std::uint32_t at =
+        lanes<std::uint32_t>(i.slots[4])[l] + static_cast<std::uint32_t>(i.offset);
+    const std::byte* const row = shared_.read(at, 16, thread(static_cast<int>(l)));
+    if (row == nullptr) fail(shared_.problem());
+    rows[l] = {values[l].data(), row};
+  }
+  gpu::load(rows.data());
+  for (std::size_t l = 0; l < kLanes; ++l)
+    for (std::size_t m = 0; m < 4; ++m) lanes<std::uint32_t>(i.slots[m])[l] = values[l][m];
 }
 
 // Slots: 4 of results, 4 of a, 2 of b, 4 of sums.

@@ -119,6 +119,7 @@ class Warp {
   bool all_here(Activation& a, std::uint32_t needed);
   void call(Activation& caller, const Instruction& instruction, std::uint32_t mask);
   void shuffle(const Instruction& instruction);
+  void load_matrices(const Instruction& instruction);
   void multiply(const Instruction& instruction);
 
   const Function& kernel_;

@@ -1,10 +1,28 @@
-// What tensor cores compute, by PTX's written layout.
+// What PTX's written layouts say of matrices in a warp's registers.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
 namespace lockstep::test::gpu {
+
+// What a lane gives to a load of matrices.
+struct MatrixRow {
+  std::uint32_t* to;
+  const void* from;
+};
+
+// Of the 32 lanes of a warp. PTX, "ldmatrix": the rows of the first matrix are those of lanes 0 to
+// 7, and so on; a lane gets two values of 16 bits, beginning at 2 * (lane % 4), of row lane / 4 of
+// each matrix.
+inline void load(const MatrixRow* lanes) {
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    for (std::size_t m = 0; m < 4; ++m) {
+      const void* const row = lanes[m * 8 + lane / 4].from;
+      std::memcpy(lanes[lane].to + m, static_cast<const char*>(row) + lane % 4 * 4, 4);
+    }
+  }
+}
 
 // What a lane gives to a product of matrices.
 struct Fragment {
