@@ -66,8 +66,8 @@ class Feed {
       if (kRight && source_.past(cursors_[q])) {
         store_quad(to, {-0.0F, -0.0F, -0.0F, -0.0F});
       } else {
-        const float* const from = source_.at(place_, cursors_[q]);
-        t.copy_async(to, from != nullptr ? from : source_.data, from != nullptr);
+        const bool there = source_.there(place_, cursors_[q]);
+        t.copy_async(to, source_.data + (there ? source_.at(place_, cursors_[q]) : 0), there);
       }
       source_.advance(cursors_[q]);
     }
@@ -101,9 +101,8 @@ class Feed<Source, kSide, kThreads, kRight, true> {
     const float none = kRight && source_.past(cursor_) ? -0.0F : 0.0F;
     LOCKSTEP_UNROLL
     for (int q = 0; q < kQuads; ++q) {
-      const float* const from = source_.at(places_[q], cursor_);
       held_[q] = Quad{{none, none, none, none}};
-      if (from != nullptr) held_[q] = load_quad(from);
+      if (source_.there(places_[q], cursor_)) held_[q] = load_quad(source_.at(places_[q], cursor_));
     }
     source_.advance(cursor_);
   }
@@ -160,28 +159,40 @@ struct FloatKernel {
     Feed<Right, Shape::kColumns, Shape::kThreads, true> b(right, t.thread(), place.z, place.j,
                                                           first);
     const int row = row_of(t.thread()), column = column_of(t.thread());
-    Sums sums = {};
-    float* now = stages + Shape::kStage;  // of `step` and, two steps ahead of it, `next`
-    float* next = stages;
-    for (int step = 1 - kStages; step < steps; ++step) {
-      t.template wait<kStages - 2>();
-      t.barrier();
-      const bool more = step + kStages - 1 < steps;
-      if (more) {
-        a.begin(t, next);
-        b.begin(t, next + Shape::kLeft);
+    for (int step = 0; step < kStages - 1; ++step) {
+      if (step < steps) {
+        float* const stage = stages + step * Shape::kStage;
+        a.begin(t, stage);
+        b.begin(t, stage + Shape::kLeft);
+        a.end(stage);
+        b.end(stage + Shape::kLeft);
       }
       t.commit();
-      if (step >= 0) multiply(now + row, now + Shape::kLeft + column, sums);
-      if (more) {
-        a.end(next);
-        b.end(next + Shape::kLeft);
+    }
+    Sums sums = {};
+    float* now = stages;  // of `step` and, kStages - 1 steps ahead of it, `next`
+    float* next = stages + (kStages - 1) * Shape::kStage;
+    for (int step = 0; step < steps;) {
+      const bool first_block = step == 0;
+      const int end = step + kBlockSteps < steps ? step + kBlockSteps : steps;
+      for (; step < end; ++step) {
+        t.template wait<kStages - 2>();
+        t.barrier();
+        const bool more = step + kStages - 1 < steps;
+        if (more) {
+          a.begin(t, next);
+          b.begin(t, next + Shape::kLeft);
+        }
+        t.commit();
+        multiply(now + row, now + Shape::kLeft + column, sums);
+        if (more) {
+          a.end(next);
+          b.end(next + Shape::kLeft);
+        }
+        next = now;
+        now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
       }
-      next = now;
-      now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
-      const bool last = step + 1 == steps;
-      if (last || (step >= 0 && (step + 1) % kBlockSteps == 0))
-        end_block(t, step < kBlockSteps, last, sums);
+      end_block(t, first_block, step == steps, sums);
     }
   }
 

@@ -174,8 +174,8 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
         const Slices even = slices_of(words_[u][0][pair], words_[u][2][pair]);
         const Slices odd = slices_of(words_[u][1][pair], words_[u][3][pair]);
         const int row = row_ + 2 * pair, word = word_ + u * kUnitWords;
-        to.put(word_at(row, word), {(even.high & 0xffffU) | odd.high << 16,
-                                    (even.low & 0xffffU) | odd.low << 16});
+        to.put(word_at(row, word),
+               {(even.high & 0xffffU) | odd.high << 16, (even.low & 0xffffU) | odd.low << 16});
         to.put(word_at(row + 1, word), {even.high >> 16 | (odd.high & 0xffff0000U),
                                         even.low >> 16 | (odd.low & 0xffff0000U)});
       }

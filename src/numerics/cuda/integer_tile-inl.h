@@ -144,8 +144,8 @@ class WarpSums {
     }
   }
 
-  int group_, in_group_;    // of the lane, as PTX says
-  int row_, column_;        // where the warp's results begin
+  int group_, in_group_;  // of the lane, as PTX says
+  int row_, column_;      // where the warp's results begin
   // Where the lane's row begins (Thread::load_matrices) of the first matrices: of the left operand
   // rows 0 and 8, then 16 of k further; of the right one 16 of k, then columns 8.
   int left_, right_;

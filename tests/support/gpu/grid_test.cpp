@@ -200,8 +200,7 @@ TEST(Grid, WarpsLoadMatrices) {
   run({1, 64, 1024}, LoadMatrices{&found, -1, 0}, 3);
   for (int thread = 0; thread < 64; ++thread) {
     for (int m = 0; m < 4; ++m) {
-      const int first = thread / 32 * 256 +
-                        LoadMatrices::value(m, thread % 32 / 4, thread % 4 * 2);
+      const int first = thread / 32 * 256 + LoadMatrices::value(m, thread % 32 / 4, thread % 4 * 2);
       EXPECT_EQ(found[static_cast<std::size_t>(thread * 4 + m)],
                 static_cast<std::uint32_t>(first | (first + 1) << 16));
     }
