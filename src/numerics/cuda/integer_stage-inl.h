@@ -82,10 +82,13 @@ class Stage {
       } else {
         DigitsOfK k = digits_;
         LOCKSTEP_UNROLL
-        for (int i = 0; i < 8 && k_ + i < depth_; ++i) {
-          LOCKSTEP_UNROLL
-          for (int u = 0; u < kUnits; ++u)
-            words_[u][i / 2] |= bits_at(operand_, rows_[u], operand_.move(k)) << i % 2 * 16;
+        for (int i = 0; i < 8; ++i) {
+          if (k_ + i < depth_) {
+            const auto move = operand_.move(k);
+            LOCKSTEP_UNROLL
+            for (int u = 0; u < kUnits; ++u)
+              words_[u][i / 2] |= bits_at(operand_, rows_[u], move) << i % 2 * 16;
+          }
           k = operand_.radices.next(k);
         }
       }

@@ -188,15 +188,14 @@ struct IntegerKernel {
     };
 
     WarpSums<Tile> sums(t);
-    fetch();
-    stage(0);
-    t.barrier();
-    for (std::int32_t step = 0; step < steps; ++step) {
+    for (std::int32_t step = -1; step < steps; ++step) {
       const bool more = step + 1 < steps;
       if (more) fetch();
-      sums.add(t, planes(step, 0), planes(step, Tile::kRows));
-      if constexpr (Tile::kLong) {
-        if ((step + 1) % (kExactDepth / kDepth) == 0) sums.flush();
+      if (step >= 0) {
+        sums.add(t, planes(step, 0), planes(step, Tile::kRows));
+        if constexpr (Tile::kLong) {
+          if ((step + 1) % (kExactDepth / kDepth) == 0) sums.flush();
+        }
       }
       if (more) {
         stage(step + 1);  // the others may still read those of this step
