@@ -1,5 +1,5 @@
 """What the plug-in's machine code does (liblockstep_cuda.so): it rounds every operation on floats as IEEE 754 says, with
-subnormals; it has no atomic operations; and it keeps its values in registers.
+subnormals; it has no atomic operations; it keeps its values in registers; and its main loops are as docs/cuda.md says.
 
 usage: sass_test.py NVCC CUOBJDUMP NVDISASM LIBRARY [-- unittest's arguments]
 
@@ -22,7 +22,9 @@ import sys
 import tempfile
 import unittest
 from collections import Counter
+from pathlib import Path
 
+import loops
 import registers
 import sass
 
@@ -103,6 +105,10 @@ class Sass(unittest.TestCase):
         found = self.of_all(lambda kernel: with_name(kernel, LOCAL))
         self.assertTrue(found)
         self.assertEqual({kernel: names for kernel, names in found.items() if not WITH_STACK.search(kernel[1])}, {})
+
+    def test_the_page_has_the_main_loops(self):
+        page = (Path(__file__).parents[2] / "docs/cuda.md").read_text(encoding="utf-8")
+        self.assertEqual(page, loops.renewed(page, self.code[loops.ARCHITECTURE]))
 
 
 class Controls(unittest.TestCase):

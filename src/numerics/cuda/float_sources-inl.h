@@ -4,10 +4,14 @@
 // A source has an outer dimension (rows of the left operand, columns of the right one) and k. Its
 // four floats lie one after another along the outer dimension, or along k (kAlongK):
 //
-//   place(z, outer)     what is known of the outer index: computed once a tile
-//   cursor(k)           what is known of k; advance(cursor) moves it by kFloatStep, without
-//   division past(cursor)        k is not below the depth at(place, cursor)   where the four floats
-//   are; null: they are zeros
+//   place(z, outer)        what is known of the outer index: computed once a tile
+//   cursor(k)              what is known of k
+//   advance(cursor)        moves it by kFloatStep, without division
+//   past(cursor)           k is not below the depth
+//   there(place, cursor)   the four floats are there; else they are zeros
+//   at(place, cursor)      where they are, if they are there; along the outer dimension as an
+//   offset
+//                          from `data`
 #pragma once
 
 #include <cstdint>
@@ -72,9 +76,8 @@ struct RowsAlongK {
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
   LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= depth; }
-  LOCKSTEP_DEVICE const float* at(Place from, Cursor k) const {
-    return from < 0 || past(k) ? nullptr : data + from + k;
-  }
+  LOCKSTEP_DEVICE bool there(Place from, Cursor k) const { return from >= 0 && !past(k); }
+  LOCKSTEP_DEVICE const float* at(Place from, Cursor k) const { return data + (from + k); }
 };
 
 // Rows that are cut in two (Sides).
@@ -91,8 +94,8 @@ struct SidesAlongK {
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
   LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= cut + rest; }
+  LOCKSTEP_DEVICE bool there(Place outer, Cursor k) const { return outer >= 0 && !past(k); }
   LOCKSTEP_DEVICE const float* at(Place outer, Cursor k) const {
-    if (outer < 0 || past(k)) return nullptr;
     const float* const side = k < cut ? left : right;
     return side + (outer * (k < cut ? cut : rest) + (k < cut ? k : k - cut));
   }
@@ -114,9 +117,8 @@ struct RowsAlongOuter {
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
   LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= depth; }
-  LOCKSTEP_DEVICE const float* at(Place from, Cursor k) const {
-    return from < 0 || past(k) ? nullptr : data + from + k * row;
-  }
+  LOCKSTEP_DEVICE bool there(Place from, Cursor k) const { return from >= 0 && !past(k); }
+  LOCKSTEP_DEVICE int at(Place from, Cursor k) const { return from + k * row; }
 };
 
 inline constexpr int kMostTaps = 16;         // a side of a kernel
@@ -152,9 +154,11 @@ struct PixelsAlongK {
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return taps.of(k); }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { taps.advance(k); }
   LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= taps_y; }
-  LOCKSTEP_DEVICE const float* at(const Place& p, const Cursor& k) const {
+  LOCKSTEP_DEVICE bool there(const Place& p, const Cursor& k) const {
     const unsigned inside = (p.inside >> k.high) & (p.inside >> (kMostTaps + k.middle)) & 1U;
-    if (inside == 0 || past(k)) return nullptr;
+    return inside != 0 && !past(k);
+  }
+  LOCKSTEP_DEVICE const float* at(const Place& p, const Cursor& k) const {
     return data + (p.offset + leads * (k.high * w + k.middle) * c + k.low);
   }
 
@@ -179,8 +183,9 @@ struct WeightsAlongK {
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return taps.of(k); }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { taps.advance(k); }
   LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= taps_y; }
+  LOCKSTEP_DEVICE bool there(Place p, const Cursor& k) const { return p >= 0 && !past(k); }
   LOCKSTEP_DEVICE const float* at(Place p, const Cursor& k) const {
-    return p < 0 || past(k) ? nullptr : data + (p + k.high * step_y + k.middle * step_x + k.low);
+    return data + (p + k.high * step_y + k.middle * step_x + k.low);
   }
 };
 
@@ -206,12 +211,14 @@ struct PixelsAlongOuter {
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return positions.of(k); }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { positions.advance(k); }
   LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= samples; }
-  LOCKSTEP_DEVICE const float* at(const Place& p, const Cursor& k) const {
+  LOCKSTEP_DEVICE bool there(const Place& p, const Cursor& k) const {
     const int down = stride * k.middle, across = stride * k.low;
     const bool inside = static_cast<unsigned>(p.y + down) < static_cast<unsigned>(h) &&
                         static_cast<unsigned>(p.x + across) < static_cast<unsigned>(w);
-    if (!inside || past(k)) return nullptr;
-    return data + (p.offset + ((k.high * h + down) * w + across) * c);
+    return inside && !past(k);
+  }
+  LOCKSTEP_DEVICE int at(const Place& p, const Cursor& k) const {
+    return p.offset + ((k.high * h + stride * k.middle) * w + stride * k.low) * c;
   }
 };
 

@@ -36,8 +36,48 @@ struct Tile {
   static constexpr int kLeft = kFloatStep * (kRows + kPad);  // floats
   static constexpr int kStage = kLeft + kFloatStep * (kColumns + kPad);
   static constexpr std::int64_t kSharedBytes = kStages * kStage * 4 + sizeof(TilePlace);
+
+  // Where in its tile a thread has its sums: rows [row, row + 4) and as many half a tile further,
+  // columns so.
+  LOCKSTEP_HD static constexpr int row_of(int thread) {
+    return (thread / kWarp / kWarpsAcross * (kWarp / kAcross) + thread % kWarp / kAcross) * 4;
+  }
+  LOCKSTEP_HD static constexpr int column_of(int thread) {
+    return (thread / kWarp % kWarpsAcross * kAcross + thread % kAcross) * 4;
+  }
+
+ private:
   static constexpr int kAcross = kColumns / 8 < 8 ? kColumns / 8 : 8;  // a warp's threads
+  static constexpr int kWarpsAcross = kColumns / 8 / kAcross;
 };
+
+// Shared memory has 32 banks of a float. It serves a load of four floats eight lanes at a time;
+// lanes that want the same place do not meet.
+constexpr bool no_two_meet(const int (&places)[8]) {
+  for (int one = 0; one < 8; ++one) {
+    for (int other = 0; other < one; ++other) {
+      if (places[one] != places[other] && places[one] / 4 % 8 == places[other] / 4 % 8)
+        return false;
+    }
+  }
+  return true;
+}
+template <class Shape>
+constexpr bool loads_meet_no_bank_twice() {
+  for (int first = 0; first < Shape::kThreads; first += 8) {
+    int rows[8] = {}, columns[8] = {};
+    for (int lane = 0; lane < 8; ++lane) {
+      rows[lane] = Shape::row_of(first + lane);
+      columns[lane] = Shape::column_of(first + lane);
+    }
+    if (!no_two_meet(rows) || !no_two_meet(columns)) return false;
+  }
+  return true;
+}
+static_assert(loads_meet_no_bank_twice<Tile<128, 128>>() &&
+              loads_meet_no_bank_twice<Tile<128, 64>>() &&
+              loads_meet_no_bank_twice<Tile<64, 64>>() &&
+              loads_meet_no_bank_twice<Tile<128, 32>>());
 
 static_assert(Tile<128, 128>::kSharedBytes <= 26 * 1024, "registers decide, not shared memory");
 
@@ -66,8 +106,8 @@ class Feed {
       if (kRight && source_.past(cursors_[q])) {
         store_quad(to, {-0.0F, -0.0F, -0.0F, -0.0F});
       } else {
-        const float* const from = source_.at(place_, cursors_[q]);
-        t.copy_async(to, from != nullptr ? from : source_.data, from != nullptr);
+        const bool there = source_.there(place_, cursors_[q]);
+        t.copy_async(to, source_.data + (there ? source_.at(place_, cursors_[q]) : 0), there);
       }
       source_.advance(cursors_[q]);
     }
@@ -88,9 +128,20 @@ class Feed<Source, kSide, kThreads, kRight, true> {
   static constexpr int kDown = kThreads / (kFloatStep / 4);  // outer indices
   static_assert(kFloatStep == 8 && kQuads * kThreads == kSide * 2);
 
+  // Where a thread stores its first float.
+  LOCKSTEP_HD static constexpr int place_of(int thread) {
+    return thread % 2 * 4 * (kSide + kPad) + thread / 2;
+  }
+  static constexpr bool stores_meet_no_bank_twice() {
+    unsigned banks = 0;
+    for (int lane = 0; lane < kWarp; ++lane) banks |= 1U << place_of(lane) % 32;
+    return banks == 0xffffffffU;
+  }
+
  public:
   LOCKSTEP_DEVICE Feed(const Source& source, int thread, int z, int outer, int k)
-      : source_(source), to_(thread % 2 * 4 * (kSide + kPad) + thread / 2) {
+      : source_(source), to_(place_of(thread)) {
+    static_assert(stores_meet_no_bank_twice());
     cursor_ = source.cursor(k + thread % 2 * 4);
     LOCKSTEP_UNROLL
     for (int q = 0; q < kQuads; ++q) places_[q] = source.place(z, outer + thread / 2 + q * kDown);
@@ -101,9 +152,8 @@ class Feed<Source, kSide, kThreads, kRight, true> {
     const float none = kRight && source_.past(cursor_) ? -0.0F : 0.0F;
     LOCKSTEP_UNROLL
     for (int q = 0; q < kQuads; ++q) {
-      const float* const from = source_.at(places_[q], cursor_);
       held_[q] = Quad{{none, none, none, none}};
-      if (from != nullptr) held_[q] = load_quad(from);
+      if (source_.there(places_[q], cursor_)) held_[q] = load_quad(source_.at(places_[q], cursor_));
     }
     source_.advance(cursor_);
   }
@@ -159,29 +209,41 @@ struct FloatKernel {
     Feed<Left, Shape::kRows, Shape::kThreads, false> a(left, t.thread(), place.z, place.i, first);
     Feed<Right, Shape::kColumns, Shape::kThreads, true> b(right, t.thread(), place.z, place.j,
                                                           first);
-    const int row = row_of(t.thread()), column = column_of(t.thread());
-    Sums sums = {};
-    float* now = stages + Shape::kStage;  // of `step` and, two steps ahead of it, `next`
-    float* next = stages;
-    for (int step = 1 - kStages; step < steps; ++step) {
-      t.template wait<kStages - 2>();
-      t.barrier();
-      const bool more = step + kStages - 1 < steps;
-      if (more) {
-        a.begin(t, next);
-        b.begin(t, next + Shape::kLeft);
+    const int row = Shape::row_of(t.thread()), column = Shape::column_of(t.thread());
+    for (int step = 0; step < kStages - 1; ++step) {
+      if (step < steps) {
+        float* const stage = stages + step * Shape::kStage;
+        a.begin(t, stage);
+        b.begin(t, stage + Shape::kLeft);
+        a.end(stage);
+        b.end(stage + Shape::kLeft);
       }
       t.commit();
-      if (step >= 0) multiply(now + row, now + Shape::kLeft + column, sums);
-      if (more) {
-        a.end(next);
-        b.end(next + Shape::kLeft);
+    }
+    Sums sums = {};
+    float* now = stages;  // of `step` and, kStages - 1 steps ahead of it, `next`
+    float* next = stages + (kStages - 1) * Shape::kStage;
+    for (int step = 0; step < steps;) {
+      const bool first_block = step == 0;
+      const int end = step + kBlockSteps < steps ? step + kBlockSteps : steps;
+      for (; step < end; ++step) {
+        t.template wait<kStages - 2>();
+        t.barrier();
+        const bool more = step + kStages - 1 < steps;
+        if (more) {
+          a.begin(t, next);
+          b.begin(t, next + Shape::kLeft);
+        }
+        t.commit();
+        multiply(now + row, now + Shape::kLeft + column, sums);
+        if (more) {
+          a.end(next);
+          b.end(next + Shape::kLeft);
+        }
+        next = now;
+        now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
       }
-      next = now;
-      now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
-      const bool last = step + 1 == steps;
-      if (last || (step >= 0 && (step + 1) % kBlockSteps == 0))
-        end_block(t, step < kBlockSteps, last, sums);
+      end_block(t, first_block, step == steps, sums);
     }
   }
 
@@ -217,19 +279,6 @@ struct FloatKernel {
     }
   }
 
-  // Where in its tile a thread has its sums: rows [row, row + 4) and as many half a tile further,
-  // columns so.
-  LOCKSTEP_DEVICE static int row_of(int thread) {
-    constexpr int kWarpsAcross = Shape::kColumns / 8 / Shape::kAcross;
-    return (thread / kWarp / kWarpsAcross * (kWarp / Shape::kAcross) +
-            thread % kWarp / Shape::kAcross) *
-           4;
-  }
-  LOCKSTEP_DEVICE static int column_of(int thread) {
-    constexpr int kWarpsAcross = Shape::kColumns / 8 / Shape::kAcross;
-    return (thread / kWarp % kWarpsAcross * Shape::kAcross + thread % Shape::kAcross) * 4;
-  }
-
   template <class Row>
   LOCKSTEP_DEVICE float ended(const Row& row, int j, bool first, bool last, float before,
                               float sum) const {
@@ -241,7 +290,7 @@ struct FloatKernel {
   template <class Thread>
   LOCKSTEP_DEVICE void end_block(Thread& t, bool first, bool last, Sums& sums) const {
     const TilePlace place = *shared_place(t);
-    const int i0 = place.i + row_of(t.thread()), j0 = place.j + column_of(t.thread());
+    const int i0 = place.i + Shape::row_of(t.thread()), j0 = place.j + Shape::column_of(t.thread());
     LOCKSTEP_UNROLL
     for (int r = 0; r < 8; ++r) {
       const int i = i0 + r / 4 * (Shape::kRows / 2) + r % 4;

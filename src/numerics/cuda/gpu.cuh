@@ -35,6 +35,13 @@ class GpuThread {
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
+  // PTX ISA, "ldmatrix": a matrix is of 8 x 8 values of 16 bits.
+  LOCKSTEP_DEVICE void load_matrices(std::uint32_t (&to)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+                 : "memory");
+  }
   template <class T>
   LOCKSTEP_DEVICE T shuffle_down(T value, int lanes) {
     return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
@@ -66,7 +73,8 @@ class Gpu {
     here();
     cudaMemPool_t pool = nullptr;
     must(cudaDeviceGetDefaultMemPool(&pool, number), "its memory");
-    std::uint64_t most = UINT64_MAX;  // what was given back is taken again, and the driver not asked
+    std::uint64_t most =
+        UINT64_MAX;  // what was given back is taken again, and the driver not asked
     must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");

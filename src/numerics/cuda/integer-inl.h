@@ -160,7 +160,8 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   const std::int64_t positions = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
   const Scratch<Gpu, float> products(*gpu_, lanes.samples() * taps * s.out);
   launch_integers(*gpu_, {lanes.samples(), taps, s.out, positions}, wide_channels(s, x, dy),
-                  PatchColumns{input_of(s, x.q)}, MatrixColumns{dy.q, narrow(s.out), narrow(positions)},
+                  PatchColumns{input_of(s, x.q)},
+                  MatrixColumns{dy.q, narrow(s.out), narrow(positions)},
                   WeightGradRows{x.exponents, dy.exponents, products.data(), taps, s.out});
   const std::int64_t width = taps * s.out;
   tree_over_lanes(lanes, width,

@@ -82,10 +82,13 @@ class Stage {
       } else {
         DigitsOfK k = digits_;
         LOCKSTEP_UNROLL
-        for (int i = 0; i < 8 && k_ + i < depth_; ++i) {
-          LOCKSTEP_UNROLL
-          for (int u = 0; u < kUnits; ++u)
-            words_[u][i / 2] |= bits_at(operand_, rows_[u], operand_.move(k)) << i % 2 * 16;
+        for (int i = 0; i < 8; ++i) {
+          if (k_ + i < depth_) {
+            const auto move = operand_.move(k);
+            LOCKSTEP_UNROLL
+            for (int u = 0; u < kUnits; ++u)
+              words_[u][i / 2] |= bits_at(operand_, rows_[u], move) << i % 2 * 16;
+          }
           k = operand_.radices.next(k);
         }
       }
@@ -174,8 +177,8 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
         const Slices even = slices_of(words_[u][0][pair], words_[u][2][pair]);
         const Slices odd = slices_of(words_[u][1][pair], words_[u][3][pair]);
         const int row = row_ + 2 * pair, word = word_ + u * kUnitWords;
-        to.put(word_at(row, word), {(even.high & 0xffffU) | odd.high << 16,
-                                    (even.low & 0xffffU) | odd.low << 16});
+        to.put(word_at(row, word),
+               {(even.high & 0xffffU) | odd.high << 16, (even.low & 0xffffU) | odd.low << 16});
         to.put(word_at(row + 1, word), {even.high >> 16 | (odd.high & 0xffff0000U),
                                         even.low >> 16 | (odd.low & 0xffff0000U)});
       }

@@ -55,11 +55,9 @@ class WarpSums {
         in_group_(t.thread() % 4),
         row_(t.thread() / kWarp / (Tile::kColumns / Tile::kWarpColumns) * Tile::kWarpRows),
         column_(t.thread() / kWarp % (Tile::kColumns / Tile::kWarpColumns) * Tile::kWarpColumns) {
-    LOCKSTEP_UNROLL
-    for (int four = 0; four < 4; ++four) {
-      left_[four] = word_at(row_ + group_, four * 4 + in_group_);
-      right_[four] = word_at(column_ + group_, four * 4 + in_group_);
-    }
+    const int matrix = t.thread() % kWarp / 8, row = t.thread() % 8;
+    left_ = word_at(row_ + matrix % 2 * 8 + row, matrix / 2 * 4);
+    right_ = word_at(column_ + matrix / 2 * 8 + row, matrix % 2 * 4);
   }
 
   // Adds kDepth products to each sum.
@@ -70,29 +68,29 @@ class WarpSums {
       std::uint32_t high[kDown][4], low[kDown][4], both[kDown][4];
       LOCKSTEP_UNROLL
       for (int i = 0; i < kDown; ++i) {
+        const int at = further_down(left_ ^ k, i * 16);
+        t.load_matrices(high[i], left.high + at);
+        t.load_matrices(low[i], left.low + at);
         LOCKSTEP_UNROLL
-        for (int r = 0; r < 4; ++r) {
-          const int at = word(left_, i * 16 + r % 2 * 8, k / 4 + r / 2);
-          high[i][r] = left.high[at];
-          low[i][r] = left.low[at];
-          both[i][r] = sums_of(high[i][r], low[i][r]);
-        }
+        for (int r = 0; r < 4; ++r) both[i][r] = sums_of(high[i][r], low[i][r]);
       }
       LOCKSTEP_UNROLL
-      for (int j = 0; j < kAcross; ++j) {
-        std::uint32_t high_b[2], low_b[2], both_b[2];
+      for (int j = 0; j < kAcross; j += 2) {
+        std::uint32_t high_b[4], low_b[4];
+        const int at = further_down(right_ ^ k, j * 8);
+        t.load_matrices(high_b, right.high + at);
+        t.load_matrices(low_b, right.low + at);
         LOCKSTEP_UNROLL
-        for (int r = 0; r < 2; ++r) {
-          const int at = word(right_, j * 8, k / 4 + r);
-          high_b[r] = right.high[at];
-          low_b[r] = right.low[at];
-          both_b[r] = sums_of(high_b[r], low_b[r]);
-        }
-        LOCKSTEP_UNROLL
-        for (int i = 0; i < kDown; ++i) {
-          t.mma(high_[i][j], high[i], high_b);
-          t.mma(low_[i][j], low[i], low_b);
-          t.mma(both_[i][j], both[i], both_b);
+        for (int half = 0; half < 2; ++half) {
+          const std::uint32_t h[2] = {high_b[half * 2], high_b[half * 2 + 1]};
+          const std::uint32_t l[2] = {low_b[half * 2], low_b[half * 2 + 1]};
+          const std::uint32_t s[2] = {sums_of(h[0], l[0]), sums_of(h[1], l[1])};
+          LOCKSTEP_UNROLL
+          for (int i = 0; i < kDown; ++i) {
+            t.mma(high_[i][j + half], high[i], h);
+            t.mma(low_[i][j + half], low[i], l);
+            t.mma(both_[i][j + half], both[i], s);
+          }
         }
       }
     }
@@ -132,13 +130,7 @@ class WarpSums {
   }
 
  private:
-  // The lane's word of four of k, `rows` further down than the first ones: all but four numbers are
-  // known when this is compiled.
-  static_assert((Tile::kWarpRows % 32 == 0 || Tile::kWarpRows == 16) &&
-                (Tile::kWarpColumns % 32 == 0 || Tile::kWarpColumns == 16));
-  LOCKSTEP_DEVICE static int word(const int (&first)[4], int rows, int four) {
-    return rows * kRowWords + first[(four ^ (rows >> 3)) & 3];
-  }
+  static_assert(Tile::kWarpRows % 16 == 0 && Tile::kWarpColumns % 16 == 0);
 
   template <class Body>
   LOCKSTEP_DEVICE void for_each(const Body& body) {
@@ -152,9 +144,11 @@ class WarpSums {
     }
   }
 
-  int group_, in_group_;    // of the lane, as PTX says
-  int row_, column_;        // where the warp's results begin
-  int left_[4], right_[4];  // the lane's words of its first fragments
+  int group_, in_group_;  // of the lane, as PTX says
+  int row_, column_;      // where the warp's results begin
+  // Where the lane's row begins (Thread::load_matrices) of the first matrices: of the left operand
+  // rows 0 and 8, then 16 of k further; of the right one 16 of k, then columns 8.
+  int left_, right_;
   std::int32_t high_[kDown][kAcross][4] = {}, low_[kDown][kAcross][4] = {},
                both_[kDown][kAcross][4] = {};
   std::int64_t total_[Tile::kLong ? kDown : 1][Tile::kLong ? kAcross : 1][4] = {};
@@ -194,15 +188,14 @@ struct IntegerKernel {
     };
 
     WarpSums<Tile> sums(t);
-    fetch();
-    stage(0);
-    t.barrier();
-    for (std::int32_t step = 0; step < steps; ++step) {
+    for (std::int32_t step = -1; step < steps; ++step) {
       const bool more = step + 1 < steps;
       if (more) fetch();
-      sums.add(t, planes(step, 0), planes(step, Tile::kRows));
-      if constexpr (Tile::kLong) {
-        if ((step + 1) % (kExactDepth / kDepth) == 0) sums.flush();
+      if (step >= 0) {
+        sums.add(t, planes(step, 0), planes(step, Tile::kRows));
+        if constexpr (Tile::kLong) {
+          if ((step + 1) % (kExactDepth / kDepth) == 0) sums.flush();
+        }
       }
       if (more) {
         stage(step + 1);  // the others may still read those of this step

@@ -10,6 +10,9 @@
 //   t.template shared<T>()      the block's shared memory, aligned to 16 bytes
 //   t.mma(sums, a, b)           of the warp: int32 sums[16][8] += int8 a[16][32] * b[32][8]; PTX's
 //                               mma.m16n8k32 says which lane has which of them
+//   t.load_matrices(to, row)    of the warp: four matrices of 8 rows of 16 bytes in shared memory;
+//                               `row`, aligned to 16, is row lane % 8 of matrix lane / 8, and
+//                               to[m] word lane % 4 of row lane / 4 of matrix m: what mma wants
 //   t.shuffle_down(v, d)        v of the warp's lane + d; of itself where there is none
 //   t.copy_async(to, from, there)  16 bytes to shared from global memory, both aligned to 16, or if
 //                               they are not there 16 bytes of zeros ...

@@ -56,7 +56,7 @@ class Guarded {
   std::size_t used_ = 0, mapped_ = 0;
 };
 
-enum class State { kReady, kAtBarrier, kAtShuffle, kAtMma, kDone };
+enum class State { kReady, kAtBarrier, kAtShuffle, kAtLoad, kAtMma, kDone };
 
 }  // namespace
 
@@ -70,6 +70,7 @@ class Block {
         states_(static_cast<std::size_t>(grid.threads)),
         values_(states_.size()),
         fragments_(states_.size()),
+        rows_(states_.size()),
         fibers_(states_.size()),
         warps_(states_.size() / kWarp) {
     std::iota(warps_.begin(), warps_.end(), std::size_t{0});
@@ -102,6 +103,7 @@ class Block {
   std::int64_t number() const { return number_; }
   void* shared() { return shared_.data(); }
   std::uint64_t& value(std::size_t thread) { return values_[thread]; }
+  MatrixRow& row(int thread) { return rows_[static_cast<std::size_t>(thread)]; }
   Fragment& fragment(int thread) { return fragments_[static_cast<std::size_t>(thread)]; }
 
  private:
@@ -122,11 +124,14 @@ class Block {
       const auto begin = states_.begin() + static_cast<std::ptrdiff_t>(first);
       const auto end = begin + static_cast<std::ptrdiff_t>(kWarp);
       const bool shuffle = std::find(begin, end, State::kAtShuffle) != end;
+      const bool loads = std::find(begin, end, State::kAtLoad) != end;
       const bool mma = std::find(begin, end, State::kAtMma) != end;
-      if (!shuffle && !mma) continue;
+      if (!shuffle && !loads && !mma) continue;
       if (std::any_of(begin, end, [&](State s) { return s != *begin; }))
-        die(mma ? "a warp's threads part before a product of matrices"
-                : "a warp's threads part before a shuffle");
+        die(mma     ? "a warp's threads part before a product of matrices"
+            : loads ? "a warp's threads part before a load of matrices"
+                    : "a warp's threads part before a shuffle");
+      if (loads) load(&rows_[first]);
       if (mma) multiply(&fragments_[first]);
       let_go(first, kWarp);
       released = true;
@@ -159,6 +164,7 @@ class Block {
   std::vector<State> states_;
   std::vector<std::uint64_t> values_;  // what each lane shuffles
   std::vector<Fragment> fragments_;    // what each lane multiplies
+  std::vector<MatrixRow> rows_;        // what each lane loads
   std::vector<fiber> fibers_;
   std::vector<std::size_t> ready_;  // the threads that may run
   std::vector<std::size_t> warps_;  // in the order in which they may
@@ -188,6 +194,20 @@ void Thread::mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4],
   block_.wait(number_, State::kAtMma);
 }
 
+bool Thread::in_shared_memory(const void* sixteen_bytes) const {
+  const auto place = reinterpret_cast<std::uintptr_t>(sixteen_bytes) -
+                     reinterpret_cast<std::uintptr_t>(block_.shared());
+  return place + 16 <= static_cast<std::uintptr_t>(block_.grid().shared_bytes) && place + 16 >= 16;
+}
+
+void Thread::load_matrices(std::uint32_t (&to)[4], const void* row) {
+  if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
+    die("a row of a matrix that is not aligned to 16 bytes");
+  if (!in_shared_memory(row)) die("a row of a matrix outside shared memory");
+  block_.row(number_) = {to, row};
+  block_.wait(number_, State::kAtLoad);
+}
+
 std::uint64_t Thread::shuffled_down(std::uint64_t bits, int lanes) {
   const auto own = static_cast<std::size_t>(number_);
   block_.value(own) = bits;
@@ -202,10 +222,7 @@ void Thread::copy_async(void* to, const void* from, bool there) {
   if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 ||
       reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
     die("an asynchronous copy that is not aligned to 16 bytes");
-  const auto place =
-      reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(block_.shared());
-  if (place + 16 > static_cast<std::uintptr_t>(block_.grid().shared_bytes) || place + 16 < 16)
-    die("an asynchronous copy to a place outside shared memory");
+  if (!in_shared_memory(to)) die("an asynchronous copy to a place outside shared memory");
   std::memset(to, 0xff, 16);
   copies_.push_back({to, there ? from : nullptr, group_});
 }

@@ -7,10 +7,12 @@
 // - shared memory is full of NaNs when a block begins;
 // - what copy_async writes is NaN until the wait that it must be there for, and is read that late;
 //   it ends the program where it is not aligned, or not in shared memory;
+// - matrices that a warp loads are read when all of its lanes are there; it ends the program where
+//   a row is not aligned, or not in shared memory;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
-// A barrier that not all threads reach ends the program and says so, and so does a shuffle or a
-// product of matrices that not all threads of the warp reach, a launch that no GPU takes as it is
-// (48 KiB of shared memory), and an argument that is an address of the host (arguments.h).
+// A barrier that not all threads reach ends the program and says so, and so does a shuffle, a load
+// or a product of matrices that not all threads of the warp reach, and a launch that no GPU takes as
+// it is (48 KiB of shared memory).
 #pragma once
 
 #include <cstdint>
@@ -39,6 +41,7 @@ class Thread {
     return static_cast<T*>(shared_memory());
   }
   void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
+  void load_matrices(std::uint32_t (&to)[4], const void* row);
   template <class T>
   T shuffle_down(T value, int lanes) {
     static_assert(sizeof(T) <= sizeof(std::uint64_t));
@@ -58,6 +61,7 @@ class Thread {
 
  private:
   void* shared_memory();
+  bool in_shared_memory(const void* sixteen_bytes) const;
   std::uint64_t shuffled_down(std::uint64_t bits, int lanes);
   void wait_for_all_but(int newest);
 

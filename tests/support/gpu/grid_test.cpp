@@ -174,6 +174,40 @@ TEST(Grid, WarpsMultiplyMatrices) {
   }
 }
 
+// Four matrices of 8 x 8 values of 16 bits, as PTX's documentation has "ldmatrix .x4": threads 0-7,
+// 8-15, 16-23, 24-31 give the rows of matrices 0 to 3; a thread gets values (lane % 4) * 2 and + 1
+// of row lane / 4 of each, in one register.
+struct LoadMatrices {
+  std::vector<std::uint32_t>* found;  // [thread][4]
+  int missing;                        // a thread that does not come
+  int skip;                           // bytes that rows are misplaced by
+  static int value(int matrix, int row, int column) { return matrix * 64 + row * 8 + column; }
+  void operator()(Thread& t) const {
+    auto* const shared = t.shared<std::uint16_t>();
+    const int lane = t.thread() % 32, warp = t.thread() / 32, own = lane * 7 % 32;
+    std::uint16_t* const row = shared + (warp * 32 + own) * 8;
+    for (int i = 0; i < 8; ++i)
+      row[i] = static_cast<std::uint16_t>(warp * 256 + value(lane / 8, lane % 8, i));
+    t.barrier();
+    if (t.thread() == missing) return;
+    std::uint32_t to[4];
+    t.load_matrices(to, reinterpret_cast<const char*>(row) + skip);
+    for (int m = 0; m < 4; ++m) (*found)[static_cast<std::size_t>(t.thread() * 4 + m)] = to[m];
+  }
+};
+
+TEST(Grid, WarpsLoadMatrices) {
+  std::vector<std::uint32_t> found(64 * 4);
+  run({1, 64, 1024}, LoadMatrices{&found, -1, 0}, 3);
+  for (int thread = 0; thread < 64; ++thread) {
+    for (int m = 0; m < 4; ++m) {
+      const int first = thread / 32 * 256 + LoadMatrices::value(m, thread % 32 / 4, thread % 4 * 2);
+      EXPECT_EQ(found[static_cast<std::size_t>(thread * 4 + m)],
+                static_cast<std::uint32_t>(first | (first + 1) << 16));
+    }
+  }
+}
+
 // Copies arrive at the wait that they must be there for, not before.
 struct Copies {
   const float* from;
@@ -259,6 +293,14 @@ TEST(GridDeathTest, AWriteBehindSharedMemoryEndsTheProgram) {
     void operator()(Thread& t) const { t.shared<float>()[8] = 1; }
   };
   EXPECT_DEATH(run({1, 32, 32}, Kernel{}, 1), "");
+}
+
+TEST(GridDeathTest, AMistakeInALoadOfMatricesIsNamed) {
+  std::vector<std::uint32_t> found(64 * 4);
+  EXPECT_DEATH(run({1, 64, 1024}, LoadMatrices{&found, 40, 0}, 3),
+               "a warp's threads part before a load of matrices");
+  EXPECT_DEATH(run({1, 64, 1024}, LoadMatrices{&found, -1, 4}, 3), "not aligned to 16 bytes");
+  EXPECT_DEATH(run({1, 64, 1024}, LoadMatrices{&found, -1, 1024}, 3), "outside shared memory");
 }
 
 TEST(GridDeathTest, AThreadThatMissesAProductOfMatricesIsNamed) {

@@ -1,0 +1,72 @@
+"""The tables of docs/cuda.md: what the main loops of the plug-in's products do (liblockstep_cuda.so).
+
+usage: loops.py PAGE CUOBJDUMP NVDISASM LIBRARY   writes them into the page; sass_test.py checks them
+"""
+import re
+import sys
+from collections import Counter
+
+import sass
+from registers import TILES
+
+ARCHITECTURE = "80"
+PLACE = re.compile(r"(?<=<!-- loops -->\n).*?(?=<!-- end -->)", re.DOTALL)
+FLOATS = re.compile(r"FloatKernel<Tile<(\d+, \d+)>, (\w+), (\w+), \w+>")
+INTEGERS = re.compile(r"IntegerKernel<IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, (\w+), (\w+), \w+>")
+OTHERS = {"LDSM": r"LDSM", "STS": r"STS", "LDG": r"LDG\."}
+STEP = {"FFMA": 512, "LDS.128": 32}  # of a float tile: 8 x 8 sums, 8 of k
+
+
+def found(kernels, pattern, product):
+    """{(tile, left, right): instructions of the main loop}"""
+    names = sass.demangled([kernel.symbol for kernel in kernels])
+    return {which.groups(): [one.name for one in kernel.innermost(product)]
+            for kernel in kernels if (which := pattern.search(names[kernel.symbol]))}
+
+
+def heads(*names):
+    return ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
+
+
+def of_floats(kernels):
+    loops = found(kernels, FLOATS, "FFMA")
+    for which, body in loops.items():
+        count = Counter(body)
+        if any(count[name] != times for name, times in STEP.items()):
+            raise AssertionError(f"the loop of {which} is not {STEP}")
+    lines = heads("left operand", "right operand", *(tile.replace(", ", " x ") for tile in TILES))
+    for left, right in sorted({which[1:] for which in loops}):
+        whole = [len(loops[tile, left, right]) for tile in TILES]
+        lines.append(f"| {left} | {right} | " + " | ".join(f"{n}: {100 * STEP['FFMA'] // n} %" for n in whole) + " |")
+    return lines
+
+
+def of_integers(kernels):
+    lines = heads("left operand", "right operand", "tile", "IMMA", *OTHERS, "all")
+    loops = found(kernels, INTEGERS, "IMMA")
+    for tile, left, right in sorted(loops, key=lambda which: (which[1:], which[0])):
+        body = loops[tile, left, right]
+        cells = [sum(re.match(start, name) is not None for name in body) for start in ("IMMA", *OTHERS.values())]
+        lines.append(f"| {left} | {right} | {tile.replace(', ', ' x ')} | {' | '.join(map(str, cells))} | {len(body)} |")
+    return lines
+
+
+def renewed(page, kernels):
+    text = "\n".join([*of_floats(kernels), "", *of_integers(kernels)]) + "\n"
+    new, times = PLACE.subn(lambda _: text, page)
+    if times != 1:
+        raise AssertionError("the page has no place for the tables of loops")
+    return new
+
+
+def main():
+    path, cuobjdump, nvdisasm, library = sys.argv[1:]
+    kernels = sass.of_library(cuobjdump, nvdisasm, library)[ARCHITECTURE]
+    with open(path, encoding="utf-8") as file:
+        page = renewed(file.read(), kernels)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+if __name__ == "__main__":
+    main()
