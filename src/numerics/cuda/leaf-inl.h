@@ -67,7 +67,11 @@ struct LeafKernel {
   DeviceLeafKeys keys;
   hash::Leaf* leaves;
 
+  // Little-endian, with zeros behind the tile's end.
   LOCKSTEP_DEVICE static std::uint32_t word(const Tile& tile, std::uint64_t i) {
+    const unsigned char* const at = tile.data + 4 * i;
+    if (4 * i + 4 <= tile.bytes && reinterpret_cast<std::uintptr_t>(at) % 4 == 0)
+      return *reinterpret_cast<const std::uint32_t*>(at);
     std::uint32_t value = 0;
     for (std::uint64_t k = 0; k < 4 && 4 * i + k < tile.bytes; ++k) {
       value |= static_cast<std::uint32_t>(tile.data[4 * i + k]) << (8 * k);

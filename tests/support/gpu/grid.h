@@ -11,8 +11,8 @@
 //   a row is not aligned, or not in shared memory;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
 // A barrier that not all threads reach ends the program and says so, and so does a shuffle, a load
-// or a product of matrices that not all threads of the warp reach, and a launch that no GPU takes as
-// it is (48 KiB of shared memory).
+// or a product of matrices that not all threads of the warp reach, and a launch that no GPU takes
+// as it is (48 KiB of shared memory).
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@
 namespace lockstep::test::ptx {
 namespace {
 
-enum class Space { kFlat, kShared, kParameter };  // flat: global, local, or not said
+// Flat: global, or not said. A GPU interleaves its threads' local memory, so profiles leave it out.
+enum class Space { kFlat, kLocal, kShared, kParameter };
 
 // An item in memory, and in a lane of a register.
 template <class T>
@@ -31,7 +32,8 @@ template <Space kSpace, bool kWrites, class Visit>
 void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes,
                std::uint32_t mask, const Visit& visit) {
   const auto* const flat = warp.lanes<std::uint64_t>(address);
-  if (kSpace == Space::kFlat) warp.require(flat, i.offset, bytes, mask);
+  constexpr bool kAddress = kSpace == Space::kFlat || kSpace == Space::kLocal;
+  if (kAddress) warp.require(flat, i.offset, bytes, mask);
   if (Counts* const counts = warp.counts(); counts != nullptr) {
     if (kSpace == Space::kFlat) count_global(*counts, flat, bytes, mask);
     if (kSpace == Space::kShared)
@@ -39,7 +41,7 @@ void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes
   }
   for (int l = 0; l < kLanes; ++l) {
     if ((mask >> l & 1U) == 0) continue;
-    if constexpr (kSpace == Space::kFlat) {
+    if constexpr (kAddress) {
       visit(l, reinterpret_cast<char*>(flat[l] + static_cast<std::uint64_t>(i.offset)));
     } else if constexpr (kSpace == Space::kParameter) {
       visit(l, warp.variable(i.variable, l) + i.offset);
@@ -146,13 +148,17 @@ Operation of_name(std::string_view name) {
     space = Space::kShared;
   } else if (take(name, ".param")) {
     space = Space::kParameter;
-  } else if (!take(name, ".global")) {
-    take(name, ".local");
+  } else if (take(name, ".local")) {
+    space = Space::kLocal;
+  } else {
+    take(name, ".global");
   }
   take(name, ".nc");
   const int items = take(name, ".v2") ? 2 : take(name, ".v4") ? 4 : 1;
   if (!take(name, ".")) return {};
   switch (space) {
+    case Space::kLocal:
+      return of_space<Space::kLocal>(loads, items, name);
     case Space::kShared:
       return of_space<Space::kShared>(loads, items, name);
     case Space::kParameter:

@@ -1,0 +1,54 @@
+"""gpu_profile.py reads what the interpreter of PTX counts, and its bounds follow from it.
+
+usage: gpu_profile_test.py PROGRAM [unittest's arguments]
+"""
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from contextlib import redirect_stdout
+
+import gpu_profile
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+
+
+def printed(path):
+    sys.argv[1:] = [path]
+    with io.StringIO() as out, redirect_stdout(out):
+        gpu_profile.main()
+        return out.getvalue()
+
+
+class GpuProfile(unittest.TestCase):
+    def test_a_step_is_counted(self):
+        with tempfile.TemporaryDirectory(prefix="gpu-profile-") as folder:
+            path = os.path.join(folder, "profile.jsonl")
+            subprocess.run([PROGRAM, "train", os.path.join(TOP, "recipes/golden/classifier.toml"), "--run", os.path.join(folder, "run"),
+                            "--quiet", "--device", "cuda", "--set", "run.steps=1"],
+                           check=True, env={**os.environ, "LOCKSTEP_PTX_PROFILE": path}, stdout=subprocess.DEVNULL)
+            with open(path, encoding="utf-8") as file:
+                kernels = [json.loads(line) for line in file]
+            page = printed(path)
+        self.assertIn("FloatKernel", page)
+        self.assertIn("UpdateKernel", page)
+        products = [k for k in kernels if "FloatKernel" in k["kernel"]]
+        self.assertGreater(sum(k["fma"] for k in products), 0)
+        for kernel in products:
+            self.assertLess(kernel["fma"], kernel["instructions"])
+            self.assertEqual(kernel["wavefronts"], kernel["least"], "a float tile meets a bank twice")
+
+    def test_the_slowest_unit_is_the_bound(self):
+        one = {"kernel": "_Z1kv", "launches": 1, "blocks": 1, "instructions": 0, "fma": 0, "mma": 0, "barriers": 0, "shared": 0,
+               "wavefronts": 0, "least": 0, "global": 0, "sectors": 0, "bytes": 0}
+        self.assertAlmostEqual(max(gpu_profile.seconds({**one, "sectors": 93750000}).values()), 1e-3)  # 3 GB
+        clocks = 1e-3 * gpu_profile.CLOCK * gpu_profile.MULTIPROCESSORS
+        self.assertAlmostEqual(max(gpu_profile.seconds({**one, "wavefronts": clocks}).values()), 1e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
