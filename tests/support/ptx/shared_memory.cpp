@@ -31,22 +31,35 @@ SharedMemory::Word& SharedMemory::fresh(std::size_t word) {
   return found;
 }
 
-bool SharedMemory::race(const char* what, std::size_t word, int other, Thread thread) {
+// That nothing orders this thread behind the writer of a word.
+bool SharedMemory::written_by_another(const Word& word, Thread thread) {
+  return word.writer != kNobody && word.writer != thread.number &&
+         (word.writer / kLanes != thread.number / kLanes || word.written == thread.met);
+}
+
+void SharedMemory::race(std::size_t word, const char* what, int other, Thread thread) {
   problem_ = "threads race for byte " + std::to_string(word * 4) + " of shared memory: thread " +
              std::to_string(thread.number) + " " + what + " " +
              (other == kSeveral ? "several" : "thread " + std::to_string(other));
-  return true;
+}
+
+// visit(word, its number) for all of an access; null where one says no.
+template <class Visit>
+std::byte* SharedMemory::access(std::uint32_t address, std::size_t bytes, const Visit& visit) {
+  if (!inside(address, bytes)) return nullptr;
+  const std::size_t first = address - kShared;
+  for (std::size_t i = first / 4; i <= (first + bytes - 1) / 4; ++i)
+    if (!visit(fresh(i), i)) return nullptr;
+  return &bytes_[first];
 }
 
 const std::byte* SharedMemory::read(std::uint32_t address, std::size_t bytes, Thread thread) {
-  if (!inside(address, bytes)) return nullptr;
   const int warp = thread.number / kLanes;
-  for (std::size_t i = (address - kShared) / 4; i <= (address - kShared + bytes - 1) / 4; ++i) {
-    Word& word = fresh(i);
-    if (word.writer != kNobody && word.writer != thread.number &&
-        (word.writer / kLanes != warp || word.written == thread.met) &&
-        race("reads what was written by", i, word.writer, thread))
-      return nullptr;
+  return access(address, bytes, [&](Word& word, std::size_t i) {
+    if (written_by_another(word, thread)) {
+      race(i, "reads what was written by", word.writer, thread);
+      return false;
+    }
     if (word.reader == kNobody) {
       word.reader = thread.number;
       word.readers_warp = warp;
@@ -55,27 +68,25 @@ const std::byte* SharedMemory::read(std::uint32_t address, std::size_t bytes, Th
       if (word.readers_warp != warp) word.readers_warp = kSeveral;
     }
     word.read = thread.met;
-  }
-  return &bytes_[address - kShared];
+    return true;
+  });
 }
 
 std::byte* SharedMemory::write(std::uint32_t address, std::size_t bytes, Thread thread) {
-  if (!inside(address, bytes)) return nullptr;
-  const int warp = thread.number / kLanes;
-  for (std::size_t i = (address - kShared) / 4; i <= (address - kShared + bytes - 1) / 4; ++i) {
-    Word& word = fresh(i);
-    if (word.writer != kNobody && word.writer != thread.number &&
-        (word.writer / kLanes != warp || word.written == thread.met) &&
-        race("writes what was written by", i, word.writer, thread))
-      return nullptr;
+  return access(address, bytes, [&](Word& word, std::size_t i) {
+    if (written_by_another(word, thread)) {
+      race(i, "writes what was written by", word.writer, thread);
+      return false;
+    }
     if (word.reader != kNobody && word.reader != thread.number &&
-        (word.readers_warp != warp || word.read == thread.met) &&
-        race("writes what was read by", i, word.reader, thread))
-      return nullptr;
+        (word.readers_warp != thread.number / kLanes || word.read == thread.met)) {
+      race(i, "writes what was read by", word.reader, thread);
+      return false;
+    }
     word.writer = thread.number;
     word.written = thread.met;
-  }
-  return &bytes_[address - kShared];
+    return true;
+  });
 }
 
 }  // namespace lockstep::test::ptx

@@ -38,7 +38,10 @@ class SharedMemory {
 
   bool inside(std::uint32_t address, std::size_t bytes);
   Word& fresh(std::size_t word);
-  bool race(const char* what, std::size_t word, int other, Thread thread);
+  template <class Visit>
+  std::byte* access(std::uint32_t address, std::size_t bytes, const Visit& visit);
+  static bool written_by_another(const Word& word, Thread thread);
+  void race(std::size_t word, const char* what, int other, Thread thread);
 
   std::vector<std::byte> bytes_;
   std::vector<Word> words_;
