@@ -12,6 +12,7 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
+#include "train/agree.h"
 
 namespace lockstep::train {
 namespace {
@@ -59,6 +60,28 @@ TEST(NonFinite, OneSampleStopsAllRanksAtTheSameStepForTheSameReason) {
       }
     }
   }
+}
+
+// Infinity in the state of one rank alone is that rank's fault, not the training's.
+TEST(NonFinite, OneRanksInfinityNamesTheRank) {
+  std::vector<std::string> said(3);
+  comm::run_local(3, [&](comm::Group& group) {
+    at::Tensor x = ops::empty({5});
+    for (int i = 0; i < 5; ++i) ops::write(x)[i] = static_cast<float>(i);
+    if (group.rank().value == 1) ops::write(x)[3] = std::numeric_limits<float>::infinity();
+    const state::State state{.tensors = {{"model/param/x", x}}, .step = Step(7), .samples = 7};
+    try {
+      agree(group, state, state::digest(state));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kDiffer) << error.what();
+      said[static_cast<std::size_t>(group.rank().value)] = error.what();
+    }
+  });
+  EXPECT_NE(said[0].find("rank 1 holds another state than rank 0: model/param/x"),
+            std::string::npos)
+      << said[0];
+  EXPECT_EQ(said[1], said[0]);
+  EXPECT_EQ(said[2], said[0]);
 }
 
 }  // namespace
