@@ -7,10 +7,9 @@ import sys
 from collections import Counter
 
 import sass
-from registers import TILES
+from registers import TILES, put, rewrite
 
 ARCHITECTURE = "80"
-PLACE = re.compile(r"(?<=<!-- loops -->\n).*?(?=<!-- end -->)", re.DOTALL)
 FLOATS = re.compile(r"FloatKernel<Tile<(\d+, \d+)>, (\w+), (\w+), \w+>")
 INTEGERS = re.compile(r"IntegerKernel<IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, (\w+), (\w+), \w+>")
 OTHERS = {"LDSM": r"LDSM", "STS": r"STS", "LDG": r"LDG\."}
@@ -52,20 +51,13 @@ def of_integers(kernels):
 
 
 def renewed(page, kernels):
-    text = "\n".join([*of_floats(kernels), "", *of_integers(kernels)]) + "\n"
-    new, times = PLACE.subn(lambda _: text, page)
-    if times != 1:
-        raise AssertionError("the page has no place for the tables of loops")
-    return new
+    return put(page, "loops", "\n".join([*of_floats(kernels), "", *of_integers(kernels)]) + "\n")
 
 
 def main():
     path, cuobjdump, nvdisasm, library = sys.argv[1:]
     kernels = sass.of_library(cuobjdump, nvdisasm, library)[ARCHITECTURE]
-    with open(path, encoding="utf-8") as file:
-        page = renewed(file.read(), kernels)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page)
+    rewrite(path, lambda page: renewed(page, kernels))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ FLAGS = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "--fmad=
          "-ftz=false"]
 TILES = ("128, 128", "128, 64", "64, 64", "128, 32")
 KERNEL = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
-PLACE = re.compile(r"(?<=<!-- registers -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def nvcc(program, includes, source, out, *words):
@@ -61,20 +60,29 @@ def table(said):
     return "\n".join(lines) + "\n"
 
 
-def renewed(page, said):
-    new, times = PLACE.subn(lambda _: table(said), page)
+def put(page, mark, text):
+    """The page with this text in the place of that mark."""
+    new, times = re.subn(rf"(?<=<!-- {mark} -->\n).*?(?=<!-- end -->)", lambda _: text, page, flags=re.DOTALL)
     if times != 1:
-        raise AssertionError("the page has no place for the table of registers")
+        raise AssertionError(f"the page has no place for {mark}")
     return new
+
+
+def rewrite(path, renew):
+    with open(path, encoding="utf-8") as file:
+        page = renew(file.read())
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+def renewed(page, said):
+    return put(page, "registers", table(said))
 
 
 def main():
     path, program, source, *includes = sys.argv[1:]
     said = {architecture: machine_code(program, includes, source, architecture) for architecture in ARCHITECTURES}
-    with open(path, encoding="utf-8") as file:
-        page = renewed(file.read(), said)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page)
+    rewrite(path, lambda page: renewed(page, said))
 
 
 if __name__ == "__main__":

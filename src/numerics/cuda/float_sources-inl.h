@@ -9,8 +9,7 @@
 //   advance(cursor)        moves it by kFloatStep, without division
 //   past(cursor)           k is not below the depth
 //   there(place, cursor)   the four floats are there; else they are zeros
-//   at(place, cursor)      where they are, if they are there; along the outer dimension as an
-//   offset
+//   at(place, cursor)      where they are, if they are there; along the outer dimension an offset
 //                          from `data`
 #pragma once
 

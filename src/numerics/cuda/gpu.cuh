@@ -73,8 +73,8 @@ class Gpu {
     here();
     cudaMemPool_t pool = nullptr;
     must(cudaDeviceGetDefaultMemPool(&pool, number), "its memory");
-    std::uint64_t most =
-        UINT64_MAX;  // what was given back is taken again, and the driver not asked
+    // What was given back is taken again, and the driver not asked.
+    std::uint64_t most = UINT64_MAX;
     must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");

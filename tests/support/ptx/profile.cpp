@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "support/ptx/program.h"
 
@@ -13,6 +14,20 @@ namespace lockstep::test::ptx {
 namespace {
 
 constexpr std::size_t kBanks = 32, kSector = 32;
+
+constexpr std::pair<const char*, std::uint64_t Counts::*> kFields[] = {
+    {"launches", &Counts::launches},
+    {"blocks", &Counts::blocks},
+    {"instructions", &Counts::instructions},
+    {"fma", &Counts::fma},
+    {"mma", &Counts::mma},
+    {"barriers", &Counts::barriers},
+    {"shared", &Counts::shared},
+    {"wavefronts", &Counts::wavefronts},
+    {"least", &Counts::least},
+    {"global", &Counts::global},
+    {"sectors", &Counts::sectors},
+    {"bytes", &Counts::bytes}};
 
 const char* file_name() {
   static const char* const name = std::getenv("LOCKSTEP_PTX_PROFILE");
@@ -24,15 +39,12 @@ class Profile {
   ~Profile() {
     std::FILE* const file = std::fopen(file_name(), "w");
     if (file == nullptr) return;
-    for (const auto& [kernel, c] : kernels_)
-      std::fprintf(
-          file,
-          "{\"kernel\": \"%s\", \"launches\": %lu, \"blocks\": %lu, \"instructions\": %lu, "
-          "\"fma\": %lu, \"mma\": %lu, \"barriers\": %lu, \"shared\": %lu, "
-          "\"wavefronts\": %lu, \"least\": %lu, \"global\": %lu, \"sectors\": %lu, "
-          "\"bytes\": %lu}\n",
-          kernel.c_str(), c.launches, c.blocks, c.instructions, c.fma, c.mma, c.barriers, c.shared,
-          c.wavefronts, c.least, c.global, c.sectors, c.bytes);
+    for (const auto& [kernel, counts] : kernels_) {
+      std::fprintf(file, "{\"kernel\": \"%s\"", kernel.c_str());
+      for (const auto& [name, field] : kFields)
+        std::fprintf(file, ", \"%s\": %lu", name, counts.*field);
+      std::fputs("}\n", file);
+    }
     std::fclose(file);
   }
   void keep(const std::string& kernel, const Counts& counts) {
@@ -48,18 +60,7 @@ class Profile {
 }  // namespace
 
 void Counts::add(const Counts& other) {
-  launches += other.launches;
-  blocks += other.blocks;
-  instructions += other.instructions;
-  fma += other.fma;
-  mma += other.mma;
-  barriers += other.barriers;
-  shared += other.shared;
-  wavefronts += other.wavefronts;
-  least += other.least;
-  global += other.global;
-  sectors += other.sectors;
-  bytes += other.bytes;
+  for (const auto& [name, field] : kFields) this->*field += other.*field;
 }
 
 // 16 bytes a lane go by eight lanes, 8 bytes by sixteen.

@@ -51,7 +51,6 @@ struct Configuration {
   cudaStream_t stream;
 };
 thread_local std::vector<Configuration> configurations;
-thread_local int device = 0;
 
 bool blocking() {
   static const char* const asked = std::getenv("CUDA_LAUNCH_BLOCKING");
@@ -80,16 +79,6 @@ std::vector<std::vector<char>> kept(const ptx::Function& kernel, void** argument
     all.emplace_back(first, first + kernel.variables[static_cast<std::size_t>(parameter)].bytes);
   }
   return all;
-}
-
-cudaError_t allocate(void** memory, std::size_t bytes) {
-  *memory = far::take(bytes);
-  if (*memory == nullptr && bytes > 0) return cudaErrorMemoryAllocation;
-  runtime().stream.put([memory = *memory, bytes] {
-    std::memset(memory, 0xff, bytes);
-    ptx::memory().add(memory, bytes);
-  });
-  return cudaSuccess;
 }
 
 // Of both sides: what is far must be what the copy says.
@@ -175,9 +164,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int number) {
-  if (number < 0 || number >= kGpus) return cudaErrorInvalidDevice;
-  device = number;
-  return cudaSuccess;
+  return number >= 0 && number < kGpus ? cudaSuccess : cudaErrorInvalidDevice;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
@@ -226,7 +213,13 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
-  return allocate(memory, bytes);
+  *memory = far::take(bytes);
+  if (*memory == nullptr && bytes > 0) return cudaErrorMemoryAllocation;
+  runtime().stream.put([memory = *memory, bytes] {
+    std::memset(memory, 0xff, bytes);
+    ptx::memory().add(memory, bytes);
+  });
+  return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
   runtime().stream.put([memory] { ptx::memory().remove(memory); });
