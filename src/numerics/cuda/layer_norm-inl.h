@@ -7,6 +7,12 @@
 
 namespace lockstep::numerics::cuda {
 
+// Where gamma and beta of element i, in this row, are.
+LOCKSTEP_DEVICE inline std::int64_t place_in(const Affine& affine, std::int64_t row, std::int64_t c,
+                                             std::int64_t i) {
+  return (affine.rows > 0 ? row / affine.rows * c : 0) + i % c;
+}
+
 struct LayerNormKernel : RowsBlock {
   std::int64_t rows, c;
   float count, eps;
@@ -29,7 +35,7 @@ struct LayerNormKernel : RowsBlock {
         [&](std::int64_t row, float sum) { rstd[row] = 1.0F / spec::sqrt(sum / count + eps); });
     here.each([&](std::int64_t i, std::int64_t row) {
       const float xhat = (x[i] - mean[row]) * rstd[row];
-      const std::int64_t j = (affine.rows > 0 ? row / affine.rows * c : 0) + i % c;
+      const std::int64_t j = place_in(affine, row, c, i);
       y[i] = affine.gamma == nullptr ? xhat : spec::fma(xhat, affine.gamma[j], affine.beta[j]);
     });
   }
@@ -70,7 +76,7 @@ struct LayerNormInputGradKernel : RowsBlock {
   }
   LOCKSTEP_DEVICE float h(std::int64_t i, std::int64_t row) const {
     if (affine.gamma == nullptr) return dy[i];
-    return dy[i] * affine.gamma[(affine.rows > 0 ? row / affine.rows * c : 0) + i % c];
+    return dy[i] * affine.gamma[place_in(affine, row, c, i)];
   }
 };
 
