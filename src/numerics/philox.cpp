@@ -17,6 +17,10 @@ void require_drawable(std::int64_t n) {
                 "make the model smaller");
 }
 
+float draw_uniform(const Stream& stream, std::uint64_t position) {
+  return uniform(bits_of(stream, position, 0));
+}
+
 std::uint32_t draw_below(const Stream& stream, std::uint64_t position, int word,
                          std::uint32_t bound) {
   LOCKSTEP_ASSERT(bound >= 1 && word >= 0 && word < 4,

@@ -1,6 +1,6 @@
 #include "objective/diffusion.h"
 
-#include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/philox.h"
 #include "lockstep/objective/condition.h"
 #include "lockstep/objective/sampler.h"
 #include "lockstep/ops/device.h"
@@ -10,21 +10,44 @@
 namespace lockstep::objective {
 namespace {
 
-// Row i: of_first * a[i] + of_second * b[i], as `at` says for time i.
-template <class At>
-Tensor combined(const std::vector<Time>& times, const At& at, const Tensor& a, const Tensor& b) {
-  std::vector<float> first, second;
-  for (const Time t : times) {
-    const Combination one = at(t);
-    first.push_back(one.of_first);
-    second.push_back(one.of_second);
+// The samples of a batch, each at the time that is drawn for it.
+class Times {
+ public:
+  Times(std::shared_ptr<const Process> process, const numerics::Stream& stream, const Batch& batch)
+      : process_(std::move(process)),
+        stream_(stream),
+        first_(batch.first),
+        n_(batch.values.size(0)) {}
+
+  // That of the first sample.
+  Time front() const { return at(*process_, stream_, first_); }
+  // A value of each.
+  Tensor values(const std::function<float(Time)>& of) const {
+    return ops::by_sample(first_, n_, [process = process_, stream = stream_, of](Draw draw) {
+      return of(at(*process, stream, draw));
+    });
   }
-  const std::int64_t n = std::ssize(times);
-  Tensor out = ops::empty(a.sizes());
-  ops::device().combine_rows(n, a.numel() / n, ops::read(ops::from_host(first, {n})), ops::read(a),
-                             ops::read(ops::from_host(second, {n})), ops::read(b), ops::write(out));
-  return out;
-}
+  // Row i: of_first * a[i] + of_second * b[i], as `of` says for the time of sample i.
+  Tensor combined(const std::function<Combination(Time)>& of, const Tensor& a,
+                  const Tensor& b) const {
+    const Tensor first = values([of](Time t) { return of(t).of_first; });
+    const Tensor second = values([of](Time t) { return of(t).of_second; });
+    Tensor out = ops::empty(a.sizes());
+    ops::device().combine_rows(n_, a.numel() / n_, ops::read(first), ops::read(a),
+                               ops::read(second), ops::read(b), ops::write(out));
+    return out;
+  }
+
+ private:
+  static Time at(const Process& process, const numerics::Stream& stream, Draw draw) {
+    return process.drawn(stream, static_cast<std::uint64_t>(draw.value));
+  }
+
+  std::shared_ptr<const Process> process_;
+  numerics::Stream stream_;
+  Draw first_;
+  std::int64_t n_;
+};
 
 Tensor scaled(const Tensor& x, float factor) {
   if (factor == 1.0F) return x;
@@ -60,17 +83,15 @@ class Denoise final : public Phase {
   // Of each sample, by these streams.
   Tensor losses(lane::Context& context, const Batch& batch, const Tensor& condition,
                 const Streams& streams) const;
-  Tensor target_of(const std::vector<Time>& times, const Tensor& noise, const Tensor& x0) const {
+  Tensor target_of(const Times& times, const Tensor& noise, const Tensor& x0) const {
     if (!process_->target(times.front())) return noise;
-    return combined(
-        times, [&](Time at) { return *process_->target(at); }, noise, x0);
+    return times.combined([process = process_](Time t) { return *process->target(t); }, noise, x0);
   }
   // The losses of the samples, each times the weight of its time.
-  Tensor weighted(const Tensor& losses, const std::vector<Time>& times) const {
+  Tensor weighted(const Tensor& losses, const Times& times) const {
     if (!process_->weight(times.front())) return losses;
-    std::vector<float> weights;
-    for (const Time t : times) weights.push_back(*process_->weight(t));
-    return ops::scale_rows(losses, ops::from_host(weights, {std::ssize(times)}));
+    return ops::scale_rows(
+        losses, times.values([process = process_](Time t) { return *process->weight(t); }));
   }
   // Without the class of the samples that are drawn for it.
   Tensor dropped(const Batch& batch) const;
@@ -87,16 +108,14 @@ class Denoise final : public Phase {
 Tensor Denoise::dropped(const Batch& batch) const {
   if (dropout_ == 0.0F) return batch.condition;
   const std::int64_t n = batch.condition.size(0), classes = batch.condition.size(1);
-  std::vector<float> kept;
-  for (std::int64_t i = 0; i < n; ++i) {
-    float uniform = 0;
-    ops::device().host().fill_uniform(
-        label_dropout_, static_cast<std::uint64_t>(batch.first.value + i), 1, &uniform);
-    kept.push_back(uniform < dropout_ ? 0.0F : 1.0F);
-  }
+  const Tensor kept =
+      ops::by_sample(batch.first, n, [stream = label_dropout_, rate = dropout_](Draw draw) {
+        const auto position = static_cast<std::uint64_t>(draw.value);
+        return numerics::draw_uniform(stream, position) < rate ? 0.0F : 1.0F;
+      });
   Tensor condition = ops::empty({n, classes});
-  ops::device().scale_rows(n, classes, ops::read(batch.condition),
-                           ops::read(ops::from_host(kept, {n})), ops::write(condition));
+  ops::device().scale_rows(n, classes, ops::read(batch.condition), ops::read(kept),
+                           ops::write(condition));
   return condition;
 }
 
@@ -104,16 +123,10 @@ Tensor Denoise::losses(lane::Context& context, const Batch& batch, const Tensor&
                        const Streams& streams) const {
   const std::int64_t n = batch.values.size(0);
   const Tensor noise = normals(streams.noise, batch.first.value, n, shape_);
-  std::vector<Time> times;  // of each sample
-  std::vector<float> told;
-  for (std::int64_t i = 0; i < n; ++i) {
-    times.push_back(
-        process_->drawn(streams.time, static_cast<std::uint64_t>(batch.first.value + i)));
-    told.push_back(process_->told(times.back()));
-  }
-  const Tensor t = ops::from_host(told, {n});
-  const Tensor noisy = combined(
-      times, [&](Time at) { return process_->mix(at); }, batch.values, noise);
+  const Times times(process_, streams.time, batch);
+  const Tensor t = times.values([process = process_](Time at) { return process->told(at); });
+  const Tensor noisy = times.combined([process = process_](Time at) { return process->mix(at); },
+                                      batch.values, noise);
   const Tensor target = target_of(times, noise, batch.values);
   if (condition.defined())
     ops::show("noise", {batch.values, batch.condition}, {noisy, t, target, condition});

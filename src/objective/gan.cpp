@@ -12,7 +12,7 @@
 // classes of the real samples.
 #include "lockstep/objective/gan.h"
 
-#include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/philox.h"
 #include "lockstep/objective/wasserstein_gan.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/numerics.h"
@@ -139,18 +139,14 @@ Loss DiscriminatorPhase::loss(lane::Context& context, const Batch& batch,
 // u real + (1 - u) fake, with a uniform u for each sample.
 Tensor DiscriminatorPhase::between(const Batch& batch, const Tensor& fake) const {
   const std::int64_t n = batch.values.size(0);
-  std::vector<float> shares, rest;
-  for (std::int64_t i = 0; i < n; ++i) {
-    float u = 0;
-    ops::device().host().fill_uniform(mix_, static_cast<std::uint64_t>(batch.first.value + i), 1,
-                                      &u);
-    shares.push_back(u);
-    rest.push_back(1.0F - u);
-  }
+  const auto u = [stream = mix_](Draw draw) {
+    return numerics::draw_uniform(stream, static_cast<std::uint64_t>(draw.value));
+  };
+  const Tensor shares = ops::by_sample(batch.first, n, u);
+  const Tensor rest = ops::by_sample(batch.first, n, [u](Draw draw) { return 1.0F - u(draw); });
   Tensor mixed = ops::empty(batch.values.sizes());
-  ops::device().combine_rows(n, mixed.numel() / n, ops::read(ops::from_host(shares, {n})),
-                             ops::read(batch.values), ops::read(ops::from_host(rest, {n})),
-                             ops::read(fake), ops::write(mixed));
+  ops::device().combine_rows(n, mixed.numel() / n, ops::read(shares), ops::read(batch.values),
+                             ops::read(rest), ops::read(fake), ops::write(mixed));
   ops::show("between", {batch.values, fake}, {mixed});
   return mixed;
 }

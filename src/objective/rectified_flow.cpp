@@ -9,9 +9,7 @@ namespace {
 class RectifiedFlow : public Process {
  public:
   Time drawn(const numerics::Stream& stream, std::uint64_t position) const override {
-    Time t = 0;
-    numerics::Cpu().fill_uniform(stream, position, 1, &t);
-    return t;
+    return numerics::draw_uniform(stream, position);
   }
   float told(Time t) const override { return 1000.0F * t; }
   Combination mix(Time t) const override { return {1.0F - t, t}; }

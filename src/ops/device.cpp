@@ -60,6 +60,17 @@ Tensor from_host(std::span<const float> values, at::IntArrayRef sizes) {
   return x;
 }
 
+Tensor by_sample(Draw first, std::int64_t n, const std::function<float(Draw)>& value) {
+  Tensor x = ops::empty({n});
+  const auto fill = [=](std::uint64_t moved, void* memory) {
+    auto* const values = static_cast<float*>(memory);
+    const Draw start(first.value + static_cast<std::int64_t>(moved));
+    for (std::int64_t i = 0; i < n; ++i) values[i] = value(Draw(start.value + i));
+  };
+  device().from_host_by(static_cast<std::size_t>(n) * sizeof(float), fill, write(x));
+  return x;
+}
+
 void from_host(std::span<const float> values, Tensor& to) {
   LOCKSTEP_ASSERT(values.size() == static_cast<std::size_t>(to.numel()));
   device().from_host(values.size_bytes(), values.data(), write(to));

@@ -17,6 +17,10 @@ TraceScope::~TraceScope() {
   thread_listener() = outer_;
 }
 
+bool traced() {
+  return thread_listener() != nullptr;
+}
+
 void show(const char* op, at::TensorList inputs, at::TensorList outputs) {
   if (const Listener* listener = thread_listener()) (*listener)(op, inputs, outputs);
 }

@@ -16,6 +16,7 @@
 #include "lockstep/train/interval.h"
 #include "lockstep/train/numerics.h"
 #include "train/agree.h"
+#include "train/captured.h"
 #include "train/divided_state.h"
 #include "train/phase.h"
 #include "train/update.h"
@@ -38,21 +39,31 @@ struct Round {
   const Feed& feed;
   std::vector<Witnessed> witnessed;
   lane::Plan plan;
-  objective::Batch batch;
   Look look;
+  CapturedPhases* captured;  // null: this step is taken call by call
+  objective::Batch batch;
 
   Round(const Training& training, comm::Group& group_in, const Feed& feed_in, Look look_in)
       : group(group_in),
         feed(feed_in),
         witnessed(witnessed_lanes(training)),
         plan(isolating(training.plan, witnessed)),
+        look(look_in),
+        captured(capturable(training) ? training.captured.get() : nullptr),
         batch(feed(Draw(training.state.samples + plan.first_draw(group.rank())),
-                   plan.sample_count(group.rank()))),
-        look(look_in) {
+                   plan.sample_count(group.rank()))) {
+    if (captured) batch = captured->in_place(batch);
     if (batch.condition.defined())
       ops::show("samples", {}, {batch.values, batch.condition});
     else
       ops::show("samples", {}, {batch.values});
+  }
+
+ private:
+  // Whether one step's calls are the next one's.
+  bool capturable(const Training& training) const {
+    return group.size() == 1 && !recipe::is_native(training.recipe) && witnessed.empty() &&
+           look == Look::kNone && !ops::traced();
   }
 };
 
@@ -84,16 +95,19 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   const std::string name(phase.names.name);
   const ops::Scope here("objective/" + name);
   Trained& trained = trained_of(training, phase.names.role);
-  for (Trained& one : training.trained)
-    one.network->prepare(/*trained=*/one.role == phase.names.role);
-
   lane::Context context(round.plan, round.group);
   const float inverse_batch = 1.0F / static_cast<float>(training.plan.batch());
   std::optional<Activations> activations;
   if (round.look == Look::kActivations)
     activations.emplace(trained.role, round.plan, round.group.rank());
-  const auto [sums, losses] = compute_phase(training, context, phase, round.batch, inverse_batch,
-                                            trained, activations ? &*activations : nullptr);
+  const auto compute = [&] {
+    for (Trained& one : training.trained)
+      one.network->prepare(/*trained=*/one.role == phase.names.role);
+    return compute_phase(training, context, phase, round.batch, inverse_batch, trained,
+                         activations ? &*activations : nullptr);
+  };
+  const auto [sums, losses] =
+      round.captured ? (*round.captured)(name, round.batch, compute) : compute();
   if (activations)
     std::ranges::move(activations->root_mean_squares(round.group),
                       std::back_inserter(record.activations));

@@ -12,6 +12,7 @@
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
 #include "lockstep/train/numerics.h"
+#include "train/captured.h"
 
 namespace lockstep::train {
 namespace {
@@ -143,7 +144,8 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
                     .pictures = nullptr,
                     .lanes_at_once = 0,
                     .state = {},
-                    .agreed = {}};
+                    .agreed = {},
+                    .captured = std::make_shared<CapturedPhases>()};
   for (const recipe::NetworkOptions& options : recipe.networks) {
     training.trained.push_back(make_trained(options, recipe, sample_shape,
                                             training.plan.partition(), ranks.keeps, make_network));

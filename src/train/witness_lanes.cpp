@@ -1,7 +1,7 @@
 #include "lockstep/train/witness_lanes.h"
 
 #include "lockstep/data/stream.h"
-#include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/philox.h"
 
 namespace lockstep::train {
 namespace {
@@ -21,8 +21,7 @@ std::vector<Lane> drawn_lanes(const recipe::Recipe& recipe, Step before) {
   const auto rate = static_cast<float>(recipe.evidence.witness_rate);
   std::vector<Lane> drawn;
   for (Lane lane; lane.value < recipe.batch.lanes; ++lane) {
-    float uniform = 0;
-    numerics::Cpu().fill_uniform(stream, position_of(recipe, before, lane), 1, &uniform);
+    const float uniform = numerics::draw_uniform(stream, position_of(recipe, before, lane));
     if (uniform < rate) drawn.push_back(lane);
   }
   return drawn;

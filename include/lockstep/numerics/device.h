@@ -9,6 +9,10 @@
 // call.
 //
 // A device serves one thread at a time, which sees kernels in the order of its calls.
+//
+// What a step asks of a device is the same in every step, but for the numbers of its samples. So a
+// device may capture the calls of one step and do them again (`capture`), which costs the host one
+// call where there were hundreds.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/hash/leaf.h"
@@ -34,6 +39,19 @@
 namespace lockstep::numerics {
 
 class Cpu;
+
+// Work that a device has captured.
+class Captured {
+ public:
+  Captured() = default;
+  virtual ~Captured() = default;
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+
+  // Does it, after what was called before: the same calls, but that what they draw, and what
+  // Device::from_host_by works out, is for samples whose numbers are `moved` higher, modulo 2^64.
+  virtual void launch(std::uint64_t moved) = 0;
+};
 
 class Device : public Elementwise,
                public Products,
@@ -66,6 +84,22 @@ class Device : public Elementwise,
   virtual void to_host(std::size_t bytes, const void* from, void* to) = 0;
   virtual void from_host(std::size_t bytes, const void* from, void* to) = 0;
   virtual void copy(std::size_t bytes, const void* from, void* to) = 0;
+  // From the host what it works out: fill(0, memory), and, if this is captured, fill(moved, memory)
+  // before each launch.
+  using Fill = std::function<void(std::uint64_t moved, void* memory)>;
+  virtual void from_host_by(std::size_t bytes, const Fill& fill, void* to) {
+    std::vector<std::byte> filled(bytes);
+    fill(0, filled.data());
+    from_host(bytes, filled.data(), to);
+  }
+
+  // Captures what `work` calls of this device and its others (`another`), in whichever thread,
+  // instead of doing it. Tensors made by `work` lie where they lie in every launch: what it leaves
+  // in them is there from one launch to the next of any captured work. `work` may not ask for
+  // values on the host: Error(kBug). Null if this device captures nothing; `work` was not called.
+  virtual std::unique_ptr<Captured> capture(const std::function<void()>& /*work*/) {
+    return nullptr;
+  }
 
   // The leaves (hash/leaf.h) of tiles of tensors' memory, to the host: tiles[i] gives leaves[i].
   // A view has an address of the device.

@@ -12,6 +12,9 @@
 
 namespace lockstep::numerics {
 
+// Element 0 of a uniform draw.
+float draw_uniform(const Stream& stream, std::uint64_t position);
+
 // An integer in [0, bound) without bias worth speaking of: (u * bound) >> 32 of word `word` (0..3)
 // of block 0. 1 <= bound <= 2^32-1.
 std::uint32_t draw_below(const Stream& stream, std::uint64_t position, int word,

@@ -7,10 +7,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <bit>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "lockstep/core/bytes.h"
+#include "lockstep/core/ids.h"
 #include "lockstep/numerics/device.h"
 
 namespace lockstep::ops {
@@ -60,6 +62,9 @@ float value_of(const Tensor& x);
 
 // A tensor of these sizes with these values.
 Tensor from_host(std::span<const float> values, at::IntArrayRef sizes);
+// A value for each of `n` samples, from the first on: the host works them out, again in every
+// launch where work is captured (Device::capture).
+Tensor by_sample(Draw first, std::int64_t n, const std::function<float(Draw)>& value);
 // Overwrites a tensor with as many values.
 void from_host(std::span<const float> values, Tensor& to);
 // A tensor in the host's memory, with a copy of these values.

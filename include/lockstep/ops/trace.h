@@ -28,6 +28,9 @@ class TraceScope {
   const Listener* const outer_;
 };
 
+// Whether this thread's computation is shown.
+bool traced();
+
 // Shows something that was computed outside of recorded ops: noise, sums over lanes, an optimiser.
 void show(const char* op, at::TensorList inputs, at::TensorList outputs);
 

@@ -54,6 +54,8 @@ struct Ranks {
   std::optional<Rank> keeps = {};
 };
 
+class CapturedPhases;
+
 struct Training {
   recipe::Recipe recipe;
   std::vector<std::int64_t> sample_shape;  // [H, W, C] or [D]
@@ -68,6 +70,8 @@ struct Training {
   // What the state was after the last step, as all ranks agreed: the next step starts from nothing
   // else.
   std::optional<state::StateDigest> agreed;
+  // What the device captured of its steps; null: nothing.
+  std::shared_ptr<CapturedPhases> captured = {};
 };
 
 // Where networks come from: model/network.h's table, or a program's own ones.

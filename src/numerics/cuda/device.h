@@ -6,6 +6,8 @@
 //   before gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
 //   gpu.to_host(bytes, from, to), from_host, copy    return when the host's memory is the caller's
 //   gpu.multiprocessors()            how many blocks of many threads run side by side
+//   gpu.begin_capture(), end_capture(), drop_capture(), capturing(), moved(), from_host_by
+//                                    as course.cuh; a Gpu that captures nothing has none of them
 #pragma once
 
 #include <map>
@@ -42,6 +44,8 @@ class Device final : public numerics::Device {
     gpu_->from_host(bytes, from, to);
   }
   void copy(std::size_t bytes, const void* from, void* to) override { gpu_->copy(bytes, from, to); }
+  void from_host_by(std::size_t bytes, const Fill& fill, void* to) override;
+  std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
   void leaf_hashes(std::span<const ByteView> tiles, hash::Leaf* leaves) override;
   std::size_t first_non_finite(std::span<const std::span<const float>> tensors) override;
   void parallel_for(

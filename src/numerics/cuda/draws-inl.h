@@ -3,6 +3,7 @@
 
 #include "lockstep/numerics/spec/normal.h"
 #include "lockstep/numerics/spec/philox.h"
+#include "numerics/cuda/capture-inl.h"
 #include "numerics/cuda/elementwise-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -13,10 +14,10 @@ void for_each_block(Gpu& gpu, const Stream& stream, std::uint64_t first, std::in
                     std::int64_t n, const Body& body) {
   require_drawable(n);
   const std::int64_t blocks = (n + 3) / 4;
-  const auto drawn = [=] LOCKSTEP_DEVICE(std::int64_t i) {
+  const auto drawn = [=, moved = Moved(gpu)] LOCKSTEP_DEVICE(std::int64_t i) {
     const std::int64_t row = i / blocks, block = i % blocks;
     body(row, block * 4,
-         block_of(stream, first + static_cast<std::uint64_t>(row),
+         block_of(stream, moved(first + static_cast<std::uint64_t>(row)),
                   static_cast<std::uint32_t>(block)));
   };
   gpu.launch(grid_of(rows * blocks), Each<decltype(drawn)>{rows * blocks, drawn});

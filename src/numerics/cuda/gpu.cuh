@@ -1,5 +1,5 @@
-// Private: one of NVIDIA's GPUs, as device.h wants it. All work of a process is in one stream, the
-// null stream, which LibTorch's kernels use, too.
+// Private: one of NVIDIA's GPUs, as device.h wants it. All work of a process is in one stream
+// (course.cuh).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,8 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "numerics/cuda/must.cuh"
-#include "numerics/cuda/staging.cuh"
+#include "numerics/cuda/course.cuh"
 #include "numerics/cuda/thread.h"
 
 namespace lockstep::numerics::cuda {
@@ -78,17 +77,20 @@ class Gpu {
     must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");
+    course_ = std::make_shared<Course>();
   }
+  // Another one in the same stream.
+  Gpu(const Gpu& one)
+      : number_(one.number_), multiprocessors_(one.multiprocessors_), course_(one.course_) {}
+  Gpu& operator=(const Gpu&) = delete;
 
   ~Gpu() {
     if (staging_) Stagings::give_back(std::move(staging_));
   }
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
 
   int multiprocessors() const { return multiprocessors_; }
 
-  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(number_); }
+  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this); }
 
   std::string name() const {
     cudaDeviceProp facts{};
@@ -102,21 +104,19 @@ class Gpu {
     if (grid.blocks == 0) return;
     here();
     run<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
-          static_cast<std::size_t>(grid.shared_bytes), stream_>>>(kernel);
+          static_cast<std::size_t>(grid.shared_bytes), course_->stream()>>>(kernel);
     must(cudaGetLastError(), "a kernel was not launched");
   }
 
   void* take(std::size_t bytes) {
-    void* memory = nullptr;
-    if (bytes == 0) return memory;
+    if (bytes == 0) return nullptr;
     here();
-    must(cudaMallocAsync(&memory, bytes, stream_), "memory");
-    return memory;
+    return course_->take(bytes);
   }
   void give_back(void* memory) {
     if (memory == nullptr) return;
     here();
-    cudaFreeAsync(memory, stream_);
+    course_->give_back(memory);
   }
   // Free, or kept by the pool and not in use.
   std::optional<std::int64_t> left() {
@@ -137,24 +137,43 @@ class Gpu {
 
   void to_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
+    LOCKSTEP_ASSERT(!course_->capturing(), "captured work asks for values on the host");
     here();
-    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a copy");
-    must(cudaStreamSynchronize(stream_), "the work before a copy");
+    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, course_->stream()), "a copy");
+    must(cudaStreamSynchronize(course_->stream()), "the work before a copy");
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     here();
+    if (course_->capturing()) return course_->from_host(bytes, from, to);
     const bool small = bytes <= Staging::kBytes / 4;
     if (small && !staging_) staging_ = Stagings::take();
-    must(cudaMemcpyAsync(to, small ? staging_->keep(bytes, from, stream_) : from, bytes,
-                         cudaMemcpyHostToDevice, stream_),
+    must(cudaMemcpyAsync(to, small ? staging_->keep(bytes, from, nullptr) : from, bytes,
+                         cudaMemcpyHostToDevice, nullptr),
          "a copy");
-    if (!small) must(cudaStreamSynchronize(stream_), "a copy");
+    if (!small) must(cudaStreamSynchronize(nullptr), "a copy");
   }
   void copy(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     here();
-    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "a copy");
+    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, course_->stream()), "a copy");
+  }
+
+  // Captures (Device::capture): between the two, and in every Gpu of this GPU, work is captured.
+  void begin_capture() {
+    here();
+    course_->begin();
+  }
+  std::unique_ptr<Captured> end_capture() { return std::make_unique<Graph>(course_); }
+  // It is given up.
+  void drop_capture() {
+    cudaGraphDestroy(course_->end().first);
+    course_->end_use();
+  }
+  bool capturing() const { return course_->capturing(); }
+  const std::uint64_t* moved() const { return course_->moved(); }
+  void from_host_by(std::size_t bytes, const numerics::Device::Fill& fill, void* to) {
+    course_->from_host_by(bytes, fill, to);
   }
 
  private:
@@ -167,7 +186,7 @@ class Gpu {
   }
 
   int number_, multiprocessors_ = 0;
-  cudaStream_t stream_ = nullptr;
+  std::shared_ptr<Course> course_;
   std::unique_ptr<Staging> staging_;
 };
 

@@ -1,6 +1,7 @@
 // Private: all members of Device<Gpu>.
 #pragma once
 
+#include "numerics/cuda/capture-inl.h"
 #include "numerics/cuda/draws-inl.h"
 #include "numerics/cuda/elementwise-inl.h"
 #include "numerics/cuda/float_conv-inl.h"

@@ -77,7 +77,8 @@ LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, numerics::Gpu
                                           std::string& problem) {
   guarded(problem, [&] {
     require(number);
-    opened.kernels = std::make_unique<numerics::cuda::Device<Gpu>>(std::make_unique<Gpu>(number), threads);
-    opened.memory = std::make_shared<numerics::cuda::Memory<Gpu>>(std::make_unique<Gpu>(number));
+    auto gpu = std::make_unique<Gpu>(number);
+    opened.memory = std::make_shared<numerics::cuda::Memory<Gpu>>(gpu->another());
+    opened.kernels = std::make_unique<numerics::cuda::Device<Gpu>>(std::move(gpu), threads);
   });
 }

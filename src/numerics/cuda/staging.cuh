@@ -10,15 +10,28 @@
 
 namespace lockstep::numerics::cuda {
 
-// Memory of the host that a copy to the GPU may read while the host goes on.
+// Memory of the host that a GPU reads while the host goes on.
+class Pinned {
+ public:
+  explicit Pinned(std::size_t bytes) : bytes_(bytes) {
+    must(cudaMallocHost(&memory_, bytes), "memory for copies");
+  }
+  ~Pinned() { cudaFreeHost(memory_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+  char* data() const { return static_cast<char*>(memory_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t bytes_;
+};
+
+// Small copies to the GPU, on their way.
 class Staging {
  public:
   static constexpr std::size_t kBytes = std::size_t{4} << 20;
-
-  Staging() { must(cudaMallocHost(&memory_, kBytes), "memory for copies"); }
-  ~Staging() { cudaFreeHost(memory_); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
 
   // A copy of these bytes, at most kBytes, that stays until work which is launched now is done.
   const void* keep(std::size_t bytes, const void* from, cudaStream_t stream) {
@@ -26,14 +39,14 @@ class Staging {
       must(cudaStreamSynchronize(stream), "the work before a copy");
       used_ = 0;
     }
-    void* const at = static_cast<char*>(memory_) + used_;
+    void* const at = memory_.data() + used_;
     std::memcpy(at, from, bytes);
     used_ += (bytes + 255) / 256 * 256;
     return at;
   }
 
  private:
-  void* memory_ = nullptr;
+  Pinned memory_{kBytes};
   std::size_t used_ = 0;
 };
 

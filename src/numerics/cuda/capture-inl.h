@@ -1,0 +1,63 @@
+// Private: captured work for CUDA (numerics/device.h).
+#pragma once
+
+#include <utility>
+
+#include "numerics/cuda/device.h"
+
+namespace lockstep::numerics::cuda {
+
+template <class Gpu>
+concept Captures = requires(Gpu& gpu) {
+  gpu.begin_capture();
+};
+
+// By how much positions of random numbers are moved.
+class Moved {
+ public:
+  template <class Gpu>
+  explicit Moved(const Gpu& gpu) {
+    if constexpr (Captures<Gpu>) by_ = gpu.moved();
+  }
+  LOCKSTEP_DEVICE std::uint64_t operator()(std::uint64_t position) const {
+    return by_ == nullptr ? position : position + *by_;
+  }
+
+ private:
+  const std::uint64_t* by_ = nullptr;
+};
+
+template <class Gpu>
+void Device<Gpu>::from_host_by(std::size_t bytes, const Fill& fill, void* to) {
+  if constexpr (Captures<Gpu>) {
+    if (gpu_->capturing()) return gpu_->from_host_by(bytes, fill, to);
+  }
+  numerics::Device::from_host_by(bytes, fill, to);
+}
+
+template <class Gpu>
+std::unique_ptr<Captured> Device<Gpu>::capture(const std::function<void()>& work) {
+  if constexpr (Captures<Gpu>) {
+    gpu_->begin_capture();
+    // What is kept for later calls would be there only when the graph has run: it has its own.
+    auto partials = std::exchange(partials_, {});
+    auto leaf_keys = std::exchange(leaf_keys_, {});
+    const auto back = [&] {
+      partials_ = std::move(partials);
+      leaf_keys_ = std::move(leaf_keys);
+    };
+    try {
+      work();
+    } catch (...) {
+      back();
+      gpu_->drop_capture();
+      throw;
+    }
+    back();
+    return gpu_->end_capture();
+  } else {
+    return numerics::Device::capture(work);
+  }
+}
+
+}  // namespace lockstep::numerics::cuda

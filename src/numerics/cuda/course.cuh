@@ -1,0 +1,161 @@
+// Private: where the work of a process on one GPU goes: into the null stream, which LibTorch's
+// kernels use, too, or, while work is captured, into a graph (CUDA C++ Programming Guide, "CUDA
+// Graphs"). All Gpus (gpu.cuh) of the GPU share it.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/device.h"
+#include "numerics/cuda/arena.h"
+#include "numerics/cuda/must.cuh"
+#include "numerics/cuda/staging.cuh"
+
+namespace lockstep::numerics::cuda {
+
+// What a graph reads of the host: pinned memory that stays, and who writes it before a launch.
+class GraphInputs {
+ public:
+  // A place for so many bytes, until the graph is gone.
+  void* place(std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    if (blocks_.empty() || used_ + bytes > blocks_.back()->bytes()) {
+      blocks_.push_back(std::make_unique<Pinned>(std::max(bytes, kBlock)));
+      used_ = 0;
+    }
+    void* const at = blocks_.back()->data() + used_;
+    used_ += (bytes + 255) / 256 * 256;
+    return at;
+  }
+  void add(numerics::Device::Fill fill, void* at) {
+    const std::scoped_lock lock(mutex_);
+    fills_.emplace_back(std::move(fill), at);
+  }
+  void fill(std::uint64_t moved) const {
+    for (const auto& [fill, at] : fills_) fill(moved, at);
+  }
+
+ private:
+  static constexpr std::size_t kBlock = std::size_t{256} << 10;
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Pinned>> blocks_;
+  std::size_t used_ = 0;  // of the last one
+  std::vector<std::pair<numerics::Device::Fill, void*>> fills_;
+};
+
+class Course {
+ public:
+  // Of the thread's GPU.
+  Course() {
+    // Not a blocking one: the null stream may be used while something is captured.
+    must(cudaStreamCreateWithFlags(&of_graph_, cudaStreamNonBlocking), "a stream");
+  }
+  ~Course() { cudaStreamDestroy(of_graph_); }
+  Course(const Course&) = delete;
+  Course& operator=(const Course&) = delete;
+
+  cudaStream_t stream() const { return capturing_ ? of_graph_ : nullptr; }
+  bool capturing() const { return capturing_; }
+  // Where the GPU finds by how much positions are moved, in work that is captured; else null.
+  const std::uint64_t* moved() const { return moved_; }
+
+  void* take(std::size_t bytes) {
+    void* memory = capturing_ ? arena_.take(bytes) : nullptr;
+    if (memory != nullptr) return memory;
+    must(cudaMallocAsync(&memory, bytes, nullptr), "memory");
+    if (capturing_) arena_.add(memory, bytes);
+    return memory;
+  }
+  void give_back(void* memory) {
+    if (!arena_.give_back(memory)) cudaFreeAsync(memory, nullptr);
+  }
+
+  void begin() {
+    LOCKSTEP_ASSERT(!capturing_, "one capture at a time");
+    arena_.begin_use();
+    inputs_ = std::make_unique<GraphInputs>();
+    must(cudaStreamBeginCapture(of_graph_, cudaStreamCaptureModeRelaxed), "a capture");
+    capturing_ = true;
+    auto* const moved = static_cast<std::uint64_t*>(take(sizeof(std::uint64_t)));
+    from_host_by(
+        sizeof *moved, [](std::uint64_t by, void* to) { std::memcpy(to, &by, sizeof by); }, moved);
+    moved_ = moved;
+  }
+  // What was captured, and what it reads. After it, as after `begin` alone, `end_use`.
+  std::pair<cudaGraph_t, std::unique_ptr<GraphInputs>> end() {
+    capturing_ = false;
+    give_back(const_cast<std::uint64_t*>(std::exchange(moved_, nullptr)));
+    cudaGraph_t graph = nullptr;
+    const cudaError_t code = cudaStreamEndCapture(of_graph_, &graph);
+    auto inputs = std::move(inputs_);
+    if (code != cudaSuccess) end_use();
+    must(code, "a capture");
+    return {graph, std::move(inputs)};
+  }
+  void end_use() {
+    for (void* const block : arena_.end_use()) cudaFreeAsync(block, nullptr);
+  }
+
+  // Copies that are captured.
+  void from_host(std::size_t bytes, const void* from, void* to) {
+    void* const at = inputs_->place(bytes);
+    std::memcpy(at, from, bytes);
+    must(cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, of_graph_), "a copy");
+  }
+  void from_host_by(std::size_t bytes, const numerics::Device::Fill& fill, void* to) {
+    void* const at = inputs_->place(bytes);
+    inputs_->add(fill, at);
+    must(cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, of_graph_), "a copy");
+  }
+
+ private:
+  cudaStream_t of_graph_ = nullptr;
+  std::atomic<bool> capturing_ = false;
+  Arena arena_;
+  std::unique_ptr<GraphInputs> inputs_;
+  const std::uint64_t* moved_ = nullptr;
+};
+
+// A graph that can be launched.
+class Graph final : public Captured {
+ public:
+  // Ends the capture of `course`.
+  explicit Graph(std::shared_ptr<Course> course) : course_(std::move(course)) {
+    auto [graph, inputs] = course_->end();
+    inputs_ = std::move(inputs);
+    cudaError_t code = cudaGraphInstantiate(&runnable_, graph, 0);
+    cudaGraphDestroy(graph);
+    if (code == cudaSuccess) code = cudaEventCreateWithFlags(&done_, cudaEventDisableTiming);
+    if (code != cudaSuccess) course_->end_use();
+    must(code, "a graph");
+  }
+  ~Graph() override {
+    cudaEventSynchronize(done_);
+    cudaGraphExecDestroy(runnable_);
+    cudaEventDestroy(done_);
+    course_->end_use();
+  }
+
+  void launch(std::uint64_t moved) override {
+    must(cudaEventSynchronize(done_), "the launch before");  // it may still read its inputs
+    inputs_->fill(moved);
+    must(cudaGraphLaunch(runnable_, nullptr), "a graph");
+    must(cudaEventRecord(done_, nullptr), "an event");
+  }
+
+ private:
+  const std::shared_ptr<Course> course_;
+  std::unique_ptr<GraphInputs> inputs_;
+  cudaGraphExec_t runnable_ = nullptr;
+  cudaEvent_t done_ = nullptr;
+};
+
+}  // namespace lockstep::numerics::cuda

@@ -1,0 +1,65 @@
+#include "train/captured.h"
+
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "lockstep/core/log.h"
+#include "lockstep/core/text.h"
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
+
+namespace lockstep::train {
+namespace {
+
+std::int64_t bytes_left() {
+  const auto left = ops::memory_left(1);
+  return left ? left->bytes : INT64_MAX;
+}
+
+}  // namespace
+
+objective::Batch CapturedPhases::in_place(const objective::Batch& batch) {
+  if (!batch_.values.defined()) return batch;
+  batch_.first = batch.first;
+  batch_.values.copy_(batch.values);
+  if (batch.condition.defined()) batch_.condition.copy_(batch.condition);
+  return batch_;
+}
+
+PhaseResult CapturedPhases::operator()(const std::string& phase, const objective::Batch& batch,
+                                       const std::function<PhaseResult()>& compute) {
+  One& one = phases_[phase];
+  if (!one.work) {
+    if (!captures_ || !one.called) {
+      one.called = true;
+      return compute();
+    }
+    batch_ = batch;
+    one.first = batch.first;
+    if (!capture(one, compute)) return compute();
+  }
+  one.work->launch(static_cast<std::uint64_t>(batch.first - one.first));
+  return one.result;
+}
+
+bool CapturedPhases::capture(One& one, const std::function<PhaseResult()>& compute) {
+  const std::int64_t before = bytes_left();
+  std::string why;
+  try {
+    one.work = ops::device().capture([&] { one.result = compute(); });
+    const std::int64_t taken = before - bytes_left();
+    // Pictures and comparisons of samples need about as much as a phase does.
+    if (taken > bytes_left()) why = "it takes " + human_bytes(static_cast<double>(taken));
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  if (one.work && why.empty()) return true;
+  if (!why.empty()) log::info("a step's calls are not captured, which is slower: " + why);
+  one.result = {};
+  one.work = nullptr;
+  captures_ = false;
+  return false;
+}
+
+}  // namespace lockstep::train
