@@ -1,6 +1,7 @@
 // Private: captured work for CUDA (numerics/device.h).
 #pragma once
 
+#include <cstring>
 #include <utility>
 
 #include "numerics/cuda/device.h"
@@ -42,18 +43,23 @@ std::unique_ptr<Captured> Device<Gpu>::capture(const std::function<void()>& work
     // What is kept for later calls would be there only when the graph has run: it has its own.
     auto partials = std::exchange(partials_, {});
     auto leaf_keys = std::exchange(leaf_keys_, {});
-    const auto back = [&] {
+    const auto end = [&] {
+      gpu_->moved(nullptr);
       partials_ = std::move(partials);
       leaf_keys_ = std::move(leaf_keys);
     };
     try {
+      const Scratch<Gpu, std::uint64_t> moved(*gpu_, 1);
+      const auto tell = [](std::uint64_t by, void* to) { std::memcpy(to, &by, sizeof by); };
+      gpu_->from_host_by(sizeof(std::uint64_t), tell, moved.data());
+      gpu_->moved(moved.data());
       work();
     } catch (...) {
-      back();
+      end();
       gpu_->drop_capture();
       throw;
     }
-    back();
+    end();
     return gpu_->end_capture();
   } else {
     return numerics::Device::capture(work);

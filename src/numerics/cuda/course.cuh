@@ -66,6 +66,7 @@ class Course {
   bool capturing() const { return capturing_; }
   // Where the GPU finds by how much positions are moved, in work that is captured; else null.
   const std::uint64_t* moved() const { return moved_; }
+  void moved(const std::uint64_t* by) { moved_ = by; }
 
   void* take(std::size_t bytes) {
     void* memory = capturing_ ? arena_.take(bytes) : nullptr;
@@ -84,15 +85,10 @@ class Course {
     inputs_ = std::make_unique<GraphInputs>();
     must(cudaStreamBeginCapture(of_graph_, cudaStreamCaptureModeRelaxed), "a capture");
     capturing_ = true;
-    auto* const moved = static_cast<std::uint64_t*>(take(sizeof(std::uint64_t)));
-    from_host_by(
-        sizeof *moved, [](std::uint64_t by, void* to) { std::memcpy(to, &by, sizeof by); }, moved);
-    moved_ = moved;
   }
   // What was captured, and what it reads. After it, as after `begin` alone, `end_use`.
   std::pair<cudaGraph_t, std::unique_ptr<GraphInputs>> end() {
     capturing_ = false;
-    give_back(const_cast<std::uint64_t*>(std::exchange(moved_, nullptr)));
     cudaGraph_t graph = nullptr;
     const cudaError_t code = cudaStreamEndCapture(of_graph_, &graph);
     auto inputs = std::move(inputs_);

@@ -1,11 +1,10 @@
 // The plug-in liblockstep_cuda.so, loaded when a GPU is asked for (plugin.h).
-#include "numerics/cuda/plugin.h"
-
 #include <cuda_runtime_api.h>
 
 #include "numerics/cuda/gpu.cuh"
 #include "numerics/cuda/kernels-inl.h"
 #include "numerics/cuda/memory-inl.h"
+#include "numerics/cuda/plugin.h"
 
 namespace {
 
@@ -38,10 +37,9 @@ int count_of_driver() {
   if (code == cudaErrorInsufficientDriver) {
     int version = 0;
     const bool there = cudaDriverGetVersion(&version) == cudaSuccess && version != 0;
-    throw Error(Code::kEnvironment,
-                there ? "the driver knows CUDA up to " + text_of(version) + ", and " +
-                            text_of(CUDART_VERSION) + " is needed"
-                      : "there is no driver of NVIDIA here");
+    throw Error(Code::kEnvironment, there ? "the driver knows CUDA up to " + text_of(version) +
+                                                ", and " + text_of(CUDART_VERSION) + " is needed"
+                                          : "there is no driver of NVIDIA here");
   }
   must(code, "the driver");
   return count;

@@ -31,6 +31,7 @@ struct Streams::Queue {
   Kind kind = Kind::kBlocking;
   bool destroyed = false, eager = false;
   std::uint64_t wanted = 0;  // the last number that somebody waits for
+  std::shared_ptr<std::vector<std::function<void()>>> graph;  // while it is captured
   std::deque<Shared> waiting;
 };
 
@@ -59,13 +60,41 @@ bool Streams::knows(Stream stream) {
 }
 
 void Streams::launch(Stream stream, std::function<void()> kernel) {
-  ++launches;
+  if (!captures(stream)) ++launches;
   put(stream, std::move(kernel));
 }
 
 void Streams::copy(Stream stream, std::function<void()> work) {
-  ++copies;
+  if (!captures(stream)) ++copies;
   put(stream, std::move(work));
+}
+
+void Streams::begin_capture(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  queues_.at(stream).graph = std::make_shared<std::vector<std::function<void()>>>();
+}
+
+bool Streams::captures(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  return queues_.at(stream).graph != nullptr;
+}
+
+bool Streams::forbids(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  return stream == kNull && std::ranges::any_of(queues_, [](const auto& one) {
+           return one.second.kind == Kind::kBlocking && one.second.graph;
+         });
+}
+
+Streams::Graph Streams::end_capture(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(queues_.at(stream).graph, nullptr);
+}
+
+void Streams::launch(Stream stream, Graph graph) {
+  launch(stream, [graph = std::move(graph)] {
+    for (const auto& work : *graph) work();
+  });
 }
 
 void Streams::put(Stream stream, std::function<void()> work) {
@@ -136,6 +165,7 @@ bool Streams::event_done(Event event) {
 
 void Streams::add(Stream stream, const Shared& also_after, std::function<void()> run) {
   Queue& own = queues_.at(stream);
+  if (own.graph) return own.graph->push_back(std::move(run));
   auto work = std::make_shared<Work>();
   work->run = std::move(run);
   work->stream = stream;

@@ -14,8 +14,8 @@
 
 namespace lockstep::test::gpu {
 
-// What a process has asked of its emulated GPUs: kernels that it launched, copies to them and
-// within them, and how often the host waited for them.
+// What a process has asked of its emulated GPUs: kernels and graphs that it launched, copies to
+// them and within them, and how often the host waited for them.
 struct Calls {
   std::int64_t launches = 0, copies = 0, waits = 0;
 };
@@ -45,6 +45,16 @@ class Streams {
   void copy(Stream stream, std::function<void()> work);
   // Neither: memory is filled, for tests to see who reads what nobody wrote.
   void put(Stream stream, std::function<void()> work);
+
+  // What comes now into the stream is captured and not done; then it can be launched, as often as
+  // one likes. No wait, query or event is of such a stream.
+  using Graph = std::shared_ptr<const std::vector<std::function<void()>>>;
+  void begin_capture(Stream stream);
+  bool captures(Stream stream);
+  // Whether CUDA forbids calls of this stream: of the null stream while a blocking one is captured.
+  bool forbids(Stream stream);
+  Graph end_capture(Stream stream);
+  void launch(Stream stream, Graph graph);
 
   // All of the stream, or of all streams, is done.
   void wait(Stream stream);

@@ -21,8 +21,13 @@ Runtime& runtime() {
 std::optional<Streams::Stream> known(cudaStream_t handle) {
   auto stream = reinterpret_cast<Streams::Stream>(handle);
   if (handle == cudaStreamLegacy) stream = Streams::kNull;
-  if (!runtime().streams.knows(stream)) return std::nullopt;
+  Streams& all = runtime().streams;
+  if (!all.knows(stream) || all.forbids(stream)) return std::nullopt;
   return stream;
+}
+std::optional<Streams::Stream> working(cudaStream_t handle) {
+  const auto stream = known(handle);
+  return stream && runtime().streams.captures(*stream) ? std::nullopt : stream;
 }
 std::optional<Streams::Event> known(cudaEvent_t handle) {
   const auto event = reinterpret_cast<Streams::Event>(handle);

@@ -52,6 +52,8 @@ Runtime& runtime();
 
 // CUDA's handles are ours; what is null or cudaStreamLegacy is the null stream.
 std::optional<Streams::Stream> known(cudaStream_t handle);
+// Of one that is not being captured.
+std::optional<Streams::Stream> working(cudaStream_t handle);
 std::optional<Streams::Event> known(cudaEvent_t handle);
 
 }  // namespace lockstep::test::ptx

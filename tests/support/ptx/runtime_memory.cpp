@@ -12,6 +12,7 @@ using gpu::Streams;
 using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
+using ptx::working;
 namespace far = lockstep::testing::far;
 
 // Of both sides: what is far must be what the copy says.
@@ -77,7 +78,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handle) {
-  const auto stream = known(handle);
+  const auto stream = working(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
   Runtime& all = runtime();
   const std::scoped_lock lock(all.mutex);
@@ -92,7 +93,7 @@ cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handl
   return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
-  const auto stream = known(handle);
+  const auto stream = working(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
   Runtime& all = runtime();
   const std::scoped_lock lock(all.mutex);
@@ -144,7 +145,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (!sides_are_right(to, from, kind)) return cudaErrorInvalidValue;
   if (bytes == 0) return cudaSuccess;
   Runtime& all = runtime();
-  if (!far::is_far(from) && !lies_in(all.pinned, from, bytes)) {
+  const bool from_pageable = !far::is_far(from) && !lies_in(all.pinned, from, bytes);
+  const bool to_pageable = !far::is_far(to) && !lies_in(all.pinned, to, bytes);
+  // Allowed, but then the bytes are those of when the graph runs: nobody wants that.
+  if (all.streams.captures(*stream) && (from_pageable || to_pageable))
+    return cudaErrorStreamCaptureUnsupported;
+  if (from_pageable) {
     all.streams.wait(*stream);
     const auto* const first = static_cast<const char*>(from);
     all.streams.copy(*stream, [to, taken = std::vector<char>(first, first + bytes)] {
@@ -153,7 +159,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return cudaSuccess;
   }
   all.streams.copy(*stream, [=] { move(to, from, bytes); });
-  if (!far::is_far(to) && !lies_in(all.pinned, to, bytes)) all.streams.wait(*stream);
+  if (to_pageable) all.streams.wait(*stream);
   return cudaSuccess;
 }
 

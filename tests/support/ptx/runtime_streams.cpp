@@ -4,6 +4,7 @@
 using lockstep::test::gpu::Streams;
 using lockstep::test::ptx::known;
 using lockstep::test::ptx::runtime;
+using lockstep::test::ptx::working;
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -15,24 +16,24 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
-  const auto stream = known(handle);
+  const auto stream = working(handle);
   if (!stream || *stream == Streams::kNull) return cudaErrorInvalidResourceHandle;
   runtime().streams.destroy(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
-  const auto stream = known(handle);
+  const auto stream = working(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
   runtime().streams.wait(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
-  const auto stream = known(handle);
+  const auto stream = working(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
   return runtime().streams.done(*stream) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
-  const auto stream = known(handle);
+  const auto stream = working(handle);
   const auto event = known(event_handle);
   if (!stream || !event) return cudaErrorInvalidResourceHandle;
   if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
@@ -56,7 +57,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   const auto event = known(handle);
-  const auto stream = known(stream_handle);
+  const auto stream = working(stream_handle);
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
   runtime().streams.record(*event, *stream);
   return cudaSuccess;

@@ -1,0 +1,167 @@
+// Private: what device.h asks of a GPU, in far memory and in a stream, or in what is captured of
+// it, as gpu.cuh and course.cuh do it.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/core/bytes.h"
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/device.h"
+#include "numerics/cuda/arena.h"
+#include "support/far_device/memory.h"
+#include "support/gpu/orders.h"
+#include "support/gpu/stream.h"
+
+namespace lockstep::test::gpu {
+
+// What the FarGpus of one GPU share.
+struct FarCourse {
+  using Fills = std::vector<std::pair<numerics::Device::Fill, std::shared_ptr<Bytes>>>;
+
+  explicit FarCourse(std::uint64_t seed) : streams(seed) {}
+  Streams::Stream stream() const { return capturing ? of_graph : Streams::kNull; }
+
+  Streams streams;
+  const Streams::Stream of_graph = streams.create(Streams::Kind::kNonBlocking);
+  std::atomic<bool> capturing = false;
+  const std::uint64_t* moved = nullptr;
+  numerics::cuda::Arena arena;
+  Fills fills;
+};
+
+class FarGraph final : public numerics::Captured {
+ public:
+  explicit FarGraph(std::shared_ptr<FarCourse> course)
+      : course_(std::move(course)),
+        work_(course_->streams.end_capture(course_->of_graph)),
+        fills_(std::exchange(course_->fills, {})) {
+    course_->capturing = false;
+  }
+  ~FarGraph() override {
+    for (void* const block : course_->arena.end_use()) testing::far::release(block);
+  }
+
+  // The bytes change when the graph begins: one that was launched before may be still to come.
+  void launch(std::uint64_t moved) override {
+    std::vector<Bytes> filled;
+    for (const auto& [fill, bytes] : fills_) {
+      filled.emplace_back(bytes->size());
+      fill(moved, filled.back().data());
+    }
+    course_->streams.put(Streams::kNull, [fills = fills_, filled = std::move(filled)] {
+      for (std::size_t i = 0; i < fills.size(); ++i) *fills[i].second = filled[i];
+    });
+    course_->streams.launch(Streams::kNull, work_);
+  }
+
+ private:
+  const std::shared_ptr<FarCourse> course_;
+  const Streams::Graph work_;
+  const FarCourse::Fills fills_;
+};
+
+class FarGpu {
+ public:
+  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<FarCourse> course)
+      : orders_(seed, multiprocessors), course_(std::move(course)) {}
+
+  static std::string name() { return "an emulated GPU, in far memory"; }
+  std::unique_ptr<FarGpu> another() {
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), course_);
+  }
+
+  int multiprocessors() const { return orders_.multiprocessors(); }
+
+  template <class Kernel>
+  void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
+    if (grid.blocks == 0) return;
+    streams().launch(stream(),
+                     [grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
+  }
+
+  void* take(std::size_t bytes) {
+    void* memory = capturing() ? course_->arena.take(bytes) : nullptr;
+    if (memory == nullptr) {
+      memory = testing::far::take(bytes);
+      if (memory == nullptr && bytes > 0) throw std::bad_alloc();
+      if (capturing()) course_->arena.add(memory, bytes);
+    }
+    streams().put(stream(), [memory, bytes] { move(bytes, nullptr, memory); });
+    return memory;
+  }
+  void give_back(void* memory) {
+    if (!course_->arena.give_back(memory)) testing::far::release(memory);
+  }
+  std::optional<std::int64_t> left() {
+    return static_cast<std::int64_t>(testing::far::kMemoryBytes - testing::far::bytes_in_use());
+  }
+
+  // LibTorch's kernels are the host's, and do not wait for the stream.
+  static std::string foreign_device() { return "cpu"; }
+  void* foreign(void* memory) {
+    streams().wait(stream());
+    return testing::far::near(memory);
+  }
+
+  void to_host(std::size_t bytes, const void* from, void* to) {
+    LOCKSTEP_ASSERT(!capturing(), "captured work asks for values on the host");
+    streams().wait(stream());
+    move(bytes, testing::far::near(from), to);
+  }
+  void from_host(std::size_t bytes, const void* from, void* to) {
+    const auto* const first = static_cast<const std::byte*>(from);
+    copy_from(std::make_shared<Bytes>(first, first + bytes), to);
+  }
+  void copy(std::size_t bytes, const void* from, void* to) {
+    streams().copy(stream(), [bytes, from = testing::far::near(from), to = testing::far::near(to)] {
+      move(bytes, from, to);
+    });
+  }
+
+  void begin_capture() {
+    LOCKSTEP_ASSERT(!capturing(), "one capture at a time");
+    course_->arena.begin_use();
+    streams().begin_capture(course_->of_graph);
+    course_->capturing = true;
+  }
+  std::unique_ptr<numerics::Captured> end_capture() { return std::make_unique<FarGraph>(course_); }
+  void drop_capture() { end_capture(); }
+  bool capturing() const { return course_->capturing; }
+  const std::uint64_t* moved() const { return course_->moved; }
+  void moved(const std::uint64_t* by) { course_->moved = by; }
+  void from_host_by(std::size_t bytes, const numerics::Device::Fill& fill, void* to) {
+    course_->fills.emplace_back(fill, std::make_shared<Bytes>(bytes));
+    copy_from(course_->fills.back().second, to);
+  }
+
+ private:
+  Streams& streams() const { return course_->streams; }
+  Streams::Stream stream() const { return course_->stream(); }
+
+  void copy_from(std::shared_ptr<const Bytes> from, void* to) {
+    streams().copy(stream(), [from = std::move(from), to = testing::far::near(to)] {
+      move(from->size(), from->data(), to);
+    });
+  }
+  // From nothing: NaNs.
+  static void move(std::size_t bytes, const void* from, void* to) {
+    if (bytes == 0) return;
+    if (from != nullptr) {
+      std::memmove(to, from, bytes);
+    } else {
+      std::memset(to, 0xff, bytes);
+    }
+  }
+
+  Orders orders_;
+  std::shared_ptr<FarCourse> course_;
+};
+
+}  // namespace lockstep::test::gpu

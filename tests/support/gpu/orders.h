@@ -1,0 +1,39 @@
+// Private: how kernels of an emulated GPU run: the orders of their blocks and threads.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "lockstep/core/error.h"
+#include "support/gpu/grid.h"
+
+namespace lockstep::test::gpu {
+
+// So few that small products are cut as large ones are; another number for another seed.
+inline int few(std::uint64_t seed) {
+  return 1 + static_cast<int>(seed % 4);
+}
+
+class Orders {
+ public:
+  Orders(std::uint64_t seed, int multiprocessors)
+      : seed_(seed), multiprocessors_(multiprocessors) {}
+  std::uint64_t next() { return seed_ = seed_ * 6364136223846793005U + 1442695040888963407U; }
+  int multiprocessors() const { return multiprocessors_; }
+
+ private:
+  std::uint64_t seed_;
+  int multiprocessors_;
+};
+
+// Runs it, if the kernel has registers for so many threads.
+template <class Kernel>
+void run_bounded(const numerics::cuda::Grid& grid, const Kernel& kernel, std::uint64_t seed) {
+  static_assert(std::is_trivially_copyable_v<Kernel>, "a launch copies its bytes");
+  static_assert(sizeof(Kernel) <= 4096, "what every launch may ask for");
+  LOCKSTEP_ASSERT(grid.threads <= numerics::cuda::Bounds<Kernel>::kBlockThreads,
+                  "a block of more threads than its kernel has registers for");
+  run(grid, kernel, seed);
+}
+
+}  // namespace lockstep::test::gpu
