@@ -3,38 +3,47 @@
 namespace lockstep::ops {
 namespace {
 
-// Whose surroundings this thread has, if not its own.
-thread_local std::thread::id origin;
+Surroundings own() {
+  return {std::this_thread::get_id(), &thread_guard(),    &thread_listener(),
+          &thread_numerics(),         &thread_sequence(), &thread_place()};
+}
+
+// What this thread has entered; null: nothing.
+thread_local const Surroundings* entered = nullptr;
 
 }  // namespace
 
 Surroundings surroundings() {
-  const bool own = origin == std::thread::id();
-  return {own ? std::this_thread::get_id() : origin,
-          thread_guard(),
-          thread_listener(),
-          thread_numerics(),
-          thread_sequence(),
-          thread_place()};
+  return entered != nullptr ? *entered : own();
 }
 
 SurroundingsScope::SurroundingsScope(const Surroundings& surroundings)
-    : outer_(ops::surroundings()), elsewhere_(surroundings.thread != outer_.thread) {
-  if (elsewhere_) enter(surroundings);
+    : before_(entered),
+      entered_(surroundings),
+      elsewhere_(surroundings.thread != ops::surroundings().thread),
+      kept_(values_of(own())) {
+  if (!elsewhere_) return;
+  entered = &entered_;
+  set(values_of(entered_));
 }
 
 SurroundingsScope::~SurroundingsScope() {
-  if (elsewhere_) enter(outer_);
+  if (!elsewhere_) return;
+  set(kept_);
+  entered = before_;
 }
 
-void SurroundingsScope::enter(const Surroundings& surroundings) {
-  origin = surroundings.thread;
-  if (origin == std::this_thread::get_id()) origin = {};
-  thread_guard() = surroundings.guard;
-  thread_listener() = surroundings.listener;
-  thread_numerics() = surroundings.numerics;
-  thread_sequence() = surroundings.sequence;
-  thread_place() = surroundings.place;
+SurroundingsScope::Values SurroundingsScope::values_of(const Surroundings& surroundings) {
+  return {*surroundings.guard, *surroundings.listener, *surroundings.numerics,
+          *surroundings.sequence, *surroundings.place};
+}
+
+void SurroundingsScope::set(const Values& values) {
+  thread_guard() = values.guard;
+  thread_listener() = values.listener;
+  thread_numerics() = values.numerics;
+  thread_sequence() = values.sequence;
+  thread_place() = values.place;
 }
 
 }  // namespace lockstep::ops

@@ -19,17 +19,19 @@ struct Place {
   at::Device tensors;
 };
 
+// A thread's, where it keeps them: what they are now, not what they were when an op was recorded,
+// because a listener of the forward pass is gone in the backward pass.
 struct Surroundings {
-  std::thread::id thread;  // that set them up
-  Guard* guard;            // may be null, as the next
-  const Listener* listener;
-  Numerics numerics;
-  std::uint64_t* sequence;  // counts the thread's nodes
-  Place place;
+  std::thread::id thread;
+  Guard** guard;  // may be null, as the next
+  const Listener** listener;
+  Numerics* numerics;
+  std::uint64_t** sequence;  // counts the thread's nodes
+  Place* place;
 };
 
-// This thread's. They live as long as the call that set them up, so they may be entered elsewhere
-// only while this thread is inside of it: it waits for the engine.
+// Those of this thread, or those that it has entered. They may be entered elsewhere only while
+// their thread waits for the engine.
 Surroundings surroundings();
 
 // While it lives, this thread has them. Nothing where it is their own thread.
@@ -41,9 +43,20 @@ class SurroundingsScope {
   SurroundingsScope& operator=(const SurroundingsScope&) = delete;
 
  private:
-  static void enter(const Surroundings& surroundings);
-  const Surroundings outer_;
+  struct Values {
+    Guard* guard;
+    const Listener* listener;
+    Numerics numerics;
+    std::uint64_t* sequence;
+    Place place;
+  };
+  static Values values_of(const Surroundings& surroundings);
+  static void set(const Values& values);
+
+  const Surroundings* const before_;  // that were entered
+  const Surroundings entered_;
   const bool elsewhere_;
+  const Values kept_;  // this thread's
 };
 
 // Of device.cpp, guard.cpp and trace.cpp: this thread's.
