@@ -1,0 +1,166 @@
+// Steps that a GPU captured and launches again are the steps that are taken call by call.
+#include "train/captured.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/comm/local.h"
+#include "lockstep/core/error.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
+#include "lockstep/ops/record.h"
+#include "lockstep/ops/trace.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/batches.h"
+#include "lockstep/train/step.h"
+#include "support/far_device/memory.h"
+#include "support/gpu/gpu.h"
+#include "support/gpu/stream.h"
+
+namespace lockstep::train {
+namespace {
+
+recipe::Recipe recipe_of(const std::string& name, const std::vector<std::string>& changes) {
+  return recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + name + ".toml", changes);
+}
+
+struct Taken {
+  std::vector<hash::Digest> states;    // after each step
+  std::vector<std::int64_t> launches;  // of each
+};
+
+constexpr int kSteps = 8;
+
+// Steps on this thread's device. Some are looked into.
+Taken steps_of(const recipe::Recipe& recipe) {
+  const auto dataset = data::open(recipe.data);
+  Taken taken;
+  comm::run_local(
+      1, [&, device = &ops::device(), tensors = ops::tensors_device()](comm::Group& group) {
+        const ops::DeviceScope here(*device, tensors);
+        Training training = make_training(recipe, dataset->sample_shape(), {});
+        Batches batches(*dataset, recipe, training.plan, group.rank());
+        const auto feed = [&](Draw first, std::int64_t count) { return batches(first, count); };
+        for (int n = 1; n <= kSteps; ++n) {
+          const auto before = test::gpu::calls_so_far().launches;
+          std::optional<ops::TraceScope> traced;
+          if (n == 5) traced.emplace([](const auto&, const auto&, const auto&) {});
+          step(training, group, feed, {}, {}, n == 6 ? Look::kActivations : Look::kNone);
+          taken.launches.push_back(test::gpu::calls_so_far().launches - before);
+          taken.states.push_back(training.agreed->root);
+        }
+      });
+  return taken;
+}
+
+// LibTorch learns of it before the first backward pass.
+const numerics::Gpu& gpu() {
+  static const numerics::Gpu opened = [] {
+    numerics::Gpu one = test::gpu::open_gpu(7);
+    ops::gpu_tensors(one.memory);
+    return one;
+  }();
+  return opened;
+}
+
+// The same on the CPU and on a GPU.
+std::pair<Taken, Taken> on_both(const recipe::Recipe& recipe) {
+  gpu();
+  Taken cpu = steps_of(recipe);
+  const ops::DeviceScope here(*gpu().kernels, ops::gpu_tensors(gpu().memory));
+  return {std::move(cpu), steps_of(recipe)};
+}
+
+struct Case {
+  std::string recipe;
+  std::vector<std::string> changes;
+};
+
+class CapturedSteps : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(
+    Golden, CapturedSteps,
+    ::testing::Values(Case{"toy-gan", {"evidence.witness_rate=0"}},
+                      // Drawn inside the network, and labels that are left out.
+                      Case{"class-ddpm",
+                           {"evidence.witness_rate=0", "model.dropout=0.25", "model.channels=[4]",
+                            "model.attention_levels=[]", "batch.lanes=2",
+                            "batch.samples_per_lane=1"}},
+                      // A penalty between samples.
+                      Case{"wgan", {"evidence.witness_rate=0"}}),
+    [](const auto& row) {
+      std::string name = row.param.recipe;
+      std::erase(name, '-');
+      return name;
+    });
+
+TEST_P(CapturedSteps, AreThoseOfTheCpu) {
+  const recipe::Recipe recipe = recipe_of(GetParam().recipe, GetParam().changes);
+  const auto [cpu, there] = on_both(recipe);
+  EXPECT_EQ(there.states, cpu.states);
+  // The first leaves what devices keep, the second is captured, two are looked into.
+  for (const int n : {2, 3, 4, 7, 8})
+    EXPECT_LT(10 * there.launches[static_cast<std::size_t>(n - 1)], there.launches[0]) << n;
+  for (const int n : {5, 6})
+    EXPECT_GT(2 * there.launches[static_cast<std::size_t>(n - 1)], there.launches[0]) << n;
+}
+
+TEST(Captured, AStepWithAWitnessIsTakenCallByCall) {
+  const recipe::Recipe recipe = recipe_of("toy-gan", {"evidence.witness_rate=0.2"});
+  const auto [cpu, there] = on_both(recipe);
+  EXPECT_EQ(there.states, cpu.states);
+  const auto few = std::ranges::count_if(
+      there.launches, [all = there.launches[0]](std::int64_t n) { return 10 * n < all; });
+  EXPECT_GT(few, 0);
+  EXPECT_LT(few, kSteps - 3) << "no step had a witness: choose another rate";
+}
+
+PhaseResult given(const Tensor& loss) {
+  return {.sums = {.loss = loss, .gradients = {}, .of_lanes = {}}, .losses = {}};
+}
+
+TEST(Captured, WhatCannotBeCapturedIsComputed) {
+  const ops::DeviceScope here(*gpu().kernels, ops::gpu_tensors(gpu().memory));
+  CapturedPhases phases;
+  const objective::Batch batch{.values = ops::filled({4}, 2.0F), .first = Draw(0)};
+  int calls = 0;
+  const auto compute = [&] {
+    ++calls;
+    const float value = ops::value_of(ops::filled({1}, 3.0F));  // captured work has no values yet
+    return given(ops::filled({1}, value));
+  };
+  for (int i = 1; i <= 4; ++i)
+    EXPECT_EQ(ops::value_of(phases("phase", phases.in_place(batch), compute).sums.loss), 3.0F);
+  EXPECT_EQ(calls, 5) << "once in vain";
+}
+
+TEST(Captured, MemoryIsLeftForOthers) {
+  namespace far = lockstep::testing::far;
+  const ops::DeviceScope here(*gpu().kernels, ops::gpu_tensors(gpu().memory));
+  constexpr std::int64_t kFree = std::int64_t{256} << 20;
+  const auto left = [] { return gpu().memory->left().value(); };
+  const std::unique_ptr<void, decltype(&far::release)> others(
+      far::take(static_cast<std::size_t>(left() - kFree)), &far::release);
+  ASSERT_NE(others, nullptr);
+  CapturedPhases phases;
+  const objective::Batch batch{.values = ops::filled({4}, 2.0F), .first = Draw(0)};
+  int calls = 0;
+  const auto compute = [&] {
+    ++calls;
+    const Tensor large = ops::empty({kFree / 4 * 5 / 8});
+    return given(ops::filled({1}, 3.0F));
+  };
+  for (int i = 1; i <= 3; ++i)
+    EXPECT_EQ(ops::value_of(phases("phase", phases.in_place(batch), compute).sums.loss), 3.0F);
+  EXPECT_EQ(calls, 4) << "once in vain";
+  EXPECT_GT(left(), kFree / 2) << "what was captured in vain is given back";
+}
+
+}  // namespace
+}  // namespace lockstep::train
