@@ -1,5 +1,6 @@
-// Private: one of NVIDIA's GPUs, as device.h wants it. All work of a process is in one stream, the
-// null stream, which LibTorch's kernels use, too.
+// Private: one of NVIDIA's GPUs, as device.h and copies-inl.h want it. All work of a process is in
+// one stream, the null stream, which LibTorch's kernels use, too; but for copies beside it
+// (line.cuh).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "numerics/cuda/line.cuh"
 #include "numerics/cuda/must.cuh"
 #include "numerics/cuda/staging.cuh"
 #include "numerics/cuda/thread.h"
@@ -69,6 +71,9 @@ __global__ void __launch_bounds__(Bounds<Kernel>::kBlockThreads, Bounds<Kernel>:
 
 class Gpu {
  public:
+  using Event = cuda::Event;
+  using Line = cuda::Line;
+
   explicit Gpu(int number) : number_(number) {
     here();
     cudaMemPool_t pool = nullptr;
@@ -118,6 +123,20 @@ class Gpu {
     here();
     cudaFreeAsync(memory, stream_);
   }
+  Event event() const {
+    here();
+    return Event();
+  }
+  std::unique_ptr<Line> line() const { return std::make_unique<Line>(number_); }
+  // The event is what was called before; what is called next comes after the event.
+  void record(Event& event) {
+    here();
+    event.record(stream_);
+  }
+  void after(Event& event) {
+    here();
+    event.hold(stream_);
+  }
   // Free, or kept by the pool and not in use.
   std::optional<std::int64_t> left() {
     here();
@@ -158,13 +177,7 @@ class Gpu {
   }
 
  private:
-  // CUDA's runtime knows a GPU for each thread of the host.
-  void here() const {
-    thread_local int current = -1;
-    if (current == number_) return;
-    must(cudaSetDevice(number_), "no such GPU");
-    current = number_;
-  }
+  void here() const { make_current(number_); }
 
   int number_, multiprocessors_ = 0;
   cudaStream_t stream_ = nullptr;

@@ -11,6 +11,7 @@
 #include "support/far_device/memory.h"
 #include "support/gpu/grid.h"
 #include "support/gpu/stream.h"
+#include "support/gpu/stream_memory.h"
 
 namespace lockstep::test::gpu {
 namespace {
@@ -44,6 +45,10 @@ void run_bounded(const numerics::cuda::Grid& grid, const Kernel& kernel, std::ui
   run(grid, kernel, seed);
 }
 
+void move(std::size_t bytes, const void* from, void* to) {
+  if (bytes != 0) std::memmove(to, from, bytes);
+}
+
 // What device.h asks of a GPU, at once and in the host's memory.
 class NearGpu {
  public:
@@ -73,22 +78,97 @@ class NearGpu {
   void copy(std::size_t bytes, const void* from, void* to) { move(bytes, from, to); }
 
  private:
-  static void move(std::size_t bytes, const void* from, void* to) {
-    if (bytes != 0) std::memmove(to, from, bytes);
-  }
-
   Orders orders_;
 };
 
-// The same in far memory and in a stream.
+// What far GPUs of a process share.
+struct Machine {
+  explicit Machine(std::uint64_t seed) : streams(seed) {}
+  Streams streams;
+  StreamMemory memory{streams};
+};
+
+void* take_far(Machine& machine, std::size_t bytes, Streams::Stream stream) {
+  void* const memory = machine.memory.take(bytes, stream);
+  if (memory == nullptr && bytes > 0) throw std::bad_alloc();
+  return memory;
+}
+
+class FarEvent {
+ public:
+  explicit FarEvent(std::shared_ptr<Machine> machine)
+      : machine_(std::move(machine)), event_(machine_->streams.create_event()) {}
+  ~FarEvent() { machine_->streams.destroy_event(event_); }
+  FarEvent(const FarEvent&) = delete;
+  FarEvent& operator=(const FarEvent&) = delete;
+
+  void record(Streams::Stream stream) { machine_->streams.record(event_, stream); }
+  void hold(Streams::Stream stream) { machine_->streams.order(stream, event_); }
+  void wait() { machine_->streams.wait_event(event_); }
+
+ private:
+  std::shared_ptr<Machine> machine_;
+  Streams::Event event_;
+};
+
+// A stream beside the kernels' (numerics/cuda/copies-inl.h), with small slots.
+class FarLine {
+ public:
+  static constexpr int kSlots = 2;
+  static constexpr std::size_t kSlotBytes = 4096;
+
+  explicit FarLine(std::shared_ptr<Machine> machine)
+      : machine_(std::move(machine)),
+        stream_(machine_->streams.create(Streams::Kind::kNonBlocking)) {}
+  ~FarLine() {
+    machine_->streams.wait(stream_);
+    machine_->streams.destroy(stream_);
+  }
+  FarLine(const FarLine&) = delete;
+  FarLine& operator=(const FarLine&) = delete;
+
+  void* take(std::size_t bytes) { return take_far(*machine_, bytes, stream_); }
+  std::byte* slot(int number) {
+    slots_[number].done.wait();
+    return slots_[number].memory;
+  }
+  void from_slot(int number, std::size_t bytes, void* to) {
+    copy(slots_[number], bytes, slots_[number].memory, far::near(to));
+  }
+  void to_slot(int number, std::size_t bytes, const void* from) {
+    copy(slots_[number], bytes, far::near(from), slots_[number].memory);
+  }
+  void record(FarEvent& event) { event.record(stream_); }
+  void after(FarEvent& event) { event.hold(stream_); }
+
+ private:
+  struct Slot {
+    FarEvent done;
+    std::byte memory[kSlotBytes] = {};
+  };
+
+  void copy(Slot& slot, std::size_t bytes, const void* from, void* to) {
+    machine_->streams.copy(stream_, [bytes, from, to] { move(bytes, from, to); });
+    slot.done.record(stream_);
+  }
+
+  std::shared_ptr<Machine> machine_;
+  Streams::Stream stream_;
+  Slot slots_[kSlots] = {{FarEvent(machine_)}, {FarEvent(machine_)}};
+};
+
+// The same as NearGpu in far memory and in streams.
 class FarGpu {
  public:
-  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<Streams> streams)
-      : orders_(seed, multiprocessors), streams_(std::move(streams)) {}
+  using Event = FarEvent;
+  using Line = FarLine;
+
+  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<Machine> machine)
+      : orders_(seed, multiprocessors), machine_(std::move(machine)) {}
 
   static std::string name() { return "an emulated GPU, in far memory"; }
   std::unique_ptr<FarGpu> another() {
-    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), streams_);
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), machine_);
   }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
@@ -96,17 +176,15 @@ class FarGpu {
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
     if (grid.blocks == 0) return;
-    streams_->launch(Streams::kNull,
+    streams().launch(Streams::kNull,
                      [grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
   }
 
-  void* take(std::size_t bytes) {
-    void* const memory = far::take(bytes);
-    if (memory == nullptr && bytes > 0) throw std::bad_alloc();
-    streams_->put(Streams::kNull, [memory, bytes] { move(bytes, nullptr, memory); });
-    return memory;
+  void* take(std::size_t bytes) { return take_far(*machine_, bytes, Streams::kNull); }
+  void give_back(void* memory) {
+    if (memory == nullptr) return;
+    LOCKSTEP_ASSERT(machine_->memory.give_back(memory, Streams::kNull), "not taken, or twice back");
   }
-  void give_back(void* memory) { far::release(memory); }
   std::optional<std::int64_t> left() {
     return static_cast<std::int64_t>(far::kMemoryBytes - far::bytes_in_use());
   }
@@ -114,37 +192,34 @@ class FarGpu {
   // LibTorch's kernels are the host's, and do not wait for the stream.
   static std::string foreign_device() { return "cpu"; }
   void* foreign(void* memory) {
-    streams_->wait(Streams::kNull);
+    streams().wait(Streams::kNull);
     return far::near(memory);
   }
 
   void to_host(std::size_t bytes, const void* from, void* to) {
-    streams_->wait(Streams::kNull);
+    streams().wait(Streams::kNull);
     move(bytes, far::near(from), to);
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
     const auto* const first = static_cast<const char*>(from);
-    streams_->copy(Streams::kNull, [kept = std::vector<char>(first, first + bytes),
+    streams().copy(Streams::kNull, [kept = std::vector<char>(first, first + bytes),
                                     to = far::near(to)] { move(kept.size(), kept.data(), to); });
   }
   void copy(std::size_t bytes, const void* from, void* to) {
-    streams_->copy(Streams::kNull,
+    streams().copy(Streams::kNull,
                    [bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
   }
 
+  Event event() const { return Event(machine_); }
+  std::unique_ptr<Line> line() const { return std::make_unique<Line>(machine_); }
+  void record(Event& event) { event.record(Streams::kNull); }
+  void after(Event& event) { event.hold(Streams::kNull); }
+
  private:
-  // From nothing: NaNs.
-  static void move(std::size_t bytes, const void* from, void* to) {
-    if (bytes == 0) return;
-    if (from != nullptr) {
-      std::memmove(to, from, bytes);
-    } else {
-      std::memset(to, 0xff, bytes);
-    }
-  }
+  Streams& streams() { return machine_->streams; }
 
   Orders orders_;
-  std::shared_ptr<Streams> streams_;
+  std::shared_ptr<Machine> machine_;
 };
 
 }  // namespace
@@ -155,9 +230,9 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed) {
 
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
-  const auto streams = std::make_shared<Streams>(seed);
+  const auto machine = std::make_shared<Machine>(seed);
   const auto gpu = [&](std::uint64_t own) {
-    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), streams);
+    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), machine);
   };
   return {std::make_unique<Device<FarGpu>>(gpu(seed)),
           std::make_shared<Memory<FarGpu>>(gpu(seed + 1))};
