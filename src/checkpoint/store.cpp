@@ -5,7 +5,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/thread.h"
-#include "lockstep/ops/device.h"
+#include "lockstep/ops/transfer.h"
 
 namespace lockstep::checkpoint {
 
@@ -107,15 +107,21 @@ Saver::~Saver() {
 void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
   wait();
   state::State copy{.tensors = {}, .step = state.step, .samples = state.samples};
-  for (const state::Named& named : state.tensors)
-    copy.tensors.push_back({named.name, ops::to_host(named.tensor)});
-  thread_ = start_thread([this, meta, copy = std::move(copy), reason] {
-    try {
-      write(meta, copy, reason);
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-  });
+  std::vector<at::Tensor> tensors;
+  for (const state::Named& named : state.tensors) {
+    copy.tensors.push_back({named.name, {}});
+    tensors.push_back(named.tensor);
+  }
+  thread_ = start_thread(
+      [this, meta, copy = std::move(copy), values = ops::Download(tensors), reason]() mutable {
+        try {
+          std::vector<at::Tensor> here = values.tensors();
+          for (std::size_t i = 0; i < here.size(); ++i) copy.tensors[i].tensor = std::move(here[i]);
+          write(meta, copy, reason);
+        } catch (...) {
+          failure_ = std::current_exception();
+        }
+      });
 }
 
 void Saver::wait() {

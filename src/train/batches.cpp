@@ -19,15 +19,21 @@ Batches::Batches(const data::Dataset& dataset, const recipe::Recipe& recipe, con
       holdout_(stream_of(recipe, "data/holdout"), dataset.size(), recipe.data.holdout),
       order_(stream_of(recipe, "data/order"), holdout_),
       augment_(recipe.data, dataset, static_cast<std::uint64_t>(recipe.run.seed)),
+      place_(ops::tensors_device()),
       stride_(plan.batch()),
       offset_(plan.first_draw(rank)),
       count_(plan.sample_count(rank)),
-      prefetch_(dataset, order_, count_, stride_, augment_) {}
+      prefetch_(
+          [this](Draw first) {
+            return send(data::assemble(dataset_, order_, first, count_, augment_));
+          },
+          stride_) {}
 
 objective::Batch Batches::operator()(Draw first, std::int64_t count) {
   const bool usual = count == count_ && first.value % stride_ == offset_;
-  return batch_of(usual ? prefetch_.take(first)
-                        : data::assemble(dataset_, order_, first, count, augment_));
+  OnItsWay batch = usual ? prefetch_.take(first)
+                         : send(data::assemble(dataset_, order_, first, count, augment_));
+  return batch.arrived();
 }
 
 objective::Batch Batches::held_out(std::int64_t first, std::int64_t count) const {
@@ -39,14 +45,22 @@ objective::Batch Batches::held_out(std::int64_t first, std::int64_t count) const
     dataset_.read(sample, batch.values.data() + i * values);
     if (dataset_.classes() > 0) batch.labels.push_back(dataset_.label(sample));
   }
-  return batch_of(batch);
+  return send(batch).arrived();
 }
 
-objective::Batch Batches::batch_of(const data::Batch& batch) const {
+Batches::OnItsWay Batches::send(const data::Batch& batch) const {
   std::vector<std::int64_t> sizes = dataset_.sample_shape();
   sizes.insert(sizes.begin(), batch.count);
-  return {ops::from_host(batch.values, sizes), batch.first,
-          objective::condition_of(batch.labels, dataset_.classes())};
+  OnItsWay sent{batch.first, {batch.values, sizes, place_}, {}};
+  const std::int64_t classes = dataset_.classes();
+  if (classes > 0)
+    sent.condition.emplace(objective::condition_rows(batch.labels, classes),
+                           at::IntArrayRef{std::ssize(batch.labels), classes}, place_);
+  return sent;
+}
+
+objective::Batch Batches::OnItsWay::arrived() {
+  return {values.tensor(), first, condition ? condition->tensor() : at::Tensor()};
 }
 
 }  // namespace lockstep::train

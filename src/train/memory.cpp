@@ -81,6 +81,8 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
     memory_.state = tensors_.live() - whole;
   }
   if (recipe.checkpoint.every > 0) memory_.copy = memory_.state;
+  const std::int64_t floats = c10::multiply_integers(sample_shape) + recipe.data.classes;
+  memory_.ahead = training_.plan.batch() * floats * static_cast<std::int64_t>(sizeof(float));
 }
 
 StepMemory StepWalk::operator()(std::int64_t lanes_at_once) {

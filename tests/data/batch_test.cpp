@@ -48,8 +48,14 @@ RC_GTEST_PROP(Batch, PartsOfRanksMakeTheWholeBatch, ()) {
   RC_ASSERT(left == assemble(images(), order(), Draw(first), count).values);
 }
 
+using Batches = Prefetch<Batch>;
+
+Batches::Make batches_of(const Dataset& data, std::int64_t count) {
+  return [&data, count](Draw first) { return assemble(data, order(), first, count); };
+}
+
 RC_GTEST_PROP(Prefetch, GivesTheBatchThatWasAskedForWhateverItGuessed, ()) {
-  Prefetch prefetch(images(), order(), 5, 20);
+  Batches prefetch(batches_of(images(), 5), 20);
   std::int64_t first = 0;
   for (int step = 0; step < 20; ++step) {
     first = *rc::gen::weightedOneOf<std::int64_t>(
@@ -78,7 +84,7 @@ class FailingDataset : public Dataset {
 TEST(Prefetch, AnErrorOfTheThreadReachesTheCallerAndThePrefetchLivesOn) {
   FailingDataset data;
   data.failing = true;
-  Prefetch prefetch(data, order(), 4, 4);
+  Batches prefetch(batches_of(data, 4), 4);
   for (int again = 0; again < 3; ++again) {
     EXPECT_NE(error_line(Code::kData, [&] { prefetch.take(Draw(0)); }).find("gone"),
               std::string::npos);
@@ -89,7 +95,7 @@ TEST(Prefetch, AnErrorOfTheThreadReachesTheCallerAndThePrefetchLivesOn) {
 
 TEST(Prefetch, AnErrorInAWrongGuessIsNobodysBusiness) {
   FailingDataset data;
-  Prefetch prefetch(data, order(), 4, 4);
+  Batches prefetch(batches_of(data, 4), 4);
   prefetch.take(Draw(0));
   data.failing = true;
   while (data.reads < 5) std::this_thread::yield();  // it is reading the guess, or has failed
@@ -99,7 +105,7 @@ TEST(Prefetch, AnErrorInAWrongGuessIsNobodysBusiness) {
 
 TEST(Prefetch, TheNextBatchIsAssembledWithoutBeingAskedFor) {
   FailingDataset data;
-  Prefetch prefetch(data, order(), 4, 8);
+  Batches prefetch(batches_of(data, 4), 8);
   prefetch.take(Draw(0));
   while (data.reads < 8) std::this_thread::yield();
   EXPECT_EQ(prefetch.take(Draw(8)).values, assemble(images(), order(), Draw(8), 4).values);
@@ -107,7 +113,7 @@ TEST(Prefetch, TheNextBatchIsAssembledWithoutBeingAskedFor) {
 
 TEST(Prefetch, GoesAwayAtAnyMoment) {
   for (int i = 0; i < 200; ++i) {
-    Prefetch prefetch(images(), order(), 8, 8);
+    Batches prefetch(batches_of(images(), 8), 8);
     if (i % 3 != 0) prefetch.take(Draw(i));
   }
 }

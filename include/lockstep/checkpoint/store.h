@@ -57,8 +57,8 @@ class Saver {
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
-  // Copies the state, then returns; waits first if the one before is not finished. Throws what that
-  // one threw.
+  // Copies the state, or lets its device copy it beside what it computes next, and returns; waits
+  // first if the one before is not finished. Throws what that one threw.
   void save(const Meta& meta, const state::State& state, Reason reason = Reason::kDue);
   // Removes what is superseded now that `newest` is known to be whole, and logs each: a killed
   // attempt may not have come to it. Later ones, which are not known to be whole, neither go nor

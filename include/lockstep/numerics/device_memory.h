@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+
+#include "lockstep/core/bytes.h"
 
 namespace lockstep::numerics {
 
@@ -24,6 +27,30 @@ struct ItemCopy {
 
 class DeviceMemory {
  public:
+  // Bytes on their way to the device, beside its kernels.
+  class Upload {
+   public:
+    Upload() = default;
+    virtual ~Upload() = default;  // gives back what nobody took
+    Upload(const Upload&) = delete;
+    Upload& operator=(const Upload&) = delete;
+
+    // The memory that they come to, the caller's from now on: kernels that are called later find
+    // them there, and the host does not wait. Once. Error(kEnvironment) if the copy failed.
+    virtual void* take() = 0;
+  };
+  // Bytes on their way to the host, beside the device's kernels.
+  class Download {
+   public:
+    Download() = default;
+    virtual ~Download() = default;
+    Download(const Download&) = delete;
+    Download& operator=(const Download&) = delete;
+
+    // Waits for them: pieces[i] is at to[i]. Once. Error(kEnvironment) if the copy failed.
+    virtual void finish(std::span<void* const> to) = 0;
+  };
+
   DeviceMemory() = default;
   virtual ~DeviceMemory() = default;
   DeviceMemory(const DeviceMemory&) = delete;
@@ -49,6 +76,12 @@ class DeviceMemory {
   virtual void copy(std::size_t bytes, const void* from, void* to) = 0;
   // At most kMostSides sides are longer than 1.
   virtual void copy_items(const ItemCopy& items) = 0;
+
+  // Copies beside the kernels; neither kind outlives this. To new memory: the host's may be used
+  // again when the call returns. To the host: the pieces may be overwritten by kernels that are
+  // called later, and until it is finished, as much memory again is taken. std::bad_alloc.
+  virtual std::unique_ptr<Upload> begin_from_host(std::size_t bytes, const void* from) = 0;
+  virtual std::unique_ptr<Download> begin_to_host(std::span<const ByteView> pieces) = 0;
 };
 
 }  // namespace lockstep::numerics

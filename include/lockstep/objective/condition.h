@@ -12,5 +12,7 @@ namespace lockstep::objective {
 // arguments.
 inline constexpr std::int64_t kNoClass = -1;
 at::Tensor condition_of(const std::vector<std::int64_t>& labels, std::int64_t classes);
+// The same values in the host's memory.
+std::vector<float> condition_rows(const std::vector<std::int64_t>& labels, std::int64_t classes);
 
 }  // namespace lockstep::objective

@@ -20,8 +20,9 @@ struct StepMemory {
   std::int64_t copy = 0;      // of the state, while a checkpoint is written beside the next step
   std::int64_t passes = 0;    // activations, gradients and pending partials of the largest phase
   std::int64_t pictures = 0;  // of samples.count samples; never beside the passes
+  std::int64_t ahead = 0;     // samples of the next step
 
-  std::int64_t total() const { return state + std::max(copy + passes, pictures); }
+  std::int64_t total() const { return state + ahead + std::max(copy + passes, pictures); }
 };
 
 std::string to_text(const StepMemory& memory);  // "67 MiB (state 11 MiB, passes 46 MiB)"

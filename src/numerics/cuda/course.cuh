@@ -15,7 +15,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
-#include "numerics/cuda/must.cuh"
+#include "numerics/cuda/line.cuh"
 #include "numerics/cuda/staging.cuh"
 
 namespace lockstep::numerics::cuda {
@@ -127,31 +127,28 @@ class Graph final : public Captured {
   explicit Graph(std::shared_ptr<Course> course) : course_(std::move(course)) {
     auto [graph, inputs] = course_->end();
     inputs_ = std::move(inputs);
-    cudaError_t code = cudaGraphInstantiate(&runnable_, graph, 0);
+    const cudaError_t code = cudaGraphInstantiate(&runnable_, graph, 0);
     cudaGraphDestroy(graph);
-    if (code == cudaSuccess) code = cudaEventCreateWithFlags(&done_, cudaEventDisableTiming);
     if (code != cudaSuccess) course_->end_use();
     must(code, "a graph");
   }
   ~Graph() override {
-    cudaEventSynchronize(done_);
-    cudaGraphExecDestroy(runnable_);
-    cudaEventDestroy(done_);
+    cudaGraphExecDestroy(runnable_);  // when it has run
     course_->end_use();
   }
 
   void launch(std::uint64_t moved) override {
-    must(cudaEventSynchronize(done_), "the launch before");  // it may still read its inputs
+    done_.wait();  // the launch before may still read its inputs
     inputs_->fill(moved);
     must(cudaGraphLaunch(runnable_, nullptr), "a graph");
-    must(cudaEventRecord(done_, nullptr), "an event");
+    done_.record(nullptr);
   }
 
  private:
   const std::shared_ptr<Course> course_;
   std::unique_ptr<GraphInputs> inputs_;
   cudaGraphExec_t runnable_ = nullptr;
-  cudaEvent_t done_ = nullptr;
+  Event done_;
 };
 
 }  // namespace lockstep::numerics::cuda

@@ -1,5 +1,5 @@
-// Private: one of NVIDIA's GPUs, as device.h wants it. All work of a process is in one stream
-// (course.cuh).
+// Private: one of NVIDIA's GPUs, as device.h and copies-inl.h want it. All work of a process is in
+// one stream (course.cuh), but for copies beside it (line.cuh).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "numerics/cuda/course.cuh"
+#include "numerics/cuda/line.cuh"
 #include "numerics/cuda/thread.h"
 
 namespace lockstep::numerics::cuda {
@@ -68,6 +69,9 @@ __global__ void __launch_bounds__(Bounds<Kernel>::kBlockThreads, Bounds<Kernel>:
 
 class Gpu {
  public:
+  using Event = cuda::Event;
+  using Line = cuda::Line;
+
   explicit Gpu(int number) : number_(number) {
     here();
     cudaMemPool_t pool = nullptr;
@@ -117,6 +121,20 @@ class Gpu {
     if (memory == nullptr) return;
     here();
     course_->give_back(memory);
+  }
+  Event event() const {
+    here();
+    return Event();
+  }
+  std::unique_ptr<Line> line() const { return std::make_unique<Line>(number_); }
+  // The event is what was called before; what is called next comes after the event.
+  void record(Event& event) {
+    here();
+    event.record(nullptr);
+  }
+  void after(Event& event) {
+    here();
+    event.hold(nullptr);
   }
   // Free, or kept by the pool and not in use.
   std::optional<std::int64_t> left() {
@@ -178,13 +196,7 @@ class Gpu {
   }
 
  private:
-  // CUDA's runtime knows a GPU for each thread of the host.
-  void here() const {
-    thread_local int current = -1;
-    if (current == number_) return;
-    must(cudaSetDevice(number_), "no such GPU");
-    current = number_;
-  }
+  void here() const { make_current(number_); }
 
   int number_, multiprocessors_ = 0;
   std::shared_ptr<Course> course_;

@@ -6,6 +6,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/device_memory.h"
+#include "numerics/cuda/copies-inl.h"
 #include "numerics/cuda/thread.h"
 
 namespace lockstep::numerics::cuda {
@@ -57,7 +58,7 @@ struct CopyItem {
 template <class Gpu>
 class Memory final : public DeviceMemory {
  public:
-  explicit Memory(std::unique_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  explicit Memory(std::unique_ptr<Gpu> gpu) : gpu_(std::move(gpu)), copies_(*gpu_, mutex_) {}
 
   void* take(std::size_t bytes) override {
     const std::scoped_lock lock(mutex_);
@@ -88,6 +89,13 @@ class Memory final : public DeviceMemory {
     const std::scoped_lock lock(mutex_);
     gpu_->copy(bytes, from, to);
   }
+  std::unique_ptr<DeviceMemory::Upload> begin_from_host(std::size_t bytes,
+                                                        const void* from) override {
+    return copies_.begin_from_host(bytes, from);
+  }
+  std::unique_ptr<DeviceMemory::Download> begin_to_host(std::span<const ByteView> pieces) override {
+    return copies_.begin_to_host(pieces);
+  }
   void copy_items(const ItemCopy& items) override {
     switch (items.item) {
       case 1:
@@ -116,6 +124,7 @@ class Memory final : public DeviceMemory {
 
   std::mutex mutex_;
   std::unique_ptr<Gpu> gpu_;
+  Copies<Gpu> copies_;
 };
 
 }  // namespace lockstep::numerics::cuda

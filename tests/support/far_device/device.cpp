@@ -3,6 +3,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/gpu_tensors.h"
@@ -11,6 +13,37 @@
 
 namespace lockstep::testing::far {
 namespace {
+
+void move(std::size_t bytes, const void* from, void* to) {
+  if (bytes > 0) std::memmove(to, from, bytes);
+}
+
+// Done when they begin.
+class FarUpload final : public numerics::DeviceMemory::Upload {
+ public:
+  explicit FarUpload(void* memory) : memory_(memory) {}
+  ~FarUpload() override { release(memory_); }
+  void* take() override { return std::exchange(memory_, nullptr); }
+
+ private:
+  void* memory_;
+};
+class FarDownload final : public numerics::DeviceMemory::Download {
+ public:
+  explicit FarDownload(std::span<const ByteView> pieces) {
+    for (const ByteView piece : pieces) {
+      const auto* const first = near(piece.data());
+      pieces_.emplace_back(first, first + piece.size());
+    }
+  }
+  void finish(std::span<void* const> to) override {
+    for (std::size_t i = 0; i < pieces_.size(); ++i)
+      move(pieces_[i].size(), pieces_[i].data(), to[i]);
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> pieces_;
+};
 
 class FarMemory final : public numerics::DeviceMemory {
  public:
@@ -38,11 +71,16 @@ class FarMemory final : public numerics::DeviceMemory {
     copy_side(items, 0, static_cast<char*>(near(items.to)),
               static_cast<const char*>(near(items.from)));
   }
+  std::unique_ptr<Upload> begin_from_host(std::size_t bytes, const void* from) override {
+    void* const memory = take(bytes);
+    from_host(bytes, from, memory);
+    return std::make_unique<FarUpload>(memory);
+  }
+  std::unique_ptr<Download> begin_to_host(std::span<const ByteView> pieces) override {
+    return std::make_unique<FarDownload>(pieces);
+  }
 
  private:
-  static void move(std::size_t bytes, const void* from, void* to) {
-    if (bytes > 0) std::memmove(to, from, bytes);
-  }
   static void copy_side(const numerics::ItemCopy& items, std::size_t side, char* to,
                         const char* from) {
     if (side == items.sizes.size()) {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +15,8 @@
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
 #include "support/far_device/memory.h"
+#include "support/gpu/far_line.h"
 #include "support/gpu/orders.h"
-#include "support/gpu/stream.h"
 
 namespace lockstep::test::gpu {
 
@@ -25,10 +24,11 @@ namespace lockstep::test::gpu {
 struct FarCourse {
   using Fills = std::vector<std::pair<numerics::Device::Fill, std::shared_ptr<Bytes>>>;
 
-  explicit FarCourse(std::uint64_t seed) : streams(seed) {}
+  explicit FarCourse(std::uint64_t seed) : machine(std::make_shared<Machine>(seed)) {}
   Streams::Stream stream() const { return capturing ? of_graph : Streams::kNull; }
 
-  Streams streams;
+  const std::shared_ptr<Machine> machine;
+  Streams& streams = machine->streams;
   const Streams::Stream of_graph = streams.create(Streams::Kind::kNonBlocking);
   std::atomic<bool> capturing = false;
   const std::uint64_t* moved = nullptr;
@@ -45,7 +45,8 @@ class FarGraph final : public numerics::Captured {
     course_->capturing = false;
   }
   ~FarGraph() override {
-    for (void* const block : course_->arena.end_use()) testing::far::release(block);
+    for (void* const block : course_->arena.end_use())
+      course_->machine->memory.give_back(block, Streams::kNull);
   }
 
   // The bytes change when the graph begins: one that was launched before may be still to come.
@@ -69,6 +70,9 @@ class FarGraph final : public numerics::Captured {
 
 class FarGpu {
  public:
+  using Event = FarEvent;
+  using Line = FarLine;
+
   FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<FarCourse> course)
       : orders_(seed, multiprocessors), course_(std::move(course)) {}
 
@@ -87,17 +91,22 @@ class FarGpu {
   }
 
   void* take(std::size_t bytes) {
-    void* memory = capturing() ? course_->arena.take(bytes) : nullptr;
+    if (!capturing()) return take_far(*course_->machine, bytes, Streams::kNull);
+    void* memory = course_->arena.take(bytes);
     if (memory == nullptr) {
-      memory = testing::far::take(bytes);
-      if (memory == nullptr && bytes > 0) throw std::bad_alloc();
-      if (capturing()) course_->arena.add(memory, bytes);
+      memory = take_far(*course_->machine, bytes, Streams::kNull);
+      course_->arena.add(memory, bytes);
     }
-    streams().put(stream(), [memory, bytes] { move(bytes, nullptr, memory); });
+    // In every launch it holds anything.
+    streams().put(stream(), [memory, bytes] {
+      if (bytes > 0) std::memset(memory, 0xff, bytes);
+    });
     return memory;
   }
   void give_back(void* memory) {
-    if (!course_->arena.give_back(memory)) testing::far::release(memory);
+    if (memory == nullptr || course_->arena.give_back(memory)) return;
+    LOCKSTEP_ASSERT(course_->machine->memory.give_back(memory, Streams::kNull),
+                    "not taken, or twice back");
   }
   std::optional<std::int64_t> left() {
     return static_cast<std::int64_t>(testing::far::kMemoryBytes - testing::far::bytes_in_use());
@@ -125,6 +134,11 @@ class FarGpu {
     });
   }
 
+  Event event() const { return Event(course_->machine); }
+  std::unique_ptr<Line> line() const { return std::make_unique<Line>(course_->machine); }
+  void record(Event& event) { event.record(Streams::kNull); }
+  void after(Event& event) { event.hold(Streams::kNull); }
+
   void begin_capture() {
     LOCKSTEP_ASSERT(!capturing(), "one capture at a time");
     course_->arena.begin_use();
@@ -150,16 +164,6 @@ class FarGpu {
       move(from->size(), from->data(), to);
     });
   }
-  // From nothing: NaNs.
-  static void move(std::size_t bytes, const void* from, void* to) {
-    if (bytes == 0) return;
-    if (from != nullptr) {
-      std::memmove(to, from, bytes);
-    } else {
-      std::memset(to, 0xff, bytes);
-    }
-  }
-
   Orders orders_;
   std::shared_ptr<FarCourse> course_;
 };

@@ -41,10 +41,6 @@ class NearGpu {
   void copy(std::size_t bytes, const void* from, void* to) { move(bytes, from, to); }
 
  private:
-  static void move(std::size_t bytes, const void* from, void* to) {
-    if (bytes != 0) std::memmove(to, from, bytes);
-  }
-
   Orders orders_;
 };
 

@@ -60,12 +60,12 @@ bool Streams::knows(Stream stream) {
 }
 
 void Streams::launch(Stream stream, std::function<void()> kernel) {
-  if (!captures(stream)) ++launches;
+  if (stream == kNull) ++launches;
   put(stream, std::move(kernel));
 }
 
 void Streams::copy(Stream stream, std::function<void()> work) {
-  if (!captures(stream)) ++copies;
+  if (stream == kNull) ++copies;
   put(stream, std::move(work));
 }
 
@@ -103,7 +103,7 @@ void Streams::put(Stream stream, std::function<void()> work) {
 }
 
 void Streams::wait(Stream stream) {
-  ++waits;
+  if (stream == kNull) ++waits;
   const std::scoped_lock lock(mutex_);
   const Queue& queue = queues_.at(stream);
   if (!queue.waiting.empty()) finish(queue.waiting.back());
@@ -151,9 +151,11 @@ void Streams::order(Stream stream, Event event) {
 }
 
 void Streams::wait_event(Event event) {
-  ++waits;
   const std::scoped_lock lock(mutex_);
-  if (const Shared work = events_.at(event); work) finish(work);
+  const Shared work = events_.at(event);
+  if (!work) return;
+  if (work->stream == kNull) ++waits;
+  finish(work);
 }
 
 bool Streams::event_done(Event event) {

@@ -14,8 +14,8 @@
 
 namespace lockstep::test::gpu {
 
-// What a process has asked of its emulated GPUs: kernels and graphs that it launched, copies to
-// them and within them, and how often the host waited for them.
+// What a process has asked of its emulated GPUs' null streams: kernels and graphs that it launched,
+// copies to and within them, and how often the host waited for them.
 struct Calls {
   std::int64_t launches = 0, copies = 0, waits = 0;
 };

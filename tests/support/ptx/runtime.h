@@ -5,10 +5,8 @@
 #include <cuda_runtime_api.h>
 #pragma GCC visibility pop
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "support/gpu/stream.h"
+#include "support/gpu/stream_memory.h"
 #include "support/ptx/memory.h"
 #include "support/ptx/program.h"
 
@@ -27,6 +26,9 @@ using gpu::Streams;
 // Of a program and its plug-ins: one.
 struct Runtime {
   Streams streams;
+  gpu::StreamMemory memory{streams,
+                           [](void* start, std::size_t bytes) { ptx::memory().add(start, bytes); },
+                           [](void* start, std::size_t) { ptx::memory().remove(start); }};
   Memory pinned;
   std::mutex mutex;
   std::vector<std::unique_ptr<Module>> modules;
@@ -36,16 +38,6 @@ struct Runtime {
   };
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;
-  // Of the GPU's memory: what is given out, and what a stream will have given back. The stream may
-  // have that again at once, another one when it was given back.
-  struct Freed {
-    const char* first;
-    std::size_t bytes;
-    Streams::Stream by;
-    std::shared_ptr<std::atomic<bool>> done;
-  };
-  std::map<const void*, std::size_t> bytes_of;
-  std::list<Freed> freed;
 };
 
 Runtime& runtime();

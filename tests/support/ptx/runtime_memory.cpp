@@ -22,24 +22,6 @@ bool sides_are_right(const void* to, const void* from, cudaMemcpyKind kind) {
   return far::is_far(to) == to_gpu && far::is_far(from) == from_gpu;
 }
 
-// What was given back by other streams and lies in it: the driver orders them.
-void order_after_frees(const char* first, std::size_t bytes, Streams::Stream stream) {
-  Runtime& all = runtime();
-  const Streams::Event event = all.streams.create_event();
-  std::erase_if(all.freed, [](const Runtime::Freed& freed) { return freed.done->load(); });
-  for (const Runtime::Freed& freed : all.freed) {
-    if (freed.by == stream || freed.first >= first + bytes || first >= freed.first + freed.bytes)
-      continue;
-    if (!all.streams.knows(freed.by)) {
-      all.streams.wait();
-      continue;
-    }
-    all.streams.record(event, freed.by);
-    all.streams.order(stream, event);
-  }
-  all.streams.destroy_event(event);
-}
-
 bool lies_in(ptx::Memory& memory, const void* start, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uint64_t>(start);
   return first + bytes <= memory.around(first).end;
@@ -80,34 +62,13 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handle) {
   const auto stream = working(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  Runtime& all = runtime();
-  const std::scoped_lock lock(all.mutex);
-  *memory = far::take(bytes);
-  if (*memory == nullptr) return bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess;
-  all.bytes_of[*memory] = bytes;
-  order_after_frees(static_cast<const char*>(*memory), bytes, *stream);
-  all.streams.put(*stream, [memory = *memory, bytes] {
-    std::memset(memory, 0xff, bytes);
-    ptx::memory().add(memory, bytes);
-  });
-  return cudaSuccess;
+  *memory = runtime().memory.take(bytes, *stream);
+  return *memory == nullptr && bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
   const auto stream = working(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  Runtime& all = runtime();
-  const std::scoped_lock lock(all.mutex);
-  const auto at = all.bytes_of.find(memory);
-  if (at == all.bytes_of.end()) return cudaErrorInvalidValue;
-  const auto done = std::make_shared<std::atomic<bool>>(false);
-  all.streams.put(*stream, [memory, done] {
-    ptx::memory().remove(memory);
-    *done = true;
-  });
-  all.freed.push_back({static_cast<const char*>(memory), at->second, *stream, done});
-  all.bytes_of.erase(at);
-  far::release(memory);
-  return cudaSuccess;
+  return runtime().memory.give_back(memory, *stream) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 // Pinned memory: a GPU reads and writes it as late as it likes, and has done so before it is given

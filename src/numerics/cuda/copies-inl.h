@@ -1,0 +1,197 @@
+// Private: copies beside the kernels (lockstep/numerics/device_memory.h), through pinned memory,
+// each way in a line of its own. What Gpu has for it:
+//
+//   gpu.event(), gpu.line()        an event; a stream beside the kernels'
+//   gpu.record(event), after       of what was called before; what is called next waits for it
+//   line.record(event), after      the same of the line
+//   line.take(bytes)               memory, there for what comes next in the line
+//   line.slot(i)                   the host's memory of a slot, when the copy before is done
+//   line.from_slot(i, bytes, to), line.to_slot(i, bytes, from)
+//
+// The state is copied within the GPU before it goes to the host: that takes a hundredth of the
+// time, and whatever writes to the state next need not know of the copy.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/device_memory.h"
+
+namespace lockstep::numerics::cuda {
+
+// `gpu` is used while `mutex` is held.
+template <class Gpu>
+class Copies {
+ public:
+  Copies(Gpu& gpu, std::mutex& mutex) : gpu_(gpu), mutex_(mutex) {}
+
+  std::unique_ptr<DeviceMemory::Upload> begin_from_host(std::size_t bytes, const void* from) {
+    return std::make_unique<Up>(*this, bytes, from);
+  }
+  std::unique_ptr<DeviceMemory::Download> begin_to_host(std::span<const ByteView> pieces) {
+    return std::make_unique<Down>(*this, pieces);
+  }
+
+ private:
+  using Event = typename Gpu::Event;
+  using Line = typename Gpu::Line;
+
+  // One copy at a time. The line is made for the first.
+  struct Way {
+    std::mutex mutex;
+    std::unique_ptr<Line> line;
+    int slot = 0;  // whose turn it is
+
+    int next() { return std::exchange(slot, (slot + 1) % Line::kSlots); }
+  };
+
+  Line& line_of(Way& way) {
+    if (way.line == nullptr) way.line = gpu_.line();
+    return *way.line;
+  }
+
+  class Up final : public DeviceMemory::Upload {
+   public:
+    Up(Copies& copies, std::size_t bytes, const void* from)
+        : copies_(copies), done_(copies.gpu_.event()) {
+      if (bytes == 0) return;
+      Way& way = copies_.up_;
+      const std::scoped_lock lock(way.mutex);
+      Line& line = copies_.line_of(way);
+      memory_ = line.take(bytes);
+      try {
+        send(way, bytes, static_cast<const std::byte*>(from));
+        line.record(done_);
+      } catch (...) {
+        line.record(done_);
+        drop();
+        throw;
+      }
+    }
+    ~Up() override {
+      try {
+        drop();
+      } catch (const Error&) {  // the GPU is lost, and the next call says so
+      }
+    }
+
+    void* take() override {
+      const std::scoped_lock lock(copies_.mutex_);
+      copies_.gpu_.after(done_);
+      return std::exchange(memory_, nullptr);
+    }
+
+   private:
+    void send(Way& way, std::size_t bytes, const std::byte* from) {
+      auto* const to = static_cast<std::byte*>(memory_);
+      for (std::size_t at = 0; at < bytes; at += Line::kSlotBytes) {
+        const int slot = way.next();
+        const std::size_t some = std::min(Line::kSlotBytes, bytes - at);
+        std::memcpy(way.line->slot(slot), from + at, some);
+        way.line->from_slot(slot, some, to + at);
+      }
+    }
+    void drop() {
+      if (memory_ == nullptr) return;
+      void* const memory = take();
+      const std::scoped_lock lock(copies_.mutex_);
+      copies_.gpu_.give_back(memory);
+    }
+
+    Copies& copies_;
+    Event done_;
+    void* memory_ = nullptr;
+  };
+
+  class Down final : public DeviceMemory::Download {
+   public:
+    Down(Copies& copies, std::span<const ByteView> pieces)
+        : copies_(copies), there_(copies.gpu_.event()) {
+      for (const ByteView piece : pieces) {
+        sizes_.push_back(piece.size());
+        bytes_ += piece.size();
+      }
+      const std::scoped_lock lock(copies_.mutex_);
+      memory_ = static_cast<std::byte*>(copies_.gpu_.take(bytes_));
+      try {
+        std::byte* to = memory_;
+        for (const ByteView piece : pieces) {
+          copies_.gpu_.copy(piece.size(), piece.data(), to);
+          to += piece.size();
+        }
+        copies_.gpu_.record(there_);
+      } catch (...) {
+        copies_.gpu_.give_back(memory_);
+        throw;
+      }
+    }
+    // In the order of the kernels: finish() has waited.
+    ~Down() override {
+      const std::scoped_lock lock(copies_.mutex_);
+      copies_.gpu_.give_back(memory_);
+    }
+
+    void finish(std::span<void* const> to) override {
+      Way& way = copies_.down_;
+      const std::scoped_lock lock(way.mutex);
+      Line& line = copies_.line_of(way);
+      line.after(there_);
+      std::size_t asked = 0;
+      const auto ask = [&](int slot) {
+        const std::size_t some = std::min(Line::kSlotBytes, bytes_ - asked);
+        if (some > 0) line.to_slot(slot, some, memory_ + asked);
+        asked += some;
+      };
+      for (int slot = 0; slot < Line::kSlots; ++slot) {
+        line.slot(slot);
+        ask(slot);
+      }
+      Pieces pieces{sizes_, to};
+      int slot = 0;
+      for (std::size_t at = 0; at < bytes_; at += Line::kSlotBytes) {
+        pieces.put(line.slot(slot), std::min(Line::kSlotBytes, bytes_ - at));
+        ask(slot);
+        slot = (slot + 1) % Line::kSlots;
+      }
+    }
+
+   private:
+    // Where the next bytes go.
+    struct Pieces {
+      const std::vector<std::size_t>& sizes;
+      std::span<void* const> to;
+      std::size_t piece = 0, filled = 0;
+
+      void put(const std::byte* from, std::size_t bytes) {
+        while (bytes > 0) {
+          const std::size_t some = std::min(bytes, sizes[piece] - filled);
+          if (some > 0) std::memcpy(static_cast<std::byte*>(to[piece]) + filled, from, some);
+          filled += some;
+          from += some;
+          bytes -= some;
+          if (filled < sizes[piece]) return;
+          ++piece;
+          filled = 0;
+        }
+      }
+    };
+
+    Copies& copies_;
+    Event there_;
+    std::vector<std::size_t> sizes_;
+    std::size_t bytes_ = 0;
+    std::byte* memory_ = nullptr;
+  };
+
+  Gpu& gpu_;
+  std::mutex& mutex_;
+  Way up_, down_;
+};
+
+}  // namespace lockstep::numerics::cuda

@@ -1,0 +1,94 @@
+// Private: a stream beside the kernels', for copies through pinned memory, as copies-inl.h wants it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "numerics/cuda/must.cuh"
+
+namespace lockstep::numerics::cuda {
+
+class Event {
+ public:
+  Event() { must(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(cudaStream_t stream) { must(cudaEventRecord(event_, stream), "an event"); }
+  // What comes next in the stream waits for it.
+  void hold(cudaStream_t stream) { must(cudaStreamWaitEvent(stream, event_, 0), "an event"); }
+  void wait() { must(cudaEventSynchronize(event_), "a copy"); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class Line {
+ public:
+  static constexpr int kSlots = 2;
+  static constexpr std::size_t kSlotBytes = std::size_t{4} << 20;
+
+  explicit Line(int number) : number_(make_current(number)) {
+    must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
+  }
+  ~Line() {
+    for (Slot& slot : slots_) cudaFreeHost(slot.memory);
+    cudaStreamDestroy(stream_);
+  }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  // Memory for what comes next in the line.
+  void* take(std::size_t bytes) {
+    void* memory = nullptr;
+    make_current(number_);
+    must(cudaMallocAsync(&memory, bytes, stream_), "memory");
+    return memory;
+  }
+  // Pinned memory of the host, when the copy before is done.
+  std::byte* slot(int number) {
+    make_current(number_);
+    Slot& slot = slots_[static_cast<std::size_t>(number)];
+    if (slot.memory == nullptr) {
+      must(cudaMallocHost(&slot.memory, kSlotBytes), "memory for copies");
+    } else {
+      slot.done.wait();
+    }
+    return static_cast<std::byte*>(slot.memory);
+  }
+  void from_slot(int number, std::size_t bytes, void* to) {
+    copy(number, to, slots_[static_cast<std::size_t>(number)].memory, bytes,
+         cudaMemcpyHostToDevice);
+  }
+  void to_slot(int number, std::size_t bytes, const void* from) {
+    copy(number, slots_[static_cast<std::size_t>(number)].memory, from, bytes,
+         cudaMemcpyDeviceToHost);
+  }
+  void record(Event& event) {
+    make_current(number_);
+    event.record(stream_);
+  }
+  void after(Event& event) {
+    make_current(number_);
+    event.hold(stream_);
+  }
+
+ private:
+  struct Slot {
+    void* memory = nullptr;
+    Event done;
+  };
+
+  void copy(int number, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    make_current(number_);
+    must(cudaMemcpyAsync(to, from, bytes, kind, stream_), "a copy");
+    slots_[static_cast<std::size_t>(number)].done.record(stream_);
+  }
+
+  int number_;
+  cudaStream_t stream_ = nullptr;
+  std::array<Slot, kSlots> slots_;
+};
+
+}  // namespace lockstep::numerics::cuda

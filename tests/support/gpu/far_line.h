@@ -1,0 +1,96 @@
+// Private: events and streams of far GPUs beside the kernels' one, as numerics/cuda/copies-inl.h
+// wants them.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "support/far_device/memory.h"
+#include "support/gpu/stream.h"
+#include "support/gpu/stream_memory.h"
+
+namespace lockstep::test::gpu {
+
+inline void move(std::size_t bytes, const void* from, void* to) {
+  if (bytes != 0) std::memmove(to, from, bytes);
+}
+
+// What far GPUs of a process share.
+struct Machine {
+  explicit Machine(std::uint64_t seed) : streams(seed) {}
+  Streams streams;
+  StreamMemory memory{streams};
+};
+
+inline void* take_far(Machine& machine, std::size_t bytes, Streams::Stream stream) {
+  void* const memory = machine.memory.take(bytes, stream);
+  if (memory == nullptr && bytes > 0) throw std::bad_alloc();
+  return memory;
+}
+
+class FarEvent {
+ public:
+  explicit FarEvent(std::shared_ptr<Machine> machine)
+      : machine_(std::move(machine)), event_(machine_->streams.create_event()) {}
+  ~FarEvent() { machine_->streams.destroy_event(event_); }
+  FarEvent(const FarEvent&) = delete;
+  FarEvent& operator=(const FarEvent&) = delete;
+
+  void record(Streams::Stream stream) { machine_->streams.record(event_, stream); }
+  void hold(Streams::Stream stream) { machine_->streams.order(stream, event_); }
+  void wait() { machine_->streams.wait_event(event_); }
+
+ private:
+  std::shared_ptr<Machine> machine_;
+  Streams::Event event_;
+};
+
+// A stream beside the kernels' (numerics/cuda/copies-inl.h), with small slots.
+class FarLine {
+ public:
+  static constexpr int kSlots = 2;
+  static constexpr std::size_t kSlotBytes = 4096;
+
+  explicit FarLine(std::shared_ptr<Machine> machine)
+      : machine_(std::move(machine)),
+        stream_(machine_->streams.create(Streams::Kind::kNonBlocking)) {}
+  ~FarLine() {
+    machine_->streams.wait(stream_);
+    machine_->streams.destroy(stream_);
+  }
+  FarLine(const FarLine&) = delete;
+  FarLine& operator=(const FarLine&) = delete;
+
+  void* take(std::size_t bytes) { return take_far(*machine_, bytes, stream_); }
+  std::byte* slot(int number) {
+    slots_[number].done.wait();
+    return slots_[number].memory;
+  }
+  void from_slot(int number, std::size_t bytes, void* to) {
+    copy(slots_[number], bytes, slots_[number].memory, testing::far::near(to));
+  }
+  void to_slot(int number, std::size_t bytes, const void* from) {
+    copy(slots_[number], bytes, testing::far::near(from), slots_[number].memory);
+  }
+  void record(FarEvent& event) { event.record(stream_); }
+  void after(FarEvent& event) { event.hold(stream_); }
+
+ private:
+  struct Slot {
+    FarEvent done;
+    std::byte memory[kSlotBytes] = {};
+  };
+
+  void copy(Slot& slot, std::size_t bytes, const void* from, void* to) {
+    machine_->streams.copy(stream_, [bytes, from, to] { move(bytes, from, to); });
+    slot.done.record(stream_);
+  }
+
+  std::shared_ptr<Machine> machine_;
+  Streams::Stream stream_;
+  Slot slots_[kSlots] = {{FarEvent(machine_)}, {FarEvent(machine_)}};
+};
+
+}  // namespace lockstep::test::gpu

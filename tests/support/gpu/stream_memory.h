@@ -1,0 +1,46 @@
+// Far memory (support/far_device/memory.h) that streams take and give back, as cudaMallocAsync and
+// cudaFreeAsync do: a stream may have at once what it gave back, another one after that.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "support/gpu/stream.h"
+
+namespace lockstep::test::gpu {
+
+class StreamMemory {
+ public:
+  using Heard = std::function<void(void* memory, std::size_t bytes)>;
+
+  // Called in the stream's order, when memory is there and when it is gone.
+  explicit StreamMemory(Streams& streams, Heard there = {}, Heard gone = {});
+
+  // Null for no bytes, or if there is not so much. Full of NaNs: what nobody wrote is seen.
+  void* take(std::size_t bytes, Streams::Stream stream);
+  // Whether it was taken and not given back.
+  bool give_back(void* memory, Streams::Stream stream);
+
+ private:
+  struct Freed {
+    const char* first;
+    std::size_t bytes;
+    Streams::Stream by;
+    std::shared_ptr<std::atomic<bool>> done;
+  };
+
+  void order_after_frees(const char* first, std::size_t bytes, Streams::Stream stream);
+
+  Streams& streams_;
+  const Heard there_, gone_;
+  std::mutex mutex_;
+  std::map<const void*, std::size_t> taken_;  // bytes
+  std::list<Freed> freed_;
+};
+
+}  // namespace lockstep::test::gpu
