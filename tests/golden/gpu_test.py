@@ -1,8 +1,8 @@
 """The golden bytes from CUDA's kernels as nvcc compiled them: their PTX, interpreted (tests/support/ptx).
 
 Usage: gpu_test.py PROGRAM GPU_PROGRAM RECIPE
-GPU_PROGRAM is the program beside a plug-in for those GPUs. A run begins on one, goes on on the CPU, and ends on two; it is
-replayed there.
+GPU_PROGRAM is the program beside a plug-in for those GPUs. A run begins on one, whose second step is captured and whose third
+one is a launch of that; it goes on on the CPU, and ends on two GPUs. Steps are replayed on one.
 """
 
 import os
@@ -28,12 +28,14 @@ def main():
     cpu, gpu, name = golden.Program(sys.argv[1]), Gpu(sys.argv[2]), sys.argv[3]
     with tempfile.TemporaryDirectory(prefix="lockstep-gpu-") as folder:
         run = os.path.join(folder, "run")
-        golden.train(gpu, name, run, "--set", "samples.count=0", steps=1)
-        golden.train(cpu, name, run, "--set", "samples.count=0", steps=2)
-        golden.train(gpu, name, run, "--set", "samples.count=0", "--ranks", 2, steps=3)
+        golden.train(gpu, name, run, "--set", "samples.count=0", steps=3)
+        with open(os.path.join(run, "log.txt"), encoding="utf-8") as log:
+            assert "not captured" not in log.read(), "a step was not captured"
+        golden.train(cpu, name, run, "--set", "samples.count=0", steps=4)
+        golden.train(gpu, name, run, "--set", "samples.count=0", "--ranks", 2, steps=5)
         if name in ("ddpm", "dcgan"):
             too_large(gpu, name, os.path.join(folder, "large"))
-        gpu.ok("replay", run, "--from", 1, "--to", 2, "--quiet")
+        gpu.ok("replay", run, "--from", 3, "--to", 5, "--quiet")
     print(f"{name} on a GPU whose PTX is interpreted, the CPU and the GPU again: every byte is the golden one")
 
 

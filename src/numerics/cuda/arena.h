@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 namespace lockstep::numerics::cuda {
@@ -57,7 +56,7 @@ class Arena {
  private:
   std::mutex mutex_;
   std::multimap<std::size_t, void*> free_;
-  std::unordered_map<void*, std::size_t> sizes_;  // of all
+  std::map<void*, std::size_t> sizes_;  // of all
   int users_ = 0;
 };
 

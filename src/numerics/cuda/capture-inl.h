@@ -1,4 +1,10 @@
-// Private: captured work for CUDA (numerics/device.h).
+// Private: captured work for CUDA (numerics/device.h). A Gpu that captures has this for it; what is
+// called of any Gpu on the same memory between the first two is captured:
+//
+//   gpu.begin_capture(); gpu.end_capture(), the work; or gpu.drop_capture()
+//   gpu.capturing()
+//   gpu.from_host_by(bytes, fill, to)   Device's, while it is capturing
+//   gpu.moved(by), gpu.moved()          keeps an address of the GPU for all Gpus
 #pragma once
 
 #include <cstring>

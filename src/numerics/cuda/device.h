@@ -6,8 +6,7 @@
 //   before gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
 //   gpu.to_host(bytes, from, to), from_host, copy    return when the host's memory is the caller's
 //   gpu.multiprocessors()            how many blocks of many threads run side by side
-//   gpu.begin_capture(), end_capture(), drop_capture(), capturing(), moved(), from_host_by
-//                                    as course.cuh; a Gpu that captures nothing has none of them
+//   gpu.begin_capture() and so on    capture-inl.h
 #pragma once
 
 #include <map>
