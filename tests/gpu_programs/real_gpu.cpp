@@ -59,4 +59,8 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t) {
   return gpu.kernels->another();
 }
 
+numerics::Gpu open_gpu(std::uint64_t, std::optional<int>) {
+  return numerics::open_gpu(0, 1);
+}
+
 }  // namespace lockstep::test::gpu

@@ -6,7 +6,7 @@
 //   before gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
 //   gpu.to_host(bytes, from, to), from_host, copy    return when the host's memory is the caller's
 //   gpu.multiprocessors()            how many blocks of many threads run side by side
-//   gpu.begin_capture() and so on    capture-inl.h
+// and what capture-inl.h says.
 #pragma once
 
 #include <map>
@@ -20,7 +20,6 @@
 namespace lockstep::numerics::cuda {
 
 struct DeviceLeafKeys;  // leaf-inl.h
-
 struct LanesOfPartial {
   std::int64_t first, count;
 };

@@ -51,7 +51,7 @@ class FarEvent {
 class FarLine {
  public:
   static constexpr int kSlots = 2;
-  static constexpr std::size_t kSlotBytes = 4096;
+  static constexpr std::size_t kSlotBytes = std::size_t{1} << 18;
 
   explicit FarLine(std::shared_ptr<Machine> machine)
       : machine_(std::move(machine)),

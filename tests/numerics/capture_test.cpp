@@ -1,0 +1,186 @@
+// Captured work (numerics/device.h): on an emulated GPU, on real and interpreted ones.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "lockstep/core/error.h"
+#include "lockstep/numerics/cpu.h"
+#include "support/gpu/gpu.h"
+
+namespace lockstep::numerics {
+namespace {
+
+constexpr std::int64_t kFloats = 1000;
+constexpr Stream kStream{{{5, 7}}, 3};
+
+const Gpu& gpu() {
+  static const Gpu opened = test::gpu::open_gpu(3);
+  return opened;
+}
+Device& device() {
+  return *gpu().kernels;
+}
+
+// Floats on the GPU.
+class There {
+ public:
+  There() : floats_(static_cast<float*>(gpu().memory->take(kFloats * sizeof(float)))) {}
+  ~There() { gpu().memory->give_back(floats_); }
+  There(const There&) = delete;
+  There& operator=(const There&) = delete;
+
+  operator float*() const { return floats_; }
+  std::vector<float> values() const {
+    std::vector<float> values(kFloats);
+    device().to_host(kFloats * sizeof(float), floats_, values.data());
+    return values;
+  }
+
+ private:
+  float* floats_;
+};
+
+// The number of the sample, in each float.
+void number(std::uint64_t sample, void* to) {
+  auto* const floats = static_cast<float*>(to);
+  for (std::int64_t i = 0; i < kFloats; ++i) floats[i] = static_cast<float>(sample);
+}
+
+// (normals at `first` + number of the sample) * constants: with memory of its own.
+void work(Device& on, std::uint64_t first, float* out) {
+  const There normals, numbers, constants;
+  on.fill_normal(kStream, first, 2, kFloats / 2, normals);
+  on.from_host_by(
+      kFloats * sizeof(float), [=](std::uint64_t moved, void* to) { number(first + moved, to); },
+      numbers);
+  std::vector<float> seven(kFloats, 7);
+  on.from_host(kFloats * sizeof(float), seven.data(), constants);
+  seven.assign(kFloats, 8);  // the host's memory is the caller's again
+  on.binary(Binary::kAdd, kFloats, normals, numbers, out);
+  on.binary(Binary::kMultiply, kFloats, out, constants, out);
+}
+
+std::vector<float> expected(std::uint64_t first) {
+  std::vector<float> out(kFloats), numbers(kFloats);
+  const std::vector<float> sevens(kFloats, 7);
+  Cpu cpu;
+  cpu.fill_normal(kStream, first, 2, kFloats / 2, out.data());
+  number(first, numbers.data());
+  cpu.binary(Binary::kAdd, kFloats, out.data(), numbers.data(), out.data());
+  cpu.binary(Binary::kMultiply, kFloats, out.data(), sevens.data(), out.data());
+  return out;
+}
+
+TEST(Capture, ALaunchIsTheCallsForItsSamples) {
+  const There out;
+  device().fill(kFloats, 1, out);
+  const auto captured = device().capture([&] { work(device(), 10, out); });
+  ASSERT_NE(captured, nullptr);
+  EXPECT_EQ(out.values(), std::vector<float>(kFloats, 1)) << "nothing was done yet";
+  for (const std::uint64_t moved : {0U, 5U, 1U, 0U}) {
+    captured->launch(moved);
+    EXPECT_EQ(out.values(), expected(10 + moved)) << moved;
+  }
+  captured->launch(0 - std::uint64_t{3});
+  EXPECT_EQ(out.values(), expected(7));
+  work(device(), 20, out);
+  EXPECT_EQ(out.values(), expected(20)) << "what is not captured is not moved";
+}
+
+// Nobody waits in between: what the host works out belongs to its launch.
+TEST(Capture, LaunchesOneAfterTheOther) {
+  const There out;
+  const auto captured = device().capture([&] { work(device(), 10, out); });
+  for (int i = 0; i < 10; ++i) {
+    std::vector<std::unique_ptr<There>> kept;
+    for (std::uint64_t moved = 0; moved < 5; ++moved) {
+      captured->launch(moved);
+      kept.push_back(std::make_unique<There>());
+      device().copy(kFloats * sizeof(float), out, *kept.back());
+    }
+    for (std::uint64_t moved = 0; moved < 5; ++moved)
+      EXPECT_EQ(kept[moved]->values(), expected(10 + moved)) << moved;
+  }
+}
+
+TEST(Capture, OtherDevicesAndThreadsAreCaptured) {
+  const There out;
+  device().fill(kFloats, 1, out);
+  const auto captured = device().capture([&] {
+    const std::unique_ptr<Device> other = device().another();
+    std::jthread([&] { work(*other, 10, out); });
+  });
+  EXPECT_EQ(out.values(), std::vector<float>(kFloats, 1));
+  captured->launch(2);
+  EXPECT_EQ(out.values(), expected(12));
+}
+
+// What a device keeps from call to call (the cuts of lanes) is there for calls that are not
+// captured, too.
+TEST(Capture, WhatDevicesKeepIsNotTheGraphs) {
+  const LaneBlocks lanes{.samples_per_lane = 100, .lanes = {3, 2}};
+  const There x, out;
+  device().fill(kFloats, 2, x);
+  const auto captured = device().capture([&] { device().lane_column_sums(lanes, 1, 2, x, out); });
+  device().fill(kFloats, 0, out);
+  device().lane_column_sums(lanes, 1, 2, x, out);
+  std::vector<float> sums(kFloats, 0);
+  for (int i = 0; i < 4; ++i) sums[static_cast<std::size_t>(i)] = i < 2 ? 600 : 400;
+  EXPECT_EQ(out.values(), sums);
+  device().fill(kFloats, 0, out);
+  captured->launch(0);
+  EXPECT_EQ(out.values(), sums);
+}
+
+TEST(Capture, AnErrorGivesItUp) {
+  const There out;
+  const auto fails = [&] {
+    work(device(), 10, out);
+    throw std::runtime_error("no more");
+  };
+  EXPECT_THROW(device().capture(fails), std::runtime_error);
+  const auto asks = [&] {
+    work(device(), 10, out);
+    static_cast<void>(out.values());
+  };
+  EXPECT_THROW(device().capture(asks), Error);
+  EXPECT_THROW(device().capture([&] { device().capture([] {}); }), Error);
+  work(device(), 20, out);
+  EXPECT_EQ(out.values(), expected(20));
+}
+
+// Of two captured ones, and when they are gone.
+TEST(Capture, MemoryIsSharedAndGivenBack) {
+  const auto left = [] { return gpu().memory->left().value(); };
+  const There out;
+  static_cast<void>(out.values());
+  const std::int64_t before = left();
+  auto first = device().capture([&] { work(device(), 10, out); });
+  const std::int64_t with_one = left();
+  auto second = device().capture([&] { work(device(), 30, out); });
+  EXPECT_LT(with_one, before);
+  EXPECT_EQ(left(), with_one);
+  for (const std::uint64_t moved : {1U, 2U}) {
+    first->launch(moved);
+    EXPECT_EQ(out.values(), expected(10 + moved));
+    second->launch(moved);
+    EXPECT_EQ(out.values(), expected(30 + moved));
+  }
+  first.reset();
+  second->launch(0);
+  EXPECT_EQ(out.values(), expected(30));
+  second.reset();
+  EXPECT_EQ(left(), before);
+}
+
+TEST(Capture, ACpuCapturesNothing) {
+  Cpu cpu;
+  EXPECT_EQ(cpu.capture([] { FAIL() << "it was called"; }), nullptr);
+}
+
+}  // namespace
+}  // namespace lockstep::numerics
