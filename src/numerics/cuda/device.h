@@ -1,12 +1,10 @@
-// Private: the kernels of the specification for CUDA. Gpu is what they run on: a stream of NVIDIA's
-// runtime (gpu.cuh) or, in tests, a grid that the host emulates (tests/support/gpu); this host code
-// and the kernels are the same for both.
+// Private: the kernels of the specification for CUDA, on a Gpu: NVIDIA's (gpu.cuh) or one that the
+// host emulates (tests/support/gpu). A Gpu has this for it, and what capture-inl.h says:
 //
-//   gpu.launch(grid, kernel)         kernel.operator() in every thread (thread.h), after what came
-//   before gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
+//   gpu.launch(grid, kernel)         kernel.operator() in every thread (thread.h), in their order
+//   gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
 //   gpu.to_host(bytes, from, to), from_host, copy    return when the host's memory is the caller's
 //   gpu.multiprocessors()            how many blocks of many threads run side by side
-// and what capture-inl.h says.
 #pragma once
 
 #include <map>
@@ -20,6 +18,7 @@
 namespace lockstep::numerics::cuda {
 
 struct DeviceLeafKeys;  // leaf-inl.h
+
 struct LanesOfPartial {
   std::int64_t first, count;
 };
