@@ -1,7 +1,7 @@
 #include "train/captured.h"
 
+#include <algorithm>
 #include <exception>
-#include <optional>
 #include <string>
 
 #include "lockstep/core/log.h"
@@ -59,6 +59,8 @@ bool CapturedPhases::capture(One& one, const std::function<PhaseResult()>& compu
   one.result = {};
   one.work = nullptr;
   captures_ = false;
+  if (std::ranges::none_of(phases_, [](const auto& named) { return named.second.work != nullptr; }))
+    batch_ = {};
   return false;
 }
 

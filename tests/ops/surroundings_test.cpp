@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
@@ -83,6 +84,22 @@ TEST_F(Surroundings, TravelWithWhatWasRecorded) {
   EXPECT_EQ(after, (Seen{"", false, 1}));  // the other thread's own again
   EXPECT_THAT(shown, ::testing::ElementsAre("scale in model/a, backward of double",
                                             "double in model/a, backward of double"));
+}
+
+// A listener of forward passes alone (train/activations.h), arithmetic of an inner scope.
+TEST_F(Surroundings, OfTheForwardPassAreGoneInTheBackwardPass) {
+  Seen during;
+  int heard = 0;
+  Tensor x = leaf(), y;
+  {
+    const NumericsScope native({true, 1});
+    const TraceScope trace([&](const auto&, at::TensorList, at::TensorList) { ++heard; });
+    y = doubled(x, [&] { during = seen_here(); });
+  }
+  EXPECT_EQ(std::exchange(heard, 0), 1);
+  elsewhere([&] { gradients({y}, {filled({2}, 1.0F)}, {x}, /*create_graph=*/false); });
+  EXPECT_EQ(heard, 0);
+  EXPECT_EQ(during, (Seen{"", false, 3}));
 }
 
 TEST_F(Surroundings, AreThoseOfTheFirstForGradientsOfGradients) {

@@ -53,8 +53,7 @@ class GraphInputs {
 
 class Course {
  public:
-  // Of the thread's GPU.
-  Course() {
+  explicit Course(int number) : number_(make_current(number)) {
     // Not a blocking one: the null stream may be used while something is captured.
     must(cudaStreamCreateWithFlags(&of_graph_, cudaStreamNonBlocking), "a stream");
   }
@@ -62,6 +61,7 @@ class Course {
   Course(const Course&) = delete;
   Course& operator=(const Course&) = delete;
 
+  int number() const { return number_; }
   cudaStream_t stream() const { return capturing_ ? of_graph_ : nullptr; }
   bool capturing() const { return capturing_; }
   // Where the GPU finds by how much positions are moved, in work that is captured; else null.
@@ -113,6 +113,7 @@ class Course {
   }
 
  private:
+  int number_;
   cudaStream_t of_graph_ = nullptr;
   std::atomic<bool> capturing_ = false;
   Arena arena_;
@@ -133,11 +134,13 @@ class Graph final : public Captured {
     must(code, "a graph");
   }
   ~Graph() override {
-    cudaGraphExecDestroy(runnable_);  // when it has run
+    cudaSetDevice(course_->number());  // in whichever thread this is
+    cudaGraphExecDestroy(runnable_);   // when it has run
     course_->end_use();
   }
 
   void launch(std::uint64_t moved) override {
+    make_current(course_->number());
     done_.wait();  // the launch before may still read its inputs
     inputs_->fill(moved);
     must(cudaGraphLaunch(runnable_, nullptr), "a graph");

@@ -81,7 +81,7 @@ class Gpu {
     must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");
-    course_ = std::make_shared<Course>();
+    course_ = std::make_shared<Course>(number);
   }
   // Another one in the same stream.
   Gpu(const Gpu& one)
