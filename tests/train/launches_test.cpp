@@ -91,6 +91,7 @@ TEST(Waits, ACheckpointNeedsNone) {
       checkpoint::Meta meta;
       meta.state = training.agreed->root;
       meta.sample_shape = training.sample_shape;
+      meta.recipe_text = "toy-gan";
       const hash::Digest commit = state::commit(training.state);
       const std::int64_t before = test::gpu::calls_so_far().waits;
       saver.save(meta, training.state);
