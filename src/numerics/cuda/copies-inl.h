@@ -8,8 +8,8 @@
 //   line.slot(i)                   the host's memory of a slot, when the copy before is done
 //   line.from_slot(i, bytes, to), line.to_slot(i, bytes, from)
 //
-// The state is copied within the GPU before it goes to the host: that takes a hundredth of the
-// time, and whatever writes to the state next need not know of the copy.
+// What goes to the host is copied within the GPU first: its memory is tens of times as fast as the
+// way to the host, and whatever writes there next need not know of the copy.
 #pragma once
 
 #include <algorithm>

@@ -37,9 +37,8 @@ class Transfer : public ::testing::TestWithParam<bool> {
  protected:
   at::Device place_ = GetParam() ? device() : at::Device(at::kCPU);
 };
-INSTANTIATE_TEST_SUITE_P(, Transfer, ::testing::Bool(), [](const auto& row) {
-  return row.param ? "ToTheDevice" : "ToTheHost";
-});
+INSTANTIATE_TEST_SUITE_P(, Transfer, ::testing::Bool(),
+                         [](const auto& row) { return row.param ? "ToTheDevice" : "ToTheHost"; });
 
 TEST_P(Transfer, BringsValuesInTheirShape) {
   const std::size_t before = bytes_in_use();
