@@ -29,6 +29,8 @@ std::shared_ptr<numerics::DeviceMemory>& the_memory() {
   return *memory;
 }
 
+int sharers = 1;  // of the memory: processes
+
 class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -89,11 +91,12 @@ class Hooks final : public at::PrivateUse1HooksInterface {
 
 }  // namespace
 
-at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory) {
+at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory, int processes) {
   static std::mutex one_at_a_time;
   const std::scoped_lock lock(one_at_a_time);
   if (the_memory() == nullptr) {
     the_memory() = std::move(memory);
+    sharers = processes;
     // LibTorch keeps these pointers until the process ends.
     c10::register_privateuse1_backend("gpu");
     c10::SetAllocator(kType, new Allocator);
@@ -115,7 +118,7 @@ std::optional<MemoryLeft> memory_left(int processes) {
   if (tensors_device().is_cpu()) return lockstep::memory_left(processes);
   const auto bytes = gpu_memory().left();
   if (!bytes) return std::nullopt;
-  return MemoryLeft{*bytes, "the GPU's memory"};
+  return MemoryLeft{*bytes / sharers, "the GPU's memory"};
 }
 
 }  // namespace lockstep::ops

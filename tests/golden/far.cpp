@@ -6,7 +6,7 @@
 
 namespace lockstep::cli {
 
-OpenDevice open_device(const std::string&, int threads, int) {
+OpenDevice open_device(const std::string&, int threads, int, int) {
   testing::far::name_faults();
   return {testing::far::make_kernels(threads), testing::far::device()};
 }

@@ -7,7 +7,7 @@
 
 namespace lockstep::cli {
 
-OpenDevice open_device(const std::string&, int threads, int) {
+OpenDevice open_device(const std::string&, int threads, int, int) {
   testing::far::name_faults();
   static const numerics::Gpu gpu = test::gpu::open_gpu(1);
   return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
