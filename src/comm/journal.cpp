@@ -53,11 +53,13 @@ class JournaledGroup final : public Group {
   Journal* journal() override { return &journal_; }
   void abort(const Error& reason) override { group_->abort(reason); }
 
-  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override {
-    noted("all_to_all", to, from, [&] { group_->all_to_all(to, from); });
+  bool takes_device_memory() const override { return group_->takes_device_memory(); }
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                  Memory memory) override {
+    noted("all_to_all", to, from, [&] { group_->all_to_all(to, from, memory); });
   }
-  void all_gather(ByteView mine, std::span<const MutableByteView> from) override {
-    noted("all_gather", to_all(mine), from, [&] { group_->all_gather(mine, from); });
+  void all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) override {
+    noted("all_gather", to_all(mine), from, [&] { group_->all_gather(mine, from, memory); });
   }
   void broadcast(Rank root, MutableByteView buffer) override {
     std::vector<MutableByteView> from(static_cast<std::size_t>(size()));
@@ -70,13 +72,15 @@ class JournaledGroup final : public Group {
   }
 
   std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
-                                         std::span<const MutableByteView> from) override {
-    return begun("all_to_all", to, from, [&] { return group_->begin_all_to_all(to, from); });
+                                         std::span<const MutableByteView> from,
+                                         Memory memory) override {
+    return begun("all_to_all", to, from,
+                 [&] { return group_->begin_all_to_all(to, from, memory); });
   }
-  std::unique_ptr<Verb> begin_all_gather(ByteView mine,
-                                         std::span<const MutableByteView> from) override {
+  std::unique_ptr<Verb> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
+                                         Memory memory) override {
     return begun("all_gather", to_all(mine), from,
-                 [&] { return group_->begin_all_gather(mine, from); });
+                 [&] { return group_->begin_all_gather(mine, from, memory); });
   }
 
  private:
