@@ -83,12 +83,12 @@ class NearGpu {
 // The same in far memory and in a stream.
 class FarGpu {
  public:
-  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<Stream> stream)
-      : orders_(seed, multiprocessors), stream_(std::move(stream)) {}
+  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<Streams> streams)
+      : orders_(seed, multiprocessors), streams_(std::move(streams)) {}
 
   static std::string name() { return "an emulated GPU, in far memory"; }
   std::unique_ptr<FarGpu> another() {
-    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), stream_);
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), streams_);
   }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
@@ -96,13 +96,14 @@ class FarGpu {
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
     if (grid.blocks == 0) return;
-    stream_->launch([grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
+    streams_->launch(Streams::kNull,
+                     [grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
   }
 
   void* take(std::size_t bytes) {
     void* const memory = far::take(bytes);
     if (memory == nullptr && bytes > 0) throw std::bad_alloc();
-    stream_->put([memory, bytes] { move(bytes, nullptr, memory); });
+    streams_->put(Streams::kNull, [memory, bytes] { move(bytes, nullptr, memory); });
     return memory;
   }
   void give_back(void* memory) { far::release(memory); }
@@ -113,22 +114,22 @@ class FarGpu {
   // LibTorch's kernels are the host's, and do not wait for the stream.
   static std::string foreign_device() { return "cpu"; }
   void* foreign(void* memory) {
-    stream_->wait();
+    streams_->wait(Streams::kNull);
     return far::near(memory);
   }
 
   void to_host(std::size_t bytes, const void* from, void* to) {
-    stream_->wait();
+    streams_->wait(Streams::kNull);
     move(bytes, far::near(from), to);
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
     const auto* const first = static_cast<const char*>(from);
-    stream_->copy([kept = std::vector<char>(first, first + bytes), to = far::near(to)] {
-      move(kept.size(), kept.data(), to);
-    });
+    streams_->copy(Streams::kNull, [kept = std::vector<char>(first, first + bytes),
+                                    to = far::near(to)] { move(kept.size(), kept.data(), to); });
   }
   void copy(std::size_t bytes, const void* from, void* to) {
-    stream_->copy([bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
+    streams_->copy(Streams::kNull,
+                   [bytes, from = far::near(from), to = far::near(to)] { move(bytes, from, to); });
   }
 
  private:
@@ -143,7 +144,7 @@ class FarGpu {
   }
 
   Orders orders_;
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<Streams> streams_;
 };
 
 }  // namespace
@@ -154,9 +155,9 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed) {
 
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
-  const auto stream = std::make_shared<Stream>();
+  const auto streams = std::make_shared<Streams>(seed);
   const auto gpu = [&](std::uint64_t own) {
-    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), stream);
+    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), streams);
   };
   return {std::make_unique<Device<FarGpu>>(gpu(seed)),
           std::make_shared<Memory<FarGpu>>(gpu(seed + 1))};

@@ -1,6 +1,8 @@
 #include "support/gpu/stream.h"
 
+#include <algorithm>
 #include <atomic>
+#include <deque>
 #include <utility>
 
 #include "support/far_device/memory.h"
@@ -17,33 +19,190 @@ Calls calls_so_far() {
   return {launches, copies, waits};
 }
 
-void Stream::launch(std::function<void()> kernel) {
-  ++launches;
-  put(std::move(kernel));
-}
+struct Streams::Work {
+  std::function<void()> run;
+  std::vector<Shared> after;  // of other streams
+  Stream stream;
+  std::uint64_t number;  // rises with each call
+  bool done = false;
+};
 
-void Stream::copy(std::function<void()> work) {
-  ++copies;
-  put(std::move(work));
-}
+struct Streams::Queue {
+  Kind kind = Kind::kBlocking;
+  bool destroyed = false, eager = false;
+  std::uint64_t wanted = 0;  // the last number that somebody waits for
+  std::deque<Shared> waiting;
+};
 
-void Stream::put(std::function<void()> work) {
+Streams::Streams(std::uint64_t seed) : random_(seed) {
+  queues_[kNull];
+}
+Streams::~Streams() = default;
+
+Streams::Stream Streams::create(Kind kind) {
   const std::scoped_lock lock(mutex_);
-  waiting_.push_back(std::move(work));
-  if (waiting_.size() == kMost) run_all();
+  queues_[++handles_].kind = kind;
+  return handles_;
 }
 
-void Stream::wait() {
+void Streams::destroy(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  Queue& queue = queues_.at(stream);
+  queue.destroyed = true;
+  if (queue.waiting.empty()) queues_.erase(stream);
+}
+
+bool Streams::knows(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  const auto at = queues_.find(stream);
+  return at != queues_.end() && !at->second.destroyed;
+}
+
+void Streams::launch(Stream stream, std::function<void()> kernel) {
+  ++launches;
+  put(stream, std::move(kernel));
+}
+
+void Streams::copy(Stream stream, std::function<void()> work) {
+  ++copies;
+  put(stream, std::move(work));
+}
+
+void Streams::put(Stream stream, std::function<void()> work) {
+  const std::scoped_lock lock(mutex_);
+  add(stream, nullptr, std::move(work));
+}
+
+void Streams::wait(Stream stream) {
   ++waits;
   const std::scoped_lock lock(mutex_);
-  run_all();
+  const Queue& queue = queues_.at(stream);
+  if (!queue.waiting.empty()) finish(queue.waiting.back());
 }
 
-void Stream::run_all() {
-  if (waiting_.empty()) return;
+void Streams::wait() {
+  ++waits;
+  const std::scoped_lock lock(mutex_);
+  finish_all();
+}
+
+bool Streams::done(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  const Queue& queue = queues_.at(stream);
+  if (!queue.waiting.empty() && coin()) finish(queue.waiting.back());
+  return queue.waiting.empty();
+}
+
+Streams::Event Streams::create_event() {
+  const std::scoped_lock lock(mutex_);
+  events_[++handles_];
+  return handles_;
+}
+
+void Streams::destroy_event(Event event) {
+  const std::scoped_lock lock(mutex_);
+  events_.erase(event);
+}
+
+bool Streams::knows_event(Event event) {
+  const std::scoped_lock lock(mutex_);
+  return events_.contains(event);
+}
+
+void Streams::record(Event event, Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  add(stream, nullptr, [] {});
+  const Queue& queue = queues_.at(stream);
+  events_.at(event) = queue.waiting.empty() ? nullptr : queue.waiting.back();
+}
+
+void Streams::order(Stream stream, Event event) {
+  const std::scoped_lock lock(mutex_);
+  add(stream, events_.at(event), [] {});
+}
+
+void Streams::wait_event(Event event) {
+  ++waits;
+  const std::scoped_lock lock(mutex_);
+  if (const Shared work = events_.at(event); work) finish(work);
+}
+
+bool Streams::event_done(Event event) {
+  const std::scoped_lock lock(mutex_);
+  const Shared work = events_.at(event);
+  if (work && !work->done && coin()) finish(work);
+  return !work || work->done;
+}
+
+void Streams::add(Stream stream, const Shared& also_after, std::function<void()> run) {
+  Queue& own = queues_.at(stream);
+  auto work = std::make_shared<Work>();
+  work->run = std::move(run);
+  work->stream = stream;
+  work->number = ++calls_;
+  const auto follow = [&](const Shared& other) {
+    if (other && !other->done) work->after.push_back(other);
+  };
+  follow(also_after);
+  if (own.kind == Kind::kBlocking)
+    for (const auto& [other, queue] : queues_)
+      if (other != stream && (stream == kNull || other == kNull) && queue.kind == Kind::kBlocking &&
+          !queue.waiting.empty())
+        follow(queue.waiting.back());
+  own.waiting.push_back(std::move(work));
+  if (++waiting_ == kMost) finish_all();
+}
+
+// What it needs, and any of what else some streams have to do.
+void Streams::finish(const Shared& last) {
+  for (auto& [stream, queue] : queues_) {
+    queue.eager = coin();
+    queue.wanted = 0;
+  }
+  std::vector<Shared> found{last};
+  while (!found.empty()) {
+    const Shared work = std::move(found.back());
+    found.pop_back();
+    if (work->done) continue;
+    Queue& queue = queues_.at(work->stream);
+    for (auto at = std::ranges::upper_bound(queue.waiting, queue.wanted, {}, &Work::number);
+         at != queue.waiting.end() && (*at)->number <= work->number; ++at)
+      found.insert(found.end(), (*at)->after.begin(), (*at)->after.end());
+    queue.wanted = std::max(queue.wanted, work->number);
+  }
+  run([&] { return last->done; },
+      [](const Queue& queue) {
+        return queue.eager || queue.waiting.front()->number <= queue.wanted;
+      });
+}
+
+void Streams::finish_all() {
+  run([&] { return waiting_ == 0; }, [](const Queue&) { return true; });
+}
+
+void Streams::run(const std::function<bool()>& enough,
+                  const std::function<bool(const Queue&)>& may_go) {
+  if (enough()) return;
   const testing::far::Kernel readable;
-  for (const auto& work : waiting_) work();
-  waiting_.clear();
+  while (!enough()) {
+    std::vector<std::map<Stream, Queue>::iterator> ready;
+    for (auto at = queues_.begin(); at != queues_.end(); ++at) {
+      const Queue& queue = at->second;
+      if (!queue.waiting.empty() && may_go(queue) &&
+          std::ranges::all_of(queue.waiting.front()->after, &Work::done))
+        ready.push_back(at);
+    }
+    const auto chosen = ready.at(random_() % ready.size());
+    Queue& queue = chosen->second;
+    Work& work = *queue.waiting.front();
+    work.run();
+    work.run = nullptr;
+    work.after.clear();
+    work.done = true;
+    queue.waiting.pop_front();
+    --waiting_;
+    if (queue.destroyed && queue.waiting.empty()) queues_.erase(chosen);
+  }
 }
 
 }  // namespace lockstep::test::gpu

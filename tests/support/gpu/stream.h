@@ -1,11 +1,15 @@
-// The work of a GPU that the host emulates, in the order of its calls, by any thread; done as late
-// as CUDA allows.
+// The work of emulated GPUs: streams and events with CUDA's rules, by any thread. Work is done as
+// late as CUDA allows, when somebody waits; of several streams, in a random order that no event
+// forbids. So an event that is missing shows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <random>
 #include <vector>
 
 namespace lockstep::test::gpu {
@@ -17,23 +21,65 @@ struct Calls {
 };
 Calls calls_so_far();
 
-class Stream {
+class Streams {
  public:
-  // Work on far memory.
-  void launch(std::function<void()> kernel);
-  void copy(std::function<void()> work);
+  using Stream = std::uint64_t;
+  using Event = std::uint64_t;
+  // The null stream, which waits for blocking streams, as they do for it (CUDA C++ Programming
+  // Guide, "Legacy Default Stream").
+  static constexpr Stream kNull = 0;
+  enum class Kind { kBlocking, kNonBlocking };
+
+  explicit Streams(std::uint64_t seed = 1);
+  ~Streams();
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
+
+  Stream create(Kind kind);
+  // What it has to do is still done.
+  void destroy(Stream stream);
+  bool knows(Stream stream);
+
+  // Work on far memory. It may not call this object.
+  void launch(Stream stream, std::function<void()> kernel);
+  void copy(Stream stream, std::function<void()> work);
   // Neither: memory is filled, for tests to see who reads what nobody wrote.
-  void put(std::function<void()> work);
-  // All of it is done.
+  void put(Stream stream, std::function<void()> work);
+
+  // All of the stream, or of all streams, is done.
+  void wait(Stream stream);
   void wait();
+  // Whether all of it is done; it goes on by itself, sooner or later.
+  bool done(Stream stream);
+
+  Event create_event();
+  void destroy_event(Event event);
+  bool knows_event(Event event);
+  // The event is what the stream has to do now; before, it is nothing.
+  void record(Event event, Stream stream);
+  // What comes next in the stream comes after what the event is now.
+  void order(Stream stream, Event event);
+  void wait_event(Event event);
+  bool event_done(Event event);
 
  private:
+  struct Work;
+  struct Queue;
+  using Shared = std::shared_ptr<Work>;
   static constexpr std::size_t kMost = 4096;  // that wait: closures take memory
 
-  void run_all();
+  void add(Stream stream, const Shared& also_after, std::function<void()> run);
+  void finish(const Shared& last);
+  void finish_all();
+  void run(const std::function<bool()>& enough, const std::function<bool(const Queue&)>& may_go);
+  bool coin() { return random_() % 2 == 0; }
 
   std::mutex mutex_;
-  std::vector<std::function<void()>> waiting_;
+  std::mt19937_64 random_;
+  std::map<Stream, Queue> queues_;
+  std::map<Event, Shared> events_;
+  std::uint64_t handles_ = 16, calls_ = 0;  // CUDA has names for small handles
+  std::size_t waiting_ = 0;
 };
 
 }  // namespace lockstep::test::gpu

@@ -1,49 +1,45 @@
 // A stand-in for CUDA's runtime: its kernels are interpreted PTX (warp.h), its memory the host
-// cannot read (support/far_device/memory.h), its streams work when somebody waits
-// (support/gpu/stream.h). It has the functions that our plug-in and its tests call. Two GPUs, which
-// share everything.
-#pragma GCC visibility push(default)
-#include <cuda_runtime_api.h>
-#pragma GCC visibility pop
+// cannot read (support/far_device/memory.h), its streams work when somebody waits and in any order
+// that events leave (support/gpu/stream.h). It has the functions that our plug-in and its tests
+// call. Two GPUs, which share everything. Here: the program's kernels, launches, devices.
+#include "support/ptx/runtime.h"
+
 #include <fatbinary_section.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <vector>
 
-#include "support/far_device/memory.h"
-#include "support/gpu/stream.h"
 #include "support/ptx/grid.h"
-#include "support/ptx/memory.h"
 
-namespace {
-
-using namespace lockstep::test;
-namespace far = lockstep::testing::far;
-
-constexpr int kGpus = 2, kMultiprocessors = 3;
-
-// Of a program and its plug-ins: one.
-struct Runtime {
-  gpu::Stream stream;
-  std::mutex mutex;
-  std::vector<std::unique_ptr<ptx::Module>> modules;
-  struct Kernel {
-    ptx::Module* module;
-    std::string name;
-  };
-  std::map<const void*, Kernel> kernels;  // by the host's function
-  std::uint64_t launches = 0;
-};
+namespace lockstep::test::ptx {
 
 Runtime& runtime() {
   static auto& one = *new Runtime;
   return one;
 }
+
+std::optional<Streams::Stream> known(cudaStream_t handle) {
+  auto stream = reinterpret_cast<Streams::Stream>(handle);
+  if (handle == cudaStreamLegacy) stream = Streams::kNull;
+  if (!runtime().streams.knows(stream)) return std::nullopt;
+  return stream;
+}
+std::optional<Streams::Event> known(cudaEvent_t handle) {
+  const auto event = reinterpret_cast<Streams::Event>(handle);
+  if (!runtime().streams.knows_event(event)) return std::nullopt;
+  return event;
+}
+
+}  // namespace lockstep::test::ptx
+
+namespace {
+
+using namespace lockstep::test;
+using ptx::known;
+using ptx::Runtime;
+using ptx::runtime;
+
+constexpr int kGpus = 2, kMultiprocessors = 3;
 
 struct Configuration {
   dim3 grid, block;
@@ -79,13 +75,6 @@ std::vector<std::vector<char>> kept(const ptx::Function& kernel, void** argument
     all.emplace_back(first, first + kernel.variables[static_cast<std::size_t>(parameter)].bytes);
   }
   return all;
-}
-
-// Of both sides: what is far must be what the copy says.
-bool sides_are_right(const void* to, const void* from, cudaMemcpyKind kind) {
-  const bool to_gpu = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-  const bool from_gpu = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  return far::is_far(to) == to_gpu && far::is_far(from) == from_gpu;
 }
 
 }  // namespace
@@ -129,26 +118,29 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* sha
   return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void** arguments,
-                               std::size_t shared, cudaStream_t) {
+cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void** arguments,
+                               std::size_t shared, cudaStream_t handle) {
   Runtime& all = runtime();
+  const auto stream = known(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
   const ptx::Function* kernel = nullptr;
   std::uint64_t seed = 0;
   {
     const std::scoped_lock lock(all.mutex);
-    const Runtime::Kernel& found = all.kernels.at(reinterpret_cast<const void*>(handle));
+    const Runtime::Kernel& found = all.kernels.at(reinterpret_cast<const void*>(called));
     kernel = &found.module->function(found.name);
     seed = all.launches++;
   }
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
       block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
     return cudaErrorInvalidConfiguration;
-  all.stream.launch([kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
-    std::vector<const void*> places;
-    for (const auto& value : values) places.push_back(value.data());
-    ptx::run_grid(*kernel, places.data(), grid.x, block.x, shared, seed);
-  });
-  if (blocking()) all.stream.wait();
+  all.streams.launch(*stream,
+                     [kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
+                       std::vector<const void*> places;
+                       for (const auto& value : values) places.push_back(value.data());
+                       ptx::run_grid(*kernel, places.data(), grid.x, block.x, shared, seed);
+                     });
+  if (blocking()) all.streams.wait(*stream);
   return cudaSuccess;
 }
 
@@ -193,66 +185,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
     default:
       return cudaErrorInvalidValue;
   }
-}
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
-  *pool = nullptr;
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
-  return cudaSuccess;
-}
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
-  *static_cast<std::uint64_t*>(value) = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *total = far::kMemoryBytes;
-  *free = far::kMemoryBytes - far::bytes_in_use();
-  return cudaSuccess;
-}
-
-cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
-  *memory = far::take(bytes);
-  if (*memory == nullptr && bytes > 0) return cudaErrorMemoryAllocation;
-  runtime().stream.put([memory = *memory, bytes] {
-    std::memset(memory, 0xff, bytes);
-    ptx::memory().add(memory, bytes);
-  });
-  return cudaSuccess;
-}
-cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
-  runtime().stream.put([memory] { ptx::memory().remove(memory); });
-  far::release(memory);
-  return cudaSuccess;
-}
-cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
-  *memory = std::malloc(bytes);
-  return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
-}
-cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
-  ptx::memory().add(memory, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaHostUnregister(void* memory) {
-  ptx::memory().remove(memory);
-  return cudaSuccess;
-}
-cudaError_t cudaFreeHost(void* memory) {
-  std::free(memory);
-  return cudaSuccess;
-}
-
-// A GPU may read the host's memory as late as it likes.
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t) {
-  if (!sides_are_right(to, from, kind)) return cudaErrorInvalidValue;
-  runtime().stream.copy([=] { std::memmove(to, from, bytes); });
-  return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  runtime().stream.wait();
-  return cudaSuccess;
 }
 
 }  // extern "C"

@@ -1,0 +1,161 @@
+// Memory of the stand-in for CUDA's runtime, the GPU's and pinned, and copies.
+#include <cstdlib>
+#include <cstring>
+
+#include "support/far_device/memory.h"
+#include "support/ptx/runtime.h"
+
+namespace {
+
+using namespace lockstep::test;
+using gpu::Streams;
+using ptx::known;
+using ptx::Runtime;
+using ptx::runtime;
+namespace far = lockstep::testing::far;
+
+// Of both sides: what is far must be what the copy says.
+bool sides_are_right(const void* to, const void* from, cudaMemcpyKind kind) {
+  const bool to_gpu = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_gpu = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  return far::is_far(to) == to_gpu && far::is_far(from) == from_gpu;
+}
+
+// What was given back by other streams and lies in it: the driver orders them.
+void order_after_frees(const char* first, std::size_t bytes, Streams::Stream stream) {
+  Runtime& all = runtime();
+  const Streams::Event event = all.streams.create_event();
+  std::erase_if(all.freed, [](const Runtime::Freed& freed) { return freed.done->load(); });
+  for (const Runtime::Freed& freed : all.freed) {
+    if (freed.by == stream || freed.first >= first + bytes || first >= freed.first + freed.bytes)
+      continue;
+    if (!all.streams.knows(freed.by)) {
+      all.streams.wait();
+      continue;
+    }
+    all.streams.record(event, freed.by);
+    all.streams.order(stream, event);
+  }
+  all.streams.destroy_event(event);
+}
+
+bool lies_in(ptx::Memory& memory, const void* start, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uint64_t>(start);
+  return first + bytes <= memory.around(first).end;
+}
+
+// When the copy runs: memory of the GPU is there from the stream's cudaMallocAsync to its
+// cudaFreeAsync.
+void move(void* to, const void* from, std::size_t bytes) {
+  for (const void* const side : {static_cast<const void*>(to), from})
+    if (far::is_far(side) && !lies_in(ptx::memory(), side, bytes))
+      ptx::die(
+          "a copy before its memory was allocated or after it was freed: no event orders them");
+  std::memmove(to, from, bytes);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
+  *static_cast<std::uint64_t*>(value) = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *total = far::kMemoryBytes;
+  *free = far::kMemoryBytes - far::bytes_in_use();
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handle) {
+  const auto stream = known(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  Runtime& all = runtime();
+  const std::scoped_lock lock(all.mutex);
+  *memory = far::take(bytes);
+  if (*memory == nullptr) return bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess;
+  all.bytes_of[*memory] = bytes;
+  order_after_frees(static_cast<const char*>(*memory), bytes, *stream);
+  all.streams.put(*stream, [memory = *memory, bytes] {
+    std::memset(memory, 0xff, bytes);
+    ptx::memory().add(memory, bytes);
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
+  const auto stream = known(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  Runtime& all = runtime();
+  const std::scoped_lock lock(all.mutex);
+  const auto at = all.bytes_of.find(memory);
+  if (at == all.bytes_of.end()) return cudaErrorInvalidValue;
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  all.streams.put(*stream, [memory, done] {
+    ptx::memory().remove(memory);
+    *done = true;
+  });
+  all.freed.push_back({static_cast<const char*>(memory), at->second, *stream, done});
+  all.bytes_of.erase(at);
+  far::release(memory);
+  return cudaSuccess;
+}
+
+// Pinned memory: a GPU reads and writes it as late as it likes, and has done so before it is given
+// back.
+cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  *memory = std::malloc(bytes);
+  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  runtime().pinned.add(*memory, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* memory) {
+  runtime().streams.wait();
+  runtime().pinned.remove(memory);
+  std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  runtime().pinned.add(memory, bytes);
+  ptx::memory().add(memory, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  runtime().streams.wait();
+  runtime().pinned.remove(memory);
+  ptx::memory().remove(memory);
+  return cudaSuccess;
+}
+
+// CUDA Runtime API, "API synchronization behavior": from pageable memory the bytes are taken when
+// the stream is done; to pageable memory they have come when the call returns.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t handle) {
+  const auto stream = known(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!sides_are_right(to, from, kind)) return cudaErrorInvalidValue;
+  if (bytes == 0) return cudaSuccess;
+  Runtime& all = runtime();
+  if (!far::is_far(from) && !lies_in(all.pinned, from, bytes)) {
+    all.streams.wait(*stream);
+    const auto* const first = static_cast<const char*>(from);
+    all.streams.copy(*stream, [to, taken = std::vector<char>(first, first + bytes)] {
+      move(to, taken.data(), taken.size());
+    });
+    return cudaSuccess;
+  }
+  all.streams.copy(*stream, [=] { move(to, from, bytes); });
+  if (!far::is_far(to) && !lies_in(all.pinned, to, bytes)) all.streams.wait(*stream);
+  return cudaSuccess;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

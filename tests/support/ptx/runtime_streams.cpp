@@ -1,0 +1,77 @@
+// Streams and events of the stand-in for CUDA's runtime (support/gpu/stream.h).
+#include "support/ptx/runtime.h"
+
+using lockstep::test::gpu::Streams;
+using lockstep::test::ptx::known;
+using lockstep::test::ptx::runtime;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
+  if (flags != cudaStreamDefault && flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
+  *handle = reinterpret_cast<cudaStream_t>(runtime().streams.create(
+      flags == cudaStreamNonBlocking ? Streams::Kind::kNonBlocking : Streams::Kind::kBlocking));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  const auto stream = known(handle);
+  if (!stream || *stream == Streams::kNull) return cudaErrorInvalidResourceHandle;
+  runtime().streams.destroy(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  const auto stream = known(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  runtime().streams.wait(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  const auto stream = known(handle);
+  if (!stream) return cudaErrorInvalidResourceHandle;
+  return runtime().streams.done(*stream) ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
+  const auto stream = known(handle);
+  const auto event = known(event_handle);
+  if (!stream || !event) return cudaErrorInvalidResourceHandle;
+  if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
+  runtime().streams.order(*stream, *event);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  runtime().streams.wait();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* handle, unsigned) {
+  *handle = reinterpret_cast<cudaEvent_t>(runtime().streams.create_event());
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  const auto event = known(handle);
+  if (!event) return cudaErrorInvalidResourceHandle;
+  runtime().streams.destroy_event(*event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
+  const auto event = known(handle);
+  const auto stream = known(stream_handle);
+  if (!event || !stream) return cudaErrorInvalidResourceHandle;
+  runtime().streams.record(*event, *stream);
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  const auto event = known(handle);
+  if (!event) return cudaErrorInvalidResourceHandle;
+  runtime().streams.wait_event(*event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  const auto event = known(handle);
+  if (!event) return cudaErrorInvalidResourceHandle;
+  return runtime().streams.event_done(*event) ? cudaSuccess : cudaErrorNotReady;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
