@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "device.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/cuda.h"
@@ -9,10 +7,9 @@ namespace lockstep::cli {
 
 OpenDevice open_device(const std::string& name, int threads, int local_rank) {
   if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
-  const std::optional<int> number = gpu_number(name);
   // One a process, and never closed: tensors may outlive static objects.
-  static const auto& gpu = *new numerics::Gpu(numerics::open_gpu(
-      number ? *number : local_rank % std::max(1, numerics::count_gpus()), threads));
+  static const auto& gpu =
+      *new numerics::Gpu(numerics::open_gpu(gpu_of(name, local_rank), threads));
   return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
 }
 

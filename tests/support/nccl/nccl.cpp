@@ -1,5 +1,6 @@
-// A stand-in for NCCL, of the functions that our plug-in calls (src/comm/nccl): between processes of
-// one machine, over TCP, on interpreted GPUs (support/ptx). It is as NCCL says it is, and no better:
+// A stand-in for NCCL, of the functions that our plug-in calls (src/comm/nccl): between processes
+// of one machine, over TCP, on interpreted GPUs (support/ptx). It is as NCCL says it is, and no
+// better:
 //
 // - Communicators are not blocking. Calls return ncclInProgress; until ncclCommGetAsyncError says
 //   ncclSuccess, what was grouped is in no stream yet, and nothing else may be called.
