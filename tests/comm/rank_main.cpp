@@ -120,11 +120,13 @@ int run(int count, char** arguments) {
     if (key == "agree" || key == "report")
       options.credentials.push_back(
           {value.substr(0, colon), value.substr(colon + 1), key == "report"});
+    if (key == "env") setenv(value.substr(0, colon).c_str(), value.substr(colon + 1).c_str(), 1);
     settings[key] = value;
   }
   Identity identity;
   identity.rank = Rank(parse_int(settings["rank"]).value());
   identity.world = static_cast<int>(parse_int(settings["world"]).value());
+  identity.local_rank = static_cast<int>(identity.rank.value);
   identity.host = settings["host"].empty() ? "127.0.0.1" : settings["host"];
   identity.port = static_cast<int>(parse_int(settings["port"]).value());
   if (settings.contains("listen"))

@@ -1,8 +1,8 @@
 """The golden bytes from CUDA's kernels as nvcc compiled them: their PTX, interpreted (tests/support/ptx).
 
 Usage: gpu_test.py PROGRAM GPU_PROGRAM RECIPE
-GPU_PROGRAM is the program beside a plug-in for those GPUs. A run begins on one, goes on on the CPU, and ends on two; it is
-replayed there.
+GPU_PROGRAM is the program beside a plug-in for those GPUs. A run begins on one, goes on on the CPU, and ends on two, whose
+memory a stand-in for NCCL reads and writes (tests/support/nccl); it is replayed there.
 """
 
 import os
@@ -15,6 +15,10 @@ import golden
 class Gpu(golden.Program):
     def start(self, command, *arguments, **popen):
         return super().start(command, *arguments, "--device", "cuda", **popen)
+
+
+def shard_of(name):
+    return "optimizer" if name in ("sngan", "class-ddpm", "dit") else "none"
 
 
 def too_large(gpu, name, run):
@@ -30,7 +34,8 @@ def main():
         run = os.path.join(folder, "run")
         golden.train(gpu, name, run, "--set", "samples.count=0", steps=1)
         golden.train(cpu, name, run, "--set", "samples.count=0", steps=2)
-        golden.train(gpu, name, run, "--set", "samples.count=0", "--ranks", 2, steps=3)
+        golden.train(gpu, name, run, "--set", "samples.count=0", "--ranks", 2, "--shard", shard_of(name), steps=3,
+                     environment={**gpu.environment, "LOCKSTEP_TRANSPORT": "nccl"})
         if name in ("ddpm", "dcgan"):
             too_large(gpu, name, os.path.join(folder, "large"))
         gpu.ok("replay", run, "--from", 1, "--to", 2, "--quiet")

@@ -23,7 +23,8 @@ hash::Leaf leaf_of(const Floats& floats) {
 
 // Tiles of rows that arrived, some of them with a bit that was not sent.
 struct Tiles {
-  Tiles(std::int64_t total, const std::vector<Subtree>& nodes, const std::vector<std::size_t>& sizes)
+  Tiles(std::int64_t total, const std::vector<Subtree>& nodes,
+        const std::vector<std::size_t>& sizes)
       : total_(total), nodes_(nodes), sizes_(sizes) {
     for (std::size_t t = 0; t < sizes.size(); ++t) {
       for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -33,8 +34,7 @@ struct Tiles {
         leaves_.push_back(leaf_of(row));
         travelled_.push_back(*rc::gen::arbitrary<bool>());
         broken_.push_back(*rc::gen::weightedElement<bool>({{3, false}, {1, true}}) ? 1.0F : 0.0F);
-        if (broken_.back() != 0)
-          flip(row, *rc::gen::inRange<std::size_t>(0, 32 * row.size()));
+        if (broken_.back() != 0) flip(row, *rc::gen::inRange<std::size_t>(0, 32 * row.size()));
         if (!travelled_.back()) broken_.back() = 0;
       }
     }

@@ -62,16 +62,17 @@ Machine machine_of(std::string_view& text) {
   return machine;
 }
 
-void require_fitting(std::size_t rank, const Machine& mine, std::size_t other,
-                     const Machine& theirs) {
+std::string misfit(std::size_t rank, const Machine& mine, std::size_t other,
+                   const Machine& theirs) {
   const std::string us = "rank " + std::to_string(rank), them = "rank " + std::to_string(other);
   if (mine.versions != theirs.versions)
-    throw std::runtime_error(us + " has " + mine.versions + ", " + them + " " + theirs.versions +
-                             ": all ranks need the same");
+    return us + " has " + mine.versions + ", " + them + " has " + theirs.versions +
+           ": all ranks need the same";
   if (mine.gpu == theirs.gpu)
-    throw std::runtime_error(us + " and " + them +
-                             " are on one GPU: every rank needs its own, or all use "
-                             "LOCKSTEP_TRANSPORT=gloo");
+    return us + " and " + them +
+           " are on one GPU, and NCCL needs one a rank: start fewer, or use "
+           "LOCKSTEP_TRANSPORT=gloo";
+  return "";
 }
 
 }  // namespace lockstep::comm

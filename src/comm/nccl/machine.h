@@ -40,8 +40,7 @@ Machine this_machine(int gpu, bool computes);
 std::string text_of(const Machine& machine);
 Machine machine_of(std::string_view& text);
 
-// Throws std::runtime_error, naming the ranks, if NCCL would not connect these two machines.
-void require_fitting(std::size_t rank, const Machine& mine, std::size_t other,
-                     const Machine& theirs);
+// Why NCCL would not connect these two ranks, naming both, or "".
+std::string misfit(std::size_t rank, const Machine& mine, std::size_t other, const Machine& theirs);
 
 }  // namespace lockstep::comm

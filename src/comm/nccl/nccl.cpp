@@ -74,13 +74,14 @@ class Nccl final : public Transport {
   }
 
   std::string connect(const std::vector<std::string>& addresses) noexcept override {
-    return attempt(connect_timeout_, [&] {
+    std::string unfit;
+    const std::string problem = attempt(connect_timeout_, [&] {
       bool all_compute = mine_.computes;
       for (std::size_t r = 0; r < world_; ++r) {
         if (r == rank_) continue;
         std::string_view rest = addresses[r];
         const Machine theirs = machine_of(rest);
-        require_fitting(rank_, mine_, r, theirs);
+        if (!(unfit = misfit(rank_, mine_, r, theirs)).empty()) return;
         all_compute = all_compute && theirs.computes;
         if (r != 0) continue;
         if (rest.size() != sizeof id_.internal)
@@ -95,6 +96,7 @@ class Nccl final : public Transport {
       wait_for_communicator();
       takes_device_memory_ = all_compute;
     });
+    return unfit.empty() ? problem : unfit;
   }
 
   bool takes_device_memory() const noexcept override { return takes_device_memory_; }

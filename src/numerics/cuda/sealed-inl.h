@@ -18,14 +18,13 @@ struct SealedSumKernel {
   float* broken;  // null: not asked
 
   LOCKSTEP_DEVICE float sum(const SealedRow* of, std::int64_t j) const {
-    float waiting[64];
-    int depth = 0;
-    for (std::int64_t i = 0; i < nodes; ++i) {
-      float sum = of[i].floats[j];
-      for (int k = 0; k < joins[i]; ++k) sum = waiting[--depth] + sum;
+    float waiting[64], sum = of[0].floats[j];
+    for (std::int64_t i = 1, depth = 0; i < nodes; ++i) {
       waiting[depth++] = sum;
+      sum = of[i].floats[j];
+      for (int k = 0; k < joins[i]; ++k) sum = waiting[--depth] + sum;
     }
-    return waiting[0];
+    return sum;
   }
 
   // The leaf of value(j), in shared memory.
