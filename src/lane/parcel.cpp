@@ -13,23 +13,19 @@ static_assert(kTile * sizeof(float) == hash::kTileBytes);
 }  // namespace
 
 Parcel::Parcel(const Side& side, const std::vector<std::int64_t>& sizes) {
+  std::int64_t leaves = 0;
   for (const std::int64_t size : sizes) {
-    places_.push_back({size, floats_, 0});
+    places_.push_back({size, floats_, leaves});
     floats_ += size;
+    leaves += tiles_in(size);
   }
-  // Leaves are aligned to their size.
-  std::int64_t end = (floats_ + kLeafFloats - 1) / kLeafFloats * kLeafFloats;
-  for (Place& place : places_) {
-    place.leaves = end;
-    end += tiles_in(place.size) * kLeafFloats;
-  }
-  size_ = static_cast<std::size_t>(end);
-  held_ = side.empty({end});
-  data_ = held_.mutable_data_ptr<float>();
+  held_ = side.empty({leaves * kLeafFloats + floats_});
+  leaves_ = reinterpret_cast<hash::Leaf*>(held_.mutable_data_ptr<float>());
+  data_ = held_.mutable_data_ptr<float>() + leaves * kLeafFloats;
 }
 
 hash::Leaf* Parcel::leaf(std::size_t piece, std::int64_t first) const {
-  return reinterpret_cast<hash::Leaf*>(data_ + places_[piece].leaves + first / kTile * kLeafFloats);
+  return leaves_ + places_[piece].leaves + first / kTile;
 }
 
 ByteView Parcel::bytes() const {
@@ -37,7 +33,8 @@ ByteView Parcel::bytes() const {
 }
 
 MutableByteView Parcel::writable_bytes() const {
-  return std::as_writable_bytes(std::span(data_, size_));
+  if (!held_.defined()) return {};
+  return {reinterpret_cast<std::byte*>(leaves_), held_.nbytes()};
 }
 
 std::vector<ByteView> views(const std::vector<Parcel>& parcels) {

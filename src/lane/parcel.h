@@ -38,13 +38,13 @@ class Parcel {
  private:
   struct Place {
     std::int64_t size;            // floats of it
-    std::int64_t floats, leaves;  // where in data_ they are, and their leaf hashes
+    std::int64_t floats, leaves;  // the first of them
   };
 
   std::vector<Place> places_;  // of the pieces
   std::int64_t floats_ = 0;
-  std::size_t size_ = 0;
-  Tensor held_;  // not initialised: its maker writes all of it
+  Tensor held_;  // the leaves, which so are aligned, and the floats: its maker writes all of it
+  hash::Leaf* leaves_ = nullptr;
   float* data_ = nullptr;
 };
 

@@ -96,6 +96,15 @@ TEST(Nccl, RanksOnOneGpuAreTold) {
   }
 }
 
+// A verb has its bytes in GPUs' memory on all ranks or on none.
+TEST(Nccl, TakesGpusMemoryWhereAllRanksComputeThere) {
+  for (const Ended& rank : over_nccl("memory", 2, {}, {{"gpu=1"}, {"gpu=0"}}).wait())
+    EXPECT_EQ(rank.out, "GPUs'\n") << rank.err;
+  for (const Ended& rank : over_nccl("memory", 2, {}, {{"gpu=0"}, {}}).wait())
+    EXPECT_EQ(rank.out, "the host's\n") << rank.err;
+  EXPECT_EQ(Ranks("memory", 2, {"gpu=0"})[0].wait().out, "the host's\n");  // over Gloo
+}
+
 TEST(Nccl, AnImpostorIsNamed) {
   for (const Ended& rank : over_nccl("verbs", 2, {}, {{}, {"impostor=transport"}}).wait()) {
     EXPECT_EQ(rank.code, 6);

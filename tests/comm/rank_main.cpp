@@ -66,6 +66,8 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
     std::cout << exercise(group, 20, settings["large"].empty() ? 70000 : 10 << 20) << "\n";
   } else if (scenario == "bench") {
     bench(group);
+  } else if (scenario == "memory") {
+    std::cout << (group.takes_device_memory() ? "GPUs'\n" : "the host's\n");
   } else if (scenario == "barriers") {
     group.barrier();
     std::cout << "ready\n" << std::flush;
@@ -140,6 +142,7 @@ int run(int count, char** arguments) {
   options.deadline = parse_double(settings["deadline"]).value_or(20);
   options.handshake = parse_double(settings["handshake"]).value_or(5);
   options.interface = settings["interface"];
+  options.gpu = static_cast<int>(parse_int(settings["gpu"]).value_or(-1));
   const std::string secret = settings["secret"];
   options.run_id = settings["run"];
   // An impostor passes the rendezvous and fails where it meets the others: "pair with" as the data
