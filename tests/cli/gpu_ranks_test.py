@@ -4,6 +4,8 @@ tile checked as it arrives."""
 import json
 import os
 import re
+import signal
+import time
 
 from support import SOURCE, main
 from toy import Toy
@@ -39,6 +41,21 @@ class GpuRanks(Toy):
             self.assertRegex(err, rf"rank {rank}: step 1: gradient of \S+ \[[0-9 x]+\], elements \d+ to \d+: what arrived at "
                                   rf"rank {rank} is not what rank {1 - rank} sent")
             self.assertEqual(self.read(f"{run}/ledger.jsonl").count(b"\n"), 1)  # the header
+
+    def test_a_rank_that_dies_between_gpus_is_named(self):
+        for signal_number, said in ((signal.SIGKILL, "was lost"), (signal.SIGSTOP, "was lost: no sign of life")):
+            run = f"run{signal_number}"
+            process = self.start(*TRAIN, "--set", "run.steps=50", "--run", run, "--exchange-log", f"{run}-log",
+                                 LOCKSTEP_TRANSPORT="nccl", LOCKSTEP_DEADLINE="8")
+            log = self.path(f"{run}-log/rank-1.jsonl")
+            until = time.monotonic() + 60
+            while not (os.path.exists(log) and b'"gpu"' in self.read(f"{run}-log/rank-1.jsonl")):
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.05)
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                os.kill(int(file.read().split()[1]), signal_number)
+            self.assertRegex(process.communicate(timeout=60)[1], rf"rank 0: .*rank 1 on \S+ {said}")
+            self.assertEqual(process.returncode, 6)
 
 
 if __name__ == "__main__":
