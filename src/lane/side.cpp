@@ -1,5 +1,6 @@
 #include "lane/side.h"
 
+#include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/record.h"
 
@@ -21,6 +22,7 @@ Tensor Side::empty(at::IntArrayRef sizes) const {
 }
 
 std::vector<Tensor> Side::bring(const std::vector<Tensor>& tensors) const {
+  for (const Tensor& one : tensors) LOCKSTEP_ASSERT(one.is_contiguous());
   return tensors_.is_cpu() ? ops::to_host(tensors) : tensors;
 }
 
