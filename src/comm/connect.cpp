@@ -15,13 +15,15 @@ class Alone final : public Group {
  public:
   Rank rank() const override { return Rank(0); }
   int size() const override { return 1; }
-  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override {
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                  Memory memory) override {
     check();
+    LOCKSTEP_ASSERT(memory == Memory::kHost);
     LOCKSTEP_ASSERT(to.size() == 1 && from.size() == 1 && to[0].size() == from[0].size());
     if (!to[0].empty()) std::memmove(from[0].data(), to[0].data(), to[0].size());
   }
-  void all_gather(ByteView mine, std::span<const MutableByteView> from) override {
-    all_to_all({&mine, 1}, from);
+  void all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) override {
+    all_to_all({&mine, 1}, from, memory);
   }
   void broadcast(Rank, MutableByteView) override { check(); }
   void barrier() override { check(); }
@@ -50,7 +52,8 @@ std::unique_ptr<Group> connect(const Identity& identity, const Options& options)
       joined.own_address,
       options.interface,
       std::chrono::milliseconds(static_cast<std::int64_t>(options.deadline * 1000)),
-      identity.local_rank};
+      identity.local_rank,
+      options.gpu};
   auto control = std::make_unique<Control>(identity.rank, std::move(joined), options.deadline);
   std::unique_ptr<Transport> transport;
   try {

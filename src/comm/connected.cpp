@@ -8,6 +8,16 @@
 #include "pairs.h"
 
 namespace lockstep::comm {
+namespace {
+
+// What a rank sends itself; it may be in its place.
+void keep_own(ByteView to, MutableByteView from, Memory memory) {
+  if (to.empty() || from.data() == to.data()) return;
+  LOCKSTEP_ASSERT(memory == Memory::kHost);
+  std::memmove(from.data(), to.data(), to.size());
+}
+
+}  // namespace
 
 ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& session,
                                const std::string& own_address, std::unique_ptr<Control> control,
@@ -74,31 +84,33 @@ void ConnectedGroup::prove(const Options& options, const Nonce& session) {
 }
 
 std::unique_ptr<Verb> ConnectedGroup::begin_all_to_all(std::span<const ByteView> to,
-                                                       std::span<const MutableByteView> from) {
+                                                       std::span<const MutableByteView> from,
+                                                       Memory memory) {
   const std::vector<bool> all(control_->world(), true);
-  auto verb = line_.begin('a', to, from, all, all);
+  auto verb = line_.begin('a', memory, to, from, all, all);
   LOCKSTEP_ASSERT(to[rank_].size() == from[rank_].size());
-  if (!to[rank_].empty()) std::memmove(from[rank_].data(), to[rank_].data(), to[rank_].size());
+  keep_own(to[rank_], from[rank_], memory);
   return verb;
 }
 
 std::unique_ptr<Verb> ConnectedGroup::begin_all_gather(ByteView mine,
-                                                       std::span<const MutableByteView> from) {
+                                                       std::span<const MutableByteView> from,
+                                                       Memory memory) {
   const std::vector<bool> all(control_->world(), true);
-  auto verb = line_.begin('g', To(control_->world(), mine), from, all, all);
+  auto verb = line_.begin('g', memory, To(control_->world(), mine), from, all, all);
   LOCKSTEP_ASSERT(mine.size() == from[rank_].size());
-  if (from[rank_].data() != mine.data())  // it may be in its place
-    std::ranges::copy(mine, from[rank_].begin());
+  keep_own(mine, from[rank_], memory);
   return verb;
 }
 
-void ConnectedGroup::all_to_all(std::span<const ByteView> to,
-                                std::span<const MutableByteView> from) {
-  begin_all_to_all(to, from)->finish();
+void ConnectedGroup::all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                                Memory memory) {
+  begin_all_to_all(to, from, memory)->finish();
 }
 
-void ConnectedGroup::all_gather(ByteView mine, std::span<const MutableByteView> from) {
-  begin_all_gather(mine, from)->finish();
+void ConnectedGroup::all_gather(ByteView mine, std::span<const MutableByteView> from,
+                                Memory memory) {
+  begin_all_gather(mine, from, memory)->finish();
 }
 
 void ConnectedGroup::broadcast(Rank root, MutableByteView buffer) {
@@ -114,13 +126,13 @@ void ConnectedGroup::broadcast(Rank root, MutableByteView buffer) {
     from[source] = buffer;
     receives[source] = true;
   }
-  line_.begin('b', to, from, sends, receives)->finish();
+  line_.begin('b', Memory::kHost, to, from, sends, receives)->finish();
 }
 
 void ConnectedGroup::barrier() {
   const std::size_t world = control_->world();
   const std::vector<bool> all(world, true);
-  line_.begin('|', To(world), From(world), all, all)->finish();
+  line_.begin('|', Memory::kHost, To(world), From(world), all, all)->finish();
 }
 
 void ConnectedGroup::abort(const Error& reason) {

@@ -21,14 +21,17 @@ class ConnectedGroup final : public Group {
   Rank rank() const override { return Rank(static_cast<std::int64_t>(rank_)); }
   int size() const override { return static_cast<int>(control_->world()); }
 
-  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override;
-  void all_gather(ByteView mine, std::span<const MutableByteView> from) override;
+  bool takes_device_memory() const override { return transport_->takes_device_memory(); }
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                  Memory memory) override;
+  void all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) override;
   void broadcast(Rank root, MutableByteView buffer) override;
   void barrier() override;
   std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
-                                         std::span<const MutableByteView> from) override;
-  std::unique_ptr<Verb> begin_all_gather(ByteView mine,
-                                         std::span<const MutableByteView> from) override;
+                                         std::span<const MutableByteView> from,
+                                         Memory memory) override;
+  std::unique_ptr<Verb> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
+                                         Memory memory) override;
   void abort(const Error& reason) override;
 
  private:

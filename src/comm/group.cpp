@@ -18,17 +18,17 @@ class Deferred final : public Verb {
 }  // namespace
 
 std::unique_ptr<Verb> Group::begin_all_to_all(std::span<const ByteView> to,
-                                              std::span<const MutableByteView> from) {
-  return std::make_unique<Deferred>(
-      [this, to = std::vector(to.begin(), to.end()), from = std::vector(from.begin(), from.end())] {
-        all_to_all(to, from);
-      });
+                                              std::span<const MutableByteView> from,
+                                              Memory memory) {
+  return std::make_unique<Deferred>([this, to = std::vector(to.begin(), to.end()),
+                                     from = std::vector(from.begin(), from.end()),
+                                     memory] { all_to_all(to, from, memory); });
 }
 
-std::unique_ptr<Verb> Group::begin_all_gather(ByteView mine,
-                                              std::span<const MutableByteView> from) {
-  return std::make_unique<Deferred>(
-      [this, mine, from = std::vector(from.begin(), from.end())] { all_gather(mine, from); });
+std::unique_ptr<Verb> Group::begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
+                                              Memory memory) {
+  return std::make_unique<Deferred>([this, mine, from = std::vector(from.begin(), from.end()),
+                                     memory] { all_gather(mine, from, memory); });
 }
 
 std::future<void> Group::start(Job job) {

@@ -53,30 +53,35 @@ class JournaledGroup final : public Group {
   Journal* journal() override { return &journal_; }
   void abort(const Error& reason) override { group_->abort(reason); }
 
-  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override {
-    noted("all_to_all", to, from, [&] { group_->all_to_all(to, from); });
+  bool takes_device_memory() const override { return group_->takes_device_memory(); }
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                  Memory memory) override {
+    noted("all_to_all", to, from, memory, [&] { group_->all_to_all(to, from, memory); });
   }
-  void all_gather(ByteView mine, std::span<const MutableByteView> from) override {
-    noted("all_gather", to_all(mine), from, [&] { group_->all_gather(mine, from); });
+  void all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) override {
+    noted("all_gather", to_all(mine), from, memory,
+          [&] { group_->all_gather(mine, from, memory); });
   }
   void broadcast(Rank root, MutableByteView buffer) override {
     std::vector<MutableByteView> from(static_cast<std::size_t>(size()));
     if (root != rank()) from[static_cast<std::size_t>(root.value)] = buffer;
     noted("broadcast", root == rank() ? to_all(buffer) : std::vector<ByteView>{}, from,
-          [&] { group_->broadcast(root, buffer); });
+          Memory::kHost, [&] { group_->broadcast(root, buffer); });
   }
   void barrier() override {
-    noted("barrier", {}, {}, [&] { group_->barrier(); });
+    noted("barrier", {}, {}, Memory::kHost, [&] { group_->barrier(); });
   }
 
   std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
-                                         std::span<const MutableByteView> from) override {
-    return begun("all_to_all", to, from, [&] { return group_->begin_all_to_all(to, from); });
+                                         std::span<const MutableByteView> from,
+                                         Memory memory) override {
+    return begun("all_to_all", to, from, memory,
+                 [&] { return group_->begin_all_to_all(to, from, memory); });
   }
-  std::unique_ptr<Verb> begin_all_gather(ByteView mine,
-                                         std::span<const MutableByteView> from) override {
-    return begun("all_gather", to_all(mine), from,
-                 [&] { return group_->begin_all_gather(mine, from); });
+  std::unique_ptr<Verb> begin_all_gather(ByteView mine, std::span<const MutableByteView> from,
+                                         Memory memory) override {
+    return begun("all_gather", to_all(mine), from, memory,
+                 [&] { return group_->begin_all_gather(mine, from, memory); });
   }
 
  private:
@@ -86,15 +91,16 @@ class JournaledGroup final : public Group {
 
   template <class Body>
   void noted(const std::string& verb, std::span<const ByteView> to,
-             std::span<const MutableByteView> from, const Body& body) {
-    Journal::Entry entry = journal_.begin(verb, to, from);
+             std::span<const MutableByteView> from, Memory memory, const Body& body) {
+    Journal::Entry entry = journal_.begin(verb, to, from, memory);
     timed(journal_, entry, body);
     journal_.end(entry, "");
   }
   template <class Body>
   std::unique_ptr<Verb> begun(const std::string& verb, std::span<const ByteView> to,
-                              std::span<const MutableByteView> from, const Body& body) {
-    Journal::Entry entry = journal_.begin(verb, to, from);
+                              std::span<const MutableByteView> from, Memory memory,
+                              const Body& body) {
+    Journal::Entry entry = journal_.begin(verb, to, from, memory);
     std::unique_ptr<Verb> inner;
     timed(journal_, entry, [&] { inner = body(); });
     return std::make_unique<JournaledVerb>(journal_, std::move(entry), std::move(inner));
@@ -115,9 +121,10 @@ Journal::Journal(const Group& group, std::unique_ptr<File> file)
 }
 
 Journal::Entry Journal::begin(const std::string& verb, std::span<const ByteView> to,
-                              std::span<const MutableByteView> from) {
+                              std::span<const MutableByteView> from, Memory memory) {
   return {.verb = verb,
           .about = std::exchange(about_, {}),
+          .memory = memory,
           .step = step_,
           .to = sizes_of(to),
           .from = sizes_of(from),
@@ -134,6 +141,7 @@ void Journal::end(const Entry& entry, const std::string& error) {
                {"step", entry.step.value},
                {"verb", entry.verb},
                {"about", entry.about},
+               {"memory", entry.memory == Memory::kHost ? "host" : "gpu"},
                {"bytes_sent", others(entry.to)},
                {"bytes_received", others(entry.from)},
                {"to", entry.to},

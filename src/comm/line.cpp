@@ -18,6 +18,11 @@ constexpr std::size_t kHeader = 17;
 using Opening = std::array<std::byte, 4096>;  // small verbs are one message
 constexpr std::size_t kInline = sizeof(Opening) - kHeader;
 
+// Its name on the way: both sides of a message must know where it lies.
+char kind_in(Memory memory, char kind) {
+  return memory == Memory::kHost ? kind : static_cast<char>(kind - 'a' + 'A');
+}
+
 Bytes header_of(std::uint64_t number, char kind, std::size_t size) {
   Bytes out;
   put_u64_le(out, number);
@@ -26,16 +31,16 @@ Bytes header_of(std::uint64_t number, char kind, std::size_t size) {
   return out;
 }
 
-std::size_t inlined(std::size_t size) {
-  return std::min(size, kInline);
-}
-
 std::string name_of(char kind) {
   switch (kind) {
     case 'a':
       return "all_to_all";
     case 'g':
       return "all_gather";
+    case 'A':
+      return "all_to_all in GPUs' memory";
+    case 'G':
+      return "all_gather in GPUs' memory";
     case 'b':
       return "broadcast";
     default:
@@ -56,9 +61,9 @@ class Moves {
 
   // `finish` reports its problem, too.
   void begin(std::uint64_t number, std::span<const ByteView> to,
-             std::span<const MutableByteView> from) {
+             std::span<const MutableByteView> from, Memory memory) {
     ++begun_;
-    const std::string problem = transport_.begin(number, to, from);
+    const std::string problem = transport_.begin(number, to, from, memory);
     if (problem_.empty()) problem_ = problem;
   }
 
@@ -86,11 +91,12 @@ class Moves {
 
 class Line::UnderWay final : public Verb {
  public:
-  UnderWay(Line& line, char kind, std::span<const ByteView> to,
+  UnderWay(Line& line, char kind, Memory memory, std::span<const ByteView> to,
            std::span<const MutableByteView> from, const std::vector<bool>& sends,
            std::vector<bool> receives)
       : line_(line),
-        kind_(kind),
+        kind_(kind_in(memory, kind)),
+        inline_(memory == Memory::kHost ? kInline : 0),
         number_(line.control_.begin()),
         from_(from.begin(), from.end()),
         receives_(std::move(receives)),
@@ -110,8 +116,8 @@ class Line::UnderWay final : public Verb {
       rest_out[r] = to[r].subspan(inlined(to[r].size()));
       rest_in[r] = from[r].subspan(inlined(from[r].size()));
     }
-    moves_.begin(2 * number_, opening, awaited);
-    moves_.begin(2 * number_ + 1, rest_out, rest_in);
+    moves_.begin(2 * number_, opening, awaited, Memory::kHost);
+    moves_.begin(2 * number_ + 1, rest_out, rest_in, memory);
     line_.under_way_.push_back(this);
   }
 
@@ -134,6 +140,8 @@ class Line::UnderWay final : public Verb {
   }
 
  private:
+  std::size_t inlined(std::size_t size) const { return std::min(size, inline_); }
+
   void end() {
     const double until = monotonic_seconds() + line_.deadline_;
     const std::string what = name_of(kind_) + " (verb " + std::to_string(number_) + ")";
@@ -162,6 +170,7 @@ class Line::UnderWay final : public Verb {
 
   Line& line_;
   const char kind_;
+  const std::size_t inline_;  // bytes that an opening takes
   const std::uint64_t number_;
   const std::vector<MutableByteView> from_;
   const std::vector<bool> receives_;
@@ -170,18 +179,18 @@ class Line::UnderWay final : public Verb {
   bool ended_ = false, arrived_ = false;
 };
 
-std::unique_ptr<Verb> Line::begin(char kind, std::span<const ByteView> to,
+std::unique_ptr<Verb> Line::begin(char kind, Memory memory, std::span<const ByteView> to,
                                   std::span<const MutableByteView> from,
                                   const std::vector<bool>& sends,
                                   const std::vector<bool>& receives) {
-  return std::make_unique<UnderWay>(*this, kind, to, from, sends, receives);
+  return std::make_unique<UnderWay>(*this, kind, memory, to, from, sends, receives);
 }
 
 void Line::move(std::uint64_t number, std::span<const ByteView> to,
                 std::span<const MutableByteView> from, const std::string& what) {
   const double until = monotonic_seconds() + deadline_;
   Moves moves(transport_);
-  moves.begin(number, to, from);
+  moves.begin(number, to, from, Memory::kHost);
   require(moves.finish(until), number / 2, until, what);
 }
 

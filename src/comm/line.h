@@ -2,7 +2,7 @@
 //
 // Between two ranks, a verb is an opening (number, kind, size and as many bytes as fit) and then
 // the rest, which travels while the opening is still awaited. A rank that is out of step is named
-// in the error, and none of its bytes are used.
+// in the error, and none of its bytes are used. Nothing of a device's memory fits in an opening.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,7 @@ class Line {
       : rank_(rank), deadline_(deadline), control_(control), transport_(transport) {}
 
   // sends[r], receives[r]: whether there is a message to, or from, rank r.
-  std::unique_ptr<Verb> begin(char kind, std::span<const ByteView> to,
+  std::unique_ptr<Verb> begin(char kind, Memory memory, std::span<const ByteView> to,
                               std::span<const MutableByteView> from, const std::vector<bool>& sends,
                               const std::vector<bool>& receives);
   // Moves bytes to and from all ranks outside of verbs. number: 2v or 2v + 1 for one v of

@@ -86,7 +86,9 @@ class LocalGroup final : public Group {
   Rank rank() const override { return rank_; }
   int size() const override { return world_; }
 
-  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override {
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                  Memory memory) override {
+    LOCKSTEP_ASSERT(memory == Memory::kHost);
     LOCKSTEP_ASSERT(to.size() == static_cast<std::size_t>(world_) && from.size() == to.size());
     mine().to.assign(to.begin(), to.end());
     room_.meet();
@@ -95,7 +97,9 @@ class LocalGroup final : public Group {
     leave(misfit);
   }
 
-  void all_gather(ByteView mine_bytes, std::span<const MutableByteView> from) override {
+  void all_gather(ByteView mine_bytes, std::span<const MutableByteView> from,
+                  Memory memory) override {
+    LOCKSTEP_ASSERT(memory == Memory::kHost);
     LOCKSTEP_ASSERT(from.size() == static_cast<std::size_t>(world_));
     mine().to.assign(from.size(), mine_bytes);
     room_.meet();

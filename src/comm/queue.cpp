@@ -61,12 +61,13 @@ double Queue::seconds() const {
   return seconds_;
 }
 
-void Queue::all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) {
-  in_turn([&] { group_.all_to_all(to, from); });
+void Queue::all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                       Memory memory) {
+  in_turn([&] { group_.all_to_all(to, from, memory); });
 }
 
-void Queue::all_gather(ByteView mine, std::span<const MutableByteView> from) {
-  in_turn([&] { group_.all_gather(mine, from); });
+void Queue::all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) {
+  in_turn([&] { group_.all_gather(mine, from, memory); });
 }
 
 void Queue::broadcast(Rank root, MutableByteView buffer) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/comm/group.h"
 #include "lockstep/core/bytes.h"
 
 namespace lockstep::comm {
@@ -30,11 +31,14 @@ class Transport {
     return "it does not";
   }
 
+  // Once connected: whether buffers may lie in GPUs' memory (Group::takes_device_memory).
+  virtual bool takes_device_memory() const noexcept { return false; }
+
   // Begins to send to[r] to every rank r and to receive from[r] from it. Empty buffers and this
   // rank's own are left out. Both sides of a message give the same size and number. Numbers rise.
   // Collective: among the ranks of the messages.
   virtual std::string begin(std::uint64_t number, std::span<const ByteView> to,
-                            std::span<const MutableByteView> from) noexcept = 0;
+                            std::span<const MutableByteView> from, Memory memory) noexcept = 0;
   // Waits for the oldest `begin` that has not been waited for. Its buffers are the caller's again,
   // however it ended.
   virtual std::string finish(std::chrono::milliseconds timeout) noexcept = 0;
@@ -49,9 +53,10 @@ struct TransportOptions {
   std::string address;    // of this host, as others reach it
   std::string interface;  // overrides address
   std::chrono::milliseconds connect_timeout;
-  int local_rank;  // among this host's ranks: selects the device
+  int local_rank;  // among this host's ranks: selects a GPU for bytes
+  int gpu;         // that this rank computes on, which then has the bytes, too; -1: none
 };
-inline constexpr int kTransportVersion = 3;
+inline constexpr int kTransportVersion = 4;
 
 // An optional symbol. Sets `problem` to what this machine lacks to run the plug-in; "" if nothing.
 using TransportNeeds = void (*)(std::string& problem);

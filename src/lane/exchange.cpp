@@ -6,7 +6,6 @@
 #include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/inject.h"
-#include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/view.h"
 
@@ -32,39 +31,6 @@ std::vector<Tensor> sum_alone(const Plan& plan, const std::vector<Contribution>&
   return whole;
 }
 
-// What a rank contributes, where the host can read it.
-struct OnHost {
-  explicit OnHost(const Tensor& partials)
-      : rows(partials.size(0)), width(partials.numel() / rows), values(partials) {}
-  const float* row(std::int64_t i) const { return values.floats().data() + i * width; }
-
-  std::int64_t rows, width;
-  ops::HostView values;
-};
-
-// This rank's partials of another rank's slices.
-Parcel packed(const ParcelLayout& layout, const std::vector<OnHost>& contributions, Rank to) {
-  const std::int64_t rows = contributions.front().rows;
-  const std::vector<Slice> slices = layout.of(to);
-  Parcel parcel = layout.parcel(to, static_cast<std::size_t>(rows));
-  std::vector<const float*> pieces;
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::size_t i = 0; i < slices.size(); ++i)
-      pieces.push_back(contributions[i].row(row) + slices[i].first);
-  parcel.fill(pieces);
-  return parcel;
-}
-
-// The sums of this rank's slices, flat, in place of whole tensors.
-std::vector<Tensor> taken_apart(const Parcel& sum, const std::vector<Slice>& slices) {
-  std::vector<Tensor> tensors;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    const std::int64_t size = slices[i].size();
-    tensors.push_back(ops::from_host({sum.piece(i), static_cast<std::size_t>(size)}, {size}));
-  }
-  return tensors;
-}
-
 }  // namespace
 
 // Tensors that all stay in slices, or all become whole.
@@ -73,21 +39,24 @@ class Exchange::Transfer {
   Transfer(const Plan& plan, comm::Group& group, std::vector<Contribution> contributions)
       : plan_(plan),
         group_(group),
+        side_(group),
         contributions_(std::move(contributions)),
-        on_host_(on_host(contributions_)),
+        partials_(brought(side_, contributions_)),
         layout_(pieces_of(contributions_)),
         own_(layout_.of(group.rank())) {
     // Its own partials go nowhere.
+    SealedTiles leaving;
     for (int r = 0; r < group.size(); ++r) {
       const auto subtrees = plan.subtrees(Rank(r));
       nodes_.insert(nodes_.end(), subtrees.begin(), subtrees.end());
-      rows_.push_back(static_cast<std::int64_t>(subtrees.size()));
+      rows_.push_back(subtrees.size());
       const bool own = Rank(r) == group.rank();
-      outgoing_.push_back(own ? Parcel({}) : packed(layout_, on_host_, Rank(r)));
-      incoming_.push_back(own ? Parcel({}) : layout_.parcel(group.rank(), subtrees.size()));
+      outgoing_.push_back(own ? Parcel() : packed(Rank(r), leaving));
+      incoming_.push_back(own ? Parcel() : layout_.parcel(side_, group.rank(), subtrees.size()));
     }
+    leaving.copy(side_, nullptr);
     tell_journal("partials of ");
-    verb_ = group.begin_all_to_all(views(std::as_const(outgoing_)), views(incoming_));
+    verb_ = group.begin_all_to_all(views(outgoing_), writable_views(incoming_), side_.memory());
   }
 
   void sum() {
@@ -96,33 +65,33 @@ class Exchange::Transfer {
     for (std::size_t r = 0; r < incoming_.size(); ++r)
       if (Rank(static_cast<std::int64_t>(r)) != group_.rank())
         LOCKSTEP_STRIKE(kArrived, group_, incoming_[r].floats(), incoming_[r].count());
-    Parcel sum = layout_.parcel(group_.rank(), 1);
-    std::vector<const float*> rows;
-    sum.tiles([&](std::size_t piece, std::int64_t first, std::int64_t count) {
-      take_rows(piece, first, rows);
-      ops::device().host().tree_sum_nodes(plan_.lanes(), nodes_, rows.data(), count,
-                                          sum.piece(piece) + first);
-      sum.seal(piece, first);
-    });
+    Parcel sum = layout_.parcel(side_, group_.rank(), 1);
+    add_up(sum);
     incoming_.clear();
-    on_host_.clear();
+    partials_.clear();
     if (contributions_.front().sliced) {
-      result_ = taken_apart(sum, own_);
+      result_ = taken_apart(sum);
     } else {
-      gathered_ = layout_.parcels();
+      gathered_ = layout_.parcels(side_);
       Parcel& own = gathered_[static_cast<std::size_t>(group_.rank().value)];
       own = std::move(sum);
       tell_journal("sums of ");
-      verb_ = group_.begin_all_gather(own.bytes(), views(gathered_));
+      verb_ = group_.begin_all_gather(own.bytes(), writable_views(gathered_), side_.memory());
     }
   }
 
   std::vector<Tensor> finish() {
-    if (contributions_.front().sliced) return std::move(result_);
-    verb_->finish();
-    for (const Contribution& one : contributions_)
-      result_.push_back(ops::empty(one.partials.sizes().slice(1)));
-    layout_.unpack(gathered_, group_, result_);
+    Arrived sums;
+    std::vector<const Arrived*> arrived = {&partials_arrived_};
+    if (!contributions_.front().sliced) {
+      verb_->finish();
+      for (const Contribution& one : contributions_)
+        result_.push_back(side_.empty(one.partials.sizes().slice(1)));
+      sums = layout_.unpack(side_, gathered_, group_, result_);
+      arrived.push_back(&sums);
+    }
+    layout_.require_intact(side_, arrived, group_);
+    for (Tensor& one : result_) one = side_.hand_over(one);
     return std::move(result_);
   }
 
@@ -142,39 +111,80 @@ class Exchange::Transfer {
     return pieces;
   }
 
-  static std::vector<OnHost> on_host(const std::vector<Contribution>& contributions) {
-    std::vector<OnHost> all;
-    for (const Contribution& one : contributions) all.emplace_back(one.partials);
-    return all;
+  static std::vector<Tensor> brought(const Side& side,
+                                     const std::vector<Contribution>& contributions) {
+    std::vector<Tensor> partials;
+    for (const Contribution& one : contributions) partials.push_back(one.partials);
+    return side.bring(partials);
   }
 
-  // Everybody's partials of one tile of this rank's slices; what arrived is checked.
-  void take_rows(std::size_t piece, std::int64_t first, std::vector<const float*>& rows) const {
-    rows.clear();
-    for (std::size_t r = 0; r < incoming_.size(); ++r) {
-      const Rank sender(static_cast<std::int64_t>(r));
-      for (std::int64_t row = 0; row < rows_[r]; ++row) {
-        if (sender == group_.rank()) {
-          rows.push_back(on_host_[piece].row(row) + own_[piece].first + first);
-          continue;
+  // This rank's partials: of tensor i, from float `first` on.
+  const float* partial(std::size_t i, std::size_t row, std::int64_t first) const {
+    const Tensor& all = partials_[i];
+    return all.const_data_ptr<float>() +
+           static_cast<std::int64_t>(row) * (all.numel() / all.size(0)) + first;
+  }
+
+  // A parcel for this rank's partials of another rank's slices, and what fills it.
+  Parcel packed(Rank to, SealedTiles& leaving) const {
+    const auto rows = static_cast<std::size_t>(partials_.front().size(0));
+    const std::vector<Slice> slices = layout_.of(to);
+    Parcel parcel = layout_.parcel(side_, to, rows);
+    std::vector<const float*> pieces;
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t i = 0; i < slices.size(); ++i)
+        pieces.push_back(partial(i, row, slices[i].first));
+    leaving.pack(pieces, parcel);
+    return parcel;
+  }
+
+  // Everybody's partials of this rank's slices. What arrived is checked on the way, and refused
+  // before the result is used.
+  void add_up(const Parcel& sum) {
+    SealedTiles all;
+    const auto owner = static_cast<std::size_t>(group_.rank().value);
+    sum.tiles([&](std::size_t piece, std::int64_t first, std::int64_t count) {
+      for (std::size_t r = 0; r < incoming_.size(); ++r) {
+        for (std::size_t row = 0; row < rows_[r]; ++row) {
+          const std::size_t sent = row * own_.size() + piece;
+          all.rows.push_back(
+              r == owner
+                  ? numerics::SealedRow{partial(piece, row, own_[piece].first + first), nullptr}
+                  : numerics::SealedRow{incoming_[r].piece(sent) + first,
+                                        incoming_[r].leaf(sent, first)});
+          partials_arrived_.rows.push_back({piece, first, owner, r});
         }
-        const std::size_t sent = static_cast<std::size_t>(row) * own_.size() + piece;
-        layout_.require_intact(incoming_[r], sent, first, group_.rank(), r, group_);
-        rows.push_back(incoming_[r].piece(sent) + first);
       }
+      all.tiles.push_back({sum.piece(piece) + first, count, sum.leaf(piece, first)});
+    });
+    partials_arrived_.broken = side_.empty({std::ssize(all.rows)});
+    side_.device().sum_sealed(plan_.lanes(), nodes_, all.rows, all.tiles,
+                              partials_arrived_.broken.mutable_data_ptr<float>());
+  }
+
+  // The sums of this rank's slices, flat, in place of whole tensors.
+  std::vector<Tensor> taken_apart(const Parcel& sum) const {
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < own_.size(); ++i) {
+      tensors.push_back(side_.empty({own_[i].size()}));
+      side_.device().copy(static_cast<std::size_t>(own_[i].size()) * sizeof(float), sum.piece(i),
+                          tensors.back().mutable_data_ptr<float>());
     }
+    return tensors;
   }
 
   const Plan plan_;
   comm::Group& group_;
+  const Side side_;
   const std::vector<Contribution> contributions_;
-  std::vector<OnHost> on_host_;
+  std::vector<Tensor> partials_;  // this rank's, on the side
   const ParcelLayout layout_;
   const std::vector<Slice> own_;
   std::vector<numerics::Subtree> nodes_;     // of all ranks' partials
-  std::vector<std::int64_t> rows_;           // partials, by rank
+  std::vector<std::size_t> rows_;            // partials, by rank
   std::vector<Parcel> outgoing_, incoming_;  // by rank
-  std::vector<Parcel> gathered_;             // by rank
+  Arrived partials_arrived_;
+  std::vector<Parcel> gathered_;  // by rank
   std::vector<Tensor> result_;
   std::unique_ptr<comm::Verb> verb_;  // ends before the parcels
 };

@@ -1,9 +1,6 @@
 #include "lane/parcel.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "lockstep/hash/leaf.h"
+#include "lockstep/core/error.h"
 #include "lockstep/lane/partition.h"
 
 namespace lockstep::lane {
@@ -15,53 +12,60 @@ static_assert(kTile * sizeof(float) == hash::kTileBytes);
 
 }  // namespace
 
-Parcel::Parcel(const std::vector<std::int64_t>& sizes) {
+Parcel::Parcel(const Side& side, const std::vector<std::int64_t>& sizes) {
+  std::int64_t leaves = 0;
   for (const std::int64_t size : sizes) {
-    places_.push_back({size, floats_, 0});
+    places_.push_back({size, floats_, leaves});
     floats_ += size;
+    leaves += tiles_in(size);
   }
-  std::int64_t end = floats_;
-  for (Place& place : places_) {
-    place.leaves = end;
-    end += tiles_in(place.size) * kLeafFloats;
-  }
-  size_ = static_cast<std::size_t>(end);
-  data_ = std::make_unique_for_overwrite<float[]>(size_);
+  held_ = side.empty({leaves * kLeafFloats + floats_});
+  leaves_ = reinterpret_cast<hash::Leaf*>(held_.mutable_data_ptr<float>());
+  data_ = held_.mutable_data_ptr<float>() + leaves * kLeafFloats;
 }
 
-ByteView Parcel::tile(const Place& place, std::int64_t first) const {
-  const auto count = static_cast<std::size_t>(std::min(kTile, place.size - first));
-  return std::as_bytes(std::span(data_.get() + place.floats + first, count));
+hash::Leaf* Parcel::leaf(std::size_t piece, std::int64_t first) const {
+  return leaves_ + places_[piece].leaves + first / kTile;
 }
 
-void Parcel::seal(std::size_t piece, std::int64_t first) {
-  const Place& place = places_[piece];
-  const hash::Leaf leaf = hash::leaf_hash(tile(place, first));
-  std::memcpy(data_.get() + place.leaves + first / kTile * kLeafFloats, &leaf, sizeof leaf);
+ByteView Parcel::bytes() const {
+  return writable_bytes();
 }
 
-bool Parcel::intact(std::size_t piece, std::int64_t first) const {
-  const Place& place = places_[piece];
-  const hash::Leaf leaf = hash::leaf_hash(tile(place, first));
-  const float* const sealed = data_.get() + place.leaves + first / kTile * kLeafFloats;
-  return std::memcmp(sealed, &leaf, sizeof leaf) == 0;
+MutableByteView Parcel::writable_bytes() const {
+  if (!held_.defined()) return {};
+  return {reinterpret_cast<std::byte*>(leaves_), held_.nbytes()};
 }
 
-void Parcel::seal() {
-  tiles([&](std::size_t i, std::int64_t first, std::int64_t) { seal(i, first); });
+std::vector<ByteView> views(const std::vector<Parcel>& parcels) {
+  std::vector<ByteView> bytes;
+  for (const Parcel& parcel : parcels) bytes.push_back(parcel.bytes());
+  return bytes;
 }
 
-void Parcel::fill(const std::vector<const float*>& pieces) {
-  tiles([&](std::size_t i, std::int64_t first, std::int64_t count) {
-    std::copy_n(pieces[i] + first, count, piece(i) + first);
-    seal(i, first);
+std::vector<MutableByteView> writable_views(const std::vector<Parcel>& parcels) {
+  std::vector<MutableByteView> bytes;
+  for (const Parcel& parcel : parcels) bytes.push_back(parcel.writable_bytes());
+  return bytes;
+}
+
+void SealedTiles::pack(const std::vector<const float*>& pieces, const Parcel& to) {
+  to.tiles([&](std::size_t i, std::int64_t first, std::int64_t count) {
+    rows.push_back({pieces[i] + first, nullptr});
+    tiles.push_back({to.piece(i) + first, count, to.leaf(i, first)});
   });
 }
 
-bool Parcel::intact() const {
-  bool all = true;
-  tiles([&](std::size_t i, std::int64_t first, std::int64_t) { all = all && intact(i, first); });
-  return all;
+void SealedTiles::unpack(const Parcel& from, bool travelled, const std::vector<float*>& to) {
+  from.tiles([&](std::size_t i, std::int64_t first, std::int64_t count) {
+    rows.push_back({from.piece(i) + first, travelled ? from.leaf(i, first) : nullptr});
+    tiles.push_back({to[i] + first, count, nullptr});
+  });
+}
+
+void SealedTiles::copy(const Side& side, float* broken) const {
+  const numerics::Subtree one{0, 1};
+  side.device().sum_sealed(1, {&one, 1}, rows, tiles, broken);
 }
 
 void refuse_arrived(const std::string& what, std::size_t sender, const comm::Group& group) {

@@ -1,59 +1,55 @@
-// A message of the exchange: floats of several tensors, and a leaf hash of each of their tiles.
+// Messages of the exchange: floats of several tensors, and a leaf hash of each of their tiles, in
+// the memory of the side that exchanges (side.h).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "lockstep/comm/group.h"
+#include "lane/side.h"
 #include "lockstep/core/bytes.h"
+#include "lockstep/numerics/sealed.h"
 #include "lockstep/numerics/spec/shapes.h"
 
 namespace lockstep::lane {
 
 class Parcel {
  public:
+  // Of nothing.
+  Parcel() = default;
   // sizes: floats of each piece; a piece begins at a tile of its tensor.
-  explicit Parcel(const std::vector<std::int64_t>& sizes);
+  Parcel(const Side& side, const std::vector<std::int64_t>& sizes);
 
   // All pieces, one after the other.
-  float* floats() { return data_.get(); }
-  const float* floats() const { return data_.get(); }
+  float* floats() const { return data_; }
   std::int64_t count() const { return floats_; }
-  float* piece(std::size_t i) { return data_.get() + places_[i].floats; }
-  const float* piece(std::size_t i) const { return data_.get() + places_[i].floats; }
-
-  // For the tile that begins with float `first` of a piece. seal: writes its leaf hash, after all
-  // floats. intact: whether that leaf hash is the one of its floats.
-  void seal(std::size_t piece, std::int64_t first);
-  bool intact(std::size_t piece, std::int64_t first) const;
-  // Seals all tiles.
-  void seal();
-  // Copies every piece's floats from its pointer and seals each tile while it is in cache.
-  void fill(const std::vector<const float*>& pieces);
-  bool intact() const;
+  float* piece(std::size_t i) const { return data_ + places_[i].floats; }
+  // Of the tile that begins with float `first` of a piece.
+  hash::Leaf* leaf(std::size_t piece, std::int64_t first) const;
 
   // body(piece, first float in it, count of floats) for every tile
   template <class Body>
   void tiles(Body&& body) const;
 
-  ByteView bytes() const { return std::as_bytes(std::span(data_.get(), size_)); }
-  MutableByteView bytes() { return std::as_writable_bytes(std::span(data_.get(), size_)); }
+  ByteView bytes() const;
+  MutableByteView writable_bytes() const;
 
  private:
   struct Place {
     std::int64_t size;            // floats of it
-    std::int64_t floats, leaves;  // where in data_ they are, and their leaf hashes
+    std::int64_t floats, leaves;  // the first of them
   };
-  ByteView tile(const Place& place, std::int64_t first) const;
 
   std::vector<Place> places_;  // of the pieces
   std::int64_t floats_ = 0;
-  std::size_t size_ = 0;
-  std::unique_ptr<float[]> data_;  // not initialised: its maker writes all of it
+  Tensor held_;  // the leaves, which so are aligned, and the floats: its maker writes all of it
+  hash::Leaf* leaves_ = nullptr;
+  float* data_ = nullptr;
 };
+
+std::vector<ByteView> views(const std::vector<Parcel>& parcels);
+std::vector<MutableByteView> writable_views(const std::vector<Parcel>& parcels);
 
 template <class Body>
 void Parcel::tiles(Body&& body) const {
@@ -61,6 +57,20 @@ void Parcel::tiles(Body&& body) const {
     for (std::int64_t first = 0; first < places_[i].size; first += numerics::kTileFloats)
       body(i, first, std::min(numerics::kTileFloats, places_[i].size - first));
 }
+
+// Tiles that the device packs, sums or unpacks in one call (numerics/sealed.h).
+struct SealedTiles {
+  std::vector<numerics::SealedRow> rows;
+  std::vector<numerics::SealedTile> tiles;
+
+  // Copies every piece's floats from its pointer into a parcel.
+  void pack(const std::vector<const float*>& pieces, const Parcel& to);
+  // And out of one, tile by tile. `travelled`: its floats must have their leaves.
+  void unpack(const Parcel& from, bool travelled, const std::vector<float*>& to);
+
+  // What was asked so far: copies.
+  void copy(const Side& side, float* broken) const;
+};
 
 // Throws Error(kDiffer): `what` is not what rank `sender` sent.
 [[noreturn]] void refuse_arrived(const std::string& what, std::size_t sender,

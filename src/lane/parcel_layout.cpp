@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "lockstep/core/inject.h"
-#include "lockstep/ops/device.h"
-#include "lockstep/ops/record.h"
 
 namespace lockstep::lane {
 
@@ -14,65 +12,60 @@ std::vector<Slice> ParcelLayout::of(Rank rank) const {
   return slices;
 }
 
-Parcel ParcelLayout::parcel(Rank rank, std::size_t rows) const {
+Parcel ParcelLayout::parcel(const Side& side, Rank rank, std::size_t rows) const {
   std::vector<std::int64_t> sizes;
   for (std::size_t row = 0; row < rows; ++row)
     for (const Slice& slice : of(rank)) sizes.push_back(slice.size());
-  return Parcel(sizes);
+  return {side, sizes};
 }
 
-std::vector<Parcel> ParcelLayout::parcels() const {
+std::vector<Parcel> ParcelLayout::parcels(const Side& side) const {
   std::vector<Parcel> all;
-  for (int r = 0; r < pieces_.front().division.world(); ++r) all.push_back(parcel(Rank(r), 1));
+  for (int r = 0; r < pieces_.front().division.world(); ++r)
+    all.push_back(parcel(side, Rank(r), 1));
   return all;
 }
 
-void ParcelLayout::require_intact(const Parcel& parcel, std::size_t piece, std::int64_t first,
-                                  Rank owner, std::size_t sender, const comm::Group& group) const {
-  if (parcel.intact(piece, first)) return;
-  const std::size_t i = piece % pieces_.size();
-  const Slice slice = of(owner)[i];
-  const std::int64_t begin = slice.first + first,
-                     end = std::min(begin + numerics::kTileFloats, slice.last);
-  refuse_arrived(
-      pieces_[i].what + ", elements " + std::to_string(begin) + " to " + std::to_string(end - 1),
-      sender, group);
-}
-
-void ParcelLayout::unpack(Parcel& parcel, Rank owner, const comm::Group& group,
-                          const std::vector<Tensor>& wholes) const {
-  const bool travelled = owner != group.rank();
-  if (travelled) LOCKSTEP_STRIKE(kGathered, group, parcel.floats(), parcel.count());
-  const std::vector<Slice> slices = of(owner);
-  std::vector<float*> to;
-  for (std::size_t i = 0; i < wholes.size(); ++i) {
-    Tensor whole = wholes[i];
-    to.push_back(ops::write(whole) + slices[i].first);
+Arrived ParcelLayout::unpack(const Side& side, const std::vector<Parcel>& parcels,
+                             const comm::Group& group, const std::vector<Tensor>& wholes) const {
+  SealedTiles copies;
+  Arrived arrived;
+  for (std::size_t r = 0; r < parcels.size(); ++r) {
+    const Rank owner(static_cast<std::int64_t>(r));
+    const bool travelled = owner != group.rank();
+    if (travelled) LOCKSTEP_STRIKE(kGathered, group, parcels[r].floats(), parcels[r].count());
+    const std::vector<Slice> slices = of(owner);
+    std::vector<float*> to;
+    for (std::size_t i = 0; i < wholes.size(); ++i)
+      to.push_back(wholes[i].mutable_data_ptr<float>() + slices[i].first);
+    copies.unpack(parcels[r], travelled, to);
+    parcels[r].tiles([&](std::size_t i, std::int64_t first, std::int64_t) {
+      arrived.rows.push_back({i, first, r, r});
+    });
   }
-  parcel.tiles([&](std::size_t i, std::int64_t first, std::int64_t count) {
-    if (travelled)
-      require_intact(parcel, i, first, owner, static_cast<std::size_t>(owner.value), group);
-    ops::device().from_host(static_cast<std::size_t>(count) * sizeof(float),
-                            parcel.piece(i) + first, to[i] + first);
-  });
+  arrived.broken = side.empty({std::ssize(arrived.rows)});
+  copies.copy(side, arrived.broken.mutable_data_ptr<float>());
+  return arrived;
 }
 
-void ParcelLayout::unpack(std::vector<Parcel>& parcels, const comm::Group& group,
-                          const std::vector<Tensor>& wholes) const {
-  for (std::size_t r = 0; r < parcels.size(); ++r)
-    unpack(parcels[r], Rank(static_cast<std::int64_t>(r)), group, wholes);
-}
-
-std::vector<ByteView> views(const std::vector<Parcel>& parcels) {
-  std::vector<ByteView> bytes;
-  for (const Parcel& parcel : parcels) bytes.push_back(parcel.bytes());
-  return bytes;
-}
-
-std::vector<MutableByteView> views(std::vector<Parcel>& parcels) {
-  std::vector<MutableByteView> bytes;
-  for (Parcel& parcel : parcels) bytes.push_back(parcel.bytes());
-  return bytes;
+void ParcelLayout::require_intact(const Side& side, const std::vector<const Arrived*>& arrived,
+                                  const comm::Group& group) const {
+  std::vector<Tensor> broken;
+  for (const Arrived* const one : arrived) broken.push_back(one->broken);
+  const std::vector<Tensor> known = side.read(broken);
+  for (std::size_t k = 0; k < arrived.size(); ++k) {
+    const ops::HostView flags(known[k]);
+    const auto found = std::ranges::find_if(flags.floats(), [](float flag) { return flag != 0; });
+    if (found == flags.floats().end()) continue;
+    const Arrived::Row& row =
+        arrived[k]->rows[static_cast<std::size_t>(found - flags.floats().begin())];
+    const Slice slice = of(Rank(static_cast<std::int64_t>(row.owner)))[row.piece];
+    const std::int64_t begin = slice.first + row.first,
+                       end = std::min(begin + numerics::kTileFloats, slice.last);
+    refuse_arrived(pieces_[row.piece].what + ", elements " + std::to_string(begin) + " to " +
+                       std::to_string(end - 1),
+                   row.sender, group);
+  }
 }
 
 }  // namespace lockstep::lane

@@ -85,6 +85,7 @@ Tensor to_host(const Tensor& x) {
 
 std::vector<Tensor> to_host(const std::vector<Tensor>& tensors) {
   if (tensors_device().is_cpu()) return tensors;
+  if (tensors.size() == 1) return {to_host(tensors.front())};
   std::int64_t floats = 0;
   for (const Tensor& x : tensors) floats += x.numel();
   Tensor joined = ops::empty({floats});

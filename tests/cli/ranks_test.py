@@ -49,6 +49,7 @@ class Ranks(Toy):
                 self.assertEqual((line["rank"], line["ranks"]), (rank, 3))
                 self.assertLessEqual(line["waited"], line["seconds"] + 1e-9)
                 self.assertNotIn("error", line)
+                self.assertEqual(line["memory"], "host")
                 if line["verb"] == "all_to_all":  # what one sends, the other receives
                     self.assertEqual(line["from"], [other["to"][rank] for other in lines])
                     self.assertEqual(line["bytes_sent"], sum(line["to"]) - line["to"][rank])

@@ -66,6 +66,8 @@ void play(Group& group, const std::string& scenario, Settings& settings) {
     std::cout << exercise(group, 20, settings["large"].empty() ? 70000 : 10 << 20) << "\n";
   } else if (scenario == "bench") {
     bench(group);
+  } else if (scenario == "memory") {
+    std::cout << (group.takes_device_memory() ? "GPUs'\n" : "the host's\n");
   } else if (scenario == "barriers") {
     group.barrier();
     std::cout << "ready\n" << std::flush;
@@ -120,11 +122,13 @@ int run(int count, char** arguments) {
     if (key == "agree" || key == "report")
       options.credentials.push_back(
           {value.substr(0, colon), value.substr(colon + 1), key == "report"});
+    if (key == "env") setenv(value.substr(0, colon).c_str(), value.substr(colon + 1).c_str(), 1);
     settings[key] = value;
   }
   Identity identity;
   identity.rank = Rank(parse_int(settings["rank"]).value());
   identity.world = static_cast<int>(parse_int(settings["world"]).value());
+  identity.local_rank = static_cast<int>(identity.rank.value);
   identity.host = settings["host"].empty() ? "127.0.0.1" : settings["host"];
   identity.port = static_cast<int>(parse_int(settings["port"]).value());
   if (settings.contains("listen"))
@@ -138,6 +142,7 @@ int run(int count, char** arguments) {
   options.deadline = parse_double(settings["deadline"]).value_or(20);
   options.handshake = parse_double(settings["handshake"]).value_or(5);
   options.interface = settings["interface"];
+  options.gpu = static_cast<int>(parse_int(settings["gpu"]).value_or(-1));
   const std::string secret = settings["secret"];
   options.run_id = settings["run"];
   // An impostor passes the rendezvous and fails where it meets the others: "pair with" as the data

@@ -2,7 +2,8 @@
 
 Usage: gpu_test.py PROGRAM GPU_PROGRAM RECIPE
 GPU_PROGRAM is the program beside a plug-in for those GPUs. A run begins on one, whose second step is captured and whose third
-one is a launch of that; it goes on on the CPU, and ends on two GPUs. Steps are replayed on one.
+one is a launch of that; it goes on on the CPU, and ends on two, whose memory a stand-in for NCCL reads and writes
+(tests/support/nccl). Steps are replayed on one.
 """
 
 import os
@@ -15,6 +16,10 @@ import golden
 class Gpu(golden.Program):
     def start(self, command, *arguments, **popen):
         return super().start(command, *arguments, "--device", "cuda", **popen)
+
+
+def shard_of(name):
+    return "optimizer" if name in ("sngan", "class-ddpm", "dit") else "none"
 
 
 def too_large(gpu, name, run):
@@ -34,7 +39,8 @@ def main():
         with open(os.path.join(run, "log.txt"), encoding="utf-8") as log:
             assert "not captured" not in log.read(), "a step was not captured"
         golden.train(cpu, name, run, "--set", "samples.count=0", steps=4)
-        golden.train(gpu, name, run, "--set", "samples.count=0", "--ranks", 2, steps=5)
+        golden.train(gpu, name, run, "--set", "samples.count=0", "--ranks", 2, "--shard", shard_of(name), steps=5,
+                     environment={**gpu.environment, "LOCKSTEP_TRANSPORT": "nccl"})
         if name in ("ddpm", "dcgan"):
             too_large(gpu, name, os.path.join(folder, "large"))
         gpu.ok("replay", run, "--from", 3, "--to", 5, "--quiet")

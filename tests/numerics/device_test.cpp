@@ -157,6 +157,9 @@ TEST(Idle, WritesNothing) {
   idle.clamp_all(-1, 1, {});
   idle.tree_sum(rows, 2, 2, o);
   idle.tree_sum_nodes(1, {&node, 1}, rows, 2, o);
+  const SealedRow sealed{x, nullptr};
+  const SealedTile sum{o, 2, &leaf};
+  idle.sum_sealed(1, {&node, 1}, {&sealed, 1}, {&sum, 1}, o);
   idle.group_norm(norm, x, x, x, o, o, o);
   idle.group_norm_backward(norm, lanes, x, x, x, x, x, x, o, o, o);
   idle.layer_norm(2, 2, 1, x, {x, x}, o, o, o);

@@ -44,7 +44,7 @@ ATOMIC = re.compile(r"(RED|ATOM)")
 LOCAL = re.compile(r"(LDL|STL)")
 
 # They walk over a binary tree, and keep its open nodes on a stack that an index reads.
-WITH_STACK = re.compile(r"(merge_moments|tree_sum|tree_sum_nodes|LaneTrees)\b")
+WITH_STACK = re.compile(r"(merge_moments|tree_sum|tree_sum_nodes|SealedSumKernel|LaneTrees)\b")
 
 
 def unknown(kernel):

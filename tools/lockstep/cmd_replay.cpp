@@ -74,7 +74,7 @@ Code run_rank(const Options& options) {
   const auto group = join(
       identity,
       identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
-      "none", process_environment());
+      "none", options.machine.device, process_environment());
   std::optional<Progress> progress;  // one rank shows it
   if (group->rank() == Rank(0))
     replay.progress = std::ref(progress.emplace("steps agree with the ledger", options.quiet));

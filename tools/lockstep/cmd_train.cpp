@@ -206,7 +206,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe);
     if (identity.rank == Rank(0))
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
-    group = join(identity, recipe, options.shard, process_environment());
+    group = join(identity, recipe, options.shard, options.machine.device, process_environment());
     if (!options.exchange_log.empty())
       group = comm::journaled(std::move(group), options.exchange_log);
     const train::RunResult result = train::run(

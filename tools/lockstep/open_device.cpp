@@ -9,11 +9,11 @@ namespace lockstep::cli {
 
 OpenDevice open_device(const std::string& name, int threads, int ranks, int local_rank) {
   if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
-  const std::optional<int> number = gpu_number(name);
-  const int gpus = std::max(1, numerics::count_gpus()), turn = local_rank % gpus;
   // One a process, and never closed: tensors may outlive static objects.
-  static const auto& gpu = *new numerics::Gpu(numerics::open_gpu(number ? *number : turn, threads));
-  const int sharers = number ? 1 : (ranks - 1 - turn) / gpus + 1;
+  static const auto& gpu =
+      *new numerics::Gpu(numerics::open_gpu(gpu_of(name, local_rank), threads));
+  const int gpus = std::max(1, numerics::count_gpus());
+  const int sharers = gpu_number(name) ? 1 : (ranks - 1 - local_rank % gpus) / gpus + 1;
   return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory, sharers)};
 }
 

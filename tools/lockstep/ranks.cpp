@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 
+#include "device.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/fingerprint.h"
@@ -148,12 +149,14 @@ std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
 }
 
 std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
-                                  const std::string& shard, const comm::Environment& environment) {
+                                  const std::string& shard, const std::string& device,
+                                  const comm::Environment& environment) {
   follow_launcher(environment);
   comm::Options options = meeting_options(identity, environment);
   if (identity.world > 1) {
     options.credentials = credentials(&recipe, options);
     options.credentials.push_back({"--shard", shard, false});
+    options.gpu = gpu_of(device, identity.local_rank);
   }
   return comm::connect(identity, options);
 }

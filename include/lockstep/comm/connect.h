@@ -37,6 +37,7 @@ struct Options {
   double deadline = 60;  // seconds; for the rendezvous, and for each verb of the group
   double handshake = 5;  // seconds a visitor has to prove itself before it is dropped
   std::string transport = "gloo";
+  int gpu = -1;           // the number of that which this rank computes on; -1: none
   std::string interface;  // a network interface's name; empty: the one that reaches rank 0
   int listening_socket =
       -1;  // rank 0: made by whoever started it (listen_on); -1: listen ourselves

@@ -27,6 +27,9 @@ class Verb {
   virtual void finish() = 0;
 };
 
+// Where a verb's buffers lie.
+enum class Memory { kHost, kDevice };
+
 class Journal;
 
 class Group {
@@ -35,18 +38,28 @@ class Group {
   virtual Rank rank() const = 0;
   virtual int size() const = 0;
 
+  // Whether verbs may have all their buffers in the memory of the GPU that each rank computes on
+  // (Memory::kDevice): of all ranks or none. A verb then begins after the work that the GPU was
+  // given before, its bytes are there for work that it gets after `finish`, and what goes to this
+  // rank itself is empty or in its place.
+  virtual bool takes_device_memory() const { return false; }
+
   // to[r] goes to rank r, which receives it in from[this rank]. Sizes are known to both sides (the
   // plan); spans may be empty (all but two: send and receive). size() spans each.
-  virtual void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) = 0;
+  virtual void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                          Memory memory = Memory::kHost) = 0;
   // from[r] becomes rank r's `mine`, which may be where from[this rank] is.
-  virtual void all_gather(ByteView mine, std::span<const MutableByteView> from) = 0;
+  virtual void all_gather(ByteView mine, std::span<const MutableByteView> from,
+                          Memory memory = Memory::kHost) = 0;
   virtual void broadcast(Rank root, MutableByteView buffer) = 0;
   virtual void barrier() = 0;
   // The same while the caller goes on; where a group cannot, the whole verb is in its `finish`.
   virtual std::unique_ptr<Verb> begin_all_to_all(std::span<const ByteView> to,
-                                                 std::span<const MutableByteView> from);
+                                                 std::span<const MutableByteView> from,
+                                                 Memory memory = Memory::kHost);
   virtual std::unique_ptr<Verb> begin_all_gather(ByteView mine,
-                                                 std::span<const MutableByteView> from);
+                                                 std::span<const MutableByteView> from,
+                                                 Memory memory = Memory::kHost);
   // Where this rank's verbs are written down (journal.h); null: nowhere.
   virtual Journal* journal() { return nullptr; }
   // Not collective: this rank cannot go on. The first reason wins and reaches every rank: as the

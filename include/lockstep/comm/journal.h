@@ -23,13 +23,14 @@ class Journal {
   // A verb from its beginning to its end.
   struct Entry {
     std::string verb, about;
+    Memory memory;  // where its bytes are
     Step step;
     std::vector<std::size_t> to, from;  // bytes by rank, this one's own too
     double began = 0;                   // monotonic_seconds()
     double waited = 0;                  // seconds in which the caller could do nothing else
   };
   Entry begin(const std::string& verb, std::span<const ByteView> to,
-              std::span<const MutableByteView> from);
+              std::span<const MutableByteView> from, Memory memory);
   // error: why it failed; "" if it did not.
   void end(const Entry& entry, const std::string& error);
 

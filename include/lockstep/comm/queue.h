@@ -21,8 +21,11 @@ class Queue final : public Group {
 
   Rank rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
-  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from) override;
-  void all_gather(ByteView mine, std::span<const MutableByteView> from) override;
+  bool takes_device_memory() const override { return group_.takes_device_memory(); }
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                  Memory memory = Memory::kHost) override;
+  void all_gather(ByteView mine, std::span<const MutableByteView> from,
+                  Memory memory = Memory::kHost) override;
   void broadcast(Rank root, MutableByteView buffer) override;
   void barrier() override;
   Journal* journal() override { return group_.journal(); }

@@ -2,7 +2,8 @@
 //
 // All-to-all (each rank receives its slice of everything, cut at tiles), the tree over lanes
 // locally, all-gather. The network only moves bytes, and every tile travels with its sender's leaf
-// hash (hash/leaf.h): what arrives otherwise is never summed.
+// hash (hash/leaf.h): if one arrives otherwise, nobody gets a sum. On the GPU that computes, if the
+// group takes its memory, and else on the host.
 #pragma once
 
 #include <future>

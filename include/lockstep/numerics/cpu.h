@@ -111,6 +111,9 @@ class Cpu final : public Device {
                 float* out) override;
   void tree_sum_nodes(std::int64_t total, std::span<const Subtree> nodes, const float* const* rows,
                       std::int64_t width, float* out) override;
+  void sum_sealed(std::int64_t total, std::span<const Subtree> nodes,
+                  std::span<const SealedRow> rows, std::span<const SealedTile> tiles,
+                  float* broken) override;
 
   void group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
                   const float* beta, float* y, float* mean, float* rstd) override;

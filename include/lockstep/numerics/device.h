@@ -32,6 +32,7 @@
 #include "lockstep/numerics/philox.h"
 #include "lockstep/numerics/reduce.h"
 #include "lockstep/numerics/resample.h"
+#include "lockstep/numerics/sealed.h"
 #include "lockstep/numerics/softmax.h"
 #include "lockstep/numerics/tree.h"
 #include "lockstep/numerics/update.h"
@@ -59,6 +60,7 @@ class Device : public Elementwise,
                public IntegerProducts,
                public Reductions,
                public TreeSums,
+               public SealedSums,
                public Normalisations,
                public Softmax,
                public Resampling,

@@ -78,6 +78,8 @@ class Idle final : public Device {
   void tree_sum(const float* const*, std::int64_t, std::int64_t, float*) override {}
   void tree_sum_nodes(std::int64_t, std::span<const Subtree>, const float* const*, std::int64_t,
                       float*) override {}
+  void sum_sealed(std::int64_t, std::span<const Subtree>, std::span<const SealedRow>,
+                  std::span<const SealedTile>, float*) override {}
   void group_norm(const GroupNormShape&, Sides<const float>, const float*, const float*, float*,
                   float*, float*) override {}
   void group_norm_backward(const GroupNormShape&, const LaneBlocks&, Sides<const float>,

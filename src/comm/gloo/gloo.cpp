@@ -122,7 +122,7 @@ class Gloo final : public Transport {
   }
 
   std::string begin(std::uint64_t number, std::span<const ByteView> to,
-                    std::span<const MutableByteView> from) noexcept override {
+                    std::span<const MutableByteView> from, Memory /*memory*/) noexcept override {
     const WithoutSigpipe held;
     std::scoped_lock lock(mutex_);
     Move& move = moves_.emplace_back();

@@ -1,6 +1,7 @@
-// The plug-in for NCCL: sends and receives between GPUs, none of its reductions. Tensors are in
-// host memory, so bytes pass through a buffer on the device. Every wait polls with a deadline in
-// the calling thread, which also handles interruptions.
+// The plug-in for NCCL: sends and receives between GPUs, none of its reductions. It reads and
+// writes the memory of the GPUs that compute; what lies in the host's memory passes through a
+// buffer on the GPU. Every wait polls with a deadline in the calling thread, which also handles
+// interruptions.
 #include <cuda_runtime.h>
 #include <nccl.h>
 #include <stdlib.h>
@@ -9,32 +10,32 @@
 #include <cstring>
 #include <deque>
 #include <exception>
-#include <stdexcept>
+#include <memory>
 #include <thread>
+#include <utility>
 
+#include "comm/nccl/machine.h"
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
 
 namespace lockstep::comm {
 namespace {
 
-void check(cudaError_t error, const char* what) {
-  if (error != cudaSuccess)
-    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
-}
+constexpr double kEndsWithin = 5;  // seconds until the GPU has let go of an aborted move
 
-void check(ncclResult_t result, const char* what) {
-  if (result != ncclSuccess && result != ncclInProgress)
-    throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(result));
-}
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
 
-// Why this machine cannot run it, or "".
-std::string missing() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess && count > 0) return "";
-  return std::string("no CUDA device: ") +
-         (error == cudaSuccess ? "the driver has none" : cudaGetErrorString(error));
+// All work that the GPU which computes was given so far: it is in the null stream
+// (numerics/cuda/gpu.cuh).
+Event given_so_far() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  Event held(event);
+  check(cudaEventRecord(event, nullptr), "cudaEventRecord");
+  return held;
 }
 
 class Nccl final : public Transport {
@@ -47,9 +48,10 @@ class Nccl final : public Transport {
       setenv("NCCL_SOCKET_IFNAME", ("=" + options.interface).c_str(), 1);
     int count = 0;
     check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-    gpu_ = options.local_rank % count;
+    gpu_ = options.gpu >= 0 ? options.gpu : options.local_rank % count;
     check(cudaSetDevice(gpu_), "cudaSetDevice");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    mine_ = this_machine(gpu_, options.gpu >= 0);
     if (rank_ == 0) check(ncclGetUniqueId(&id_), "ncclGetUniqueId");
   }
 
@@ -59,20 +61,32 @@ class Nccl final : public Transport {
     cudaStreamDestroy(stream_);
   }
 
-  // Rank 0's unique id, which is a secret of the run, too.
+  // Of every rank what must fit together; of rank 0 the unique id, which is a secret of the run,
+  // too.
   std::vector<std::string> addresses() noexcept override {
     std::vector<std::string> texts(world_);
-    for (std::size_t r = 1; r < world_ && rank_ == 0; ++r)
-      texts[r].assign(id_.internal, sizeof id_.internal);
+    for (std::size_t r = 0; r < world_; ++r) {
+      if (r == rank_) continue;
+      texts[r] = text_of(mine_);
+      if (rank_ == 0) texts[r].append(id_.internal, sizeof id_.internal);
+    }
     return texts;
   }
 
   std::string connect(const std::vector<std::string>& addresses) noexcept override {
-    return attempt(connect_timeout_, [&] {
-      if (rank_ != 0) {
-        if (addresses[0].size() != sizeof id_.internal)
+    std::string unfit;
+    const std::string problem = attempt(connect_timeout_, [&] {
+      bool all_compute = mine_.computes;
+      for (std::size_t r = 0; r < world_; ++r) {
+        if (r == rank_) continue;
+        std::string_view rest = addresses[r];
+        const Machine theirs = machine_of(rest);
+        if (!(unfit = misfit(rank_, mine_, r, theirs)).empty()) return;
+        all_compute = all_compute && theirs.computes;
+        if (r != 0) continue;
+        if (rest.size() != sizeof id_.internal)
           throw std::runtime_error("rank 0 uses another transport");
-        std::memcpy(id_.internal, addresses[0].data(), sizeof id_.internal);
+        std::memcpy(id_.internal, rest.data(), sizeof id_.internal);
       }
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.blocking = 0;
@@ -80,83 +94,73 @@ class Nccl final : public Transport {
                                    static_cast<int>(rank_), &config),
             "ncclCommInitRankConfig");
       wait_for_communicator();
+      takes_device_memory_ = all_compute;
     });
+    return unfit.empty() ? problem : unfit;
   }
 
+  bool takes_device_memory() const noexcept override { return takes_device_memory_; }
+
   // NCCL has no tags: messages between two ranks arrive in the order of the moves. One begins when
-  // it is waited for, so a rank that is out of step is found before more is sent.
+  // it is waited for, so a rank that is out of step is found before more is sent; but after the
+  // work that the GPU has now, and not after what it gets until then.
   std::string begin(std::uint64_t /*number*/, std::span<const ByteView> to,
-                    std::span<const MutableByteView> from) noexcept override {
-    moves_.push_back({{to.begin(), to.end()}, {from.begin(), from.end()}});
-    return "";
+                    std::span<const MutableByteView> from, Memory memory) noexcept override {
+    Move& now = moves_.emplace_back();
+    now.to.assign(to.begin(), to.end());
+    now.from.assign(from.begin(), from.end());
+    if (memory == Memory::kHost) return "";
+    return attempt(connect_timeout_, [&] { now.filled = given_so_far(); });
   }
 
   std::string finish(std::chrono::milliseconds timeout) noexcept override {
     const Move now = std::move(moves_.front());
     moves_.pop_front();
     return attempt(timeout, [&] {
-      const auto& [to, from] = now;
-      std::size_t bytes = 0;
-      for (std::size_t r = 0; r < world_; ++r)
-        if (r != rank_) bytes += padded(to[r].size()) + padded(from[r].size());
-      if (bytes == 0) return;
-      reserve(bytes);
-      std::byte* at = staging_;
-      for (std::size_t r = 0; r < world_; ++r) {
-        if (r == rank_ || to[r].empty()) continue;
-        check(cudaMemcpyAsync(at, to[r].data(), to[r].size(), cudaMemcpyHostToDevice, stream_),
-              "copy to the device");
-        at += padded(to[r].size());
+      if (now.filled) {
+        check(cudaStreamWaitEvent(stream_, now.filled.get(), 0), "cudaStreamWaitEvent");
+        exchange(now.to, now.from);
+      } else {
+        exchange_staged(now.to, now.from);
       }
-      at = staging_;
-      check(ncclGroupStart(), "ncclGroupStart");
-      for (std::size_t r = 0; r < world_; ++r) {
-        if (r == rank_ || to[r].empty()) continue;
-        check(ncclSend(at, to[r].size(), ncclUint8, static_cast<int>(r), communicator_, stream_),
-              "ncclSend");
-        at += padded(to[r].size());
-      }
-      const std::byte* received = at;
-      for (std::size_t r = 0; r < world_; ++r) {
-        if (r == rank_ || from[r].empty()) continue;
-        check(ncclRecv(at, from[r].size(), ncclUint8, static_cast<int>(r), communicator_, stream_),
-              "ncclRecv");
-        at += padded(from[r].size());
-      }
-      check(ncclGroupEnd(), "ncclGroupEnd");
-      wait_for_communicator();
-      wait_for_stream();  // before the copies: those to ordinary memory would wait without end
-      for (std::size_t r = 0; r < world_; ++r) {
-        if (r == rank_ || from[r].empty()) continue;
-        check(cudaMemcpyAsync(from[r].data(), received, from[r].size(), cudaMemcpyDeviceToHost,
-                              stream_),
-              "copy from the device");
-        received += padded(from[r].size());
-      }
-      wait_for_stream();
     });
   }
 
   void interrupt() noexcept override { interrupted_ = true; }
 
  private:
+  struct Move {
+    std::vector<ByteView> to;
+    std::vector<MutableByteView> from;
+    Event filled;  // of buffers in the GPU's memory: null if they are in the host's
+  };
+
   static std::size_t padded(std::size_t size) { return (size + 255) / 256 * 256; }
 
   // After a failure nothing works any more.
   template <class Body>
   std::string attempt(std::chrono::milliseconds timeout, const Body& body) noexcept {
-    if (interrupted_) return "interrupted";
+    if (interrupted_ && communicator_ == nullptr) return "interrupted";
     until_ = monotonic_seconds() + 1e-3 * static_cast<double>(timeout.count());
     try {
+      if (interrupted_) throw std::runtime_error("interrupted");
       check(cudaSetDevice(gpu_), "cudaSetDevice");  // in whichever thread this is
       body();
       return "";
     } catch (const std::exception& error) {
       const bool by_others = interrupted_.exchange(true);
-      if (communicator_ != nullptr) ncclCommAbort(communicator_);
-      communicator_ = nullptr;
+      abort();
       return by_others ? "interrupted" : std::string("NCCL, ") + error.what();
     }
+  }
+
+  // Buffers are the caller's again when it returns.
+  void abort() noexcept {
+    if (communicator_ != nullptr) ncclCommAbort(communicator_);
+    communicator_ = nullptr;
+    const double until = monotonic_seconds() + kEndsWithin;
+    while (cudaStreamQuery(stream_) == cudaErrorNotReady && monotonic_seconds() < until)
+      std::this_thread::yield();
   }
 
   void pause() const {
@@ -187,6 +191,54 @@ class Nccl final : public Transport {
     }
   }
 
+  // Buffers are in the GPU's memory. The host waits: what it calls afterwards finds the bytes.
+  void exchange(const std::vector<ByteView>& to, const std::vector<MutableByteView>& from) {
+    check(ncclGroupStart(), "ncclGroupStart");
+    for (std::size_t r = 0; r < world_; ++r) {
+      if (r == rank_) continue;
+      if (!to[r].empty())
+        check(ncclSend(to[r].data(), to[r].size(), ncclUint8, static_cast<int>(r), communicator_,
+                       stream_),
+              "ncclSend");
+      if (!from[r].empty())
+        check(ncclRecv(from[r].data(), from[r].size(), ncclUint8, static_cast<int>(r),
+                       communicator_, stream_),
+              "ncclRecv");
+    }
+    check(ncclGroupEnd(), "ncclGroupEnd");
+    wait_for_communicator();
+    wait_for_stream();
+  }
+
+  // Buffers are in the host's memory.
+  void exchange_staged(const std::vector<ByteView>& to, const std::vector<MutableByteView>& from) {
+    std::size_t bytes = 0;
+    for (std::size_t r = 0; r < world_; ++r)
+      if (r != rank_) bytes += padded(to[r].size()) + padded(from[r].size());
+    if (bytes == 0) return;
+    reserve(bytes);
+    std::byte* at = staging_;
+    const auto take = [&](std::size_t size) { return std::exchange(at, at + padded(size)); };
+    std::vector<ByteView> staged_to(world_);
+    std::vector<MutableByteView> staged_from(world_);
+    for (std::size_t r = 0; r < world_; ++r) {
+      if (r == rank_) continue;
+      std::byte* const out = take(to[r].size());
+      staged_to[r] = {out, to[r].size()};
+      staged_from[r] = {take(from[r].size()), from[r].size()};
+      if (!to[r].empty())
+        check(cudaMemcpyAsync(out, to[r].data(), to[r].size(), cudaMemcpyHostToDevice, stream_),
+              "copy to the GPU");
+    }
+    exchange(staged_to, staged_from);  // then the copies: those to ordinary memory would wait
+    for (std::size_t r = 0; r < world_; ++r)
+      if (!staged_from[r].empty())
+        check(cudaMemcpyAsync(from[r].data(), staged_from[r].data(), from[r].size(),
+                              cudaMemcpyDeviceToHost, stream_),
+              "copy from the GPU");
+    wait_for_stream();
+  }
+
   void reserve(std::size_t bytes) {
     if (bytes <= reserved_) return;
     check(cudaFree(staging_), "cudaFree");
@@ -202,26 +254,19 @@ class Nccl final : public Transport {
       check(ncclCommFinalize(communicator_), "ncclCommFinalize");
       wait_for_communicator();
     });
-    if (communicator_ == nullptr) return;
-    if (interrupted_)
-      ncclCommAbort(communicator_);
-    else
-      ncclCommDestroy(communicator_);
+    if (communicator_ != nullptr) ncclCommDestroy(communicator_);
   }
-
-  struct Move {
-    std::vector<ByteView> to;
-    std::vector<MutableByteView> from;
-  };
 
   const std::size_t rank_, world_;
   const std::chrono::milliseconds connect_timeout_;
   int gpu_ = 0;
+  Machine mine_;
+  bool takes_device_memory_ = false;
   std::deque<Move> moves_;  // begun, not finished
   ncclUniqueId id_{};
   ncclComm_t communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  std::byte* staging_ = nullptr;  // on the device
+  std::byte* staging_ = nullptr;  // on the GPU
   std::size_t reserved_ = 0;
   double until_ = 0;  // of the call that is going on
   std::atomic<bool> interrupted_ = false;
@@ -237,10 +282,7 @@ extern "C" __attribute__((visibility("default"))) void lockstep_transport_needs(
 
 extern "C" __attribute__((visibility("default"))) void lockstep_transport_library(
     std::string& library) {
-  int version = 0;
-  if (ncclGetVersion(&version) == ncclSuccess)
-    library = "NCCL " + std::to_string(version / 10000) + "." +
-              std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+  library = lockstep::comm::version();
 }
 
 extern "C" __attribute__((visibility("default"))) lockstep::comm::Transport*

@@ -89,7 +89,6 @@ class Device final : public numerics::Device {
               const float* w, const float* bias, float* y) override;
   void linear_weight_grad(const LaneBlocks& lanes, std::int64_t rows, std::int64_t in,
                           std::int64_t out, const float* x, const float* dy, float* dw) override;
-
   void conv2d(const ConvShape& s, const float* x, const float* w, const Added& added,
               float* y) override;
   void conv2d_input_grad(const ConvShape& s, const float* dy, const float* w, const float* bias,
@@ -123,6 +122,9 @@ class Device final : public numerics::Device {
                 float* out) override;
   void tree_sum_nodes(std::int64_t total, std::span<const Subtree> nodes, const float* const* rows,
                       std::int64_t width, float* out) override;
+  void sum_sealed(std::int64_t total, std::span<const Subtree> nodes,
+                  std::span<const SealedRow> rows, std::span<const SealedTile> tiles,
+                  float* broken) override;
 
   void group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
                   const float* beta, float* y, float* mean, float* rstd) override;
@@ -163,7 +165,6 @@ class Device final : public numerics::Device {
                                  float* dx) override;
 
   bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override;
-
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                  std::uint32_t* out) override;
   void fill_uniform(const Stream& stream, std::uint64_t position, std::int64_t n,

@@ -13,6 +13,7 @@
 #include "numerics/cuda/products-inl.h"
 #include "numerics/cuda/resample-inl.h"
 #include "numerics/cuda/round-inl.h"
+#include "numerics/cuda/sealed-inl.h"
 #include "numerics/cuda/softmax-inl.h"
 #include "numerics/cuda/sums-inl.h"
 #include "numerics/cuda/update-inl.h"

@@ -188,6 +188,16 @@ class FarDevice final : public numerics::Device {
     host_.tree_sum_nodes(total, nodes, near(rows, static_cast<std::int64_t>(nodes.size())).data(),
                          width, near(out));
   }
+  void sum_sealed(std::int64_t total, std::span<const Subtree> nodes,
+                  std::span<const SealedRow> rows, std::span<const SealedTile> tiles,
+                  float* broken) override {
+    std::vector<SealedRow> near_rows;
+    std::vector<SealedTile> near_tiles;
+    for (const SealedRow& row : rows) near_rows.push_back({near(row.floats), near(row.leaf)});
+    for (const SealedTile& tile : tiles)
+      near_tiles.push_back({near(tile.floats), tile.count, near(tile.leaf)});
+    host_.sum_sealed(total, nodes, near_rows, near_tiles, near(broken));
+  }
   void group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
                   const float* beta, float* y, float* mean, float* rstd) override {
     host_.group_norm(s, near(x), near(gamma), near(beta), near(y), near(mean), near(rstd));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <deque>
+#include <thread>
 #include <utility>
 
 #include "support/far_device/memory.h"
@@ -13,6 +15,8 @@ namespace {
 
 std::atomic<std::int64_t> launches = 0, copies = 0, waits = 0;
 
+constexpr std::chrono::microseconds kLook(200);  // at what others than streams decide
+
 }  // namespace
 
 Calls calls_so_far() {
@@ -21,7 +25,8 @@ Calls calls_so_far() {
 
 struct Streams::Work {
   std::function<void()> run;
-  std::vector<Shared> after;  // of other streams
+  std::function<bool()> ready;  // null: it is
+  std::vector<Shared> after;    // of other streams
   Stream stream;
   std::uint64_t number;  // rises with each call
   bool done = false;
@@ -102,17 +107,43 @@ void Streams::put(Stream stream, std::function<void()> work) {
   add(stream, nullptr, std::move(work));
 }
 
+void Streams::put_when(Stream stream, std::function<bool()> ready, std::function<void()> work) {
+  const std::scoped_lock lock(mutex_);
+  add(stream, nullptr, std::move(work), std::move(ready));
+}
+
 void Streams::wait(Stream stream) {
   if (stream == kNull) ++waits;
-  const std::scoped_lock lock(mutex_);
-  const Queue& queue = queues_.at(stream);
-  if (!queue.waiting.empty()) finish(queue.waiting.back());
+  Shared last;
+  {
+    const std::scoped_lock lock(mutex_);
+    const Queue& queue = queues_.at(stream);
+    if (!queue.waiting.empty()) last = queue.waiting.back();
+  }
+  wait_for(last);
 }
 
 void Streams::wait() {
   ++waits;
-  const std::scoped_lock lock(mutex_);
-  finish_all();
+  for (;;) {
+    {
+      const std::scoped_lock lock(mutex_);
+      finish_all();
+      if (waiting_ == 0) return;
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+void Streams::wait_for(const Shared& last) {
+  while (last) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!last->done) finish(last);
+      if (last->done) return;
+    }
+    std::this_thread::sleep_for(kLook);
+  }
 }
 
 bool Streams::done(Stream stream) {
@@ -151,11 +182,13 @@ void Streams::order(Stream stream, Event event) {
 }
 
 void Streams::wait_event(Event event) {
-  const std::scoped_lock lock(mutex_);
-  const Shared work = events_.at(event);
-  if (!work) return;
-  if (work->stream == kNull) ++waits;
-  finish(work);
+  Shared work;
+  {
+    const std::scoped_lock lock(mutex_);
+    work = events_.at(event);
+  }
+  if (work && work->stream == kNull) ++waits;
+  wait_for(work);
 }
 
 bool Streams::event_done(Event event) {
@@ -165,11 +198,13 @@ bool Streams::event_done(Event event) {
   return !work || work->done;
 }
 
-void Streams::add(Stream stream, const Shared& also_after, std::function<void()> run) {
+void Streams::add(Stream stream, const Shared& also_after, std::function<void()> run,
+                  std::function<bool()> ready) {
   Queue& own = queues_.at(stream);
   if (own.graph) return own.graph->push_back(std::move(run));
   auto work = std::make_shared<Work>();
   work->run = std::move(run);
+  work->ready = std::move(ready);
   work->stream = stream;
   work->number = ++calls_;
   const auto follow = [&](const Shared& other) {
@@ -182,7 +217,7 @@ void Streams::add(Stream stream, const Shared& also_after, std::function<void()>
           !queue.waiting.empty())
         follow(queue.waiting.back());
   own.waiting.push_back(std::move(work));
-  if (++waiting_ == kMost) finish_all();
+  if (++waiting_ >= kMost) finish_all();
 }
 
 // What it needs, and any of what else some streams have to do.
@@ -221,14 +256,17 @@ void Streams::run(const std::function<bool()>& enough,
     for (auto at = queues_.begin(); at != queues_.end(); ++at) {
       const Queue& queue = at->second;
       if (!queue.waiting.empty() && may_go(queue) &&
-          std::ranges::all_of(queue.waiting.front()->after, &Work::done))
+          std::ranges::all_of(queue.waiting.front()->after, &Work::done) &&
+          (!queue.waiting.front()->ready || queue.waiting.front()->ready()))
         ready.push_back(at);
     }
+    if (ready.empty()) return;
     const auto chosen = ready.at(random_() % ready.size());
     Queue& queue = chosen->second;
     Work& work = *queue.waiting.front();
     work.run();
     work.run = nullptr;
+    work.ready = nullptr;
     work.after.clear();
     work.done = true;
     queue.waiting.pop_front();

@@ -45,6 +45,8 @@ class Streams {
   void copy(Stream stream, std::function<void()> work);
   // Neither: memory is filled, for tests to see who reads what nobody wrote.
   void put(Stream stream, std::function<void()> work);
+  // The same, not before `ready` says so, which others than streams decide (support/nccl).
+  void put_when(Stream stream, std::function<bool()> ready, std::function<void()> work);
 
   // What comes now into the stream is captured and not done; then it can be launched, as often as
   // one likes. No wait, query or event is of such a stream.
@@ -78,9 +80,13 @@ class Streams {
   using Shared = std::shared_ptr<Work>;
   static constexpr std::size_t kMost = 4096;  // that wait: closures take memory
 
-  void add(Stream stream, const Shared& also_after, std::function<void()> run);
+  void add(Stream stream, const Shared& also_after, std::function<void()> run,
+           std::function<bool()> ready = {});
+  // They go on until what is next in every stream waits for others than streams.
   void finish(const Shared& last);
   void finish_all();
+  // Until there is nothing to wait for.
+  void wait_for(const Shared& last);
   void run(const std::function<bool()>& enough, const std::function<bool(const Queue&)>& may_go);
   bool coin() { return random_() % 2 == 0; }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "support/far_device/memory.h"
+#include "support/ptx/foreign.h"
 #include "support/ptx/runtime.h"
 
 namespace {
@@ -27,17 +28,26 @@ bool lies_in(ptx::Memory& memory, const void* start, std::size_t bytes) {
   return first + bytes <= memory.around(first).end;
 }
 
+}  // namespace
+
+namespace lockstep::test::ptx {
+
 // When the copy runs: memory of the GPU is there from the stream's cudaMallocAsync to its
 // cudaFreeAsync.
 void move(void* to, const void* from, std::size_t bytes) {
   for (const void* const side : {static_cast<const void*>(to), from})
-    if (far::is_far(side) && !lies_in(ptx::memory(), side, bytes))
-      ptx::die(
-          "a copy before its memory was allocated or after it was freed: no event orders them");
+    if (far::is_far(side) && !lies_in(memory(), side, bytes))
+      die("a copy before its memory was allocated or after it was freed: no event orders them");
   std::memmove(to, from, bytes);
 }
 
-}  // namespace
+bool is_of_gpu(const void* address) {
+  return far::is_far(address);
+}
+
+}  // namespace lockstep::test::ptx
+
+using lockstep::test::ptx::move;
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -69,6 +79,20 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
   const auto stream = working(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
   return runtime().memory.give_back(memory, *stream) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// Both wait for all work.
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  const cudaError_t result = cudaMallocAsync(memory, bytes, nullptr);
+  runtime().streams.wait(Streams::kNull);
+  return result;
+}
+cudaError_t cudaFree(void* memory) {
+  if (memory == nullptr) return cudaSuccess;
+  runtime().streams.wait();
+  const cudaError_t result = cudaFreeAsync(memory, nullptr);
+  runtime().streams.wait(Streams::kNull);
+  return result;
 }
 
 // Pinned memory: a GPU reads and writes it as late as it likes, and has done so before it is given

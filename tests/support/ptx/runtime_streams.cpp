@@ -1,5 +1,16 @@
 // Streams and events of the stand-in for CUDA's runtime (support/gpu/stream.h).
+#include "support/ptx/foreign.h"
 #include "support/ptx/runtime.h"
+
+namespace lockstep::test::ptx {
+
+void put_when(cudaStream_t handle, std::function<bool()> ready, std::function<void()> work) {
+  const auto stream = known(handle);
+  if (!stream) die("work for a stream that is not there");
+  runtime().streams.put_when(*stream, std::move(ready), std::move(work));
+}
+
+}  // namespace lockstep::test::ptx
 
 using lockstep::test::gpu::Streams;
 using lockstep::test::ptx::known;

@@ -1,0 +1,45 @@
+// Where tensors are packed, checked and summed for other ranks: on the GPU that computes, if the
+// group takes its memory, and else in the host's memory.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/comm/group.h"
+#include "lockstep/ops/device.h"
+
+namespace lockstep::lane {
+
+using at::Tensor;
+
+class Side {
+ public:
+  // Of this thread's device, which outlives it.
+  explicit Side(const comm::Group& group);
+  // The host's, whatever the group takes.
+  static Side host();
+
+  comm::Memory memory() const { return memory_; }
+  numerics::Device& device() const { return *device_; }
+
+  // A tensor in its memory that holds anything.
+  Tensor empty(at::IntArrayRef sizes) const;
+  // Contiguous tensors as they are here: themselves, or copies. The host waits at most once.
+  std::vector<Tensor> bring(const std::vector<Tensor>& tensors) const;
+  // Tensors of this side for the host. It waits at most once.
+  std::vector<Tensor> read(const std::vector<Tensor>& tensors) const;
+  // A tensor of this side as this thread's device computes with it.
+  Tensor hand_over(const Tensor& made) const;
+  // `to`, if it lies here; else a tensor like it, for copy_back.
+  Tensor stand_in(const Tensor& to) const;
+  void copy_back(const Tensor& made, Tensor to) const;
+
+ private:
+  Side(numerics::Device& device, at::Device tensors, comm::Memory memory)
+      : device_(&device), tensors_(tensors), memory_(memory) {}
+
+  numerics::Device* device_;
+  at::Device tensors_;
+  comm::Memory memory_;
+};
+
+}  // namespace lockstep::lane

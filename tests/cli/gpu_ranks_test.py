@@ -1,0 +1,62 @@
+"""Ranks that compute on interpreted GPUs and exchange over a stand-in for NCCL (tests/support/nccl): in the GPUs' memory, with every
+tile checked as it arrives."""
+
+import json
+import os
+import re
+import signal
+import time
+
+from support import SOURCE, main
+from toy import Toy
+
+RECIPE = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
+TRAIN = ("train", RECIPE, "--device", "cuda", "--ranks", "2", "--quiet", "--set", "samples.count=0", "--set", "run.steps=1")
+
+
+class GpuRanks(Toy):
+    def over(self, transport, run, code=0, **environment):
+        result = self.run_it(*TRAIN, "--run", run, "--exchange-log", f"{run}-log", LOCKSTEP_TRANSPORT=transport, **environment)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stderr
+
+    def logged(self, run, rank=0):
+        return [json.loads(line) for line in self.read(f"{run}-log/rank-{rank}.jsonl").splitlines()]
+
+    def test_gradients_never_leave_the_gpus(self):
+        for transport, memory in (("nccl", "gpu"), ("gloo", "host")):
+            self.over(transport, transport)
+            lines = self.logged(transport)
+            about = [line for line in lines if re.match("partials of|sums of", line["about"])]
+            self.assertGreater(len(about), 3)
+            self.assertEqual({line["memory"] for line in about}, {memory})
+            self.assertEqual({line["memory"] for line in lines if line not in about}, {"host"})
+        self.assertEqual(self.evidence("nccl"), self.evidence("gloo"))
+
+    def test_a_tile_that_arrives_otherwise_is_named_and_nothing_rests_on_it(self):
+        # Of partials and of sums, to each rank.
+        for case, (rank, message) in enumerate(((0, 0), (1, 1), (1, 2), (0, 3))):
+            run = f"run{case}"
+            err = self.over("nccl", run, code=1, LOCKSTEP_NCCL_FLIP=f"{rank}:{message}")
+            self.assertRegex(err, rf"rank {rank}: step 1: gradient of \S+ \[[0-9 x]+\], elements \d+ to \d+: what arrived at "
+                                  rf"rank {rank} is not what rank {1 - rank} sent")
+            self.assertEqual(self.read(f"{run}/ledger.jsonl").count(b"\n"), 1)  # the header
+
+    def test_a_rank_that_dies_between_gpus_is_named(self):
+        for signal_number, said in ((signal.SIGKILL, "was lost"), (signal.SIGSTOP, "was lost: no sign of life")):
+            run = f"run{signal_number}"
+            process = self.start(*TRAIN, "--set", "run.steps=50", "--run", run, "--exchange-log", f"{run}-log",
+                                 LOCKSTEP_TRANSPORT="nccl", LOCKSTEP_DEADLINE="8")
+            log = self.path(f"{run}-log/rank-1.jsonl")
+            until = time.monotonic() + 60
+            while not (os.path.exists(log) and b'"gpu"' in self.read(f"{run}-log/rank-1.jsonl")):
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.05)
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                os.kill(int(file.read().split()[1]), signal_number)
+            self.assertRegex(process.communicate(timeout=60)[1], rf"rank 0: .*rank 1 on \S+ {said}")
+            self.assertEqual(process.returncode, 6)
+
+
+if __name__ == "__main__":
+    main()

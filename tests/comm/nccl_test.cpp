@@ -1,0 +1,116 @@
+// NCCL's plug-in between processes, on a stand-in for NCCL (support/nccl): bytes arrive, and
+// failures are told as those of Gloo are, by the same lines.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "lockstep/core/clock.h"
+#include "processes.h"
+
+namespace lockstep::comm {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Ranks over_nccl(const std::string& scenario, int world, std::vector<std::string> common = {},
+                const std::vector<std::vector<std::string>>& more = {}) {
+  common.emplace_back("transport=nccl");
+  return Ranks(scenario, world, common, more, "ptx/comm_rank");
+}
+
+TEST(Nccl, MovesTheBytesThatGlooMoves) {
+  std::vector<Ended> nccl = over_nccl("verbs", 2).wait(), gloo = Ranks("verbs", 2).wait();
+  for (std::size_t r = 0; r < 2; ++r) {
+    EXPECT_EQ(nccl[r].code, 0) << nccl[r].err;
+    EXPECT_EQ(nccl[r].out, gloo[r].out);
+  }
+}
+
+struct Blow {
+  const char* scenario;
+  int rank, signal;
+};
+class NcclStruck : public testing::TestWithParam<Blow> {};
+
+TEST_P(NcclStruck, RankIsNamedByTheOther) {
+  const auto [scenario, victim, signal] = GetParam();
+  Ranks ranks = over_nccl(scenario, 2, {"deadline=8"});
+  for (int r = 0; r < 2; ++r) ranks[r].wait_for_output("ready");
+  ranks[victim].signal(signal);
+  const double struck = monotonic_seconds();
+  const Ended ended = ranks[1 - victim].wait();
+  EXPECT_EQ(ended.code, 6) << ended.err;
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("rank " + std::to_string(victim) + " on "),
+                               HasSubstr(signal == SIGSTOP ? "no sign of life" : "was lost")));
+  EXPECT_LT(monotonic_seconds() - struck, 9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Blows, NcclStruck,
+                         testing::Values(Blow{"barriers", 1, SIGKILL}, Blow{"large", 0, SIGKILL},
+                                         Blow{"large", 1, SIGSTOP}));
+
+TEST(Nccl, ARankThatDoesNotComeToAVerbIsNamed) {
+  const Ended ended = over_nccl("stuck", 2, {"deadline=4", "odd=1"})[0].wait();
+  EXPECT_EQ(ended.code, 6);
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("did not finish in 4.0 s"), HasSubstr("did not begin it")));
+}
+
+// Before bytes of the wrong size leave, which NCCL would not notice.
+TEST(Nccl, ARankOutOfStepIsNamed) {
+  for (const Ended& rank : over_nccl("size", 2, {"usual=900000", "unusual=600000"}).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, AllOf(HasSubstr("out of step"), HasSubstr("900000 bytes")));
+  }
+}
+
+TEST(Nccl, AGroupThatAnErrorEndsStopsTheOthers) {
+  for (const char* scenario : {"throw", "drop"}) {  // drop: while a verb is under way
+    const std::vector<Ended> ended = over_nccl(scenario, 2, {"odd=1"}).wait();
+    EXPECT_EQ(ended[1].code, 7);
+    EXPECT_EQ(ended[0].code, 6);
+    EXPECT_THAT(ended[0].err, HasSubstr("it ended with an error"));
+  }
+}
+
+TEST(Nccl, VersionsThatDifferAreToldBeforeRanksConnect) {
+  const std::vector<Ended> ended =
+      over_nccl("verbs", 2, {}, {{}, {"env=LOCKSTEP_NCCL_VERSION:22005"}}).wait();
+  for (const Ended& rank : ended) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, AllOf(HasSubstr("NCCL 2.20.5 and a driver of CUDA "),
+                                HasSubstr("all ranks need the same")));
+  }
+  for (const Ended& rank :
+       over_nccl("verbs", 2, {}, {{}, {"env=LOCKSTEP_PTX_DRIVER:12080"}}).wait())
+    EXPECT_THAT(rank.err, HasSubstr("and a driver of CUDA 12.8"));
+}
+
+// The stand-in for CUDA has two GPUs.
+TEST(Nccl, RanksOnOneGpuAreTold) {
+  for (const Ended& rank : over_nccl("verbs", 3).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, AllOf(HasSubstr("are on one GPU, and NCCL needs one a rank"),
+                                HasSubstr("LOCKSTEP_TRANSPORT=gloo")));
+  }
+}
+
+// A verb has its bytes in GPUs' memory on all ranks or on none.
+TEST(Nccl, TakesGpusMemoryWhereAllRanksComputeThere) {
+  for (const Ended& rank : over_nccl("memory", 2, {}, {{"gpu=1"}, {"gpu=0"}}).wait())
+    EXPECT_EQ(rank.out, "GPUs'\n") << rank.err;
+  for (const Ended& rank : over_nccl("memory", 2, {}, {{"gpu=0"}, {}}).wait())
+    EXPECT_EQ(rank.out, "the host's\n") << rank.err;
+  EXPECT_EQ(Ranks("memory", 2, {"gpu=0"})[0].wait().out, "the host's\n");  // over Gloo
+}
+
+TEST(Nccl, AnImpostorIsNamed) {
+  for (const Ended& rank : over_nccl("verbs", 2, {}, {{}, {"impostor=transport"}}).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, AllOf(HasSubstr("run's secret"), HasSubstr("rank 1 on ")));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::comm

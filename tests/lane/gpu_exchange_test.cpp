@@ -1,0 +1,184 @@
+// The exchange in GPUs' memory gives the bits of the exchange in the host's, whatever the world and
+// the sizes; and a tile that arrives as it was not sent is named before its sum is used.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <atomic>
+
+#include "lockstep/comm/local.h"
+#include "lockstep/core/error.h"
+#include "lockstep/lane/exchange.h"
+#include "lockstep/lane/slices.h"
+#include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/philox.h"
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
+#include "lockstep/ops/record.h"
+#include "support/gpu/gpu.h"
+
+namespace lockstep::lane {
+namespace {
+
+using Floats = std::vector<float>;
+
+// Tensors of one GPU, whose memory the host cannot read; each rank has a device of its own there.
+struct OneGpu {
+  numerics::Gpu gpu = test::gpu::open_gpu(3);
+  at::Device tensors = ops::gpu_tensors(gpu.memory);
+};
+const OneGpu& one_gpu() {
+  static const auto& one = *new OneGpu;
+  return one;
+}
+
+// Takes the GPU's memory, as NCCL does, by way of the host's. Of what arrives in it a bit can be
+// changed.
+class OverDevice final : public comm::Group {
+ public:
+  explicit OverDevice(comm::Group& inner) : inner_(inner) {}
+
+  // Of the message with this number, of those that bring anything from GPU to GPU.
+  void change(int number) { changed_ = number; }
+  int messages() const { return messages_; }
+
+  Rank rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  bool takes_device_memory() const override { return true; }
+  void broadcast(Rank root, MutableByteView buffer) override { inner_.broadcast(root, buffer); }
+  void barrier() override { inner_.barrier(); }
+  void abort(const Error& reason) override { inner_.abort(reason); }
+
+  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
+                  comm::Memory memory) override {
+    EXPECT_EQ(memory, comm::Memory::kDevice);
+    std::vector<Bytes> out, in;
+    for (const ByteView one : to) {
+      out.emplace_back(one.size());
+      ops::device().to_host(one.size(), one.data(), out.back().data());
+    }
+    for (const MutableByteView one : from) in.emplace_back(one.size());
+    inner_.all_to_all(std::vector<ByteView>(out.begin(), out.end()),
+                      std::vector<MutableByteView>(in.begin(), in.end()), comm::Memory::kHost);
+    for (std::size_t r = 0; r < in.size(); ++r) {
+      if (in[r].empty() || Rank(static_cast<std::int64_t>(r)) == rank()) continue;
+      if (messages_++ == changed_) in[r][in[r].size() / 3] ^= std::byte{8};
+      ops::device().from_host(in[r].size(), in[r].data(), from[r].data());
+    }
+  }
+  void all_gather(ByteView mine, std::span<const MutableByteView> from,
+                  comm::Memory memory) override {
+    all_to_all(std::vector<ByteView>(from.size(), mine), from, memory);
+  }
+
+ private:
+  comm::Group& inner_;
+  int changed_ = -1, messages_ = 0;
+};
+
+Floats drawn(std::uint32_t key, std::int64_t rank, std::int64_t size) {
+  Floats x(static_cast<std::size_t>(size));
+  ops::device().host().fill_normal({.key = {key, 4}, .micro = 0}, static_cast<std::uint64_t>(rank),
+                                   1, size, x.data());
+  return x;
+}
+
+Floats floats_of(const Tensor& x) {
+  const ops::HostView values(x);
+  return {values.floats().begin(), values.floats().end()};
+}
+
+struct Case {
+  Plan plan;
+  std::vector<std::int64_t> sizes;
+  std::vector<Division> divisions;
+
+  Case(std::int64_t lanes, int world, std::vector<std::int64_t> of)
+      : plan({.lanes = lanes, .samples_per_lane = 1}, world),
+        sizes(std::move(of)),
+        divisions(plan.partition().divide(sizes)) {}
+
+  // What a rank has after the exchange, and after slices were put together.
+  std::vector<Floats> run(comm::Group& group) const {
+    const auto rows = static_cast<std::int64_t>(plan.subtrees(group.rank()).size());
+    std::vector<Contribution> mine;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      mine.push_back(
+          {"tensor " + std::to_string(i),
+           ops::from_host(drawn(static_cast<std::uint32_t>(i), group.rank().value, rows * sizes[i]),
+                          {rows, sizes[i]}),
+           divisions[i], i % 3 == 2});
+    std::vector<Floats> all;
+    std::vector<SlicedTensor> sliced;
+    for (const Tensor& one : exchange(plan, group, mine)) {
+      const std::size_t i = all.size();
+      all.push_back(floats_of(one));
+      if (mine[i].sliced) sliced.push_back({"slice", divisions[i], one, ops::empty({sizes[i]})});
+    }
+    if (sliced.empty()) return all;
+    all_gather(group, sliced);
+    for (const SlicedTensor& one : sliced) all.push_back(floats_of(one.whole));
+    for (SlicedTensor& one : sliced)
+      one.whole = group.rank() == Rank(0) ? ops::empty(one.whole.sizes()) : Tensor();
+    gather(group, Rank(0), sliced);
+    for (const SlicedTensor& one : sliced) all.push_back(floats_of(one.whole));
+    return all;
+  }
+
+  // The same on the GPU; `changed`: a message to rank 0. Returns how many came to it.
+  int run_on_gpu(const std::vector<std::vector<Floats>>& expected, int changed) const {
+    std::atomic<int> messages = 0;
+    comm::run_local(plan.partition().world(), [&](comm::Group& inner) {
+      const auto kernels = one_gpu().gpu.kernels->another(1);
+      const ops::DeviceScope here(*kernels, one_gpu().tensors);
+      OverDevice group(inner);
+      if (group.rank() == Rank(0)) group.change(changed);
+      const std::vector<Floats> found = run(group);
+      EXPECT_EQ(found, expected[static_cast<std::size_t>(group.rank().value)]);
+      if (group.rank() == Rank(0)) messages = group.messages();
+    });
+    return messages;
+  }
+
+  std::vector<std::vector<Floats>> run_on_host() const {
+    std::vector<std::vector<Floats>> results(static_cast<std::size_t>(plan.partition().world()));
+    comm::run_local(plan.partition().world(), [&](comm::Group& group) {
+      results[static_cast<std::size_t>(group.rank().value)] = run(group);
+    });
+    return results;
+  }
+};
+
+RC_GTEST_PROP(GpuExchange, GivesTheHostsBits, ()) {
+  const auto lanes = *rc::gen::inRange<std::int64_t>(2, 8);
+  const auto world =
+      *rc::gen::inRange<int>(2, static_cast<int>(std::min<std::int64_t>(lanes, 4)) + 1);
+  const auto sizes = *rc::gen::nonEmpty(rc::gen::resize(
+      4, rc::gen::container<std::vector<std::int64_t>>(rc::gen::oneOf(
+             rc::gen::inRange<std::int64_t>(1, 50), rc::gen::inRange<std::int64_t>(4090, 4100),
+             rc::gen::inRange<std::int64_t>(8000, 13000)))));
+  const Case one(lanes, world, sizes);
+  one.run_on_gpu(one.run_on_host(), -1);
+}
+
+TEST(GpuExchange, NamesWhatArrivedOtherwise) {
+  const Case one(4, 2, {9000, 70, 20000});
+  const auto expected = one.run_on_host();
+  const int messages = one.run_on_gpu(expected, -1);
+  EXPECT_GE(messages, 5);  // partials of the whole ones, of the sliced one; sums; two gathers
+  for (int changed = 0; changed < messages; ++changed) {
+    SCOPED_TRACE(changed);
+    try {
+      one.run_on_gpu(expected, changed);
+      FAIL() << "was not found";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kDiffer);
+      EXPECT_THAT(error.what(), testing::ContainsRegex("(tensor [0-2]|slice), elements [0-9]+ to "
+                                                       "[0-9]+: what arrived at rank 0 is not what "
+                                                       "rank 1 sent"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::lane
