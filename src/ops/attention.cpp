@@ -1,11 +1,12 @@
-// Scaled dot-product attention (Vaswani et al. 2017) over batched products and softmax. A matrix of
-// weights belongs to one sample and head alone, so these go by in pieces, whose matrices take turns
-// in a little memory; the backward pass computes them again. Which are kept follows from the shape
+// Scaled dot-product attention (Vaswani et al. 2017) over batched products and softmax. A query's
+// row of weights depends on no other row, so rows go by in pieces, whose weights take turns in a
+// little memory; the backward pass computes them again. Which are kept follows from the shape
 // (`keeps`). Both ways give the same bits.
 #include <algorithm>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
+#include "lockstep/numerics/spec/chain.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/ops.h"
@@ -14,8 +15,8 @@
 namespace lockstep::ops {
 namespace {
 
-// Weights at a time, or one matrix that has more: on a CPU they stay in its cache; a GPU has work
-// for all its multiprocessors.
+// Weights at a time; a matrix that has more goes by in rows, a block of a chain (numerics/gemm.h)
+// at a time. On a CPU they stay in its cache; a GPU has work for all its multiprocessors.
 constexpr std::int64_t kOfCpu = std::int64_t{1} << 20, kOfGpu = std::int64_t{16} << 20;
 
 // One sample's matrices lie side by side: qkv is [tokens, 3C], head h of q at columns h*d, of k at
@@ -31,60 +32,79 @@ struct Shape {
   bool keeps() const { return heads * tokens <= 4 * c; }
 };
 
-// Some samples and heads: all heads of some samples, or some heads of one.
+// All rows of all heads of some samples, all of some heads of one, or some of one head.
 struct Piece {
   Shape s;
-  std::int64_t sample, samples, head, heads;
+  std::int64_t sample, samples, head, heads, row, rows;
 
-  std::int64_t matrices() const { return samples * heads; }
   numerics::Batch all() const { return {heads, samples}; }
-  std::int64_t first_matrix() const { return sample * s.heads + head; }
+  std::int64_t all_rows() const { return samples * heads * rows; }
+  bool whole() const { return rows == s.tokens; }
+  std::int64_t first_weight() const {
+    return (sample * s.heads + head) * s.matrix() + row * s.tokens;
+  }
 
-  // Which = 0, 1, 2: q, k, v of qkv; rows = tokens.
-  std::int64_t part(int which) const {
+  // q, dq: the piece's rows.
+  std::int64_t queries() const { return keys(0) + row * 3 * s.c; }
+  numerics::Operand queries(const Tensor& qkv) const { return part(read(qkv) + queries()); }
+  numerics::Output to_queries(Tensor& dqkv) const { return to_part(write(dqkv) + queries()); }
+  // Which = 1, 2: k, v: all rows.
+  std::int64_t keys(int which) const {
     return sample * s.tokens * 3 * s.c + which * s.c + head * s.d();
   }
-  numerics::Operand part(const Tensor& qkv, int which) const {
-    return {read(qkv) + part(which), 3 * s.c, 1, s.d(), s.tokens * 3 * s.c};
+  numerics::Operand keys(const Tensor& qkv, int which) const {
+    return part(read(qkv) + keys(which));
   }
-  numerics::Output to_part(Tensor& dqkv, int which) const {
-    return {write(dqkv) + part(which), 3 * s.c, s.d(), s.tokens * 3 * s.c};
+  numerics::Output to_keys(Tensor& dqkv, int which) const {
+    return to_part(write(dqkv) + keys(which));
   }
-  std::int64_t result() const { return sample * s.tokens * s.c + head * s.d(); }
+  // The result and its gradient: the piece's rows.
+  std::int64_t result() const { return (sample * s.tokens + row) * s.c + head * s.d(); }
   numerics::Operand result(const Tensor& out) const {
     return {read(out) + result(), s.c, 1, s.d(), s.tokens * s.c};
   }
   numerics::Output to_result(Tensor& out) const {
     return {write(out) + result(), s.c, s.d(), s.tokens * s.c};
   }
-  // The piece's own matrices.
+  // The piece's own weights, [samples][heads][rows][tokens].
   numerics::Operand weights(const float* p) const {
-    return {p, s.tokens, 1, s.matrix(), heads * s.matrix()};
+    return {p, s.tokens, 1, rows * s.tokens, heads * rows * s.tokens};
   }
   numerics::Output to_weights(float* p) const {
-    return {p, s.tokens, s.matrix(), heads * s.matrix()};
+    return {p, s.tokens, rows * s.tokens, heads * rows * s.tokens};
+  }
+
+ private:
+  numerics::Operand part(const float* first) const {
+    return {first, 3 * s.c, 1, s.d(), s.tokens * 3 * s.c};
+  }
+  numerics::Output to_part(float* first) const {
+    return {first, 3 * s.c, s.d(), s.tokens * 3 * s.c};
   }
 };
 
+// A head's pieces follow each other.
 template <class Body>
 void for_each_piece(const Shape& s, const Body& body) {
-  const std::int64_t most = std::max<std::int64_t>(
-      1, (on_gpu() ? kOfGpu : kOfCpu) / std::max<std::int64_t>(1, s.matrix()));
+  const std::int64_t most = (on_gpu() ? kOfGpu : kOfCpu) / std::max<std::int64_t>(1, s.matrix());
   const std::int64_t samples = std::max<std::int64_t>(1, most / s.heads),
-                     heads = std::min(most, s.heads);
+                     heads = std::clamp<std::int64_t>(most, 1, s.heads),
+                     rows = most > 0 ? s.tokens : numerics::kBlock;
   for (std::int64_t sample = 0; sample < s.n; sample += samples) {
     for (std::int64_t head = 0; head < s.heads; head += heads) {
-      body(
-          Piece{s, sample, std::min(samples, s.n - sample), head, std::min(heads, s.heads - head)});
+      for (std::int64_t row = 0; row < s.tokens; row += rows) {
+        body(Piece{s, sample, std::min(samples, s.n - sample), head,
+                   std::min(heads, s.heads - head), row, std::min(rows, s.tokens - row)});
+      }
     }
   }
 }
 
-// Room for the matrices of any piece.
+// Room for the weights of any piece.
 Tensor room(const Shape& s) {
   std::int64_t most = 0;
-  for_each_piece(s, [&](const Piece& piece) { most = std::max(most, piece.matrices()); });
-  return empty({most, s.tokens, s.tokens});
+  for_each_piece(s, [&](const Piece& piece) { most = std::max(most, piece.all_rows()); });
+  return empty({most, s.tokens});
 }
 
 numerics::Operand transposed(numerics::Operand m) {
@@ -93,9 +113,9 @@ numerics::Operand transposed(numerics::Operand m) {
 
 void weigh(const Piece& piece, const Tensor& qkv, float* p) {
   const Shape& s = piece.s;
-  device().gemm(piece.all(), s.tokens, s.tokens, s.d(), piece.part(qkv, 0),
-                transposed(piece.part(qkv, 1)), nullptr, piece.to_weights(p));
-  device().softmax(piece.matrices() * s.tokens, s.tokens, s.factor, p, p);
+  device().gemm(piece.all(), piece.rows, s.tokens, s.d(), piece.queries(qkv),
+                transposed(piece.keys(qkv, 1)), nullptr, piece.to_weights(p));
+  device().softmax(piece.all_rows(), s.tokens, s.factor, p, p);
 }
 
 using native::Attended;
@@ -105,35 +125,64 @@ Attended values_of(const Shape& s, const Tensor& qkv) {
   Tensor out = empty({s.n, s.tokens, s.c});
   Tensor weights = s.keeps() ? empty({s.n, s.heads, s.tokens, s.tokens}) : room(s);
   for_each_piece(s, [&](const Piece& piece) {
-    float* const p = write(weights) + (s.keeps() ? piece.first_matrix() * s.matrix() : 0);
+    float* const p = write(weights) + (s.keeps() ? piece.first_weight() : 0);
     weigh(piece, qkv, p);
-    device().gemm(piece.all(), s.tokens, s.d(), s.tokens, piece.weights(p), piece.part(qkv, 2),
+    device().gemm(piece.all(), piece.rows, s.d(), s.tokens, piece.weights(p), piece.keys(qkv, 2),
                   nullptr, piece.to_result(out));
   });
   return {out, s.keeps() ? weights : Tensor()};
 }
 
-void gradient_of(const Piece& piece, const Tensor& qkv, const float* p, const Tensor& dout,
-                 float* dp, Tensor& dqkv) {
-  const Shape& s = piece.s;
-  const numerics::Operand d = piece.result(dout);
-  device().gemm(piece.all(), s.tokens, s.tokens, s.d(), d, transposed(piece.part(qkv, 2)), nullptr,
-                piece.to_weights(dp));
-  device().gemm(piece.all(), s.tokens, s.d(), s.tokens, transposed(piece.weights(p)), d, nullptr,
-                piece.to_part(dqkv, 2));
-  device().softmax_backward(piece.matrices() * s.tokens, s.tokens, s.factor, p, dp, dp);
-  device().gemm(piece.all(), s.tokens, s.d(), s.tokens, piece.weights(dp), piece.part(qkv, 1),
-                nullptr, piece.to_part(dqkv, 0));
-  device().gemm(piece.all(), s.tokens, s.d(), s.tokens, transposed(piece.weights(dp)),
-                piece.part(qkv, 0), nullptr, piece.to_part(dqkv, 1));
-}
+// dk or dv (which = 1, 2): chains over a head's rows. Where these go by block after block, the sum
+// of those before waits here.
+class OverRows {
+ public:
+  OverRows(Tensor& dqkv, int which) : dqkv_(dqkv), which_(which) {}
+
+  // weights' rows, turned, times x's.
+  void add(const Piece& piece, const float* weights, const numerics::Operand& x) {
+    const Shape& s = piece.s;
+    const numerics::Operand turned = transposed(piece.weights(weights));
+    if (piece.whole()) {
+      device().gemm(piece.all(), s.tokens, s.d(), piece.rows, turned, x, nullptr,
+                    piece.to_keys(dqkv_, which_));
+      return;
+    }
+    if (!sums_.defined()) sums_ = empty({s.tokens, s.d()}), block_ = empty({s.tokens, s.d()});
+    Tensor& to = piece.row == 0 ? sums_ : block_;
+    device().gemm(1, s.tokens, s.d(), piece.rows, turned, x, nullptr, {write(to), s.d()});
+    if (piece.row > 0) {
+      device().binary(numerics::Binary::kAdd, sums_.numel(), read(sums_), read(block_),
+                      write(sums_));
+    }
+    if (piece.row + piece.rows == s.tokens) {
+      dqkv_.select(0, piece.sample)
+          .narrow(1, which_ * s.c + piece.head * s.d(), s.d())
+          .copy_(sums_);
+    }
+  }
+
+ private:
+  Tensor& dqkv_;
+  const int which_;
+  Tensor sums_, block_;
+};
 
 Tensor gradient_of(const Shape& s, const Tensor& qkv, const Tensor& kept, const Tensor& dout) {
-  Tensor dqkv = empty(qkv.sizes()), dp = room(s), again = s.keeps() ? Tensor() : room(s);
+  Tensor dqkv = empty(qkv.sizes()), room_of_dp = room(s), again = s.keeps() ? Tensor() : room(s);
+  float* const dp = write(room_of_dp);
+  OverRows dk(dqkv, 1), dv(dqkv, 2);
   for_each_piece(s, [&](const Piece& piece) {
     if (!s.keeps()) weigh(piece, qkv, write(again));
-    const float* const p = s.keeps() ? read(kept) + piece.first_matrix() * s.matrix() : read(again);
-    gradient_of(piece, qkv, p, dout, write(dp), dqkv);
+    const float* const p = s.keeps() ? read(kept) + piece.first_weight() : read(again);
+    const numerics::Operand d = piece.result(dout);
+    device().gemm(piece.all(), piece.rows, s.tokens, s.d(), d, transposed(piece.keys(qkv, 2)),
+                  nullptr, piece.to_weights(dp));
+    dv.add(piece, p, d);
+    device().softmax_backward(piece.all_rows(), s.tokens, s.factor, p, dp, dp);
+    device().gemm(piece.all(), piece.rows, s.d(), s.tokens, piece.weights(dp), piece.keys(qkv, 1),
+                  nullptr, piece.to_queries(dqkv));
+    dk.add(piece, dp, piece.queries(qkv));
   });
   return dqkv;
 }

@@ -78,16 +78,17 @@ void expect_the_same_bits(const Shape& s) {
   EXPECT_TRUE(same(gradient, expected.gradient)) << what;
 }
 
-// A piece of a CPU is 2^20 weights: several samples, one, some heads of one, a matrix.
+// A piece of a CPU is 2^20 weights: several samples, one, some heads of one, a matrix, 512 rows.
 TEST(Attention, HasTheBitsOfAllMatricesAtOnce) {
   for (const Shape& s : {Shape{2, 5, 3, 4},  // kept
                          {9, 256, 3, 64},    // kept; 5 samples at a time, at last 4
                          {2, 12, 1, 3},      // kept, just so; the next is not
                          {2, 13, 1, 3},
-                         {7, 300, 2, 4},   // 5 samples
-                         {3, 520, 2, 3},   // 1 sample, more than a block of a chain
-                         {2, 550, 5, 2},   // 3 heads of a sample, then 2
-                         {1, 1100, 2, 1},  // a head that is larger than a piece
+                         {7, 300, 2, 4},     // 5 samples
+                         {3, 520, 2, 3},     // 1 sample, more than a block of a chain
+                         {2, 550, 5, 2},     // 3 heads of a sample, then 2
+                         {2, 1100, 2, 1},    // a head goes by in blocks of 512 rows
+                         {1, 1030, 1, 260},  // and is kept
                          {1, 1, 2, 1},
                          {0, 40, 2, 1}})
     expect_the_same_bits(s);
@@ -120,6 +121,8 @@ TEST(Attention, KeepsNoLargeWeights) {
 TEST(Attention, TakesAPieceOfMemory) {
   const Shape s{4, 1024, 8, 16};
   EXPECT_EQ(memory_of(s).peak, 2 * 4 * s.matrix());
+  const Shape larger{2, 4096, 2, 16};  // in blocks of rows; dk, dv and what is added to them wait
+  EXPECT_EQ(memory_of(larger).peak, 4 * (2 * 512 * larger.tokens + 4 * larger.tokens * larger.d));
   // A GPU's pieces are larger, also in a walk for one.
   const DeviceScope gpu(device(), at::kPrivateUse1);
   EXPECT_TRUE(on_gpu());
