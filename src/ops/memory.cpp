@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,10 @@
 
 namespace lockstep::ops {
 namespace {
+
+// There is one walk a process at a time, and no other thread computes; its ops may run in a thread
+// of their own.
+std::atomic<bool> walks_for_gpu = false;
 
 constexpr std::size_t kSmall = std::size_t{1} << 16;  // these get memory of their own
 constexpr std::size_t kReal = std::size_t{16} << 20;  // that stands for all larger ones
@@ -133,11 +138,13 @@ class Allocations::Allocator : public at::Allocator {
 };
 
 Allocations::Allocations() : allocator_(new Allocator) {
+  walks_for_gpu = for_gpu_;
   allocator_->replaced = c10::GetCPUAllocator();
   c10::SetCPUAllocator(allocator_, /*priority=*/UINT8_MAX);
 }
 
 Allocations::~Allocations() {
+  walks_for_gpu = false;
   c10::SetCPUAllocator(allocator_->replaced, /*priority=*/UINT8_MAX);
   if (allocator_->live == 0) delete allocator_;
 }
@@ -152,6 +159,10 @@ std::int64_t Allocations::peak() const {
 
 void Allocations::reset_peak() {
   allocator_->peak = allocator_->live;
+}
+
+bool on_gpu() {
+  return walks_for_gpu || !tensors_device().is_cpu();
 }
 
 }  // namespace lockstep::ops

@@ -33,9 +33,14 @@ class Allocations {
 
  private:
   class Allocator;
+  const bool for_gpu_ = !tensors_device().is_cpu();  // this thread's kernels, outside of it
   numerics::Idle idle_;
   const DeviceScope computes_nothing_{idle_};
   Allocator* allocator_;  // stays where a tensor outlives this
 };
+
+// Whether this thread's kernels run on a GPU; of ops that compute nothing, whether they would where
+// the Allocations were made. For how much memory an op takes at a time.
+bool on_gpu();
 
 }  // namespace lockstep::ops

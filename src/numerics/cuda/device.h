@@ -18,10 +18,7 @@
 namespace lockstep::numerics::cuda {
 
 struct DeviceLeafKeys;  // leaf-inl.h
-
-struct LanesOfPartial {
-  std::int64_t first, count;
-};
+struct LanesOfPartial;  // sums-inl.h
 
 template <class Gpu>
 class Device final : public numerics::Device {

@@ -51,6 +51,10 @@ inline std::vector<int> joins_of(std::int64_t total, std::span<const Subtree> no
   return joins;
 }
 
+struct LanesOfPartial {
+  std::int64_t first, count;
+};
+
 // Of each partial its first lane and how many it has; in the device's memory since lanes were first
 // cut like this.
 template <class Gpu>
