@@ -14,6 +14,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "lockstep/numerics/idle.h"
+#include "lockstep/ops/gpu_tensors.h"
 
 namespace lockstep::ops {
 namespace {
@@ -103,14 +105,18 @@ class Allocations::Allocator : public at::Allocator {
       data = block->own = std::calloc(1, std::max<std::size_t>(bytes, 1));
     else
       data = arena_.at_least(bytes);
-    live += block->bytes;
-    peak = std::max<std::int64_t>(peak, live);
+    count(block->bytes);
     return {data, block, &release, at::Device(at::kCPU)};
   }
   // Only our ops ask, and for tensors.
   at::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     std::memmove(to, from, bytes);
+  }
+
+  void count(std::int64_t bytes) {
+    live += bytes;
+    peak = std::max<std::int64_t>(peak, live);
   }
 
   at::Allocator* replaced = nullptr;
@@ -133,11 +139,19 @@ class Allocations::Allocator : public at::Allocator {
 };
 
 Allocations::Allocations() : allocator_(new Allocator) {
+  if (tensors_device().is_cpu()) {
+    idle_ = std::make_unique<numerics::Idle>();
+  } else {
+    idle_ = gpu_memory().idle([to = allocator_](std::int64_t bytes) { to->count(bytes); });
+  }
+  computes_nothing_.emplace(*idle_);
   allocator_->replaced = c10::GetCPUAllocator();
   c10::SetCPUAllocator(allocator_, /*priority=*/UINT8_MAX);
 }
 
 Allocations::~Allocations() {
+  computes_nothing_.reset();
+  idle_.reset();
   c10::SetCPUAllocator(allocator_->replaced, /*priority=*/UINT8_MAX);
   if (allocator_->live == 0) delete allocator_;
 }
