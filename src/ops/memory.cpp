@@ -15,6 +15,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
+#include "lockstep/numerics/idle.h"
+#include "lockstep/ops/gpu_tensors.h"
 
 namespace lockstep::ops {
 namespace {
@@ -108,14 +110,18 @@ class Allocations::Allocator : public at::Allocator {
       data = block->own = std::calloc(1, std::max<std::size_t>(bytes, 1));
     else
       data = arena_.at_least(bytes);
-    live += block->bytes;
-    peak = std::max<std::int64_t>(peak, live);
+    count(block->bytes);
     return {data, block, &release, at::Device(at::kCPU)};
   }
   // Only our ops ask, and for tensors.
   at::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     std::memmove(to, from, bytes);
+  }
+
+  void count(std::int64_t bytes) {
+    live += bytes;
+    peak = std::max<std::int64_t>(peak, live);
   }
 
   at::Allocator* replaced = nullptr;
@@ -138,13 +144,21 @@ class Allocations::Allocator : public at::Allocator {
 };
 
 Allocations::Allocations() : allocator_(new Allocator) {
-  walks_for_gpu = for_gpu_;
+  walks_for_gpu = !tensors_device().is_cpu();
+  if (walks_for_gpu) {
+    idle_ = gpu_memory().idle([to = allocator_](std::int64_t bytes) { to->count(bytes); });
+  } else {
+    idle_ = std::make_unique<numerics::Idle>();
+  }
+  computes_nothing_.emplace(*idle_);
   allocator_->replaced = c10::GetCPUAllocator();
   c10::SetCPUAllocator(allocator_, /*priority=*/UINT8_MAX);
 }
 
 Allocations::~Allocations() {
   walks_for_gpu = false;
+  computes_nothing_.reset();
+  idle_.reset();
   c10::SetCPUAllocator(allocator_->replaced, /*priority=*/UINT8_MAX);
   if (allocator_->live == 0) delete allocator_;
 }

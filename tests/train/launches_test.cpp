@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "emulated.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/comm/local.h"
 #include "lockstep/data/dataset.h"
@@ -14,7 +15,6 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
-#include "support/gpu/gpu.h"
 #include "support/gpu/stream.h"
 #include "support/temporary_folder.h"
 
@@ -22,11 +22,6 @@ namespace lockstep::train {
 namespace {
 
 using test::gpu::Calls;
-
-const numerics::Gpu& gpu() {
-  static const numerics::Gpu opened = test::gpu::open_gpu(1, 132);
-  return opened;
-}
 
 struct Steps {
   Calls called;    // call by call, as several ranks and steps with witnesses are taken
@@ -40,7 +35,7 @@ Steps calls_of(const std::string& name) {
   const auto dataset = data::open(recipe.data);
   Steps steps;
   comm::run_local(1, [&](comm::Group& group) {
-    const ops::DeviceScope here(*gpu().kernels, ops::gpu_tensors(gpu().memory));
+    const ops::DeviceScope here(*emulated_gpu().kernels, ops::gpu_tensors(emulated_gpu().memory));
     Training training = make_training(recipe, dataset->sample_shape(), {});
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto counted_step = [&] {
@@ -97,7 +92,7 @@ TEST(Waits, ACheckpointNeedsNone) {
   const auto dataset = data::open(recipe.data);
   const testing::TemporaryFolder folder;
   comm::run_local(1, [&](comm::Group& group) {
-    const ops::DeviceScope here(*gpu().kernels, ops::gpu_tensors(gpu().memory));
+    const ops::DeviceScope here(*emulated_gpu().kernels, ops::gpu_tensors(emulated_gpu().memory));
     Training training = make_training(recipe, dataset->sample_shape(), {});
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto feed = [&](Draw first, std::int64_t count) { return batches(first, count); };

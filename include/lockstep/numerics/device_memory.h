@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,8 @@
 #include "lockstep/core/bytes.h"
 
 namespace lockstep::numerics {
+
+class Device;
 
 // Items of a tensor and of another of the same sizes. Strides are in items; 0 repeats an item.
 struct ItemCopy {
@@ -76,6 +79,11 @@ class DeviceMemory {
   virtual void copy(std::size_t bytes, const void* from, void* to) = 0;
   // At most kMostSides sides are longer than 1.
   virtual void copy_items(const ItemCopy& items) = 0;
+
+  // A device whose kernels are called as here, and do nothing: to walk through a step
+  // (numerics/idle.h). `scratch` hears of the memory that they would take for themselves, in bytes,
+  // and give back (below 0).
+  virtual std::unique_ptr<Device> idle(std::function<void(std::int64_t)> scratch) = 0;
 
   // Copies beside the kernels; neither kind outlives this. To new memory: the host's may be used
   // again when the call returns. To the host: the pieces may be overwritten by kernels that are

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 
-#include "lockstep/numerics/idle.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::ops {
@@ -27,16 +28,17 @@ class Allocations {
   Allocations(const Allocations&) = delete;
   Allocations& operator=(const Allocations&) = delete;
 
-  std::int64_t live() const;  // bytes of tensors that were made inside and are there
+  // Bytes of tensors that were made inside and are there; if this thread computed on a GPU, with
+  // its kernels' scratch memory.
+  std::int64_t live() const;
   std::int64_t peak() const;  // the most that were there at a time, since the last reset
   void reset_peak();
 
  private:
   class Allocator;
-  const bool for_gpu_ = !tensors_device().is_cpu();  // this thread's kernels, outside of it
-  numerics::Idle idle_;
-  const DeviceScope computes_nothing_{idle_};
   Allocator* allocator_;  // stays where a tensor outlives this
+  std::unique_ptr<numerics::Device> idle_;
+  std::optional<DeviceScope> computes_nothing_;
 };
 
 // Whether this thread's kernels run on a GPU; of ops that compute nothing, whether they would where

@@ -13,8 +13,8 @@
 
 namespace lockstep::train {
 
-// Bytes of tensors on one rank. The program itself (some 200 MiB) and its threads' scratch memory
-// are not among them.
+// Bytes of tensors on one rank, on a GPU with its kernels' scratch memory. The program itself (some
+// 200 MiB) and its threads' scratch memory are not among them.
 struct StepMemory {
   std::int64_t state = 0;     // parameters, buffers, optimiser slots, averages
   std::int64_t copy = 0;      // of the state, while a checkpoint is written beside the next step

@@ -7,6 +7,8 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/device_memory.h"
 #include "numerics/cuda/copies-inl.h"
+#include "numerics/cuda/idle_gpu.h"
+#include "numerics/cuda/kernels-inl.h"
 #include "numerics/cuda/thread.h"
 
 namespace lockstep::numerics::cuda {
@@ -88,6 +90,10 @@ class Memory final : public DeviceMemory {
   void copy(std::size_t bytes, const void* from, void* to) override {
     const std::scoped_lock lock(mutex_);
     gpu_->copy(bytes, from, to);
+  }
+  std::unique_ptr<numerics::Device> idle(std::function<void(std::int64_t)> scratch) override {
+    return std::make_unique<Device<IdleGpu>>(
+        std::make_unique<IdleGpu>(gpu_->multiprocessors(), std::move(scratch)));
   }
   std::unique_ptr<DeviceMemory::Upload> begin_from_host(std::size_t bytes,
                                                         const void* from) override {

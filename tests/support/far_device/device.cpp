@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/idle.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/record.h"
 #include "support/far_device/memory.h"
@@ -70,6 +71,9 @@ class FarMemory final : public numerics::DeviceMemory {
   void copy_items(const numerics::ItemCopy& items) override {
     copy_side(items, 0, static_cast<char*>(near(items.to)),
               static_cast<const char*>(near(items.from)));
+  }
+  std::unique_ptr<numerics::Device> idle(std::function<void(std::int64_t)>) override {
+    return std::make_unique<numerics::Idle>();  // the host's kernels: no memory of the device
   }
   std::unique_ptr<Upload> begin_from_host(std::size_t bytes, const void* from) override {
     void* const memory = take(bytes);

@@ -3,10 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "lockstep/core/error.h"
 
@@ -55,6 +57,7 @@ class Blocks {
       if (length > bytes) free_[byte + bytes] = length - bytes;
       taken_[byte] = bytes;
       in_use_ += bytes;
+      most_ = std::max(most_, in_use_);
       return byte;
     }
     return std::nullopt;
@@ -87,6 +90,10 @@ class Blocks {
     const std::scoped_lock lock(mutex_);
     return in_use_;
   }
+  std::size_t most() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(most_, in_use_);
+  }
 
   std::optional<Place::Allocation> around(std::size_t byte) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -101,7 +108,7 @@ class Blocks {
  private:
   std::mutex mutex_;
   std::map<std::size_t, std::size_t> free_{{0, kMemoryBytes}}, taken_;  // start, bytes
-  std::size_t in_use_ = 0;
+  std::size_t in_use_ = 0, most_ = 0;
 };
 
 Blocks& blocks() {
@@ -134,6 +141,10 @@ void release(void* far) {
 
 std::size_t bytes_in_use() {
   return blocks().in_use();
+}
+
+std::size_t most_in_use() {
+  return blocks().most();
 }
 
 bool is_far(const void* address) {

@@ -28,6 +28,8 @@ void* take(std::size_t bytes);
 void release(void* far);
 // What these gave out and release() did not take back, in bytes, rounded up to kAlignment.
 std::size_t bytes_in_use();
+// The most that were in use at a time, since the last call.
+std::size_t most_in_use();
 
 bool is_far(const void* address);
 

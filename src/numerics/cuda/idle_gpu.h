@@ -1,0 +1,62 @@
+// Private: a GPU, as device.h wants it, that computes nothing, and says what memory its kernels
+// would take for themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "numerics/cuda/thread.h"
+
+namespace lockstep::numerics::cuda {
+
+class IdleGpu {
+ public:
+  using Scratch = std::function<void(std::int64_t bytes)>;
+
+  // As many multiprocessors as the GPU that it stands for: they decide how products are cut.
+  IdleGpu(int multiprocessors, Scratch scratch)
+      : multiprocessors_(multiprocessors), scratch_(std::move(scratch)) {}
+
+  static std::string name() { return "idle"; }
+  std::unique_ptr<IdleGpu> another() const {
+    return std::make_unique<IdleGpu>(multiprocessors_, scratch_);
+  }
+  int multiprocessors() const { return multiprocessors_; }
+
+  template <class Kernel>
+  void launch(const Grid&, const Kernel&) {}
+
+  // Addresses that nobody follows.
+  void* take(std::size_t bytes) {
+    if (bytes == 0) return nullptr;
+    next_ += kAlignment;
+    taken_[next_] = static_cast<std::int64_t>(bytes);
+    scratch_(static_cast<std::int64_t>(bytes));
+    return reinterpret_cast<void*>(next_);
+  }
+  void give_back(void* memory) {
+    if (memory == nullptr) return;
+    const auto at = taken_.find(reinterpret_cast<std::uintptr_t>(memory));
+    scratch_(-at->second);
+    taken_.erase(at);
+  }
+
+  void to_host(std::size_t, const void*, void*) {}
+  void from_host(std::size_t, const void*, void*) {}
+  void copy(std::size_t, const void*, void*) {}
+
+ private:
+  static constexpr std::uintptr_t kAlignment = 256;
+
+  int multiprocessors_;
+  Scratch scratch_;
+  std::uintptr_t next_ = 0;
+  std::map<std::uintptr_t, std::int64_t> taken_;  // bytes
+};
+
+}  // namespace lockstep::numerics::cuda
