@@ -34,7 +34,9 @@ struct Tiles {
         leaves_.push_back(leaf_of(row));
         travelled_.push_back(*rc::gen::arbitrary<bool>());
         broken_.push_back(*rc::gen::weightedElement<bool>({{3, false}, {1, true}}) ? 1.0F : 0.0F);
-        if (broken_.back() != 0) flip(row, *rc::gen::inRange<std::size_t>(0, 32 * row.size()));
+        if (broken_.back() != 0)  // of a fraction: bits of NaNs are not specified
+          flip(row, 32 * *rc::gen::inRange<std::size_t>(0, row.size()) +
+                        *rc::gen::inRange<std::size_t>(0, 23));
         if (!travelled_.back()) broken_.back() = 0;
       }
     }
