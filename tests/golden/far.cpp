@@ -6,6 +6,10 @@
 
 namespace lockstep::cli {
 
+int gpu_of(const std::string&, int) {
+  return -1;
+}
+
 OpenDevice open_device(const std::string&, int threads, int, int) {
   testing::far::name_faults();
   return {testing::far::make_kernels(threads), testing::far::device()};

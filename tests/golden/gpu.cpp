@@ -7,6 +7,10 @@
 
 namespace lockstep::cli {
 
+int gpu_of(const std::string&, int) {
+  return -1;
+}
+
 OpenDevice open_device(const std::string&, int threads, int, int) {
   testing::far::name_faults();
   static const numerics::Gpu gpu = test::gpu::open_gpu(1);

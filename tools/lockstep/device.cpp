@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "lockstep/core/text.h"
-#include "lockstep/numerics/cuda.h"
 
 namespace lockstep::cli {
 namespace {
@@ -24,11 +23,6 @@ std::optional<int> gpu_number(const std::string& name) {
   const auto number = name.starts_with("cuda:") ? parse_int(name.substr(5)) : std::nullopt;
   if (!number || *number < 0 || *number > 127) return std::nullopt;
   return static_cast<int>(*number);
-}
-
-int gpu_of(const std::string& name, int local_rank) {
-  if (name == "cpu") return -1;
-  return gpu_number(name).value_or(local_rank % std::max(1, numerics::count_gpus()));
 }
 
 ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank)

@@ -7,6 +7,11 @@
 
 namespace lockstep::cli {
 
+int gpu_of(const std::string& name, int local_rank) {
+  if (name == "cpu") return -1;
+  return gpu_number(name).value_or(local_rank % std::max(1, numerics::count_gpus()));
+}
+
 OpenDevice open_device(const std::string& name, int threads, int ranks, int local_rank) {
   if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
   // One a process, and never closed: tensors may outlive static objects.
