@@ -168,7 +168,7 @@ class Cpu final : public Device {
   const int threads_;
   const Isa isa_;
   std::unique_ptr<Workers> workers_;  // beside the caller's thread, once they are needed
-  std::atomic<bool> working_ = false;
+  std::atomic_flag working_;
 };
 
 }  // namespace lockstep::numerics

@@ -70,12 +70,12 @@ void Cpu::parallel_for(std::int64_t n, std::int64_t grain,
     body(0, n);
     return;
   }
-  LOCKSTEP_ASSERT(!working_.exchange(true), "a CPU's threads serve one caller at a time");
+  LOCKSTEP_ASSERT(!working_.test_and_set(), "a CPU's threads serve one caller at a time");
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(pieces));
   try {
     if (!workers_) workers_ = std::make_unique<Workers>(threads_ - 1);
   } catch (...) {
-    working_ = false;
+    working_.clear();
     throw;
   }
   workers_->run(pieces, [&](std::int64_t piece) {
@@ -86,7 +86,7 @@ void Cpu::parallel_for(std::int64_t n, std::int64_t grain,
       failures[static_cast<std::size_t>(piece)] = std::current_exception();
     }
   });
-  working_ = false;
+  working_.clear();
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
