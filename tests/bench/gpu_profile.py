@@ -1,25 +1,29 @@
 """What kernels ask of a GPU, as the interpreter of their PTX counted it (tests/support/ptx/profile.h): the least time that each
-needs on an H100, and what it is bound by.
+needs on a GPU, and what it is bound by.
 
 usage: LOCKSTEP_PTX_PROFILE=FILE build/release/bin/ptx/lockstep train RECIPE --run RUN --device cuda
-       gpu_profile.py FILE [ROWS]
+       gpu_profile.py [--gpu h100 | rtx4090] [--rows N] FILE
 
 The model is a bound, no measurement: each unit works without a pause, and no sector of memory is in a cache.
 """
+import argparse
+import collections
 import json
 import re
 import subprocess
-import sys
 
-MULTIPROCESSORS, CLOCK = 132, 1.7e9  # of an H100 SXM under load
-BYTES = 3.0e12  # a second, of its memory
+# Multiprocessors, their clock under load, bytes a second of memory; of a multiprocessor, warps' instructions on binary64 a clock,
+# and clocks of an m16n8k32 of bytes (NVIDIA: H100 and Ada architecture white papers).
+Gpu = collections.namedtuple("Gpu", "multiprocessors clock bytes binary64 mma")
+GPUS = {"h100": Gpu(132, 1.7e9, 3.0e12, 2, 1), "rtx4090": Gpu(128, 2.5e9, 0.9e12, 1 / 16, 4)}
 FMA, ISSUE = 4, 4  # warps' instructions a clock and multiprocessor
-UNITS = {
-    "fma": lambda k: k["fma"] / FMA,
-    "issue": lambda k: k["instructions"] / ISSUE,
-    "shared": lambda k: k["wavefronts"],
-    "tensor": lambda k: k["mma"],  # one m16n8k32 of bytes
-    "memory": lambda k: k["sectors"] * 32 / BYTES * CLOCK * MULTIPROCESSORS,
+UNITS = {  # clocks of all multiprocessors together
+    "fma": lambda k, gpu: k["fma"] / FMA,
+    "binary64": lambda k, gpu: k["binary64"] / gpu.binary64,
+    "issue": lambda k, gpu: k["instructions"] / ISSUE,
+    "shared": lambda k, gpu: k["wavefronts"],
+    "tensor": lambda k, gpu: k["mma"] * gpu.mma,
+    "memory": lambda k, gpu: k["sectors"] * 32 / gpu.bytes * gpu.clock * gpu.multiprocessors,
 }
 
 
@@ -37,22 +41,28 @@ def short(name):
     return " ".join(words)
 
 
-def seconds(kernel):
-    return {unit: clocks(kernel) / CLOCK / MULTIPROCESSORS for unit, clocks in UNITS.items()}
+def seconds(kernel, gpu):
+    return {unit: clocks(kernel, gpu) / gpu.clock / gpu.multiprocessors for unit, clocks in UNITS.items()}
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--gpu", choices=GPUS, default="h100")
+    parser.add_argument("--rows", type=int, default=30)
+    parser.add_argument("file")
+    options = parser.parse_args()
+    gpu = GPUS[options.gpu]
+    with open(options.file, encoding="utf-8") as file:
         kernels = [json.loads(line) for line in file]
-    rows = int(sys.argv[2]) if len(sys.argv) > 2 else 30
-    kernels.sort(key=lambda k: -max(seconds(k).values()))
-    whole = sum(max(seconds(k).values()) for k in kernels)
-    print(f"{sum(k['launches'] for k in kernels)} launches, at least {whole * 1e3:.3f} ms; floats' fma alone "
-          f"{sum(seconds(k)['fma'] for k in kernels) * 1e3:.3f} ms")
+    kernels.sort(key=lambda k: -max(seconds(k, gpu).values()))
+    whole = sum(max(seconds(k, gpu).values()) for k in kernels)
+    alone = {unit: sum(seconds(k, gpu)[unit] for k in kernels) * 1e3 for unit in ("fma", "binary64")}
+    print(f"{sum(k['launches'] for k in kernels)} launches, at least {whole * 1e3:.3f} ms; floats' fma alone {alone['fma']:.3f} ms, "
+          f"binary64 alone {alone['binary64']:.3f} ms")
     print("| kernel | launches | share | bound by | fma of instructions | wavefronts of the least | bytes asked of sectors |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for kernel in kernels[:rows]:
-        times = seconds(kernel)
+    for kernel in kernels[:options.rows]:
+        times = seconds(kernel, gpu)
         unit = max(times, key=times.get)
         print(f"| {short(kernel['kernel'])} | {kernel['launches']} | {times[unit] / whole:.1%} | {unit} "
               f"| {kernel['fma'] / kernel['instructions']:.0%} "

@@ -41,13 +41,18 @@ class GpuProfile(unittest.TestCase):
         for kernel in products:
             self.assertLess(kernel["fma"], kernel["instructions"])
             self.assertEqual(kernel["wavefronts"], kernel["least"], "a float tile meets a bank twice")
+        activated = [k for k in kernels if "group_norm" in k["kernel"]]
+        self.assertGreater(sum(k["fma"] for k in activated), 0)
+        self.assertLess(sum(k["binary64"] for k in activated), sum(k["instructions"] for k in activated) / 500,
+                        "exp in binary64: GPUs for graphics have 1/64 of it")
 
     def test_the_slowest_unit_is_the_bound(self):
-        one = {"kernel": "_Z1kv", "launches": 1, "blocks": 1, "instructions": 0, "fma": 0, "mma": 0, "barriers": 0, "shared": 0,
-               "wavefronts": 0, "least": 0, "global": 0, "sectors": 0, "bytes": 0}
-        self.assertAlmostEqual(max(gpu_profile.seconds({**one, "sectors": 93750000}).values()), 1e-3)  # 3 GB
-        clocks = 1e-3 * gpu_profile.CLOCK * gpu_profile.MULTIPROCESSORS
-        self.assertAlmostEqual(max(gpu_profile.seconds({**one, "wavefronts": clocks}).values()), 1e-3)
+        one = {"kernel": "_Z1kv", "launches": 1, "blocks": 1, "instructions": 0, "fma": 0, "binary64": 0, "mma": 0, "barriers": 0,
+               "shared": 0, "wavefronts": 0, "least": 0, "global": 0, "sectors": 0, "bytes": 0}
+        for gpu in gpu_profile.GPUS.values():
+            clocks = 1e-3 * gpu.clock * gpu.multiprocessors
+            for field, count in (("sectors", 1e-3 * gpu.bytes / 32), ("wavefronts", clocks), ("binary64", clocks * gpu.binary64)):
+                self.assertAlmostEqual(max(gpu_profile.seconds({**one, field: count}, gpu).values()), 1e-3, msg=field)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-// All 2^32 floats through the six functions, on every instruction set, against MPFR:
+// All 2^32 floats through the six functions, on every instruction set and as GPUs compute them,
+// against MPFR:
 //   numerics_functions_all [FUNCTION]...
 // Prints a row of docs/evidence.md a function; exits 1 if any result is wrong. Tens of minutes of
 // CPU time; all cores.
@@ -6,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "conformance/all_floats.h"
 #include "lockstep/numerics/isa.h"
 #include "lockstep/numerics/spec/functions.h"
+#include "numerics/float_pairs.h"
 #include "numerics/oracle.h"
 #include "support/cpu.h"
 
@@ -50,19 +53,49 @@ std::uint64_t exact_chunk(const Function& function, const std::vector<float>& xs
   return asked;
 }
 
-struct Tally {
-  std::string isa;
+using Results = std::function<void(const std::vector<float>& xs, std::vector<float>& ours)>;
+
+// A way to compute a function, and how many of its results were wrong.
+struct Way {
+  std::string name;
+  Results compute;
   std::uint64_t wrong = 0;
 };
 
+Results one_by_one(float (*function)(float)) {
+  return [function](const std::vector<float>& xs, std::vector<float>& ours) {
+    numerics::cpu().parallel_for(
+        static_cast<std::int64_t>(xs.size()), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+            ours[i] = function(xs[i]);
+        });
+  };
+}
+
+std::vector<Way> ways(numerics::Unary op) {
+  std::vector<Way> ways;
+  for (const numerics::Isa isa : numerics::usable_isas())
+    ways.push_back({std::string(numerics::name(isa)),
+                    [=](const std::vector<float>& xs, std::vector<float>& ours) {
+                      numerics::use_isa(isa);
+                      numerics::cpu().unary(op, static_cast<std::int64_t>(xs.size()), xs.data(),
+                                            ours.data());
+                    }});
+  if (op == numerics::Unary::kExp)
+    ways.push_back({"float pairs", one_by_one(numerics::with_pairs::exp)});
+  if (op == numerics::Unary::kTanh)
+    ways.push_back({"float pairs", one_by_one(numerics::with_pairs::tanh)});
+  return ways;
+}
+
 // Compares and counts; prints the first few.
-std::uint64_t count_wrong(const char* name, const std::string& isa, const std::vector<float>& xs,
+std::uint64_t count_wrong(const char* name, const std::string& way, const std::vector<float>& xs,
                           const std::vector<float>& ours, const std::vector<float>& exact) {
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (std::bit_cast<std::uint32_t>(ours[i]) == std::bit_cast<std::uint32_t>(exact[i])) continue;
     if (++wrong <= 5) {
-      std::printf("%s: %s(%a) = %a, should be %a\n", isa.c_str(), name, double{xs[i]},
+      std::printf("%s: %s(%a) = %a, should be %a\n", way.c_str(), name, double{xs[i]},
                   double{ours[i]}, double{exact[i]});
     }
   }
@@ -70,10 +103,7 @@ std::uint64_t count_wrong(const char* name, const std::string& isa, const std::v
 }
 
 bool try_all(const Function& function, numerics::Unary op) {
-  std::vector<Tally> tallies;
-  for (const numerics::Isa isa : numerics::usable_isas()) {
-    tallies.push_back({std::string(numerics::name(isa))});
-  }
+  std::vector<Way> all = ways(op);
   std::vector<float> xs(conformance::kChunk), exact(xs.size()), ours(xs.size());
   std::uint64_t asked = 0, sum = 0;
   const auto start = std::chrono::steady_clock::now();
@@ -81,18 +111,17 @@ bool try_all(const Function& function, numerics::Unary op) {
     conformance::fill_chunk(first, xs);
     asked += exact_chunk(function, xs, exact);
     sum += conformance::sum_of_chunk(first, exact);
-    for (Tally& tally : tallies) {
-      numerics::use_isa(numerics::isa_named(tally.isa));
-      numerics::cpu().unary(op, static_cast<std::int64_t>(xs.size()), xs.data(), ours.data());
-      tally.wrong += count_wrong(function.name, tally.isa, xs, ours, exact);
+    for (Way& way : all) {
+      way.compute(xs, ours);
+      way.wrong += count_wrong(function.name, way.name, xs, ours, exact);
     }
   }
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::printf("| %s | %llu |", function.name, (unsigned long long)conformance::kAllFloats);
   bool right = true;
-  for (const Tally& tally : tallies) {
-    std::printf(" %s: %llu", tally.isa.c_str(), (unsigned long long)tally.wrong);
-    right = right && tally.wrong == 0;
+  for (const Way& way : all) {
+    std::printf(" %s: %llu", way.name.c_str(), (unsigned long long)way.wrong);
+    right = right && way.wrong == 0;
   }
   std::printf(" | %llu | %016llx | %.0f s |\n", (unsigned long long)asked, (unsigned long long)sum,
               spent.count());

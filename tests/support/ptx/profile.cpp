@@ -20,6 +20,7 @@ constexpr std::pair<const char*, std::uint64_t Counts::*> kFields[] = {
     {"blocks", &Counts::blocks},
     {"instructions", &Counts::instructions},
     {"fma", &Counts::fma},
+    {"binary64", &Counts::binary64},
     {"mma", &Counts::mma},
     {"barriers", &Counts::barriers},
     {"shared", &Counts::shared},

@@ -272,6 +272,8 @@ class Reader {
     if (operation == nullptr) die("an instruction that is not known: " + where());
     made.run = operation->run;
     made.fma = name == "fma.rn.f32";
+    made.binary64 = name.find(".f64") != name.npos && !name.starts_with("mov") &&
+                    !name.starts_with("ld") && !name.starts_with("st");
     std::vector<int> bytes = operation->results;
     bytes.insert(bytes.end(), operation->operands.begin(), operation->operands.end());
     if (parts.size() != bytes.size()) die("operands that are not known: " + where());

@@ -206,6 +206,7 @@ Warp::Stop Warp::run(Activation& a) {
 void Warp::count(const Instruction& i) {
   ++counts_.instructions;
   counts_.fma += i.fma;
+  counts_.binary64 += i.binary64;
   counts_.mma += i.kind == Instruction::Kind::kMma;
   counts_.barriers += i.kind == Instruction::Kind::kBarrier;
 }

@@ -1,10 +1,12 @@
 // exp, log, sin, cos, tanh, erf, correctly rounded: the float nearest the exact value, ties to
 // even, for every input; sqrt is IEEE's. NaN results are the one quiet NaN 0x7fc00000. Only + - * /
-// sqrt fma of binary64, in the order written (operations.h).
+// sqrt fma of binary64, in the order written (operations.h). Where LOCKSTEP_FLOAT_PAIRS is 1, exp
+// and tanh first try pairs of binary32 (functions_float.h).
 #pragma once
 
 #include <cstdint>
 
+#include "lockstep/numerics/spec/functions_float.h"
 #include "lockstep/numerics/spec/functions_slow.h"
 #include "lockstep/numerics/spec/operations.h"
 #include "lockstep/numerics/spec/tables.h"
@@ -75,11 +77,12 @@ LOCKSTEP_HD static inline bool is_nan(float x) {
 }
 
 LOCKSTEP_HD static inline float exp(float x) {
+  float result;
+  if (LOCKSTEP_FLOAT_PAIRS && quick::exp(x, &result)) return result;
   if (is_nan(x)) return kNan;
   if (x > 89) return kInfinity;
   if (x < -104) return 0;
   const fast::Exp e = fast::exp_parts(x);
-  float result;
   return fast::rounds(spec::fma(e.small, e.power, e.power), &result) ? result : slow::exp(x);
 }
 
@@ -110,9 +113,10 @@ LOCKSTEP_HD static inline float cos(float x) {
 LOCKSTEP_HD static inline float tanh(float x) {
   if (is_nan(x)) return kNan;
   const float a = spec::abs(x) < 10 ? spec::abs(x) : 10;  // tanh(10) rounds to 1
+  float result;
+  if (LOCKSTEP_FLOAT_PAIRS && quick::tanh(a, &result)) return spec::copy_sign(result, x);
   const fast::Exp parts = fast::exp_parts(2.0 * a);
   const double e = spec::fma(parts.small, parts.power, parts.power - 1);
-  float result;
   if (!fast::rounds(e / (e + 2), &result)) result = slow::tanh(a);
   return spec::copy_sign(result, x);
 }

@@ -16,3 +16,13 @@
 #define LOCKSTEP_HD
 #define LOCKSTEP_HD_RARE static __attribute__((noinline, cold, unused))
 #endif
+
+// Whether binary32 is so much faster than binary64 that functions first try pairs of it: on GPUs.
+// Tests of their kernels on the host set it.
+#if !defined(LOCKSTEP_FLOAT_PAIRS)
+#if defined(__CUDACC__)
+#define LOCKSTEP_FLOAT_PAIRS 1
+#else
+#define LOCKSTEP_FLOAT_PAIRS 0
+#endif
+#endif

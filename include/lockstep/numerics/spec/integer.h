@@ -57,11 +57,25 @@ LOCKSTEP_HD static inline double power_of_two(std::int32_t e) {
   return bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
 }
 
+// S * 2^e as binary32, without binary64. Whether it can be: |S| < 2^47, and 2^e is normal, so that
+// scaling rounds nothing.
+LOCKSTEP_HD static inline bool quick_product(std::int64_t sum, std::int32_t e, float* result) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 47;
+  if (sum <= -kMost || sum >= kMost || e < -126 || e > 127) return false;
+  const auto high = static_cast<float>(static_cast<std::int32_t>(sum >> 24));      // exact
+  const auto low = static_cast<float>(static_cast<std::int32_t>(sum & 0xffffff));  // exact
+  *result = fma(high, 0x1p24f, low) * bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
+  return true;
+}
+
 // S * 2^(E_u + E_v - 20) as binary32: the one rounding. |S| < 2^53.
 LOCKSTEP_HD static inline float product_of(std::int64_t sum, std::int32_t exponent_u,
                                            std::int32_t exponent_v) {
   if (exponent_u == kNotFinite || exponent_v == kNotFinite) return bit_cast<float>(0x7fc00000U);
-  return static_cast<float>(static_cast<double>(sum) * power_of_two(exponent_u + exponent_v - 20));
+  const std::int32_t e = exponent_u + exponent_v - 20;
+  float result;
+  if (LOCKSTEP_FLOAT_PAIRS && quick_product(sum, e, &result)) return result;
+  return static_cast<float>(static_cast<double>(sum) * power_of_two(e));
 }
 
 }  // namespace spec

@@ -1,0 +1,74 @@
+// What GPUs compute in binary32 and decide in binary64 only where they must.
+// `numerics_functions_all` goes through every float.
+#include "numerics/float_pairs.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <bit>
+#include <functional>
+
+#include "lockstep/numerics/spec/functions.h"
+#include "lockstep/numerics/spec/integer.h"
+#include "numerics/with_isa.h"
+
+namespace lockstep::numerics {
+namespace {
+
+// Every 251st float of both signs.
+void with_floats(const std::function<void(float)>& body) {
+  for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 251)
+    body(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+}
+
+TEST(FloatPairs, GiveTheBitsOfBinary64) {
+  with_floats([](float x) {
+    ASSERT_EQ(bits_of(with_pairs::exp(x)), bits_of(scalar::exp(x)))
+        << "exp of " << std::hexfloat << x;
+    ASSERT_EQ(bits_of(with_pairs::tanh(x)), bits_of(scalar::tanh(x)))
+        << "tanh of " << std::hexfloat << x;
+  });
+}
+
+// Or they would be no faster: a warp of 32 goes the long way if one of its threads does.
+TEST(FloatPairs, AlmostAlwaysDecide) {
+  std::int64_t exps = 0, undecided_exps = 0, tanhs = 0, undecided_tanhs = 0;
+  with_floats([&](float x) {
+    float result;
+    if (x >= -80 && x <= 80) {
+      ++exps;
+      undecided_exps += !quick::exp(x, &result);
+    }
+    if (x >= 0 && x <= 10) {
+      ++tanhs;
+      undecided_tanhs += !quick::tanh(x, &result);
+    }
+  });
+  EXPECT_LT(undecided_exps, exps / 50000);
+  EXPECT_LT(undecided_tanhs, tanhs / 50000);
+}
+
+TEST(FloatPairs, ProductsOfIntegersAreRoundedOnce) {
+  EXPECT_TRUE(rc::check([] {
+    const int bits = *rc::gen::inRange(0, 54);
+    const std::int64_t sum =
+        *rc::gen::inRange<std::int64_t>(-(std::int64_t{1} << bits), (std::int64_t{1} << bits) + 1);
+    const int u = *rc::gen::inRange(-116, 129), v = *rc::gen::inRange(-116, 129);
+    RC_ASSERT(bits_of(with_pairs::product_of(sum, u, v)) == bits_of(spec::product_of(sum, u, v)));
+  }));
+  // Ties and what lies next to them, at the ends of what is scaled in binary32.
+  for (const std::int64_t odd : {1, 3, 5})
+    for (int shift = 0; shift < 22; ++shift)
+      for (const std::int64_t off : {-1, 0, 1})
+        for (const std::int64_t sign : {-1, 1})
+          for (const int e : {-252, -150, -128, -127, -126, -20, 100, 127, 128, 234}) {
+            const std::int64_t sum = sign * ((((std::int64_t{1} << 24) + odd) << shift) + off);
+            const int u = (e + 20) / 2, v = e + 20 - u;
+            ASSERT_EQ(bits_of(with_pairs::product_of(sum, u, v)),
+                      bits_of(spec::product_of(sum, u, v)))
+                << sum << " " << e;
+          }
+}
+
+}  // namespace
+}  // namespace lockstep::numerics
