@@ -1,5 +1,5 @@
-#include "lockstep/core/finite.h"
-#include "lockstep/numerics/host_math.h"
+#include "lockstep/numerics/spec/clip.h"
+
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/optim/optimizer.h"
@@ -36,24 +36,13 @@ void clip_by_value(float limit, const std::vector<at::Tensor>& gradients) {
 }
 
 float norm_of(std::span<const float> squares) {
-  const float sum = numerics::tree_fold(
-      0, static_cast<std::int64_t>(squares.size()),
-      [&](std::int64_t i) { return squares[static_cast<std::size_t>(i)]; },
-      [](float a, float b) { return a + b; });
-  // The double root of a float, rounded to float, is the correctly rounded float root.
-  return static_cast<float>(numerics::host::sqrt(static_cast<double>(sum)));
+  return numerics::spec::norm_of(std::ssize(squares), squares.data());
 }
 
-float clip_by_global_norm(float clip, std::span<const float> squares,
-                          const std::vector<at::Tensor>& gradients) {
-  if (squares.empty()) return 0.0f;
-  const float norm = norm_of(squares);
-
-  // A norm that overflowed must not turn finite gradients into silent zeros: left alone, they reach
-  // the state, where training stops on what is not finite.
-  if (clip > 0.0f && is_finite(norm) && norm > clip)
-    ops::device().scale_all(clip / norm, writable(gradients));
-  return norm;
+void clip_by_global_norm(float clip, const at::Tensor& squares,
+                         const std::vector<at::Tensor>& gradients) {
+  if (clip > 0.0F)
+    ops::device().clip_all(clip, squares.numel(), ops::read(squares), writable(gradients));
 }
 
 }  // namespace lockstep::optim

@@ -5,6 +5,7 @@
 
 #include "lockstep/comm/gather.h"
 #include "lockstep/lane/slices.h"
+#include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 
 namespace lockstep::train {
@@ -103,12 +104,14 @@ std::optional<state::State> whole_state(comm::Group& group, const state::State& 
   return whole;
 }
 
-std::vector<float> all_squares(comm::Group& group, const Trained& trained,
-                               std::vector<float> mine) {
+Tensor all_squares(comm::Group& group, const Trained& trained, const Tensor& mine) {
   if (trained.divisions.empty()) return mine;
-  return in_order(trained.divisions,
-                  lane::gather_sealed(group, "sums of squares of gradients", mine,
-                                      tile_counts(trained.divisions, group.size())));
+  const ops::HostView here(mine);
+  const std::vector<float> all = in_order(
+      trained.divisions, lane::gather_sealed(group, "sums of squares of gradients",
+                                             {here.floats().begin(), here.floats().end()},
+                                             tile_counts(trained.divisions, group.size())));
+  return ops::from_host(all, {std::ssize(all)});
 }
 
 void gather_parameters(comm::Group& group, const Trained& trained) {

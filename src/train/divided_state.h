@@ -23,8 +23,8 @@ state::Leaves whole_leaves(const state::State& state, const state::Leaves& known
 std::optional<state::State> whole_state(comm::Group& group, const state::State& state);
 
 // Squares of all tiles (optim::tile_squares) of a network's gradients, of which this rank has
-// `mine`: all, or those of its slices. Collective: yes.
-std::vector<float> all_squares(comm::Group& group, const Trained& trained, std::vector<float> mine);
+// `mine`: all, or those of its slices. Collective: where they are divided.
+Tensor all_squares(comm::Group& group, const Trained& trained, const Tensor& mine);
 
 // Every rank gets the slices of parameters that the other ranks' optimisers updated, if they are
 // divided. Collective: yes.

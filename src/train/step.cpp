@@ -11,6 +11,7 @@
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/trace.h"
+#include "lockstep/ops/transfer.h"
 #include "lockstep/ops/where.h"
 #include "lockstep/optim/learning_rate.h"
 #include "lockstep/train/interval.h"
@@ -67,28 +68,43 @@ struct Round {
   }
 };
 
-// What the host learns of a phase before its update, with one wait.
-struct Measured {
-  std::vector<float> squares;  // of this rank's gradients' tiles
-  float loss_sum;
-  objective::Counts counts;
-};
+// What the host learns of a phase: on its way while the update computes.
+class Measured {
+ public:
+  Measured(const Tensor& squares, const lane::PhaseGradients& sums,
+           const std::vector<objective::Loss>& losses)
+      : losses_(losses), on_their_way_(tensors_of(squares, sums, losses)) {}
 
-Measured measured_of(const lane::PhaseGradients& sums, const std::vector<objective::Loss>& losses) {
-  std::vector<Tensor> there = {optim::tile_squares(sums.gradients), sums.loss};
-  for (const objective::Loss& loss : losses)
-    there.insert(there.end(), loss.seen.begin(), loss.seen.end());
-  const std::vector<Tensor> here = ops::to_host(there);
-  const ops::HostView squares(here[0]);
-  Measured measured{{squares.floats().begin(), squares.floats().end()}, ops::value_of(here[1]), {}};
-  auto next = here.begin() + 2;
-  for (const objective::Loss& loss : losses) {
-    const auto end = next + std::ssize(loss.seen);
-    objective::add(measured.counts, loss.counts({next, end}));
-    next = end;
+  struct Values {
+    std::vector<float> squares;  // of all gradients' tiles
+    float loss_sum;
+    objective::Counts counts;
+  };
+  Values values() {
+    const std::vector<Tensor> here = on_their_way_.tensors();
+    const ops::HostView squares(here[0]);
+    Values values{{squares.floats().begin(), squares.floats().end()}, ops::value_of(here[1]), {}};
+    auto next = here.begin() + 2;
+    for (const objective::Loss& loss : losses_) {
+      const auto end = next + std::ssize(loss.seen);
+      objective::add(values.counts, loss.counts({next, end}));
+      next = end;
+    }
+    return values;
   }
-  return measured;
-}
+
+ private:
+  static std::vector<Tensor> tensors_of(const Tensor& squares, const lane::PhaseGradients& sums,
+                                        const std::vector<objective::Loss>& losses) {
+    std::vector<Tensor> all = {squares, sums.loss};
+    for (const objective::Loss& loss : losses)
+      all.insert(all.end(), loss.seen.begin(), loss.seen.end());
+    return all;
+  }
+
+  const std::vector<objective::Loss>& losses_;
+  ops::Download on_their_way_;
+};
 
 void run_phase(Training& training, const Round& round, const PhaseAt& phase, Updates& update,
                StepRecord& record) {
@@ -115,11 +131,10 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   witness({training, context, phase, inverse_batch, round.feed}, round.witnessed, sums);
 
   optim::clip_by_value(static_cast<float>(trained.options.clip_value), sums.gradients);
-  const Measured measured = measured_of(sums, losses);
-  objective::add(record.counts, measured.counts);
-  record.gradient_squares.push_back(all_squares(round.group, trained, measured.squares));
-  const float norm = optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm),
-                                                record.gradient_squares.back(), sums.gradients);
+  const Tensor squares = all_squares(round.group, trained, optim::tile_squares(sums.gradients));
+  Measured measured(squares, sums, losses);
+  optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm), squares,
+                             sums.gradients);
   ops::show("clip", {}, sums.gradients);
   for ([[maybe_unused]] const Tensor& gradient : sums.gradients)
     LOCKSTEP_STRIKE(kSum, round.group, gradient.mutable_data_ptr<float>(), gradient.numel());
@@ -128,8 +143,11 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   update(trained, t, lr, sums.gradients);
   ops::show(trained.options.kind.word().c_str(), sums.gradients, trained.updated);
 
-  record.entry.losses.emplace_back(name, measured.loss_sum * inverse_batch);
-  record.gradient_norms.emplace_back(name, norm);
+  const Measured::Values values = measured.values();
+  objective::add(record.counts, values.counts);
+  record.entry.losses.emplace_back(name, values.loss_sum * inverse_batch);
+  record.gradient_norms.emplace_back(name, optim::norm_of(values.squares));
+  record.gradient_squares.push_back(values.squares);
   record.learning_rates.emplace_back(name, lr);
 }
 
@@ -155,8 +173,9 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
 
   for ([[maybe_unused]] const state::Named& named : training.state.tensors)
     LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
+  update.hash_rest();
   const std::vector<bool> finite = update.finite();
-  training.agreed = digest(group, training.state, std::move(update).written());
+  training.agreed = digest(group, training.state, std::move(update).leaves());
   agree(group, training.state, *training.agreed, finite);
 
   record.entry.step = training.state.step;

@@ -63,6 +63,18 @@ void Updates::operator()(Trained& trained, std::int64_t t, double lr,
   compute({{numerics::Keep{}, std::move(tensors)}});
 }
 
+void Updates::hash_rest() {
+  std::vector<numerics::UpdatedTensor> tensors;
+  for (std::size_t i = 0; i < written_.size(); ++i) {
+    if (!written_[i].empty()) continue;
+    Tensor tensor = ops::bare(training_.state.tensors[i].tensor);
+    tensors.emplace_back().n = tensor.numel();
+    tensors.back().p.values = ops::write(tensor);
+    watch(i, 0, tensor.numel(), Take::kAfter, tensors.back().p);
+  }
+  if (!tensors.empty()) compute({{numerics::Keep{}, std::move(tensors)}});
+}
+
 // Parameters with weight decay, and those without, if there are any.
 std::vector<Updates::Group> Updates::groups_of(
     const Trained& trained, std::int64_t t, double lr,

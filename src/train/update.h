@@ -26,10 +26,13 @@ class Updates {
   // that. Error(kDiffer).
   void require_rest_unchanged() const;
 
-  // By number the tensors that the updates wrote, if all they wrote is finite; else none.
+  // After the updates: hashes what none of them wrote (buffers, frozen networks) as it is now.
+  void hash_rest();
+
+  // After it: by number the tensors that are known to be finite.
   std::vector<bool> finite() const;
-  // Leaf hashes of what the updates wrote; of the other tensors none (state::leaves).
-  state::Leaves written() && { return std::move(written_); }
+  // The leaf hashes of all tensors, of which this rank's slices.
+  state::Leaves leaves() && { return std::move(written_); }
 
  private:
   enum class Take { kBefore, kAfter, kBoth };

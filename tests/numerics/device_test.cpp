@@ -153,7 +153,7 @@ TEST(Idle, WritesNothing) {
   idle.lane_column_sums(lanes, 1, 2, x, o);
   idle.lane_column_dots(lanes, 1, 2, x, x, o);
   idle.tile_squares({}, o);
-  idle.scale_all(2, {});
+  idle.clip_all(2, 0, o, {});
   idle.clamp_all(-1, 1, {});
   idle.tree_sum(rows, 2, 2, o);
   idle.tree_sum_nodes(1, {&node, 1}, rows, 2, o);

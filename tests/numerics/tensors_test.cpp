@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "numerics/device.h"
@@ -11,32 +13,63 @@
 namespace lockstep::numerics {
 namespace {
 
-RC_GTEST_PROP(Tensors, AreScaledAndClampedAsEachIs, ()) {
-  const std::vector<std::size_t> sizes = {5, 0, 4096, 4097, 900};
-  const Floats x = random_floats(9098);
-  const float factor = 0.3F;
-  Floats scaled, clamped;
-  for (const float v : x) {
-    scaled.push_back(factor * v);
-    clamped.push_back(v < -1.0F ? -1.0F : v > 0.5F ? 0.5F : v);
+// Tensors of these values, changed in place, one behind the other.
+Floats in_place(const Floats& x, const std::function<void(std::span<std::span<float>>)>& change) {
+  Floats out = x;
+  std::vector<std::span<float>> tensors;
+  std::size_t first = 0;
+  for (const std::size_t n :
+       {std::size_t{5}, std::size_t{0}, std::size_t{4096}, std::size_t{4097}, x.size() - 8198}) {
+    tensors.push_back(std::span(out).subspan(first, n));
+    first += n;
   }
-  const auto in_place = [&](const auto& change) {
-    Floats out = x;
-    std::vector<std::span<float>> tensors;
-    std::size_t first = 0;
-    for (const std::size_t n : sizes) {
-      tensors.push_back(std::span(out).subspan(first, n));
-      first += n;
-    }
-    change(tensors);
-    return out;
-  };
-  expect_everywhere(scaled, [&] {
-    return in_place([&](const auto& tensors) { device().scale_all(factor, tensors); });
-  });
+  change(tensors);
+  return out;
+}
+
+RC_GTEST_PROP(Tensors, AreClampedAsEachIs, ()) {
+  const Floats x = random_floats(9098);
+  Floats clamped;
+  for (const float v : x) clamped.push_back(v < -1.0F ? -1.0F : v > 0.5F ? 0.5F : v);
   expect_everywhere(clamped, [&] {
-    return in_place([&](const auto& tensors) { device().clamp_all(-1.0F, 0.5F, tensors); });
+    return in_place(x, [](auto tensors) { device().clamp_all(-1.0F, 0.5F, tensors); });
   });
+}
+
+// By the page's tree, not by the header's.
+float norm_of(const Floats& squares) {
+  if (squares.empty()) return 0;
+  return std::sqrt(tree(0, std::ssize(squares),
+                        [&](std::int64_t i) { return squares[static_cast<std::size_t>(i)]; }));
+}
+
+RC_GTEST_PROP(Tensors, AreClippedByTheNormOfAllSquares, ()) {
+  const Floats x = random_floats(9098);
+  const auto count = *rc::gen::inRange<std::size_t>(0, 1200);
+  Floats squares;
+  for (const float v : random_floats(static_cast<std::int64_t>(count))) squares.push_back(v * v);
+  const float norm = norm_of(squares), limit = norm * *rc::gen::element(0.3F, 1.0F, 1.5F, 1e-30F);
+  Floats clipped = x;
+  if (norm > limit)
+    for (float& v : clipped) v = limit / norm * v;
+  expect_everywhere(clipped, [&] {
+    return in_place(x, [&](auto tensors) {
+      device().clip_all(limit, std::ssize(squares), squares.data(), tensors);
+    });
+  });
+}
+
+TEST(Tensors, AreNotClippedByANormThatIsNotFinite) {
+  const Floats x(9000, 2.0F);
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    const Floats squares = {1, bad, 4};
+    with_every_isa([&] {
+      const Floats kept =
+          in_place(x, [&](auto tensors) { device().clip_all(1, 3, squares.data(), tensors); });
+      EXPECT_EQ(first_difference(kept, x), -1);
+    });
+  }
 }
 
 TEST(Tensors, FirstNonFiniteFindsOneBadValueAnywhere) {

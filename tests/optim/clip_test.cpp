@@ -14,10 +14,11 @@ at::Tensor of(const std::vector<float>& values) {
   return x;
 }
 
-std::vector<float> squares_of(const std::vector<at::Tensor>& gradients) {
+// The norm, and clipped gradients.
+float clip(float limit, const std::vector<at::Tensor>& gradients) {
   const at::Tensor squares = tile_squares(gradients);
-  const auto* const values = squares.const_data_ptr<float>();
-  return {values, values + squares.numel()};
+  clip_by_global_norm(limit, squares, gradients);
+  return norm_of({squares.const_data_ptr<float>(), static_cast<std::size_t>(squares.numel())});
 }
 
 float value(const at::Tensor& x, std::int64_t i) {
@@ -26,31 +27,31 @@ float value(const at::Tensor& x, std::int64_t i) {
 
 TEST(Clip, ScalesToTheGlobalNormOfAllTensors) {
   const std::vector<at::Tensor> g = {of({3.0F}), of({0.0F, 4.0F})};
-  EXPECT_EQ(clip_by_global_norm(2.5F, squares_of(g), g), 5.0F);
+  EXPECT_EQ(clip(2.5F, g), 5.0F);
   EXPECT_EQ(value(g[0], 0), 1.5F);
   EXPECT_EQ(value(g[1], 1), 2.0F);
 }
 
 TEST(Clip, LeavesGradientsWithinTheNormAlone) {
   const std::vector<at::Tensor> g = {of({3.0F, 4.0F})};
-  EXPECT_EQ(clip_by_global_norm(5.0F, squares_of(g), g), 5.0F);
+  EXPECT_EQ(clip(5.0F, g), 5.0F);
   EXPECT_EQ(value(g[0], 0), 3.0F);
 }
 
 TEST(Clip, OnlyMeasuresWhenOff) {
   const std::vector<at::Tensor> g = {of({3.0F, 4.0F})};
-  EXPECT_EQ(clip_by_global_norm(0.0F, squares_of(g), g), 5.0F);
+  EXPECT_EQ(clip(0.0F, g), 5.0F);
   EXPECT_EQ(value(g[0], 1), 4.0F);
 }
 
 TEST(Clip, NeverHidesANormThatIsNotFinite) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<at::Tensor> huge = {of({3e30F, 1.0F})};
-  EXPECT_EQ(clip_by_global_norm(1.0F, squares_of(huge), huge), infinity);
+  EXPECT_EQ(clip(1.0F, huge), infinity);
   EXPECT_EQ(value(huge[0], 0), 3e30F);
   EXPECT_EQ(value(huge[0], 1), 1.0F);
   const std::vector<at::Tensor> broken = {of({std::numeric_limits<float>::quiet_NaN(), 1.0F})};
-  const float norm = clip_by_global_norm(1.0F, squares_of(broken), broken);
+  const float norm = clip(1.0F, broken);
   EXPECT_NE(norm, norm);
   EXPECT_EQ(value(broken[0], 1), 1.0F);
 }
@@ -73,7 +74,7 @@ TEST(Clip, ByValueBoundsEveryElementAndLeavesANaN) {
 TEST(Clip, CountsEveryTile) {
   const std::vector<at::Tensor> g = {of(std::vector<float>(10000, 1.0F)),
                                      of(std::vector<float>(6384, 1.0F))};
-  EXPECT_EQ(clip_by_global_norm(0.0F, squares_of(g), g),
+  EXPECT_EQ(clip(0.0F, g),
             128.0F);  // whole numbers: exact in any order
 }
 

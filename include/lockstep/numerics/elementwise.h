@@ -58,8 +58,10 @@ class Elementwise {
   virtual void clamp(std::int64_t n, float low, float high, const float* x,
                      float* out) = 0;  // NaN stays NaN
 
-  // scale and clamp of many tensors, each in place.
-  virtual void scale_all(float factor, std::span<const std::span<float>> tensors) = 0;
+  // Many tensors, each in place: clamp; scale by spec::clip_factor of limit and the norm of all
+  // `count` squares, or nothing.
+  virtual void clip_all(float limit, std::int64_t count, const float* squares,
+                        std::span<const std::span<float>> tensors) = 0;
   virtual void clamp_all(float low, float high, std::span<const std::span<float>> tensors) = 0;
 
   // Exact integer <-> float: image bytes. byte/127.5 - 1 as fma(float(b), 2/255 rounded, -1); back:

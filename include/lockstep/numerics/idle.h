@@ -41,7 +41,7 @@ class Idle final : public Device {
   void repeat(std::int64_t, std::int64_t, std::int64_t, const float*, float*) override {}
   void time_embedding(std::int64_t, std::int64_t, const float*, float*) override {}
   void clamp(std::int64_t, float, float, const float*, float*) override {}
-  void scale_all(float, std::span<const std::span<float>>) override {}
+  void clip_all(float, std::int64_t, const float*, std::span<const std::span<float>>) override {}
   void clamp_all(float, float, std::span<const std::span<float>>) override {}
   void from_bytes(std::int64_t, const std::uint8_t*, float*) override {}
   void to_bytes(std::int64_t, const float*, std::uint8_t*) override {}

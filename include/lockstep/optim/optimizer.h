@@ -43,18 +43,18 @@ std::unique_ptr<Optimizer> make_optimizer(const Options& options,
 // values and shapes.
 at::Tensor tile_squares(const std::vector<at::Tensor>& gradients);
 
-// Root of the tree over squares of tiles. Bits: values.
+// Root of the tree over squares of tiles, in the host's memory. Bits: values.
 float norm_of(std::span<const float> squares);
 
 // Every element of `gradients` (all, or a rank's slices of them), in place, to [-limit, limit]; 0:
 // nothing. A NaN stays. Bits: values.
 void clip_by_value(float limit, const std::vector<at::Tensor>& gradients);
 
-// Global norm: the tree over `squares`, those of all tiles of all gradients in order, then sqrt.
-// Scales `gradients` (all, or a rank's slices of them) in place by clip/norm (rounded once) when
-// norm > clip and clip > 0; a norm that is not finite scales nothing (the caller stops on it).
-// Returns the norm. Bits: values.
-float clip_by_global_norm(float clip, std::span<const float> squares,
-                          const std::vector<at::Tensor>& gradients);
+// Scales `gradients` (all, or a rank's slices of them) in place by clip/norm (rounded once) where
+// norm > clip and clip > 0. The norm is that of `squares`, of all tiles of all gradients in order,
+// where the gradients are; one that is not finite scales nothing (training stops on what follows).
+// The host does not wait for it. Bits: values.
+void clip_by_global_norm(float clip, const at::Tensor& squares,
+                         const std::vector<at::Tensor>& gradients);
 
 }  // namespace lockstep::optim

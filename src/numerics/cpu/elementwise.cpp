@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/spec/clip.h"
 #include "numerics/cpu/elementwise_kernels.h"
 
 namespace lockstep::numerics {
@@ -167,7 +168,10 @@ void Cpu::clamp(std::int64_t n, float low, float high, const float* x, float* ou
   });
 }
 
-void Cpu::scale_all(float factor, std::span<const std::span<float>> tensors) {
+void Cpu::clip_all(float limit, std::int64_t count, const float* squares,
+                   std::span<const std::span<float>> tensors) {
+  const float factor = spec::clip_factor(limit, spec::norm_of(count, squares));
+  if (factor == spec::kKept) return;
   for (const std::span<float> x : tensors) scale(std::ssize(x), factor, x.data(), x.data());
 }
 

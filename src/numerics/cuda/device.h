@@ -75,7 +75,8 @@ class Device final : public numerics::Device {
               float* out) override;
   void time_embedding(std::int64_t n, std::int64_t width, const float* t, float* out) override;
   void clamp(std::int64_t n, float low, float high, const float* x, float* out) override;
-  void scale_all(float factor, std::span<const std::span<float>> tensors) override;
+  void clip_all(float limit, std::int64_t count, const float* squares,
+                std::span<const std::span<float>> tensors) override;
   void clamp_all(float low, float high, std::span<const std::span<float>> tensors) override;
   void from_bytes(std::int64_t n, const std::uint8_t* bytes, float* out) override;
   void to_bytes(std::int64_t n, const float* x, std::uint8_t* out) override;

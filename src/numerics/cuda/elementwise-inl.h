@@ -236,12 +236,6 @@ void Device<Gpu>::clamp(std::int64_t n, float low, float high, const float* x, f
 }
 
 template <class Gpu>
-void Device<Gpu>::scale_all(float factor, std::span<const std::span<float>> tensors) {
-  each_of_all(*gpu_, tensors,
-              [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) { x[i] = canonical(factor * x[i]); });
-}
-
-template <class Gpu>
 void Device<Gpu>::clamp_all(float low, float high, std::span<const std::span<float>> tensors) {
   each_of_all(*gpu_, tensors,
               [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) { x[i] = clamped(low, high, x[i]); });

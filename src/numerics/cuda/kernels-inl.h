@@ -2,6 +2,7 @@
 #pragma once
 
 #include "numerics/cuda/capture-inl.h"
+#include "numerics/cuda/clip-inl.h"
 #include "numerics/cuda/draws-inl.h"
 #include "numerics/cuda/elementwise-inl.h"
 #include "numerics/cuda/float_conv-inl.h"

@@ -120,11 +120,10 @@ void add_batch_norm(Json& cases, const Batch& b) {
 
 void clip(Case& c, float length, std::vector<Tensor> gradients) {
   const float limit = c.parameter("length", length);
-  const Tensor there = optim::tile_squares(gradients);
-  const Floats squares(ops::read(there), ops::read(there) + there.numel());
-  const float norm = optim::clip_by_global_norm(limit, squares, gradients);
-  c.output("squares", squares);
-  c.output("norm", Floats{norm});
+  const Tensor squares = optim::tile_squares(gradients);
+  optim::clip_by_global_norm(limit, squares, gradients);
+  output(c, "squares", squares);
+  c.output("norm", Floats{optim::norm_of(ops::HostView(squares).floats())});
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     output(c, "g" + std::to_string(i), gradients[i]);
   }

@@ -101,8 +101,9 @@ class FarDevice final : public numerics::Device {
   void clamp(std::int64_t n, float low, float high, const float* x, float* out) override {
     host_.clamp(n, low, high, near(x), near(out));
   }
-  void scale_all(float factor, std::span<const std::span<float>> tensors) override {
-    host_.scale_all(factor, near(tensors));
+  void clip_all(float limit, std::int64_t count, const float* squares,
+                std::span<const std::span<float>> tensors) override {
+    host_.clip_all(limit, count, near(squares), near(tensors));
   }
   void clamp_all(float low, float high, std::span<const std::span<float>> tensors) override {
     host_.clamp_all(low, high, near(tensors));
