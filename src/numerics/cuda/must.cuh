@@ -12,10 +12,8 @@ namespace lockstep::numerics::cuda {
 
 inline void must(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
-  if (code == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // forgets it
-    throw std::bad_alloc();
-  }
+  cudaGetLastError();  // forgets it, or the next launch would have failed
+  if (code == cudaErrorMemoryAllocation) throw std::bad_alloc();
   throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code));
 }
 

@@ -9,10 +9,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "support/ptx/grid.h"
 
 namespace lockstep::test::ptx {
+namespace {
+thread_local cudaError_t last_error = cudaSuccess;
+}  // namespace
 
 Runtime& runtime() {
   static auto& one = *new Runtime;
@@ -28,8 +32,15 @@ std::optional<Streams::Stream> known(cudaStream_t handle) {
 }
 std::optional<Streams::Stream> working(cudaStream_t handle) {
   const auto stream = known(handle);
-  return stream && runtime().streams.captures(*stream) ? std::nullopt : stream;
+  if (!stream || !runtime().streams.captures(*stream)) return stream;
+  const std::scoped_lock lock(runtime().mutex);
+  runtime().spoilt.insert(*stream);
+  return std::nullopt;
 }
+cudaError_t failed(cudaError_t error) {
+  return last_error = error;
+}
+
 std::optional<Streams::Event> known(cudaEvent_t handle) {
   const auto event = reinterpret_cast<Streams::Event>(handle);
   if (!runtime().streams.knows_event(event)) return std::nullopt;
@@ -41,6 +52,7 @@ std::optional<Streams::Event> known(cudaEvent_t handle) {
 namespace {
 
 using namespace lockstep::test;
+using ptx::failed;
 using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
@@ -128,7 +140,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
                                std::size_t shared, cudaStream_t handle) {
   Runtime& all = runtime();
   const auto stream = known(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
   const ptx::Function* kernel = nullptr;
   std::uint64_t seed = 0;
   {
@@ -139,7 +151,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
   }
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
       block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
-    return cudaErrorInvalidConfiguration;
+    return failed(cudaErrorInvalidConfiguration);
   all.streams.launch(*stream,
                      [kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
                        std::vector<const void*> places;
@@ -151,7 +163,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
 }
 
 cudaError_t cudaGetLastError() {
-  return cudaSuccess;
+  return std::exchange(ptx::last_error, cudaSuccess);
 }
 const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess ? "no error" : "an error of the stand-in for CUDA's runtime";
@@ -162,7 +174,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int number) {
-  return number >= 0 && number < kGpus ? cudaSuccess : cudaErrorInvalidDevice;
+  return number >= 0 && number < kGpus ? cudaSuccess : failed(cudaErrorInvalidDevice);
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int number) {
   std::snprintf(id, static_cast<std::size_t>(bytes), "0000:%02x:00.0", number);
@@ -194,7 +206,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
       *value = 1;
       return cudaSuccess;
     default:
-      return cudaErrorInvalidValue;
+      return failed(cudaErrorInvalidValue);
   }
 }
 
