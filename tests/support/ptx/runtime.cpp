@@ -16,6 +16,15 @@
 namespace lockstep::test::ptx {
 namespace {
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current_gpu = 0;
+
+// CUDA would take the null stream of another GPU: here a process has one.
+void require_the_gpu() {
+  static const int first = current_gpu;
+  if (current_gpu != first)
+    die("a thread works on GPU " + std::to_string(current_gpu) + ", and the process on " +
+        std::to_string(first) + ": no cudaSetDevice");
+}
 }  // namespace
 
 Runtime& runtime() {
@@ -24,6 +33,7 @@ Runtime& runtime() {
 }
 
 std::optional<Streams::Stream> known(cudaStream_t handle) {
+  require_the_gpu();
   auto stream = reinterpret_cast<Streams::Stream>(handle);
   if (handle == cudaStreamLegacy) stream = Streams::kNull;
   Streams& all = runtime().streams;
@@ -174,7 +184,9 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int number) {
-  return number >= 0 && number < kGpus ? cudaSuccess : failed(cudaErrorInvalidDevice);
+  if (number < 0 || number >= kGpus) return failed(cudaErrorInvalidDevice);
+  ptx::current_gpu = number;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int number) {
   std::snprintf(id, static_cast<std::size_t>(bytes), "0000:%02x:00.0", number);
