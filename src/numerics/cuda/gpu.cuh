@@ -119,7 +119,7 @@ class Gpu {
   }
   void give_back(void* memory) {
     if (memory == nullptr) return;
-    here();
+    cudaSetDevice(number_);  // in destructors, too: if the GPU or the driver is gone, so is this
     course_->give_back(memory);
   }
   Event event() const {

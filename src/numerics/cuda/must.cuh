@@ -17,12 +17,11 @@ inline void must(cudaError_t code, const char* what) {
   throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code));
 }
 
-// CUDA's runtime knows a GPU for each thread of the host.
+// CUDA's runtime knows a GPU for each thread of the host, and others in a thread change it:
+// LibTorch's engine before each node, once LibTorch has CUDA. So it is told each time.
 inline int make_current(int number) {
-  thread_local int current = -1;
-  if (current == number) return number;
   must(cudaSetDevice(number), "no such GPU");
-  return current = number;
+  return number;
 }
 
 }  // namespace lockstep::numerics::cuda
