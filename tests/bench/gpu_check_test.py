@@ -63,6 +63,13 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(code, 1, said)
         self.assertEqual([row["check"] for row in found["checks"] if row["result"] == "FAILS"], ["gpu_bench"])
 
+    @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
+    def test_without_libtorch_for_cuda_native_numerics_are_not_done(self):
+        code, said, found, _ = self.check("ptx/lockstep", "--only", "native")
+        self.assertEqual(code, 0, said)
+        rows = {row["check"]: row["result"] for row in found["checks"] if row["part"] == "native"}
+        self.assertEqual(rows, dict.fromkeys(("float32", "tf32", "bfloat16"), "not done"))
+
     def test_without_a_gpu_it_says_so(self):
         if os.path.exists("/dev/nvidiactl"):
             self.skipTest("here is a GPU")
