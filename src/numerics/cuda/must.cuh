@@ -20,7 +20,7 @@ inline void must(cudaError_t code, const char* what) {
 // CUDA's runtime knows a GPU for each thread of the host, and others in a thread change it:
 // LibTorch's engine before each node, once LibTorch has CUDA. So it is told each time.
 inline int make_current(int number) {
-  must(cudaSetDevice(number), "no such GPU");
+  must(cudaSetDevice(number), "the GPU");  // may tell of a kernel before
   return number;
 }
 
