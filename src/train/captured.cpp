@@ -1,6 +1,5 @@
 #include "train/captured.h"
 
-#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -56,11 +55,12 @@ bool CapturedPhases::capture(One& one, const std::function<PhaseResult()>& compu
   }
   if (one.work && why.empty()) return true;
   if (!why.empty()) log::info("a step's calls are not captured, which is slower: " + why);
-  one.result = {};
-  one.work = nullptr;
   captures_ = false;
-  if (std::ranges::none_of(phases_, [](const auto& named) { return named.second.work != nullptr; }))
-    batch_ = {};
+  batch_ = {};
+  for (auto& [name, phase] : phases_) {  // their memory is needed for calls
+    phase.result = {};
+    phase.work = nullptr;
+  }
   return false;
 }
 

@@ -23,8 +23,8 @@ class CapturedPhases {
 
   // What `compute` gives for the phase of this name and these samples, in_place's. The first time
   // by a call, which leaves what devices keep; the second captures a call; then by launches. By
-  // calls alone where the device captures nothing, or where little memory would be left: the log
-  // says so. What was given is good until the next launch.
+  // calls alone where the device captures nothing, or where little memory would be left for one of
+  // them: the log says so. What was given is good until the next launch.
   PhaseResult operator()(const std::string& phase, const objective::Batch& batch,
                          const std::function<PhaseResult()>& compute);
 
@@ -35,7 +35,7 @@ class CapturedPhases {
     std::unique_ptr<numerics::Captured> work;  // outlives its result
     PhaseResult result;
   };
-  // Whether it is captured now; if not, nothing is captured any more.
+  // Whether it is captured now; if not, no phase is captured any more.
   bool capture(One& one, const std::function<PhaseResult()>& compute);
 
   bool captures_ = true;

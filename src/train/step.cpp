@@ -117,6 +117,7 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   if (round.look == Look::kActivations)
     activations.emplace(trained.role, round.plan, round.group.rank());
   const auto compute = [&] {
+    context = lane::Context(round.plan, round.group);  // again, if it was captured in vain
     for (Trained& one : training.trained)
       one.network->prepare(/*trained=*/one.role == phase.names.role);
     return compute_phase(training, context, phase, round.batch, inverse_batch, trained,

@@ -53,6 +53,23 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(set(failed), {"doctor", "docs/conformance.json", "classifier", "classifier, moving"})
         self.assertIn("cases differ", failed["docs/conformance.json"])
 
+    def test_an_error_of_cuda_fails(self):
+        folder = os.path.dirname(self.out)
+        bench = os.path.join(folder, "gpu_bench")
+        with open(bench, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho 'CUDA: a copy: unspecified launch failure' >&2\nexit 4\n")
+        os.chmod(bench, 0o755)
+        code, said, found, _ = self.check("lockstep_gpu", "--binaries", folder, "--only", "speed", "--quick")
+        self.assertEqual(code, 1, said)
+        self.assertEqual([row["check"] for row in found["checks"] if row["result"] == "FAILS"], ["gpu_bench"])
+
+    @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
+    def test_without_libtorch_for_cuda_native_numerics_are_not_done(self):
+        code, said, found, _ = self.check("ptx/lockstep", "--only", "native")
+        self.assertEqual(code, 0, said)
+        rows = {row["check"]: row["result"] for row in found["checks"] if row["part"] == "native"}
+        self.assertEqual(rows, dict.fromkeys(("float32", "tf32", "bfloat16"), "not done"))
+
     def test_without_a_gpu_it_says_so(self):
         if os.path.exists("/dev/nvidiactl"):
             self.skipTest("here is a GPU")

@@ -76,12 +76,13 @@ def quick_settings(quick):
     return ("batch.samples_per_lane=1", "model.channels=[8, 16, 16]", "model.embedding=16") if quick else ()
 
 
-def steps(program, device, quick):
-    """Steps a second of a U-Net that fills a GPU: in floats, in integer products, and with LibTorch's kernels."""
+def steps(program, device, quick, native):
+    """Steps a second of a U-Net that fills a GPU: in floats, in integer products, and, if it has them, with LibTorch's kernels."""
     count, told = 2 if quick else 8, []
+    kinds = [("float", ()), ("integer", ("run.products=integer",))] + native * [("native", ("run.numerics=native",))]
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as data:
         write_pictures(data)
-        for name, settings in (("float", ()), ("integer", ("run.products=integer",)), ("native", ("run.numerics=native",))):
+        for name, settings in kinds:
             try:
                 rate = 1 / ours(program, device, data, count, (*quick_settings(quick), *settings))
                 told.append(f"{name} {rate:.2f}/s")

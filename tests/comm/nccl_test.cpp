@@ -57,6 +57,14 @@ TEST(Nccl, ARankThatDoesNotComeToAVerbIsNamed) {
               AllOf(HasSubstr("did not finish in 4.0 s"), HasSubstr("did not begin it")));
 }
 
+TEST(Nccl, ASendThatFailsIsTold) {
+  for (const Ended& rank :
+       over_nccl("barriers", 2, {}, {{}, {"env=LOCKSTEP_NCCL_LOST:20"}}).wait()) {
+    EXPECT_EQ(rank.code, 6);
+    EXPECT_THAT(rank.err, AllOf(HasSubstr("barrier (verb "), HasSubstr("remote process exited")));
+  }
+}
+
 // Before bytes of the wrong size leave, which NCCL would not notice.
 TEST(Nccl, ARankOutOfStepIsNamed) {
   for (const Ended& rank : over_nccl("size", 2, {"usual=900000", "unusual=600000"}).wait()) {

@@ -31,6 +31,14 @@ def too_large(gpu, name, run):
         assert not os.path.exists(run), "a folder was left behind"
 
 
+def uncaptured(gpu, name, run):
+    """Where CUDA loses what it captured, the run goes on call by call."""
+    golden.train(gpu, name, run, "--set", "samples.count=0", steps=3,
+                 environment={**gpu.environment, "LOCKSTEP_PTX_SPOILS_CAPTURES": "1"})
+    with open(os.path.join(run, "log.txt"), encoding="utf-8") as log:
+        assert "a step's calls are not captured" in log.read()
+
+
 def main():
     cpu, gpu, name = golden.Program(sys.argv[1]), Gpu(sys.argv[2]), sys.argv[3]
     with tempfile.TemporaryDirectory(prefix="lockstep-gpu-") as folder:
@@ -43,6 +51,8 @@ def main():
                      environment={**gpu.environment, "LOCKSTEP_TRANSPORT": "nccl"})
         if name in ("ddpm", "dcgan"):
             too_large(gpu, name, os.path.join(folder, "large"))
+        if name in ("toy-gan", "sngan"):
+            uncaptured(gpu, name, os.path.join(folder, "uncaptured"))
         gpu.ok("replay", run, "--from", 3, "--to", 5, "--quiet")
     print(f"{name} on a GPU whose PTX is interpreted, the CPU and the GPU again: every byte is the golden one")
 

@@ -1,5 +1,6 @@
 // The GPU of this machine in place of the emulated one (support/gpu/gpu.h). A kernel is done when
-// its launch returns. Without a GPU a program ends with 4.
+// its launch returns, unless CUDA_LAUNCH_BLOCKING=0 is given, for tests that read nothing of the
+// host's. Without a GPU a program ends with 4.
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
@@ -19,7 +20,7 @@ constexpr unsigned kMapped = cudaHostRegisterPortable | cudaHostRegisterMapped;
 }  // namespace
 
 const char* find_gpu() {
-  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  setenv("CUDA_LAUNCH_BLOCKING", "1", /*overwrite=*/0);
   int count = 0, reached = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess) return cudaGetErrorString(code);

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +26,8 @@
 
 namespace lockstep::train {
 namespace {
+
+namespace far = testing::far;
 
 recipe::Recipe recipe_of(const std::string& name, const std::vector<std::string>& changes) {
   return recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + name + ".toml", changes);
@@ -140,26 +142,49 @@ TEST(Captured, WhatCannotBeCapturedIsComputed) {
   EXPECT_EQ(calls, 5) << "once in vain";
 }
 
-TEST(Captured, MemoryIsLeftForOthers) {
-  namespace far = lockstep::testing::far;
-  const ops::DeviceScope here(*gpu().kernels, ops::gpu_tensors(gpu().memory));
-  constexpr std::int64_t kFree = std::int64_t{256} << 20;
-  const auto left = [] { return gpu().memory->left().value(); };
-  const std::unique_ptr<void, decltype(&far::release)> others(
-      far::take(static_cast<std::size_t>(left() - kFree)), &far::release);
-  ASSERT_NE(others, nullptr);
-  CapturedPhases phases;
-  const objective::Batch batch{.values = ops::filled({4}, 2.0F), .first = Draw(0)};
-  int calls = 0;
-  const auto compute = [&] {
-    ++calls;
-    const Tensor large = ops::empty({kFree / 4 * 5 / 8});
-    return given(ops::filled({1}, 3.0F));
-  };
-  for (int i = 1; i <= 3; ++i)
-    EXPECT_EQ(ops::value_of(phases("phase", phases.in_place(batch), compute).sums.loss), 3.0F);
-  EXPECT_EQ(calls, 4) << "once in vain";
+// Of the GPU's memory all but so much is others'.
+constexpr std::int64_t kFree = std::int64_t{256} << 20;
+
+class WithLittleMemory : public ::testing::Test {
+ protected:
+  WithLittleMemory() { EXPECT_NE(others_, nullptr); }
+  ~WithLittleMemory() override { far::release(others_); }
+
+  static std::int64_t left() { return gpu().memory->left().value(); }
+  // What takes so much memory, and is three.
+  std::function<PhaseResult()> taking(std::int64_t bytes) {
+    return [this, bytes] {
+      ++calls_;
+      const Tensor large = ops::empty({bytes / 4});
+      return given(ops::filled({1}, 3.0F));
+    };
+  }
+  void expect_three(const std::string& phase, const std::function<PhaseResult()>& compute) {
+    EXPECT_EQ(ops::value_of(phases_(phase, phases_.in_place(batch_), compute).sums.loss), 3.0F);
+  }
+
+  const ops::DeviceScope here_{*gpu().kernels, ops::gpu_tensors(gpu().memory)};
+  const objective::Batch batch_{.values = ops::filled({4}, 2.0F), .first = Draw(0)};
+  int calls_ = 0;
+  CapturedPhases phases_;
+
+ private:
+  void* const others_ = far::take(static_cast<std::size_t>(left() - kFree));
+};
+
+TEST_F(WithLittleMemory, NothingIsCaptured) {
+  for (int i = 1; i <= 3; ++i) expect_three("phase", taking(kFree * 5 / 8));
+  EXPECT_EQ(calls_, 4) << "once in vain";
   EXPECT_GT(left(), kFree / 2) << "what was captured in vain is given back";
+}
+
+TEST_F(WithLittleMemory, PhasesThatWereCapturedGiveTheirsBack) {
+  for (int i = 1; i <= 3; ++i) {
+    expect_three("small", taking(kFree * 3 / 8));
+    expect_three("large", taking(kFree / 2));
+  }
+  EXPECT_EQ(calls_, 2 + 1 + 4) << "the second time in vain";
+  EXPECT_GT(left(), kFree * 7 / 8);
 }
 
 }  // namespace

@@ -31,6 +31,10 @@ class Arena {
     const std::scoped_lock lock(mutex_);
     const auto found = sizes_.find(block);
     if (found == sizes_.end()) return false;
+    if (users_ == 0) {  // it outlived the last graph
+      sizes_.erase(found);
+      return false;
+    }
     free_.emplace(found->second, block);
     return true;
   }

@@ -81,12 +81,13 @@ class Course {
 
   void begin() {
     LOCKSTEP_ASSERT(!capturing_, "one capture at a time");
-    arena_.begin_use();
-    inputs_ = std::make_unique<GraphInputs>();
+    auto inputs = std::make_unique<GraphInputs>();
     must(cudaStreamBeginCapture(of_graph_, cudaStreamCaptureModeRelaxed), "a capture");
+    inputs_ = std::move(inputs);
+    arena_.begin_use();
     capturing_ = true;
   }
-  // What was captured, and what it reads. After it, as after `begin` alone, `end_use`.
+  // What was captured, and what it reads. After it `end_use`.
   std::pair<cudaGraph_t, std::unique_ptr<GraphInputs>> end() {
     capturing_ = false;
     cudaGraph_t graph = nullptr;
@@ -95,6 +96,18 @@ class Course {
     if (code != cudaSuccess) end_use();
     must(code, "a capture");
     return {graph, std::move(inputs)};
+  }
+  // Gives it up: a call that cannot be captured may have spoilt it already.
+  void drop() {
+    capturing_ = false;
+    cudaGraph_t graph = nullptr;
+    if (cudaStreamEndCapture(of_graph_, &graph) == cudaSuccess) {
+      cudaGraphDestroy(graph);
+    } else {
+      cudaGetLastError();  // forgets it
+    }
+    inputs_ = nullptr;
+    end_use();
   }
   void end_use() {
     for (void* const block : arena_.end_use()) cudaFreeAsync(block, nullptr);

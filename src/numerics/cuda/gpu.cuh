@@ -119,7 +119,7 @@ class Gpu {
   }
   void give_back(void* memory) {
     if (memory == nullptr) return;
-    here();
+    cudaSetDevice(number_);  // in destructors, too: if the GPU or the driver is gone, so is this
     course_->give_back(memory);
   }
   Event event() const {
@@ -183,11 +183,7 @@ class Gpu {
     course_->begin();
   }
   std::unique_ptr<Captured> end_capture() { return std::make_unique<Graph>(course_); }
-  // It is given up.
-  void drop_capture() {
-    cudaGraphDestroy(course_->end().first);
-    course_->end_use();
-  }
+  void drop_capture() { course_->drop(); }
   bool capturing() const { return course_->capturing(); }
   const std::uint64_t* moved() const { return course_->moved(); }
   void moved(const std::uint64_t* by) { course_->moved(by); }

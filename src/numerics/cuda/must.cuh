@@ -12,19 +12,16 @@ namespace lockstep::numerics::cuda {
 
 inline void must(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
-  if (code == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // forgets it
-    throw std::bad_alloc();
-  }
+  cudaGetLastError();  // forgets it, or the next launch would have failed
+  if (code == cudaErrorMemoryAllocation) throw std::bad_alloc();
   throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code));
 }
 
-// CUDA's runtime knows a GPU for each thread of the host.
+// CUDA's runtime knows a GPU for each thread of the host, and others in a thread change it:
+// LibTorch's engine before each node, once LibTorch has CUDA. So it is told each time.
 inline int make_current(int number) {
-  thread_local int current = -1;
-  if (current == number) return number;
-  must(cudaSetDevice(number), "no such GPU");
-  return current = number;
+  must(cudaSetDevice(number), "the GPU");  // may tell of a kernel before
+  return number;
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -14,7 +14,8 @@
 // calls on a communicator that is not ready.
 //
 // LOCKSTEP_NCCL_VERSION: what ncclGetVersion says. LOCKSTEP_NCCL_FLIP=RANK:N: a bit of message N of
-// more than 4 KiB arrives at that rank as it was not sent.
+// more than 4 KiB arrives at that rank as it was not sent. LOCKSTEP_NCCL_LOST=N: send N finds its
+// peer lost.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -176,6 +177,7 @@ struct Open {  // a group that is being made
   int depth = 0;
   ncclComm* communicator = nullptr;
   Group group;
+  ncclResult_t error = ncclSuccess;  // of one of its calls: nothing is done
 };
 thread_local Open open_group;
 
@@ -194,8 +196,24 @@ void require_ready(const ncclComm* communicator) {
     die("a call on a communicator that is not ready");
 }
 
+// NCCL would end it with the group.
+void require_no_group() {
+  if (open_group.depth > 0) die("a communicator is to end in a group that is open");
+}
+
+bool loses_its_peer() {
+  static const char* const wanted = std::getenv("LOCKSTEP_NCCL_LOST");
+  static int sends = 0;
+  return wanted != nullptr && sends++ == std::atoi(wanted);
+}
+
 ncclResult_t end_group() {
   Open& open = open_group;
+  if (open.error != ncclSuccess) {
+    const ncclResult_t error = open.error;
+    open = {};
+    return error;
+  }
   if (open.communicator == nullptr) return ncclSuccess;
   Communicator& all = open.communicator->all;
   all.grouped.push_back(std::move(open.group));
@@ -213,6 +231,8 @@ ncclResult_t add(Transfer transfer, ncclDataType_t type, ncclComm_t communicator
     return ncclInvalidArgument;
   if (!ptx::is_of_gpu(transfer.at)) die("memory that is not the GPU's");
   Open& open = open_group;
+  if (communicator->all.lost() || (transfer.sends && loses_its_peer()))
+    return open.error = ncclRemoteError;
   open.communicator = communicator;
   open.group.stream = stream;
   open.group.transfers.push_back(transfer);
@@ -304,6 +324,7 @@ ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  require_no_group();
   require_ready(communicator);
   communicator->all.finalized = true;
   for (const auto& link : communicator->all.links)
@@ -320,6 +341,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  require_no_group();
   communicator->all.end();
   delete communicator;
   return ncclSuccess;

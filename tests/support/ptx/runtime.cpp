@@ -9,10 +9,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "support/ptx/grid.h"
 
 namespace lockstep::test::ptx {
+namespace {
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current_gpu = 0;
+
+// CUDA would take the null stream of another GPU: here a process has one.
+void require_the_gpu() {
+  static const int first = current_gpu;
+  if (current_gpu != first)
+    die("a thread works on GPU " + std::to_string(current_gpu) + ", and the process on " +
+        std::to_string(first) + ": no cudaSetDevice");
+}
+}  // namespace
 
 Runtime& runtime() {
   static auto& one = *new Runtime;
@@ -20,6 +33,7 @@ Runtime& runtime() {
 }
 
 std::optional<Streams::Stream> known(cudaStream_t handle) {
+  require_the_gpu();
   auto stream = reinterpret_cast<Streams::Stream>(handle);
   if (handle == cudaStreamLegacy) stream = Streams::kNull;
   Streams& all = runtime().streams;
@@ -28,8 +42,15 @@ std::optional<Streams::Stream> known(cudaStream_t handle) {
 }
 std::optional<Streams::Stream> working(cudaStream_t handle) {
   const auto stream = known(handle);
-  return stream && runtime().streams.captures(*stream) ? std::nullopt : stream;
+  if (!stream || !runtime().streams.captures(*stream)) return stream;
+  const std::scoped_lock lock(runtime().mutex);
+  runtime().spoilt.insert(*stream);
+  return std::nullopt;
 }
+cudaError_t failed(cudaError_t error) {
+  return last_error = error;
+}
+
 std::optional<Streams::Event> known(cudaEvent_t handle) {
   const auto event = reinterpret_cast<Streams::Event>(handle);
   if (!runtime().streams.knows_event(event)) return std::nullopt;
@@ -41,6 +62,7 @@ std::optional<Streams::Event> known(cudaEvent_t handle) {
 namespace {
 
 using namespace lockstep::test;
+using ptx::failed;
 using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
@@ -128,7 +150,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
                                std::size_t shared, cudaStream_t handle) {
   Runtime& all = runtime();
   const auto stream = known(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
   const ptx::Function* kernel = nullptr;
   std::uint64_t seed = 0;
   {
@@ -139,7 +161,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
   }
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
       block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
-    return cudaErrorInvalidConfiguration;
+    return failed(cudaErrorInvalidConfiguration);
   all.streams.launch(*stream,
                      [kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
                        std::vector<const void*> places;
@@ -151,7 +173,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
 }
 
 cudaError_t cudaGetLastError() {
-  return cudaSuccess;
+  return std::exchange(ptx::last_error, cudaSuccess);
 }
 const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess ? "no error" : "an error of the stand-in for CUDA's runtime";
@@ -162,7 +184,9 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int number) {
-  return number >= 0 && number < kGpus ? cudaSuccess : cudaErrorInvalidDevice;
+  if (number < 0 || number >= kGpus) return failed(cudaErrorInvalidDevice);
+  ptx::current_gpu = number;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int number) {
   std::snprintf(id, static_cast<std::size_t>(bytes), "0000:%02x:00.0", number);
@@ -194,7 +218,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
       *value = 1;
       return cudaSuccess;
     default:
-      return cudaErrorInvalidValue;
+      return failed(cudaErrorInvalidValue);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,13 +39,17 @@ struct Runtime {
   };
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;
+  std::set<Streams::Stream> spoilt;  // whose capture fails when it ends
 };
 
 Runtime& runtime();
 
+// A call's result, an error, which cudaGetLastError gives until it has given it.
+cudaError_t failed(cudaError_t error);
+
 // CUDA's handles are ours; what is null or cudaStreamLegacy is the null stream.
 std::optional<Streams::Stream> known(cudaStream_t handle);
-// Of one that is not being captured.
+// Of one that is not being captured: else the call fails, and what was captured is lost.
 std::optional<Streams::Stream> working(cudaStream_t handle);
 std::optional<Streams::Event> known(cudaEvent_t handle);
 

@@ -10,6 +10,7 @@ namespace {
 
 using namespace lockstep::test;
 using gpu::Streams;
+using ptx::failed;
 using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
@@ -71,14 +72,14 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handle) {
   const auto stream = working(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
   *memory = runtime().memory.take(bytes, *stream);
-  return *memory == nullptr && bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess;
+  return *memory == nullptr && bytes > 0 ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
   const auto stream = working(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
-  return runtime().memory.give_back(memory, *stream) ? cudaSuccess : cudaErrorInvalidValue;
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
+  return runtime().memory.give_back(memory, *stream) ? cudaSuccess : failed(cudaErrorInvalidValue);
 }
 
 // Both wait for all work.
@@ -99,7 +100,7 @@ cudaError_t cudaFree(void* memory) {
 // back.
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
   *memory = std::malloc(bytes);
-  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  if (*memory == nullptr) return failed(cudaErrorMemoryAllocation);
   runtime().pinned.add(*memory, bytes);
   return cudaSuccess;
 }
@@ -126,15 +127,15 @@ cudaError_t cudaHostUnregister(void* memory) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
   const auto stream = known(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
-  if (!sides_are_right(to, from, kind)) return cudaErrorInvalidValue;
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
+  if (!sides_are_right(to, from, kind)) return failed(cudaErrorInvalidValue);
   if (bytes == 0) return cudaSuccess;
   Runtime& all = runtime();
   const bool from_pageable = !far::is_far(from) && !lies_in(all.pinned, from, bytes);
   const bool to_pageable = !far::is_far(to) && !lies_in(all.pinned, to, bytes);
   // Allowed, but then the bytes are those of when the graph runs: nobody wants that.
   if (all.streams.captures(*stream) && (from_pageable || to_pageable))
-    return cudaErrorStreamCaptureUnsupported;
+    return failed(cudaErrorStreamCaptureUnsupported);
   if (from_pageable) {
     all.streams.wait(*stream);
     const auto* const first = static_cast<const char*>(from);

@@ -13,6 +13,7 @@ void put_when(cudaStream_t handle, std::function<bool()> ready, std::function<vo
 }  // namespace lockstep::test::ptx
 
 using lockstep::test::gpu::Streams;
+using lockstep::test::ptx::failed;
 using lockstep::test::ptx::known;
 using lockstep::test::ptx::runtime;
 using lockstep::test::ptx::working;
@@ -21,33 +22,34 @@ using lockstep::test::ptx::working;
 extern "C" {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
-  if (flags != cudaStreamDefault && flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
+  if (flags != cudaStreamDefault && flags != cudaStreamNonBlocking)
+    return failed(cudaErrorInvalidValue);
   *handle = reinterpret_cast<cudaStream_t>(runtime().streams.create(
       flags == cudaStreamNonBlocking ? Streams::Kind::kNonBlocking : Streams::Kind::kBlocking));
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   const auto stream = working(handle);
-  if (!stream || *stream == Streams::kNull) return cudaErrorInvalidResourceHandle;
+  if (!stream || *stream == Streams::kNull) return failed(cudaErrorInvalidResourceHandle);
   runtime().streams.destroy(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   const auto stream = working(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
   runtime().streams.wait(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   const auto stream = working(handle);
-  if (!stream) return cudaErrorInvalidResourceHandle;
+  if (!stream) return failed(cudaErrorInvalidResourceHandle);
   return runtime().streams.done(*stream) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
   const auto stream = working(handle);
   const auto event = known(event_handle);
-  if (!stream || !event) return cudaErrorInvalidResourceHandle;
-  if (flags != cudaEventWaitDefault) return cudaErrorInvalidValue;
+  if (!stream || !event) return failed(cudaErrorInvalidResourceHandle);
+  if (flags != cudaEventWaitDefault) return failed(cudaErrorInvalidValue);
   runtime().streams.order(*stream, *event);
   return cudaSuccess;
 }
@@ -62,26 +64,26 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* handle, unsigned) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   const auto event = known(handle);
-  if (!event) return cudaErrorInvalidResourceHandle;
+  if (!event) return failed(cudaErrorInvalidResourceHandle);
   runtime().streams.destroy_event(*event);
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   const auto event = known(handle);
   const auto stream = working(stream_handle);
-  if (!event || !stream) return cudaErrorInvalidResourceHandle;
+  if (!event || !stream) return failed(cudaErrorInvalidResourceHandle);
   runtime().streams.record(*event, *stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   const auto event = known(handle);
-  if (!event) return cudaErrorInvalidResourceHandle;
+  if (!event) return failed(cudaErrorInvalidResourceHandle);
   runtime().streams.wait_event(*event);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   const auto event = known(handle);
-  if (!event) return cudaErrorInvalidResourceHandle;
+  if (!event) return failed(cudaErrorInvalidResourceHandle);
   return runtime().streams.event_done(*event) ? cudaSuccess : cudaErrorNotReady;
 }
 

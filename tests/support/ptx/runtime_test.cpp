@@ -185,6 +185,29 @@ TEST(PtxRuntime, HandlesAreKnown) {
   EXPECT_EQ(cudaFreeAsync(&stream, nullptr), cudaErrorInvalidValue);
 }
 
+TEST(PtxRuntime, AnErrorStaysUntilItIsAskedFor) {
+  const Stream stream;
+  EXPECT_EQ(cudaSetDevice(-1), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST(PtxRuntime, AWaitSpoilsACapture) {
+  const Stream stream;
+  cudaGraph_t graph = nullptr;
+  for (const bool waits : {true, false}) {
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    if (waits) {
+      EXPECT_NE(cudaStreamSynchronize(stream), cudaSuccess);
+    }
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph),
+              waits ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), waits ? cudaErrorInvalidValue : cudaSuccess);
+  }
+  static_cast<void>(cudaGetLastError());
+}
+
 // Memory of one stream, used by another: in any order, or after an event.
 void use_elsewhere(bool ordered) {
   const Pinned one(1);

@@ -1,0 +1,40 @@
+// The plug-in for CUDA on one GPU of several, in a thread whose GPU others change, as LibTorch
+// does.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/numerics/cuda.h"
+
+namespace lockstep::numerics {
+namespace {
+
+TEST(PtxThreads, TheirGpuIsOursWhateverOthersDo) {
+  const Gpu gpu = open_gpu(1, 1);
+  const auto others = [] { EXPECT_EQ(cudaSetDevice(0), cudaSuccess); };
+  constexpr std::int64_t kFloats = 8;
+  std::vector<float> here(kFloats, 1);
+  others();
+  void* const there = gpu.memory->take(kFloats * sizeof(float));
+  const auto floats = static_cast<float*>(there);
+  others();
+  gpu.kernels->fill(kFloats, 2, floats);
+  others();
+  const auto upload = gpu.memory->begin_from_host(kFloats * sizeof(float), here.data());
+  others();
+  auto* const sent = static_cast<float*>(upload->take());
+  others();
+  gpu.kernels->binary(Binary::kAdd, kFloats, floats, sent, floats);
+  others();
+  gpu.memory->to_host(kFloats * sizeof(float), there, here.data());
+  EXPECT_EQ(here, std::vector<float>(kFloats, 3));
+  for (void* const memory : {there, static_cast<void*>(sent)}) {
+    others();
+    gpu.memory->give_back(memory);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::numerics
