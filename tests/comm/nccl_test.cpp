@@ -95,6 +95,14 @@ TEST(Nccl, VersionsThatDifferAreToldBeforeRanksConnect) {
     EXPECT_THAT(rank.err, HasSubstr("and a driver of CUDA 12.8"));
 }
 
+TEST(Nccl, AnEnvironmentThatTakesDeadlinesAwayIsTold) {
+  for (const Ended& rank : over_nccl("verbs", 2, {"env=NCCL_COMM_BLOCKING:1"}).wait()) {
+    EXPECT_EQ(rank.code, 4);
+    EXPECT_THAT(rank.err,
+                HasSubstr("NCCL_COMM_BLOCKING=1 would take away all deadlines: unset it"));
+  }
+}
+
 // The stand-in for CUDA has two GPUs.
 TEST(Nccl, RanksOnOneGpuAreTold) {
   for (const Ended& rank : over_nccl("verbs", 3).wait()) {

@@ -1,5 +1,6 @@
 #include "comm/nccl/machine.h"
 
+#include <cstdlib>
 #include <fstream>
 
 namespace lockstep::comm {
@@ -30,6 +31,11 @@ std::string line_of(std::string_view& text) {
 }  // namespace
 
 std::string missing() {
+  // It overrides the communicator's own setting, and then no call comes back before its message.
+  if (const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
+      blocking && blocking != std::string("0"))
+    return std::string("NCCL_COMM_BLOCKING=") + blocking +
+           " would take away all deadlines: unset it";
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return "";
