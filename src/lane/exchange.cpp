@@ -33,6 +33,10 @@ std::vector<Tensor> sum_alone(const Plan& plan, const std::vector<Contribution>&
 
 }  // namespace
 
+Tensor Contribution::place(Rank own) const {
+  return sliced ? ops::empty({division.slice(own).size()}) : ops::empty(partials.sizes().slice(1));
+}
+
 // Tensors that all stay in slices, or all become whole.
 class Exchange::Transfer {
  public:
@@ -40,7 +44,7 @@ class Exchange::Transfer {
       : plan_(plan),
         group_(group),
         side_(group),
-        contributions_(std::move(contributions)),
+        contributions_(with_places(std::move(contributions), group.rank())),
         partials_(brought(side_, contributions_)),
         layout_(pieces_of(contributions_)),
         own_(layout_.of(group.rank())) {
@@ -85,14 +89,17 @@ class Exchange::Transfer {
     std::vector<const Arrived*> arrived = {&partials_arrived_};
     if (!contributions_.front().sliced) {
       verb_->finish();
-      for (const Contribution& one : contributions_)
-        result_.push_back(side_.empty(one.partials.sizes().slice(1)));
+      result_ = places();
       sums = layout_.unpack(side_, gathered_, group_, result_);
       arrived.push_back(&sums);
     }
     layout_.require_intact(side_, arrived, group_);
-    for (Tensor& one : result_) one = side_.hand_over(one);
-    return std::move(result_);
+    std::vector<Tensor> handed_over;
+    for (std::size_t i = 0; i < result_.size(); ++i) {
+      handed_over.push_back(contributions_[i].into);
+      side_.copy_back(result_[i], handed_over.back());
+    }
+    return handed_over;
   }
 
  private:
@@ -116,6 +123,19 @@ class Exchange::Transfer {
     std::vector<Tensor> partials;
     for (const Contribution& one : contributions) partials.push_back(one.partials);
     return side.bring(partials);
+  }
+
+  static std::vector<Contribution> with_places(std::vector<Contribution> contributions, Rank own) {
+    for (Contribution& one : contributions)
+      if (!one.into.defined()) one.into = one.place(own);
+    return contributions;
+  }
+
+  // The result's, on the side.
+  std::vector<Tensor> places() const {
+    std::vector<Tensor> tensors;
+    for (const Contribution& one : contributions_) tensors.push_back(side_.stand_in(one.into));
+    return tensors;
   }
 
   // This rank's partials: of tensor i, from float `first` on.
@@ -164,12 +184,10 @@ class Exchange::Transfer {
 
   // The sums of this rank's slices, flat, in place of whole tensors.
   std::vector<Tensor> taken_apart(const Parcel& sum) const {
-    std::vector<Tensor> tensors;
-    for (std::size_t i = 0; i < own_.size(); ++i) {
-      tensors.push_back(side_.empty({own_[i].size()}));
+    const std::vector<Tensor> tensors = places();
+    for (std::size_t i = 0; i < own_.size(); ++i)
       side_.device().copy(static_cast<std::size_t>(own_[i].size()) * sizeof(float), sum.piece(i),
-                          tensors.back().mutable_data_ptr<float>());
-    }
+                          tensors[i].mutable_data_ptr<float>());
     return tensors;
   }
 

@@ -30,11 +30,6 @@ std::vector<Tensor> Side::read(const std::vector<Tensor>& tensors) const {
   return tensors_.is_cpu() ? tensors : ops::to_host(tensors);
 }
 
-Tensor Side::hand_over(const Tensor& made) const {
-  if (tensors_ == ops::tensors_device()) return made;
-  return ops::from_host(ops::HostView(made).floats(), made.sizes());
-}
-
 Tensor Side::stand_in(const Tensor& to) const {
   return to.device() == tensors_ ? to : empty(to.sizes());
 }

@@ -27,8 +27,6 @@ class Side {
   std::vector<Tensor> bring(const std::vector<Tensor>& tensors) const;
   // Tensors of this side for the host. It waits at most once.
   std::vector<Tensor> read(const std::vector<Tensor>& tensors) const;
-  // A tensor of this side as this thread's device computes with it.
-  Tensor hand_over(const Tensor& made) const;
   // `to`, if it lies here; else a tensor like it, for copy_back.
   Tensor stand_in(const Tensor& to) const;
   void copy_back(const Tensor& made, Tensor to) const;

@@ -77,7 +77,7 @@ void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tens
 }
 
 std::vector<std::vector<float>> gather_sealed(comm::Group& group, const std::string& what,
-                                              const std::vector<float>& mine,
+                                              std::span<const float> mine,
                                               const std::vector<std::size_t>& counts) {
   const Side host = Side::host();
   std::vector<Parcel> parcels;
