@@ -74,7 +74,8 @@ class Exchange::Transfer {
     incoming_.clear();
     partials_.clear();
     if (contributions_.front().sliced) {
-      result_ = taken_apart(sum);
+      result_.emplace(side_, places());
+      take_apart(sum);
     } else {
       gathered_ = layout_.parcels(side_);
       Parcel& own = gathered_[static_cast<std::size_t>(group_.rank().value)];
@@ -89,17 +90,12 @@ class Exchange::Transfer {
     std::vector<const Arrived*> arrived = {&partials_arrived_};
     if (!contributions_.front().sliced) {
       verb_->finish();
-      result_ = places();
-      sums = layout_.unpack(side_, gathered_, group_, result_);
+      result_.emplace(side_, places());
+      sums = layout_.unpack(side_, gathered_, group_, result_->tensors());
       arrived.push_back(&sums);
     }
     layout_.require_intact(side_, arrived, group_);
-    std::vector<Tensor> handed_over;
-    for (std::size_t i = 0; i < result_.size(); ++i) {
-      handed_over.push_back(contributions_[i].into);
-      side_.copy_back(result_[i], handed_over.back());
-    }
-    return handed_over;
+    return result_->bring_back();
   }
 
  private:
@@ -131,10 +127,9 @@ class Exchange::Transfer {
     return contributions;
   }
 
-  // The result's, on the side.
   std::vector<Tensor> places() const {
     std::vector<Tensor> tensors;
-    for (const Contribution& one : contributions_) tensors.push_back(side_.stand_in(one.into));
+    for (const Contribution& one : contributions_) tensors.push_back(one.into);
     return tensors;
   }
 
@@ -182,13 +177,13 @@ class Exchange::Transfer {
                               partials_arrived_.broken.mutable_data_ptr<float>());
   }
 
-  // The sums of this rank's slices, flat, in place of whole tensors.
-  std::vector<Tensor> taken_apart(const Parcel& sum) const {
-    const std::vector<Tensor> tensors = places();
-    for (std::size_t i = 0; i < own_.size(); ++i)
-      side_.device().copy(static_cast<std::size_t>(own_[i].size()) * sizeof(float), sum.piece(i),
-                          tensors[i].mutable_data_ptr<float>());
-    return tensors;
+  // The sums of this rank's slices, flat, where the result will be.
+  void take_apart(const Parcel& sum) const {
+    std::vector<float*> to;
+    for (const Tensor& one : result_->tensors()) to.push_back(one.mutable_data_ptr<float>());
+    SealedTiles copies;
+    copies.unpack(sum, /*travelled=*/false, to);
+    copies.copy(side_, nullptr);
   }
 
   const Plan plan_;
@@ -203,7 +198,7 @@ class Exchange::Transfer {
   std::vector<Parcel> outgoing_, incoming_;  // by rank
   Arrived partials_arrived_;
   std::vector<Parcel> gathered_;  // by rank
-  std::vector<Tensor> result_;
+  std::optional<StandIns> result_;
   std::unique_ptr<comm::Verb> verb_;  // ends before the parcels
 };
 
