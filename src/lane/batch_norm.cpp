@@ -1,10 +1,12 @@
 #include "lockstep/lane/batch_norm.h"
 
 #include <functional>
+#include <memory>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/view.h"
+#include "lockstep/ops/where.h"
 
 namespace lockstep::lane {
 namespace {
@@ -15,25 +17,20 @@ struct Statistics {
 };
 
 // Two values of each lane and channel, [lanes][c] each, as [lanes][2][c] of all lanes.
-Tensor gathered(LaneGather& gather, const Tensor& a, const Tensor& b) {
-  if (gather.alone()) {
-    const Tensor all = ops::empty({a.size(0), 2, a.size(1)});
-    all.select(1, 0).copy_(a);
-    all.select(1, 1).copy_(b);
-    return all.view({a.size(0), 2 * a.size(1)});
-  }
-  const ops::HostView first(a), second(b);
-  const auto c = static_cast<std::size_t>(a.size(1));
-  std::vector<float> mine;
-  for (std::size_t at = 0; at < first.floats().size(); at += c) {
-    for (const ops::HostView* one : {&first, &second}) {
-      const auto row = one->floats().subspan(at, c);
-      mine.insert(mine.end(), row.begin(), row.end());
-    }
-  }
+Tensor gathered(const std::shared_ptr<LaneGather>& gather, const Tensor& a, const Tensor& b,
+                std::int64_t lanes) {
   const std::int64_t width = 2 * a.size(1);
-  const std::vector<float> all = gather(mine, width);
-  return ops::from_host(all, {std::ssize(all) / width, width});
+  const Tensor mine = ops::empty({a.size(0), 2, a.size(1)});
+  mine.select(1, 0).copy_(a);
+  mine.select(1, 1).copy_(b);
+  if (gather->alone()) return mine.view({lanes, width});
+  Tensor all = ops::empty({lanes, width});
+  // By way of the host, again in every launch where this is captured.
+  ops::device().apart([=, module = ops::where().module]() mutable {
+    const ops::HostView values(mine);
+    ops::from_host((*gather)(module, values.floats(), width), all);
+  });
+  return all;
 }
 
 // Moments of every lane, merged over all lanes in the tree.
@@ -42,7 +39,7 @@ Statistics batch_statistics(Context& context, const Tensor& x, std::int64_t rows
   Tensor mean = ops::empty({mine, c}), m2 = ops::empty({mine, c});
   ops::device().lane_moments(context.lanes(), rows, c, ops::read(x), ops::write(mean),
                              ops::write(m2));
-  const Tensor all = gathered(*context.lane_gather(), mean, m2);
+  const Tensor all = gathered(context.lane_gather(), mean, m2, lanes);
   const auto count = static_cast<float>(context.lanes().samples_per_lane * rows);
   const float all_count = numerics::tree_fold(  // as merge() adds them
       std::int64_t{0}, lanes, [&](std::int64_t) { return count; }, std::plus<float>());
@@ -119,7 +116,7 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
           ops::device().tree_sum(beta_rows.data(), in_subtree, c, ops::write(dbeta) + p * c);
           ops::device().tree_sum(gamma_rows.data(), in_subtree, c, ops::write(dgamma) + p * c);
         }
-        const Tensor all = gathered(*gather, sum_dy, sum_dy_xhat);
+        const Tensor all = gathered(gather, sum_dy, sum_dy_xhat, all_lanes);
         std::vector<const float*> lane_rows;
         for (std::int64_t l = 0; l < all_lanes; ++l)
           lane_rows.push_back(ops::read(all) + 2 * l * c);

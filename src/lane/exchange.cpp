@@ -33,6 +33,10 @@ std::vector<Tensor> sum_alone(const Plan& plan, const std::vector<Contribution>&
 
 }  // namespace
 
+Tensor Contribution::place(Rank own) const {
+  return sliced ? ops::empty({division.slice(own).size()}) : ops::empty(partials.sizes().slice(1));
+}
+
 // Tensors that all stay in slices, or all become whole.
 class Exchange::Transfer {
  public:
@@ -40,7 +44,7 @@ class Exchange::Transfer {
       : plan_(plan),
         group_(group),
         side_(group),
-        contributions_(std::move(contributions)),
+        contributions_(with_places(std::move(contributions), group.rank())),
         partials_(brought(side_, contributions_)),
         layout_(pieces_of(contributions_)),
         own_(layout_.of(group.rank())) {
@@ -70,7 +74,8 @@ class Exchange::Transfer {
     incoming_.clear();
     partials_.clear();
     if (contributions_.front().sliced) {
-      result_ = taken_apart(sum);
+      result_.emplace(side_, places());
+      take_apart(sum);
     } else {
       gathered_ = layout_.parcels(side_);
       Parcel& own = gathered_[static_cast<std::size_t>(group_.rank().value)];
@@ -85,14 +90,12 @@ class Exchange::Transfer {
     std::vector<const Arrived*> arrived = {&partials_arrived_};
     if (!contributions_.front().sliced) {
       verb_->finish();
-      for (const Contribution& one : contributions_)
-        result_.push_back(side_.empty(one.partials.sizes().slice(1)));
-      sums = layout_.unpack(side_, gathered_, group_, result_);
+      result_.emplace(side_, places());
+      sums = layout_.unpack(side_, gathered_, group_, result_->tensors());
       arrived.push_back(&sums);
     }
     layout_.require_intact(side_, arrived, group_);
-    for (Tensor& one : result_) one = side_.hand_over(one);
-    return std::move(result_);
+    return result_->bring_back();
   }
 
  private:
@@ -116,6 +119,18 @@ class Exchange::Transfer {
     std::vector<Tensor> partials;
     for (const Contribution& one : contributions) partials.push_back(one.partials);
     return side.bring(partials);
+  }
+
+  static std::vector<Contribution> with_places(std::vector<Contribution> contributions, Rank own) {
+    for (Contribution& one : contributions)
+      if (!one.into.defined()) one.into = one.place(own);
+    return contributions;
+  }
+
+  std::vector<Tensor> places() const {
+    std::vector<Tensor> tensors;
+    for (const Contribution& one : contributions_) tensors.push_back(one.into);
+    return tensors;
   }
 
   // This rank's partials: of tensor i, from float `first` on.
@@ -162,15 +177,13 @@ class Exchange::Transfer {
                               partials_arrived_.broken.mutable_data_ptr<float>());
   }
 
-  // The sums of this rank's slices, flat, in place of whole tensors.
-  std::vector<Tensor> taken_apart(const Parcel& sum) const {
-    std::vector<Tensor> tensors;
-    for (std::size_t i = 0; i < own_.size(); ++i) {
-      tensors.push_back(side_.empty({own_[i].size()}));
-      side_.device().copy(static_cast<std::size_t>(own_[i].size()) * sizeof(float), sum.piece(i),
-                          tensors.back().mutable_data_ptr<float>());
-    }
-    return tensors;
+  // The sums of this rank's slices, flat, where the result will be.
+  void take_apart(const Parcel& sum) const {
+    std::vector<float*> to;
+    for (const Tensor& one : result_->tensors()) to.push_back(one.mutable_data_ptr<float>());
+    SealedTiles copies;
+    copies.unpack(sum, /*travelled=*/false, to);
+    copies.copy(side_, nullptr);
   }
 
   const Plan plan_;
@@ -185,7 +198,7 @@ class Exchange::Transfer {
   std::vector<Parcel> outgoing_, incoming_;  // by rank
   Arrived partials_arrived_;
   std::vector<Parcel> gathered_;  // by rank
-  std::vector<Tensor> result_;
+  std::optional<StandIns> result_;
   std::unique_ptr<comm::Verb> verb_;  // ends before the parcels
 };
 

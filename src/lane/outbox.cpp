@@ -34,7 +34,7 @@ struct Outbox::Buckets {
     std::vector<std::size_t> numbers;   // of what is sent
     std::vector<Contribution> content;  // the same
     std::optional<Exchange> exchange;
-    std::vector<Tensor> whole;  // its result
+    std::vector<Tensor> whole;  // its result: between ranks known before it is there
   };
 
   // Job `i`: bucket i leaves; meanwhile bucket i - 1 arrives and is summed, and the sums of bucket
@@ -59,12 +59,29 @@ struct Outbox::Buckets {
   bool failed = false;  // while a job is under way, and for good if it throws
 };
 
+// Those of an exchange: one a bucket, and two. Captured, they are started again in every launch.
+struct Outbox::Jobs {
+  void start() {
+    ends.push_back(group.start(
+        [buckets = buckets, i = ends.size()](comm::Group& its) { buckets->advance(its, i); }));
+  }
+  void finish() {
+    for (int rest = 0; rest < 2 && !buckets->all.empty(); ++rest) start();
+    for (std::future<void>& end : std::exchange(ends, {})) end.get();
+  }
+
+  comm::Group& group;
+  const std::shared_ptr<Buckets> buckets;
+  std::vector<std::future<void>> ends;
+};
+
 Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected)
     : group_(group),
       expected_(std::move(expected)),
       divisions_(divided(plan.partition(), expected_)),
       put_(expected_.size()),
-      buckets_(new Buckets{.plan = plan, .all = {}}) {
+      buckets_(new Buckets{.plan = plan, .all = {}}),
+      jobs_(new Jobs{group, buckets_, {}}) {
   std::int64_t floats = kBucketFloats;  // of the last bucket
   auto& buckets = buckets_->all;
   for (std::size_t i = 0; i < expected_.size(); ++i) {
@@ -85,30 +102,36 @@ void Outbox::put(std::size_t i, const Tensor& partials) {
   put_[i] = partials;
   auto& buckets = buckets_->all;
   --buckets[bucket_of_[i]].missing;
-  while (ends_.size() < buckets.size() && buckets[ends_.size()].missing == 0) send();
+  while (sent_ < buckets.size() && buckets[sent_].missing == 0) send();
 }
 
 void Outbox::send() {
-  Buckets::Bucket& bucket = buckets_->all[ends_.size()];
+  Buckets::Bucket& bucket = buckets_->all[sent_++];
   for (std::size_t i = bucket.first; i < bucket.last; ++i) {
     if (!put_[i].defined()) continue;
     bucket.numbers.push_back(i);
     bucket.content.push_back(
         {expected_[i].name, put_[i].contiguous(), divisions_[i], expected_[i].kept.has_value()});
+    if (group_.size() == 1) continue;
+    Contribution& one = bucket.content.back();
+    one.into = one.place(group_.rank());
+    bucket.whole.push_back(one.into);
   }
-  start();
+  apart([jobs = jobs_] { jobs->start(); });
 }
 
-void Outbox::start() {
-  ends_.push_back(group_.start(
-      [buckets = buckets_, i = ends_.size()](comm::Group& group) { buckets->advance(group, i); }));
+// A rank alone sums by calls that can be captured.
+void Outbox::apart(const std::function<void()>& call) const {
+  if (group_.size() == 1)
+    call();
+  else
+    ops::device().apart(call);
 }
 
 std::vector<Tensor> Outbox::finish() {
   const auto& buckets = buckets_->all;
-  while (ends_.size() < buckets.size()) send();
-  for (int rest = 0; rest < 2 && !buckets.empty(); ++rest) start();
-  for (std::future<void>& end : ends_) end.get();
+  while (sent_ < buckets.size()) send();
+  apart([jobs = jobs_] { jobs->finish(); });
   std::vector<Tensor> whole(expected_.size());
   for (const Buckets::Bucket& bucket : buckets)
     for (std::size_t i = 0; i < bucket.numbers.size(); ++i)

@@ -23,23 +23,36 @@ class Side {
 
   // A tensor in its memory that holds anything.
   Tensor empty(at::IntArrayRef sizes) const;
-  // Contiguous tensors as they are here: themselves, or copies. The host waits at most once.
+  // Contiguous tensors as they are here: themselves, or copies, which come together. The host waits
+  // at most once.
   std::vector<Tensor> bring(const std::vector<Tensor>& tensors) const;
   // Tensors of this side for the host. It waits at most once.
   std::vector<Tensor> read(const std::vector<Tensor>& tensors) const;
-  // A tensor of this side as this thread's device computes with it.
-  Tensor hand_over(const Tensor& made) const;
-  // `to`, if it lies here; else a tensor like it, for copy_back.
-  Tensor stand_in(const Tensor& to) const;
-  void copy_back(const Tensor& made, Tensor to) const;
 
  private:
+  friend class StandIns;
   Side(numerics::Device& device, at::Device tensors, comm::Memory memory)
       : device_(&device), tensors_(tensors), memory_(memory) {}
 
   numerics::Device* device_;
   at::Device tensors_;
   comm::Memory memory_;
+};
+
+// Tensors of a side for some of this thread's device: those themselves, if they lie there.
+class StandIns {
+ public:
+  StandIns(const Side& side, std::vector<Tensor> of);
+
+  // To be written.
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  // What was written, where it belongs. All of it comes together.
+  const std::vector<Tensor>& bring_back() const;
+
+ private:
+  const std::vector<Tensor> of_;
+  std::vector<Tensor> tensors_;
+  Tensor joined_;  // what they are pieces of; undefined: those themselves
 };
 
 }  // namespace lockstep::lane

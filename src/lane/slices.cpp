@@ -38,10 +38,11 @@ Parcel packed(const Side& side, const std::vector<SlicedTensor>& tensors,
 void unpack(const Side& side, const ParcelLayout& layout, const std::vector<Parcel>& slices,
             const comm::Group& group, const std::vector<SlicedTensor>& tensors) {
   std::vector<Tensor> wholes;
-  for (const SlicedTensor& one : tensors) wholes.push_back(side.stand_in(one.whole));
-  const Arrived arrived = layout.unpack(side, slices, group, wholes);
+  for (const SlicedTensor& one : tensors) wholes.push_back(one.whole);
+  const StandIns here(side, wholes);
+  const Arrived arrived = layout.unpack(side, slices, group, here.tensors());
   layout.require_intact(side, {&arrived}, group);
-  for (std::size_t i = 0; i < wholes.size(); ++i) side.copy_back(wholes[i], tensors[i].whole);
+  here.bring_back();
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tens
 }
 
 std::vector<std::vector<float>> gather_sealed(comm::Group& group, const std::string& what,
-                                              const std::vector<float>& mine,
+                                              std::span<const float> mine,
                                               const std::vector<std::size_t>& counts) {
   const Side host = Side::host();
   std::vector<Parcel> parcels;

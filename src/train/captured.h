@@ -1,7 +1,8 @@
 // Phases of a step that the device captured (numerics/device.h): in every step after that one call
-// does the work of hundreds, and the host does not walk through networks. For a rank alone on a
-// GPU, with portable numerics; what looks into a step (traces, activations, witnessed lanes) takes
-// it as it is. Bits: none.
+// does the work of hundreds, and the host does not walk through networks. What several ranks
+// exchange, gradients and batch statistics, comes in its place in every launch, in the group of the
+// step that was captured. For GPUs, with portable numerics; what looks into a step (traces,
+// activations, witnessed lanes) takes it as it is. Bits: none.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ class CapturedPhases {
   // What `compute` gives for the phase of this name and these samples, in_place's. The first time
   // by a call, which leaves what devices keep; the second captures a call; then by launches. By
   // calls alone where the device captures nothing, or where little memory would be left for one of
-  // them: the log says so. What was given is good until the next launch.
+  // them: the log says so. What was given is good until the next launch. Collective: as `compute`
+  // is.
   PhaseResult operator()(const std::string& phase, const objective::Batch& batch,
                          const std::function<PhaseResult()>& compute);
 

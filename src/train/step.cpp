@@ -63,8 +63,8 @@ struct Round {
  private:
   // Whether one step's calls are the next one's.
   bool capturable(const Training& training) const {
-    return group.size() == 1 && !recipe::is_native(training.recipe) && witnessed.empty() &&
-           look == Look::kNone && !ops::traced();
+    return !recipe::is_native(training.recipe) && witnessed.empty() && look == Look::kNone &&
+           !ops::traced();
   }
 };
 

@@ -15,8 +15,9 @@ TRAIN = ("train", RECIPE, "--device", "cuda", "--ranks", "2", "--quiet", "--set"
 
 
 class GpuRanks(Toy):
-    def over(self, transport, run, code=0, **environment):
-        result = self.run_it(*TRAIN, "--run", run, "--exchange-log", f"{run}-log", LOCKSTEP_TRANSPORT=transport, **environment)
+    def over(self, transport, run, *more, code=0, **environment):
+        result = self.run_it(*TRAIN, *more, "--run", run, "--exchange-log", f"{run}-log", LOCKSTEP_TRANSPORT=transport,
+                             **environment)
         self.assertEqual(result.returncode, code, result.stderr)
         return result.stderr
 
@@ -41,6 +42,28 @@ class GpuRanks(Toy):
             self.assertRegex(err, rf"rank {rank}: step 1: gradient of \S+ \[[0-9 x]+\], elements \d+ to \d+: what arrived at "
                                   rf"rank {rank} is not what rank {1 - rank} sent")
             self.assertEqual(self.read(f"{run}/ledger.jsonl").count(b"\n"), 1)  # the header
+
+    def test_captured_steps_have_the_same_bits_and_are_checked(self):
+        # The second step is captured, and launched; those after it are launches.
+        steps = ("--set", "run.steps=4", "--set", "evidence.witness_rate=0")
+        for transport in ("nccl", "gloo"):
+            self.over(transport, transport, *steps)
+            self.assertNotIn(b"not captured", self.read(f"{transport}/log.txt"))
+        self.ok("train", RECIPE, "--quiet", "--set", "samples.count=0", *steps, "--run", "alone")
+        self.assertEqual(self.evidence("nccl"), self.evidence("alone"))
+        self.assertEqual(self.evidence("gloo"), self.evidence("alone"))
+        # What leaves in each step is the same, whether it is called or launched.
+        steps_of = [[(line["verb"], line["about"], line["to"]) for line in self.logged("nccl") if line["step"] == step]
+                    for step in (1, 2, 3)]
+        self.assertEqual(steps_of[0], steps_of[1])
+        self.assertEqual(steps_of[0], steps_of[2])
+        large = [line["step"] for line in self.logged("nccl") if line["memory"] == "gpu" and line["from"][1] > 4096]
+        for step in (2, 3):
+            run = f"run{step}"
+            err = self.over("nccl", run, *steps, code=1, LOCKSTEP_NCCL_FLIP=f"0:{large.index(step)}")
+            self.assertRegex(err, rf"rank 0: step {step}: gradient of \S+ \[[0-9 x]+\], elements \d+ to \d+: what arrived at "
+                                  r"rank 0 is not what rank 1 sent")
+            self.assertEqual(self.read(f"{run}/ledger.jsonl").count(b"\n"), step)  # the header, and the steps before
 
     def test_a_rank_that_dies_between_gpus_is_named(self):
         for signal_number, said in ((signal.SIGKILL, "was lost"), (signal.SIGSTOP, "was lost: no sign of life")):

@@ -4,11 +4,13 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
+#include "numerics/cuda/graphs.h"
 #include "support/gpu/gpu.h"
 
 namespace lockstep::numerics {
@@ -117,6 +119,110 @@ TEST(Capture, OtherDevicesAndThreadsAreCaptured) {
   EXPECT_EQ(out.values(), std::vector<float>(kFloats, 1));
   captured->launch(2);
   EXPECT_EQ(out.values(), expected(12));
+}
+
+// Between captured calls the host looks, and goes on from what it saw.
+TEST(Capture, WhatComesApartIsCalledInItsPlace) {
+  const There out, seen;
+  const std::unique_ptr<Device> other = device().another();
+  std::vector<std::vector<float>> found;
+  const auto look = [&] {
+    found.push_back(out.values());
+    other->copy(kFloats * sizeof(float), out, seen);
+  };
+  const auto captured = device().capture([&] {
+    for (const std::uint64_t first : {10U, 20U, 30U, 40U}) {
+      work(device(), first, out);
+      // Whichever device it is of; and it does not matter that nothing was called in between.
+      other->apart(look);
+      if (first == 20) device().apart([&] { found.push_back(seen.values()); });
+    }
+    device().binary(Binary::kAdd, kFloats, seen, seen, out);
+  });
+  EXPECT_TRUE(found.empty()) << "it is called in launches";
+  for (const std::uint64_t moved : {0U, 5U, 1U}) {
+    captured->launch(moved);
+    EXPECT_EQ(found, (std::vector{expected(10 + moved), expected(20 + moved), expected(20 + moved),
+                                  expected(30 + moved), expected(40 + moved)}));
+    found.clear();
+    std::vector<float> twice = expected(40 + moved);
+    for (float& one : twice) one += one;
+    EXPECT_EQ(out.values(), twice);
+  }
+  other->apart(look);
+  EXPECT_EQ(found.size(), 1u) << "at once where nothing is captured";
+}
+
+TEST(Capture, WhatACallThrowsEndsTheLaunch) {
+  const There out;
+  bool fails = true;
+  const auto captured = device().capture([&] {
+    work(device(), 10, out);
+    device().apart([&] {
+      if (fails) throw std::runtime_error("no more");
+    });
+    work(device(), 20, out);
+  });
+  EXPECT_THROW(captured->launch(0), std::runtime_error);
+  EXPECT_EQ(out.values(), expected(10));
+  fails = false;
+  captured->launch(1);
+  EXPECT_EQ(out.values(), expected(21));
+}
+
+// Memory that only a call between the graphs uses is nobody else's.
+TEST(Capture, WhatACallHoldsStays) {
+  const auto left = [] { return gpu().memory->left().value(); };
+  const There out;
+  auto captured = device().capture([&] {
+    const auto held = std::make_shared<There>();
+    work(device(), 10, *held);
+    device().apart([] {});
+    work(device(), 20, out);
+    device().apart([held, to = static_cast<float*>(out)] {
+      device().copy(kFloats * sizeof(float), *held, to);
+    });
+  });
+  for (const std::uint64_t moved : {0U, 3U}) {
+    captured->launch(moved);
+    EXPECT_EQ(out.values(), expected(10 + moved));
+  }
+  const std::int64_t with = left();
+  captured.reset();
+  EXPECT_GT(left(), with);
+  const auto fails = [&] {
+    const auto held = std::make_shared<There>();
+    work(device(), 10, *held);
+    device().apart([held] {});
+    throw std::runtime_error("no more");
+  };
+  EXPECT_THROW(device().capture(fails), std::runtime_error);
+  static_cast<void>(out.values());
+  const std::int64_t after = left();
+  EXPECT_THROW(device().capture(fails), std::runtime_error);
+  static_cast<void>(out.values());
+  EXPECT_EQ(left(), after) << "what it held is given back";
+}
+
+// What a call gives the GPU comes behind what was launched before, and does not wait for the rest.
+TEST(Capture, ACallComesBetweenGraphs) {
+  std::string did;
+  struct Told {
+    std::string& did;
+    int number;
+    void launch(std::uint64_t moved) {
+      did += " launch " + std::to_string(number) + "+" + std::to_string(moved);
+    }
+    void wait() { did += " wait " + std::to_string(number); }
+  };
+  cuda::Graphs<Told> graphs;
+  for (int i = 0; i < 4; ++i) {
+    graphs.add(std::make_unique<Told>(did, i));
+    if (i < 3) graphs.add([&did] { did += " call"; });
+  }
+  graphs.launch(5);
+  EXPECT_EQ(did,
+            " launch 0+5 wait 0 call launch 1+5 wait 1 call launch 2+5 wait 2 call launch 3+5");
 }
 
 // What a device keeps from call to call (the cuts of lanes) is there for calls that are not

@@ -6,6 +6,7 @@
 // group takes its memory, and else on the host.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -22,6 +23,10 @@ struct Contribution {
   Tensor partials;
   Division division;    // which rank sums what
   bool sliced = false;  // every rank keeps the slice that it summed
+  Tensor into = {};     // where several ranks' result comes; undefined: a tensor of its own
+
+  // Another one for this rank's result.
+  Tensor place(Rank own) const;
 };
 
 // Returns [...] for each, the tree over all lanes; flat and only the rank's slice where it is to
@@ -49,7 +54,9 @@ class Exchange {
 
 // Contributions that become known one after the other, in any order, leave in buckets while the
 // rank computes on (comm::Group::start). Which tensors share a bucket and the order of buckets
-// follow from the list alone.
+// follow from the list alone. What is exchanged between ranks comes apart from what is captured
+// (numerics::Device::apart): partials and sums lie where they lie in every launch, which exchanges
+// again. `group` outlives that, too.
 class Outbox {
  public:
   struct Expected {
@@ -67,16 +74,18 @@ class Outbox {
 
  private:
   struct Buckets;
-  void send();   // the next bucket
-  void start();  // the next job
+  struct Jobs;
+  void send();  // the next bucket
+  void apart(const std::function<void()>& call) const;
 
   comm::Group& group_;
   std::vector<Expected> expected_;
   std::vector<Division> divisions_;  // of what is expected
   std::vector<Tensor> put_;
   std::shared_ptr<Buckets> buckets_;
-  std::vector<std::size_t> bucket_of_;   // by number in the list
-  std::vector<std::future<void>> ends_;  // of the jobs: one a bucket, and two
+  std::shared_ptr<Jobs> jobs_;
+  std::vector<std::size_t> bucket_of_;  // by number in the list
+  std::size_t sent_ = 0;                // buckets
 };
 
 }  // namespace lockstep::lane

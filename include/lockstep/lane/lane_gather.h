@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ class LaneGather {
   explicit LaneGather(std::shared_ptr<const LaneGather> original);
 
   // Of every lane [width], from those of this rank's lanes: only over all of them at once. A tile
-  // that does not arrive as it was sent is Error(kDiffer). Collective: yes, but for a shadow.
-  std::vector<float> operator()(const std::vector<float>& mine, std::int64_t width);
+  // that does not arrive as it was sent is Error(kDiffer). `module`: whose, for messages.
+  // Collective: yes, but for a shadow.
+  std::vector<float> operator()(const std::string& module, std::span<const float> mine,
+                                std::int64_t width);
 
   // Whether this rank has all lanes and nobody wants to see again what was gathered: then values
   // may stay on their device.

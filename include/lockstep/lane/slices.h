@@ -4,6 +4,7 @@
 // ranks.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tens
 // Every rank's floats, by rank, of which rank r has counts[r]. `what` names them in messages.
 // Collective: yes. Bits: mine.
 std::vector<std::vector<float>> gather_sealed(comm::Group& group, const std::string& what,
-                                              const std::vector<float>& mine,
+                                              std::span<const float> mine,
                                               const std::vector<std::size_t>& counts);
 
 }  // namespace lockstep::lane

@@ -51,6 +51,7 @@ class Captured {
 
   // Does it, after what was called before: the same calls, but that what they draw, and what
   // Device::from_host_by works out, is for samples whose numbers are `moved` higher, modulo 2^64.
+  // Throws what a call throws (Device::apart); what follows it is not done then.
   virtual void launch(std::uint64_t moved) = 0;
 };
 
@@ -102,6 +103,10 @@ class Device : public Elementwise,
   virtual std::unique_ptr<Captured> capture(const std::function<void()>& /*work*/) {
     return nullptr;
   }
+  // `call()`: at once, or, while work is captured, in its place in every launch, by the thread that
+  // launches: when what was captured before it is done, and before what follows begins. It is not
+  // captured itself, so it may ask for values on the host.
+  virtual void apart(const std::function<void()>& call) { call(); }
 
   // The leaves (hash/leaf.h) of tiles of tensors' memory, to the host: tiles[i] gives leaves[i].
   // A view has an address of the device.

@@ -1,8 +1,8 @@
 // Private: captured work for CUDA (numerics/device.h). A Gpu that captures has this for it; what is
 // called of any Gpu on the same memory between the first two is captured:
 //
-//   gpu.begin_capture(); gpu.end_capture(), the work; or gpu.drop_capture()
-//   gpu.capturing()
+//   gpu.begin_capture(); gpu.end_capture(), the work; or gpu.drop_capture(), wherever it failed
+//   gpu.capturing(); gpu.cut_capture(call)   the call of the host comes between, in every launch
 //   gpu.from_host_by(bytes, fill, to)   Device's, while it is capturing
 //   gpu.moved(by), gpu.moved()          keeps an address of the GPU for all Gpus
 #pragma once
@@ -43,6 +43,14 @@ void Device<Gpu>::from_host_by(std::size_t bytes, const Fill& fill, void* to) {
 }
 
 template <class Gpu>
+void Device<Gpu>::apart(const std::function<void()>& call) {
+  if constexpr (Captures<Gpu>) {
+    if (gpu_->capturing()) return gpu_->cut_capture(call);
+  }
+  call();
+}
+
+template <class Gpu>
 std::unique_ptr<Captured> Device<Gpu>::capture(const std::function<void()>& work) {
   if constexpr (Captures<Gpu>) {
     gpu_->begin_capture();
@@ -54,19 +62,21 @@ std::unique_ptr<Captured> Device<Gpu>::capture(const std::function<void()>& work
       partials_ = std::move(partials);
       leaf_keys_ = std::move(leaf_keys);
     };
+    std::unique_ptr<Captured> captured;
     try {
       const Scratch<Gpu, std::uint64_t> moved(*gpu_, 1);
       const auto tell = [](std::uint64_t by, void* to) { std::memcpy(to, &by, sizeof by); };
       gpu_->from_host_by(sizeof(std::uint64_t), tell, moved.data());
       gpu_->moved(moved.data());
       work();
+      captured = gpu_->end_capture();
     } catch (...) {
       end();
       gpu_->drop_capture();
       throw;
     }
     end();
-    return gpu_->end_capture();
+    return captured;
   } else {
     return numerics::Device::capture(work);
   }

@@ -1,6 +1,6 @@
 // Private: where the work of a process on one GPU goes: into the null stream, which LibTorch's
 // kernels use, too, or, while work is captured, into a graph (CUDA C++ Programming Guide, "CUDA
-// Graphs"). All Gpus (gpu.cuh) of the GPU share it.
+// Graphs"), or into several. All Gpus (gpu.cuh) of the GPU share it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,6 +15,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
+#include "numerics/cuda/graphs.h"
 #include "numerics/cuda/line.cuh"
 #include "numerics/cuda/staging.cuh"
 
@@ -51,8 +52,46 @@ class GraphInputs {
   std::vector<std::pair<numerics::Device::Fill, void*>> fills_;
 };
 
+// A graph that can be launched.
+class Graph {
+ public:
+  using Calls = std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)>;
+
+  Graph(int number, const Calls& calls, std::unique_ptr<GraphInputs> inputs)
+      : number_(number), inputs_(std::move(inputs)) {
+    must(cudaGraphInstantiate(&runnable_, calls.get(), 0), "a graph");
+  }
+  ~Graph() {
+    cudaSetDevice(number_);  // in whichever thread this is
+    done_.settle();          // it may still read its inputs
+    cudaGraphExecDestroy(runnable_);
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void launch(std::uint64_t moved) {
+    make_current(number_);
+    done_.wait();  // the launch before may still read its inputs
+    inputs_->fill(moved);
+    must(cudaGraphLaunch(runnable_, nullptr), "a graph");
+    done_.record(nullptr);
+  }
+  void wait() {
+    make_current(number_);
+    done_.wait();
+  }
+
+ private:
+  const int number_;
+  const std::unique_ptr<GraphInputs> inputs_;
+  cudaGraphExec_t runnable_ = nullptr;
+  Event done_;
+};
+
 class Course {
  public:
+  using Graph = cuda::Graph;
+
   explicit Course(int number) : number_(make_current(number)) {
     // Not a blocking one: the null stream may be used while something is captured.
     must(cudaStreamCreateWithFlags(&of_graph_, cudaStreamNonBlocking), "a stream");
@@ -81,35 +120,39 @@ class Course {
 
   void begin() {
     LOCKSTEP_ASSERT(!capturing_, "one capture at a time");
-    auto inputs = std::make_unique<GraphInputs>();
-    must(cudaStreamBeginCapture(of_graph_, cudaStreamCaptureModeRelaxed), "a capture");
-    inputs_ = std::move(inputs);
+    begin_graph();
     arena_.begin_use();
     capturing_ = true;
   }
-  // What was captured, and what it reads. After it `end_use`.
-  std::pair<cudaGraph_t, std::unique_ptr<GraphInputs>> end() {
-    capturing_ = false;
-    cudaGraph_t graph = nullptr;
-    const cudaError_t code = cudaStreamEndCapture(of_graph_, &graph);
-    auto inputs = std::move(inputs_);
-    if (code != cudaSuccess) end_use();
-    must(code, "a capture");
-    return {graph, std::move(inputs)};
+  // What is captured next comes after this call of the host.
+  void cut(std::function<void()> call) {
+    end_graph();
+    graphs_.add(std::move(call));
+    begin_graph();
   }
-  // Gives it up: a call that cannot be captured may have spoilt it already.
+  // What was captured: `end_use` when it is gone.
+  Graphs<Graph> end() {
+    end_graph();
+    capturing_ = false;
+    return std::exchange(graphs_, {});
+  }
+  // It is given up, wherever it failed: a call that cannot be captured may have spoilt it already.
   void drop() {
     capturing_ = false;
-    cudaGraph_t graph = nullptr;
-    if (cudaStreamEndCapture(of_graph_, &graph) == cudaSuccess) {
-      cudaGraphDestroy(graph);
-    } else {
-      cudaGetLastError();  // forgets it
+    if (inputs_) {
+      cudaGraph_t calls = nullptr;
+      if (cudaStreamEndCapture(of_graph_, &calls) == cudaSuccess) {
+        cudaGraphDestroy(calls);
+      } else {
+        cudaGetLastError();  // forgets it
+      }
     }
-    inputs_ = nullptr;
+    inputs_.reset();
+    graphs_.clear();
     end_use();
   }
   void end_use() {
+    cudaSetDevice(number_);  // in whichever thread this is
     for (void* const block : arena_.end_use()) cudaFreeAsync(block, nullptr);
   }
 
@@ -126,45 +169,29 @@ class Course {
   }
 
  private:
+  void begin_graph() {
+    auto inputs = std::make_unique<GraphInputs>();
+    must(cudaStreamBeginCapture(of_graph_, cudaStreamCaptureModeRelaxed), "a capture");
+    inputs_ = std::move(inputs);
+  }
+  // Of nothing: none.
+  void end_graph() {
+    auto inputs = std::move(inputs_);
+    cudaGraph_t ended = nullptr;
+    must(cudaStreamEndCapture(of_graph_, &ended), "a capture");
+    const Graph::Calls calls(ended, &cudaGraphDestroy);
+    std::size_t count = 0;
+    must(cudaGraphGetNodes(calls.get(), nullptr, &count), "a capture");
+    if (count > 0) graphs_.add(std::make_unique<Graph>(number_, calls, std::move(inputs)));
+  }
+
   int number_;
   cudaStream_t of_graph_ = nullptr;
   std::atomic<bool> capturing_ = false;
   Arena arena_;
-  std::unique_ptr<GraphInputs> inputs_;
+  Graphs<Graph> graphs_;                 // so far
+  std::unique_ptr<GraphInputs> inputs_;  // of the graph that is captured
   const std::uint64_t* moved_ = nullptr;
-};
-
-// A graph that can be launched.
-class Graph final : public Captured {
- public:
-  // Ends the capture of `course`.
-  explicit Graph(std::shared_ptr<Course> course) : course_(std::move(course)) {
-    auto [graph, inputs] = course_->end();
-    inputs_ = std::move(inputs);
-    const cudaError_t code = cudaGraphInstantiate(&runnable_, graph, 0);
-    cudaGraphDestroy(graph);
-    if (code != cudaSuccess) course_->end_use();
-    must(code, "a graph");
-  }
-  ~Graph() override {
-    cudaSetDevice(course_->number());  // in whichever thread this is
-    cudaGraphExecDestroy(runnable_);   // when it has run
-    course_->end_use();
-  }
-
-  void launch(std::uint64_t moved) override {
-    make_current(course_->number());
-    done_.wait();  // the launch before may still read its inputs
-    inputs_->fill(moved);
-    must(cudaGraphLaunch(runnable_, nullptr), "a graph");
-    done_.record(nullptr);
-  }
-
- private:
-  const std::shared_ptr<Course> course_;
-  std::unique_ptr<GraphInputs> inputs_;
-  cudaGraphExec_t runnable_ = nullptr;
-  Event done_;
 };
 
 }  // namespace lockstep::numerics::cuda

@@ -40,6 +40,7 @@ class Device final : public numerics::Device {
   void copy(std::size_t bytes, const void* from, void* to) override { gpu_->copy(bytes, from, to); }
   void from_host_by(std::size_t bytes, const Fill& fill, void* to) override;
   std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
+  void apart(const std::function<void()>& call) override;
   void leaf_hashes(std::span<const ByteView> tiles, hash::Leaf* leaves) override;
   std::size_t first_non_finite(std::span<const std::span<const float>> tensors) override;
   void parallel_for(

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -182,7 +183,13 @@ class Gpu {
     here();
     course_->begin();
   }
-  std::unique_ptr<Captured> end_capture() { return std::make_unique<Graph>(course_); }
+  void cut_capture(std::function<void()> call) {
+    here();
+    course_->cut(std::move(call));
+  }
+  std::unique_ptr<Captured> end_capture() {
+    return std::make_unique<CapturedGraphs<Course>>(course_, course_->end());
+  }
   void drop_capture() { course_->drop(); }
   bool capturing() const { return course_->capturing(); }
   const std::uint64_t* moved() const { return course_->moved(); }

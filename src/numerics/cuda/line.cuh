@@ -1,4 +1,5 @@
-// Private: a stream beside the kernels', for copies through pinned memory, as copies-inl.h wants it.
+// Private: a stream beside the kernels', for copies through pinned memory, as copies-inl.h wants
+// it.
 #pragma once
 
 #include <array>
@@ -19,6 +20,8 @@ class Event {
   // What comes next in the stream waits for it.
   void hold(cudaStream_t stream) { must(cudaStreamWaitEvent(stream, event_, 0), "an event"); }
   void wait() { must(cudaEventSynchronize(event_), "a copy"); }
+  // The same in destructors: where the GPU is lost, nothing is under way.
+  void settle() noexcept { cudaEventSynchronize(event_); }
 
  private:
   cudaEvent_t event_ = nullptr;

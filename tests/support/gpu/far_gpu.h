@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,18 +15,60 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
+#include "numerics/cuda/graphs.h"
 #include "support/far_device/memory.h"
 #include "support/gpu/far_line.h"
 #include "support/gpu/orders.h"
 
 namespace lockstep::test::gpu {
 
+class FarGraph {
+ public:
+  using Fills = std::vector<std::pair<numerics::Device::Fill, std::shared_ptr<Bytes>>>;
+
+  FarGraph(std::shared_ptr<Machine> machine, Streams::Graph work, Fills fills)
+      : machine_(std::move(machine)),
+        work_(std::move(work)),
+        fills_(std::move(fills)),
+        done_(machine_) {}
+
+  // The bytes change when the graph begins: one that was launched before may be still to come.
+  void launch(std::uint64_t moved) {
+    std::vector<Bytes> filled;
+    for (const auto& [fill, bytes] : fills_) {
+      filled.emplace_back(bytes->size());
+      fill(moved, filled.back().data());
+    }
+    machine_->streams.put(Streams::kNull, [fills = fills_, filled = std::move(filled)] {
+      for (std::size_t i = 0; i < fills.size(); ++i) *fills[i].second = filled[i];
+    });
+    machine_->streams.launch(Streams::kNull, work_);
+    done_.record(Streams::kNull);
+  }
+  void wait() { done_.wait(); }
+
+ private:
+  const std::shared_ptr<Machine> machine_;
+  const Streams::Graph work_;
+  const Fills fills_;
+  FarEvent done_;
+};
+
 // What the FarGpus of one GPU share.
 struct FarCourse {
-  using Fills = std::vector<std::pair<numerics::Device::Fill, std::shared_ptr<Bytes>>>;
+  using Graph = FarGraph;
 
   explicit FarCourse(std::uint64_t seed) : machine(std::make_shared<Machine>(seed)) {}
   Streams::Stream stream() const { return capturing ? of_graph : Streams::kNull; }
+  void end_use() {
+    for (void* const block : arena.end_use()) machine->memory.give_back(block, Streams::kNull);
+  }
+  void end_graph() {
+    auto work = streams.end_capture(of_graph);
+    auto its = std::exchange(fills, {});
+    if (!work->empty())
+      graphs.add(std::make_unique<FarGraph>(machine, std::move(work), std::move(its)));
+  }
 
   const std::shared_ptr<Machine> machine;
   Streams& streams = machine->streams;
@@ -33,39 +76,8 @@ struct FarCourse {
   std::atomic<bool> capturing = false;
   const std::uint64_t* moved = nullptr;
   numerics::cuda::Arena arena;
-  Fills fills;
-};
-
-class FarGraph final : public numerics::Captured {
- public:
-  explicit FarGraph(std::shared_ptr<FarCourse> course)
-      : course_(std::move(course)),
-        work_(course_->streams.end_capture(course_->of_graph)),
-        fills_(std::exchange(course_->fills, {})) {
-    course_->capturing = false;
-  }
-  ~FarGraph() override {
-    for (void* const block : course_->arena.end_use())
-      course_->machine->memory.give_back(block, Streams::kNull);
-  }
-
-  // The bytes change when the graph begins: one that was launched before may be still to come.
-  void launch(std::uint64_t moved) override {
-    std::vector<Bytes> filled;
-    for (const auto& [fill, bytes] : fills_) {
-      filled.emplace_back(bytes->size());
-      fill(moved, filled.back().data());
-    }
-    course_->streams.put(Streams::kNull, [fills = fills_, filled = std::move(filled)] {
-      for (std::size_t i = 0; i < fills.size(); ++i) *fills[i].second = filled[i];
-    });
-    course_->streams.launch(Streams::kNull, work_);
-  }
-
- private:
-  const std::shared_ptr<FarCourse> course_;
-  const Streams::Graph work_;
-  const FarCourse::Fills fills_;
+  numerics::cuda::Graphs<FarGraph> graphs;  // so far
+  FarGraph::Fills fills;                    // of the graph that is captured
 };
 
 class FarGpu {
@@ -145,7 +157,17 @@ class FarGpu {
     streams().begin_capture(course_->of_graph);
     course_->capturing = true;
   }
-  std::unique_ptr<numerics::Captured> end_capture() { return std::make_unique<FarGraph>(course_); }
+  void cut_capture(std::function<void()> call) {
+    course_->end_graph();
+    course_->graphs.add(std::move(call));
+    streams().begin_capture(course_->of_graph);
+  }
+  std::unique_ptr<numerics::Captured> end_capture() {
+    course_->end_graph();
+    course_->capturing = false;
+    return std::make_unique<numerics::cuda::CapturedGraphs<FarCourse>>(
+        course_, std::exchange(course_->graphs, {}));
+  }
   void drop_capture() { end_capture(); }
   bool capturing() const { return course_->capturing; }
   const std::uint64_t* moved() const { return course_->moved; }

@@ -47,6 +47,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   *graph = reinterpret_cast<cudaGraph_t>(new Streams::Graph(captured));
   return cudaSuccess;
 }
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  if (nodes != nullptr) return cudaErrorNotSupported;
+  *count = graph_of(graph)->size();
+  return cudaSuccess;
+}
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   if (graph == nullptr) return failed(cudaErrorInvalidValue);
   delete &graph_of(graph);

@@ -1,0 +1,68 @@
+// Private: captured work (numerics/device.h) as graphs, and calls of the host between them.
+//
+//   course.end_use()      when nothing uses the graphs' memory any more
+//   graph.launch(moved)   behind what was launched before
+//   graph.wait()          until its last launch is done
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lockstep/numerics/device.h"
+
+namespace lockstep::numerics::cuda {
+
+template <class Graph>
+class Graphs {
+ public:
+  void add(std::unique_ptr<Graph> graph) { graphs_.push_back({std::move(graph), {}}); }
+  // After the graphs that were added: at least one.
+  void add(std::function<void()> call) { graphs_.back().calls.push_back(std::move(call)); }
+
+  // What calls give the GPU comes behind what was launched by then. If all graphs were launched at
+  // once, an exchange that a call starts would begin when the last of them is done.
+  void launch(std::uint64_t moved) const {
+    for (const One& one : graphs_) {
+      one.graph->launch(moved);
+      if (one.calls.empty()) continue;
+      one.graph->wait();
+      for (const auto& call : one.calls) call();
+    }
+  }
+  void clear() {
+    for (One& one : graphs_) one.calls.clear();  // they hold memory of the graphs
+    graphs_.clear();
+  }
+
+ private:
+  struct One {
+    std::unique_ptr<Graph> graph;
+    std::vector<std::function<void()>> calls;  // after it
+  };
+  std::vector<One> graphs_;
+};
+
+template <class Course>
+class CapturedGraphs final : public Captured {
+ public:
+  using All = Graphs<typename Course::Graph>;
+
+  CapturedGraphs(std::shared_ptr<Course> course, All graphs)
+      : course_(std::move(course)), graphs_(std::move(graphs)) {}
+  ~CapturedGraphs() override {
+    graphs_.clear();
+    course_->end_use();
+  }
+
+  void launch(std::uint64_t moved) override { graphs_.launch(moved); }
+
+ private:
+  const std::shared_ptr<Course> course_;
+  All graphs_;
+};
+
+}  // namespace lockstep::numerics::cuda
