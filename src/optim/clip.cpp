@@ -1,5 +1,3 @@
-#include "lockstep/numerics/spec/clip.h"
-
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/optim/optimizer.h"
@@ -33,10 +31,6 @@ std::vector<std::span<float>> writable(const std::vector<at::Tensor>& gradients)
 
 void clip_by_value(float limit, const std::vector<at::Tensor>& gradients) {
   if (limit != 0.0F) ops::device().clamp_all(-limit, limit, writable(gradients));
-}
-
-float norm_of(std::span<const float> squares) {
-  return numerics::spec::norm_of(std::ssize(squares), squares.data());
 }
 
 void clip_by_global_norm(float clip, const at::Tensor& squares,

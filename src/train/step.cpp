@@ -147,7 +147,7 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   const Measured::Values values = measured.values();
   objective::add(record.counts, values.counts);
   record.entry.losses.emplace_back(name, values.loss_sum * inverse_batch);
-  record.gradient_norms.emplace_back(name, optim::norm_of(values.squares));
+  record.gradient_norms.emplace_back(name, numerics::norm_of(values.squares));
   record.gradient_squares.push_back(values.squares);
   record.learning_rates.emplace_back(name, lr);
 }

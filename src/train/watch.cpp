@@ -37,7 +37,7 @@ std::vector<monitor::Layer> layers_of(const StepRecord& record, const Training& 
     for (const auto& [path, tensor] : one->network->parameters_in_order()) {
       const auto tiles = static_cast<std::size_t>(lane::tiles_in(tensor.numel()));
       const auto norm = [&](std::span<const float> of_all) {
-        return optim::norm_of(of_all.subspan(first, tiles));
+        return numerics::norm_of(of_all.subspan(first, tiles));
       };
       layers.push_back({one->role + "/param/" + path, norm(squares.floats()),
                         norm(record.gradient_squares[phase])});

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "lockstep/numerics/reduce.h"
 #include "lockstep/optim/optimizer.h"
 
 namespace lockstep::optim {
@@ -18,7 +19,8 @@ at::Tensor of(const std::vector<float>& values) {
 float clip(float limit, const std::vector<at::Tensor>& gradients) {
   const at::Tensor squares = tile_squares(gradients);
   clip_by_global_norm(limit, squares, gradients);
-  return norm_of({squares.const_data_ptr<float>(), static_cast<std::size_t>(squares.numel())});
+  return numerics::norm_of(
+      {squares.const_data_ptr<float>(), static_cast<std::size_t>(squares.numel())});
 }
 
 float value(const at::Tensor& x, std::int64_t i) {

@@ -43,4 +43,7 @@ class Reductions {
   ~Reductions() = default;
 };
 
+// Root of the tree over squares of tiles, by the host; 0 of none. Bits: values.
+float norm_of(std::span<const float> squares);
+
 }  // namespace lockstep::numerics

@@ -43,9 +43,6 @@ std::unique_ptr<Optimizer> make_optimizer(const Options& options,
 // values and shapes.
 at::Tensor tile_squares(const std::vector<at::Tensor>& gradients);
 
-// Root of the tree over squares of tiles, in the host's memory. Bits: values.
-float norm_of(std::span<const float> squares);
-
 // Every element of `gradients` (all, or a rank's slices of them), in place, to [-limit, limit]; 0:
 // nothing. A NaN stays. Bits: values.
 void clip_by_value(float limit, const std::vector<at::Tensor>& gradients);

@@ -170,7 +170,8 @@ void Cpu::clamp(std::int64_t n, float low, float high, const float* x, float* ou
 
 void Cpu::clip_all(float limit, std::int64_t count, const float* squares,
                    std::span<const std::span<float>> tensors) {
-  const float factor = spec::clip_factor(limit, spec::norm_of(count, squares));
+  const float factor =
+      spec::clip_factor(limit, norm_of({squares, static_cast<std::size_t>(count)}));
   if (factor == spec::kKept) return;
   for (const std::span<float> x : tensors) scale(std::ssize(x), factor, x.data(), x.data());
 }

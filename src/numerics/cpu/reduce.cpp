@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/spec/clip.h"
 #include "numerics/cpu/lane_sums.h"
 #include "numerics/cpu/reduce_kernels.h"
 
@@ -91,6 +92,10 @@ void Cpu::tile_squares(std::span<const std::span<const float>> tensors, float* o
     });
     out += tiles;
   }
+}
+
+float norm_of(std::span<const float> squares) {
+  return spec::norm_of(std::ssize(squares), squares.data());
 }
 
 }  // namespace lockstep::numerics

@@ -123,7 +123,7 @@ void clip(Case& c, float length, std::vector<Tensor> gradients) {
   const Tensor squares = optim::tile_squares(gradients);
   optim::clip_by_global_norm(limit, squares, gradients);
   output(c, "squares", squares);
-  c.output("norm", Floats{optim::norm_of(ops::HostView(squares).floats())});
+  c.output("norm", Floats{numerics::norm_of(ops::HostView(squares).floats())});
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     output(c, "g" + std::to_string(i), gradients[i]);
   }
