@@ -10,8 +10,9 @@ namespace lockstep::test::ptx {
 
 struct Counts {
   std::uint64_t launches = 0, blocks = 0;
-  std::uint64_t instructions = 0, fma = 0, binary64 = 0, mma = 0,
-                barriers = 0;  // binary64: of that type
+  std::uint64_t instructions = 0, mma = 0, barriers = 0;
+  std::uint64_t fma = 0;       // on binary32
+  std::uint64_t binary64 = 0;  // arithmetic and conversions
   // Of shared memory: 32 banks of 4 bytes; a wavefront gives each bank's word once. `least`: had
   // there been no conflicts.
   std::uint64_t shared = 0, wavefronts = 0, least = 0;

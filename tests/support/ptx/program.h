@@ -44,7 +44,7 @@ struct Instruction {
 
   Kind kind = Kind::kPlain;
   bool guarded = false, negated = false;  // @%p, @!%p
-  bool fma = false, binary64 = false;     // on binary32; on that: for profiles
+  bool fma = false, binary64 = false;     // for profiles: Counts
   Slot guard = 0;
   Run run = nullptr;
   std::array<Slot, kMostSlots> slots{};  // results first
