@@ -82,18 +82,20 @@ void integer_conv2d_input_grad_scalar(const ConvShape& s, std::int64_t begin, st
 void integer_conv2d_weight_grad_scalar(const ConvShape& s, std::int64_t first, std::int64_t samples,
                                        std::int64_t begin, std::int64_t end, const Rounded& x,
                                        const Rounded& dy, float* dw) {
-  const std::int64_t positions = s.out_h() * s.out_w();
+  const std::int64_t out_h = s.out_h(), out_w = s.out_w();
   for (std::int64_t m = begin; m < end; ++m) {
     const std::int64_t ky = m / (s.kw * s.in), kx = m / s.in % s.kw, ci = m % s.in;
     for (std::int64_t co = 0; co < s.out; ++co) {
       float total = 0;
       for (std::int64_t n = first; n < first + samples; ++n) {
+        const std::int16_t* to = dy.q + n * out_h * out_w * s.out + co;
         std::int64_t sum = 0;
-        for (std::int64_t i = 0; i < positions; ++i) {
-          const std::int64_t oy = i / s.out_w(), ox = i % s.out_w();
-          const std::int16_t* from =
-              pixel(x.q, s.h, s.w, s.in, n, oy * s.stride + ky - s.pad, ox * s.stride + kx - s.pad);
-          if (from != nullptr) sum += product(from[ci], dy.q[(n * positions + i) * s.out + co]);
+        for (std::int64_t oy = 0; oy < out_h; ++oy) {
+          for (std::int64_t ox = 0; ox < out_w; ++ox, to += s.out) {
+            const std::int16_t* from = pixel(x.q, s.h, s.w, s.in, n, oy * s.stride + ky - s.pad,
+                                             ox * s.stride + kx - s.pad);
+            if (from != nullptr) sum += product(from[ci], *to);
+          }
         }
         const float value = spec::product_of(sum, x.exponents[n], dy.exponents[n]);
         total = n == first ? value : total + value;

@@ -2,7 +2,8 @@
 #include <vector>
 
 #include "lockstep/numerics/cpu.h"
-#include "lockstep/numerics/spec/clip.h"
+#include "lockstep/numerics/spec/operations.h"
+#include "lockstep/numerics/spec/tree.h"
 #include "numerics/cpu/lane_sums.h"
 #include "numerics/cpu/reduce_kernels.h"
 
@@ -95,7 +96,10 @@ void Cpu::tile_squares(std::span<const std::span<const float>> tensors, float* o
 }
 
 float norm_of(std::span<const float> squares) {
-  return spec::norm_of(std::ssize(squares), squares.data());
+  if (squares.empty()) return 0;
+  const auto square = [&](std::int64_t i) { return squares[static_cast<std::size_t>(i)]; };
+  return spec::sqrt(
+      tree_fold(0, std::ssize(squares), square, [](float a, float b) { return a + b; }));
 }
 
 }  // namespace lockstep::numerics

@@ -13,21 +13,19 @@ struct ClipFactorKernel {
   float limit;
   std::int64_t count;
   const float* squares;
-  float* sums;  // twice (count + 1) / 2
+  float* sums;  // of all levels: fewer than count + 64
   float* factor;
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const float* from = squares;
     float* to = sums;
-    float* other = sums + (count + 1) / 2;
     for (std::int64_t n = count; n > 1; n = (n + 1) / 2) {
       for (std::int64_t i = t.thread(); 2 * i < n; i += t.threads())
         to[i] = 2 * i + 1 < n ? from[2 * i] + from[2 * i + 1] : from[2 * i];
       t.barrier();
       from = to;
-      to = other;
-      other = sums + (from == sums ? 0 : (count + 1) / 2);
+      to += (n + 1) / 2;
     }
     if (t.thread() == 0) *factor = spec::clip_factor(limit, spec::sqrt(from[0]));
   }
@@ -37,9 +35,8 @@ template <class Gpu>
 void Device<Gpu>::clip_all(float limit, std::int64_t count, const float* squares,
                            std::span<const std::span<float>> tensors) {
   if (count == 0) return;
-  const std::int64_t half = (count + 1) / 2;
-  const Scratch<Gpu, float> sums(*gpu_, 2 * half + 1);
-  float* const factor = sums.data() + 2 * half;
+  const Scratch<Gpu, float> sums(*gpu_, count + 64 + 1);
+  float* const factor = sums.data() + count + 64;
   gpu_->launch(Grid{1, kThreads, 0}, ClipFactorKernel{limit, count, squares, sums.data(), factor});
   each_of_all(*gpu_, tensors, [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) {
     if (*factor != spec::kKept) x[i] = canonical(*factor * x[i]);

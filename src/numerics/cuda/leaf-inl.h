@@ -8,6 +8,7 @@
 #include "lockstep/numerics/spec/operations.h"
 #include "numerics/cuda/device.h"
 #include "numerics/cuda/tensors-inl.h"
+#include "numerics/cuda/vector.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -18,9 +19,13 @@ LOCKSTEP_DEVICE inline bool is_finite(float x) {
 struct LeafSums {
   std::uint64_t a = 0, b = 0;
 
+  // Of a pair of words; `key`, of an even word, is aligned to 8 bytes.
   LOCKSTEP_DEVICE void add(std::uint32_t x, std::uint32_t y, const std::uint32_t* key) {
-    a += std::uint64_t{x + key[0]} * std::uint64_t{y + key[1]};
-    b += std::uint64_t{x + key[hash::kLeafShift]} * std::uint64_t{y + key[hash::kLeafShift + 1]};
+    using Pair = Vector<std::uint32_t, 2>;
+    const Pair of_a = *reinterpret_cast<const Pair*>(key),
+               of_b = *reinterpret_cast<const Pair*>(key + hash::kLeafShift);
+    a += std::uint64_t{x + of_a.of[0]} * std::uint64_t{y + of_a.of[1]};
+    b += std::uint64_t{x + of_b.of[0]} * std::uint64_t{y + of_b.of[1]};
   }
 };
 

@@ -12,31 +12,25 @@
 
 namespace lockstep::numerics::cuda {
 
-// What each rule does to element i: of its parameter and its slots.
+// What each rule does to an element: of its parameter, x[0], and of its slots, which follow.
 struct KeepRule {
   static constexpr int kSlots = 0;
-  LOCKSTEP_DEVICE void operator()(std::int64_t, float, float&, float* const*) const {}
+  LOCKSTEP_DEVICE void operator()(float, float*) const {}
 };
 struct AdamWRule {
   static constexpr int kSlots = 2;
   AdamW s;
-  LOCKSTEP_DEVICE void operator()(std::int64_t i, float g, float& p, float* const* slots) const {
-    spec::adamw(s, g, p, slots[0][i], slots[1][i]);
-  }
+  LOCKSTEP_DEVICE void operator()(float g, float* x) const { spec::adamw(s, g, x[0], x[1], x[2]); }
 };
 struct SgdRule {
   static constexpr int kSlots = 1;
   Sgd s;
-  LOCKSTEP_DEVICE void operator()(std::int64_t i, float g, float& p, float* const* slots) const {
-    spec::sgd(s, g, p, slots[0][i]);
-  }
+  LOCKSTEP_DEVICE void operator()(float g, float* x) const { spec::sgd(s, g, x[0], x[1]); }
 };
 struct LionRule {
   static constexpr int kSlots = 1;
   Lion s;
-  LOCKSTEP_DEVICE void operator()(std::int64_t i, float g, float& p, float* const* slots) const {
-    spec::lion(s, g, p, slots[0][i]);
-  }
+  LOCKSTEP_DEVICE void operator()(float g, float* x) const { spec::lion(s, g, x[0], x[1]); }
 };
 
 // A tile of a tensor: arrays are p, slots, averages, in this order.
@@ -48,53 +42,104 @@ struct UpdatedTile {
 struct UpdatedArray {
   float* values;
   float one_minus_decay;  // of an average
+  bool before, after;     // leaves that somebody wants
 };
 
+// Each value is read once and written once: its thread hashes what it has read, and what it is
+// about to write.
 template <class Rule>
 struct UpdateKernel {
   Rule rule;
   const UpdatedTile* tiles;
   const UpdatedArray* arrays;
   DeviceLeafKeys keys;
-  hash::Leaf* before;  // one an array of `arrays`
+  hash::Leaf* before;  // one an array of `arrays`; what nobody wants is not written
   hash::Leaf* after;
   int* not_finite;  // of each tile: whether something that was written is not
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const UpdatedTile tile = tiles[t.block()];
-    const UpdatedArray* const all = arrays + tile.first_array;
     if (t.thread() == 0) not_finite[t.block()] = 0;
-    hash_arrays(t, tile, before);
-    float* slots[2] = {};
-    for (int k = 0; k < Rule::kSlots; ++k) slots[k] = all[1 + k].values;
-    for (std::int64_t i = t.thread(); i < tile.n; i += t.threads()) {
-      float& p = all[0].values[i];
-      rule(i, Rule::kSlots == 0 ? 0.0F : tile.g[i], p, slots);
-      for (std::int64_t k = 1 + Rule::kSlots; k < tile.arrays; ++k)
-        spec::average(all[k].one_minus_decay, p, all[k].values[i]);
-    }
     t.barrier();
-    hash_arrays(t, tile, after);
-    for (std::int64_t k = 0; k < tile.arrays; ++k)
-      for (std::int64_t i = t.thread(); i < tile.n; i += t.threads())
-        if (!is_finite(all[k].values[i])) not_finite[t.block()] = 1;  // whoever writes, it is a 1
+    constexpr int kOfRule = 1 + Rule::kSlots;
+    constexpr bool kWritten = Rule::kSlots > 0;
+    pass<kOfRule, kWritten>(t, tile, 0, [&](std::int64_t i, float* x) {
+      if constexpr (kWritten) rule(tile.g[i], x);
+    });
+    const float* const p = arrays[tile.first_array].values;  // what this thread has written
+    for (std::int64_t k = kOfRule; k < tile.arrays; ++k) {
+      const float one_minus_decay = arrays[tile.first_array + k].one_minus_decay;
+      pass<1, true>(t, tile, k,
+                    [&](std::int64_t i, float* x) { spec::average(one_minus_decay, p[i], x[0]); });
+    }
   }
 
-  template <class Thread>
-  LOCKSTEP_DEVICE void hash_arrays(Thread& t, const UpdatedTile& tile, hash::Leaf* leaves) const {
-    for (std::int64_t k = 0; k < tile.arrays; ++k) {
-      const float* const values = arrays[tile.first_array + k].values;
-      LeafSums sums;
-      for (std::int64_t pair = t.thread(); 2 * pair < tile.n; pair += t.threads()) {
-        const auto x = spec::bit_cast<std::uint32_t>(values[2 * pair]);
-        const std::uint32_t y =
-            2 * pair + 1 < tile.n ? spec::bit_cast<std::uint32_t>(values[2 * pair + 1]) : 0;
-        sums.add(x, y, keys.words + 2 * pair);
+  // change(i, x) for each element i of the tile: x are those of kArrays arrays.
+  template <int kArrays, bool kWritten, class Thread, class Change>
+  LOCKSTEP_DEVICE void pass(Thread& t, const UpdatedTile& tile, std::int64_t first,
+                            const Change& change) const {
+    first += tile.first_array;
+    UpdatedArray all[kArrays];
+    LOCKSTEP_UNROLL
+    for (int k = 0; k < kArrays; ++k) all[k] = arrays[first + k];
+    LeafSums read[kArrays], written[kArrays];
+    bool finite = true;
+    for (std::int64_t i = 2 * t.thread(); i < tile.n; i += 2 * t.threads()) {
+      const bool two = i + 1 < tile.n;
+      float x[2][kArrays];
+      LOCKSTEP_UNROLL
+      for (int k = 0; k < kArrays; ++k) {
+        const Pair pair = load(all[k].values + i, two);
+        x[0][k] = pair.of[0];
+        x[1][k] = pair.of[1];
+        if (all[k].before) add(pair, i, read[k]);
       }
-      finish_leaf(t, keys, sums, static_cast<std::uint64_t>(tile.n) * 4,
-                  t.template shared<std::uint64_t>(), leaves + tile.first_array + k);
+      change(i, x[0]);
+      if (two) change(i + 1, x[1]);
+      LOCKSTEP_UNROLL
+      for (int k = 0; k < kArrays; ++k) {
+        const Pair pair{{x[0][k], x[1][k]}};
+        if (kWritten) store(pair, two, all[k].values + i);
+        if (all[k].after) add(pair, i, written[k]);
+        finite = finite && is_finite(pair.of[0]) && is_finite(pair.of[1]);
+      }
     }
+    if (!finite) not_finite[t.block()] = 1;  // whoever writes, it is a 1
+    LOCKSTEP_UNROLL
+    for (int k = 0; k < kArrays; ++k) {
+      if (all[k].before) finish(t, tile, read[k], before + first + k);
+      if (all[k].after) finish(t, tile, written[k], after + first + k);
+    }
+  }
+
+ private:
+  using Pair = Vector<float, 2>;  // the second is 0 where there is none
+
+  LOCKSTEP_DEVICE static bool aligned(const float* at) {
+    return reinterpret_cast<std::uintptr_t>(at) % sizeof(Pair) == 0;
+  }
+  LOCKSTEP_DEVICE static Pair load(const float* from, bool two) {
+    if (two && aligned(from)) return *reinterpret_cast<const Pair*>(from);
+    return {{from[0], two ? from[1] : 0.0F}};
+  }
+  LOCKSTEP_DEVICE static void store(const Pair& pair, bool two, float* to) {
+    if (two && aligned(to)) {
+      *reinterpret_cast<Pair*>(to) = pair;
+    } else {
+      to[0] = pair.of[0];
+      if (two) to[1] = pair.of[1];
+    }
+  }
+  LOCKSTEP_DEVICE void add(const Pair& pair, std::int64_t i, LeafSums& sums) const {
+    sums.add(spec::bit_cast<std::uint32_t>(pair.of[0]), spec::bit_cast<std::uint32_t>(pair.of[1]),
+             keys.words + i);
+  }
+  template <class Thread>
+  LOCKSTEP_DEVICE void finish(Thread& t, const UpdatedTile& tile, const LeafSums& sums,
+                              hash::Leaf* leaf) const {
+    finish_leaf(t, keys, sums, static_cast<std::uint64_t>(tile.n) * 4,
+                t.template shared<std::uint64_t>(), leaf);
   }
 };
 
@@ -117,7 +162,8 @@ bool Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> ten
                        left < kTileFloats ? left : kTileFloats,
                        static_cast<std::int64_t>(arrays.size()), count});
       const auto add = [&](const Updated& array, float one_minus_decay) {
-        arrays.push_back({array.values + first, one_minus_decay});
+        arrays.push_back({array.values + first, one_minus_decay, array.before != nullptr,
+                          array.after != nullptr});
         places.push_back({array.before == nullptr ? nullptr : array.before + number,
                           array.after == nullptr ? nullptr : array.after + number});
       };

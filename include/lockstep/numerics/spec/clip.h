@@ -1,21 +1,10 @@
 // Clipping by the global norm of gradients (Pascanu, Mikolov and Bengio 2013).
 #pragma once
 
-#include <cstdint>
-
 #include "lockstep/numerics/spec/operations.h"
-#include "lockstep/numerics/spec/tree.h"
 
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics::spec {
-
-// Root of the tree over squares of tiles; 0 of none.
-LOCKSTEP_HD static inline float norm_of(std::int64_t count, const float* squares) {
-  if (count == 0) return 0;
-  return sqrt(tree_fold(
-      0, count, [squares](std::int64_t i) { return squares[i]; },
-      [](float a, float b) { return a + b; }));
-}
 
 // What gradients of this norm are multiplied by; kKept: nothing. A norm that overflowed must not
 // turn finite gradients into silent zeros: left alone, they reach the state, where training stops
