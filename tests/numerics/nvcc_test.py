@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 import registers
-from registers import ARCHITECTURES, FLAGS
+from registers import ARCHITECTURES
 
 # Of an instruction on f32 or f64: exact, or rounded to the nearest.
 EXACT = re.compile(r"(mov|ld|st|selp|setp|set|abs|neg|min|max|copysign|testp|shfl)\b")
@@ -43,23 +43,19 @@ def forbidden(ptx):
 
 
 @functools.cache
+def compiled(architecture):
+    return registers.compiled(NVCC, INCLUDE, SOURCE, architecture)
+
+
 def machine_code(architecture):
-    return registers.machine_code(NVCC, INCLUDE, SOURCE, architecture)
-
-
-def compiled(source, architecture, flags=FLAGS):
-    with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "out.ptx")
-        registers.nvcc(NVCC, INCLUDE, source, out, *flags, "-ptx", f"-arch=compute_{architecture}")
-        with open(out) as file:
-            return file.read()
+    return compiled(architecture)[0]
 
 
 class Nvcc(unittest.TestCase):
     def test_every_operation_is_rounded_as_ieee_754_says(self):
         for architecture in ARCHITECTURES:
             with self.subTest(architecture):
-                ptx = compiled(SOURCE, architecture)
+                ptx = compiled(architecture)[1]
                 self.assertGreater(sum(name == "fma.rn.f32" for name in instructions(ptx)), 100)
                 self.assertGreater(sum(name == INTEGERS for name in instructions(ptx)), 100)
                 self.assertEqual(forbidden(ptx), {})
@@ -89,7 +85,9 @@ class Nvcc(unittest.TestCase):
             source = os.path.join(folder, "bad.cu")
             with open(source, "w") as file:
                 file.write(kernels)
-            found = " ".join(forbidden(compiled(source, ARCHITECTURES[0], ["-use_fast_math"])))
+            out = os.path.join(folder, "bad.ptx")
+            registers.nvcc(NVCC, INCLUDE, source, out, "-use_fast_math", "-ptx", f"-arch=compute_{ARCHITECTURES[0]}")
+            found = " ".join(forbidden(Path(out).read_text(encoding="ascii")))
         for word in ("div.approx.ftz.f32", "sqrt.approx.ftz.f32", "ex2.approx.ftz.f32", ".add.f32", ".satfinite."):
             self.assertIn(word, found)
 

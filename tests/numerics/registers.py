@@ -2,10 +2,12 @@
 
 usage: registers.py PAGE NVCC SOURCE INCLUDE…   writes it into the page; nvcc_test.py checks it
 """
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 ARCHITECTURES = ("80", "90a", "100")
 FLAGS = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "--fmad=false", "-prec-div=true", "-prec-sqrt=true",
@@ -22,10 +24,17 @@ def nvcc(program, includes, source, out, *words):
     return done.stdout + done.stderr
 
 
-def machine_code(program, includes, source, architecture):
-    """What ptxas says of each kernel."""
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as out:
-        return nvcc(program, includes, source, out.name, *FLAGS, "-cubin", f"-arch=sm_{architecture}", "-Xptxas", "-v")
+def compiled(program, includes, source, architecture):
+    """What ptxas says of each kernel, and the PTX that it was given."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = nvcc(program, includes, source, os.path.join(folder, "out.cubin"), *FLAGS, "-cubin", f"-arch=sm_{architecture}",
+                    "-Xptxas", "-v", "--keep", "--keep-dir", folder)
+        (ptx,) = Path(folder).glob("*.ptx")
+        return said, ptx.read_text(encoding="ascii")
+
+
+def machine_code(*arguments):
+    return compiled(*arguments)[0]
 
 
 def registers(said):
