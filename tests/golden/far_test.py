@@ -65,6 +65,7 @@ def same_native_numerics(cpu, far, name, folder, precision):
 
 def main():
     cpu, far, name = golden.Program(sys.argv[1]), golden.Program(sys.argv[2]), sys.argv[3]
+    far.timeout = 7200  # an emulated grid takes minutes; CTest ends what hangs on the far device sooner
     with tempfile.TemporaryDirectory(prefix="lockstep-far-") as folder:
         run = os.path.join(folder, "run")
         golden.train(far, name, run)

@@ -13,6 +13,8 @@ class Program:
 
     `through`: a command that runs the command behind it, elsewhere."""
 
+    timeout = TIMEOUT
+
     def __init__(self, path, through=()):
         self.path, self.through = os.path.abspath(path), through
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
@@ -27,7 +29,7 @@ class Program:
         """(exit code, standard output, standard error)"""
         process = self.start(*arguments, **popen)
         try:
-            out, err = process.communicate(timeout=TIMEOUT)
+            out, err = process.communicate(timeout=self.timeout)
         finally:
             process.kill()  # does nothing to one that has ended
         return process.returncode, out, err
@@ -71,7 +73,7 @@ def stop_after(process, run, steps, seconds, number):
     time.sleep(seconds)
     process.send_signal(number)
     try:
-        out, err = process.communicate(timeout=TIMEOUT)
+        out, err = process.communicate(timeout=self.timeout)
     finally:
         process.kill()
     return process.returncode, out, err
