@@ -84,20 +84,28 @@ int wait_for(int fd, short events, const Wait& wait) {
   }
 }
 
+// Seen once under load: a rejected connection whose error was gone. Only a peer is proof of one.
+// And where nobody listens, the system may give the dialler that very port, and connects it to
+// itself.
+bool has_a_peer(int fd) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_length = sizeof own, length = sizeof peer;
+  return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+         getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 &&
+         std::memcmp(&own, &peer, sizeof own) != 0;
+}
+
 // 0 or errno. The socket does not block afterwards.
 int connect_by(int fd, const Address& address, const Wait& wait) {
-  if (::connect(fd, address.get(), address.length) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  if (wait_for(fd, POLLOUT, wait) == 0) return ETIMEDOUT;
-  int error = 0;
-  socklen_t size = sizeof error;
-  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  // Seen once under load: a rejected connection whose error was gone. Only a peer is proof of one.
-  sockaddr_storage peer{};
-  socklen_t length = sizeof peer;
-  if (error == 0 && getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0)
-    return ECONNREFUSED;
-  return error;
+  if (::connect(fd, address.get(), address.length) != 0) {
+    if (errno != EINPROGRESS) return errno;
+    if (wait_for(fd, POLLOUT, wait) == 0) return ETIMEDOUT;
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return error;
+  }
+  return has_a_peer(fd) ? 0 : ECONNREFUSED;
 }
 
 std::string symptom(int error, const Resolved& name) {

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -16,23 +17,13 @@
 
 #include "lockstep/comm/connect.h"
 #include "lockstep/core/clock.h"
+#include "lockstep/core/text.h"
 
 namespace lockstep::comm {
-namespace {
-
-std::string drain(int fd) {
-  std::string text;
-  std::array<char, 4096> chunk;
-  for (ssize_t n; (n = read(fd, chunk.data(), chunk.size())) > 0;)
-    text.append(chunk.data(), static_cast<std::size_t>(n));
-  return text;
-}
-
-}  // namespace
 
 Process::Process(const std::string& program, const std::vector<std::string>& arguments,
-                 int inherited)
-    : started_(monotonic_seconds()) {
+                 int inherited, double life)
+    : started_(monotonic_seconds()), life_(life) {
   const auto path = std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
   std::vector<std::string> words{path};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -51,24 +42,24 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
   posix_spawn_file_actions_destroy(&actions);
   close(out[1]);
   close(err[1]);
-  out_ = out[0];
-  err_ = err[0];
+  out_.fd = out[0];
+  err_.fd = err[0];
 }
 
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
-      out_(std::exchange(other.out_, -1)),
-      err_(std::exchange(other.err_, -1)),
+      out_(std::exchange(other.out_, {})),
+      err_(std::exchange(other.err_, {})),
       started_(other.started_),
-      text_(std::move(other.text_)) {}
+      life_(other.life_) {}
 
 Process::~Process() {
   if (pid_ > 0) {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  if (out_ >= 0) close(out_);
-  if (err_ >= 0) close(err_);
+  for (const Stream& stream : {out_, err_})
+    if (stream.fd >= 0) close(stream.fd);
 }
 
 void Process::signal(int number) const {
@@ -91,24 +82,40 @@ int Process::threads_blocking(int number) const {
   return count;
 }
 
-void Process::wait_for_output(const std::string& wanted) {
-  while (text_.find(wanted) == std::string::npos) {
-    std::array<char, 256> chunk;
-    const ssize_t n = read(out_, chunk.data(), chunk.size());
-    ASSERT_GT(n, 0) << "it ended before it said " << wanted << ": " << drain(err_);
-    text_.append(chunk.data(), static_cast<std::size_t>(n));
+// Waits for what it says, on both ends: a full pipe would hold it up. False once it has ended.
+bool Process::hear() {
+  std::array<pollfd, 2> ends{{{out_.fd, POLLIN, 0}, {err_.fd, POLLIN, 0}}};
+  if (out_.fd < 0 && err_.fd < 0) return false;
+  const double left = std::max(0.0, started_ + life_ - monotonic_seconds());
+  if (poll(ends.data(), ends.size(), static_cast<int>(1000 * left) + 1) == 0) {
+    err_.text += "(the test ended it after " + fixed(life_, 0) + " s)\n";
+    kill(pid_, SIGKILL);
+    life_ += 1e6;  // its ends close now
   }
+  for (Stream* stream : {&out_, &err_}) {
+    if (!ends[stream == &err_].revents) continue;
+    std::array<char, 4096> chunk;
+    const ssize_t n = read(stream->fd, chunk.data(), chunk.size());
+    if (n > 0)
+      stream->text.append(chunk.data(), static_cast<std::size_t>(n));
+    else
+      close(std::exchange(stream->fd, -1));
+  }
+  return true;
+}
+
+void Process::wait_for_output(const std::string& wanted) {
+  while (out_.text.find(wanted) == std::string::npos)
+    ASSERT_TRUE(hear()) << "it ended before it said " << wanted << ": " << err_.text;
 }
 
 Ended Process::wait() {
-  Ended ended;
-  ended.out = text_ + drain(out_);
-  ended.err = drain(err_);
+  while (hear()) {
+  }
   int status = 0;
   waitpid(std::exchange(pid_, -1), &status, 0);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  ended.seconds = monotonic_seconds() - started_;
-  return ended;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), out_.text, err_.text,
+          monotonic_seconds() - started_};
 }
 
 Ranks::Ranks(const std::string& scenario, int world, const std::vector<std::string>& common,

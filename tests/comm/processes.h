@@ -16,9 +16,10 @@ struct Ended {
 
 class Process {
  public:
-  // The program lies beside the test's. `inherited`: a descriptor that it keeps, or -1.
-  Process(const std::string& program, const std::vector<std::string>& arguments,
-          int inherited = -1);
+  // The program lies beside the test's. `inherited`: a descriptor that it keeps, or -1. `life`: if
+  // it runs for more seconds, the wait for it ends it.
+  Process(const std::string& program, const std::vector<std::string>& arguments, int inherited = -1,
+          double life = 240);
   ~Process();  // kills it
   Process(Process&& other) noexcept;
 
@@ -29,10 +30,15 @@ class Process {
   Ended wait();
 
  private:
+  bool hear();
+
+  struct Stream {
+    int fd = -1;
+    std::string text;
+  };
   pid_t pid_ = -1;
-  int out_ = -1, err_ = -1;
-  double started_ = 0;
-  std::string text_;
+  Stream out_, err_;
+  double started_ = 0, life_ = 0;
 };
 
 // `world` ranks that know each other's port and the secret "s"; `common` for all, more(r) for one.

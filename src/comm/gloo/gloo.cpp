@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -46,29 +47,65 @@ class WithoutSigpipe {
   bool was_pending_;
 };
 
-constexpr double kLockIsHeld = 1e-3;  // seconds
+// Takes a lock that another thread holds for a moment at most. False: it holds it longer.
+bool lock_soon(std::mutex& lock) {
+#if defined(__SANITIZE_THREAD__)  // it does not see pthread_mutex_clocklock
+  return lock.try_lock();
+#else
+  constexpr double kMoment = 1e-3;  // seconds
+  const double until = monotonic_seconds() + kMoment;
+  const auto whole = static_cast<time_t>(until);
+  const timespec end{whole, static_cast<long>(1e9 * (until - static_cast<double>(whole)))};
+  return pthread_mutex_clocklock(lock.native_handle(), CLOCK_MONOTONIC, &end) == 0;
+#endif
+}
+
+// Set while this thread begins a verb.
+thread_local bool begins = false;
+
+class Begins {
+ public:
+  Begins() { begins = true; }
+  ~Begins() { begins = false; }
+  Begins(const Begins&) = delete;
+  Begins& operator=(const Begins&) = delete;
+};
 
 // Gloo itself trusts whoever connects first. Our pair takes over a connection whose other end has
 // proved who it is.
+//
+// A thread that closes a pair holds the pair's lock until Gloo's thread moves on. So Gloo's thread
+// must not wait for a lock that such a thread holds.
 class Pair final : public AdoptedPair {
  public:
   using AdoptedPair::AdoptedPair;
-  // Arriving bytes may be damaged: Gloo's thread must not end the process for that.
+  // Arriving bytes may be damaged: Gloo's thread must not end the process for that. Gloo's own
+  // function would release the lock before we know of the error, and another thread could take it
+  // to close the pair.
   void handleEvents(int events) override {
-    // While another thread holds the lock, Gloo would call this again and again: perhaps on the
-    // core that the other thread waits for. A thread that closes a pair holds the lock until Gloo's
-    // thread moves on.
-    const double until = monotonic_seconds() + kLockIsHeld;
-    const auto whole = static_cast<time_t>(until);
-    const timespec end{whole, static_cast<long>(1e9 * (until - static_cast<double>(whole)))};
-    if (pthread_mutex_clocklock(m_.native_handle(), CLOCK_MONOTONIC, &end) != 0) return;
-    m_.unlock();
+    // Without the wait Gloo would call this again and again while another thread holds the lock:
+    // perhaps on the core that the other thread waits for.
+    if (!lock_soon(m_)) return;
+    const std::scoped_lock lock(std::adopt_lock, m_);
+    if (state_ != CONNECTED) return;  // closed since the event
     try {
-      tcp::Pair::handleEvents(events);
+      if (ex_)  // changeState left it to this thread
+        changeState(CLOSED);
+      else
+        handleReadWrite(events);
     } catch (const std::exception& error) {
-      std::scoped_lock lock(m_);
       if (state_ != CLOSED) signalException(error.what());
     }
+  }
+
+ protected:
+  // Who begins a verb holds the context's lock, too, which Gloo's thread waits for. So that thread
+  // only ends the connection. Gloo's thread is told, and closes the pair.
+  void changeState(state next) noexcept override {
+    if (next == CLOSED && begins)
+      shutdown(fd_, SHUT_RDWR);
+    else
+      AdoptedPair::changeState(next);
   }
 };
 
@@ -124,6 +161,7 @@ class Gloo final : public Transport {
   std::string begin(std::uint64_t number, std::span<const ByteView> to,
                     std::span<const MutableByteView> from, Memory /*memory*/) noexcept override {
     const WithoutSigpipe held;
+    const Begins in_this_thread;
     std::scoped_lock lock(mutex_);
     Move& move = moves_.emplace_back();
     if (interrupted_) return "interrupted";
