@@ -118,6 +118,9 @@ class GpuRanks(Toy):
         self.planned(["0,1", "1,0"], HALF)  # GPU 0 is rank 0's 0 and rank 1's 1
         self.planned(["MIG-1", "MIG-1"], HALF)
 
+    def test_a_step_is_planned_with_what_nccl_has_left(self):
+        self.planned(["0", "1"], "the GPU's memory leaves 3.0 GiB", LOCKSTEP_TRANSPORT="nccl", LOCKSTEP_NCCL_BUFFERS=str(1 << 30))
+
     def test_a_rank_beyond_the_gpus_shares_the_first(self):
         # More than half of one: ranks 0 and 2 are refused, rank 1 has a GPU of its own.
         self.planned(["0,1", "0,1", "0,1"], HALF, recipe=LARGE)
