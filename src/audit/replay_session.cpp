@@ -27,8 +27,9 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
                     ", the ledger says " + ledger_.header.data.hex().substr(0, 12),
                 "give the run's data with --data PATH; `lockstep inspect` shows a pack's hash");
   }
-  lanes_at_once_ = train::lanes_at_once_that_fit(
-      recipe_, dataset_->sample_shape(), {.world = group_.size()}, lanes_at_once, processes);
+  lanes_at_once_ =
+      train::lanes_at_once_that_fit(recipe_, dataset_->sample_shape(), {.world = group_.size()},
+                                    group_, lanes_at_once, processes);
 }
 
 void ReplaySession::with_evaluation(const std::string& features) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ class Transport {
 
   // Once connected: whether buffers may lie in GPUs' memory (Group::takes_device_memory).
   virtual bool takes_device_memory() const noexcept { return false; }
+  // What buffers in the host's memory take of a GPU's, at most.
+  virtual std::int64_t staging_bytes() const noexcept { return 0; }
 
   // Begins to send to[r] to every rank r and to receive from[r] from it. Empty buffers and this
   // rank's own are left out. Both sides of a message give the same size and number. Numbers rise.
@@ -56,7 +59,7 @@ struct TransportOptions {
   int local_rank;  // among this host's ranks: selects a GPU for bytes
   int gpu;         // that this rank computes on, which then has the bytes, too; -1: none
 };
-inline constexpr int kTransportVersion = 4;
+inline constexpr int kTransportVersion = 5;
 
 // An optional symbol. Sets `problem` to what this machine lacks to run the plug-in; "" if nothing.
 using TransportNeeds = void (*)(std::string& problem);

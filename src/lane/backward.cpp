@@ -239,9 +239,13 @@ class Backward::Sums {
       if (all_.plan().partition().owner(lane) == all_.group().rank())
         lanes_.emplace_back(expected, lane);
     pending_ = std::vector<PendingPartials>(expected.size());
-    for (std::size_t use = 0; use < uses_->count() && !kept_.empty(); ++use)
-      if (const auto number = parameter_number(uses_->entered_by(use).root, parameters_))
-        expected[uses_->number_of(use)].kept = kept_[*number];
+    for (std::size_t use = 0; use < uses_->count(); ++use) {
+      const auto number = parameter_number(uses_->entered_by(use).root, parameters_);
+      if (!number) continue;
+      Outbox::Expected& one = expected[uses_->number_of(use)];
+      one.parameter = true;
+      if (!kept_.empty()) one.kept = kept_[*number];
+    }
     outbox_.emplace(all_.plan(), all_.group(), std::move(expected));
   }
 

@@ -1,3 +1,5 @@
+#include "lane/outbox.h"
+
 #include <deque>
 #include <optional>
 
@@ -13,7 +15,8 @@ namespace {
 constexpr std::int64_t kFirstBucketFloats = 1 << 18;  // 1 MiB
 constexpr std::int64_t kBucketFloats = 1 << 20;
 
-// Who sums what, balanced over the whole list; what stays sliced is summed where it is kept.
+}  // namespace
+
 std::vector<Division> divided(const Partition& partition,
                               const std::vector<Outbox::Expected>& expected) {
   std::vector<std::int64_t> sizes;
@@ -24,7 +27,18 @@ std::vector<Division> divided(const Partition& partition,
   return divisions;
 }
 
-}  // namespace
+std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& expected) {
+  std::vector<std::size_t> first;
+  std::int64_t floats = kBucketFloats;  // of the last bucket
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (floats >= (first.size() == 1 ? kFirstBucketFloats : kBucketFloats)) {
+      first.push_back(i);
+      floats = 0;
+    }
+    floats += expected[i].size;
+  }
+  return first;
+}
 
 // Shared with the jobs that exchange them.
 struct Outbox::Buckets {
@@ -82,18 +96,16 @@ Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expec
       put_(expected_.size()),
       buckets_(new Buckets{.plan = plan, .all = {}}),
       jobs_(new Jobs{group, buckets_, {}}) {
-  std::int64_t floats = kBucketFloats;  // of the last bucket
+  tell(expected_);
   auto& buckets = buckets_->all;
-  for (std::size_t i = 0; i < expected_.size(); ++i) {
-    if (floats >= (buckets.size() == 1 ? kFirstBucketFloats : kBucketFloats)) {
-      buckets.emplace_back().first = i;
-      floats = 0;
-    }
-    Buckets::Bucket& bucket = buckets.back();
-    bucket.last = i + 1;
-    ++bucket.missing;
-    floats += expected_[i].size;
-    bucket_of_.push_back(buckets.size() - 1);
+  for (const std::size_t first : first_of_buckets(expected_)) {
+    if (!buckets.empty()) buckets.back().last = first;
+    buckets.emplace_back().first = first;
+  }
+  if (!buckets.empty()) buckets.back().last = expected_.size();
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    buckets[b].missing = buckets[b].last - buckets[b].first;
+    bucket_of_.insert(bucket_of_.end(), buckets[b].missing, b);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <mutex>
+#include <string>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
@@ -29,7 +30,7 @@ std::shared_ptr<numerics::DeviceMemory>& the_memory() {
   return *memory;
 }
 
-int sharers = 1;  // of the memory: processes
+int sharers = 1;  // of the GPU: processes
 
 class Allocator final : public c10::Allocator {
  public:
@@ -91,12 +92,11 @@ class Hooks final : public at::PrivateUse1HooksInterface {
 
 }  // namespace
 
-at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory, int processes) {
+at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory) {
   static std::mutex one_at_a_time;
   const std::scoped_lock lock(one_at_a_time);
   if (the_memory() == nullptr) {
     the_memory() = std::move(memory);
-    sharers = processes;
     // LibTorch keeps these pointers until the process ends.
     c10::register_privateuse1_backend("gpu");
     c10::SetAllocator(kType, new Allocator);
@@ -114,11 +114,17 @@ numerics::DeviceMemory& gpu_memory() {
   return *the_memory();
 }
 
+void share_gpu(int processes) {
+  sharers = processes;
+}
+
 std::optional<MemoryLeft> memory_left(int processes) {
   if (tensors_device().is_cpu()) return lockstep::memory_left(processes);
   const auto bytes = gpu_memory().left();
   if (!bytes) return std::nullopt;
-  return MemoryLeft{*bytes / sharers, "the GPU's memory"};
+  const std::string shared =
+      sharers > 1 ? ", which " + std::to_string(sharers) + " ranks share," : "";
+  return MemoryLeft{*bytes / sharers, "the GPU's memory" + shared};
 }
 
 }  // namespace lockstep::ops

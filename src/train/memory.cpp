@@ -7,6 +7,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "lockstep/lane/messages.h"
 #include "lockstep/lane/partition.h"
 #include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
@@ -19,8 +20,8 @@
 namespace lockstep::train {
 namespace {
 
-// Beside tensors: stacks, buffers of the exchange and of kernels, the ledger; and what malloc
-// loses, measured at 1 to 2 parts of 100.
+// Beside tensors: stacks, buffers of kernels, the ledger; and what malloc loses, measured at 1 to 2
+// parts of 100.
 constexpr std::int64_t kBeside = std::int64_t{128} << 20;
 constexpr std::int64_t kLossOf = 16;
 
@@ -64,12 +65,20 @@ std::string sentence(std::int64_t lanes, const StepMemory& memory) {
 std::string to_text(const StepMemory& memory) {
   const auto human = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
   return human(memory.total()) + " (state " + human(memory.state) + ", passes " +
-         human(memory.passes) + ")";
+         human(memory.passes) +
+         (memory.exchange() > 0 ? ", exchange " + human(memory.exchange()) : "") + ")";
+}
+
+Exchanges exchanges_of(const comm::Group& group) {
+  return {group.rank(), group.takes_device_memory(), group.staging_bytes()};
 }
 
 StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-                   const Ranks& ranks)
-    : training_(make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1})) {
+                   const Ranks& ranks, const Exchanges& exchanges)
+    : plan_(recipe.batch, ranks.world),
+      exchanges_(exchanges),
+      divided_(ranks.keeps && ranks.world > 1),
+      training_(make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1})) {
   memory_.state = tensors_.live();
   std::int64_t pictures = recipe::makes_pictures(recipe) ? recipe.samples.count : 0;
   if (recipe.evaluation.every > 0)
@@ -83,16 +92,31 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
   if (recipe.checkpoint.every > 0) memory_.copy = memory_.state;
   const std::int64_t floats = c10::multiply_integers(sample_shape) + recipe.data.classes;
   memory_.ahead = training_.plan.batch() * floats * static_cast<std::int64_t>(sizeof(float));
+  if (ops::on_gpu()) memory_.staging = exchanges.staging;
 }
 
 StepMemory StepWalk::operator()(std::int64_t lanes_at_once) {
   training_.lanes_at_once = lanes_at_once;
   StepMemory memory = memory_;
-  memory.passes = peak_of_step();
+  walk_step(memory);
   return memory;
 }
 
-std::int64_t StepWalk::peak_of_step() {
+void StepWalk::walk_step(StepMemory& memory) {
+  const lane::Exchanger who{.plan = plan_,
+                            .rank = exchanges_.rank,
+                            .elsewhere = ops::on_gpu() && !exchanges_.in_device,
+                            .divided = divided_};
+  const auto most_of = [&](const lane::MessageBytes& one) {
+    memory.sums = std::max(memory.sums, one.kept);
+    memory.messages = std::max(memory.messages, one.in_flight);
+  };
+  const lane::ExpectedScope phases([&](const auto& sent) { most_of(messages_of(who, sent)); });
+  for (const Trained& one : training_.trained) {
+    std::vector<std::int64_t> sizes;  // gathered once they are updated
+    for (const Tensor& parameter : one.parameters) sizes.push_back(parameter.numel());
+    if (divided_ && one.optimizer) most_of(messages_of_slices(who, sizes));
+  }
   const std::int64_t before = tensors_.live();
   tensors_.reset_peak();
   numerics::Device& device = ops::device();
@@ -106,7 +130,7 @@ std::int64_t StepWalk::peak_of_step() {
                               classes > 0 ? ops::empty({count, classes}) : Tensor()};
     });
   });
-  return tensors_.peak() - before;
+  memory.passes = tensors_.peak() - before;
 }
 
 std::int64_t StepWalk::peak_of_pictures(std::int64_t count) {
@@ -134,14 +158,15 @@ std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, co
 
 std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
                                     const std::vector<std::int64_t>& sample_shape,
-                                    const Ranks& ranks, std::int64_t asked, int processes) {
+                                    const Ranks& ranks, const comm::Group& group,
+                                    std::int64_t asked, int processes) {
   if (processes == 0) return asked;
   const auto left = ops::memory_left(processes);
   if (!left) return asked;
   const std::int64_t all = lanes_of(recipe, ranks);
   const double busy = ops::tensors_device().is_cpu() ? kBusyFlops * ops::device().host().threads()
                                                      : kBusyFlopsOfGpu;
-  StepWalk walk(recipe, sample_shape, ranks);
+  StepWalk walk(recipe, sample_shape, ranks, exchanges_of(group));
   auto choices =
       asked > 0 ? std::vector{std::min(asked, all)} : lanes_at_once_choices(recipe, ranks);
   while (choices.size() > 1 && static_cast<double>(choices[1]) * walk.flops_of_lane() >= busy)

@@ -43,8 +43,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   if (options.recipe.evaluation.every > 0) evaluation.emplace(options.recipe, *dataset);
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
-  const std::int64_t lanes_at_once = lanes_at_once_that_fit(
-      options.recipe, dataset->sample_shape(), ranks, options.lanes_at_once, options.processes);
+  const std::int64_t lanes_at_once =
+      lanes_at_once_that_fit(options.recipe, dataset->sample_shape(), ranks, group,
+                             options.lanes_at_once, options.processes);
   Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
   training.lanes_at_once = lanes_at_once;
   std::optional<RunWriter> writer;

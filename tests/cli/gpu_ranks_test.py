@@ -5,12 +5,20 @@ import json
 import os
 import re
 import signal
+import sys
 import time
 
 from support import SOURCE, main
 from toy import Toy
 
+sys.path.insert(0, os.path.join(SOURCE, "tests", "support"))
+from slurm import free_port  # noqa: E402
+
 RECIPE = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
+# A step of half of the lanes: more than the 4 GiB of an interpreted GPU; of a third of them: 2 to 4 GiB.
+TOO_LARGE = ("--set", "batch.samples_per_lane=65536", "--set", "generator.hidden=1024", "--lanes-at-once", "1")
+LARGE = ("--set", "batch.samples_per_lane=65536", "--set", "generator.hidden=600")
+WHOLE, HALF = "the GPU's memory leaves 4.0 GiB", "the GPU's memory, which 2 ranks share, leaves 2.0 GiB"
 TRAIN = ("train", RECIPE, "--device", "cuda", "--ranks", "2", "--quiet", "--set", "samples.count=0", "--set", "run.steps=1")
 
 
@@ -79,6 +87,59 @@ class GpuRanks(Toy):
                 os.kill(int(file.read().split()[1]), signal_number)
             self.assertRegex(process.communicate(timeout=60)[1], rf"rank 0: .*rank 1 on \S+ {said}")
             self.assertEqual(process.returncode, 6)
+
+    def each_with(self, devices, *more, device="cuda", **environment):
+        """A rank for each value of CUDA_VISIBLE_DEVICES, as a launcher starts them; their ends."""
+        common = {"WORLD_SIZE": str(len(devices)), "LOCAL_WORLD_SIZE": str(len(devices)), "MASTER_ADDR": "127.0.0.1",
+                  "MASTER_PORT": str(free_port()), "LOCKSTEP_SECRET_FILE": self.secret(), **environment}
+        ranks = [self.start("train", RECIPE, "--device", device, "--quiet", "--set", "samples.count=0", "--set", "run.steps=1",
+                            "--run", "run", *more, RANK=str(rank), LOCAL_RANK=str(rank), CUDA_VISIBLE_DEVICES=seen, **common)
+                 for rank, seen in enumerate(devices)]
+        return [(rank.communicate(timeout=120)[1], rank.returncode) for rank in ranks]
+
+    def planned(self, devices, said, recipe=TOO_LARGE, **environment):
+        """A step that does not fit is refused with what a rank has; the others say that, too, or that it left."""
+        for err, code in self.each_with(devices, *recipe, **environment):
+            self.assertIn(said, err)
+            self.assertIn(code, (4, 6))
+        self.assertFalse(os.path.exists(self.path("run")))
+
+    def test_ranks_that_each_see_one_gpu_have_all_of_its_memory(self):
+        # All call it GPU 0, whatever their local rank.
+        for device in ("cuda", "cuda:0"):
+            self.planned(["0", "1"], WHOLE, device=device)
+        self.planned(["0", "1"], WHOLE, LOCKSTEP_TRANSPORT="nccl")
+        self.planned(["0,1", "0,1"], WHOLE)
+        self.planned(["MIG-1", "MIG-2"], WHOLE)  # of one GPU
+
+    def test_ranks_on_one_gpu_have_half_of_its_memory_each(self):
+        for device in ("cuda", "cuda:0"):
+            self.planned(["1", "1"], HALF, device=device)
+        self.planned(["0,1", "1,0"], HALF)  # GPU 0 is rank 0's 0 and rank 1's 1
+        self.planned(["MIG-1", "MIG-1"], HALF)
+
+    def test_a_step_is_planned_with_what_nccl_has_left(self):
+        self.planned(["0", "1"], "the GPU's memory leaves 3.0 GiB", LOCKSTEP_TRANSPORT="nccl", LOCKSTEP_NCCL_BUFFERS=str(1 << 30))
+
+    def test_a_rank_beyond_the_gpus_shares_the_first(self):
+        # More than half of one: ranks 0 and 2 are refused, rank 1 has a GPU of its own.
+        self.planned(["0,1", "0,1", "0,1"], HALF, recipe=LARGE)
+
+    def test_ranks_that_each_see_one_gpu_exchange_over_nccl(self):
+        for err, code in self.each_with(["1", "0"], "--exchange-log", "log", LOCKSTEP_TRANSPORT="nccl"):
+            self.assertEqual(code, 0, err)
+        self.assertIn(b'"memory":"gpu"', self.read("log/rank-0.jsonl").replace(b" ", b""))
+        self.over("gloo", "gloo")
+        self.assertEqual(self.evidence("run"), self.evidence("gloo"))
+
+    def test_nccl_is_not_asked_where_ranks_have_one_gpu(self):
+        for devices in (["1", "1"], ["MIG-1", "MIG-2"]):  # NCCL knows GPUs by their place on the bus
+            for err, code in self.each_with(devices, LOCKSTEP_TRANSPORT="nccl"):
+                self.assertRegex(err, r"^lockstep: .*rank [01] and rank [01] are on one GPU, and NCCL needs one a rank: start "
+                                      r"fewer, or use LOCKSTEP_TRANSPORT=gloo[^\n]*\n$")
+                self.assertEqual(code, 6)
+            self.assertFalse(os.path.exists(self.path("run")))
+        self.planned(["0", "0"], HALF)  # over Gloo they train
 
 
 if __name__ == "__main__":

@@ -10,7 +10,11 @@ int gpu_of(const std::string&, int) {
   return -1;
 }
 
-OpenDevice open_device(const std::string&, int threads, int, int) {
+std::string gpu_identity(const std::string&, int) {
+  return "";
+}
+
+OpenDevice open_device(const std::string&, int threads, int) {
   testing::far::name_faults();
   return {testing::far::make_kernels(threads), testing::far::device()};
 }

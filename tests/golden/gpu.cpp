@@ -11,7 +11,11 @@ int gpu_of(const std::string&, int) {
   return -1;
 }
 
-OpenDevice open_device(const std::string&, int threads, int, int) {
+std::string gpu_identity(const std::string&, int) {
+  return "";
+}
+
+OpenDevice open_device(const std::string&, int threads, int) {
   testing::far::name_faults();
   static const numerics::Gpu gpu = test::gpu::open_gpu(1);
   return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};

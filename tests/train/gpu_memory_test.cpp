@@ -2,12 +2,16 @@
 // well.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "emulated.h"
 #include "lockstep/comm/local.h"
+#include "lockstep/comm/queue.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/load.h"
@@ -15,6 +19,7 @@
 #include "lockstep/train/memory.h"
 #include "lockstep/train/step.h"
 #include "support/far_device/memory.h"
+#include "support/over_device.h"
 
 namespace lockstep::train {
 namespace {
@@ -44,6 +49,78 @@ TEST_P(GpuMemory, OfAStepIsThePlans) {
     RecordProperty("planned", std::to_string(planned));
     EXPECT_LT(most, 1.01 * planned);
     EXPECT_GT(most, 0.99 * planned);
+  });
+}
+
+// Several ranks, of which the first is on the GPU and the others on CPUs.
+struct World {
+  std::string name, recipe;
+  std::vector<std::string> changes;
+  int size = 2;
+  bool in_device = true;  // messages, as over NCCL
+  bool divided = false;
+};
+// Gradients of 8 MiB in three buckets, of which all is there at a time: a generator as large as its
+// activations are small.
+std::vector<std::string> buckets(const std::string& lanes) {
+  return {"batch.lanes=" + lanes, "batch.samples_per_lane=1", "generator.hidden=1024",
+          "discriminator.hidden=64"};
+}
+
+class GpuMemoryOfRanks : public ::testing::TestWithParam<World> {};
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, GpuMemoryOfRanks,
+    ::testing::Values(World{"dit", "dit", {}}, World{"ddpm", "ddpm", {}},
+                      World{"buckets", "toy-gan", buckets("4")},
+                      World{"bucketsOfHost", "toy-gan", buckets("4"), 2, false},
+                      World{"bucketsOfThree", "toy-gan", buckets("5"), 3},
+                      // The first rank's three lanes are two subtrees, and so two partials.
+                      World{"partials", "toy-gan", buckets("5")},
+                      World{"divided", "toy-gan", buckets("5"), 2, true, true},
+                      World{"dividedOfHost", "toy-gan", buckets("5"), 2, false, true}),
+    [](const auto& world) { return world.param.name; });
+
+TEST_P(GpuMemoryOfRanks, OfAStepIsNoMoreThanThePlans) {
+  const World& world = GetParam();
+  std::vector<std::string> changes = world.changes;
+  changes.emplace_back("evidence.witness_rate=0");
+  const recipe::Recipe recipe =
+      recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + world.recipe + ".toml", changes);
+  const auto dataset = data::open(recipe.data);
+  const auto& gpu = emulated_gpu();
+  const at::Device tensors = ops::gpu_tensors(gpu.memory);
+  Ranks first_of{.world = world.size};
+  if (world.divided) first_of.keeps = Rank(0);
+  const StepMemory plan = [&] {
+    const ops::DeviceScope here(*gpu.kernels, tensors);
+    return StepWalk(recipe, dataset->sample_shape(), first_of, {.in_device = world.in_device})(0);
+  }();
+  const std::size_t before = testing::far::bytes_in_use();
+  comm::run_local(world.size, [&](comm::Group& ranks) {
+    const bool first = ranks.rank() == Rank(0);
+    numerics::Cpu cpu;
+    const ops::DeviceScope here(first ? *gpu.kernels : cpu, first ? tensors : at::kCPU);
+    testing::OverDevice over(ranks);
+    comm::Queue group(first && world.in_device ? over : ranks);
+    Ranks they{.world = world.size};
+    if (world.divided) they.keeps = group.rank();
+    Training training = make_training(recipe, dataset->sample_shape(), they);
+    const auto captured = std::exchange(training.captured, nullptr);  // what it takes stays taken
+    Batches batches(*dataset, recipe, training.plan, group.rank());
+    const auto feed = [&](Draw draw, std::int64_t count) { return batches(draw, count); };
+    step(training, group, feed);
+    if (first) testing::far::most_in_use();
+    step(training, group, feed);
+    if (!first) return;
+    const auto most = static_cast<double>(testing::far::most_in_use() - before);
+    const auto alone = static_cast<double>(plan.state + plan.passes + plan.ahead);
+    const double planned = alone + static_cast<double>(plan.exchange());
+    RecordProperty("most", std::to_string(most));
+    RecordProperty("alone", std::to_string(alone));
+    RecordProperty("planned", std::to_string(planned));
+    EXPECT_LE(most, planned);
+    EXPECT_GT(most, alone) << "as if nothing were exchanged";
+    EXPECT_GT(most, 0.6 * planned);
   });
 }
 

@@ -26,8 +26,7 @@ std::optional<int> gpu_number(const std::string& name) {
 }
 
 ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank)
-    : device_(
-          open_device(machine.device, threads_to_use(machine.threads, ranks), ranks, local_rank)),
+    : device_(open_device(machine.device, threads_to_use(machine.threads, ranks), local_rank)),
       here_(*device_.kernels, device_.tensors) {}
 
 }  // namespace lockstep::cli

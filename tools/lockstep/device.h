@@ -19,21 +19,24 @@ struct OpenDevice {
   at::Device tensors;
 };
 
-// Names of devices: "cpu", "cuda" (the GPU of this process's local rank), "cuda:N".
+// Names of devices: "cpu", "cuda" (a GPU by this process's local rank), "cuda:N".
 bool is_device(const std::string& name);
 // N of "cuda:N", at most 127.
 std::optional<int> gpu_number(const std::string& name);
 
-// The next three look for GPUs. They are alone in their library, so that a test's program can bring
+// The next four look for GPUs. They are alone in their library, so that a test's program can bring
 // others (tests/golden/far.cpp).
 //
-// The GPU that a rank computes on, by the same names; -1: none of NVIDIA's. Ranks of one machine
-// share its GPUs in turn. Error(kEnvironment) if there is no driver.
+// The number of the GPU that a rank computes on, among those that its process sees
+// (CUDA_VISIBLE_DEVICES); -1: none of NVIDIA's. Ranks that see the same GPUs have them in turn; one
+// that sees a single GPU has that one. Error(kEnvironment) if there is no driver.
 int gpu_of(const std::string& name, int local_rank);
-// The device of this name, with so many threads of the host. The ranks of one machine have its GPUs
-// in turn, and equal shares of a GPU's memory; one with a number is this rank's own.
-// Error(kEnvironment) if there is no such device.
-OpenDevice open_device(const std::string& name, int threads, int ranks, int local_rank);
+// Which GPU that is, in other processes' eyes, too: the same text for the same GPU of the same
+// host, and for no other. "": none of NVIDIA's. Errors: as open_device.
+std::string gpu_identity(const std::string& name, int local_rank);
+// The device of this name, with so many threads of the host. Error(kEnvironment) if there is no
+// such device.
+OpenDevice open_device(const std::string& name, int threads, int local_rank);
 // Error(kEnvironment) if there is no such device. Takes nothing of it: for who starts ranks.
 void require_device(const std::string& name);
 

@@ -117,7 +117,8 @@ Json json_of(const std::vector<Memory>& memories) {
     choices.push_back({{"lanes_at_once", lanes},
                        {"step_bytes", step.total()},
                        {"state_bytes", step.state},
-                       {"passes_bytes", step.passes}});
+                       {"passes_bytes", step.passes},
+                       {"exchange_bytes", step.exchange()}});
   return choices;
 }
 

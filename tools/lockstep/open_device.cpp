@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "device.h"
+#include "lockstep/core/host.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/cuda.h"
 #include "lockstep/ops/gpu_tensors.h"
@@ -12,14 +13,17 @@ int gpu_of(const std::string& name, int local_rank) {
   return gpu_number(name).value_or(local_rank % std::max(1, numerics::count_gpus()));
 }
 
-OpenDevice open_device(const std::string& name, int threads, int ranks, int local_rank) {
+std::string gpu_identity(const std::string& name, int local_rank) {
+  const int number = gpu_of(name, local_rank);
+  return number < 0 ? "" : boot_id() + " " + numerics::gpu_uuid(number);
+}
+
+OpenDevice open_device(const std::string& name, int threads, int local_rank) {
   if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
   // One a process, and never closed: tensors may outlive static objects.
   static const auto& gpu =
       *new numerics::Gpu(numerics::open_gpu(gpu_of(name, local_rank), threads));
-  const int gpus = std::max(1, numerics::count_gpus());
-  const int sharers = gpu_number(name) ? 1 : (ranks - 1 - local_rank % gpus) / gpus + 1;
-  return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory, sharers)};
+  return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
 }
 
 void require_device(const std::string& name) {

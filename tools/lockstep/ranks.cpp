@@ -5,14 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
 #include "device.h"
+#include "lockstep/comm/gather.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/hash/hmac.h"
+#include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
 #include "lockstep/train/numerics.h"
@@ -81,6 +84,12 @@ void follow_launcher(const comm::Environment& environment) {
   for (const int signal : {SIGTERM, SIGINT}) sigaddset(&held, signal);
   ::sigprocmask(SIG_UNBLOCK, &held, nullptr);
   if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
+}
+
+// Numbers of GPUs do not tell which ranks have the same one: each may see others. Collective: yes.
+void share_gpu(comm::Group& group, const std::string& mine) {
+  const auto all = comm::gather_texts(group, mine);
+  if (!mine.empty()) ops::share_gpu(static_cast<int>(std::ranges::count(all, mine)));
 }
 
 std::string transport(const comm::Environment& environment) {
@@ -158,7 +167,9 @@ std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::
     options.credentials.push_back({"--shard", shard, false});
     options.gpu = gpu_of(device, identity.local_rank);
   }
-  return comm::connect(identity, options);
+  std::unique_ptr<comm::Group> group = comm::connect(identity, options);
+  if (identity.world > 1) share_gpu(*group, gpu_identity(device, identity.local_rank));
+  return group;
 }
 
 std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,

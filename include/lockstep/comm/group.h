@@ -7,6 +7,7 @@
 // never. Buffers arrive as they were sent.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -43,6 +44,8 @@ class Group {
   // given before, its bytes are there for work that it gets after `finish`, and what goes to this
   // rank itself is empty or in its place.
   virtual bool takes_device_memory() const { return false; }
+  // What verbs with their buffers in the host's memory take of a GPU's, at most, in bytes.
+  virtual std::int64_t staging_bytes() const { return 0; }
 
   // to[r] goes to rank r, which receives it in from[this rank]. Sizes are known to both sides (the
   // plan); spans may be empty (all but two: send and receive). size() spans each.

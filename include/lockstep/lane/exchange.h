@@ -63,6 +63,7 @@ class Outbox {
     std::string name;
     std::int64_t size = 0;              // of the whole tensor, in floats
     std::optional<Division> kept = {};  // every rank keeps its slice; nothing: the whole
+    bool parameter = false;             // of one as it is, whose slices may be kept
   };
   // `group` must outlive this.
   Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expected);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "lockstep/numerics/device.h"
 #include "lockstep/numerics/device_memory.h"
@@ -21,5 +22,8 @@ int count_gpus();
 Gpu open_gpu(int number, int threads);
 // The same errors; nothing of it is taken.
 void require_gpu(int number);
+// The UUID of that GPU, or of the MIG instance that this process sees as one: no other in the world
+// has it, whatever number it has here. The same errors.
+std::string gpu_uuid(int number);
 
 }  // namespace lockstep::numerics

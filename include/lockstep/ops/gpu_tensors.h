@@ -22,11 +22,14 @@ namespace lockstep::ops {
 // gpu:0, with tensors in this memory. Registers the device with LibTorch, for good and for the
 // whole process; before the first backward pass, because LibTorch starts its threads of autograd
 // then, for the devices it knows. Later calls give the same device and must bring the same memory.
-// `processes`: that share it.
-at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory, int processes = 1);
+at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory);
 
 // That of gpu_tensors().
 numerics::DeviceMemory& gpu_memory();
+
+// So many processes, of which this is one, have equal shares of the GPU's memory: 1, until this was
+// called. Before anything is computed.
+void share_gpu(int processes);
 
 // What this thread's device leaves for tensors: of a GPU's own memory this process's share, else
 // lockstep::memory_left.

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/comm/group.h"
 #include "lockstep/core/memory.h"
+#include "lockstep/lane/plan.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/recipe/recipe.h"
 #include "lockstep/train/training.h"
@@ -21,20 +23,43 @@ struct StepMemory {
   std::int64_t passes = 0;    // activations, gradients and pending partials of the largest phase
   std::int64_t pictures = 0;  // of samples.count samples; never beside the passes
   std::int64_t ahead = 0;     // samples of the next step
+  std::int64_t sums = 0;      // of several ranks' gradients, beside the partials (lane/messages.h)
+  std::int64_t messages = 0;  // of the exchange: those that are on their way at a time
+  std::int64_t staging = 0;   // of a GPU, for what the host sends (comm::Group::staging_bytes)
 
-  std::int64_t total() const { return state + ahead + std::max(copy + passes, pictures); }
+  std::int64_t exchange() const { return sums + messages + staging; }
+  std::int64_t total() const {
+    return state + ahead + staging + std::max(copy + passes + sums + messages, pictures);
+  }
 };
 
-std::string to_text(const StepMemory& memory);  // "67 MiB (state 11 MiB, passes 46 MiB)"
+// "67 MiB (state 11 MiB, passes 46 MiB)", and what several ranks' exchange takes.
+std::string to_text(const StepMemory& memory);
+
+// How a rank exchanges with others.
+struct Exchanges {
+  Rank rank{0};
+  bool in_device = false;    // comm::Group::takes_device_memory
+  std::int64_t staging = 0;  // comm::Group::staging_bytes
+};
+Exchanges exchanges_of(const comm::Group& group);
 
 // A walk through steps of the rank that has most lanes, without computing them (ops/memory.h): it
-// takes as long as a step has ops, and hardly any memory. What travels between ranks is not
-// counted. One a process at a time, while no other thread computes.
+// takes as long as a step has ops, and hardly any memory. The walk is of a rank alone; what it
+// exchanges with others is counted from the sizes of what it would send, and comes on top, so that
+// it does not matter how far behind the passes the exchange is. One a process at a time, while no
+// other thread computes.
+//
+// NCCL's own buffers are not among it. Nobody says how large they are: it takes them for each
+// channel of each peer, and chooses channels by the machine. But it takes all of them for the first
+// message between two ranks (p2pTaskAppend in src/enqueue.cc and sharedNetBuffersInit in
+// src/transport/net.cc of NCCL 2.28), and ranks that have met have sent each other one: so they are
+// not in what the GPU leaves when a step is planned.
 class StepWalk {
  public:
   // Errors: as make_training.
   StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
-           const Ranks& ranks);
+           const Ranks& ranks, const Exchanges& exchanges = {});
   StepWalk(const StepWalk&) = delete;
   StepWalk& operator=(const StepWalk&) = delete;
 
@@ -44,12 +69,15 @@ class StepWalk {
   double flops_of_lane() const;
 
  private:
-  std::int64_t peak_of_step();
+  void walk_step(StepMemory& memory);
   std::int64_t peak_of_pictures(std::int64_t count);
 
   ops::Allocations tensors_;
+  const lane::Plan plan_;  // of all ranks
+  const Exchanges exchanges_;
+  const bool divided_;  // optimisers' slots
   Training training_;
-  StepMemory memory_;  // but for the passes
+  StepMemory memory_;  // but for a step's passes and exchange
 };
 
 // With something to spare for what is not counted.
@@ -66,6 +94,7 @@ std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, co
 // it is. Bits: never.
 std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
                                     const std::vector<std::int64_t>& sample_shape,
-                                    const Ranks& ranks, std::int64_t asked, int processes);
+                                    const Ranks& ranks, const comm::Group& group,
+                                    std::int64_t asked, int processes);
 
 }  // namespace lockstep::train

@@ -1,18 +1,11 @@
 #include "comm/nccl/machine.h"
 
 #include <cstdlib>
-#include <fstream>
+
+#include "lockstep/core/host.h"
 
 namespace lockstep::comm {
 namespace {
-
-// Another one of each host and each start of it.
-std::string host() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
 
 std::string driver() {
   int number = 0;
@@ -53,7 +46,7 @@ std::string version() {
 Machine this_machine(int gpu, bool computes) {
   char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu), "cudaDeviceGetPCIBusId");
-  return {version() + " and a driver of CUDA " + driver(), host() + " " + bus, computes};
+  return {version() + " and a driver of CUDA " + driver(), boot_id() + " " + bus, computes};
 }
 
 std::string text_of(const Machine& machine) {

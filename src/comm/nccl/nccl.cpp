@@ -6,6 +6,7 @@
 #include <nccl.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -22,6 +23,10 @@ namespace lockstep::comm {
 namespace {
 
 constexpr double kEndsWithin = 5;  // seconds until the GPU has let go of an aborted move
+constexpr std::size_t kAlignment = 256;
+// The buffer on the GPU for the host's messages. Larger ones (a state that rank 0 has read) go in
+// pieces: the memory that a step has left does not grow with the largest tensor and the world.
+constexpr std::size_t kStaging = std::size_t{16} << 20;
 
 struct DestroyEvent {
   void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
@@ -100,6 +105,7 @@ class Nccl final : public Transport {
   }
 
   bool takes_device_memory() const noexcept override { return takes_device_memory_; }
+  std::int64_t staging_bytes() const noexcept override { return kStaging; }
 
   // NCCL has no tags: messages between two ranks arrive in the order of the moves. One begins when
   // it is waited for, so a rank that is out of step is found before more is sent; but after the
@@ -135,7 +141,9 @@ class Nccl final : public Transport {
     Event filled;  // of buffers in the GPU's memory: null if they are in the host's
   };
 
-  static std::size_t padded(std::size_t size) { return (size + 255) / 256 * 256; }
+  static std::size_t padded(std::size_t size) {
+    return (size + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
   // After a failure nothing works any more.
   template <class Body>
@@ -208,12 +216,31 @@ class Nccl final : public Transport {
     wait_for_stream();
   }
 
-  // Buffers are in the host's memory.
+  template <class View>
+  static std::vector<View> cut(const std::vector<View>& whole, std::size_t first,
+                               std::size_t size) {
+    std::vector<View> pieces;
+    for (const View& one : whole) {
+      const std::size_t begin = std::min(first, one.size());
+      pieces.push_back(one.subspan(begin, std::min(size, one.size() - begin)));
+    }
+    return pieces;
+  }
+
+  // Buffers are in the host's memory. Both sides of a message cut it alike: the world decides.
   void exchange_staged(const std::vector<ByteView>& to, const std::vector<MutableByteView>& from) {
+    const std::size_t piece = kStaging / (2 * (world_ - 1)) / kAlignment * kAlignment;
+    std::size_t longest = 0;
+    for (std::size_t r = 0; r < world_; ++r)
+      if (r != rank_) longest = std::max({longest, to[r].size(), from[r].size()});
+    for (std::size_t first = 0; first < longest; first += piece)
+      exchange_piece(cut(to, first, piece), cut(from, first, piece));
+  }
+
+  void exchange_piece(const std::vector<ByteView>& to, const std::vector<MutableByteView>& from) {
     std::size_t bytes = 0;
     for (std::size_t r = 0; r < world_; ++r)
       if (r != rank_) bytes += padded(to[r].size()) + padded(from[r].size());
-    if (bytes == 0) return;
     reserve(bytes);
     std::byte* at = staging_;
     const auto take = [&](std::size_t size) { return std::exchange(at, at + padded(size)); };

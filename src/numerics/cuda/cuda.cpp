@@ -42,4 +42,10 @@ void require_gpu(int number) {
   call<cuda::Needs>(cuda::kNeeds, name_of(number), number);
 }
 
+std::string gpu_uuid(int number) {
+  std::string uuid;
+  call<cuda::Uuid>(cuda::kUuid, name_of(number), number, uuid);
+  return uuid;
+}
+
 }  // namespace lockstep::numerics

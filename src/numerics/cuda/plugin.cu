@@ -59,6 +59,19 @@ void require(int number) {
                                         std::to_string(minor) + ", and 8.0 is needed");
 }
 
+// As nvidia-smi writes it, without "GPU-".
+std::string text_of(const cudaUUID_t& uuid) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (int i = 0; i < 16; ++i) {
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kDigits[byte / 16];
+    text += kDigits[byte % 16];
+  }
+  return text;
+}
+
 }  // namespace
 
 #define LOCKSTEP_EXPORTED extern "C" __attribute__((visibility("default")))
@@ -69,6 +82,15 @@ LOCKSTEP_EXPORTED void lockstep_cuda_count(int& count, std::string& problem) {
 
 LOCKSTEP_EXPORTED void lockstep_cuda_needs(int number, std::string& problem) {
   guarded(problem, [&] { require(number); });
+}
+
+LOCKSTEP_EXPORTED void lockstep_cuda_uuid(int number, std::string& uuid, std::string& problem) {
+  guarded(problem, [&] {
+    require(number);
+    cudaDeviceProp facts{};
+    must(cudaGetDeviceProperties(&facts, number), "its UUID");
+    uuid = text_of(facts.uuid);
+  });
 }
 
 LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, numerics::Gpu& opened,

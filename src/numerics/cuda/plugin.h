@@ -15,6 +15,10 @@ using Count = void (*)(int& count, std::string& problem);
 inline constexpr const char* kNeeds = "lockstep_cuda_needs";
 using Needs = void (*)(int number, std::string& problem);
 
+// Of this GPU, 36 characters.
+inline constexpr const char* kUuid = "lockstep_cuda_uuid";
+using Uuid = void (*)(int number, std::string& uuid, std::string& problem);
+
 inline constexpr const char* kOpen = "lockstep_cuda_open";
 using Open = void (*)(int number, int threads, numerics::Gpu& opened, std::string& problem);
 

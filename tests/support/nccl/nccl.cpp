@@ -15,7 +15,7 @@
 //
 // LOCKSTEP_NCCL_VERSION: what ncclGetVersion says. LOCKSTEP_NCCL_FLIP=RANK:N: a bit of message N of
 // more than 4 KiB arrives at that rank as it was not sent. LOCKSTEP_NCCL_LOST=N: send N finds its
-// peer lost.
+// peer lost. LOCKSTEP_NCCL_BUFFERS=BYTES: what it takes of the GPU's memory for its first message.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -28,6 +28,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/nccl/link.h"
@@ -207,6 +208,14 @@ bool loses_its_peer() {
   return wanted != nullptr && sends++ == std::atoi(wanted);
 }
 
+// NCCL has buffers for a peer from the first message to it or from it on.
+void take_buffers() {
+  static const char* const wanted = std::getenv("LOCKSTEP_NCCL_BUFFERS");
+  static bool taken = false;
+  if (wanted == nullptr || std::exchange(taken, true)) return;
+  if (!ptx::occupy(std::strtoull(wanted, nullptr, 10))) die("no memory for its buffers");
+}
+
 ncclResult_t end_group() {
   Open& open = open_group;
   if (open.error != ncclSuccess) {
@@ -215,6 +224,7 @@ ncclResult_t end_group() {
     return error;
   }
   if (open.communicator == nullptr) return ncclSuccess;
+  take_buffers();
   Communicator& all = open.communicator->all;
   all.grouped.push_back(std::move(open.group));
   all.looks = kLooks;

@@ -17,6 +17,9 @@ void put_when(cudaStream_t stream, std::function<bool()> ready, std::function<vo
 // Inside of `work`: a copy to or from the GPU's memory. Ends the program where that is none.
 void move(void* to, const void* from, std::size_t bytes);
 
+// Takes so much of the GPU's memory for good, and leaves it as it is. False: there is less.
+bool occupy(std::size_t bytes);
+
 bool is_of_gpu(const void* address);
 
 }  // namespace lockstep::test::ptx

@@ -1,7 +1,8 @@
 // A stand-in for CUDA's runtime: its kernels are interpreted PTX (warp.h), its memory the host
 // cannot read (support/far_device/memory.h), its streams work when somebody waits and in any order
 // that events leave (support/gpu/stream.h). It has the functions that our plug-in and its tests
-// call. Two GPUs, which share everything. Here: the program's kernels, launches, devices.
+// call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. Here: the program's
+// kernels, launches, devices.
 #include "support/ptx/runtime.h"
 
 #include <fatbinary_section.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 #include "support/ptx/grid.h"
@@ -67,7 +69,37 @@ using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
 
-constexpr int kGpus = 2, kMultiprocessors = 3;
+constexpr int kMultiprocessors = 3;
+
+// A GPU as this process sees it.
+struct Seen {
+  int gpu;
+  int instance;  // of MIG; 0: the whole GPU
+};
+
+// CUDA_VISIBLE_DEVICES as CUDA reads it: in its order, up to the first that is not there. "MIG-1"
+// and "MIG-2" are instances of GPU 0.
+std::vector<Seen> look_around() {
+  const char* const asked = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::vector<Seen> all;
+  std::istringstream names(asked != nullptr ? asked : "0,1");
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name == "0" || name == "1")
+      all.push_back({name[0] - '0', 0});
+    else if (name == "MIG-1" || name == "MIG-2")
+      all.push_back({0, name[4] - '0'});
+    else
+      break;
+  }
+  return all;
+}
+const std::vector<Seen>& seen() {
+  static const auto& all = *new std::vector<Seen>(look_around());
+  return all;
+}
+bool sees(int number) {
+  return number >= 0 && number < static_cast<int>(seen().size());
+}
 
 struct Configuration {
   dim3 grid, block;
@@ -180,16 +212,18 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = kGpus;
-  return cudaSuccess;
+  *count = static_cast<int>(seen().size());
+  return *count > 0 ? cudaSuccess : failed(cudaErrorNoDevice);
 }
 cudaError_t cudaSetDevice(int number) {
-  if (number < 0 || number >= kGpus) return failed(cudaErrorInvalidDevice);
+  if (!sees(number)) return failed(cudaErrorInvalidDevice);
   ptx::current_gpu = number;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int number) {
-  std::snprintf(id, static_cast<std::size_t>(bytes), "0000:%02x:00.0", number);
+  if (!sees(number)) return failed(cudaErrorInvalidDevice);
+  const int gpu = seen()[static_cast<std::size_t>(number)].gpu;  // an instance has its GPU's
+  std::snprintf(id, static_cast<std::size_t>(bytes), "0000:%02x:00.0", gpu);
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -197,8 +231,12 @@ cudaError_t cudaDriverGetVersion(int* version) {
   *version = wanted != nullptr ? std::atoi(wanted) : CUDART_VERSION;
   return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int) {
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int number) {
+  if (!sees(number)) return failed(cudaErrorInvalidDevice);
   *facts = {};
+  facts->uuid.bytes[0] = 0x10;
+  facts->uuid.bytes[14] = static_cast<char>(seen()[static_cast<std::size_t>(number)].instance);
+  facts->uuid.bytes[15] = static_cast<char>(seen()[static_cast<std::size_t>(number)].gpu);
   std::strcpy(facts->name, "interpreted PTX");
   facts->major = 8;
   return cudaSuccess;

@@ -42,6 +42,10 @@ void move(void* to, const void* from, std::size_t bytes) {
   std::memmove(to, from, bytes);
 }
 
+bool occupy(std::size_t bytes) {
+  return far::take(bytes) != nullptr;
+}
+
 bool is_of_gpu(const void* address) {
   return far::is_far(address);
 }

@@ -1,0 +1,159 @@
+#include "lockstep/lane/messages.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "lane/outbox.h"
+#include "lockstep/core/error.h"
+#include "lockstep/hash/leaf.h"
+#include "lockstep/numerics/sealed.h"
+
+namespace lockstep::lane {
+namespace {
+
+constexpr std::int64_t kFloat = sizeof(float);
+constexpr std::int64_t kAlignment = 512;  // of an allocation: CUDA's pool has no finer one
+// What a kernel reads of a row of a tile, and the flag that it writes.
+constexpr std::int64_t kOfRow =
+    sizeof(numerics::SealedRow) + sizeof(numerics::SealedTile) + sizeof(float);
+
+std::atomic<const ExpectedScope::Hear*> listener = nullptr;
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Tensors whose slices travel together.
+class Together {
+ public:
+  Together(const Exchanger& who, std::vector<Division> divisions)
+      : who_(who), divisions_(std::move(divisions)) {
+    const int world = who.plan.partition().world();
+    for (Rank rank; rank.value < world; ++rank) {
+      const bool own = rank == who.rank;
+      const auto rows = rows_of(rank);
+      rows_ += rows;
+      if (own) continue;
+      out_ += parcel(rank, rows_of(who.rank));
+      in_ += parcel(who.rank, rows);
+    }
+    for (Rank rank; rank.value < world; ++rank) gathered_ += parcel(rank, 1);
+  }
+
+  // Partials on their way: what is sent and what is awaited.
+  std::int64_t partials() const { return out_ + in_; }
+  // While they are added, and then while sums are on their way: this rank's are there twice.
+  std::int64_t sums() const { return parcel(who_.rank, 1) + std::max(in_, gathered_); }
+  std::int64_t gathered() const { return gathered_; }
+  // Of the largest call of a kernel.
+  std::int64_t tables() const {
+    std::int64_t all = 0;
+    for (const Division& one : divisions_) all += tiles_in(one.size()) + one.world();
+    return aligned(kOfRow * all * std::max<std::int64_t>(rows_, 1));
+  }
+  std::int64_t floats() const {
+    std::int64_t all = 0;
+    for (const Division& one : divisions_) all += one.size();
+    return all;
+  }
+
+ private:
+  std::int64_t rows_of(Rank rank) const { return std::ssize(who_.plan.subtrees(rank)); }
+
+  // parcel.h
+  std::int64_t parcel(Rank rank, std::int64_t rows) const {
+    std::int64_t bytes = 0;
+    for (const Division& one : divisions_) {
+      const std::int64_t size = one.slice(rank).size();
+      bytes += size * kFloat + tiles_in(size) * static_cast<std::int64_t>(sizeof(hash::Leaf));
+    }
+    // What stays sliced and what does not are two messages.
+    return aligned(rows * bytes) + kAlignment;
+  }
+
+  const Exchanger& who_;
+  const std::vector<Division> divisions_;
+  std::int64_t rows_ = 0;  // of all ranks
+  std::int64_t out_ = 0, in_ = 0, gathered_ = 0;
+};
+
+std::int64_t partials_of(const Exchanger& who) {
+  return std::ssize(who.plan.subtrees(who.rank));
+}
+
+// Buckets go as Outbox::Buckets::advance has them: one leaves, one is summed, one comes.
+std::int64_t in_flight(const std::vector<Together>& buckets) {
+  std::int64_t most = 0, tables = 0;
+  for (std::size_t i = 0; i < buckets.size() + 2; ++i) {
+    std::int64_t now = i < buckets.size() ? buckets[i].partials() : 0;
+    if (i >= 1 && i - 1 < buckets.size())
+      now += std::max(buckets[i - 1].partials(), buckets[i - 1].sums());
+    if (i >= 2) now += buckets[i - 2].gathered();
+    most = std::max(most, now);
+    if (i < buckets.size()) tables = std::max(tables, buckets[i].tables());
+  }
+  return most + 2 * tables;  // flags of two buckets are there at a time
+}
+
+// Partials of a bucket are joined and copied to the host; what comes of one is copied back.
+std::int64_t passing(const std::vector<Together>& buckets, std::int64_t rows) {
+  std::int64_t most = 0;
+  for (const Together& one : buckets)
+    most = std::max(most, aligned(rows * one.floats() * kFloat) + one.tables());
+  return most;
+}
+
+}  // namespace
+
+MessageBytes messages_of(const Exchanger& who, const std::vector<Outbox::Expected>& expected) {
+  const Partition& partition = who.plan.partition();
+  if (partition.world() == 1) return {};
+  const std::vector<Division> divisions = divided(partition, expected);
+  const std::int64_t rows = partials_of(who);
+  MessageBytes bytes;
+  std::int64_t largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::int64_t whole = aligned(expected[i].size * kFloat);
+    // Divided among the optimisers, slices differ from these by a tile at most.
+    const bool sliced = who.divided && expected[i].parameter;
+    bytes.kept +=
+        sliced ? aligned((divisions[i].slice(who.rank).size() + numerics::kTileFloats) * kFloat)
+               : whole;
+    bytes.kept += (rows - 1) * whole;
+    largest = std::max(largest, whole);
+  }
+  if (rows > 1) bytes.kept += rows * largest;  // of one the rows, and they together
+  std::vector<std::size_t> first = first_of_buckets(expected);
+  first.push_back(expected.size());
+  std::vector<Together> buckets;
+  for (std::size_t b = 0; b + 1 < first.size(); ++b)
+    buckets.emplace_back(
+        who, std::vector(divisions.begin() + static_cast<std::ptrdiff_t>(first[b]),
+                         divisions.begin() + static_cast<std::ptrdiff_t>(first[b + 1])));
+  bytes.in_flight = who.elsewhere ? passing(buckets, rows) : in_flight(buckets);
+  return bytes;
+}
+
+MessageBytes messages_of_slices(const Exchanger& who, const std::vector<std::int64_t>& sizes) {
+  const Partition& partition = who.plan.partition();
+  if (partition.world() == 1 || sizes.empty()) return {};
+  const std::vector<Together> all = {Together(who, partition.divide(sizes))};
+  return {.in_flight = who.elsewhere ? passing(all, 1) : all[0].sums() + all[0].tables(),
+          .kept = 0};
+}
+
+ExpectedScope::ExpectedScope(Hear hear) : hear_(std::move(hear)) {
+  LOCKSTEP_ASSERT(listener == nullptr, "one at a time");
+  listener = &hear_;
+}
+
+ExpectedScope::~ExpectedScope() {
+  listener = nullptr;
+}
+
+void tell(const std::vector<Outbox::Expected>& expected) {
+  if (const ExpectedScope::Hear* const hear = listener) (*hear)(expected);
+}
+
+}  // namespace lockstep::lane

@@ -1,0 +1,18 @@
+// Private: how an Outbox cuts its list, for it and for who counts its messages (messages.h).
+#pragma once
+
+#include <vector>
+
+#include "lockstep/lane/exchange.h"
+
+namespace lockstep::lane {
+
+// Who sums what, balanced over the whole list; what stays sliced is summed where it is kept.
+std::vector<Division> divided(const Partition& partition,
+                              const std::vector<Outbox::Expected>& expected);
+// The first number in the list of each bucket.
+std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& expected);
+// To whoever listens (ExpectedScope).
+void tell(const std::vector<Outbox::Expected>& expected);
+
+}  // namespace lockstep::lane
