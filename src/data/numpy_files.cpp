@@ -52,6 +52,12 @@ bool is_floats(const NpyHead& array) {
 
 void require_channels_last(const NpyHead& array) {
   const std::vector<std::int64_t>& s = array.shape;
+  if (s.size() == 3 && !is_floats(array) && (s[2] == 3 || s[2] == 4) &&
+      std::min(s[0], s[1]) >= kLeastSide)
+    throw Error(Code::kData,
+                shape_of(array) + " is one picture in colours, or many grey ones that are " +
+                    std::to_string(s[2]) + " wide",
+                "save x[None] of it, all of [1, h, w, 3], or x[..., None], all of [n, h, w, 1]");
   if (s.size() != 4) return;
   const auto is_colours = [](std::int64_t size) { return size == 1 || size == 3; };
   const bool first = is_floats(array)

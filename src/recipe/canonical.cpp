@@ -19,7 +19,10 @@ std::string write(Recipe recipe, bool bits_only) {
 }
 
 [[noreturn]] void corrupt(const std::string& name, const std::string& what) {
-  throw Error(Code::kCorrupt, name + ": " + what);
+  throw Error(
+      Code::kCorrupt, name + ": " + what,
+      "a run's recipe does not change: restore it from a copy; to go on under another recipe: "
+      "train RECIPE --from RUN --run NEW");
 }
 
 // Takes one line with this beginning off the front of `text` and returns the rest of it.

@@ -44,9 +44,16 @@ std::vector<std::string> warnings(const Recipe& recipe) {
     if (is_frozen(network) && network.role == "discriminator" && judges)
       lines.push_back("[monitor]: the discriminator is frozen, so its accuracy is not measured");
   const objective::ObjectiveKind& kind = recipe.objective.kind.row("kind");
-  if (judges && !kind.judges && std::ranges::find(kind.roles, "discriminator") != kind.roles.end())
-    lines.push_back("[monitor]: the discriminator of " + std::string(kind.word) +
-                    " gives no verdicts, so its accuracy is not measured");
+  const bool discriminates = std::ranges::find(kind.roles, "discriminator") != kind.roles.end();
+  if (judges && !kind.judges)
+    lines.push_back(discriminates ? "[monitor]: the discriminator of " + std::string(kind.word) +
+                                        " gives no verdicts, so its accuracy is not measured"
+                                  : "[monitor]: " + std::string(kind.word) +
+                                        " has no discriminator, so no accuracy is measured");
+  if (recipe.monitor.every == 0 && (recipe.monitor.stop_distance > 0 || judges))
+    lines.push_back(
+        "[monitor]: every is 0, so nobody looks at distances and accuracies: set it, for example "
+        "to 100 (steps)");
   return lines;
 }
 

@@ -162,6 +162,7 @@ class Export(Cli):
         with safe_open(self.path("one.safetensors"), "np") as file:
             self.assertEqual(file.metadata()["lockstep.step"], "3")
             self.assertEqual(file.metadata()["lockstep.state"], saved.meta["state"])
+            self.assertEqual(file.metadata()["lockstep.weights"], "trained")  # the discriminator has no average
 
     def test_the_discriminator_judges_as_ours(self):
         """It loads, with spectral norm; its judgement is one number a sample."""

@@ -19,6 +19,9 @@ class Kept(Cli):
         for command in ([*TRAIN, "--run", "run"], ["train", "run", "--quiet", "--set", "run.steps=5"]):
             self.assertIn("run has checkpoints but no ledger.jsonl", self.refused(5, *command))
             self.assertEqual(self.contents(), before)
+        for command in (["sample", "run", "--count", "1", "--out", "a.png"], ["export", "run", "a.safetensors"], ["replay", "run"],
+                        ["trace", "run", "a.jsonl", "--step", "1"]):
+            self.assertIn("run has checkpoints but no ledger.jsonl (restore it from a copy)", self.refused(5, *command))
 
     def test_a_folder_that_is_no_run_is_no_place_for_one(self):
         for name in ("samples/notes.txt", "checkpoints/x", "environment/x", "log.txt", "metrics.jsonl",

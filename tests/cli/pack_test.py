@@ -353,6 +353,9 @@ class Arrays(Pack):
             return self.refused_pack("a.npy", **more)
         self.assertEqual(line(self.rgb.transpose(0, 3, 1, 2).copy()),
                          "a.npy: [5, 3, 4, 6] has its channels before rows and columns (save numpy.transpose(…, (0, 2, 3, 1)) of it)")
+        self.assertEqual(line(numpy.zeros((9, 8, 3), numpy.uint8)),
+                         "a.npy: [9, 8, 3] is one picture in colours, or many grey ones that are 3 wide (save x[None] of it, all of "
+                         "[1, h, w, 3], or x[..., None], all of [n, h, w, 1])")
         self.assertIn("its values are of type <i4 (expected uint8", line(self.rgb.astype("i4")))
         self.assertIn("[5, 4] is no shape of pictures (expected uint8", line(self.grey[:, :, 0].copy()))
         self.assertIn("in Fortran's order (save numpy.ascontiguousarray", line(numpy.asfortranarray(self.rgb)))

@@ -51,7 +51,7 @@ TEST(Warnings, AFrozenDiscriminatorHasNoAccuracy) {
       "'mlp-discriminator'\nweights = 'frozen'\n";
   EXPECT_THAT(warnings(parse(gan, "a")), IsEmpty());
   EXPECT_THAT(
-      warnings(parse(gan + "[monitor]\nstop_accuracy = 0.9\n", "a")),
+      warnings(parse(gan + "[monitor]\nevery = 5\nstop_accuracy = 0.9\n", "a")),
       ElementsAre("[monitor]: the discriminator is frozen, so its accuracy is not measured"));
 }
 
@@ -61,9 +61,20 @@ TEST(Warnings, ACriticHasNoAccuracy) {
       "[discriminator]\nkind = 'mlp-discriminator'\n";
   EXPECT_THAT(warnings(parse(gan, "a")), IsEmpty());
   EXPECT_THAT(
-      warnings(parse(gan + "[monitor]\nwarn_accuracy = 0.9\n", "a")),
+      warnings(parse(gan + "[monitor]\nevery = 5\nwarn_accuracy = 0.9\n", "a")),
       ElementsAre("[monitor]: the discriminator of wasserstein-gan gives no verdicts, so its "
                   "accuracy is not measured"));
+}
+
+TEST(Warnings, NobodyLooksWithoutAnInterval) {
+  const std::string looks =
+      "[monitor]: every is 0, so nobody looks at distances and accuracies: set "
+      "it, for example to 100 (steps)";
+  EXPECT_THAT(warnings(parse("[monitor]\nstop_distance = 0.9\n", "a")), ElementsAre(looks));
+  EXPECT_THAT(warnings(parse("[monitor]\nevery = 5\nstop_distance = 0.9\n", "a")), IsEmpty());
+  EXPECT_THAT(
+      warnings(parse("[monitor]\nstop_accuracy = 0.9\n", "a")),
+      ElementsAre("[monitor]: ddpm has no discriminator, so no accuracy is measured", looks));
 }
 
 TEST(Warnings, OfARunWithAParentCountItsUpdates) {

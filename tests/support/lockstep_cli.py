@@ -73,7 +73,7 @@ def stop_after(process, run, steps, seconds, number):
     time.sleep(seconds)
     process.send_signal(number)
     try:
-        out, err = process.communicate(timeout=self.timeout)
+        out, err = process.communicate(timeout=TIMEOUT)
     finally:
         process.kill()
     return process.returncode, out, err

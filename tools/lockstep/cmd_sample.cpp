@@ -65,7 +65,7 @@ Run add_sample(Command& command) {
                   "number of the first sample; a sample is a function of its number, not of count")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
   command.add_option("--count", sample.count, "samples").range(1, 1 << 20);
-  command.add_option("--columns", sample.columns, "columns of the grid [8]").range(1, 1 << 10);
+  command.add_option("--columns", sample.columns, "columns of the grid [8]").range(1, 4096);
   command.add_option("--sampler", sample.sampler, "instead of the recipe's (diffusion models only)")
       .value("NAME");
   command

@@ -18,7 +18,8 @@ namespace lockstep::train {
 void require_of_recipe(const RunFolder& folder, const ledger::Ledger& ledger,
                        const recipe::Recipe& recipe);
 
-// The folder's ledger. Error(kCorrupt) if a line does not follow from this recipe.
+// The folder's ledger. Error(kCorrupt) if a line does not follow from this recipe, or if there are
+// checkpoints but no ledger.
 ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
 
 // The metadata of a checkpoint of `training` whose ledger is `ledger`.
