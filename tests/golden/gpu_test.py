@@ -24,10 +24,10 @@ def shard_of(name):
 
 def too_large(gpu, name, run):
     """A step that the GPU's memory does not hold is refused with numbers; nothing is written. Four ranks share two GPUs."""
-    for ranks, left in ((1, "4.0 GiB"), (4, "2.0 GiB")):
+    for ranks, left in ((1, " leaves 4.0 GiB "), (4, ", which 2 ranks share, leaves 2.0 GiB ")):
         code, _, err = gpu.run("train", golden.recipe(name), "--run", run, "--quiet", "--set", "batch.samples_per_lane=65536",
                                "--ranks", ranks)
-        assert code == 4 and f"and the GPU's memory leaves {left} " in err, err
+        assert code == 4 and f"and the GPU's memory{left}" in err, err
         assert not os.path.exists(run), "a folder was left behind"
 
 
