@@ -48,7 +48,8 @@ TEST_P(GpuMemory, OfAStepIsThePlans) {
     RecordProperty("most", std::to_string(most));
     RecordProperty("planned", std::to_string(planned));
     EXPECT_LT(most, 1.01 * planned);
-    EXPECT_GT(most, 0.99 * planned);
+    // The thread that reads ahead may not have begun when the step is over.
+    EXPECT_GT(most, 0.99 * (planned - static_cast<double>(plan.ahead)));
   });
 }
 
