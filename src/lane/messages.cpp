@@ -24,6 +24,11 @@ std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// Partials of a tensor that a rank sends.
+std::int64_t rows_of(const Plan& plan, Rank rank) {
+  return std::ssize(plan.subtrees(rank));
+}
+
 // Tensors whose slices travel together.
 class Together {
  public:
@@ -31,11 +36,10 @@ class Together {
       : who_(who), divisions_(std::move(divisions)) {
     const int world = who.plan.partition().world();
     for (Rank rank; rank.value < world; ++rank) {
-      const bool own = rank == who.rank;
-      const auto rows = rows_of(rank);
+      const std::int64_t rows = rows_of(who.plan, rank);
       rows_ += rows;
-      if (own) continue;
-      out_ += parcel(rank, rows_of(who.rank));
+      if (rank == who.rank) continue;
+      out_ += parcel(rank, rows_of(who.plan, who.rank));
       in_ += parcel(who.rank, rows);
     }
     for (Rank rank; rank.value < world; ++rank) gathered_ += parcel(rank, 1);
@@ -59,8 +63,6 @@ class Together {
   }
 
  private:
-  std::int64_t rows_of(Rank rank) const { return std::ssize(who_.plan.subtrees(rank)); }
-
   // parcel.h
   std::int64_t parcel(Rank rank, std::int64_t rows) const {
     std::int64_t bytes = 0;
@@ -77,10 +79,6 @@ class Together {
   std::int64_t rows_ = 0;  // of all ranks
   std::int64_t out_ = 0, in_ = 0, gathered_ = 0;
 };
-
-std::int64_t partials_of(const Exchanger& who) {
-  return std::ssize(who.plan.subtrees(who.rank));
-}
 
 // Buckets go as Outbox::Buckets::advance has them: one leaves, one is summed, one comes.
 std::int64_t in_flight(const std::vector<Together>& buckets) {
@@ -110,7 +108,7 @@ MessageBytes messages_of(const Exchanger& who, const std::vector<Outbox::Expecte
   const Partition& partition = who.plan.partition();
   if (partition.world() == 1) return {};
   const std::vector<Division> divisions = divided(partition, expected);
-  const std::int64_t rows = partials_of(who);
+  const std::int64_t rows = rows_of(who.plan, who.rank);
   MessageBytes bytes;
   std::int64_t largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {

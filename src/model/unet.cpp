@@ -297,7 +297,8 @@ std::shared_ptr<Network> make_unet(const Options& options, const Shape& shape,
     check(level < levels,
           "attention_levels: there is no level " + std::to_string(level) + " among " +
               std::to_string(levels),
-          "levels count from 0; where the recipe does not say, it is [2]");
+          "levels count from 0; where the recipe does not say, it is [" +
+              std::to_string(UNetOptions{}.attention_levels.front()) + "]");
   }
   return std::make_shared<UNet>(o, shape, classes);
 }

@@ -20,15 +20,9 @@ void require_of_recipe(const RunFolder& folder, const ledger::Ledger& ledger,
                 "the evidence is damaged; restore the file from another copy");
 }
 
-static void require_ledger(FileSystem& fs, const RunFolder& folder) {
-  if (!fs.exists(folder.ledger()) && !checkpoint::list(fs, folder.checkpoints()).empty())
-    throw Error(Code::kCorrupt, folder.root.string() + " has checkpoints but no ledger.jsonl",
-                "restore it from a copy");
-}
-
 ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder,
                              const recipe::Recipe& recipe) {
-  require_ledger(fs, folder);
+  require_ledger(fs, folder, "restore it from a copy");
   ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
   if (ledger.header != header_of(recipe, ledger.header.data))
     throw Error(Code::kCorrupt, folder.ledger().string() + " is not of the recipe beside it");

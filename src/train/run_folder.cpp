@@ -27,6 +27,12 @@ stdfs::path RunFolder::sample_arrays(Step step) const {
   return sample(step).replace_extension(".npz");
 }
 
+void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& hint) {
+  if (!fs.exists(folder.ledger()) && !checkpoint::list(fs, folder.checkpoints()).empty())
+    throw Error(Code::kCorrupt, folder.root.string() + " has checkpoints but no ledger.jsonl",
+                hint);
+}
+
 std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
                                          const data::Options& options, const std::string& option) {
   try {
@@ -113,9 +119,7 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe
                   "recipe: train RECIPE --from " +
                       folder.root.string() + " --run NEW");
     }
-    if (!fs.exists(folder.ledger()) && !checkpoint::list(fs, folder.checkpoints()).empty())
-      throw Error(Code::kCorrupt, folder.root.string() + " has checkpoints but no ledger.jsonl",
-                  "restore it from a copy, or give another folder with --run");
+    require_ledger(fs, folder, "restore it from a copy, or give another folder with --run");
     if (fs.exists(folder.ledger())) {
       const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
       require_data_of_run(folder, ledger, dataset);

@@ -17,8 +17,6 @@ struct MessageBytes {
   // Until the phase ends: the places of the sums; partials of a rank whose lanes are several
   // subtrees, where one that is alone has a sum.
   std::int64_t kept = 0;
-
-  std::int64_t total() const { return in_flight + kept; }
 };
 
 struct Exchanger {

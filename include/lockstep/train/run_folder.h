@@ -28,6 +28,9 @@ struct RunFolder {
   std::filesystem::path log() const { return root / "log.txt"; }
 };
 
+// Error(kCorrupt), with this hint, if the folder has checkpoints but no ledger.
+void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& hint);
+
 // Opens the data of a run that may have begun already: where that fails, the error says with which
 // option they are given (`option`: "--data PATH") and which hash the folder's ledger has.
 std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,

@@ -10,10 +10,11 @@ namespace lockstep::numerics::cuda {
 // One block: neighbours are added in pairs, and their sums again, which is the tree: a last one
 // without a neighbour stays.
 struct ClipFactorKernel {
+  static constexpr std::int64_t kMostLevels = 64;
   float limit;
   std::int64_t count;
   const float* squares;
-  float* sums;  // of all levels: fewer than count + 64
+  float* sums;  // of all levels: fewer than count + kMostLevels
   float* factor;
 
   template <class Thread>
@@ -35,8 +36,9 @@ template <class Gpu>
 void Device<Gpu>::clip_all(float limit, std::int64_t count, const float* squares,
                            std::span<const std::span<float>> tensors) {
   if (count == 0) return;
-  const Scratch<Gpu, float> sums(*gpu_, count + 64 + 1);
-  float* const factor = sums.data() + count + 64;
+  const std::int64_t room = count + ClipFactorKernel::kMostLevels;
+  const Scratch<Gpu, float> sums(*gpu_, room + 1);
+  float* const factor = sums.data() + room;
   gpu_->launch(Grid{1, kThreads, 0}, ClipFactorKernel{limit, count, squares, sums.data(), factor});
   each_of_all(*gpu_, tensors, [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) {
     if (*factor != spec::kKept) x[i] = canonical(*factor * x[i]);

@@ -59,19 +59,6 @@ void require(int number) {
                                         std::to_string(minor) + ", and 8.0 is needed");
 }
 
-// As nvidia-smi writes it, without "GPU-".
-std::string text_of(const cudaUUID_t& uuid) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (int i = 0; i < 16; ++i) {
-    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += kDigits[byte / 16];
-    text += kDigits[byte % 16];
-  }
-  return text;
-}
-
 }  // namespace
 
 #define LOCKSTEP_EXPORTED extern "C" __attribute__((visibility("default")))
@@ -89,7 +76,7 @@ LOCKSTEP_EXPORTED void lockstep_cuda_uuid(int number, std::string& uuid, std::st
     require(number);
     cudaDeviceProp facts{};
     must(cudaGetDeviceProperties(&facts, number), "its UUID");
-    uuid = text_of(facts.uuid);
+    uuid = to_hex(std::as_bytes(std::span(facts.uuid.bytes)));
   });
 }
 

@@ -15,7 +15,7 @@ using Count = void (*)(int& count, std::string& problem);
 inline constexpr const char* kNeeds = "lockstep_cuda_needs";
 using Needs = void (*)(int number, std::string& problem);
 
-// Of this GPU, 36 characters.
+// Of this GPU, 32 hexadecimal digits.
 inline constexpr const char* kUuid = "lockstep_cuda_uuid";
 using Uuid = void (*)(int number, std::string& uuid, std::string& problem);
 

@@ -14,8 +14,7 @@ namespace lockstep::numerics::cuda {
 
 // What each rule does to an element: of its parameter, x[0], and of its slots, which follow.
 struct KeepRule {
-  static constexpr int kSlots = 0;
-  LOCKSTEP_DEVICE void operator()(float, float*) const {}
+  static constexpr int kSlots = 0;  // nothing is written: it is not called
 };
 struct AdamWRule {
   static constexpr int kSlots = 2;
