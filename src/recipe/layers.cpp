@@ -142,16 +142,27 @@ std::string value_text(const std::string& value, const std::string& name) {
   return quoted(value);
 }
 
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? ""
+                                    : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
 Layer override_layer(const std::string& text) {
   const std::size_t equals = text.find('=');
-  const std::string key = text.substr(0, equals);
+  const std::string key = trimmed(text.substr(0, equals));
   if (equals == std::string::npos || !is_key(key))
     fail("--set '" + text + "': expected key=value", "for example --set run.seed=2");
   if (key == "extends")
     fail("--set extends: only a recipe file can extend another", "write a recipe that does");
   const std::string name = "--set " + key;
   try {
-    Layer layer{toml::parse(key + " = " + value_text(text.substr(equals + 1), name)), name, false};
+    const std::string value = value_text(trimmed(text.substr(equals + 1)), name);
+    Layer layer{toml::parse(key + " = " + value), name, false};
+    const toml::table* const table = layer.table.at_path(key).as_table();
+    if (table && table->empty())
+      fail(name + ": an empty table changes nothing: keys that it does not name stay",
+           "set them one by one, such as --set run.seed=2");
     resolve_paths(layer.table, ".");
     return layer;
   } catch (const toml::parse_error& error) {

@@ -58,11 +58,26 @@ std::string hint_for_integer(const toml::node& node) {
   return node.is_floating_point() ? "without point and exponent: 10000 or 10_000" : "";
 }
 
+// A text of digits that no integer holds, as --set has it for TOML's sake.
+bool beyond_64_bits(const toml::node& node) {
+  const auto* string = node.as_string();
+  if (!string) return false;
+  const std::string_view digits = std::string_view(string->get()).substr(string->get()[0] == '-');
+  return !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos &&
+         !parse_int(string->get());
+}
+
+template <class KeyValue>
+[[noreturn]] void fail_range(const KeyValue& given, const std::string& value,
+                             const std::string& min, const std::string& max) {
+  fail(given.place + ": " + given.key + " is out of range: " + value,
+       "it may be " + min + " to " + max);
+}
+
 template <class KeyValue, class T>
 void check_range(const KeyValue& given, T value, T min, T max) {
   if (value >= min && value <= max) return;
-  fail(given.place + ": " + given.key + " is out of range: " + written(value),
-       "it may be " + written(min) + " to " + written(max));
+  fail_range(given, written(value), written(min), written(max));
 }
 
 }  // namespace
@@ -108,6 +123,8 @@ void Reader::field(std::string_view name, std::int64_t& value, std::int64_t min,
   if (!given.node && (value < min || value > max)) fail_missing(name);
   if (!given.node) return;
   const auto* integer = given.node->as_integer();
+  if (beyond_64_bits(*given.node))
+    fail_range(given, *given.node->value<std::string>(), written(min), written(max));
   if (!integer) fail_type(given, "an integer", hint_for_integer(*given.node));
   check_range(given, integer->get(), min, max);
   value = integer->get();

@@ -271,6 +271,13 @@ TEST_F(LoadFiles, TheLastOverrideWins) {
   EXPECT_EQ(recipe.run.name, "word");
 }
 
+TEST_F(LoadFiles, OverridesMayHaveSpacesAroundTheirSign) {
+  const std::string path = write("a.toml", "[run]\nseed = 1\n");
+  const Recipe recipe = load(path, {"run.seed = 7", " run.name = word "});
+  EXPECT_EQ(recipe.run.seed, 7);
+  EXPECT_EQ(recipe.run.name, "word");
+}
+
 TEST_F(LoadFiles, OverrideErrorsSayWhichOne) {
   const std::string path = write("a.toml", "[run]\nseed = 1\n");
   EXPECT_EQ(error_of_file(path, {"run.sed=2"}),
@@ -282,6 +289,15 @@ TEST_F(LoadFiles, OverrideErrorsSayWhichOne) {
   EXPECT_EQ(error_of_file(path, {"run..seed=1"}),
             "--set 'run..seed=1': expected key=value (for example --set run.seed=2)");
   EXPECT_EQ(error_of_file(path, {"run=1"}), "--set run: 'run' must be a table, not an integer");
+  for (const std::string beyond : {"18446744073709551615", "-9223372036854775809"})
+    EXPECT_EQ(error_of_file(path, {"run.seed=" + beyond}),
+              "--set run.seed: 'seed' in [run] is out of range: " + beyond +
+                  " (it may be 0 to 9223372036854775807)");
+  for (const std::string empty : {"run={}", "model.optimizer={ }"})
+    EXPECT_EQ(error_of_file(path, {empty}),
+              "--set " + empty.substr(0, empty.find('=')) +
+                  ": an empty table changes nothing: keys that it does not name stay (set them "
+                  "one by one, such as --set run.seed=2)");
   const std::string broken = error_of_file(path, {"model.channels=[1,"});
   EXPECT_EQ(broken.rfind("--set model.channels: '[1,' is not a TOML value: ", 0), 0u) << broken;
   const std::string smuggled = error_of_file(path, {"run.seed=1\nrun.steps=2"});
