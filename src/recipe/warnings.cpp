@@ -4,6 +4,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
+#include "lockstep/objective/diffusion.h"
 
 namespace lockstep::recipe {
 
@@ -39,6 +40,12 @@ std::vector<std::string> warnings(const Recipe& recipe) {
                       ", and run.steps is " + std::to_string(recipe.run.steps) +
                       (before > 0 ? anew : ""));
   }
+  objective::Options objective = recipe.objective;
+  const auto* const diffusion = objective::diffusion(objective);
+  if (diffusion && recipe.data.classes > 0 && static_cast<float>(diffusion->label_dropout) == 1.0F)
+    lines.push_back(
+        "[objective]: label_dropout is 1, so no sample is trained with its class: neither classes "
+        "nor guidance change anything");
   const bool judges = recipe.monitor.warn_accuracy < 1 || recipe.monitor.stop_accuracy < 1;
   for (const NetworkOptions& network : recipe.networks)
     if (is_frozen(network) && network.role == "discriminator" && judges)

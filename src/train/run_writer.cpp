@@ -4,11 +4,11 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
-#include "lockstep/data/labels.h"
 #include "lockstep/hash/key_file.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/sample.h"
 #include "lockstep/train/signing.h"
+#include "lockstep/train/warnings.h"
 #include "train/divided_state.h"
 
 namespace lockstep::train {
@@ -50,9 +50,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
   if (!loaded_ && recipe::starts_from_state(recipe_)) begin_from(options);
   saver_->retire(at());
-  if (recipe_.data.classes > 0 && !data::files(recipe_.data).empty())  // somebody gave the labels
-    for (const std::string& line : monitor::imbalance(recipe_.monitor, dataset.class_counts()))
-      log::warn(line);
+  for (const std::string& line : warnings(recipe_, dataset)) log::warn(line);
 }
 
 std::string RunWriter::source_option() const {

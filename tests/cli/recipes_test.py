@@ -370,6 +370,8 @@ class Labels(Cli):
         self.assertIn("warning: balance: class 0 has 12 samples, class 1 has 1: 12.0 times as many", said)
         self.assertNotIn("balance", self.run_it(*train, "--set", "data.classes=3", "--set", "monitor.warn_imbalance=12",
                                                 "--run", "b").stderr)
+        dry = json.loads(self.ok(*train, "--set", "data.classes=5", "--dry-run", "--json"))["warnings"]
+        self.assertEqual([f"warning: {line}" for line in dry], [line for line in said.splitlines() if "balance" in line])
 
     def test_that_are_wrong_leave_nothing_behind(self):
         for labels, what in ((range(15), "15 labels for 16 images"), (range(17), "17 labels for 16 images")):

@@ -70,6 +70,13 @@ class Validation(Cli):
         self.ok("report", "run")
         self.assertIn(b"loss on held-out samples", self.read("run/report.html"))
 
+    def test_that_leave_less_than_a_batch_are_warned_of(self):
+        most = ["train", "tiny.toml", "--set", "data.holdout=15"]
+        line = "[data]: holdout keeps 15 of 16 samples: training draws from 1, less than a batch of 2"
+        self.assertEqual(json.loads(self.ok(*most, "--dry-run", "--json"))["warnings"], [line])
+        self.assertEqual(self.run_it(*most, "--quiet", "--run", "most").stderr, f"warning: {line}\n")
+        self.assertNotIn("warning", self.ok("train", "tiny.toml", "--set", "data.holdout=14", "--dry-run"))
+
     def test_say_what_to_do_where_they_cannot_be(self):
         refused = lambda *changes, recipe="tiny.toml": self.refused(  # noqa: E731
             2, "train", recipe, "--run", "run", *(w for c in changes for w in ("--set", c)))

@@ -77,6 +77,14 @@ TEST(Warnings, NobodyLooksWithoutAnInterval) {
       ElementsAre("[monitor]: ddpm has no discriminator, so no accuracy is measured", looks));
 }
 
+TEST(Warnings, ALabelThatIsAlwaysDroppedIsNotLearnt) {
+  const std::string dropped = "[data]\nclasses = 3\n[objective]\nlabel_dropout = ";
+  EXPECT_THAT(warnings(parse(dropped + "0.9\n", "a")), IsEmpty());
+  EXPECT_THAT(warnings(parse(dropped + "1.0\n", "a")),
+              ElementsAre("[objective]: label_dropout is 1, so no sample is trained with its "
+                          "class: neither classes nor guidance change anything"));
+}
+
 TEST(Warnings, OfARunWithAParentCountItsUpdates) {
   EXPECT_THAT(
       warnings(child("")),

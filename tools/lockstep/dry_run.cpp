@@ -1,5 +1,7 @@
 #include "dry_run.h"
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "lockstep/core/clock.h"
@@ -13,6 +15,7 @@
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/picture.h"
+#include "lockstep/train/warnings.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -142,7 +145,8 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json)
   const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from
   const Course course = course_of(recipe, drawn);
   const std::string id = recipe::id(recipe).hex();
-  const std::vector<std::string> warnings = recipe::warnings(recipe);
+  std::vector<std::string> warnings = recipe::warnings(recipe);
+  std::ranges::move(train::warnings(recipe, *dataset), std::back_inserter(warnings));
   if (json) {
     print_json({{"id", id},
                 {"recipe", recipe::canonical(recipe)},
