@@ -73,21 +73,23 @@ class Arena {
     void* base =
         ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) refuse(bytes);
-    mapped_.emplace_back(base, wanted);  // beside the smaller one, where tensors lie
     for (std::size_t at = 0; at < wanted; at += kReal) {
       if (::mmap(static_cast<char*>(base) + at, kReal, PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_FIXED, file_, 0) == MAP_FAILED)
+                 MAP_SHARED | MAP_FIXED, file_, 0) == MAP_FAILED) {
+        ::munmap(base, wanted);  // the process has no mapping left, not even for malloc
         refuse(bytes);
+      }
     }
+    mapped_.emplace_back(base, wanted);  // beside the smaller one, where tensors lie
     return base;
   }
 
  private:
   [[noreturn]] static void refuse(std::size_t bytes) {
     throw Error(Code::kEnvironment,
-                "a tensor of " + human_bytes(static_cast<double>(bytes)) +
-                    " does not fit into this process",
-                "lower batch.samples_per_lane or the model's size");
+                "one tensor alone needs " + human_bytes(static_cast<double>(bytes)) +
+                    " of memory, more than fits into this process",
+                "lower --lanes-at-once, batch.samples_per_lane or the model's size");
   }
 
   int file_ = -1;

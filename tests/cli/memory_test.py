@@ -78,6 +78,15 @@ class Memory(Cli):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(", too much here\n# here ", result.stdout)
 
+    def test_a_tensor_that_no_plan_holds_is_4_with_its_size(self):
+        line = self.refused(4, "train", RECIPE, "--dry-run", "--set", "batch.lanes=4096", "--set",
+                            "batch.samples_per_lane=65536", "--set", "model.channels=[64, 64]", "--set", "model.attention_levels=[]")
+        self.assertRegex(line, r"^step 1: one tensor alone needs \d+\.\d TiB of memory, more than fits into this process \(lower "
+                               r"--lanes-at-once, batch\.samples_per_lane or the model's size\)$")
+
+    def test_a_dry_run_of_some_lanes_at_once_is_of_these(self):
+        self.assertEqual(list(self.steps(RECIPE, *FEW, "--lanes-at-once", "3")), [3])
+
     def test_more_than_a_tensor_can_hold_is_2(self):
         line = self.refused(2, "train", "tiny.toml", "--dry-run", "--set", "model.channels=[65536, 65536]")
         self.assertIn("38654705664 elements", line)

@@ -237,7 +237,8 @@ Code run(const Options& options) {
   if (options.dry_run) {
     train::Ranks ranks{.world = options.ranks};
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
-    dry_run(train::with_features_hash(beginning(options, recipe).recipe), ranks, options.json);
+    dry_run(train::with_features_hash(beginning(options, recipe).recipe), ranks,
+            options.lanes_at_once, options.json);
     return Code::kOk;
   }
   log::set_quiet(options.quiet);

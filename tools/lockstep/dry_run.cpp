@@ -105,11 +105,12 @@ struct Memory {
 
 std::vector<Memory> memories(const recipe::Recipe& recipe,
                              const std::vector<std::int64_t>& sample_shape,
-                             const train::Ranks& ranks) {
+                             const train::Ranks& ranks, std::int64_t asked) {
+  std::vector<std::int64_t> choices = train::lanes_at_once_choices(recipe, ranks);
+  if (asked > 0) choices = {std::min(asked, choices.front())};
   std::vector<Memory> all;
   train::StepWalk walk(recipe, sample_shape, ranks);
-  for (const std::int64_t lanes : train::lanes_at_once_choices(recipe, ranks))
-    all.push_back({lanes, walk(lanes)});
+  for (const std::int64_t lanes : choices) all.push_back({lanes, walk(lanes)});
   return all;
 }
 
@@ -135,13 +136,14 @@ void print(const std::vector<Memory>& memories, int processes) {
 
 }  // namespace
 
-void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, bool json) {
+void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64_t lanes_at_once,
+             bool json) {
   const std::unique_ptr<data::Dataset> dataset = data::open(recipe.data);
   const std::vector<std::int64_t> sample_shape = dataset->sample_shape();
   train::require_pictures_fit(recipe, sample_shape);
   if (recipe.evaluation.every > 0) train::IntervalEvaluation(recipe, *dataset);  // it is checked
   const Size size = size_of(recipe, sample_shape);
-  const std::vector<Memory> choices = memories(recipe, sample_shape, ranks);
+  const std::vector<Memory> choices = memories(recipe, sample_shape, ranks, lanes_at_once);
   const std::int64_t drawn = dataset->size() - recipe.data.holdout;  // what training draws from
   const Course course = course_of(recipe, drawn);
   const std::string id = recipe::id(recipe).hex();
