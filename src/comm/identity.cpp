@@ -182,7 +182,9 @@ void find_master(const Variables& variables, Identity& identity) {
 
 Identity discover(const Environment& environment) {
   const Variables variables(environment);
-  const auto plain = identity_from(variables, kPlain);
+  auto plain = identity_from(variables, kPlain);
+  if (plain && variables.has("LOCKSTEP_PARENT"))
+    plain->sentence = pair_of(*plain) + " from --ranks " + std::to_string(plain->world);
   const auto srun_names = of_srun(variables);
   auto srun = srun_names ? identity_from(variables, *srun_names) : std::nullopt;
   if (srun) count_local_tasks(variables, *srun);

@@ -190,6 +190,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Identity, SaysWhereTheRankCameFrom) {
   EXPECT_EQ(of(kTorchrun).sentence, "rank 2 of 4 from torchrun (RANK, WORLD_SIZE)");
   EXPECT_EQ(of(kSrun).sentence, "rank 3 of 4 from srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS)");
+  EXPECT_EQ(of({{"RANK", "1"},
+                {"WORLD_SIZE", "2"},
+                {"MASTER_ADDR", "127.0.0.1"},
+                {"LOCKSTEP_PARENT", "77"}})
+                .sentence,
+            "rank 1 of 2 from --ranks 2");
 }
 
 TEST(Identity, IncompleteOrContradictoryVariablesAreNamed) {

@@ -158,6 +158,7 @@ Code run(const Options& options) {
     throw Error(Code::kUsage, "--parent: a container sees this run alone", "leave it out");
   if (!options.container.image.empty()) return run_in_container(options);
   if (options.ranks == 1) return run_rank(options);
+  require_lanes(options.ranks, recipe::of_run(real_file_system(), options.folder));
   if (options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "--ranks with --spot: the ranks draw the same windows from a seed",
                 "give --seed");

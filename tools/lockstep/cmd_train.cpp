@@ -234,6 +234,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
 Code run(const Options& options) {
   require_no_name_of_a_run(options.run, "another run");
   const recipe::Recipe recipe = recipe_of(options);
+  if (options.ranks > 1) require_lanes(options.ranks, recipe);
   if (options.dry_run) {
     train::Ranks ranks{.world = options.ranks};
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
@@ -243,11 +244,6 @@ Code run(const Options& options) {
   }
   log::set_quiet(options.quiet);
   if (options.ranks == 1 && options.max_restarts == 0) return run_rank(options, recipe);
-  if (options.ranks > recipe.batch.lanes)
-    throw Error(Code::kUsage,
-                "--ranks " + std::to_string(options.ranks) + ": the recipe has " +
-                    counted(recipe.batch.lanes, "lane"),
-                "a rank holds at least one; use fewer ranks");
   require_device(options.machine.device);
   return launch({options.ranks, options.max_restarts}, process_environment());
 }

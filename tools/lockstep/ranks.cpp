@@ -11,6 +11,7 @@
 
 #include "device.h"
 #include "lockstep/comm/gather.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/fingerprint.h"
@@ -100,6 +101,14 @@ std::string transport(const comm::Environment& environment) {
 }
 
 }  // namespace
+
+void require_lanes(int ranks, const recipe::Recipe& recipe) {
+  if (ranks > recipe.batch.lanes)
+    throw Error(Code::kUsage,
+                "--ranks " + std::to_string(ranks) + ": the recipe has " +
+                    counted(recipe.batch.lanes, "lane"),
+                "a rank holds at least one; use fewer ranks");
+}
 
 double deadline(const comm::Environment& environment) {
   const auto text = environment("LOCKSTEP_DEADLINE");

@@ -24,6 +24,9 @@ struct Launch {
 // rank that failed first, or kOk. A rank that a signal killed counts as kNetwork.
 Code launch(const Launch& how, const comm::Environment& environment);
 
+// Error(kUsage) if --ranks asks for more ranks than the recipe has lanes.
+void require_lanes(int ranks, const recipe::Recipe& recipe);
+
 // Seconds after which a rank that does not answer is given up: LOCKSTEP_DEADLINE, or 60. Throws
 // Error(kUsage).
 double deadline(const comm::Environment& environment);
