@@ -13,6 +13,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/environment.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/run_folder.h"
 
 namespace lockstep::audit {
@@ -70,8 +71,8 @@ class Diff {
     else
       throw Error(Code::kCannotCompare,
                   a_.string() + " and " + b_.string() + " are not two of a kind",
-                  "give two run folders, ledgers (.jsonl), checkpoints (.h5), pictures (.png), "
-                  "recipes (.toml) or fingerprints (.json)");
+                  "give two run folders, ledgers (.jsonl), checkpoints (.h5 or RUN@STEP), pictures "
+                  "(.png), recipes (.toml) or fingerprints (.json)");
     return std::move(result_);
   }
 
@@ -233,11 +234,26 @@ bool DiffResult::same() const {
          (!picture || picture->different == 0) && (kind != "fingerprints" || environment.empty());
 }
 
-DiffResult diff(const stdfs::path& a, const stdfs::path& b) {
+namespace {
+
+// RUN@STEP is that run's checkpoint.
+stdfs::path file_of(const std::string& source) {
+  if (stdfs::exists(source)) return source;
+  if (source.find('@') != std::string::npos) {
+    const train::SavedState saved = train::parse_saved_state(source);
+    const train::RunFolder run{saved.folder};
+    const stdfs::path file = run.checkpoints() / checkpoint::file_name(saved.step.value());
+    if (stdfs::exists(file)) return file;
+    throw Error(Code::kCannotCompare, "there is no " + source + ": no " + file.string());
+  }
+  throw Error(Code::kCannotCompare, "there is no " + source);
+}
+
+}  // namespace
+
+DiffResult diff(const std::string& a, const std::string& b) {
   try {
-    for (const stdfs::path& path : {a, b})
-      if (!stdfs::exists(path)) throw Error(Code::kCannotCompare, "there is no " + path.string());
-    return Diff(a, b).run();
+    return Diff(file_of(a), file_of(b)).run();
   } catch (const Error& error) {
     throw Error(Code::kCannotCompare, error.message(), error.hint());
   } catch (const stdfs::filesystem_error& error) {

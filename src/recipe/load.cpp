@@ -131,7 +131,11 @@ Recipe load(const std::filesystem::path& path, const std::vector<std::string>& o
 
 Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "recipe.toml";
-  if (!fs.exists(folder)) throw Error(Code::kUsage, "there is no " + folder.string());
+  if (!fs.exists(folder))
+    throw Error(Code::kUsage, "there is no " + folder.string(),
+                folder.string().find('@') == std::string::npos
+                    ? ""
+                    : "give the run's folder alone, without @STEP");
   if (!fs.exists(file)) {
     throw Error(Code::kUsage, folder.string() + " is not a run: it has no recipe.toml",
                 "give the folder that `lockstep train` made");

@@ -133,8 +133,8 @@ Run add_diff(Command& command) {
   command
       .add_option(
           "a", options->a,
-          "run folder, ledger (.jsonl), checkpoint (.h5), picture (.png), recipe (.toml) or "
-          "fingerprint (.json)")
+          "run folder, ledger (.jsonl), checkpoint (.h5, or RUN@STEP), picture (.png), recipe "
+          "(.toml) or fingerprint (.json)")
       .required();
   command.add_option("b", options->b, "another one of the same kind").required();
   command.add_option("--tensors", options->tensors, "show at most this many tensors, 0: all")

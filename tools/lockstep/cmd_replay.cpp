@@ -153,7 +153,10 @@ Code run(const Options& options) {
   if (options.spot > 0 && (options.from != 1 || options.to != 0))
     throw Error(Code::kUsage, "--spot draws the windows itself", "leave out --from and --to");
   if (!stdfs::is_directory(options.folder))
-    throw Error(Code::kUsage, "there is no run folder " + options.folder);
+    throw Error(Code::kUsage, "there is no run folder " + options.folder,
+                options.folder.find('@') == std::string::npos
+                    ? ""
+                    : "give the folder alone: --from and --to say which steps");
   if (!options.container.image.empty() && options.parent)
     throw Error(Code::kUsage, "--parent: a container sees this run alone", "leave it out");
   if (!options.container.image.empty()) return run_in_container(options);

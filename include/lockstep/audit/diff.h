@@ -52,6 +52,7 @@ struct DiffResult {
 };
 
 // Throws Error(kCannotCompare) if the two are not of one kind or cannot be read.
-DiffResult diff(const std::filesystem::path& a, const std::filesystem::path& b);
+// RUN@STEP is a checkpoint of that run.
+DiffResult diff(const std::string& a, const std::string& b);
 
 }  // namespace lockstep::audit
