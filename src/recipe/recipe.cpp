@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
+#include "lockstep/data/grid.h"
 
 namespace lockstep::recipe {
 namespace {
@@ -80,7 +81,7 @@ void describe(Fields& f, Samples& o) {
   f.field("every", o.every, 0, kMaxSteps, Effect::kNone,
           "steps between sample grids; 0: only at the end");
   f.field("count", o.count, 0, 4096, Effect::kNone, "samples in a grid; 0: no grids");
-  f.field("columns", o.columns, 1, 4096, Effect::kNone,
+  f.field("columns", o.columns, 1, data::kMostColumns, Effect::kNone,
           "columns of the grid; with data.classes a row is a class");
 }
 

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
+#include "lockstep/data/grid.h"
 #include "lockstep/train/sample.h"
 #include "mistaken.h"
 #include "output.h"
@@ -65,7 +66,8 @@ Run add_sample(Command& command) {
                   "number of the first sample; a sample is a function of its number, not of count")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
   command.add_option("--count", sample.count, "samples").range(1, 1 << 20);
-  command.add_option("--columns", sample.columns, "columns of the grid [8]").range(1, 4096);
+  command.add_option("--columns", sample.columns, "columns of the grid [8]")
+      .range(1, data::kMostColumns);
   command.add_option("--sampler", sample.sampler, "instead of the recipe's (diffusion models only)")
       .value("NAME");
   command

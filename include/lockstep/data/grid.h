@@ -7,6 +7,8 @@
 
 namespace lockstep::data {
 
+inline constexpr std::int64_t kMostColumns = 4096;
+
 // Where images stand: bands of `rows` rows, filled column by column, each with `columns` columns or
 // as many as the images need. A usual grid has bands of one row. Where image i has the class
 // i mod rows, a row is a class. Missing images are black.
