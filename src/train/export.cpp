@@ -52,10 +52,7 @@ class Export {
       : options_(options), source_(open_state(fs_, options.source)) {}
 
   Exported run() {
-    require_average(source_.recipe, options_.average);
-    if (options_.average > 1 && options_.weights != "average")
-      throw Error(Code::kUsage, "--average is of averages: --weights is " + options_.weights,
-                  "leave one of the two out");
+    require_average(source_.recipe, options_.average, options_.weights);
     const stdfs::path out(options_.out);
     if (out.extension() == kEnding) {
       require_output(out, {"weights", kEnding});

@@ -104,7 +104,7 @@ class Sampling {
         source_(open_state(fs_, options.source)),
         training_(make_training(source_.recipe, source_.loaded.meta().sample_shape, {.world = 1})) {
     require_samples(options.source, source_.recipe);
-    require_average(source_.recipe, options.average);
+    require_average(source_.recipe, options.average, options.weights);
     labels_of(options.first, 1);  // before anything is made
     if (options_.columns && form_ != Form::kGrid)
       throw Error(Code::kUsage, "--columns are of a grid: --out " + options_.out + " is none",
@@ -117,8 +117,10 @@ class Sampling {
     if (manner.guidance != of_recipe.guidance) others_.emplace_back("guidance", manner.guidance);
     if (options.label) others_.emplace_back("class", std::to_string(*options.label));
     if (options.average > 1) others_.emplace_back("average", std::to_string(options.average));
+    const bool trained = options.weights == "trained";
+    if (trained) others_.emplace_back("weights", options.weights);
     source_.loaded.restore(training_.state);
-    sample_with(training_, options.average);
+    trained ? sample_with_trained(training_) : sample_with(training_, options.average);
   }
 
   SampleResult run() {

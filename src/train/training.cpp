@@ -163,7 +163,11 @@ std::string average_kind(std::size_t k) {
   return k == 0 ? "ema" : "ema" + std::to_string(k + 1);
 }
 
-void require_average(const recipe::Recipe& recipe, std::int64_t number) {
+void require_average(const recipe::Recipe& recipe, std::int64_t number,
+                     const std::string& weights) {
+  if (number > 1 && weights != "average")
+    throw Error(Code::kUsage, "--average is of averages: --weights is " + weights,
+                "leave one of the two out");
   std::int64_t most = 0;
   for (const recipe::NetworkOptions& one : recipe.networks)
     most = std::max(most, std::ssize(optim::ema_decays(one.optimizer)));
@@ -205,6 +209,11 @@ void sample_with(Training& training, std::int64_t average) {
   for (const Trained& one : training.trained)
     if (std::ssize(one.averages) >= average)
       copy_all(one.averages[static_cast<std::size_t>(average - 1)], one.averages.front());
+}
+
+void sample_with_trained(Training& training) {
+  for (const Trained& one : training.trained)
+    if (!one.averages.empty()) copy_all(one.parameters, one.averages.front());
 }
 
 namespace {

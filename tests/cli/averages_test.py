@@ -41,7 +41,12 @@ class Averages(Cli):
             ours_file, alone = (self.read(f"{name}.safetensors") for name in ("ours", "alone"))
             size = sum(values.nbytes for name, values in ours.items() if name.startswith("model/param/"))
             self.assertEqual(ours_file[-size:], alone[-size:])
-        self.assertEqual(len(samples), 3)  # they differ, so a wrong one would show
+        trained = self.sample("run", "--weights", "trained")
+        with zipfile.ZipFile(self.path("x.npz")) as file:
+            self.assertIn("weights: trained", file.read("provenance.txt").decode())
+        self.ok("train", "tiny.toml", "--run", "none", "--quiet", *FAST)
+        self.assertEqual(trained, self.sample("none"))
+        self.assertEqual(len(samples | {trained}), 4)  # they differ, so a wrong one would show
 
     def test_ranks_and_resuming_keep_them(self):
         before = self.read("run/ledger.jsonl")
@@ -67,8 +72,8 @@ class Averages(Cli):
         self.assertIn("--average 4: the run keeps 3 averages",
                       self.refused(2, "sample", "run", "--out", "x.npz", "--average", "4"))
         self.assertIn("--average 4: the run keeps 3 averages", self.refused(2, "export", "run", "x/", "--average", "4"))
-        self.assertIn("--weights is trained",
-                      self.refused(2, "export", "run", "x/", "--average", "2", "--weights", "trained"))
+        for command in (["export", "run", "x/"], ["sample", "run", "--out", "x.npz"]):
+            self.assertIn("--weights is trained", self.refused(2, *command, "--average", "2", "--weights", "trained"))
         self.assertIn("more_ema_decays in [model.optimizer] without ema_decay",
                       self.refused(2, "train", "tiny.toml", "--run", "new", *SETTINGS[2:],
                                    "--set", "model.optimizer.ema_decay=0"))

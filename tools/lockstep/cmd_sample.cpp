@@ -87,6 +87,10 @@ Run add_sample(Command& command) {
         return scale && *scale >= 0.0 && *scale <= 1000.0 ? "" : "give a number from 0 to 1000";
       });
   command
+      .add_option("--weights", sample.weights,
+                  "average: the moving average, where the recipe keeps one; or trained")
+      .one_of({"average", "trained"});
+  command
       .add_option("--average", sample.average,
                   "which average of the weights, where the recipe keeps several: 1 is that of "
                   "ema_decay")

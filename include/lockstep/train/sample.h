@@ -23,7 +23,8 @@ struct SampleOptions {
   std::optional<std::string> sampler = {};         // if not the recipe's
   std::optional<std::int64_t> sampler_steps = {};  // if not the recipe's
   std::optional<double> guidance = {};             // if not the recipe's
-  std::int64_t average = 1;  // of the weights, counted from 1 as the recipe lists them
+  std::string weights = "average";  // or "trained". Where no average is kept, both are the same
+  std::int64_t average = 1;         // which, counted from 1 as the recipe lists them
   // Called with the number of samples that are made, 0 first, and of all.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
@@ -33,9 +34,9 @@ struct SampleResult {
   std::string sha256;  // of the file's bytes; "" of a folder
 };
 
-// Bits of a file: state, recipe, first, count, columns, label, sampler, guidance, average. Memory:
-// that of a picture, or of a few samples. Throws Error(kUsage) for what does not fit the recipe or
-// the form.
+// Bits of a file: state, recipe, first, count, columns, label, sampler, guidance, weights,
+// average. Memory: that of a picture, or of a few samples. Throws Error(kUsage) for what does not
+// fit the recipe or the form.
 SampleResult sample(const SampleOptions& options);
 
 // In a folder: "sample-00000064.png".

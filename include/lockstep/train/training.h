@@ -38,8 +38,8 @@ struct Trained {
 };
 
 // Error(kUsage) if no network keeps so many averages. 1 always holds: without averages it is the
-// weights.
-void require_average(const recipe::Recipe& recipe, std::int64_t number);
+// weights. `weights`: "average", or "trained", of which there are none.
+void require_average(const recipe::Recipe& recipe, std::int64_t number, const std::string& weights);
 
 // How the state names the averages of number k, counted from 0: "ema", "ema2", …
 std::string average_kind(std::size_t k);
@@ -87,8 +87,10 @@ Training make_training(const recipe::Recipe& recipe, const std::vector<std::int6
 // Makes the training's samples as these options say. Errors: as objective::make_objective.
 void sample_by(Training& training, const objective::Options& options);
 
-// Makes them with the averages of this number, which take the place of the first ones in the state.
+// Makes them with the averages of this number, or with the trained weights, which take the place of
+// the first averages in the state.
 void sample_with(Training& training, std::int64_t average);
+void sample_with_trained(Training& training);
 
 // From averages where they are kept, with today's buffers. Under the guard. Bits: state, recipe,
 // numbers.
