@@ -65,6 +65,14 @@ class Foreign(Cli):
         self.write(LAST, data)
         self.write(LAST + ".sha256", sidecar(data))
 
+    def test_a_renamed_checkpoint_is_known_by_what_it_holds(self):
+        self.write("kept.h5", self.whole)
+        self.assertEqual(self.refused(5, "inspect", "kept.h5"),
+                         "kept.h5: its sidecar kept.h5.sha256 is missing (a checkpoint is not opened unverified)")
+        self.write("kept.h5.sha256", sidecar(self.whole))
+        self.assertEqual(self.ok("inspect", "kept.h5"), self.ok("inspect", LAST))
+        self.assertIn("kept.h5 is a checkpoint, no recipe", self.refused(2, "train", "kept.h5"))
+
     def refused_everywhere(self, what):
         for command in (["inspect", LAST], ["sample", LAST, "--out", "no.png"]):
             line = self.refused(5, *command)

@@ -16,6 +16,7 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/sample_archive.h"
 #include "lockstep/train/stop.h"
+#include "mistaken.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -217,8 +218,7 @@ Json look_at(const stdfs::path& path) {
   if (path.extension() == ".sha256") return of_sidecar(path);
   if (path.extension() == ".sig") return of_statement(path);
   if (path.extension() == ".json") return of_fingerprint(path);
-  if (path.extension() == ".h5" && checkpoint::step_of(path.filename().string()))
-    return of_checkpoint(path);
+  if (is_checkpoint(path)) return of_checkpoint(path);
   if (data::is_pack(path)) return of_pack(path);
   throw Error(
       Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",

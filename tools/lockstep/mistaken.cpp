@@ -14,7 +14,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::streamoff kEnds = 64 << 10;  // bytes: HDF5 has a pack's stamp at one of the ends
+constexpr std::streamoff kEnds = 64 << 10;  // bytes: HDF5 has the format at one of the ends
 
 enum class Given { kUnknown, kPack, kArrays, kPictures, kCheckpoint, kRecipe, kLedger };
 
@@ -36,7 +36,10 @@ Given seen(const stdfs::path& path) {
     if (checkpoint::step_of(path.filename().string())) return Given::kCheckpoint;
     const auto size = static_cast<std::streamoff>(stdfs::file_size(path, unreadable));
     const std::string both = head + read_at(std::max<std::streamoff>(size - kEnds, 0));
-    return both.find("lockstep images") == std::string::npos ? Given::kUnknown : Given::kPack;
+    if (both.find("lockstep checkpoint") != std::string::npos) return Given::kCheckpoint;
+    for (const char* pack : {"lockstep images", "lockstep fields", "lockstep signals"})
+      if (both.find(pack) != std::string::npos) return Given::kPack;
+    return Given::kUnknown;
   }
   if (begins("\x93NUMPY") || begins("PK\x03\x04")) return Given::kArrays;
   if (begins("\x89PNG") || begins("\xff\xd8\xff")) return Given::kPictures;
@@ -50,6 +53,10 @@ Given seen(const stdfs::path& path) {
 }
 
 }  // namespace
+
+bool is_checkpoint(const stdfs::path& path) {
+  return checkpoint::step_of(path.filename().string()) || seen(path) == Given::kCheckpoint;
+}
 
 void require_no_other_than_recipe(const stdfs::path& path) {
   const std::string name = path.string();

@@ -13,6 +13,9 @@ namespace lockstep::cli {
 void require_no_other_than_recipe(const std::filesystem::path& path);
 void require_no_other_than_run(const std::filesystem::path& path);
 
+// A checkpoint by its name or, under another one, by what it holds.
+bool is_checkpoint(const std::filesystem::path& path);
+
 // "did you mean 'runs/a'? " of the nearest name beside a path that does not exist, of what `takes`;
 // "" if none is near.
 std::string meant_beside(const std::filesystem::path& path,
