@@ -118,8 +118,13 @@ Source read_listed(const stdfs::path& folder, const Listing& found, const Source
     } catch (const Error& e) {
       if (e.code() != Code::kData) throw;
       if (!options.skip_broken)
-        throw Error(Code::kData, e.message(),
-                    "repair or remove it, or leave out all such files by --skip-broken");
+        throw Error(
+            Code::kData, e.message(),
+            "repair or remove it; --skip-broken leaves out all such files and lists them" +
+                (done + 1 < total
+                     ? "; " + counted(total - done - 1, "file after it is", "files after it are") +
+                           " not looked at yet"
+                     : ""));
       source.left_out.push_back({path, e.message()});
     }
     if (!picture.pixels.empty()) {

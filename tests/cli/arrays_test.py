@@ -136,6 +136,17 @@ class Packs(Arrays):
         seen = json.loads(self.ok("inspect", "signals.h5", "--json"))
         self.assertEqual((seen["signals"], seen["length"], seen["hash"], seen["classes"]), (N, LENGTH, said["hash"], [8, 8, 8]))
 
+    def test_that_may_be_pictures_are_said_so(self):
+        def said(array, *more):
+            numpy.save(self.path("a.npy"), array)
+            return self.run_it("pack", "a.npy", "a.h5", *more).stderr
+        grey = numpy.random.default_rng(1).random((N, SIDE, SIDE))
+        for array in (grey, numpy.stack([grey] * 3, -1)):
+            self.assertIn("if these are pictures, pack them as such, saved as numpy.uint8(numpy.round(255 * x))", said(array))
+        for array in (grey - 0.1, grey * 1.1, numpy.stack([grey] * 2, -1), self.signals % 1):
+            self.assertNotIn("pictures", said(array))
+        self.assertNotIn("pictures", said(grey, "--quiet"))
+
     def test_in_shards_hold_the_same(self):
         big = numpy.random.default_rng(2).standard_normal((700, 10, 10, 3)).astype("f4")  # 13 slices, not whole samples
         numpy.save(self.path("big.npy"), big)

@@ -253,8 +253,9 @@ class Jpeg(Pack):
         self.folder_of({"c/print.jpg": jpeg([[[1, 2, 3, 4]]], adobe=0), "d/cut.jpg": good[:-3], "d/good.jpg": good,
                         "d/longer.jpg": jpeg([[[5], [6]]]) + b"more"})
         self.assertEqual(self.refused_pack("c"), "c/print.jpg: JPEG: its colours are those of print (CMYK): save it as RGB or "
-                         "grey (repair or remove it, or leave out all such files by --skip-broken)")
-        self.assertIn("d/cut.jpg: JPEG: Premature end of JPEG file (repair", self.refused_pack("d"))
+                         "grey (repair or remove it; --skip-broken leaves out all such files and lists them)")
+        self.assertEqual(self.refused_pack("d"), "d/cut.jpg: JPEG: Premature end of JPEG file (repair or remove it; --skip-broken "
+                         "leaves out all such files and lists them; 2 files after it are not looked at yet)")
         said, images, _ = self.packed("d", "--skip-broken")
         self.assertEqual([one["file"] for one in said["left_out"]], ["d/cut.jpg"])
         self.assertEqual(images[:, 0, 0, 0].tolist(), [7, 5])
@@ -407,7 +408,7 @@ class Broken(Pack):
             self.folder_of({f"{name}.d/{name}": content})
             line = self.refused_pack(f"{name}.d")
             self.assertTrue(line.startswith(f"{name}.d/{name}: "), line)
-            self.assertTrue(line.endswith(" (repair or remove it, or leave out all such files by --skip-broken)"), line)
+            self.assertTrue(line.endswith(" (repair or remove it; --skip-broken leaves out all such files and lists them)"), line)
         self.assertIn("the file is empty", self.refused_pack("empty.png.d"))
         self.assertIn("not those of PNG or JPEG", self.refused_pack("text.png.d"))
         self.assertIn("more than 256 MiB of samples", self.refused_pack("large.png.d"))

@@ -68,6 +68,15 @@ void print_moments(const std::vector<Moments>& channels) {
     print_line("channel ", i, ": ", text_of(channels[i]));
 }
 
+void note_pictures(const data::ImageShape& shape, const std::vector<Moments>& channels) {
+  const Moments all = of_all(channels);
+  if (shape.kind == data::SampleKind::kFields && (shape.c == 1 || shape.c == 3) &&
+      all.least() >= 0 && all.most() <= 1)
+    log::info(
+        "all values lie within 0 and 1: if these are pictures, pack them as such, saved as "
+        "numpy.uint8(numpy.round(255 * x))");
+}
+
 void warn_of_moments(const std::vector<Moments>& channels) {
   const auto far = std::ranges::find_if(channels, data::far_from_standard);
   if (far == channels.end()) return;
