@@ -53,8 +53,9 @@ std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& 
 }
 
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path) {
+  const std::string text = read_text(fs, path);  // its errors name the file themselves
   try {
-    return fingerprint::from_json(read_text(fs, path));
+    return fingerprint::from_json(text);
   } catch (const Error& error) {
     throw error.within(path.string());
   }

@@ -154,12 +154,34 @@ class Refused(Cli):
                               (["replay", "run", "--from", "9" * 20], "99999999999999999999 is too large"),
                               (["replay", "run", "--to", "-1"], "--to: "),
                               (["replay", "run", "--seed", "-2"], "--seed: "),
-                              (["train", "tiny.toml", "--threads", "5000"], "--threads: Value 5000 not in range"),
+                              (["train", "tiny.toml", "--threads", "5000"], "train: --threads: 5000 is out of range: it may be 0 to 4096 ("),
                               (["train", "tiny.toml", "--ranks", "0"], "--ranks: "),
                               (["trace", "run", "out.jsonl", "--values-of", "-2"], "--values-of: ")):
             self.assertIn(wanted, self.refused(2, *words))
         self.ok("train", "tiny.toml", "--quiet")
         self.assertIn("steps 10 to 2", self.refused(2, "replay", "runs/tiny", "--from", "010"))  # ten, not eight
+
+    def test_a_word_that_is_no_choice_is_told_them(self):
+        for words, wanted in ((["train", "tiny.toml", "--shard", "x"], "train: --shard: it may be none or optimizer, not 'x' ("),
+                              (["completion", "fish"], "completion: SHELL: it may be bash or zsh, not 'fish' ("),
+                              (["train", "tiny.toml", "--quiet=x"], "train: --quiet takes no value ("),
+                              (["train", "tiny.toml", "--dry-run=3"], "train: --dry-run takes no value (")):
+            self.assertIn(wanted, self.refused(2, *words))
+
+    def test_ranks_without_lanes_are_refused_before_any_starts(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        for words in (["train", "tiny.toml"], ["train", "tiny.toml", "--dry-run"], ["replay", "runs/tiny"]):
+            self.assertEqual(self.refused(2, *words, "--ranks", "3"),
+                             "--ranks 3: the recipe has 2 lanes (a rank holds at least one; use fewer ranks)")
+
+    def test_a_file_that_is_not_there_is_named_once(self):
+        self.assertEqual(self.refused(2, "check", "gone.json").count("gone.json"), 1)
+        os.mkdir(self.path("folder.json"))
+        self.assertEqual(self.refused(2, "check", "folder.json").count("folder.json"), 1)
+
+    def test_a_default_stands_once(self):
+        line = re.search(r"--shard none\|optimizer \[none\]\n.*", self.ok("help", "train"))[0]
+        self.assertEqual(line.count("[none]"), 1)
 
 
 class Manual(Cli):

@@ -39,10 +39,19 @@ Node node_of(const std::string& name, const std::function<std::string()>& report
   }
 }
 
+// Its errors name the file themselves.
+std::string text_of(const std::string& file) {
+  try {
+    return read_text(real_file_system(), file);
+  } catch (const Error& error) {
+    throw Error(Code::kUsage, error.message(), error.hint());
+  }
+}
+
 std::vector<Node> saved(const std::vector<std::string>& files) {
   std::vector<Node> nodes;
   for (const std::string& file : files)
-    nodes.push_back(node_of(file, [&] { return read_text(real_file_system(), file); }));
+    nodes.push_back(node_of(file, [text = text_of(file)] { return text; }));
   return nodes;
 }
 

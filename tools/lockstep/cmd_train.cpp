@@ -290,7 +290,7 @@ Run add_train(Command& command) {
   command
       .add_option("--shard", options->shard,
                   "what ranks divide among them: none, or optimizer: each keeps 1/ranks of the "
-                  "optimisers' slots [none]")
+                  "optimisers' slots")
       .one_of({"none", "optimizer"});
   command
       .add_option("--sign", options->sign,

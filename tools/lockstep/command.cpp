@@ -1,8 +1,11 @@
 #include "command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+
+#include "lockstep/core/text.h"
 
 namespace lockstep::cli {
 
@@ -17,12 +20,23 @@ Option& Option::value(const std::string& name) {
 }
 
 Option& Option::range(std::int64_t least, std::int64_t most) {
-  option_->check(CLI::Range(least, most));
-  return *this;
+  return check([least, most](const std::string& text) {
+    const auto number = parse_int(text);
+    return number && *number >= least && *number <= most
+               ? ""
+               : text + " is out of range: it may be " + std::to_string(least) + " to " +
+                     std::to_string(most);
+  });
 }
 
 Option& Option::one_of(const std::vector<std::string>& words) {
-  option_->check(CLI::IsMember(words));
+  const std::string list = CLI::detail::join(words, ",");
+  const auto complaint = [words](const std::string& text) {
+    return std::ranges::find(words, text) != words.end()
+               ? ""
+               : "it may be " + CLI::detail::join(words, " or ") + ", not '" + text + "'";
+  };
+  option_->check(CLI::Validator(complaint, "{" + list + "}"));  // which argument_of reads
   return *this;
 }
 
@@ -61,7 +75,7 @@ template Option Command::add_option(const std::string&, std::optional<std::int64
                                     const std::string&);
 
 Option Command::add_flag(const std::string& names, bool& value, const std::string& what) {
-  return Option(*app_.add_flag(names, value, what));
+  return Option(*app_.add_flag(names, value, what)->disable_flag_override());
 }
 
 void Command::add_instead(const std::string& name, std::function<void()> run,

@@ -123,9 +123,13 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
     const Argument argument = argument_of(*option);
     const std::string& name = argument.names.back();
     if (argument.required && option->count() == 0) return name + " is missing";
+    const auto has_value = [&](const std::string& word) { return word.starts_with(name + "="); };
+    if (is_flag(*option) && std::ranges::any_of(words, has_value)) return name + " takes no value";
     if (!is_flag(*option) && !argument.several && option->count() > 1)
       return name + " is given more than once";
     if (!argument.value.empty() && words.back() == name) return name + " has no value";
+    const std::string own = option->get_name() + ": ", text = error.what();  // CLI11's beginning
+    if (argument.positional && text.starts_with(own)) return name + ": " + text.substr(own.size());
   }
   return error.what();
 }
