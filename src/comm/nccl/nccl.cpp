@@ -40,7 +40,11 @@ class Nccl final : public Transport {
     check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
     gpu_ = options.gpu >= 0 ? options.gpu : options.local_rank % count;
     check(cudaSetDevice(gpu_), "cudaSetDevice");
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    // Multiprocessors take its blocks first: other ranks wait for them.
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest),
+          "cudaStreamCreate");
     mine_ = this_machine(gpu_, options.gpu >= 0);
     if (rank_ == 0) check(ncclGetUniqueId(&id_), "ncclGetUniqueId");
   }

@@ -92,8 +92,15 @@ class Course {
 
   Course(int number, Where where) : number_(make_current(number)) {
     // Not a blocking one: the null stream may be used while something is captured.
-    must(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking), "a stream");
-    if (where == Where::kBeside) now_ = own_;
+    if (where == Where::kNull) {
+      must(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking), "a stream");
+    } else {
+      // Multiprocessors take its blocks first: others wait for them.
+      int least = 0, greatest = 0;
+      must(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
+      must(cudaStreamCreateWithPriority(&own_, cudaStreamNonBlocking, greatest), "a stream");
+      now_ = own_;
+    }
   }
   ~Course() { cudaStreamDestroy(own_); }
   Course(const Course&) = delete;
