@@ -59,7 +59,7 @@ struct TransportOptions {
   int local_rank;  // among this host's ranks: selects a GPU for bytes
   int gpu;         // that this rank computes on, which then has the bytes, too; -1: none
 };
-inline constexpr int kTransportVersion = 5;
+inline constexpr int kTransportVersion = 6;
 
 // An optional symbol. Sets `problem` to what this machine lacks to run the plug-in; "" if nothing.
 using TransportNeeds = void (*)(std::string& problem);

@@ -59,6 +59,7 @@ class Exchange::Transfer {
       incoming_.push_back(own ? Parcel() : layout_.parcel(side_, group.rank(), subtrees.size()));
     }
     leaving.copy(side_, nullptr);
+    side_.settle();
     tell_journal("partials of ");
     verb_ = group.begin_all_to_all(views(outgoing_), writable_views(incoming_), side_.memory());
   }
@@ -80,6 +81,7 @@ class Exchange::Transfer {
       gathered_ = layout_.parcels(side_);
       Parcel& own = gathered_[static_cast<std::size_t>(group_.rank().value)];
       own = std::move(sum);
+      side_.settle();
       tell_journal("sums of ");
       verb_ = group_.begin_all_gather(own.bytes(), writable_views(gathered_), side_.memory());
     }

@@ -1,6 +1,7 @@
 #include "lane/outbox.h"
 
 #include <deque>
+#include <exception>
 #include <optional>
 
 #include "lockstep/core/error.h"
@@ -14,6 +15,12 @@ namespace {
 // waiting for messages does not matter.
 constexpr std::int64_t kFirstBucketFloats = 1 << 18;  // 1 MiB
 constexpr std::int64_t kBucketFloats = 1 << 20;
+
+// For the exchange: a rank alone sums in the order of its other calls, which may be captured.
+ops::Beside beside_of(const comm::Group& group) {
+  if (group.size() > 1) return ops::beside();
+  return {ops::device().another(), ops::tensors_device(), nullptr};
+}
 
 }  // namespace
 
@@ -51,24 +58,34 @@ struct Outbox::Buckets {
     std::vector<Tensor> whole;  // its result: between ranks known before it is there
   };
 
+  ~Buckets() {
+    try {
+      if (!alone()) beside.device->mark()->wait();  // an error may have left it with these tensors
+    } catch (const std::exception&) {               // the device is lost
+    }
+  }
+
+  bool alone() const { return plan.partition().world() == 1; }
+
   // Job `i`: bucket i leaves; meanwhile bucket i - 1 arrives and is summed, and the sums of bucket
-  // i - 2 arrive.
-  void advance(comm::Group& group, std::size_t i) {
-    if (failed) return;                             // the job that failed says why
-    const ops::DeviceScope here(*device, tensors);  // perhaps in a thread of the group's
+  // i - 2 arrive. `known`: bucket i, whose partials kernels may still be computing; null: none.
+  void advance(comm::Group& group, std::size_t i, numerics::Mark* known) {
+    if (failed) return;                   // the job that failed says why
+    const ops::DeviceScope here(beside);  // perhaps in a thread of the group's
     failed = true;
+    if (known != nullptr) known->wait();
     if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
     if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
     if (i >= 2) {
       all[i - 2].whole = all[i - 2].exchange->finish();
       all[i - 2].exchange.reset();  // with what arrived
     }
+    if (!alone()) beside.device->mark()->wait();  // sums are there for any kernel
     failed = false;
   }
 
   const Plan plan;
-  const std::unique_ptr<numerics::Device> device = ops::device().another();
-  const at::Device tensors = ops::tensors_device();
+  const ops::Beside beside;
   std::deque<Bucket> all;
   bool failed = false;  // while a job is under way, and for good if it throws
 };
@@ -76,8 +93,11 @@ struct Outbox::Buckets {
 // Those of an exchange: one a bucket, and two. Captured, they are started again in every launch.
 struct Outbox::Jobs {
   void start() {
-    ends.push_back(group.start(
-        [buckets = buckets, i = ends.size()](comm::Group& its) { buckets->advance(its, i); }));
+    std::shared_ptr<numerics::Mark> known;
+    if (!buckets->alone() && ends.size() < buckets->all.size()) known = ops::device().mark();
+    ends.push_back(group.start([buckets = buckets, i = ends.size(), known](comm::Group& its) {
+      buckets->advance(its, i, known.get());
+    }));
   }
   void finish() {
     for (int rest = 0; rest < 2 && !buckets->all.empty(); ++rest) start();
@@ -94,7 +114,7 @@ Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expec
       expected_(std::move(expected)),
       divisions_(divided(plan.partition(), expected_)),
       put_(expected_.size()),
-      buckets_(new Buckets{.plan = plan, .all = {}}),
+      buckets_(new Buckets{.plan = plan, .beside = beside_of(group), .all = {}}),
       jobs_(new Jobs{group, buckets_, {}}) {
   tell(expected_);
   auto& buckets = buckets_->all;

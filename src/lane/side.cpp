@@ -57,6 +57,10 @@ Side::Side(const comm::Group& group) : Side(host()) {
   memory_ = comm::Memory::kDevice;
 }
 
+void Side::settle() const {
+  device_->mark()->wait();
+}
+
 Tensor Side::empty(at::IntArrayRef sizes) const {
   return ops::empty_on(tensors_, sizes);
 }

@@ -21,6 +21,10 @@ class Side {
   comm::Memory memory() const { return memory_; }
   numerics::Device& device() const { return *device_; }
 
+  // Returns when its memory is a verb's (comm/group.h): that was taken, and what kernels write
+  // there is there. Not before what is sent is packed and room for what arrives is made.
+  void settle() const;
+
   // A tensor in its memory that holds anything.
   Tensor empty(at::IntArrayRef sizes) const;
   // Contiguous tensors as they are here: themselves, or copies, which come together. The host waits

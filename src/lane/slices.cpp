@@ -53,6 +53,7 @@ void all_gather(comm::Group& group, const std::vector<SlicedTensor>& tensors) {
   std::vector<Parcel> slices = layout.parcels(side);
   Parcel& own = slices[static_cast<std::size_t>(group.rank().value)];
   own = packed(side, tensors, layout, group.rank());
+  side.settle();
   group.all_gather(own.bytes(), writable_views(slices), side.memory());
   unpack(side, layout, slices, group, tensors);
 }
@@ -66,6 +67,7 @@ void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tens
   std::vector<MutableByteView> from(to.size());
   if (group.rank() != root) {
     to[at_root] = mine.bytes();
+    side.settle();
     group.all_to_all(to, from, side.memory());
     return;
   }
@@ -73,6 +75,7 @@ void gather(comm::Group& group, Rank root, const std::vector<SlicedTensor>& tens
   slices[at_root] = mine;
   from = writable_views(slices);
   from[at_root] = {};
+  side.settle();
   group.all_to_all(to, from, side.memory());
   unpack(side, layout, slices, group, tensors);
 }

@@ -5,6 +5,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/cuda.h"
+#include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/record.h"
 #include "ops/surroundings.h"
 
@@ -12,7 +14,7 @@ namespace lockstep::ops {
 
 Place& thread_place() {
   thread_local numerics::Cpu alone;
-  thread_local Place place{&alone, at::kCPU};
+  thread_local Place place{&alone, at::kCPU, nullptr};
   return place;
 }
 
@@ -24,12 +26,24 @@ at::Device tensors_device() {
   return thread_place().tensors;
 }
 
+Beside beside() {
+  if (tensors_device().is_cpu()) return {device().another(), at::kCPU, nullptr};
+  numerics::Gpu gpu = gpu_memory().beside();
+  return {std::move(gpu.kernels), tensors_device(), std::move(gpu.memory)};
+}
+
 DeviceScope::DeviceScope(numerics::Device& device, at::Device tensors)
     : outer_(std::exchange(thread_place().device, &device)),
-      outer_tensors_(std::exchange(thread_place().tensors, tensors)) {}
+      outer_tensors_(std::exchange(thread_place().tensors, tensors)),
+      outer_memory_(std::exchange(thread_place().memory, nullptr)) {}
+
+DeviceScope::DeviceScope(const Beside& beside)
+    : outer_(std::exchange(thread_place().device, beside.device.get())),
+      outer_tensors_(std::exchange(thread_place().tensors, beside.tensors)),
+      outer_memory_(std::exchange(thread_place().memory, beside.memory)) {}
 
 DeviceScope::~DeviceScope() {
-  thread_place() = {outer_, outer_tensors_};
+  thread_place() = {outer_, outer_tensors_, outer_memory_};
 }
 
 numerics::Device& device_of(const Tensor& x) {

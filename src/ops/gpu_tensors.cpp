@@ -6,10 +6,12 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "ops/gpu_movement.h"
+#include "ops/surroundings.h"
 
 namespace lockstep::ops {
 namespace {
@@ -35,20 +37,34 @@ int sharers = 1;  // of the GPU: processes
 class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
+    const auto& beside = thread_place().memory;
     void* const at = gpu_memory().take(bytes);
-    return {at, at, raw_deleter(), only_device()};
+    if (!beside) return {at, at, raw_deleter(), only_device()};
+    return {at, new Block{beside, at}, &Block::release, only_device()};
   }
   c10::DeleterFnPtr raw_deleter() const override {
-    return [](void* memory) { gpu_memory().give_back(memory); };
+    return [](void* memory) { the_memory()->give_back(memory); };
   }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     gpu_memory().copy(bytes, from, to);
   }
+
+ private:
+  // That goes back to where it came from, whichever thread does not need it any more.
+  struct Block {
+    std::shared_ptr<numerics::DeviceMemory> memory;
+    void* at;
+
+    static void release(void* context) {
+      const std::unique_ptr<Block> block(static_cast<Block*>(context));
+      block->memory->give_back(block->at);
+    }
+  };
 };
 
 // One device, one stream. Events exist, because autograd may ask for them; whoever waits for one
 // waits in the stream's order anyway.
-class Guard final : public c10::impl::DeviceGuardImplInterface {
+class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return kType; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
@@ -100,7 +116,7 @@ at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory) {
     // LibTorch keeps these pointers until the process ends.
     c10::register_privateuse1_backend("gpu");
     c10::SetAllocator(kType, new Allocator);
-    c10::impl::registerDeviceGuard(kType, new Guard);
+    c10::impl::registerDeviceGuard(kType, new DeviceGuard);
     at::RegisterPrivateUse1HooksInterface(new Hooks);
     register_gpu_movement();
   } else {
@@ -111,7 +127,8 @@ at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory) {
 
 numerics::DeviceMemory& gpu_memory() {
   LOCKSTEP_ASSERT(the_memory() != nullptr, "no GPU");
-  return *the_memory();
+  const auto& beside = thread_place().memory;
+  return beside ? *beside : *the_memory();
 }
 
 void share_gpu(int processes) {

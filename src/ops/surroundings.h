@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <thread>
 
 #include "lockstep/ops/device.h"
@@ -17,6 +18,7 @@ namespace lockstep::ops {
 struct Place {
   numerics::Device* device;
   at::Device tensors;
+  std::shared_ptr<numerics::DeviceMemory> memory;  // null: that of gpu_tensors()
 };
 
 // A thread's, where it keeps them: what they are now, not what they were when an op was recorded,

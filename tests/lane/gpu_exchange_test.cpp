@@ -253,7 +253,7 @@ class Held final : public comm::Group {
   std::atomic<std::int64_t> until_ = 0;
 };
 
-TEST(GpuExchange, TheNextGraphIsLaunchedWhileABucketIsOnItsWay) {
+TEST(GpuExchange, GraphsAreLaunchedWhileABucketIsOnItsWay) {
   const InCaptured all;
   comm::run_local(2, [&](comm::Group& inner) {
     if (inner.rank() == Rank(1)) {
@@ -265,7 +265,7 @@ TEST(GpuExchange, TheNextGraphIsLaunchedWhileABucketIsOnItsWay) {
     Held held(inner);
     comm::Queue queue(held);
     const auto captured = kernels->capture([&] { all.step(queue, 0); });
-    // A graph, what brings its bucket to the host, and another graph.
+    // All but that which needs the sums.
     held.hold(test::gpu::calls_so_far().launches + 3);
     captured->launch(10);
   });

@@ -1,12 +1,13 @@
-// A group that takes a GPU's memory, as NCCL's does, by way of the host's. Of what arrives in it a
-// bit can be changed.
+// A group that takes the memory of an emulated GPU (support/gpu), as NCCL's does, and waits for
+// none of its work. Of what arrives in it a bit can be changed.
 #pragma once
 
+#include <cstring>
 #include <span>
 #include <vector>
 
 #include "lockstep/comm/group.h"
-#include "lockstep/ops/device.h"
+#include "support/far_device/memory.h"
 
 namespace lockstep::testing {
 
@@ -30,8 +31,8 @@ class OverDevice final : public comm::Group {
     if (memory == comm::Memory::kHost) return inner_.all_to_all(to, from, memory);
     std::vector<Bytes> out, in;
     for (const ByteView one : to) {
-      out.emplace_back(one.size());
-      ops::device().to_host(one.size(), one.data(), out.back().data());
+      const auto* const first = far::near(one.data());
+      out.emplace_back(first, first + one.size());
     }
     for (const MutableByteView one : from) in.emplace_back(one.size());
     inner_.all_to_all(std::vector<ByteView>(out.begin(), out.end()),
@@ -39,7 +40,7 @@ class OverDevice final : public comm::Group {
     for (std::size_t r = 0; r < in.size(); ++r) {
       if (in[r].empty() || Rank(static_cast<std::int64_t>(r)) == rank()) continue;
       if (messages_++ == changed_) in[r][in[r].size() / 3] ^= std::byte{8};
-      ops::device().from_host(in[r].size(), in[r].data(), from[r].data());
+      std::memcpy(far::near(from[r].data()), in[r].data(), in[r].size());
     }
   }
   void all_gather(ByteView mine, std::span<const MutableByteView> from,

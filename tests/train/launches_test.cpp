@@ -68,12 +68,12 @@ struct Most {
 class Launches : public ::testing::TestWithParam<Most> {};
 INSTANTIATE_TEST_SUITE_P(Golden, Launches,
                          ::testing::Values(Most{"ddpm", 1, {{990, 11, 1}, {6, 6, 1}}},
-                                           Most{"ddpm", 2, {{992, 19, 2}, {8, 14, 3}}},
+                                           Most{"ddpm", 2, {{990, 11, 2}, {6, 6, 2}}},
                                            Most{"dit", 1, {{273, 12, 1}, {6, 6, 1}}},
-                                           Most{"dit", 2, {{276, 20, 2}, {8, 14, 3}}},
+                                           Most{"dit", 2, {{274, 12, 2}, {6, 6, 2}}},
                                            Most{"integer-ddpm", 1, {{1327, 11, 1}, {6, 6, 1}}},
                                            Most{"dcgan", 1, {{425, 42, 4}, {10, 15, 4}}},
-                                           Most{"dcgan", 2, {{429, 79, 27}, {36, 52, 50}}}),
+                                           Most{"dcgan", 2, {{425, 63, 27}, {32, 36, 27}}}),
                          [](const auto& row) {
                            std::string name = row.param.recipe;
                            if (row.param.world > 1) name += "of" + std::to_string(row.param.world);

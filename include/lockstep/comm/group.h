@@ -40,9 +40,9 @@ class Group {
   virtual int size() const = 0;
 
   // Whether verbs may have all their buffers in the memory of the GPU that each rank computes on
-  // (Memory::kDevice): of all ranks or none. A verb then begins after the work that the GPU was
-  // given before, its bytes are there for work that it gets after `finish`, and what goes to this
-  // rank itself is empty or in its place.
+  // (Memory::kDevice): of all ranks or none. The GPU's work on them must be done when a verb is
+  // called or begun, their bytes are there when it is over, and what goes to this rank itself is
+  // empty or in its place.
   virtual bool takes_device_memory() const { return false; }
   // What verbs with their buffers in the host's memory take of a GPU's, at most, in bytes.
   virtual std::int64_t staging_bytes() const { return 0; }

@@ -10,6 +10,7 @@
 
 namespace lockstep::numerics {
 
+// A device, and memory for the tensors that it computes with.
 struct Gpu {
   std::unique_ptr<Device> kernels;
   std::shared_ptr<DeviceMemory> memory;

@@ -55,6 +55,18 @@ class Captured {
   virtual void launch(std::uint64_t moved) = 0;
 };
 
+// What a device was given until then.
+class Mark {
+ public:
+  Mark() = default;
+  virtual ~Mark() = default;
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+
+  // Returns when it is done. In any thread. Error(kEnvironment) if the device is lost.
+  virtual void wait() {}
+};
+
 class Device : public Elementwise,
                public Products,
                public Convolutions,
@@ -82,6 +94,9 @@ class Device : public Elementwise,
   // this one's. Kernels of the two run in the order of their calls.
   virtual std::unique_ptr<Device> another(int threads = 1) const = 0;
 
+  // What this device and its others were given so far, by calls that are not captured.
+  virtual std::unique_ptr<Mark> mark() { return std::make_unique<Mark>(); }
+
   // Copies between the host's memory and the device's, and within the device's. The host's memory
   // holds the bytes, or may be used again, when they return.
   virtual void to_host(std::size_t bytes, const void* from, void* to) = 0;
@@ -104,8 +119,8 @@ class Device : public Elementwise,
     return nullptr;
   }
   // `call()`: at once, or, while work is captured, in its place in every launch, by the thread that
-  // launches: when what was captured before it is done, and before what follows begins. It is not
-  // captured itself, so it may ask for values on the host.
+  // launches: what it calls of the device comes after what was captured before it, and what follows
+  // is launched when it returns. It is not captured itself, so it may ask for values on the host.
   virtual void apart(const std::function<void()>& call) { call(); }
 
   // The leaves (hash/leaf.h) of tiles of tensors' memory, to the host: tiles[i] gives leaves[i].

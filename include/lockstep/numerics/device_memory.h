@@ -15,6 +15,7 @@
 namespace lockstep::numerics {
 
 class Device;
+struct Gpu;  // cuda.h
 
 // Items of a tensor and of another of the same sizes. Strides are in items; 0 repeats an item.
 struct ItemCopy {
@@ -84,6 +85,11 @@ class DeviceMemory {
   // (numerics/idle.h). `scratch` hears of the memory that they would take for themselves, in bytes,
   // and give back (below 0).
   virtual std::unique_ptr<Device> idle(std::function<void(std::int64_t)> scratch) = 0;
+
+  // For a thread that works beside the kernels: a device whose kernels have an order of their own,
+  // and this memory for tensors of theirs, given back in that order. Each orders nothing of the
+  // other: whoever uses what the other one wrote waits for it before (Device::mark).
+  virtual Gpu beside() = 0;
 
   // Copies beside the kernels; neither kind outlives this. To new memory: the host's may be used
   // again when the call returns. To the host: the pieces may be overwritten by kernels that are

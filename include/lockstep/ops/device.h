@@ -8,12 +8,14 @@
 
 #include <bit>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/core/ids.h"
 #include "lockstep/numerics/device.h"
+#include "lockstep/numerics/device_memory.h"
 
 namespace lockstep::ops {
 
@@ -24,10 +26,21 @@ numerics::Device& device();
 // Where LibTorch keeps the tensors that this device computes with.
 at::Device tensors_device();
 
-// While it lives, this thread computes on `device`, with tensors of `tensors`.
+// For work beside this thread's, in another thread: of a GPU in an order of its own (Device::mark
+// orders the two), with memory for tensors in that order.
+struct Beside {
+  std::unique_ptr<numerics::Device> device;
+  at::Device tensors;
+  std::shared_ptr<numerics::DeviceMemory> memory;  // null: that of this thread's tensors
+};
+Beside beside();
+
+// While it lives, this thread computes on `device`, with tensors of `tensors`, or of what is
+// beside.
 class DeviceScope {
  public:
   explicit DeviceScope(numerics::Device& device, at::Device tensors = at::kCPU);
+  explicit DeviceScope(const Beside& beside);
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
@@ -35,6 +48,7 @@ class DeviceScope {
  private:
   numerics::Device* const outer_;
   const at::Device outer_tensors_;
+  const std::shared_ptr<numerics::DeviceMemory> outer_memory_;
 };
 
 // The device that holds a tensor: this thread's, or, of a tensor in the host's memory (a loaded

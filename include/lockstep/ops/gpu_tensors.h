@@ -6,7 +6,8 @@
 // - Operators that allocate, view and copy are those of src/ops/gpu_movement.cpp. Any other of
 //   LibTorch's is refused with a c10::NotImplementedError that names it and its place.
 // - Autograd runs the nodes of these tensors in a thread of its own.
-// - There is one stream, whose work is done in order; for LibTorch all of it is always done.
+// - For LibTorch there is one stream, all of whose work is always done. A thread that works beside
+//   the others (ops/device.h) has memory in another order.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -24,7 +25,7 @@ namespace lockstep::ops {
 // then, for the devices it knows. Later calls give the same device and must bring the same memory.
 at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory);
 
-// That of gpu_tensors().
+// This thread's: that of gpu_tensors(), or what is beside it.
 numerics::DeviceMemory& gpu_memory();
 
 // So many processes, of which this is one, have equal shares of the GPU's memory: 1, until this was

@@ -28,21 +28,6 @@ constexpr std::size_t kAlignment = 256;
 // pieces: the memory that a step has left does not grow with the largest tensor and the world.
 constexpr std::size_t kStaging = std::size_t{16} << 20;
 
-struct DestroyEvent {
-  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
-
-// All work that the GPU which computes was given so far: it is in the null stream
-// (numerics/cuda/gpu.cuh).
-Event given_so_far() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-  Event held(event);
-  check(cudaEventRecord(event, nullptr), "cudaEventRecord");
-  return held;
-}
-
 class Nccl final : public Transport {
  public:
   explicit Nccl(const TransportOptions& options)
@@ -55,7 +40,11 @@ class Nccl final : public Transport {
     check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
     gpu_ = options.gpu >= 0 ? options.gpu : options.local_rank % count;
     check(cudaSetDevice(gpu_), "cudaSetDevice");
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    // Multiprocessors take its blocks first: other ranks wait for them.
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest),
+          "cudaStreamCreate");
     mine_ = this_machine(gpu_, options.gpu >= 0);
     if (rank_ == 0) check(ncclGetUniqueId(&id_), "ncclGetUniqueId");
   }
@@ -108,27 +97,21 @@ class Nccl final : public Transport {
   std::int64_t staging_bytes() const noexcept override { return kStaging; }
 
   // NCCL has no tags: messages between two ranks arrive in the order of the moves. One begins when
-  // it is waited for, so a rank that is out of step is found before more is sent; but after the
-  // work that the GPU has now, and not after what it gets until then.
+  // it is waited for, so a rank that is out of step is found before more is sent.
   std::string begin(std::uint64_t /*number*/, std::span<const ByteView> to,
                     std::span<const MutableByteView> from, Memory memory) noexcept override {
-    Move& now = moves_.emplace_back();
-    now.to.assign(to.begin(), to.end());
-    now.from.assign(from.begin(), from.end());
-    if (memory == Memory::kHost) return "";
-    return attempt(connect_timeout_, [&] { now.filled = given_so_far(); });
+    moves_.push_back({{to.begin(), to.end()}, {from.begin(), from.end()}, memory});
+    return "";
   }
 
   std::string finish(std::chrono::milliseconds timeout) noexcept override {
     const Move now = std::move(moves_.front());
     moves_.pop_front();
     return attempt(timeout, [&] {
-      if (now.filled) {
-        check(cudaStreamWaitEvent(stream_, now.filled.get(), 0), "cudaStreamWaitEvent");
+      if (now.memory == Memory::kDevice)
         exchange(now.to, now.from);
-      } else {
+      else
         exchange_staged(now.to, now.from);
-      }
     });
   }
 
@@ -138,7 +121,7 @@ class Nccl final : public Transport {
   struct Move {
     std::vector<ByteView> to;
     std::vector<MutableByteView> from;
-    Event filled;  // of buffers in the GPU's memory: null if they are in the host's
+    Memory memory;
   };
 
   static std::size_t padded(std::size_t size) {

@@ -1,6 +1,7 @@
 // Private: where the work of a process on one GPU goes: into the null stream, which LibTorch's
 // kernels use, too, or, while work is captured, into a graph (CUDA C++ Programming Guide, "CUDA
-// Graphs"), or into several. All Gpus (gpu.cuh) of the GPU share it.
+// Graphs"), or into several. All Gpus (gpu.cuh) of the GPU share it; those beside them share
+// another, whose stream waits for nothing of the null stream's.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -76,11 +77,6 @@ class Graph {
     must(cudaGraphLaunch(runnable_, nullptr), "a graph");
     done_.record(nullptr);
   }
-  void wait() {
-    make_current(number_);
-    done_.wait();
-  }
-
  private:
   const int number_;
   const std::unique_ptr<GraphInputs> inputs_;
@@ -92,17 +88,30 @@ class Course {
  public:
   using Graph = cuda::Graph;
 
-  explicit Course(int number) : number_(make_current(number)) {
+  enum class Where { kNull, kBeside };
+
+  Course(int number, Where where) : number_(make_current(number)) {
     // Not a blocking one: the null stream may be used while something is captured.
-    must(cudaStreamCreateWithFlags(&of_graph_, cudaStreamNonBlocking), "a stream");
+    if (where == Where::kNull) {
+      must(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking), "a stream");
+    } else {
+      // Multiprocessors take its blocks first: others wait for them.
+      int least = 0, greatest = 0;
+      must(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
+      must(cudaStreamCreateWithPriority(&own_, cudaStreamNonBlocking, greatest), "a stream");
+      now_ = own_;
+    }
   }
-  ~Course() { cudaStreamDestroy(of_graph_); }
+  ~Course() { cudaStreamDestroy(own_); }
   Course(const Course&) = delete;
   Course& operator=(const Course&) = delete;
 
   int number() const { return number_; }
-  cudaStream_t stream() const { return capturing_ ? of_graph_ : nullptr; }
+  cudaStream_t stream() const { return capturing_ ? own_ : now_; }
+  // Of what is not captured.
+  cudaStream_t now() const { return now_; }
   bool capturing() const { return capturing_; }
+  Stagings& stagings() { return stagings_; }
   // Where the GPU finds by how much positions are moved, in work that is captured; else null.
   const std::uint64_t* moved() const { return moved_; }
   void moved(const std::uint64_t* by) { moved_ = by; }
@@ -110,15 +119,16 @@ class Course {
   void* take(std::size_t bytes) {
     void* memory = capturing_ ? arena_.take(bytes) : nullptr;
     if (memory != nullptr) return memory;
-    must(cudaMallocAsync(&memory, bytes, nullptr), "memory");
+    must(cudaMallocAsync(&memory, bytes, now_), "memory");
     if (capturing_) arena_.add(memory, bytes);
     return memory;
   }
   void give_back(void* memory) {
-    if (!arena_.give_back(memory)) cudaFreeAsync(memory, nullptr);
+    if (!arena_.give_back(memory)) cudaFreeAsync(memory, now_);
   }
 
   void begin() {
+    LOCKSTEP_ASSERT(now_ == nullptr, "work beside is not captured");
     LOCKSTEP_ASSERT(!capturing_, "one capture at a time");
     begin_graph();
     arena_.begin_use();
@@ -141,7 +151,7 @@ class Course {
     capturing_ = false;
     if (inputs_) {
       cudaGraph_t calls = nullptr;
-      if (cudaStreamEndCapture(of_graph_, &calls) == cudaSuccess) {
+      if (cudaStreamEndCapture(own_, &calls) == cudaSuccess) {
         cudaGraphDestroy(calls);
       } else {
         cudaGetLastError();  // forgets it
@@ -153,32 +163,32 @@ class Course {
   }
   void end_use() {
     cudaSetDevice(number_);  // in whichever thread this is
-    for (void* const block : arena_.end_use()) cudaFreeAsync(block, nullptr);
+    for (void* const block : arena_.end_use()) cudaFreeAsync(block, now_);
   }
 
   // Copies that are captured.
   void from_host(std::size_t bytes, const void* from, void* to) {
     void* const at = inputs_->place(bytes);
     std::memcpy(at, from, bytes);
-    must(cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, of_graph_), "a copy");
+    must(cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, own_), "a copy");
   }
   void from_host_by(std::size_t bytes, const numerics::Device::Fill& fill, void* to) {
     void* const at = inputs_->place(bytes);
     inputs_->add(fill, at);
-    must(cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, of_graph_), "a copy");
+    must(cudaMemcpyAsync(to, at, bytes, cudaMemcpyHostToDevice, own_), "a copy");
   }
 
  private:
   void begin_graph() {
     auto inputs = std::make_unique<GraphInputs>();
-    must(cudaStreamBeginCapture(of_graph_, cudaStreamCaptureModeRelaxed), "a capture");
+    must(cudaStreamBeginCapture(own_, cudaStreamCaptureModeRelaxed), "a capture");
     inputs_ = std::move(inputs);
   }
   // Of nothing: none.
   void end_graph() {
     auto inputs = std::move(inputs_);
     cudaGraph_t ended = nullptr;
-    must(cudaStreamEndCapture(of_graph_, &ended), "a capture");
+    must(cudaStreamEndCapture(own_, &ended), "a capture");
     const Graph::Calls calls(ended, &cudaGraphDestroy);
     std::size_t count = 0;
     must(cudaGraphGetNodes(calls.get(), nullptr, &count), "a capture");
@@ -186,7 +196,9 @@ class Course {
   }
 
   int number_;
-  cudaStream_t of_graph_ = nullptr;
+  cudaStream_t own_ = nullptr;  // beside: of all work; else of what is captured
+  cudaStream_t now_ = nullptr;
+  Stagings stagings_;
   std::atomic<bool> capturing_ = false;
   Arena arena_;
   Graphs<Graph> graphs_;                 // so far

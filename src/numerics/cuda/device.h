@@ -31,6 +31,7 @@ class Device final : public numerics::Device {
   std::unique_ptr<numerics::Device> another(int threads) const override {
     return std::make_unique<Device>(gpu_->another(), threads);
   }
+  std::unique_ptr<Mark> mark() override;
   void to_host(std::size_t bytes, const void* from, void* to) override {
     gpu_->to_host(bytes, from, to);
   }
@@ -44,9 +45,8 @@ class Device final : public numerics::Device {
   void leaf_hashes(std::span<const ByteView> tiles, hash::Leaf* leaves) override;
   std::size_t first_non_finite(std::span<const std::span<const float>> tensors) override;
   void parallel_for(
-      std::int64_t n, std::int64_t grain,
+      std::int64_t n, std::int64_t /*grain*/,
       const std::function<void(std::int64_t begin, std::int64_t end)>& body) override {
-    static_cast<void>(grain);
     if (n > 0) body(0, n);  // in one thread: there is one stream
   }
 

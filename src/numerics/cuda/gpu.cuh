@@ -1,5 +1,5 @@
-// Private: one of NVIDIA's GPUs, as device.h and copies-inl.h want it. All work of a process is in
-// one stream (course.cuh), but for copies beside it (line.cuh).
+// Private: one of NVIDIA's GPUs, as device.h, marks-inl.h and copies-inl.h want it. All work of a
+// process is in one stream (course.cuh), but for copies (line.cuh) and kernels beside it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -80,22 +80,33 @@ class Gpu {
     // What was given back is taken again, and the driver not asked.
     std::uint64_t most = UINT64_MAX;
     must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
+    // A stream would wait for another one to have what that gave back: one beside the kernels for
+    // the whole backward pass.
+    int none = 0;
+    must(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &none),
+         "its memory");
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");
-    course_ = std::make_shared<Course>(number);
+    course_ = std::make_shared<Course>(number, Course::Where::kNull);
   }
-  // Another one in the same stream.
-  Gpu(const Gpu& one)
-      : number_(one.number_), multiprocessors_(one.multiprocessors_), course_(one.course_) {}
+  // Another one whose work goes there.
+  Gpu(const Gpu& one, std::shared_ptr<Course> course)
+      : number_(one.number_), multiprocessors_(one.multiprocessors_), course_(std::move(course)) {}
+  Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   ~Gpu() {
-    if (staging_) Stagings::give_back(std::move(staging_));
+    if (staging_) course_->stagings().give_back(std::move(staging_));
   }
 
   int multiprocessors() const { return multiprocessors_; }
 
-  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this); }
+  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this, course_); }
+  // One whose work is in a stream of its own, and that of its others.
+  std::unique_ptr<Gpu> beside() const {
+    return std::make_unique<Gpu>(*this,
+                                 std::make_shared<Course>(number_, Course::Where::kBeside));
+  }
 
   std::string name() const {
     cudaDeviceProp facts{};
@@ -131,11 +142,11 @@ class Gpu {
   // The event is what was called before; what is called next comes after the event.
   void record(Event& event) {
     here();
-    event.record(nullptr);
+    event.record(course_->now());
   }
   void after(Event& event) {
     here();
-    event.hold(nullptr);
+    event.hold(course_->now());
   }
   // Free, or kept by the pool and not in use.
   std::optional<std::int64_t> left() {
@@ -166,11 +177,12 @@ class Gpu {
     here();
     if (course_->capturing()) return course_->from_host(bytes, from, to);
     const bool small = bytes <= Staging::kBytes / 4;
-    if (small && !staging_) staging_ = Stagings::take();
-    must(cudaMemcpyAsync(to, small ? staging_->keep(bytes, from, nullptr) : from, bytes,
-                         cudaMemcpyHostToDevice, nullptr),
+    if (small && !staging_) staging_ = course_->stagings().take();
+    cudaStream_t const stream = course_->now();
+    must(cudaMemcpyAsync(to, small ? staging_->keep(bytes, from, stream) : from, bytes,
+                         cudaMemcpyHostToDevice, stream),
          "a copy");
-    if (!small) must(cudaStreamSynchronize(nullptr), "a copy");
+    if (!small) must(cudaStreamSynchronize(stream), "a copy");
   }
   void copy(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;

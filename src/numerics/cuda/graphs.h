@@ -2,7 +2,6 @@
 //
 //   course.end_use()      when nothing uses the graphs' memory any more
 //   graph.launch(moved)   behind what was launched before
-//   graph.wait()          until its last launch is done
 #pragma once
 
 #include <cstddef>
@@ -23,13 +22,10 @@ class Graphs {
   // After the graphs that were added: at least one.
   void add(std::function<void()> call) { graphs_.back().calls.push_back(std::move(call)); }
 
-  // What calls give the GPU comes behind what was launched by then. If all graphs were launched at
-  // once, an exchange that a call starts would begin when the last of them is done.
+  // The host waits for no graph: a call that needs what one computed waits itself.
   void launch(std::uint64_t moved) const {
     for (const One& one : graphs_) {
       one.graph->launch(moved);
-      if (one.calls.empty()) continue;
-      one.graph->wait();
       for (const auto& call : one.calls) call();
     }
   }

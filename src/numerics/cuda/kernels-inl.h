@@ -10,6 +10,7 @@
 #include "numerics/cuda/integer-inl.h"
 #include "numerics/cuda/layer_norm-inl.h"
 #include "numerics/cuda/leaf-inl.h"
+#include "numerics/cuda/marks-inl.h"
 #include "numerics/cuda/norm-inl.h"
 #include "numerics/cuda/products-inl.h"
 #include "numerics/cuda/resample-inl.h"

@@ -19,7 +19,7 @@ class Event {
   void record(cudaStream_t stream) { must(cudaEventRecord(event_, stream), "an event"); }
   // What comes next in the stream waits for it.
   void hold(cudaStream_t stream) { must(cudaStreamWaitEvent(stream, event_, 0), "an event"); }
-  void wait() { must(cudaEventSynchronize(event_), "a copy"); }
+  void wait() { must(cudaEventSynchronize(event_), "the work before"); }
   // The same in destructors: where the GPU is lost, nothing is under way.
   void settle() noexcept { cudaEventSynchronize(event_); }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/cuda.h"
 #include "lockstep/numerics/device_memory.h"
 #include "numerics/cuda/copies-inl.h"
 #include "numerics/cuda/idle_gpu.h"
@@ -95,6 +96,12 @@ class Memory final : public DeviceMemory {
     return std::make_unique<Device<IdleGpu>>(
         std::make_unique<IdleGpu>(gpu_->multiprocessors(), std::move(scratch)));
   }
+  numerics::Gpu beside() override {
+    const std::scoped_lock lock(mutex_);
+    if (beside_ == nullptr) beside_ = gpu_->beside();
+    return {std::make_unique<Device<Gpu>>(beside_->another()),
+            std::make_shared<Memory>(beside_->another())};
+  }
   std::unique_ptr<DeviceMemory::Upload> begin_from_host(std::size_t bytes,
                                                         const void* from) override {
     return copies_.begin_from_host(bytes, from);
@@ -129,7 +136,7 @@ class Memory final : public DeviceMemory {
   }
 
   std::mutex mutex_;
-  std::unique_ptr<Gpu> gpu_;
+  std::unique_ptr<Gpu> gpu_, beside_;
   Copies<Gpu> copies_;
 };
 

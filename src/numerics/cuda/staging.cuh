@@ -50,29 +50,24 @@ class Staging {
   std::size_t used_ = 0;
 };
 
-// Those of the process that no Gpu has now. The driver is slow to give pinned memory, and waits for
+// Those of a stream that no Gpu has now. The driver is slow to give pinned memory, and waits for
 // all work to take it back, while a step opens Gpus anew. What one still copies stays: it goes on
 // behind.
 class Stagings {
  public:
-  static std::unique_ptr<Staging> take() {
-    const std::scoped_lock lock(all().mutex_);
-    if (all().free_.empty()) return std::make_unique<Staging>();
-    auto one = std::move(all().free_.back());
-    all().free_.pop_back();
+  std::unique_ptr<Staging> take() {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) return std::make_unique<Staging>();
+    auto one = std::move(free_.back());
+    free_.pop_back();
     return one;
   }
-  static void give_back(std::unique_ptr<Staging> one) {
-    const std::scoped_lock lock(all().mutex_);
-    all().free_.push_back(std::move(one));
+  void give_back(std::unique_ptr<Staging> one) {
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(std::move(one));
   }
 
  private:
-  static Stagings& all() {
-    static auto& stagings = *new Stagings;  // for good: the driver may end before static objects
-    return stagings;
-  }
-
   std::mutex mutex_;
   std::vector<std::unique_ptr<Staging>> free_;
 };

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/cuda.h"
 #include "lockstep/numerics/idle.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/record.h"
+#include "support/far_device/kernels.h"
 #include "support/far_device/memory.h"
 
 namespace lockstep::testing::far {
@@ -75,6 +77,7 @@ class FarMemory final : public numerics::DeviceMemory {
   std::unique_ptr<numerics::Device> idle(std::function<void(std::int64_t)>) override {
     return std::make_unique<numerics::Idle>();  // the host's kernels: no memory of the device
   }
+  numerics::Gpu beside() override { return {make_kernels(1), std::make_shared<FarMemory>()}; }
   std::unique_ptr<Upload> begin_from_host(std::size_t bytes, const void* from) override {
     void* const memory = take(bytes);
     from_host(bytes, from, memory);

@@ -27,10 +27,7 @@ class FarGraph {
   using Fills = std::vector<std::pair<numerics::Device::Fill, std::shared_ptr<Bytes>>>;
 
   FarGraph(std::shared_ptr<Machine> machine, Streams::Graph work, Fills fills)
-      : machine_(std::move(machine)),
-        work_(std::move(work)),
-        fills_(std::move(fills)),
-        done_(machine_) {}
+      : machine_(std::move(machine)), work_(std::move(work)), fills_(std::move(fills)) {}
 
   // The bytes change when the graph begins: one that was launched before may be still to come.
   void launch(std::uint64_t moved) {
@@ -43,28 +40,30 @@ class FarGraph {
       for (std::size_t i = 0; i < fills.size(); ++i) *fills[i].second = filled[i];
     });
     machine_->streams.launch(Streams::kNull, work_);
-    done_.record(Streams::kNull);
   }
-  void wait() { done_.wait(); }
 
  private:
   const std::shared_ptr<Machine> machine_;
   const Streams::Graph work_;
   const Fills fills_;
-  FarEvent done_;
 };
 
 // What the FarGpus of one GPU share.
 struct FarCourse {
   using Graph = FarGraph;
 
-  explicit FarCourse(std::uint64_t seed) : machine(std::make_shared<Machine>(seed)) {}
-  Streams::Stream stream() const { return capturing ? of_graph : Streams::kNull; }
+  FarCourse(std::shared_ptr<Machine> its, bool beside)
+      : machine(std::move(its)), now(beside ? own : Streams::kNull) {}
+  ~FarCourse() { streams.destroy(own); }
+  FarCourse(const FarCourse&) = delete;
+  FarCourse& operator=(const FarCourse&) = delete;
+
+  Streams::Stream stream() const { return capturing ? own : now; }
   void end_use() {
-    for (void* const block : arena.end_use()) machine->memory.give_back(block, Streams::kNull);
+    for (void* const block : arena.end_use()) machine->memory.give_back(block, now);
   }
   void end_graph() {
-    auto work = streams.end_capture(of_graph);
+    auto work = streams.end_capture(own);
     auto its = std::exchange(fills, {});
     if (!work->empty())
       graphs.add(std::make_unique<FarGraph>(machine, std::move(work), std::move(its)));
@@ -72,7 +71,8 @@ struct FarCourse {
 
   const std::shared_ptr<Machine> machine;
   Streams& streams = machine->streams;
-  const Streams::Stream of_graph = streams.create(Streams::Kind::kNonBlocking);
+  const Streams::Stream own = streams.create(Streams::Kind::kNonBlocking);
+  const Streams::Stream now;  // of what is not captured
   std::atomic<bool> capturing = false;
   const std::uint64_t* moved = nullptr;
   numerics::cuda::Arena arena;
@@ -92,6 +92,10 @@ class FarGpu {
   std::unique_ptr<FarGpu> another() {
     return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), course_);
   }
+  std::unique_ptr<FarGpu> beside() {
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(),
+                                    std::make_shared<FarCourse>(course_->machine, true));
+  }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
 
@@ -103,10 +107,10 @@ class FarGpu {
   }
 
   void* take(std::size_t bytes) {
-    if (!capturing()) return take_far(*course_->machine, bytes, Streams::kNull);
+    if (!capturing()) return take_far(*course_->machine, bytes, course_->now);
     void* memory = course_->arena.take(bytes);
     if (memory == nullptr) {
-      memory = take_far(*course_->machine, bytes, Streams::kNull);
+      memory = take_far(*course_->machine, bytes, course_->now);
       course_->arena.add(memory, bytes);
     }
     // In every launch it holds anything.
@@ -117,7 +121,7 @@ class FarGpu {
   }
   void give_back(void* memory) {
     if (memory == nullptr || course_->arena.give_back(memory)) return;
-    LOCKSTEP_ASSERT(course_->machine->memory.give_back(memory, Streams::kNull),
+    LOCKSTEP_ASSERT(course_->machine->memory.give_back(memory, course_->now),
                     "not taken, or twice back");
   }
   std::optional<std::int64_t> left() {
@@ -148,19 +152,20 @@ class FarGpu {
 
   Event event() const { return Event(course_->machine); }
   std::unique_ptr<Line> line() const { return std::make_unique<Line>(course_->machine); }
-  void record(Event& event) { event.record(Streams::kNull); }
-  void after(Event& event) { event.hold(Streams::kNull); }
+  void record(Event& event) { event.record(course_->now); }
+  void after(Event& event) { event.hold(course_->now); }
 
   void begin_capture() {
+    LOCKSTEP_ASSERT(course_->now == Streams::kNull, "work beside is not captured");
     LOCKSTEP_ASSERT(!capturing(), "one capture at a time");
     course_->arena.begin_use();
-    streams().begin_capture(course_->of_graph);
+    streams().begin_capture(course_->own);
     course_->capturing = true;
   }
   void cut_capture(std::function<void()> call) {
     course_->end_graph();
     course_->graphs.add(std::move(call));
-    streams().begin_capture(course_->of_graph);
+    streams().begin_capture(course_->own);
   }
   std::unique_ptr<numerics::Captured> end_capture() {
     course_->end_graph();

@@ -52,7 +52,7 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed) {
 
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
-  const auto course = std::make_shared<FarCourse>(seed);
+  const auto course = std::make_shared<FarCourse>(std::make_shared<Machine>(seed), false);
   const auto gpu = [&](std::uint64_t own) {
     return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), course);
   };

@@ -28,6 +28,15 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* handle, unsigned flags) {
       flags == cudaStreamNonBlocking ? Streams::Kind::kNonBlocking : Streams::Kind::kBlocking));
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+// Here a stream's turn is by chance.
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* handle, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(handle, flags);
+}
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   const auto stream = working(handle);
   if (!stream || *stream == Streams::kNull) return failed(cudaErrorInvalidResourceHandle);
