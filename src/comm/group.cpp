@@ -31,11 +31,13 @@ std::unique_ptr<Verb> Group::begin_all_gather(ByteView mine, std::span<const Mut
                                      memory] { all_gather(mine, from, memory); });
 }
 
-std::future<void> Group::start(Job job) {
-  std::packaged_task<void(Group&)> task(std::move(job));
-  std::future<void> end = task.get_future();
-  task(*this);
-  return end;
+std::future<void> Group::start(Job job, std::function<void()> until_ready) {
+  std::packaged_task<void()> task([&] {
+    if (until_ready) until_ready();
+    job(*this);
+  });
+  task();
+  return task.get_future();
 }
 
 }  // namespace lockstep::comm

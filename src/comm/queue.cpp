@@ -21,20 +21,20 @@ void Queue::work() {
   while (true) {
     changed_.wait(lock, [&] { return closing_ || !line_.empty(); });
     if (closing_) return;
-    std::packaged_task<void(Group&)>& task = line_.front();  // stays in line while it runs
+    std::packaged_task<void()>& task = line_.front();  // stays in line while it runs
     lock.unlock();
-    const double began = monotonic_seconds();
-    task(group_);
-    const double took = monotonic_seconds() - began;
+    task();
     lock.lock();
-    seconds_ += took;
     line_.pop_front();
     changed_.notify_all();
   }
 }
 
-std::future<void> Queue::start(Job job) {
-  std::packaged_task<void(Group&)> task(std::move(job));
+std::future<void> Queue::start(Job job, std::function<void()> until_ready) {
+  std::packaged_task<void()> task([this, job = std::move(job), ready = std::move(until_ready)] {
+    if (ready) ready();
+    timed([&] { job(group_); });
+  });
   std::future<void> end = task.get_future();
   {
     std::scoped_lock lock(mutex_);
@@ -49,6 +49,10 @@ void Queue::in_turn(const std::function<void()>& verb) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return line_.empty(); });
   }
+  timed(verb);
+}
+
+void Queue::timed(const std::function<void()>& verb) {
   const double began = monotonic_seconds();
   verb();
   const double took = monotonic_seconds() - began;

@@ -2,7 +2,10 @@
 
 #include <deque>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
@@ -17,8 +20,8 @@ constexpr std::int64_t kFirstBucketFloats = 1 << 18;  // 1 MiB
 constexpr std::int64_t kBucketFloats = 1 << 20;
 
 // For the exchange: a rank alone sums in the order of its other calls, which may be captured.
-ops::Beside beside_of(const comm::Group& group) {
-  if (group.size() > 1) return ops::beside();
+ops::OwnOrder order_of(const comm::Group& group) {
+  if (group.size() > 1) return ops::own_order();
   return {ops::device().another(), ops::tensors_device(), nullptr};
 }
 
@@ -60,32 +63,39 @@ struct Outbox::Buckets {
 
   ~Buckets() {
     try {
-      if (!alone()) beside.device->mark()->wait();  // an error may have left it with these tensors
-    } catch (const std::exception&) {               // the device is lost
+      if (failed) settle();            // kernels of the job that failed may still use these tensors
+    } catch (const std::exception&) {  // the device is lost
     }
   }
 
-  bool alone() const { return plan.partition().world() == 1; }
+  // Before job i: kernels have computed bucket i.
+  void await(numerics::Mark& known) {
+    if (failed) return;
+    failed = true;
+    known.wait();
+    failed = false;
+  }
 
   // Job `i`: bucket i leaves; meanwhile bucket i - 1 arrives and is summed, and the sums of bucket
-  // i - 2 arrive. `known`: bucket i, whose partials kernels may still be computing; null: none.
-  void advance(comm::Group& group, std::size_t i, numerics::Mark* known) {
-    if (failed) return;                   // the job that failed says why
-    const ops::DeviceScope here(beside);  // perhaps in a thread of the group's
+  // i - 2 arrive.
+  void advance(comm::Group& group, std::size_t i) {
+    if (failed) return;                  // the job that failed says why
+    const ops::DeviceScope here(order);  // perhaps in a thread of the group's
     failed = true;
-    if (known != nullptr) known->wait();
     if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
     if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
     if (i >= 2) {
       all[i - 2].whole = all[i - 2].exchange->finish();
       all[i - 2].exchange.reset();  // with what arrived
     }
-    if (!alone()) beside.device->mark()->wait();  // sums are there for any kernel
     failed = false;
   }
 
+  // What the exchange wrote is there for kernels of any order.
+  void settle() const { order.device->mark()->wait(); }
+
   const Plan plan;
-  const ops::Beside beside;
+  const ops::OwnOrder order;
   std::deque<Bucket> all;
   bool failed = false;  // while a job is under way, and for good if it throws
 };
@@ -93,16 +103,21 @@ struct Outbox::Buckets {
 // Those of an exchange: one a bucket, and two. Captured, they are started again in every launch.
 struct Outbox::Jobs {
   void start() {
-    std::shared_ptr<numerics::Mark> known;
-    if (!buckets->alone() && ends.size() < buckets->all.size()) known = ops::device().mark();
-    ends.push_back(group.start([buckets = buckets, i = ends.size(), known](comm::Group& its) {
-      buckets->advance(its, i, known.get());
-    }));
+    std::function<void()> until_ready;
+    if (between_ranks() && ends.size() < buckets->all.size())
+      until_ready = [buckets = buckets, known = std::shared_ptr(ops::device().mark())] {
+        buckets->await(*known);
+      };
+    ends.push_back(group.start(
+        [buckets = buckets, i = ends.size()](comm::Group& its) { buckets->advance(its, i); },
+        std::move(until_ready)));
   }
   void finish() {
     for (int rest = 0; rest < 2 && !buckets->all.empty(); ++rest) start();
     for (std::future<void>& end : std::exchange(ends, {})) end.get();
+    if (between_ranks()) buckets->settle();
   }
+  bool between_ranks() const { return group.size() > 1; }
 
   comm::Group& group;
   const std::shared_ptr<Buckets> buckets;
@@ -114,7 +129,7 @@ Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expec
       expected_(std::move(expected)),
       divisions_(divided(plan.partition(), expected_)),
       put_(expected_.size()),
-      buckets_(new Buckets{.plan = plan, .beside = beside_of(group), .all = {}}),
+      buckets_(new Buckets{.plan = plan, .order = order_of(group), .all = {}}),
       jobs_(new Jobs{group, buckets_, {}}) {
   tell(expected_);
   auto& buckets = buckets_->all;

@@ -26,9 +26,9 @@ at::Device tensors_device() {
   return thread_place().tensors;
 }
 
-Beside beside() {
+OwnOrder own_order() {
   if (tensors_device().is_cpu()) return {device().another(), at::kCPU, nullptr};
-  numerics::Gpu gpu = gpu_memory().beside();
+  numerics::Gpu gpu = gpu_memory().own_order();
   return {std::move(gpu.kernels), tensors_device(), std::move(gpu.memory)};
 }
 
@@ -37,10 +37,10 @@ DeviceScope::DeviceScope(numerics::Device& device, at::Device tensors)
       outer_tensors_(std::exchange(thread_place().tensors, tensors)),
       outer_memory_(std::exchange(thread_place().memory, nullptr)) {}
 
-DeviceScope::DeviceScope(const Beside& beside)
-    : outer_(std::exchange(thread_place().device, beside.device.get())),
-      outer_tensors_(std::exchange(thread_place().tensors, beside.tensors)),
-      outer_memory_(std::exchange(thread_place().memory, beside.memory)) {}
+DeviceScope::DeviceScope(const OwnOrder& order)
+    : outer_(std::exchange(thread_place().device, order.device.get())),
+      outer_tensors_(std::exchange(thread_place().tensors, order.tensors)),
+      outer_memory_(std::exchange(thread_place().memory, order.memory)) {}
 
 DeviceScope::~DeviceScope() {
   thread_place() = {outer_, outer_tensors_, outer_memory_};

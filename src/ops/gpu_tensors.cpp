@@ -37,10 +37,10 @@ int sharers = 1;  // of the GPU: processes
 class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
-    const auto& beside = thread_place().memory;
+    const auto& own = thread_place().memory;
     void* const at = gpu_memory().take(bytes);
-    if (!beside) return {at, at, raw_deleter(), only_device()};
-    return {at, new Block{beside, at}, &Block::release, only_device()};
+    if (!own) return {at, at, raw_deleter(), only_device()};
+    return {at, new Block{own, at}, &Block::release, only_device()};
   }
   c10::DeleterFnPtr raw_deleter() const override {
     return [](void* memory) { the_memory()->give_back(memory); };
@@ -127,8 +127,8 @@ at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory) {
 
 numerics::DeviceMemory& gpu_memory() {
   LOCKSTEP_ASSERT(the_memory() != nullptr, "no GPU");
-  const auto& beside = thread_place().memory;
-  return beside ? *beside : *the_memory();
+  const auto& own = thread_place().memory;
+  return own ? *own : *the_memory();
 }
 
 void share_gpu(int processes) {

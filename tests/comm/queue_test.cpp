@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <string>
 #include <thread>
 
 #include "lockstep/comm/gather.h"
@@ -48,6 +50,27 @@ TEST(Queue, RunsJobsBesideItsRank) {
     });
     let_go = true;  // never reached if start waited
     end.get();
+  });
+}
+
+// A job that waits for its own rank's GPU keeps no other rank waiting.
+TEST(Queue, WhatAJobWaitsForBeforeIsNotCounted) {
+  run_local(1, [](Group& inner) {
+    Queue group(inner);
+    std::string did;
+    const auto wait = [&] {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      did += "ready ";
+    };
+    group.start([&](Group&) { did += "job"; }, wait).get();
+    EXPECT_EQ(did, "ready job");
+    group.barrier();  // its time is taken after its end
+    EXPECT_LT(group.seconds(), 0.9);
+    EXPECT_THROW(
+        group.start([&](Group&) { did += "more"; }, [] { throw Error(Code::kEnvironment, "lost"); })
+            .get(),
+        Error);
+    EXPECT_EQ(did, "ready job");
   });
 }
 

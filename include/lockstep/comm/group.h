@@ -71,9 +71,10 @@ class Group {
 
   // Carries out `job`, which calls verbs of the group it is given, in its turn among the verbs and
   // jobs of this rank; the future has its end. Here before it returns, in a Queue (queue.h)
-  // meanwhile. A job owns what it uses.
+  // meanwhile. A job owns what it uses. `until_ready`, if given, is called before it: waits for
+  // this rank's own work. What it throws is the job's end.
   using Job = std::function<void(Group&)>;
-  virtual std::future<void> start(Job job);
+  virtual std::future<void> start(Job job, std::function<void()> until_ready = {});
 };
 
 }  // namespace lockstep::comm

@@ -31,19 +31,21 @@ class Queue final : public Group {
   void barrier() override;
   Journal* journal() override { return group_.journal(); }
   void abort(const Error& reason) override { group_.abort(reason); }
-  std::future<void> start(Job job) override;
+  std::future<void> start(Job job, std::function<void()> until_ready = {}) override;
 
-  // Seconds that verbs and jobs took so far: for the most part waiting for other ranks.
+  // Seconds that verbs and jobs took so far, from when they were ready: for the most part waiting
+  // for other ranks.
   double seconds() const;
 
  private:
   void work();
   void in_turn(const std::function<void()>& verb);
+  void timed(const std::function<void()>& verb);
 
   Group& group_;
   mutable std::mutex mutex_;  // all below
   std::condition_variable changed_;
-  std::deque<std::packaged_task<void(Group&)>> line_;  // the first one may be under way
+  std::deque<std::packaged_task<void()>> line_;  // the first one may be under way
   bool closing_ = false;
   double seconds_ = 0;
   std::thread thread_;

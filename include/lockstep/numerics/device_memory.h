@@ -61,7 +61,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   // Memory that is aligned to 256 bytes and holds anything; null for none. std::bad_alloc if there
-  // is not so much. It may be given back while kernels that use it still run: who gets it next
+  // is not so much. It may be given back while kernels of its order still use it: who gets it next
   // works after them.
   virtual void* take(std::size_t bytes) = 0;
   virtual void give_back(void* memory) = 0;
@@ -86,10 +86,10 @@ class DeviceMemory {
   // and give back (below 0).
   virtual std::unique_ptr<Device> idle(std::function<void(std::int64_t)> scratch) = 0;
 
-  // For a thread that works beside the kernels: a device whose kernels have an order of their own,
-  // and this memory for tensors of theirs, given back in that order. Each orders nothing of the
-  // other: whoever uses what the other one wrote waits for it before (Device::mark).
-  virtual Gpu beside() = 0;
+  // A device whose kernels have an order of their own, one for all that ask, and memory for their
+  // tensors in that order. Neither order waits for the other: who uses what was written in the
+  // other one waits for it before (Device::mark).
+  virtual Gpu own_order() = 0;
 
   // Copies beside the kernels; neither kind outlives this. To new memory: the host's may be used
   // again when the call returns. To the host: the pieces may be overwritten by kernels that are

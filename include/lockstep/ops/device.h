@@ -26,21 +26,20 @@ numerics::Device& device();
 // Where LibTorch keeps the tensors that this device computes with.
 at::Device tensors_device();
 
-// For work beside this thread's, in another thread: of a GPU in an order of its own (Device::mark
-// orders the two), with memory for tensors in that order.
-struct Beside {
+// For another thread: a device, and memory for its tensors, in an order of their own where this
+// thread's device is a GPU. Device::mark orders the two.
+struct OwnOrder {
   std::unique_ptr<numerics::Device> device;
   at::Device tensors;
   std::shared_ptr<numerics::DeviceMemory> memory;  // null: that of this thread's tensors
 };
-Beside beside();
+OwnOrder own_order();
 
-// While it lives, this thread computes on `device`, with tensors of `tensors`, or of what is
-// beside.
+// While it lives, this thread computes on `device`, with tensors of `tensors`, or in that order.
 class DeviceScope {
  public:
   explicit DeviceScope(numerics::Device& device, at::Device tensors = at::kCPU);
-  explicit DeviceScope(const Beside& beside);
+  explicit DeviceScope(const OwnOrder& order);
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

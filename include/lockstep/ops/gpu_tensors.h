@@ -6,8 +6,8 @@
 // - Operators that allocate, view and copy are those of src/ops/gpu_movement.cpp. Any other of
 //   LibTorch's is refused with a c10::NotImplementedError that names it and its place.
 // - Autograd runs the nodes of these tensors in a thread of its own.
-// - For LibTorch there is one stream, all of whose work is always done. A thread that works beside
-//   the others (ops/device.h) has memory in another order.
+// - For LibTorch there is one stream, all of whose work is always done. A thread may have
+//   memory in an order of its own (ops/device.h).
 #pragma once
 
 #include <c10/core/Device.h>
@@ -25,7 +25,7 @@ namespace lockstep::ops {
 // then, for the devices it knows. Later calls give the same device and must bring the same memory.
 at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory);
 
-// This thread's: that of gpu_tensors(), or what is beside it.
+// This thread's: that of gpu_tensors(), or of its own order.
 numerics::DeviceMemory& gpu_memory();
 
 // So many processes, of which this is one, have equal shares of the GPU's memory: 1, until this was

@@ -1,5 +1,5 @@
 // Private: captured work for CUDA (numerics/device.h). A Gpu that captures has this for it; what is
-// called of any Gpu on the same memory between the first two is captured:
+// called of it and its others between the first two is captured:
 //
 //   gpu.begin_capture(); gpu.end_capture(), the work; or gpu.drop_capture(), wherever it failed
 //   gpu.capturing(); gpu.cut_capture(call)   the call of the host comes between, in every launch

@@ -1,7 +1,7 @@
 // Private: where the work of a process on one GPU goes: into the null stream, which LibTorch's
 // kernels use, too, or, while work is captured, into a graph (CUDA C++ Programming Guide, "CUDA
-// Graphs"), or into several. All Gpus (gpu.cuh) of the GPU share it; those beside them share
-// another, whose stream waits for nothing of the null stream's.
+// Graphs"), or into several. All Gpus (gpu.cuh) of the GPU share it, but those that have
+// an order of their own: these share another, whose stream waits for nothing of the null stream's.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -59,7 +59,7 @@ class Graph {
   using Calls = std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)>;
 
   Graph(int number, const Calls& calls, std::unique_ptr<GraphInputs> inputs)
-      : number_(number), inputs_(std::move(inputs)) {
+      : number_(number), inputs_(std::move(inputs)), done_(number) {
     must(cudaGraphInstantiate(&runnable_, calls.get(), 0), "a graph");
   }
   ~Graph() {
@@ -77,6 +77,7 @@ class Graph {
     must(cudaGraphLaunch(runnable_, nullptr), "a graph");
     done_.record(nullptr);
   }
+
  private:
   const int number_;
   const std::unique_ptr<GraphInputs> inputs_;
@@ -88,7 +89,7 @@ class Course {
  public:
   using Graph = cuda::Graph;
 
-  enum class Where { kNull, kBeside };
+  enum class Where { kNull, kOwn };
 
   Course(int number, Where where) : number_(make_current(number)) {
     // Not a blocking one: the null stream may be used while something is captured.
@@ -128,7 +129,7 @@ class Course {
   }
 
   void begin() {
-    LOCKSTEP_ASSERT(now_ == nullptr, "work beside is not captured");
+    LOCKSTEP_ASSERT(now_ == nullptr, "work of an own order is not captured");
     LOCKSTEP_ASSERT(!capturing_, "one capture at a time");
     begin_graph();
     arena_.begin_use();
@@ -196,7 +197,7 @@ class Course {
   }
 
   int number_;
-  cudaStream_t own_ = nullptr;  // beside: of all work; else of what is captured
+  cudaStream_t own_ = nullptr;  // of what is captured, or of all work
   cudaStream_t now_ = nullptr;
   Stagings stagings_;
   std::atomic<bool> capturing_ = false;

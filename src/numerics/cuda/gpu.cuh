@@ -1,5 +1,5 @@
 // Private: one of NVIDIA's GPUs, as device.h, marks-inl.h and copies-inl.h want it. All work of a
-// process is in one stream (course.cuh), but for copies (line.cuh) and kernels beside it.
+// process is in one stream (course.cuh), but for copies (line.cuh) and what has its own order.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -103,9 +103,8 @@ class Gpu {
 
   std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this, course_); }
   // One whose work is in a stream of its own, and that of its others.
-  std::unique_ptr<Gpu> beside() const {
-    return std::make_unique<Gpu>(*this,
-                                 std::make_shared<Course>(number_, Course::Where::kBeside));
+  std::unique_ptr<Gpu> own_order() const {
+    return std::make_unique<Gpu>(*this, std::make_shared<Course>(number_, Course::Where::kOwn));
   }
 
   std::string name() const {
@@ -136,7 +135,7 @@ class Gpu {
   }
   Event event() const {
     here();
-    return Event();
+    return Event(number_);
   }
   std::unique_ptr<Line> line() const { return std::make_unique<Line>(number_); }
   // The event is what was called before; what is called next comes after the event.
@@ -190,7 +189,7 @@ class Gpu {
     must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, course_->stream()), "a copy");
   }
 
-  // Captures (Device::capture): between the two, and in every Gpu of this GPU, work is captured.
+  // Captures (Device::capture): between the two work of every Gpu of this course is captured.
   void begin_capture() {
     here();
     course_->begin();

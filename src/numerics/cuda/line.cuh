@@ -11,7 +11,9 @@ namespace lockstep::numerics::cuda {
 
 class Event {
  public:
-  Event() { must(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event"); }
+  explicit Event(int number) : number_(make_current(number)) {
+    must(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event");
+  }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -19,11 +21,15 @@ class Event {
   void record(cudaStream_t stream) { must(cudaEventRecord(event_, stream), "an event"); }
   // What comes next in the stream waits for it.
   void hold(cudaStream_t stream) { must(cudaStreamWaitEvent(stream, event_, 0), "an event"); }
-  void wait() { must(cudaEventSynchronize(event_), "the work before"); }
+  void wait() {
+    make_current(number_);
+    must(cudaEventSynchronize(event_), "the work before");
+  }
   // The same in destructors: where the GPU is lost, nothing is under way.
   void settle() noexcept { cudaEventSynchronize(event_); }
 
  private:
+  int number_;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -32,7 +38,7 @@ class Line {
   static constexpr int kSlots = 2;
   static constexpr std::size_t kSlotBytes = std::size_t{4} << 20;
 
-  explicit Line(int number) : number_(make_current(number)) {
+  explicit Line(int number) : number_(make_current(number)), slots_{{Slot(number), Slot(number)}} {
     must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
   }
   ~Line() {
@@ -79,6 +85,7 @@ class Line {
 
  private:
   struct Slot {
+    explicit Slot(int number) : done(number) {}
     void* memory = nullptr;
     Event done;
   };

@@ -1,7 +1,7 @@
 // Private: marks (numerics/device.h) for CUDA: events. A Gpu that has them has this for it:
 //
 //   gpu.event(), gpu.record(event)   an event; it is what was called before
-//   event.wait()                     until that is done
+//   event.wait()                     until that is done, in any thread
 #pragma once
 
 #include <memory>

@@ -96,11 +96,10 @@ class Memory final : public DeviceMemory {
     return std::make_unique<Device<IdleGpu>>(
         std::make_unique<IdleGpu>(gpu_->multiprocessors(), std::move(scratch)));
   }
-  numerics::Gpu beside() override {
+  numerics::Gpu own_order() override {
     const std::scoped_lock lock(mutex_);
-    if (beside_ == nullptr) beside_ = gpu_->beside();
-    return {std::make_unique<Device<Gpu>>(beside_->another()),
-            std::make_shared<Memory>(beside_->another())};
+    if (own_ == nullptr) own_ = std::make_shared<Memory>(gpu_->own_order());
+    return {own_->kernels(), own_};
   }
   std::unique_ptr<DeviceMemory::Upload> begin_from_host(std::size_t bytes,
                                                         const void* from) override {
@@ -125,6 +124,11 @@ class Memory final : public DeviceMemory {
   }
 
  private:
+  std::unique_ptr<Device<Gpu>> kernels() {
+    const std::scoped_lock lock(mutex_);
+    return std::make_unique<Device<Gpu>>(gpu_->another());
+  }
+
   template <class T>
   void copy_as(const ItemCopy& items) {
     std::int64_t n = 1;
@@ -136,7 +140,8 @@ class Memory final : public DeviceMemory {
   }
 
   std::mutex mutex_;
-  std::unique_ptr<Gpu> gpu_, beside_;
+  std::unique_ptr<Gpu> gpu_;
+  std::shared_ptr<Memory> own_;
   Copies<Gpu> copies_;
 };
 

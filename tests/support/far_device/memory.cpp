@@ -48,13 +48,20 @@ const Mappings& mappings() {
 // First fit, by byte from the start; neighbours that are free are one.
 class Blocks {
  public:
-  std::optional<std::size_t> take(std::size_t bytes) {
+  std::optional<std::size_t> take(std::size_t bytes,
+                                  const std::function<std::size_t(std::size_t)>& next) {
     const std::scoped_lock lock(mutex_);
     for (auto at = free_.begin(); at != free_.end(); ++at) {
-      const auto [byte, length] = *at;
-      if (length < bytes) continue;
+      const auto [start, length] = *at;
+      std::size_t byte = start, asked;
+      do {
+        asked = byte;
+        byte = next(asked);
+      } while (byte != asked && byte + bytes <= start + length);
+      if (byte + bytes > start + length) continue;
       free_.erase(at);
-      if (length > bytes) free_[byte + bytes] = length - bytes;
+      if (byte > start) free_[start] = byte - start;
+      if (start + length > byte + bytes) free_[byte + bytes] = start + length - byte - bytes;
       taken_[byte] = bytes;
       in_use_ += bytes;
       most_ = std::max(most_, in_use_);
@@ -125,9 +132,16 @@ void* allocate(std::size_t bytes) {
 }
 
 void* take(std::size_t bytes) {
+  return take(bytes, [](const void* at) { return at; });
+}
+
+void* take(std::size_t bytes, const std::function<const void*(const void*)>& next) {
   if (bytes == 0 || bytes > kMemoryBytes) return nullptr;
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  const std::optional<std::size_t> byte = blocks().take(rounded);
+  const std::optional<std::size_t> byte = blocks().take(rounded, [&](std::size_t at) {
+    const void* const place = next(reinterpret_cast<const void*>(mappings().far + at));
+    return reinterpret_cast<std::uintptr_t>(place) - mappings().far;
+  });
   if (!byte) return nullptr;
   return reinterpret_cast<void*>(mappings().far + *byte);
 }

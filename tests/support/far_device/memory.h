@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 namespace lockstep::testing::far {
@@ -24,6 +25,9 @@ inline constexpr std::size_t kAlignment = 256;
 void* allocate(std::size_t bytes);
 // The same, but the bytes stay as they are: work that is still to come may need them.
 void* take(std::size_t bytes);
+// The same, from a place that `next` gives as it is: asked of any place, it gives that or one
+// behind it, aligned to kAlignment.
+void* take(std::size_t bytes, const std::function<const void*(const void*)>& next);
 // Null is allowed. Error(kBug) if allocate() did not return it, or it was released before.
 void release(void* far);
 // What these gave out and release() did not take back, in bytes, rounded up to kAlignment.

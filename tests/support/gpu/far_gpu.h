@@ -52,8 +52,8 @@ class FarGraph {
 struct FarCourse {
   using Graph = FarGraph;
 
-  FarCourse(std::shared_ptr<Machine> its, bool beside)
-      : machine(std::move(its)), now(beside ? own : Streams::kNull) {}
+  FarCourse(std::shared_ptr<Machine> its, bool own_order)
+      : machine(std::move(its)), now(own_order ? own : Streams::kNull) {}
   ~FarCourse() { streams.destroy(own); }
   FarCourse(const FarCourse&) = delete;
   FarCourse& operator=(const FarCourse&) = delete;
@@ -92,7 +92,7 @@ class FarGpu {
   std::unique_ptr<FarGpu> another() {
     return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), course_);
   }
-  std::unique_ptr<FarGpu> beside() {
+  std::unique_ptr<FarGpu> own_order() {
     return std::make_unique<FarGpu>(orders_.next(), multiprocessors(),
                                     std::make_shared<FarCourse>(course_->machine, true));
   }
@@ -156,7 +156,7 @@ class FarGpu {
   void after(Event& event) { event.hold(course_->now); }
 
   void begin_capture() {
-    LOCKSTEP_ASSERT(course_->now == Streams::kNull, "work beside is not captured");
+    LOCKSTEP_ASSERT(course_->now == Streams::kNull, "work of an own order is not captured");
     LOCKSTEP_ASSERT(!capturing(), "one capture at a time");
     course_->arena.begin_use();
     streams().begin_capture(course_->own);

@@ -19,7 +19,7 @@ inline void move(std::size_t bytes, const void* from, void* to) {
 
 // What far GPUs of a process share.
 struct Machine {
-  explicit Machine(std::uint64_t seed) : streams(seed) {}
+  explicit Machine(std::uint64_t seed) : streams(seed) { memory.order_streams(false); }
   Streams streams;
   StreamMemory memory{streams};
 };

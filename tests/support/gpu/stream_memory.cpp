@@ -1,5 +1,6 @@
 #include "support/gpu/stream_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -14,7 +15,16 @@ StreamMemory::StreamMemory(Streams& streams, Heard there, Heard gone)
 
 void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   const std::scoped_lock lock(mutex_);
-  void* const memory = far::take(bytes);
+  std::erase_if(freed_, [](const Freed& freed) { return freed.done->load(); });
+  void* const memory = far::take(bytes, [&](const void* at) {
+    const auto* const first = static_cast<const char*>(at);
+    const auto elsewhere = std::ranges::find_if(freed_, [&](const Freed& freed) {
+      return !orders_ && is_elsewhere(freed, first, bytes, stream);
+    });
+    if (elsewhere == freed_.end()) return first;
+    return elsewhere->first +
+           (elsewhere->bytes + far::kAlignment - 1) / far::kAlignment * far::kAlignment;
+  });
   if (memory == nullptr) return nullptr;
   taken_[memory] = bytes;
   order_after_frees(static_cast<const char*>(memory), bytes, stream);
@@ -41,12 +51,15 @@ bool StreamMemory::give_back(void* memory, Streams::Stream stream) {
   return true;
 }
 
+bool StreamMemory::is_elsewhere(const Freed& freed, const char* first, std::size_t bytes,
+                                Streams::Stream stream) const {
+  return freed.by != stream && freed.first < first + bytes && first < freed.first + freed.bytes;
+}
+
 // What other streams will have given back and lies in it: a driver orders them.
 void StreamMemory::order_after_frees(const char* first, std::size_t bytes, Streams::Stream stream) {
-  std::erase_if(freed_, [](const Freed& freed) { return freed.done->load(); });
   for (const Freed& freed : freed_) {
-    if (freed.by == stream || freed.first >= first + bytes || first >= freed.first + freed.bytes)
-      continue;
+    if (!is_elsewhere(freed, first, bytes, stream)) continue;
     if (!streams_.knows(freed.by)) {
       streams_.wait();
       continue;

@@ -1,5 +1,5 @@
 // Far memory (support/far_device/memory.h) that streams take and give back, as cudaMallocAsync and
-// cudaFreeAsync do: a stream may have at once what it gave back, another one after that.
+// cudaFreeAsync do: a stream may have at once what it gave back, another one when that is done.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,10 @@ class StreamMemory {
   // Called in the stream's order, when memory is there and when it is gone.
   explicit StreamMemory(Streams& streams, Heard there = {}, Heard gone = {});
 
+  // As cudaMemPoolReuseAllowInternalDependencies: a stream may be made to wait for another one, to
+  // have what that gives back. From the start it may.
+  void order_streams(bool allowed) { orders_ = allowed; }
+
   // Null for no bytes, or if there is not so much. Full of NaNs: what nobody wrote is seen.
   void* take(std::size_t bytes, Streams::Stream stream);
   // Whether it was taken and not given back.
@@ -34,10 +38,14 @@ class StreamMemory {
     std::shared_ptr<std::atomic<bool>> done;
   };
 
+  // Whether it was another stream's, whose give_back is still to be done.
+  bool is_elsewhere(const Freed& freed, const char* first, std::size_t bytes,
+                    Streams::Stream stream) const;
   void order_after_frees(const char* first, std::size_t bytes, Streams::Stream stream);
 
   Streams& streams_;
   const Heard there_, gone_;
+  bool orders_ = true;
   std::mutex mutex_;
   std::map<const void*, std::size_t> taken_;  // bytes
   std::list<Freed> freed_;

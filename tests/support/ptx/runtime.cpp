@@ -220,6 +220,10 @@ cudaError_t cudaSetDevice(int number) {
   ptx::current_gpu = number;
   return cudaSuccess;
 }
+cudaError_t cudaGetDevice(int* number) {
+  *number = ptx::current_gpu;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int number) {
   if (!sees(number)) return failed(cudaErrorInvalidDevice);
   const int gpu = seen()[static_cast<std::size_t>(number)].gpu;  // an instance has its GPU's

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "lockstep/numerics/cuda.h"
@@ -27,6 +28,13 @@ TEST(PtxThreads, TheirGpuIsOursWhateverOthersDo) {
   auto* const sent = static_cast<float*>(upload->take());
   others();
   gpu.kernels->binary(Binary::kAdd, kFloats, floats, sent, floats);
+  others();
+  const std::unique_ptr<Mark> added = gpu.kernels->mark();
+  others();
+  added->wait();
+  int of_thread = -1;
+  EXPECT_EQ(cudaGetDevice(&of_thread), cudaSuccess);
+  EXPECT_EQ(of_thread, 1);
   others();
   gpu.memory->to_host(kFloats * sizeof(float), there, here.data());
   EXPECT_EQ(here, std::vector<float>(kFloats, 3));
