@@ -38,8 +38,8 @@ class Transport {
   virtual std::int64_t staging_bytes() const noexcept { return 0; }
 
   // Begins to send to[r] to every rank r and to receive from[r] from it. Empty buffers and this
-  // rank's own are left out. A GPU's work on buffers in its memory is done. Both sides of a message give the same size and number. Numbers rise.
-  // Collective: among the ranks of the messages.
+  // rank's own are left out. A GPU's work on buffers in its memory is done. Both sides of a message
+  // give the same size and number. Numbers rise. Collective: among the ranks of the messages.
   virtual std::string begin(std::uint64_t number, std::span<const ByteView> to,
                             std::span<const MutableByteView> from, Memory memory) noexcept = 0;
   // Waits for the oldest `begin` that has not been waited for. Its buffers are the caller's again,
