@@ -238,15 +238,13 @@ namespace {
 
 // RUN@STEP is that run's checkpoint.
 stdfs::path file_of(const std::string& source) {
-  if (stdfs::exists(source)) return source;
-  if (source.find('@') != std::string::npos) {
-    const train::SavedState saved = train::parse_saved_state(source);
-    const train::RunFolder run{saved.folder};
-    const stdfs::path file = run.checkpoints() / checkpoint::file_name(saved.step.value());
-    if (stdfs::exists(file)) return file;
-    throw Error(Code::kCannotCompare, "there is no " + source + ": no " + file.string());
-  }
-  throw Error(Code::kCannotCompare, "there is no " + source);
+  stdfs::path file = source;
+  const auto saved = train::state_of_step(source);
+  if (saved)
+    file = train::RunFolder{saved->folder}.checkpoints() / checkpoint::file_name(*saved->step);
+  if (stdfs::exists(file)) return file;
+  throw Error(Code::kCannotCompare,
+              "there is no " + source + (saved ? ": no " + file.string() : ""));
 }
 
 }  // namespace

@@ -70,24 +70,29 @@ struct Outbox::Buckets {
 
   // Before job i: kernels have computed bucket i.
   void await(numerics::Mark& known) {
-    if (failed) return;
-    failed = true;
-    known.wait();
-    failed = false;
+    unless_failed([&] { known.wait(); });
   }
 
   // Job `i`: bucket i leaves; meanwhile bucket i - 1 arrives and is summed, and the sums of bucket
   // i - 2 arrive.
   void advance(comm::Group& group, std::size_t i) {
-    if (failed) return;                  // the job that failed says why
-    const ops::DeviceScope here(order);  // perhaps in a thread of the group's
+    unless_failed([&] {
+      const ops::DeviceScope here(order);  // perhaps in a thread of the group's
+      if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
+      if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
+      if (i >= 2) {
+        all[i - 2].whole = all[i - 2].exchange->finish();
+        all[i - 2].exchange.reset();  // with what arrived
+      }
+    });
+  }
+
+  // Nothing after a failure: what failed says why.
+  template <class Body>
+  void unless_failed(const Body& body) {
+    if (failed) return;
     failed = true;
-    if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
-    if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
-    if (i >= 2) {
-      all[i - 2].whole = all[i - 2].exchange->finish();
-      all[i - 2].exchange.reset();  // with what arrived
-    }
+    body();
     failed = false;
   }
 
@@ -97,7 +102,7 @@ struct Outbox::Buckets {
   const Plan plan;
   const ops::OwnOrder order;
   std::deque<Bucket> all;
-  bool failed = false;  // while a job is under way, and for good if it throws
+  bool failed = false;  // while something is under way, and for good if it throws
 };
 
 // Those of an exchange: one a bucket, and two. Captured, they are started again in every launch.

@@ -123,6 +123,11 @@ SavedState parse_saved_state(const std::string& text) {
   return {text.substr(0, at), Step(*step)};
 }
 
+std::optional<SavedState> state_of_step(const std::string& source) {
+  if (stdfs::exists(source) || source.find('@') == std::string::npos) return std::nullopt;
+  return parse_saved_state(source);
+}
+
 namespace {
 
 // Of those that are there.

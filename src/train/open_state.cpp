@@ -31,8 +31,8 @@ OpenedState alone(FileSystem& fs, const stdfs::path& file) {
 
 OpenedState open_state(FileSystem& fs, const std::string& source) {
   if (stdfs::is_directory(source)) return of_run(fs, {source, {}});
-  const bool of_step = !stdfs::exists(source) && source.find('@') != std::string::npos;
-  return of_step ? of_run(fs, parse_saved_state(source)) : alone(fs, source);
+  const auto saved = state_of_step(source);
+  return saved ? of_run(fs, *saved) : alone(fs, source);
 }
 
 }  // namespace lockstep::train

@@ -120,7 +120,10 @@ class Sampling {
     const bool trained = options.weights == "trained";
     if (trained) others_.emplace_back("weights", options.weights);
     source_.loaded.restore(training_.state);
-    trained ? sample_with_trained(training_) : sample_with(training_, options.average);
+    if (trained)
+      sample_with_trained(training_);
+    else
+      sample_with(training_, options.average);
   }
 
   SampleResult run() {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu_floats.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "numerics/cuda/graphs.h"
@@ -28,22 +29,14 @@ Device& device() {
 }
 
 // Floats on the GPU.
-class There {
- public:
-  There() : floats_(static_cast<float*>(gpu().memory->take(kFloats * sizeof(float)))) {}
-  ~There() { gpu().memory->give_back(floats_); }
-  There(const There&) = delete;
-  There& operator=(const There&) = delete;
+struct There : GpuFloats {
+  There() : GpuFloats(*gpu().memory, kFloats) {}
 
-  operator float*() const { return floats_; }
   std::vector<float> values() const {
     std::vector<float> values(kFloats);
-    device().to_host(kFloats * sizeof(float), floats_, values.data());
+    device().to_host(kFloats * sizeof(float), *this, values.data());
     return values;
   }
-
- private:
-  float* floats_;
 };
 
 // The number of the sample, in each float.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu_floats.h"
 #include "lockstep/core/error.h"
 #include "support/gpu/gpu.h"
 
@@ -25,21 +26,8 @@ Device& device() {
   return *gpu().kernels;
 }
 
-// Floats in a memory of the GPU.
-class There {
- public:
-  explicit There(DeviceMemory& memory, std::int64_t count = kFloats)
-      : memory_(memory),
-        floats_(static_cast<float*>(memory.take(static_cast<std::size_t>(count) * sizeof(float)))) {
-  }
-  ~There() { memory_.give_back(floats_); }
-  There(const There&) = delete;
-  There& operator=(const There&) = delete;
-  operator float*() const { return floats_; }
-
- private:
-  DeviceMemory& memory_;
-  float* floats_;
+struct There : GpuFloats {
+  explicit There(DeviceMemory& memory, std::int64_t count = kFloats) : GpuFloats(memory, count) {}
 };
 
 // The values there, after what `of` was given.

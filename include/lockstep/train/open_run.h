@@ -45,6 +45,8 @@ struct SavedState {
 };
 // "runs/a", "runs/a@500".
 SavedState parse_saved_state(const std::string& text);
+// That of "runs/a@500", unless a file or folder has this name; nothing of a text without '@'.
+std::optional<SavedState> state_of_step(const std::string& source);
 
 // The same for those who only read the folder. A run that trains meanwhile may retire its newest
 // checkpoint before it is opened: then the next one is taken. Error(kUsage) if there is none of
