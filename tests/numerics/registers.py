@@ -1,50 +1,40 @@
 """The table of docs/cuda.md: registers of the kernels of float products, as ptxas allots them.
 
-usage: registers.py PAGE NVCC SOURCE INCLUDE…   writes it into the page; nvcc_test.py checks it
+usage: registers.py PAGE CUOBJDUMP LIBRARY   writes it into the page; nvcc_test.py checks it
 """
-import os
 import re
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 ARCHITECTURES = ("80", "90a", "100")
-FLAGS = ["-std=c++20", "--extended-lambda", "--expt-relaxed-constexpr", "--fmad=false", "-prec-div=true", "-prec-sqrt=true",
-         "-ftz=false"]
 TILES = ("128, 128", "128, 64", "64, 64", "128, 32")
 KERNEL = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
 
 
-def nvcc(program, includes, source, out, *words):
-    """What it says."""
-    done = subprocess.run([program, *words, *(f"-I{path}" for path in includes), source, "-o", out], capture_output=True, text=True)
+def nvcc(program, source, out, *words):
+    done = subprocess.run([program, *words, source, "-o", out], capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(done.stderr)
-    return done.stdout + done.stderr
 
 
-def compiled(program, includes, source, architecture):
-    """What ptxas says of each kernel, and the PTX that it was given."""
-    with tempfile.TemporaryDirectory() as folder:
-        said = nvcc(program, includes, source, os.path.join(folder, "out.cubin"), *FLAGS, "-cubin", f"-arch=sm_{architecture}",
-                    "-Xptxas", "-v", "--keep", "--keep-dir", folder)
-        (ptx,) = Path(folder).glob("*.ptx")
-        return said, ptx.read_text(encoding="ascii")
+def listed(cuobjdump, library, what):
+    """Of cuobjdump's listing its parts, by architecture."""
+    text = subprocess.run([cuobjdump, what, library], capture_output=True, text=True, check=True).stdout
+    parts = {}
+    for part in re.split(r"^Fatbin \w+ code:\n=+\n", text, flags=re.MULTILINE):
+        if found := re.match(r"arch = sm_(\w+)\n", part):
+            parts[found[1]] = parts.get(found[1], "") + part
+    return parts
 
 
-def machine_code(*arguments):
-    return compiled(*arguments)[0]
-
-
-def registers(said):
+def registers(usage):
     """{(tile, left, right): registers}"""
-    said = subprocess.run(["c++filt"], input=said, capture_output=True, text=True, check=True).stdout
+    usage = subprocess.run(["c++filt"], input=usage.replace(":\n", "\n"), capture_output=True, text=True, check=True).stdout
     found, kernel = {}, None
-    for line in said.splitlines():
-        if "Compiling entry function" in line:
+    for line in usage.splitlines():
+        if line.startswith(" Function "):
             kernel = KERNEL.search(line)
-        elif kernel and (used := re.search(r"Used (\d+) registers", line)):
+        elif kernel and (used := re.search(r"\bREG:(\d+)", line)):
             found[kernel.groups()] = int(used[1])
     return found
 
@@ -55,9 +45,9 @@ def resident(tile, most):
     return 4 * (16384 // (-(-most // 8) * 8 * 32)) // (rows * columns // 64 // 32)
 
 
-def table(said):
-    """said: what ptxas says, by architecture."""
-    found = {architecture: registers(said[architecture]) for architecture in ARCHITECTURES}
+def table(usage):
+    """usage: cuobjdump's, by architecture."""
+    found = {architecture: registers(usage[architecture]) for architecture in ARCHITECTURES}
     pairs = sorted({(left, right) for _, left, right in found[ARCHITECTURES[0]]})
     lines = ["| left operand | right operand | " + " | ".join(tile.replace(", ", " x ") for tile in TILES) + " |",
              "| --- | --- |" + " --- |" * len(TILES)]
@@ -84,14 +74,13 @@ def rewrite(path, renew):
         file.write(page)
 
 
-def renewed(page, said):
-    return put(page, "registers", table(said))
+def renewed(page, cuobjdump, library):
+    return put(page, "registers", table(listed(cuobjdump, library, "-res-usage")))
 
 
 def main():
-    path, program, source, *includes = sys.argv[1:]
-    said = {architecture: machine_code(program, includes, source, architecture) for architecture in ARCHITECTURES}
-    rewrite(path, lambda page: renewed(page, said))
+    path, cuobjdump, library = sys.argv[1:]
+    rewrite(path, lambda page: renewed(page, cuobjdump, library))
 
 
 if __name__ == "__main__":

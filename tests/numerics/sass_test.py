@@ -120,7 +120,7 @@ class Controls(unittest.TestCase):
             source_path, out = os.path.join(folder, "bad.cu"), os.path.join(folder, "bad.cubin")
             with open(source_path, "w") as file:
                 file.write(source)
-            registers.nvcc(NVCC, (), source_path, out, "-cubin", "-arch=sm_80", *flags)
+            registers.nvcc(NVCC, source_path, out, "-cubin", "-arch=sm_80", *flags)
             kernel, = sass.of_cubin(NVDISASM, out)
             return kernel
 
