@@ -80,18 +80,12 @@ class Together {
   std::int64_t out_ = 0, in_ = 0, gathered_ = 0;
 };
 
-// Buckets go as Outbox::Buckets::advance has them: one leaves, one is summed, one comes.
+// In GPUs' memory, where a bucket is exchanged before the next (buckets_behind).
 std::int64_t in_flight(const std::vector<Together>& buckets) {
-  std::int64_t most = 0, tables = 0;
-  for (std::size_t i = 0; i < buckets.size() + 2; ++i) {
-    std::int64_t now = i < buckets.size() ? buckets[i].partials() : 0;
-    if (i >= 1 && i - 1 < buckets.size())
-      now += std::max(buckets[i - 1].partials(), buckets[i - 1].sums());
-    if (i >= 2) now += buckets[i - 2].gathered();
-    most = std::max(most, now);
-    if (i < buckets.size()) tables = std::max(tables, buckets[i].tables());
-  }
-  return most + 2 * tables;  // flags of two buckets are there at a time
+  std::int64_t most = 0;
+  for (const Together& one : buckets)
+    most = std::max(most, std::max(one.partials(), one.sums()) + one.tables());
+  return most;
 }
 
 // Partials of a bucket are joined and copied to the host; what comes of one is copied back.

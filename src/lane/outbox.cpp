@@ -50,6 +50,10 @@ std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& e
   return first;
 }
 
+std::size_t buckets_behind(bool in_device) {
+  return in_device ? 0 : 1;
+}
+
 // Shared with the jobs that exchange them.
 struct Outbox::Buckets {
   struct Bucket {
@@ -73,16 +77,18 @@ struct Outbox::Buckets {
     unless_failed([&] { known.wait(); });
   }
 
-  // Job `i`: bucket i leaves; meanwhile bucket i - 1 arrives and is summed, and the sums of bucket
-  // i - 2 arrive.
+  // Job `i`: bucket i leaves; meanwhile the bucket `behind` before it arrives and is summed, and
+  // the sums of that as many before arrive.
   void advance(comm::Group& group, std::size_t i) {
     unless_failed([&] {
       const ops::DeviceScope here(order);  // perhaps in a thread of the group's
+      const std::size_t behind = buckets_behind(group.takes_device_memory());
       if (i < all.size()) all[i].exchange.emplace(plan, group, all[i].content);
-      if (i >= 1 && i - 1 < all.size()) all[i - 1].exchange->sum();
-      if (i >= 2) {
-        all[i - 2].whole = all[i - 2].exchange->finish();
-        all[i - 2].exchange.reset();  // with what arrived
+      if (i >= behind && i - behind < all.size()) all[i - behind].exchange->sum();
+      if (i >= 2 * behind) {
+        Bucket& done = all[i - 2 * behind];
+        done.whole = done.exchange->finish();
+        done.exchange.reset();  // with what arrived
       }
     });
   }
@@ -105,7 +111,7 @@ struct Outbox::Buckets {
   bool failed = false;  // while something is under way, and for good if it throws
 };
 
-// Those of an exchange: one a bucket, and two. Captured, they are started again in every launch.
+// Those of an exchange: one a bucket, and those that its last buckets are behind. Captured, they are started again in every launch.
 struct Outbox::Jobs {
   void start() {
     std::function<void()> until_ready;
@@ -118,7 +124,8 @@ struct Outbox::Jobs {
         std::move(until_ready)));
   }
   void finish() {
-    for (int rest = 0; rest < 2 && !buckets->all.empty(); ++rest) start();
+    const std::size_t behind = 2 * buckets_behind(group.takes_device_memory());
+    for (std::size_t rest = 0; rest < behind && !buckets->all.empty(); ++rest) start();
     for (std::future<void>& end : std::exchange(ends, {})) end.get();
     if (between_ranks()) buckets->settle();
   }

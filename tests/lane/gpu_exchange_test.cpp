@@ -193,14 +193,14 @@ void exchange_in_every_launch(bool in_gpu_memory) {
     }
   });
   comm::run_local(2, [&](comm::Group& inner) {
+    testing::OverDevice over(inner);
+    comm::Queue queue(in_gpu_memory ? over : inner);
     if (inner.rank() == Rank(1)) {
-      for (const std::uint64_t number : kSteps) all.step(inner, number);
+      for (const std::uint64_t number : kSteps) all.step(queue, number);
       return;
     }
     const auto kernels = one_gpu().gpu.kernels->another(1);
     const ops::DeviceScope here(*kernels, one_gpu().tensors);
-    testing::OverDevice over(inner);
-    comm::Queue queue(in_gpu_memory ? over : inner);
     std::vector<Tensor> sums;
     const auto captured = kernels->capture([&] { sums = all.step(queue, 0); });
     EXPECT_EQ(over.messages(), 0) << "it is exchanged in launches";
@@ -275,14 +275,14 @@ TEST(GpuExchange, ALaunchNamesWhatArrivedOtherwise) {
   const InCaptured all;
   try {
     comm::run_local(2, [&](comm::Group& inner) {
+      testing::OverDevice over(inner);
+      comm::Queue queue(over);
       if (inner.rank() == Rank(1)) {
-        for (int i = 0; i < 2; ++i) all.step(inner, 1);
+        for (int i = 0; i < 2; ++i) all.step(queue, 1);
         return;
       }
       const auto kernels = one_gpu().gpu.kernels->another(1);
       const ops::DeviceScope here(*kernels, one_gpu().tensors);
-      testing::OverDevice over(inner);
-      comm::Queue queue(over);
       const auto captured = kernels->capture([&] { all.step(queue, 0); });
       captured->launch(10);
       over.change(over.messages() + 1);

@@ -61,7 +61,7 @@ Taken steps_of(const recipe::Recipe& recipe, const World& world = {}) {
     numerics::Cpu cpu;
     const ops::DeviceScope here(first ? *device : cpu, first ? tensors : at::kCPU);
     testing::OverDevice over(ranks);
-    comm::Group& inner = first && world.in_gpu_memory ? over : ranks;
+    comm::Group& inner = world.in_gpu_memory ? over : ranks;
     std::optional<comm::Queue> queue;
     if (world.size > 1) queue.emplace(inner);
     comm::Group& group = queue ? *queue : inner;

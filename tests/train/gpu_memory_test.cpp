@@ -102,7 +102,7 @@ TEST_P(GpuMemoryOfRanks, OfAStepIsNoMoreThanThePlans) {
     numerics::Cpu cpu;
     const ops::DeviceScope here(first ? *gpu.kernels : cpu, first ? tensors : at::kCPU);
     testing::OverDevice over(ranks);
-    comm::Queue group(first && world.in_device ? over : ranks);
+    comm::Queue group(world.in_device ? over : ranks);
     Ranks they{.world = world.size};
     if (world.divided) they.keeps = group.rank();
     Training training = make_training(recipe, dataset->sample_shape(), they);
