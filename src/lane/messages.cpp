@@ -29,62 +29,78 @@ std::int64_t rows_of(const Plan& plan, Rank rank) {
   return std::ssize(plan.subtrees(rank));
 }
 
+struct Travelling {
+  Division division;
+  bool sliced = false;  // every rank keeps the slice that it summed
+};
+
 // Tensors whose slices travel together.
 class Together {
  public:
-  Together(const Exchanger& who, std::vector<Division> divisions)
-      : who_(who), divisions_(std::move(divisions)) {
+  Together(const Exchanger& who, std::vector<Travelling> tensors)
+      : who_(who), tensors_(std::move(tensors)) {
     const int world = who.plan.partition().world();
-    for (Rank rank; rank.value < world; ++rank) {
-      const std::int64_t rows = rows_of(who.plan, rank);
-      rows_ += rows;
-      if (rank == who.rank) continue;
-      out_ += parcel(rank, rows_of(who.plan, who.rank));
-      in_ += parcel(who.rank, rows);
+    for (Rank rank; rank.value < world; ++rank) rows_ += rows_of(who.plan, rank);
+    for (const bool sliced : {false, true}) {
+      Parcels& parcels = sliced ? sliced_ : whole_;
+      for (Rank rank; rank.value < world; ++rank) {
+        if (!sliced) parcels.gathered += parcel(sliced, rank, 1);
+        if (rank == who.rank) continue;
+        parcels.out += parcel(sliced, rank, rows_of(who.plan, who.rank));
+        parcels.in += parcel(sliced, who.rank, rows_of(who.plan, rank));
+      }
+      parcels.sum = parcel(sliced, who.rank, 1);
     }
-    for (Rank rank; rank.value < world; ++rank) gathered_ += parcel(rank, 1);
   }
 
-  // Partials on their way: what is sent and what is awaited.
-  std::int64_t partials() const { return out_ + in_; }
-  // While they are added, and then while sums are on their way: this rank's are there twice.
-  std::int64_t sums() const { return parcel(who_.rank, 1) + std::max(in_, gathered_); }
-  std::int64_t gathered() const { return gathered_; }
+  // At most, from when partials leave until sums are there. What stays sliced is summed first.
+  std::int64_t exchanged() const {
+    const std::int64_t waiting = whole_.out + whole_.in;
+    return std::max({sliced_.out + sliced_.in + waiting, sliced_.sum + sliced_.in + waiting,
+                     gathered()});
+  }
+  // While partials are added, and then while sums are on their way: this rank's are there twice.
+  std::int64_t gathered() const { return whole_.sum + std::max(whole_.in, whole_.gathered); }
   // Of the largest call of a kernel.
   std::int64_t tables() const {
     std::int64_t all = 0;
-    for (const Division& one : divisions_) all += tiles_in(one.size()) + one.world();
+    for (const auto& [division, sliced] : tensors_)
+      all += tiles_in(division.size()) + division.world();
     return aligned(kOfRow * all * std::max<std::int64_t>(rows_, 1));
   }
   std::int64_t floats() const {
     std::int64_t all = 0;
-    for (const Division& one : divisions_) all += one.size();
+    for (const auto& [division, sliced] : tensors_) all += division.size();
     return all;
   }
 
  private:
+  struct Parcels {
+    std::int64_t out = 0, in = 0, sum = 0, gathered = 0;  // bytes
+  };
+
   // parcel.h
-  std::int64_t parcel(Rank rank, std::int64_t rows) const {
+  std::int64_t parcel(bool sliced, Rank rank, std::int64_t rows) const {
     std::int64_t bytes = 0;
-    for (const Division& one : divisions_) {
-      const std::int64_t size = one.slice(rank).size();
+    for (const Travelling& one : tensors_) {
+      if (one.sliced != sliced) continue;
+      const std::int64_t size = one.division.slice(rank).size();
       bytes += size * kFloat + tiles_in(size) * static_cast<std::int64_t>(sizeof(hash::Leaf));
     }
-    // What stays sliced and what does not are two messages.
-    return aligned(rows * bytes) + kAlignment;
+    return aligned(rows * bytes);
   }
 
   const Exchanger& who_;
-  const std::vector<Division> divisions_;
+  const std::vector<Travelling> tensors_;
   std::int64_t rows_ = 0;  // of all ranks
-  std::int64_t out_ = 0, in_ = 0, gathered_ = 0;
+  Parcels whole_, sliced_;
 };
 
 // In GPUs' memory, where a bucket is exchanged before the next (buckets_behind).
 std::int64_t in_flight(const std::vector<Together>& buckets) {
   std::int64_t most = 0;
   for (const Together& one : buckets)
-    most = std::max(most, std::max(one.partials(), one.sums()) + one.tables());
+    most = std::max(most, one.exchanged() + one.tables());
   return most;
 }
 
@@ -119,10 +135,12 @@ MessageBytes messages_of(const Exchanger& who, const std::vector<Outbox::Expecte
   std::vector<std::size_t> first = first_of_buckets(expected);
   first.push_back(expected.size());
   std::vector<Together> buckets;
-  for (std::size_t b = 0; b + 1 < first.size(); ++b)
-    buckets.emplace_back(
-        who, std::vector(divisions.begin() + static_cast<std::ptrdiff_t>(first[b]),
-                         divisions.begin() + static_cast<std::ptrdiff_t>(first[b + 1])));
+  for (std::size_t b = 0; b + 1 < first.size(); ++b) {
+    std::vector<Travelling> tensors;
+    for (std::size_t i = first[b]; i < first[b + 1]; ++i)
+      tensors.push_back({divisions[i], who.divided && expected[i].parameter});
+    buckets.emplace_back(who, std::move(tensors));
+  }
   bytes.in_flight = who.elsewhere ? passing(buckets, rows) : in_flight(buckets);
   return bytes;
 }
@@ -130,8 +148,10 @@ MessageBytes messages_of(const Exchanger& who, const std::vector<Outbox::Expecte
 MessageBytes messages_of_slices(const Exchanger& who, const std::vector<std::int64_t>& sizes) {
   const Partition& partition = who.plan.partition();
   if (partition.world() == 1 || sizes.empty()) return {};
-  const std::vector<Together> all = {Together(who, partition.divide(sizes))};
-  return {.in_flight = who.elsewhere ? passing(all, 1) : all[0].sums() + all[0].tables(),
+  std::vector<Travelling> tensors;
+  for (Division& one : partition.divide(sizes)) tensors.push_back({std::move(one)});
+  const std::vector<Together> all = {Together(who, std::move(tensors))};
+  return {.in_flight = who.elsewhere ? passing(all, 1) : all[0].gathered() + all[0].tables(),
           .kept = 0};
 }
 

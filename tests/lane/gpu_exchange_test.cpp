@@ -12,6 +12,7 @@
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
+#include "lockstep/lane/messages.h"
 #include "lockstep/lane/slices.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/philox.h"
@@ -216,6 +217,47 @@ TEST(GpuExchange, IsInEveryLaunchOfWhatWasCapturedOnTheHost) {
 }
 TEST(GpuExchange, IsInEveryLaunchOfWhatWasCapturedInGpusMemory) {
   exchange_in_every_launch(true);
+}
+
+// What an exchange takes of the GPU's memory, beside the partials.
+void takes_what_is_planned(int world, bool divided) {
+  const Plan plan({.lanes = 2 * world, .samples_per_lane = 1}, world);  // of a rank, one subtree
+  // Three buckets. The last is the largest: only then all places of sums are there.
+  const std::vector<std::int64_t> sizes = {600'000, 70, 400'000, 700'000, 500'000, 1'100'000};
+  const std::vector<Division> divisions = plan.partition().divide(sizes);
+  comm::run_local(world, [&](comm::Group& inner) {
+    const bool first = inner.rank() == Rank(0);
+    numerics::Cpu cpu;
+    const auto kernels = one_gpu().gpu.kernels->another(1);
+    const ops::DeviceScope here(first ? *kernels : cpu, first ? one_gpu().tensors : at::kCPU);
+    testing::OverDevice group(inner);
+    std::vector<Outbox::Expected> expected;
+    std::vector<Tensor> partials;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto kept = divided ? std::optional(divisions[i]) : std::nullopt;
+      expected.push_back({"tensor " + std::to_string(i), sizes[i], kept, true});
+      partials.push_back(ops::from_host(Floats(static_cast<std::size_t>(sizes[i])), {1, sizes[i]}));
+    }
+    const std::size_t before = testing::far::bytes_in_use();
+    if (first) testing::far::most_in_use();
+    Outbox outbox(plan, group, expected);
+    for (std::size_t i = 0; i < sizes.size(); ++i) outbox.put(i, partials[i]);
+    const std::vector<Tensor> sums = outbox.finish();
+    if (!first) return;
+    const auto most = static_cast<double>(testing::far::most_in_use() - before);
+    const MessageBytes planned =
+        messages_of({.plan = plan, .rank = group.rank(), .divided = divided}, expected);
+    EXPECT_LE(most, static_cast<double>(planned.in_flight + planned.kept));
+    EXPECT_GE(most, 0.95 * static_cast<double>(planned.in_flight + planned.kept));
+  });
+}
+TEST(GpuExchange, TakesWhatIsPlanned) {
+  for (const int world : {2, 3, 5}) {
+    for (const bool divided : {false, true}) {
+      SCOPED_TRACE(std::to_string(world) + (divided ? " divided" : ""));
+      takes_what_is_planned(world, divided);
+    }
+  }
 }
 
 // Whose first message does not leave before so many launches were made.
