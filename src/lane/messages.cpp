@@ -56,8 +56,8 @@ class Together {
   // At most, from when partials leave until sums are there. What stays sliced is summed first.
   std::int64_t exchanged() const {
     const std::int64_t waiting = whole_.out + whole_.in;
-    return std::max({sliced_.out + sliced_.in + waiting, sliced_.sum + sliced_.in + waiting,
-                     gathered()});
+    return std::max(
+        {sliced_.out + sliced_.in + waiting, sliced_.sum + sliced_.in + waiting, gathered()});
   }
   // While partials are added, and then while sums are on their way: this rank's are there twice.
   std::int64_t gathered() const { return whole_.sum + std::max(whole_.in, whole_.gathered); }
@@ -99,8 +99,7 @@ class Together {
 // In GPUs' memory, where a bucket is exchanged before the next (buckets_behind).
 std::int64_t in_flight(const std::vector<Together>& buckets) {
   std::int64_t most = 0;
-  for (const Together& one : buckets)
-    most = std::max(most, one.exchanged() + one.tables());
+  for (const Together& one : buckets) most = std::max(most, one.exchanged() + one.tables());
   return most;
 }
 

@@ -111,7 +111,8 @@ struct Outbox::Buckets {
   bool failed = false;  // while something is under way, and for good if it throws
 };
 
-// Those of an exchange: one a bucket, and those that its last buckets are behind. Captured, they are started again in every launch.
+// Those of an exchange: one a bucket, and those that its last buckets are behind. Captured, they
+// are started again in every launch.
 struct Outbox::Jobs {
   void start() {
     std::function<void()> until_ready;

@@ -13,8 +13,8 @@ std::vector<Division> divided(const Partition& partition,
 // The first number in the list of each bucket.
 std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& expected);
 // How far a bucket is behind the one before it: its partials leave while that one is summed. Not
-// where messages are in GPUs' memory: those move while they are waited for, and only then (NCCL), so
-// a bucket is exchanged before the next one.
+// where messages are in GPUs' memory: those move while they are waited for, and only then (NCCL),
+// so a bucket is exchanged before the next one.
 std::size_t buckets_behind(bool in_device);
 // To whoever listens (ExpectedScope).
 void tell(const std::vector<Outbox::Expected>& expected);
