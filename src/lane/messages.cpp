@@ -53,11 +53,12 @@ class Together {
     }
   }
 
-  // At most, from when partials leave until sums are there. What stays sliced is summed first.
+  // At most, from when partials leave until sums are there. What stays sliced is summed last
+  // (Exchange).
   std::int64_t exchanged() const {
-    const std::int64_t waiting = whole_.out + whole_.in;
-    return std::max(
-        {sliced_.out + sliced_.in + waiting, sliced_.sum + sliced_.in + waiting, gathered()});
+    const std::int64_t waiting = sliced_.out + sliced_.in;
+    return std::max({whole_.out + whole_.in + waiting, gathered() + waiting,
+                     whole_.gathered + sliced_.sum + sliced_.in});
   }
   // While partials are added, and then while sums are on their way: this rank's are there twice.
   std::int64_t gathered() const { return whole_.sum + std::max(whole_.in, whole_.gathered); }

@@ -220,7 +220,8 @@ TEST(GpuExchange, IsInEveryLaunchOfWhatWasCapturedInGpusMemory) {
 }
 
 // What an exchange takes of the GPU's memory, beside the partials.
-void takes_what_is_planned(int world, bool divided) {
+enum class Kept { kWhole, kSliced, kMixed };
+void takes_what_is_planned(int world, Kept which) {
   const Plan plan({.lanes = 2 * world, .samples_per_lane = 1}, world);  // of a rank, one subtree
   // Three buckets. The last is the largest: only then all places of sums are there.
   const std::vector<std::int64_t> sizes = {600'000, 70, 400'000, 700'000, 500'000, 1'100'000};
@@ -234,8 +235,9 @@ void takes_what_is_planned(int world, bool divided) {
     std::vector<Outbox::Expected> expected;
     std::vector<Tensor> partials;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto kept = divided ? std::optional(divisions[i]) : std::nullopt;
-      expected.push_back({"tensor " + std::to_string(i), sizes[i], kept, true});
+      const bool sliced = which == Kept::kSliced || (which == Kept::kMixed && i % 2 == 0);
+      const auto kept = sliced ? std::optional(divisions[i]) : std::nullopt;
+      expected.push_back({"tensor " + std::to_string(i), sizes[i], kept, sliced});
       partials.push_back(ops::from_host(Floats(static_cast<std::size_t>(sizes[i])), {1, sizes[i]}));
     }
     const std::size_t before = testing::far::bytes_in_use();
@@ -245,17 +247,17 @@ void takes_what_is_planned(int world, bool divided) {
     const std::vector<Tensor> sums = outbox.finish();
     if (!first) return;
     const auto most = static_cast<double>(testing::far::most_in_use() - before);
-    const MessageBytes planned =
-        messages_of({.plan = plan, .rank = group.rank(), .divided = divided}, expected);
+    const MessageBytes planned = messages_of(
+        {.plan = plan, .rank = group.rank(), .divided = which != Kept::kWhole}, expected);
     EXPECT_LE(most, static_cast<double>(planned.in_flight + planned.kept));
     EXPECT_GE(most, 0.95 * static_cast<double>(planned.in_flight + planned.kept));
   });
 }
 TEST(GpuExchange, TakesWhatIsPlanned) {
   for (const int world : {2, 3, 5}) {
-    for (const bool divided : {false, true}) {
-      SCOPED_TRACE(std::to_string(world) + (divided ? " divided" : ""));
-      takes_what_is_planned(world, divided);
+    for (const Kept which : {Kept::kWhole, Kept::kSliced, Kept::kMixed}) {
+      SCOPED_TRACE(::testing::PrintToString(std::pair(world, static_cast<int>(which))));
+      takes_what_is_planned(world, which);
     }
   }
 }
