@@ -62,6 +62,26 @@ std::vector<char> finished(DeviceMemory::Download& download, std::size_t count) 
   return bytes;
 }
 
+TEST(GpuCopies, OfManySizesComeBackAsTheyWent) {
+  const std::vector<std::size_t> sizes = {1, 300,   kLong, 70'000, (std::size_t{4} << 20) - 1,
+                                          5, kLong, 2000};
+  std::vector<std::unique_ptr<There>> there;
+  for (unsigned round = 0; round < 3; ++round) {
+    // Several on their way, then one back, through the same pinned memory.
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      std::vector<char> bytes = some_bytes(sizes[i], 10 * round + static_cast<unsigned>(i));
+      there.push_back(std::make_unique<There>(bytes));
+      std::memset(bytes.data(), 0, sizes[i]);  // the caller's again
+    }
+    for (std::size_t i = sizes.size(); i-- > 0;) {
+      const auto* const at = there[i]->view().data();
+      EXPECT_EQ(bytes_at(at, sizes[i]), some_bytes(sizes[i], 10 * round + static_cast<unsigned>(i)))
+          << sizes[i];
+    }
+    there.clear();
+  }
+}
+
 TEST(GpuCopies, GoUpBesideTheKernels) {
   for (const std::size_t size : {std::size_t{1}, std::size_t{5000}, kLong}) {
     const int often = size == kLong ? 2 : kOften;

@@ -168,20 +168,13 @@ class Gpu {
     if (bytes == 0) return;
     LOCKSTEP_ASSERT(!course_->capturing(), "captured work asks for values on the host");
     here();
-    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, course_->stream()), "a copy");
-    must(cudaStreamSynchronize(course_->stream()), "the work before a copy");
+    staging().bring(bytes, from, to, course_->now());
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     here();
     if (course_->capturing()) return course_->from_host(bytes, from, to);
-    const bool small = bytes <= Staging::kBytes / 4;
-    if (small && !staging_) staging_ = course_->stagings().take();
-    cudaStream_t const stream = course_->now();
-    must(cudaMemcpyAsync(to, small ? staging_->keep(bytes, from, stream) : from, bytes,
-                         cudaMemcpyHostToDevice, stream),
-         "a copy");
-    if (!small) must(cudaStreamSynchronize(stream), "a copy");
+    staging().send(bytes, from, to, course_->now());
   }
   void copy(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
@@ -211,6 +204,10 @@ class Gpu {
 
  private:
   void here() const { make_current(number_); }
+  Staging& staging() {
+    if (!staging_) staging_ = course_->stagings().take(number_);
+    return *staging_;
+  }
 
   int number_, multiprocessors_ = 0;
   std::shared_ptr<Course> course_;

@@ -1,11 +1,15 @@
-// Private: pinned memory, through which small copies to a GPU go.
+// Private: pinned memory, through which copies between the host and a GPU go: the GPU reads and
+// writes it by itself, and as fast as the way between them allows.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "numerics/cuda/line.cuh"
 #include "numerics/cuda/must.cuh"
 
 namespace lockstep::numerics::cuda {
@@ -28,12 +32,50 @@ class Pinned {
   std::size_t bytes_;
 };
 
-// Small copies to the GPU, on their way.
+// Copies of one stream. Of large ones the host copies a piece while the GPU moves another.
 class Staging {
  public:
-  static constexpr std::size_t kBytes = std::size_t{4} << 20;
+  explicit Staging(int number) : halves_{{Event(number), Event(number)}} {}
 
-  // A copy of these bytes, at most kBytes, that stays until work which is launched now is done.
+  // Returns when the bytes are on their way.
+  void send(std::size_t bytes, const void* from, void* to, cudaStream_t stream) {
+    for (std::size_t at = 0; at < bytes; at += kPiece) {
+      const std::size_t some = std::min(kPiece, bytes - at);
+      const void* const kept = keep(some, static_cast<const char*>(from) + at, stream);
+      must(cudaMemcpyAsync(static_cast<char*>(to) + at, kept, some, cudaMemcpyHostToDevice, stream),
+           "a copy");
+    }
+  }
+
+  // Returns when they are there, and all of the stream's work before is done.
+  void bring(std::size_t bytes, const void* from, void* to, cudaStream_t stream) {
+    std::size_t asked = 0;
+    const auto ask = [&](std::size_t half) {
+      const std::size_t some = std::min(kHalf, bytes - asked);
+      if (some == 0) return;
+      // What was sent from there is behind: it is the same stream.
+      must(cudaMemcpyAsync(memory_.data() + half * kHalf, static_cast<const char*>(from) + asked,
+                           some, cudaMemcpyDeviceToHost, stream),
+           "a copy");
+      halves_[half].record(stream);
+      asked += some;
+    };
+    ask(0);
+    ask(1);
+    for (std::size_t at = 0, half = 0; at < bytes; at += kHalf, half = 1 - half) {
+      halves_[half].wait();
+      std::memcpy(static_cast<char*>(to) + at, memory_.data() + half * kHalf,
+                  std::min(kHalf, bytes - at));
+      ask(half);
+    }
+    used_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kHalf = kBytes / 2, kPiece = kBytes / 4;
+
+  // A copy of these bytes that stays until work which is launched now is done.
   const void* keep(std::size_t bytes, const void* from, cudaStream_t stream) {
     if (used_ + bytes > kBytes) {
       must(cudaStreamSynchronize(stream), "the work before a copy");
@@ -45,9 +87,9 @@ class Staging {
     return at;
   }
 
- private:
   Pinned memory_{kBytes};
   std::size_t used_ = 0;
+  std::array<Event, 2> halves_;
 };
 
 // Those of a stream that no Gpu has now. The driver is slow to give pinned memory, and waits for
@@ -55,9 +97,9 @@ class Staging {
 // behind.
 class Stagings {
  public:
-  std::unique_ptr<Staging> take() {
+  std::unique_ptr<Staging> take(int number) {
     const std::scoped_lock lock(mutex_);
-    if (free_.empty()) return std::make_unique<Staging>();
+    if (free_.empty()) return std::make_unique<Staging>(number);
     auto one = std::move(free_.back());
     free_.pop_back();
     return one;
