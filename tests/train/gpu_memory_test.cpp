@@ -61,10 +61,9 @@ struct World {
   bool in_device = true;  // messages, as over NCCL
   bool divided = false;
 };
-// Gradients of 8 MiB in three buckets, of which all is there at a time: a generator as large as its
-// activations are small.
+// Gradients of 2 MiB in two buckets: a generator as large as its activations are small.
 std::vector<std::string> buckets(const std::string& lanes) {
-  return {"batch.lanes=" + lanes, "batch.samples_per_lane=1", "generator.hidden=1024",
+  return {"batch.lanes=" + lanes, "batch.samples_per_lane=1", "generator.hidden=512",
           "discriminator.hidden=64"};
 }
 
