@@ -1,7 +1,7 @@
 // The plug-in for NCCL: sends and receives between GPUs, none of its reductions. It reads and
 // writes the memory of the GPUs that compute; what lies in the host's memory passes through a
-// buffer on the GPU. Every wait polls with a deadline in the calling thread, which also handles
-// interruptions.
+// buffer on the GPU and a pinned one of the host. Every wait polls with a deadline in the calling
+// thread, which also handles interruptions.
 #include <cuda_runtime.h>
 #include <nccl.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ class Nccl final : public Transport {
 
   ~Nccl() override {
     if (communicator_ != nullptr) close();
-    cudaFree(staging_);
+    release();
     cudaStreamDestroy(stream_);
   }
 
@@ -150,7 +150,7 @@ class Nccl final : public Transport {
     if (communicator_ != nullptr) ncclCommAbort(communicator_);
     communicator_ = nullptr;
     const double until = monotonic_seconds() + kEndsWithin;
-    while (cudaStreamQuery(stream_) == cudaErrorNotReady && monotonic_seconds() < until)
+    while (stream_state() == cudaErrorNotReady && monotonic_seconds() < until)
       std::this_thread::yield();
   }
 
@@ -170,9 +170,17 @@ class Nccl final : public Transport {
     }
   }
 
+  // CUDA keeps "not ready" as this thread's last error, and LibTorch would find it behind the next
+  // kernel it launches: this plug-in has its runtime.
+  cudaError_t stream_state() const {
+    const cudaError_t state = cudaStreamQuery(stream_);
+    if (state == cudaErrorNotReady) cudaGetLastError();
+    return state;
+  }
+
   void wait_for_stream() const {
     for (;;) {
-      const cudaError_t state = cudaStreamQuery(stream_);
+      const cudaError_t state = stream_state();
       if (state == cudaSuccess) return;
       if (state != cudaErrorNotReady) check(state, "its stream");
       ncclResult_t others = ncclSuccess;  // a peer that is gone shows here
@@ -220,40 +228,52 @@ class Nccl final : public Transport {
       exchange_piece(cut(to, first, piece), cut(from, first, piece));
   }
 
+  // Messages lie one after another in the buffer, those to other ranks first: one copy each way.
   void exchange_piece(const std::vector<ByteView>& to, const std::vector<MutableByteView>& from) {
-    std::size_t bytes = 0;
-    for (std::size_t r = 0; r < world_; ++r)
-      if (r != rank_) bytes += padded(to[r].size()) + padded(from[r].size());
-    reserve(bytes);
-    std::byte* at = staging_;
-    const auto take = [&](std::size_t size) { return std::exchange(at, at + padded(size)); };
-    std::vector<ByteView> staged_to(world_);
-    std::vector<MutableByteView> staged_from(world_);
+    std::size_t sent = 0, received = 0;
     for (std::size_t r = 0; r < world_; ++r) {
       if (r == rank_) continue;
-      std::byte* const out = take(to[r].size());
-      staged_to[r] = {out, to[r].size()};
-      staged_from[r] = {take(from[r].size()), from[r].size()};
-      if (!to[r].empty())
-        check(cudaMemcpyAsync(out, to[r].data(), to[r].size(), cudaMemcpyHostToDevice, stream_),
-              "copy to the GPU");
+      sent += padded(to[r].size());
+      received += padded(from[r].size());
     }
-    exchange(staged_to, staged_from);  // then the copies: those to ordinary memory would wait
-    for (std::size_t r = 0; r < world_; ++r)
-      if (!staged_from[r].empty())
-        check(cudaMemcpyAsync(from[r].data(), staged_from[r].data(), from[r].size(),
-                              cudaMemcpyDeviceToHost, stream_),
-              "copy from the GPU");
+    reserve(sent + received);
+    std::vector<ByteView> staged_to(world_);
+    std::vector<MutableByteView> staged_from(world_);
+    for (std::size_t r = 0, out = 0, in = sent; r < world_; ++r) {
+      if (r == rank_) continue;
+      std::ranges::copy(to[r], pinned_ + out);
+      staged_to[r] = {staging_ + out, to[r].size()};
+      staged_from[r] = {staging_ + in, from[r].size()};
+      out += padded(to[r].size());
+      in += padded(from[r].size());
+    }
+    copy(staging_, pinned_, sent, cudaMemcpyHostToDevice);
+    exchange(staged_to, staged_from);
+    copy(pinned_ + sent, staging_ + sent, received, cudaMemcpyDeviceToHost);
     wait_for_stream();
+    for (std::size_t r = 0; r < world_; ++r)
+      if (r != rank_)
+        std::copy_n(pinned_ + (staged_from[r].data() - staging_), from[r].size(), from[r].data());
+  }
+
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes, cudaMemcpyKind kind) {
+    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "a copy");
   }
 
   void reserve(std::size_t bytes) {
     if (bytes <= reserved_) return;
-    check(cudaFree(staging_), "cudaFree");
-    staging_ = nullptr;
-    reserved_ = 0;
+    release();
     check(cudaMalloc(&staging_, bytes), "cudaMalloc");
+    void* pinned = nullptr;
+    check(cudaMallocHost(&pinned, bytes), "cudaMallocHost");
+    pinned_ = static_cast<std::byte*>(pinned);
     reserved_ = bytes;
+  }
+
+  void release() {
+    cudaFree(std::exchange(staging_, nullptr));
+    cudaFreeHost(std::exchange(pinned_, nullptr));
+    reserved_ = 0;
   }
 
   // Waits until all sent bytes have left, unless interrupted.
@@ -274,7 +294,8 @@ class Nccl final : public Transport {
   ncclUniqueId id_{};
   ncclComm_t communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  std::byte* staging_ = nullptr;  // on the GPU
+  std::byte* staging_ = nullptr;  // on the GPU, and as much of the host's memory, pinned: the GPU
+  std::byte* pinned_ = nullptr;   // copies to and from there by itself, as fast as it can
   std::size_t reserved_ = 0;
   double until_ = 0;  // of the call that is going on
   std::atomic<bool> interrupted_ = false;

@@ -52,7 +52,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   const auto stream = working(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
-  return runtime().streams.done(*stream) ? cudaSuccess : cudaErrorNotReady;
+  return runtime().streams.done(*stream) ? cudaSuccess : failed(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
   const auto stream = working(handle);
@@ -93,7 +93,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   const auto event = known(handle);
   if (!event) return failed(cudaErrorInvalidResourceHandle);
-  return runtime().streams.event_done(*event) ? cudaSuccess : cudaErrorNotReady;
+  return runtime().streams.event_done(*event) ? cudaSuccess : failed(cudaErrorNotReady);
 }
 
 }  // extern "C"
