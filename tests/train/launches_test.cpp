@@ -17,25 +17,41 @@
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
 #include "support/gpu/stream.h"
+#include "support/over_device.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::train {
 namespace {
 
 using test::gpu::Calls;
+using test::gpu::calls_so_far;
+using test::gpu::Of;
 
+struct Counted {
+  Calls kernels;   // of the null stream
+  Calls exchange;  // of its own stream
+};
 struct Steps {
-  Calls called;    // call by call, as steps with witnesses are taken
-  Calls captured;  // by launches of captured phases
+  Counted called;    // call by call, as steps with witnesses are taken
+  Counted captured;  // by launches of captured phases
 };
 
+enum class Over { kNothing, kHost, kDevice };  // messages
+
+Calls operator-(const Calls& a, const Calls& b) {
+  return {a.launches - b.launches, a.copies - b.copies, a.waits - b.waits};
+}
+
 // The second and the third step of a golden recipe, on the first of the ranks; others are on CPUs.
-Steps calls_of(const std::string& name, int world) {
+Steps calls_of(const std::string& name, Over over) {
   const recipe::Recipe recipe = recipe::load(
       LOCKSTEP_SOURCE_DIR "/recipes/golden/" + name + ".toml", {"evidence.witness_rate=0"});
   const auto dataset = data::open(recipe.data);
+  const int world = over == Over::kNothing ? 1 : 2;
   Steps steps;
-  comm::run_local(world, [&](comm::Group& group) {
+  comm::run_local(world, [&](comm::Group& inner) {
+    testing::OverDevice in_gpu_memory(inner);
+    comm::Group& group = over == Over::kDevice ? in_gpu_memory : inner;
     const bool first = group.rank() == Rank(0);
     numerics::Cpu cpu;
     const ops::DeviceScope here(first ? *emulated_gpu().kernels : cpu,
@@ -43,17 +59,15 @@ Steps calls_of(const std::string& name, int world) {
     Training training = make_training(recipe, dataset->sample_shape(), {.world = world});
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto counted_step = [&] {
-      const Calls before = test::gpu::calls_so_far();
+      const Calls before = calls_so_far(), others_before = calls_so_far(Of::kOwnOrders);
       step(training, group, [&](Draw draw, std::int64_t count) { return batches(draw, count); });
-      const Calls after = test::gpu::calls_so_far();
-      return Calls{after.launches - before.launches, after.copies - before.copies,
-                   after.waits - before.waits};
+      return Counted{calls_so_far() - before, calls_so_far(Of::kOwnOrders) - others_before};
     };
     counted_step();
     const auto captured = std::exchange(training.captured, nullptr);
-    const Calls called = counted_step();
+    const Counted called = counted_step();
     training.captured = captured;
-    const Calls launched = counted_step();
+    const Counted launched = counted_step();
     if (first) steps = {called, launched};
   });
   return steps;
@@ -61,28 +75,34 @@ Steps calls_of(const std::string& name, int world) {
 
 struct Most {
   const char* recipe;
-  int world;
-  Steps steps;
+  Over over;
+  Calls called, captured, exchange;
 };
 
 class Launches : public ::testing::TestWithParam<Most> {};
-INSTANTIATE_TEST_SUITE_P(Golden, Launches,
-                         ::testing::Values(Most{"ddpm", 1, {{990, 11, 1}, {6, 6, 1}}},
-                                           Most{"ddpm", 2, {{990, 11, 2}, {6, 6, 2}}},
-                                           Most{"dit", 1, {{273, 12, 1}, {6, 6, 1}}},
-                                           Most{"dit", 2, {{274, 12, 2}, {6, 6, 2}}},
-                                           Most{"integer-ddpm", 1, {{1327, 11, 1}, {6, 6, 1}}},
-                                           Most{"dcgan", 1, {{425, 42, 4}, {10, 15, 4}}},
-                                           Most{"dcgan", 2, {{425, 63, 27}, {32, 36, 27}}}),
-                         [](const auto& row) {
-                           std::string name = row.param.recipe;
-                           if (row.param.world > 1) name += "of" + std::to_string(row.param.world);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Golden, Launches,
+    ::testing::Values(Most{"ddpm", Over::kNothing, {1002, 11, 1}, {6, 6, 1}, {}},
+                      Most{"ddpm", Over::kHost, {1002, 11, 2}, {6, 6, 2}, {2, 8, 2}},
+                      Most{"ddpm", Over::kDevice, {1002, 11, 2}, {6, 6, 2}, {3, 12, 4}},
+                      Most{"dit", Over::kNothing, {273, 12, 1}, {6, 6, 1}, {}},
+                      Most{"dit", Over::kHost, {274, 12, 2}, {6, 6, 2}, {2, 8, 2}},
+                      Most{"dit", Over::kDevice, {274, 12, 2}, {6, 6, 2}, {3, 12, 4}},
+                      Most{"integer-ddpm", Over::kNothing, {1339, 11, 1}, {6, 6, 1}, {}},
+                      Most{"dcgan", Over::kNothing, {425, 42, 4}, {10, 15, 4}, {}},
+                      Most{"dcgan", Over::kHost, {425, 63, 27}, {32, 36, 27}, {4, 16, 4}},
+                      Most{"dcgan", Over::kDevice, {425, 63, 27}, {32, 36, 27}, {6, 24, 8}}),
+    [](const auto& row) {
+      std::string name = row.param.recipe;
+      if (row.param.over == Over::kHost) name += "OverTheHost";
+      if (row.param.over == Over::kDevice) name += "OverDevices";
+      std::erase(name, '-');
+      return name;
+    });
 
 TEST_P(Launches, OfASteadyStepAreAsFewAsTheyWere) {
-  const Steps steps = calls_of(GetParam().recipe, GetParam().world), &most = GetParam().steps;
+  const Most& most = GetParam();
+  const Steps steps = calls_of(most.recipe, most.over);
   const auto compare = [&](const std::string& which, const Calls& calls, const Calls& limit) {
     RecordProperty(which + " launches", std::to_string(calls.launches));
     RecordProperty(which + " copies", std::to_string(calls.copies));
@@ -91,8 +111,10 @@ TEST_P(Launches, OfASteadyStepAreAsFewAsTheyWere) {
     EXPECT_LE(calls.copies, limit.copies) << which;
     EXPECT_LE(calls.waits, limit.waits) << which;
   };
-  compare("called", steps.called, most.called);
-  compare("captured", steps.captured, most.captured);
+  compare("called", steps.called.kernels, most.called);
+  compare("captured", steps.captured.kernels, most.captured);
+  compare("exchange, called", steps.called.exchange, most.exchange);
+  compare("exchange, captured", steps.captured.exchange, most.exchange);
 }
 
 // The next step goes on while the state of this one is on its way.
@@ -114,9 +136,9 @@ TEST(Waits, ACheckpointNeedsNone) {
       meta.sample_shape = training.sample_shape;
       meta.recipe_text = "toy-gan";
       const hash::Digest commit = state::commit(training.state);
-      const std::int64_t before = test::gpu::calls_so_far().waits;
+      const std::int64_t before = calls_so_far().waits;
       saver.save(meta, training.state);
-      EXPECT_EQ(test::gpu::calls_so_far().waits, before);
+      EXPECT_EQ(calls_so_far().waits, before);
       const Step saved = training.state.step;
       step(training, group, feed);
       saver.wait();

@@ -71,7 +71,7 @@ struct FarCourse {
 
   const std::shared_ptr<Machine> machine;
   Streams& streams = machine->streams;
-  const Streams::Stream own = streams.create(Streams::Kind::kNonBlocking);
+  const Streams::Stream own = streams.create(Streams::Kind::kNonBlocking, Of::kOwnOrders);
   const Streams::Stream now;  // of what is not captured
   std::atomic<bool> capturing = false;
   const std::uint64_t* moved = nullptr;

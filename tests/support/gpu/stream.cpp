@@ -1,9 +1,10 @@
 #include "support/gpu/stream.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <chrono>
 #include <deque>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -13,14 +14,16 @@ namespace lockstep::test::gpu {
 
 namespace {
 
-std::atomic<std::int64_t> launches = 0, copies = 0, waits = 0;
+std::mutex counting;
+std::array<Calls, 3> counted;  // by Of
 
 constexpr std::chrono::microseconds kLook(200);  // at what others than streams decide
 
 }  // namespace
 
-Calls calls_so_far() {
-  return {launches, copies, waits};
+Calls calls_so_far(Of which) {
+  const std::scoped_lock lock(counting);
+  return counted[static_cast<std::size_t>(which)];
 }
 
 struct Streams::Work {
@@ -34,6 +37,7 @@ struct Streams::Work {
 
 struct Streams::Queue {
   Kind kind = Kind::kBlocking;
+  Of of = Of::kNullStreams;
   bool destroyed = false, eager = false;
   std::uint64_t wanted = 0;  // the last number that somebody waits for
   std::shared_ptr<std::vector<std::function<void()>>> graph;  // while it is captured
@@ -45,10 +49,20 @@ Streams::Streams(std::uint64_t seed) : random_(seed) {
 }
 Streams::~Streams() = default;
 
-Streams::Stream Streams::create(Kind kind) {
+Streams::Stream Streams::create(Kind kind, Of of) {
   const std::scoped_lock lock(mutex_);
-  queues_[++handles_].kind = kind;
+  Queue& queue = queues_[++handles_];
+  queue.kind = kind;
+  queue.of = of;
   return handles_;
+}
+
+void Streams::count(Stream stream, std::int64_t Calls::*call) {
+  const auto at = queues_.find(stream);
+  if (at != queues_.end() && at->second.graph) return;  // it is captured
+  const Of of = at == queues_.end() ? Of::kOthers : at->second.of;
+  const std::scoped_lock lock(counting);
+  ++(counted[static_cast<std::size_t>(of)].*call);
 }
 
 void Streams::destroy(Stream stream) {
@@ -65,13 +79,15 @@ bool Streams::knows(Stream stream) {
 }
 
 void Streams::launch(Stream stream, std::function<void()> kernel) {
-  if (stream == kNull) ++launches;
-  put(stream, std::move(kernel));
+  const std::scoped_lock lock(mutex_);
+  count(stream, &Calls::launches);
+  add(stream, nullptr, std::move(kernel));
 }
 
 void Streams::copy(Stream stream, std::function<void()> work) {
-  if (stream == kNull) ++copies;
-  put(stream, std::move(work));
+  const std::scoped_lock lock(mutex_);
+  count(stream, &Calls::copies);
+  add(stream, nullptr, std::move(work));
 }
 
 void Streams::begin_capture(Stream stream) {
@@ -113,10 +129,10 @@ void Streams::put_when(Stream stream, std::function<bool()> ready, std::function
 }
 
 void Streams::wait(Stream stream) {
-  if (stream == kNull) ++waits;
   Shared last;
   {
     const std::scoped_lock lock(mutex_);
+    count(stream, &Calls::waits);
     const Queue& queue = queues_.at(stream);
     if (!queue.waiting.empty()) last = queue.waiting.back();
   }
@@ -124,10 +140,10 @@ void Streams::wait(Stream stream) {
 }
 
 void Streams::wait() {
-  ++waits;
-  for (;;) {
+  for (bool first = true;; first = false) {
     {
       const std::scoped_lock lock(mutex_);
+      if (first) count(kNull, &Calls::waits);
       finish_all();
       if (waiting_ == 0) return;
     }
@@ -186,8 +202,8 @@ void Streams::wait_event(Event event) {
   {
     const std::scoped_lock lock(mutex_);
     work = events_.at(event);
+    if (work) count(work->stream, &Calls::waits);
   }
-  if (work && work->stream == kNull) ++waits;
   wait_for(work);
 }
 

@@ -14,12 +14,13 @@
 
 namespace lockstep::test::gpu {
 
-// What a process has asked of its emulated GPUs' null streams: kernels and graphs that it launched,
-// copies to and within them, and how often the host waited for them.
+// What a process has asked of its emulated GPUs: kernels and graphs that it launched, copies to and
+// within them, and how often the host waited for them. Not what was captured.
 struct Calls {
   std::int64_t launches = 0, copies = 0, waits = 0;
 };
-Calls calls_so_far();
+enum class Of { kNullStreams, kOwnOrders, kOthers };  // whose streams
+Calls calls_so_far(Of which = Of::kNullStreams);
 
 class Streams {
  public:
@@ -35,7 +36,7 @@ class Streams {
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  Stream create(Kind kind);
+  Stream create(Kind kind, Of of = Of::kOthers);
   // What it has to do is still done.
   void destroy(Stream stream);
   bool knows(Stream stream);
@@ -85,6 +86,7 @@ class Streams {
   // They go on until what is next in every stream waits for others than streams.
   void finish(const Shared& last);
   void finish_all();
+  void count(Stream stream, std::int64_t Calls::*call);  // under the lock
   // Until there is nothing to wait for.
   void wait_for(const Shared& last);
   void run(const std::function<bool()>& enough, const std::function<bool(const Queue&)>& may_go);
