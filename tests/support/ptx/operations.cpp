@@ -250,6 +250,8 @@ void add_integers(Table& table) {
   table["mul.wide.u32"] = lanes([](u32 a, u32 b) { return u64{a} * b; });
   table["mul.wide.u16"] = lanes([](u16 a, u16 b) { return u32{a} * b; });
   table["mul.wide.s16"] = lanes([](s16 a, s16 b) { return s32{a} * b; });
+  __extension__ using Wide = unsigned __int128;
+  table["mul.hi.u64"] = lanes([](u64 a, u64 b) { return static_cast<u64>(Wide{a} * b >> 64); });
   table["mul.hi.u32"] = lanes([](u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); });
   table["neg.s32"] = lanes([](u32 a) { return 0 - a; });
   table["neg.s64"] = lanes([](u64 a) { return 0 - a; });

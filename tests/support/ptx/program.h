@@ -44,7 +44,8 @@ struct Instruction {
 
   Kind kind = Kind::kPlain;
   bool guarded = false, negated = false;  // @%p, @!%p
-  bool fma = false, binary64 = false;     // for profiles: Counts
+  bool fma = false;                       // for profiles: Counts
+  std::uint8_t issued = 1, binary64 = 0;  // instructions of a GPU: all, and on binary64
   Slot guard = 0;
   Run run = nullptr;
   std::array<Slot, kMostSlots> slots{};  // results first

@@ -164,6 +164,10 @@ TEST(PtxDeathTest, ARaceIsNamed) {
   const std::string neighbours =
       "xor.b32 %r5, %r2, 4;\nadd.s32 %r6, %r3, %r5;\nld.shared.u32 %r7, [%r6];\n";
   EXPECT_DEATH(run(kernel(kWrites + neighbours)), "threads race for byte");
+  // A shuffle brings them together, and says nothing of memory.
+  EXPECT_DEATH(run(kernel(kWrites + std::string("shfl.sync.down.b32 %r8|%p3, %r1, 1, 31, -1;\n") +
+                          neighbours)),
+               "threads race for byte");
   // A barrier before the memory is used again is needed as well.
   EXPECT_DEATH(
       run(kernel(std::string(kWrites) + "bar.sync 0;\n" + kReads + "st.shared.u32 [%r4], %r1;\n")),

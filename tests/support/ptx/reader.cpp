@@ -9,6 +9,19 @@
 namespace lockstep::test::ptx {
 namespace {
 
+// What is one instruction of PTX and many of a GPU: as ptxas of CUDA 13.0 writes them for sm_80, on
+// the way that is usual.
+struct Sequence {
+  std::string_view name;
+  std::uint8_t instructions, binary64;
+};
+constexpr Sequence kSequences[] = {
+    {"div.s32", 30, 0},    {"rem.s32", 28, 0},      {"div.u32", 18, 0},    {"rem.u32", 18, 0},
+    {"div.s64", 25, 0},    {"rem.s64", 25, 0},      {"div.u64", 25, 0},    {"rem.u64", 25, 0},
+    {"div.rn.f32", 16, 0}, {"sqrt.rn.f32", 16, 0},  {"rcp.rn.f32", 15, 0}, {"div.rn.f64", 23, 8},
+    {"rcp.rn.f64", 17, 5}, {"sqrt.rn.f64", 22, 8},
+};
+
 using Kind = Instruction::Kind;
 
 // 4 of b32, s32, f32 …; 0 of pred; 2 bytes lie in 4.
@@ -274,6 +287,11 @@ class Reader {
     made.fma = name == "fma.rn.f32";
     made.binary64 = name.find(".f64") != name.npos && !name.starts_with("mov") &&
                     !name.starts_with("ld") && !name.starts_with("st");
+    for (const Sequence& one : kSequences) {
+      if (!name.starts_with(one.name)) continue;
+      made.issued = one.instructions;
+      made.binary64 = one.binary64;
+    }
     std::vector<int> bytes = operation->results;
     bytes.insert(bytes.end(), operation->operands.begin(), operation->operands.end());
     if (parts.size() != bytes.size()) die("operands that are not known: " + where());

@@ -31,15 +31,13 @@ SharedMemory::Word& SharedMemory::fresh(std::size_t word) {
   return found;
 }
 
-// That nothing orders this thread behind the writer of a word.
-bool SharedMemory::written_by_another(const Word& word, Thread thread) {
-  return word.writer != kNobody && word.writer != thread.number &&
-         (word.writer / kLanes != thread.number / kLanes || word.written == thread.met);
+bool SharedMemory::written_by_another(const Word& word, int thread) {
+  return word.writer != kNobody && word.writer != thread;
 }
 
-void SharedMemory::race(std::size_t word, const char* what, int other, Thread thread) {
+void SharedMemory::race(std::size_t word, const char* what, int other, int thread) {
   problem_ = "threads race for byte " + std::to_string(word * 4) + " of shared memory: thread " +
-             std::to_string(thread.number) + " " + what + " " +
+             std::to_string(thread) + " " + what + " " +
              (other == kSeveral ? "several" : "thread " + std::to_string(other));
 }
 
@@ -53,38 +51,31 @@ std::byte* SharedMemory::access(std::uint32_t address, std::size_t bytes, const 
   return &bytes_[first];
 }
 
-const std::byte* SharedMemory::read(std::uint32_t address, std::size_t bytes, Thread thread) {
-  const int warp = thread.number / kLanes;
+const std::byte* SharedMemory::read(std::uint32_t address, std::size_t bytes, int thread) {
   return access(address, bytes, [&](Word& word, std::size_t i) {
     if (written_by_another(word, thread)) {
       race(i, "reads what was written by", word.writer, thread);
       return false;
     }
-    if (word.reader == kNobody) {
-      word.reader = thread.number;
-      word.readers_warp = warp;
-    } else if (word.reader != thread.number) {
+    if (word.reader == kNobody)
+      word.reader = thread;
+    else if (word.reader != thread)
       word.reader = kSeveral;
-      if (word.readers_warp != warp) word.readers_warp = kSeveral;
-    }
-    word.read = thread.met;
     return true;
   });
 }
 
-std::byte* SharedMemory::write(std::uint32_t address, std::size_t bytes, Thread thread) {
+std::byte* SharedMemory::write(std::uint32_t address, std::size_t bytes, int thread) {
   return access(address, bytes, [&](Word& word, std::size_t i) {
     if (written_by_another(word, thread)) {
       race(i, "writes what was written by", word.writer, thread);
       return false;
     }
-    if (word.reader != kNobody && word.reader != thread.number &&
-        (word.readers_warp != thread.number / kLanes || word.read == thread.met)) {
+    if (word.reader != kNobody && word.reader != thread) {
       race(i, "writes what was read by", word.reader, thread);
       return false;
     }
-    word.writer = thread.number;
-    word.written = thread.met;
+    word.writer = thread;
     return true;
   });
 }

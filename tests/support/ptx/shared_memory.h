@@ -1,5 +1,6 @@
 // The shared memory of a block. It knows of each word who touched it since the block's last
-// barrier, so it finds two threads that nothing orders.
+// barrier, so it finds two threads that nothing orders: a shuffle or a product of a warp does not
+// (CUDA C++ Programming Guide, "Warp Shuffle Functions").
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,6 @@ namespace lockstep::test::ptx {
 
 class SharedMemory {
  public:
-  // A thread of the block, and how often the lanes of its warp have met.
-  struct Thread {
-    int number, met;
-  };
-
   explicit SharedMemory(std::size_t bytes);
 
   // Full of NaNs, and nobody has touched it.
@@ -22,9 +18,10 @@ class SharedMemory {
   // All threads of the block meet.
   void barrier() { ++interval_; }
 
-  // The bytes at an address, for a thread that reads or writes them. Null: `problem` says why not.
-  const std::byte* read(std::uint32_t address, std::size_t bytes, Thread thread);
-  std::byte* write(std::uint32_t address, std::size_t bytes, Thread thread);
+  // The bytes at an address, for a thread of the block that reads or writes them. Null: `problem`
+  // says why not.
+  const std::byte* read(std::uint32_t address, std::size_t bytes, int thread);
+  std::byte* write(std::uint32_t address, std::size_t bytes, int thread);
   const std::string& problem() const { return problem_; }
 
  private:
@@ -32,16 +29,14 @@ class SharedMemory {
   struct Word {
     int interval = 0;
     int writer = kNobody, reader = kNobody;  // threads
-    int readers_warp = kNobody;
-    int written = 0, read = 0;  // how often their warp had met
   };
 
   bool inside(std::uint32_t address, std::size_t bytes);
   Word& fresh(std::size_t word);
   template <class Visit>
   std::byte* access(std::uint32_t address, std::size_t bytes, const Visit& visit);
-  static bool written_by_another(const Word& word, Thread thread);
-  void race(std::size_t word, const char* what, int other, Thread thread);
+  static bool written_by_another(const Word& word, int thread);
+  void race(std::size_t word, const char* what, int other, int thread);
 
   std::vector<std::byte> bytes_;
   std::vector<Word> words_;

@@ -87,16 +87,13 @@ void Warp::begin(std::uint32_t block) {
   fill(special(kCtaid), block);
   fill(special(kNctaid), dim_.blocks);
   fill(special(kZero), 0);
-  synchronized_ = 0;
   group_ = {};
   for (auto& copies : copies_) copies.clear();
   activation_.emplace(Activation{kernel_frame_, kAllLanes, kAllLanes});
 }
 
 Warp::Stop Warp::go_on() {
-  const Stop stop = run(*activation_);
-  ++synchronized_;
-  return stop;
+  return run(*activation_);
 }
 
 // The group that is furthest behind and does not wait goes on; false if there is none.
@@ -125,10 +122,7 @@ bool Warp::all_here(Activation& a, std::uint32_t needed) {
     if (here) a.active |= group.lanes;
     return here;
   });
-  if (a.active == needed) {
-    ++synchronized_;
-    return true;
-  }
+  if (a.active == needed) return true;
   a.others.push_back({a.active, a.at, true});
   a.active = 0;
   if (!next_group(a)) fail(kNotAll);
@@ -204,7 +198,7 @@ Warp::Stop Warp::run(Activation& a) {
 }
 
 void Warp::count(const Instruction& i) {
-  ++counts_.instructions;
+  counts_.instructions += i.issued;
   counts_.fma += i.fma;
   counts_.binary64 += i.binary64;
   counts_.mma += i.kind == Instruction::Kind::kMma;

@@ -80,8 +80,8 @@ class Warp {
   }
   char* variable(int number, int lane) { return frame_->variable(number, lane); }
   SharedMemory& shared() { return shared_; }
-  // Of a lane, for what shared memory knows of its threads.
-  SharedMemory::Thread thread(int lane) const { return {number_ * kLanes + lane, synchronized_}; }
+  // Of a lane, its number in the block.
+  int thread(int lane) const { return number_ * kLanes + lane; }
   // They must be in global or local memory, aligned to `bytes`, a power of two.
   void require(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
                std::uint32_t mask);
@@ -130,7 +130,6 @@ class Warp {
   Frame* frame_;
   std::optional<Activation> activation_;
   std::uint32_t block_ = 0;
-  int synchronized_ = 0;                // how often all lanes met
   std::array<Memory::Range, 4> reach_;  // that were touched last
   std::uint64_t reach_at_ = 0;
   const bool profiling_ = profiling();
