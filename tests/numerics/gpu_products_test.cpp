@@ -37,7 +37,10 @@ TEST(GpuGemm, IsTheChainInEveryLayout) {
                             {1, 128, 256, 512},
                             {1, 1, 1, 1},
                             {1, 5, 7, 13},
-                            {1, 131, 67, 515}}) {
+                            {1, 131, 67, 515},
+                            {2, 49, 8, 49},
+                            {1, 131, 68, 515},
+                            {3, 3, 4, 2}}) {
     const Floats a = random_floats(s.batch * s.m * s.depth, 1),
                  b = random_floats(s.batch * s.depth * s.n, 2), bias = random_floats(s.n, 3);
     for (const bool turned_a : {false, true}) {
@@ -60,29 +63,38 @@ TEST(GpuGemm, IsTheChainInEveryLayout) {
 
 // As attention has them: heads side by side in the rows of samples.
 TEST(GpuGemm, HasMatricesInBatches) {
-  constexpr std::int64_t kSamples = 3, kHeads = 2, kTokens = 20, kMatrix = kTokens * kTokens;
-  for (const std::int64_t d : {8, 7}) {
-    const std::int64_t c = kHeads * d;
-    const Floats qk = random_floats(kSamples * kTokens * 2 * c, 1);
-    const Floats weights = random_floats(kSamples * kHeads * kMatrix, 2);
-    const Operand q{qk.data(), 2 * c, 1, d, kTokens * 2 * c},
-        k{qk.data() + c, 1, 2 * c, d, kTokens * 2 * c},
-        v{qk.data() + c, 2 * c, 1, d, kTokens * 2 * c};
+  constexpr std::int64_t kSamples = 3, kHeads = 2;
+  for (const auto& [d, tokens] :
+       {std::array<std::int64_t, 2>{8, 20}, {7, 20}, {8, 49}, {7, 49}, {8, 1}}) {
+    const std::int64_t c = kHeads * d, matrix = tokens * tokens;
+    const Floats qk = random_floats(kSamples * tokens * 2 * c, 1);
+    const Floats weights = random_floats(kSamples * kHeads * matrix, 2);
+    const Operand q{qk.data(), 2 * c, 1, d, tokens * 2 * c},
+        k{qk.data() + c, 1, 2 * c, d, tokens * 2 * c},
+        v{qk.data() + c, 2 * c, 1, d, tokens * 2 * c};
     expect_same(
         std::ssize(weights),
         [&](Device& device, float* out) {
-          device.gemm({kHeads, kSamples}, kTokens, kTokens, d, q, k, nullptr,
-                      {out, kTokens, kMatrix, kHeads * kMatrix});
+          device.gemm({kHeads, kSamples}, tokens, tokens, d, q, k, nullptr,
+                      {out, tokens, matrix, kHeads * matrix});
         },
         std::to_string(d) + " along k");
     expect_same(
-        kSamples * kTokens * c,
+        kSamples * tokens * c,
         [&](Device& device, float* out) {
-          device.gemm({kHeads, kSamples}, kTokens, d, kTokens,
-                      {weights.data(), kTokens, 1, kMatrix, kHeads * kMatrix}, v, nullptr,
-                      {out, c, d, kTokens * c});
+          device.gemm({kHeads, kSamples}, tokens, d, tokens,
+                      {weights.data(), tokens, 1, matrix, kHeads * matrix}, v, nullptr,
+                      {out, c, d, tokens * c});
         },
         std::to_string(d) + " columns");
+    expect_same(
+        kSamples * tokens * c,
+        [&](Device& device, float* out) {
+          device.gemm({kHeads, kSamples}, tokens, d, tokens,
+                      {weights.data(), 1, tokens, matrix, kHeads * matrix}, v, nullptr,
+                      {out, c, d, tokens * c});
+        },
+        std::to_string(d) + " columns, turned");
   }
 }
 
@@ -114,7 +126,7 @@ TEST(GpuGemm, DataMayBeUnaligned) {
 // What fills a last step adds -0, so a sum of -0 stays.
 TEST(GpuGemm, NothingIsAddedToMinusZero) {
   const float tiny = std::ldexp(1.0F, -100);
-  for (const std::int64_t depth : {4, 12, 516}) {
+  for (const std::int64_t depth : {4, 5, 12, 516, 517}) {
     const Floats a(size(8 * depth), -tiny), b(size(depth * 8), tiny);
     for (const bool turned : {false, true}) {
       const Operand right = turned ? Operand{b.data(), 1, depth} : Operand{b.data(), 8, 1};

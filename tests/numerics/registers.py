@@ -17,10 +17,13 @@ def nvcc(program, source, out, *words):
         raise AssertionError(done.stderr)
 
 
+def usage_of(cuobjdump, file, what="-res-usage"):
+    return subprocess.run([cuobjdump, what, file], capture_output=True, text=True, check=True).stdout
+
+
 def listed(cuobjdump, library, what):
     """Of cuobjdump's listing its parts, by architecture."""
-    text = subprocess.run([cuobjdump, what, library], capture_output=True, text=True, check=True).stdout
-    parts = {}
+    text, parts = usage_of(cuobjdump, library, what), {}
     for part in re.split(r"^Fatbin \w+ code:\n=+\n", text, flags=re.MULTILINE):
         if found := re.match(r"arch = sm_(\w+)\n", part):
             parts[found[1]] = parts.get(found[1], "") + part
@@ -37,6 +40,11 @@ def registers(usage):
         elif kernel and (used := re.search(r"\bREG:(\d+)", line)):
             found[kernel.groups()] = int(used[1])
     return found
+
+
+def stacks(usage):
+    """{symbol: bytes of a thread's stack}"""
+    return {symbol: int(size) for symbol, size in re.findall(r"^ Function (\S+):\n.*?\bSTACK:(\d+)", usage, re.MULTILINE)}
 
 
 def resident(tile, most):

@@ -43,8 +43,10 @@ SUSPECT = re.compile(r"(MUFU|[FDH](ADD|MUL|FMA|SET|MNMX|SEL|CHK|SWZ)|FFMA|F2[FI]
 ATOMIC = re.compile(r"(RED|ATOM)")
 LOCAL = re.compile(r"(LDL|STL)")
 
-# They walk over a binary tree, and keep its open nodes on a stack that an index reads.
-WITH_STACK = re.compile(r"(merge_moments|tree_sum|tree_sum_nodes|SealedSumKernel|LaneTrees)\b")
+# They walk over a binary tree, and keep its open nodes on a stack that an index reads: its bytes, as the source has them. What
+# else the compiler puts there are registers it has not (spills).
+STACKS = {"merge_moments": 48 * 12, "tree_sum": 48 * 4, "LaneTrees": 48 * 4, "tree_sum_nodes": 64 * 4, "SealedSumKernel": 64 * 4}
+WITH_STACK = re.compile(rf"({'|'.join(STACKS)})\b")
 
 
 def unknown(kernel):
@@ -107,6 +109,18 @@ class Sass(unittest.TestCase):
         self.assertTrue(found)
         self.assertEqual({kernel: names for kernel, names in found.items() if not WITH_STACK.search(kernel[1])}, {})
 
+    def test_stacks_hold_what_the_source_keeps_there(self):
+        found, kernels = {}, set()
+        for architecture, usage in registers.listed(CUOBJDUMP, LIBRARY, "-res-usage").items():
+            for symbol, stack in registers.stacks(usage).items():
+                kernel = WITH_STACK.search(self.names[symbol][:200])
+                if kernel:
+                    kernels.add(kernel[1])
+                if stack != (STACKS[kernel[1]] if kernel else 0):
+                    found[architecture, self.names[symbol][:200]] = stack
+        self.assertEqual(found, {})
+        self.assertEqual(kernels, set(STACKS))
+
     def test_the_page_has_the_main_loops(self):
         page = (Path(__file__).parents[2] / "docs/cuda.md").read_text(encoding="utf-8")
         self.assertEqual(page, loops.renewed(page, self.code[loops.ARCHITECTURE]))
@@ -157,6 +171,21 @@ class Controls(unittest.TestCase):
         self.assertEqual(with_name(self.compiled(sums % fill), LOCAL), [])
         self.assertTrue(with_name(self.compiled(sums % fill, "-maxrregcount=32"), LOCAL))
         self.assertTrue(with_name(self.compiled(sums % (fill + "x[99] = s[n];")), LOCAL))
+
+    def test_a_spill_beside_a_stack(self):
+        source = ("__global__ void k(float* x, int n) { float s[64]; float a[48]; for (int i = 0; i < 48; ++i) a[i] = x[i];"
+                  " for (int i = 0; i < 64; ++i) s[i] = x[64 + i]; __syncthreads();"
+                  " for (int i = 0; i < 48; ++i) x[i] = a[i] + s[(n + i) % 64]; }")
+        sizes = []
+        for flags in ((), ("-maxrregcount=32",)):
+            with tempfile.TemporaryDirectory() as folder:
+                path, out = os.path.join(folder, "bad.cu"), os.path.join(folder, "bad.cubin")
+                with open(path, "w") as file:
+                    file.write(source)
+                registers.nvcc(NVCC, path, out, "-cubin", "-arch=sm_80", *flags)
+                sizes += registers.stacks(registers.usage_of(CUOBJDUMP, out)).values()
+        self.assertEqual(sizes[0], 64 * 4)
+        self.assertGreater(sizes[1], 64 * 4)
 
 
 if __name__ == "__main__":

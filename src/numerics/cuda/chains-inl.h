@@ -1,6 +1,7 @@
 // Private: many blocked chains at once for CUDA (spec/chain.h). All threads of a block compute
 // terms of 32 chains, 64 of each at a time; a warp folds them in order while the others compute the
-// next. The blocks of a chain are folded side by side; whoever reads a chain adds them up.
+// next. A thread reads what several terms are made of before it computes the first (elements.h).
+// The blocks of a chain are folded side by side; whoever reads a chain adds them up.
 #pragma once
 
 #include "lockstep/numerics/spec/chain.h"
@@ -29,32 +30,46 @@ struct ChainFold {
                        kWarps = kFold == Fold::kBoth ? 2 : 1;
   static constexpr int kBuffer = kFactors * kSlice * kLine;
   static constexpr std::int64_t kSharedBytes = 2 * kBuffer * 4;
+  static constexpr int kReads = 8;  // of a thread, before it computes
 
   // Terms [first, end) of chains [first_chain, first_chain + 32) below `chains`: term k of a chain
-  // is f(k, chain), a float or a Term. Lane i of the first warp returns chain first_chain + i's, of
-  // the second, where both are folded, that of products. A barrier must come before shared memory
-  // is used again.
-  template <class Thread, class F>
+  // is term(read(k, chain)), a float or a Term. Lane i of the first warp returns chain
+  // first_chain + i's, of the second, where both are folded, that of products. A barrier must come
+  // before shared memory is used again.
+  template <class Thread, class Read, class MadeOf>
   LOCKSTEP_DEVICE static float folded(Thread& t, float* shared, std::int64_t first_chain,
                                       std::int64_t chains, std::int64_t first, std::int64_t end,
-                                      const F& f) {
+                                      const Read& read, const MadeOf& term) {
     const int lane = t.thread() % kWarp, warp = t.thread() / kWarp;
+    const int left = static_cast<int>(chains - first_chain < kWarp ? chains - first_chain : kWarp);
     float acc = 0.0F;
     int buffer = 0;
     for (std::int64_t k = first; k < end; k += kSlice, buffer = kBuffer - buffer) {
       const int count = static_cast<int>(end - k < kSlice ? end - k : kSlice);
       float* const terms = shared + buffer;
-      for (int e = t.thread(); e < kSlice * kWarp; e += kBlockThreads) {
-        constexpr bool kAlong = kNeighbours == Neighbours::kTerms;
-        const int term = kAlong ? e % kSlice : e / kWarp, chain = kAlong ? e / kSlice : e % kWarp;
-        if (term < count && first_chain + chain < chains)
-          store(f(k + term, first_chain + chain), terms + term * kLine + chain);
+      for (int e = t.thread(); e < kSlice * kWarp; e += kReads * kBlockThreads) {
+        const Place here(e);
+        if (!here.below(count, left)) break;  // nor are those behind it
+        // The first one again, where there is no other: a read without a branch.
+        const auto place = [&](int n) {
+          const Place other(e + n * kBlockThreads);
+          return other.below(count, left) ? other : here;
+        };
+        decltype(read(k, first_chain)) made_of[kReads];
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kReads; ++n)
+          made_of[n] = read(k + place(n).term, first_chain + place(n).chain);
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kReads; ++n) {
+          const Place one(e + n * kBlockThreads);
+          if (one.below(count, left)) store(term(made_of[n]), terms + one.term * kLine + one.chain);
+        }
       }
       t.barrier();
       if (warp < kWarps) {
         const bool products = kFold == Fold::kProducts || warp == 1;
-        for (int term = 0; term < count; ++term) {
-          const float* const of_lane = terms + term * kLine + lane;
+        for (int i = 0; i < count; ++i) {
+          const float* const of_lane = terms + i * kLine + lane;
           if constexpr (kFold == Fold::kSums) {
             acc = acc + *of_lane;
           } else {
@@ -67,6 +82,18 @@ struct ChainFold {
   }
 
  private:
+  // Of element e of a slice: neighbours in memory by neighbouring threads. Of a thread's elements
+  // neither falls.
+  struct Place {
+    int term, chain;
+    LOCKSTEP_DEVICE explicit Place(int e)
+        : term(kNeighbours == Neighbours::kTerms ? e % kSlice : e / kWarp),
+          chain(kNeighbours == Neighbours::kTerms ? e / kSlice : e % kWarp) {}
+    LOCKSTEP_DEVICE bool below(int terms, int chains) const {
+      return term < terms && chain < chains;
+    }
+  };
+
   LOCKSTEP_DEVICE static void store(float value, float* to) { *to = value; }
   LOCKSTEP_DEVICE static void store(const Term& term, float* to) {
     to[0] = term.u;
@@ -74,14 +101,23 @@ struct ChainFold {
   }
 };
 
-// f(group, k, chain) gives term k of a group's chain.
-template <Neighbours kNeighbours, Fold kFold, class F>
+// A term that is read as it is.
+struct Itself {
+  template <class T>
+  LOCKSTEP_DEVICE T operator()(const T& term) const {
+    return term;
+  }
+};
+
+// term(read(group, k, chain)) is term k of a group's chain.
+template <Neighbours kNeighbours, Fold kFold, class Read, class MadeOf>
 struct ChainKernel {
   using Folds = ChainFold<kNeighbours, kFold>;
   static constexpr int kBlockThreads = Folds::kBlockThreads, kResidentBlocks = 4;
 
   std::int64_t groups, depth, chains, parts;
-  F f;
+  Read read;
+  MadeOf term;
   float* out;  // [sums, products][blocks of a chain][groups][chains]
 
   LOCKSTEP_HD std::int64_t tiles() const { return (chains + kWarp - 1) / kWarp; }
@@ -92,9 +128,9 @@ struct ChainKernel {
     const std::int64_t group = t.block() / across % groups, part = t.block() / across / groups,
                        first_chain = t.block() % across * kWarp, first = part * kBlock,
                        end = first + kBlock < depth ? first + kBlock : depth;
-    const float acc =
-        Folds::folded(t, t.template shared<float>(), first_chain, chains, first, end,
-                      [&](std::int64_t k, std::int64_t chain) { return f(group, k, chain); });
+    const float acc = Folds::folded(
+        t, t.template shared<float>(), first_chain, chains, first, end,
+        [&](std::int64_t k, std::int64_t chain) { return read(group, k, chain); }, term);
     const std::int64_t chain = first_chain + t.thread() % kWarp, fold = t.thread() / kWarp;
     if (fold < Folds::kWarps && chain < chains)
       out[((fold * parts + part) * groups + group) * chains + chain] = acc;
@@ -113,17 +149,18 @@ struct ChainSums {
   }
 };
 
-// groups * count chains of `depth` terms f(group, k, chain), chain `group * count + chain` of all,
-// to be read by kernels.
+// groups * count chains of `depth` terms term(read(group, k, chain)), chain `group * count + chain`
+// of all, to be read by kernels.
 template <Neighbours kNeighbours, Fold kFold, class Gpu>
 class Chains {
  public:
-  template <class F>
-  Chains(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t count, const F& f)
+  template <class Read, class MadeOf = Itself>
+  Chains(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t count, const Read& read,
+         const MadeOf& term = {})
       : parts_(depth > kBlock ? (depth + kBlock - 1) / kBlock : 1),
         all_(groups * count),
         memory_(gpu, ChainFold<kNeighbours, kFold>::kWarps * parts_ * all_) {
-    launch(gpu, groups, depth, count, f, memory_.data());
+    launch(gpu, groups, depth, count, read, term, memory_.data());
   }
 
   ChainSums sums() const { return {memory_.data(), parts_, all_}; }
@@ -131,12 +168,12 @@ class Chains {
   ChainSums products() const { return {memory_.data() + parts_ * all_, parts_, all_}; }
 
   // To `out`, where a chain is one block.
-  template <class F>
+  template <class Read, class MadeOf>
   static void launch(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t count,
-                     const F& f, float* out) {
-    using Kernel = ChainKernel<kNeighbours, kFold, F>;
+                     const Read& read, const MadeOf& term, float* out) {
+    using Kernel = ChainKernel<kNeighbours, kFold, Read, MadeOf>;
     const std::int64_t parts = depth > kBlock ? (depth + kBlock - 1) / kBlock : 1;
-    const Kernel kernel{groups, depth, count, parts, f, out};
+    const Kernel kernel{groups, depth, count, parts, read, term, out};
     gpu.launch(
         Grid{parts * groups * kernel.tiles(), Kernel::kBlockThreads, Kernel::Folds::kSharedBytes},
         kernel);
@@ -155,12 +192,12 @@ template <class Gpu>
 using ColumnSumsAndProducts = Chains<Neighbours::kChains, Fold::kBoth, Gpu>;
 
 // out[groups][count].
-template <Neighbours kNeighbours, Fold kFold, class Gpu, class F>
-void chains(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t count, const F& f,
-            float* out) {
+template <Neighbours kNeighbours, Fold kFold, class Gpu, class Read, class MadeOf = Itself>
+void chains(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t count, float* out,
+            const Read& read, const MadeOf& term = {}) {
   using Folded = Chains<kNeighbours, kFold, Gpu>;
-  if (depth <= kBlock) return Folded::launch(gpu, groups, depth, count, f, out);
-  const Folded folded(gpu, groups, depth, count, f);
+  if (depth <= kBlock) return Folded::launch(gpu, groups, depth, count, read, term, out);
+  const Folded folded(gpu, groups, depth, count, read, term);
   const auto add = [sums = folded.sums(), out] LOCKSTEP_DEVICE(std::int64_t i) {
     out[i] = sums(i);
   };
@@ -168,13 +205,14 @@ void chains(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t coun
 }
 
 // out[count]: one group, neighbours within a chain.
-template <class Gpu, class F>
-void row_chains(Gpu& gpu, std::int64_t depth, std::int64_t count, const F& f, float* out) {
-  chains<Neighbours::kTerms, Fold::kSums>(gpu, 1, depth, count, f, out);
+template <class Gpu, class Read>
+void row_chains(Gpu& gpu, std::int64_t depth, std::int64_t count, float* out, const Read& read) {
+  chains<Neighbours::kTerms, Fold::kSums>(gpu, 1, depth, count, out, read);
 }
-template <class Gpu, class F>
-void row_products(Gpu& gpu, std::int64_t depth, std::int64_t count, const F& f, float* out) {
-  chains<Neighbours::kTerms, Fold::kProducts>(gpu, 1, depth, count, f, out);
+template <class Gpu, class Read, class MadeOf = Itself>
+void row_products(Gpu& gpu, std::int64_t depth, std::int64_t count, float* out, const Read& read,
+                  const MadeOf& term = {}) {
+  chains<Neighbours::kTerms, Fold::kProducts>(gpu, 1, depth, count, out, read, term);
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -32,6 +32,16 @@ struct ClipFactorKernel {
   }
 };
 
+struct ScaleTile {
+  const float* factor;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(const Thread& t, const TensorTile<float>& tile) const {
+    const float by = *factor;
+    if (by != spec::kKept) change(t, tile, [by](float x) { return canonical(by * x); });
+  }
+};
+
 template <class Gpu>
 void Device<Gpu>::clip_all(float limit, std::int64_t count, const float* squares,
                            std::span<const std::span<float>> tensors) {
@@ -40,9 +50,7 @@ void Device<Gpu>::clip_all(float limit, std::int64_t count, const float* squares
   const Scratch<Gpu, float> sums(*gpu_, room + 1);
   float* const factor = sums.data() + room;
   gpu_->launch(Grid{1, kThreads, 0}, ClipFactorKernel{limit, count, squares, sums.data(), factor});
-  each_of_all(*gpu_, tensors, [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) {
-    if (*factor != spec::kKept) x[i] = canonical(*factor * x[i]);
-  });
+  each_of_all(*gpu_, tensors, ScaleTile{factor});
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -1,10 +1,11 @@
-// Private: element-wise operations for CUDA (elementwise.h), a thread an element.
+// Private: element-wise operations for CUDA (elementwise.h).
 #pragma once
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/spec/binary64.h"
 #include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/divisor.h"
 #include "numerics/cuda/tensors-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -17,21 +18,27 @@ LOCKSTEP_DEVICE inline float clamped(float low, float high, float x) {
   return canonical(x < low ? low : x > high ? high : x);
 }
 
+// What lies at an element's place, in one tensor, or in two.
+struct Of {
+  const float* x;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i) const { return x[i]; }
+};
+struct OfTwo {
+  const float* x;
+  const float* y;
+  LOCKSTEP_DEVICE Floats<2> operator()(std::int64_t i) const { return {x[i], y[i]}; }
+};
+
 // One kernel for each function of the specification.
 template <float (*kFunction)(float)>
 struct Map {
-  const float* x;
-  float* out;
-  LOCKSTEP_DEVICE void operator()(std::int64_t i) const { out[i] = canonical(kFunction(x[i])); }
+  LOCKSTEP_DEVICE float operator()(float x) const { return canonical(kFunction(x)); }
 };
 
 template <float (*kDerivative)(float)>
 struct MapBackward {
-  const float* x;
-  const float* dy;
-  float* out;
-  LOCKSTEP_DEVICE void operator()(std::int64_t i) const {
-    out[i] = canonical(dy[i] * kDerivative(x[i]));
+  LOCKSTEP_DEVICE float operator()(const Floats<2>& x_dy) const {
+    return canonical(x_dy.of[1] * kDerivative(x_dy.of[0]));
   }
 };
 
@@ -39,39 +46,39 @@ template <class Gpu>
 void Device<Gpu>::unary(Unary op, std::int64_t n, const float* x, float* out) {
   switch (op) {
     case Unary::kExp:
-      return each(n, Map<scalar::exp>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::exp>());
     case Unary::kLog:
-      return each(n, Map<scalar::log>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::log>());
     case Unary::kSin:
-      return each(n, Map<scalar::sin>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::sin>());
     case Unary::kCos:
-      return each(n, Map<scalar::cos>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::cos>());
     case Unary::kTanh:
-      return each(n, Map<scalar::tanh>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::tanh>());
     case Unary::kErf:
-      return each(n, Map<scalar::erf>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::erf>());
     case Unary::kSqrt:
-      return each(n, Map<scalar::sqrt>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::sqrt>());
     case Unary::kRsqrt:
-      return each(n, Map<scalar::rsqrt>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::rsqrt>());
     case Unary::kNegate:
-      return each(n, Map<scalar::negate>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::negate>());
     case Unary::kSquare:
-      return each(n, Map<scalar::square>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::square>());
     case Unary::kAbs:
-      return each(n, Map<scalar::abs>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::abs>());
     case Unary::kRelu:
-      return each(n, Map<scalar::relu>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::relu>());
     case Unary::kSigmoid:
-      return each(n, Map<scalar::sigmoid>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::sigmoid>());
     case Unary::kSilu:
-      return each(n, Map<scalar::silu>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::silu>());
     case Unary::kSoftplus:
-      return each(n, Map<scalar::softplus>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::softplus>());
     case Unary::kGelu:
-      return each(n, Map<scalar::gelu>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::gelu>());
     case Unary::kGeluTanh:
-      return each(n, Map<scalar::gelu_tanh>{x, out});
+      return elements(n, out, Of{x}, Map<scalar::gelu_tanh>());
   }
 }
 
@@ -80,126 +87,165 @@ void Device<Gpu>::unary_backward(Unary op, std::int64_t n, const float* x, const
                                  float* out) {
   switch (op) {
     case Unary::kExp:
-      return each(n, MapBackward<scalar::exp>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::exp>());
     case Unary::kLog:
-      return each(n, MapBackward<scalar::log_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::log_derivative>());
     case Unary::kSin:
-      return each(n, MapBackward<scalar::cos>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::cos>());
     case Unary::kCos:
-      return each(n, MapBackward<scalar::cos_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::cos_derivative>());
     case Unary::kTanh:
-      return each(n, MapBackward<scalar::tanh_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::tanh_derivative>());
     case Unary::kErf:
-      return each(n, MapBackward<scalar::erf_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::erf_derivative>());
     case Unary::kSqrt:
-      return each(n, MapBackward<scalar::sqrt_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::sqrt_derivative>());
     case Unary::kRsqrt:
-      return each(n, MapBackward<scalar::rsqrt_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::rsqrt_derivative>());
     case Unary::kNegate:
-      return each(n, MapBackward<scalar::negate_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::negate_derivative>());
     case Unary::kSquare:
-      return each(n, MapBackward<scalar::square_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::square_derivative>());
     case Unary::kAbs:
-      return each(n, MapBackward<scalar::abs_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::abs_derivative>());
     case Unary::kRelu:
-      return each(n, MapBackward<scalar::relu_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::relu_derivative>());
     case Unary::kSigmoid:
-      return each(n, MapBackward<scalar::sigmoid_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid_derivative>());
     case Unary::kSilu:
-      return each(n, MapBackward<scalar::silu_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::silu_derivative>());
     case Unary::kSoftplus:
-      return each(n, MapBackward<scalar::sigmoid>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid>());
     case Unary::kGelu:
-      return each(n, MapBackward<scalar::gelu_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_derivative>());
     case Unary::kGeluTanh:
-      return each(n, MapBackward<scalar::gelu_tanh_derivative>{x, dy, out});
+      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_tanh_derivative>());
   }
 }
 
 template <class Gpu>
 void Device<Gpu>::leaky_relu(std::int64_t n, float slope, const float* x, float* out) {
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = canonical(scalar::leaky_relu(slope, x[i]));
+  elements(n, out, Of{x}, [=] LOCKSTEP_DEVICE(float value) {
+    return canonical(scalar::leaky_relu(slope, value));
   });
 }
 
 template <class Gpu>
 void Device<Gpu>::leaky_relu_backward(std::int64_t n, float slope, const float* x, const float* dy,
                                       float* out) {
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = canonical(dy[i] * scalar::leaky_relu_derivative(slope, x[i]));
+  elements(n, out, OfTwo{x, dy}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
+    return canonical(v.of[1] * scalar::leaky_relu_derivative(slope, v.of[0]));
   });
 }
 
 template <class Gpu>
 void Device<Gpu>::binary(Binary op, std::int64_t n, const float* a, const float* b, float* out) {
+  const OfTwo both{a, b};
   switch (op) {
     case Binary::kAdd:
-      return each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(a[i] + b[i]); });
+      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+        return canonical(v.of[0] + v.of[1]);
+      });
     case Binary::kSubtract:
-      return each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(a[i] - b[i]); });
+      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+        return canonical(v.of[0] - v.of[1]);
+      });
     case Binary::kMultiply:
-      return each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(a[i] * b[i]); });
+      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+        return canonical(v.of[0] * v.of[1]);
+      });
     case Binary::kDivide:
-      return each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(a[i] / b[i]); });
+      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+        return canonical(v.of[0] / v.of[1]);
+      });
   }
 }
 
 template <class Gpu>
 void Device<Gpu>::scale(std::int64_t n, float factor, const float* x, float* out) {
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(factor * x[i]); });
+  elements(n, out, Of{x}, [=] LOCKSTEP_DEVICE(float value) { return canonical(factor * value); });
 }
 
 template <class Gpu>
 void Device<Gpu>::scale_add(std::int64_t n, float factor, const float* x, const float* y,
                             float* out) {
-  each(n,
-       [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(spec::fma(factor, x[i], y[i])); });
+  elements(n, out, OfTwo{x, y}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
+    return canonical(spec::fma(factor, v.of[0], v.of[1]));
+  });
 }
 
 template <class Gpu>
 void Device<Gpu>::combine(std::int64_t n, float a, const float* x, float b, const float* y,
                           float* out) {
-  each(n,
-       [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(spec::fma(a, x[i], b * y[i])); });
+  elements(n, out, OfTwo{x, y}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
+    return canonical(spec::fma(a, v.of[0], b * v.of[1]));
+  });
 }
 
 template <class Gpu>
 void Device<Gpu>::combine_rows(std::int64_t rows, std::int64_t cols, const float* a, const float* x,
                                const float* b, const float* y, float* out) {
-  each(rows * cols, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = canonical(spec::fma(a[i / cols], x[i], b[i / cols] * y[i]));
-  });
+  const Divisor by(cols, rows * cols);
+  elements(
+      rows * cols, out,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        const std::int64_t row = by.quotient(i);
+        return Floats<4>{a[row], x[i], b[row], y[i]};
+      },
+      [] LOCKSTEP_DEVICE(const Floats<4>& v) {
+        return canonical(spec::fma(v.of[0], v.of[1], v.of[2] * v.of[3]));
+      });
 }
 
 template <class Gpu>
 void Device<Gpu>::add_row_vector(std::int64_t rows, std::int64_t cols, const float* x,
                                  const float* v, float* out) {
-  each(rows * cols,
-       [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(x[i] + v[i % cols]); });
+  const Divisor by(cols, rows * cols);
+  elements(
+      rows * cols, out,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        return Floats<2>{x[i], v[by.remainder(i)]};
+      },
+      [] LOCKSTEP_DEVICE(const Floats<2>& both) { return canonical(both.of[0] + both.of[1]); });
 }
 
 template <class Gpu>
 void Device<Gpu>::scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
                              float* out) {
-  each(rows * cols,
-       [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = canonical(v[i / cols] * x[i]); });
+  const Divisor by(cols, rows * cols);
+  elements(
+      rows * cols, out,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        return Floats<2>{v[by.quotient(i)], x[i]};
+      },
+      [] LOCKSTEP_DEVICE(const Floats<2>& both) { return canonical(both.of[0] * both.of[1]); });
 }
 
 template <class Gpu>
 void Device<Gpu>::add_outer(std::int64_t rows, std::int64_t cols, const float* u, const float* v,
                             const float* x, float* out) {
-  each(rows * cols, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = canonical(spec::fma(u[i / cols], v[i % cols], x[i]));
-  });
+  const Divisor by(cols, rows * cols);
+  elements(
+      rows * cols, out,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        const std::int64_t row = by.quotient(i);
+        return Floats<3>{u[row], v[i - row * cols], x[i]};
+      },
+      [] LOCKSTEP_DEVICE(const Floats<3>& all) {
+        return canonical(spec::fma(all.of[0], all.of[1], all.of[2]));
+      });
 }
 
 template <class Gpu>
 void Device<Gpu>::add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c,
                                    const float* x, const float* e, float* out) {
-  each(n * spatial * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = canonical(x[i] + e[i / (spatial * c) * c + i % c]);
-  });
+  const Divisor by_sample(spatial * c, n * spatial * c), by_channels(c, n * spatial * c);
+  elements(
+      n * spatial * c, out,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        return Floats<2>{x[i], e[by_sample.quotient(i) * c + by_channels.remainder(i)]};
+      },
+      [] LOCKSTEP_DEVICE(const Floats<2>& both) { return canonical(both.of[0] + both.of[1]); });
 }
 
 template <class Gpu>
@@ -210,9 +256,14 @@ void Device<Gpu>::fill(std::int64_t n, float value, float* out) {
 template <class Gpu>
 void Device<Gpu>::repeat(std::int64_t n, std::int64_t times, std::int64_t width, const float* x,
                          float* out) {
-  each(n * times * width, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    out[i] = x[i / (times * width) * width + i % width];
-  });
+  const std::int64_t all = n * times * width;
+  const Divisor by_rows(times * width, all), by_width(width, all);
+  elements(
+      all, out,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        return x[by_rows.quotient(i) * width + by_width.remainder(i)];
+      },
+      [] LOCKSTEP_DEVICE(float value) { return value; });
 }
 
 template <class Gpu>
@@ -232,13 +283,21 @@ void Device<Gpu>::time_embedding(std::int64_t n, std::int64_t width, const float
 
 template <class Gpu>
 void Device<Gpu>::clamp(std::int64_t n, float low, float high, const float* x, float* out) {
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { out[i] = clamped(low, high, x[i]); });
+  elements(n, out, Of{x}, [=] LOCKSTEP_DEVICE(float value) { return clamped(low, high, value); });
 }
+
+struct ClampTile {
+  float low, high;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(const Thread& t, const TensorTile<float>& tile) const {
+    change(t, tile, [one = *this](float x) { return clamped(one.low, one.high, x); });
+  }
+};
 
 template <class Gpu>
 void Device<Gpu>::clamp_all(float low, float high, std::span<const std::span<float>> tensors) {
-  each_of_all(*gpu_, tensors,
-              [=] LOCKSTEP_DEVICE(float* x, std::int64_t i) { x[i] = clamped(low, high, x[i]); });
+  each_of_all(*gpu_, tensors, ClampTile{low, high});
 }
 
 template <class Gpu>

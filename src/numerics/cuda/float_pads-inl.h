@@ -4,6 +4,7 @@
 #pragma once
 
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/divisor.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -16,19 +17,31 @@ inline bool may_pad(std::int64_t taps, std::int64_t c) {
   return c == to_four(c) || taps == 1 || taps * to_four(c) <= kBlock;
 }
 
-// Element i of matrices of [rows][cols] as [padded_rows][padded_cols].
-struct PadKernel {
+// Matrices of [rows][cols] as [padded_rows][padded_cols].
+struct Pad {
   std::int64_t rows, cols, padded_rows, padded_cols;
   float value;
-  const float* from;
-  float* to;
 
   std::int64_t floats() const { return padded_rows * padded_cols; }
   bool adds() const { return rows != padded_rows || cols != padded_cols; }
-  LOCKSTEP_DEVICE void operator()(std::int64_t i) const {
-    const std::int64_t col = i % padded_cols, row = i / padded_cols % padded_rows,
-                       matrix = i / padded_cols / padded_rows;
-    to[i] = row < rows && col < cols ? from[(matrix * rows + row) * cols + col] : value;
+};
+
+// Element i of all.
+struct ReadPadded {
+  Pad pad;
+  Divisor by_cols, by_rows;
+  const float* from;
+
+  ReadPadded(const Pad& its, std::int64_t matrices, const float* data)
+      : pad(its),
+        by_cols(its.padded_cols, matrices * its.floats()),
+        by_rows(its.padded_rows, matrices * its.padded_rows),
+        from(data) {}
+  LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
+    const std::int64_t line = by_cols.quotient(i), col = i - line * pad.padded_cols,
+                       matrix = by_rows.quotient(line), row = line - matrix * pad.padded_rows;
+    return row < pad.rows && col < pad.cols ? from[(matrix * pad.rows + row) * pad.cols + col]
+                                            : pad.value;
   }
 };
 
@@ -36,12 +49,14 @@ struct PadKernel {
 template <class Gpu>
 class Padded {
  public:
-  Padded(Gpu& gpu, std::int64_t matrices, PadKernel pad)
-      : from_(pad.from), copy_(gpu, pad.adds() ? matrices * pad.floats() : 0) {
+  Padded(Gpu& gpu, std::int64_t matrices, const Pad& pad, const float* from)
+      : from_(from), copy_(gpu, pad.adds() ? matrices * pad.floats() : 0) {
     if (!pad.adds()) return;
-    from_ = pad.to = copy_.data();
+    from_ = copy_.data();
     const std::int64_t n = matrices * pad.floats();
-    gpu.launch(grid_of(n), Each<PadKernel>{n, pad});
+    using Kernel = EachTogether<ReadPadded, Into<Itself>>;
+    gpu.launch(Kernel::grid(n),
+               Kernel{n, ReadPadded(pad, matrices, from), {copy_.data(), Itself()}});
   }
 
   const float* data() const { return from_; }
@@ -53,15 +68,16 @@ class Padded {
 
 // Rows of activations, padded with +0.
 template <class Gpu>
-Padded<Gpu> padded_rows(Gpu& gpu, std::int64_t rows, std::int64_t cols, const float* x) {
-  return {gpu, 1, {rows, cols, rows, to_four(cols), 0.0F, x, nullptr}};
+Padded<Gpu> padded_rows(Gpu& gpu, std::int64_t rows, std::int64_t cols, const float* x,
+                        std::int64_t matrices = 1) {
+  return {gpu, matrices, {rows, cols, rows, to_four(cols), 0.0F}, x};
 }
 
 // Weights [taps][in][out], padded with -0.
 template <class Gpu>
 Padded<Gpu> padded_weights(Gpu& gpu, std::int64_t taps, std::int64_t in, std::int64_t out,
                            std::int64_t padded_in, const float* w) {
-  return {gpu, taps, {in, out, padded_in, to_four(out), -0.0F, w, nullptr}};
+  return {gpu, taps, {in, out, padded_in, to_four(out), -0.0F}, w};
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -30,32 +30,65 @@ LOCKSTEP_DEVICE inline auto* matrix(const T& x, const Batch& batch, std::int64_t
   return x.data + z / batch.matrices * x.outer + z % batch.matrices * x.batch;
 }
 
+// Matrices with any steps between rows and columns.
+struct Strided {
+  const float* data;
+  std::int64_t row, col;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i, std::int64_t j) const {
+    return data[i * row + j * col];
+  }
+};
+struct StridedBatch {
+  Operand x;
+  Batch batch;
+  LOCKSTEP_DEVICE Strided of(std::int64_t z) const { return {matrix(x, batch, z), x.row, x.col}; }
+};
+
 template <class Gpu>
 void gemm_by_elements(Gpu& gpu, const Batch& batch, const ProductShape& s, Operand a, Operand b,
                       const float* bias, Output c) {
-  const auto left = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t k) {
-    return matrix(a, batch, z)[i * a.row + k * a.col];
-  };
-  const auto right = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t k, std::int64_t j) {
-    return matrix(b, batch, z)[k * b.row + j * b.col];
-  };
   const auto result = [=] LOCKSTEP_DEVICE(std::int64_t z, std::int64_t i, std::int64_t j,
                                           float sum) {
     matrix(c, batch, z)[i * c.row + j] = bias == nullptr ? sum : sum + bias[j];
   };
-  launch_product(gpu, s, left, right, result);
+  launch_product(gpu, s, StridedBatch{a, batch}, StridedBatch{b, batch}, result);
 }
+
+// Whether floats of the left operand lie in fours, along k or along i.
+struct LeftInFours {
+  bool along_k, along_i;
+  LeftInFours(std::int64_t m, std::int64_t depth, const Operand& a)
+      : along_k(a.col == 1 && in_fours(a.data, {depth, a.row, a.batch, a.outer})),
+        along_i(a.row == 1 && in_fours(a.data, {m, a.col, a.batch, a.outer})) {}
+  bool any() const { return along_k || along_i; }
+};
+
+// Left operands that can be padded: one behind the other, in rows along k or along i that are no
+// multiple of four.
+struct Ragged {
+  bool along_k;
+  std::int64_t rows, cols;
+  bool is;
+  Ragged(const Batch& z, std::int64_t m, std::int64_t depth, const Operand& a)
+      : along_k(a.col == 1 && a.row == depth),
+        rows(along_k ? m : depth),
+        cols(along_k ? depth : m),
+        is(cols % 4 != 0 && (along_k || (a.row == 1 && a.col == m)) &&
+           (z.matrices == 1 || a.batch == rows * cols) &&
+           (z.batches == 1 || a.outer == z.matrices * rows * cols)) {}
+};
 
 template <class Gpu>
 void Device<Gpu>::gemm(Batch batch, std::int64_t m, std::int64_t n, std::int64_t depth, Operand a,
                        Operand b, const float* bias, Output c) {
-  const bool along_k_a = a.col == 1 && in_fours(a.data, {depth, a.row, a.batch, a.outer}),
-             along_i = a.row == 1 && in_fours(a.data, {m, a.col, a.batch, a.outer}),
-             along_k_b =
+  const bool along_k_b =
                  b.row == 1 && in_fours(b.data, {depth, n == 1 ? 0 : b.col, b.batch, b.outer}),
              along_j = b.col == 1 && in_fours(b.data, {n, b.row, b.batch, b.outer});
-  const bool small = fits_in(batch, m, depth, a) && fits_in(batch, depth, n, b) && depth > 0;
-  if (!small || !(along_k_a || along_i) || !(along_k_b || along_j))
+  const bool small = fits_in(batch, m, depth, a) && fits_in(batch, depth, n, b) && depth > 0 &&
+                     fits(batch.all() * to_four(m) * to_four(depth));
+  const LeftInFours left_in_fours(m, depth, a);
+  const Ragged ragged(batch, m, depth, a);
+  if (!small || !(left_in_fours.any() || ragged.is) || !(along_k_b || along_j))
     return gemm_by_elements(*gpu_, batch, {batch.all(), m, n, depth}, a, b, bias, c);
   const FloatShape s = float_shape(batch.all(), m, n, depth);
   const auto step = [](std::int64_t floats) { return static_cast<int>(floats); };
@@ -73,15 +106,24 @@ void Device<Gpu>::gemm(Batch batch, std::int64_t m, std::int64_t n, std::int64_t
       launch_float(*gpu_, s, left, right, result);
     }
   };
-  if (along_k_a)
-    with(RowsAlongK{a.data, matrices(a), step(a.row), s.m, s.depth});
-  else
-    with(RowsAlongOuter{a.data, matrices(a), step(a.col), s.m, s.depth});
+  const auto along = [&](bool k, const float* data, const Matrices<int>& its, std::int64_t row) {
+    if (k)
+      with(RowsAlongK{data, its, step(row), s.m, s.depth});
+    else
+      with(RowsAlongOuter{data, its, step(row), s.m, s.depth});
+  };
+  if (left_in_fours.along_k) return along(true, a.data, matrices(a), a.row);
+  if (left_in_fours.along_i) return along(false, a.data, matrices(a), a.col);
+  // Weights of attention over a number of tokens that is no multiple of four.
+  const auto padded = padded_rows(*gpu_, ragged.rows, ragged.cols, a.data, batch.all());
+  const int row = step(to_four(ragged.cols)), matrix = step(ragged.rows) * row;
+  along(ragged.along_k, padded.data(), Matrices<int>(count, matrix, count * matrix), row);
 }
 
 template <class Gpu>
 void linear_by_elements(Gpu& gpu, std::int64_t rows, std::int64_t in, std::int64_t out,
-                        Sides<const float> x, const float* w, const float* bias, float* y) {
+                        Sides<const float> sides, const float* w, const float* bias, float* y) {
+  const Sides<const float> x = cut_somewhere(sides, in);
   const auto left = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t k) {
     return at(x, in, i, k);
   };

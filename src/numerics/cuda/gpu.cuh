@@ -199,6 +199,7 @@ class Gpu {
   const std::uint64_t* moved() const { return course_->moved(); }
   void moved(const std::uint64_t* by) { course_->moved(by); }
   void from_host_by(std::size_t bytes, const numerics::Device::Fill& fill, void* to) {
+    here();
     course_->from_host_by(bytes, fill, to);
   }
 

@@ -7,17 +7,27 @@
 
 namespace lockstep::numerics::cuda {
 
-// Where gamma and beta of element i, in this row, are.
-LOCKSTEP_DEVICE inline std::int64_t place_in(const Affine& affine, std::int64_t row, std::int64_t c,
-                                             std::int64_t i) {
-  return (affine.rows > 0 ? row / affine.rows * c : 0) + i % c;
-}
+// gamma and beta of element i, in this row; 1 and 0 where there are none.
+struct RowAffine {
+  Affine affine;
+  Divisor rows;  // that have the same
+  std::int64_t c;
+
+  RowAffine(const Affine& its, std::int64_t all_rows, std::int64_t its_c)
+      : affine(its), rows(its.rows > 0 ? its.rows : all_rows + 1, all_rows), c(its_c) {}
+
+  LOCKSTEP_DEVICE bool is_there() const { return affine.gamma != nullptr; }
+  LOCKSTEP_DEVICE std::int64_t place(std::int64_t i, std::int64_t row) const {
+    return rows.quotient(row) * c + i - row * c;
+  }
+};
 
 struct LayerNormKernel : RowsBlock {
-  std::int64_t rows, c;
+  std::int64_t rows;
+  Divisor c;
   float count, eps;
   const float* x;
-  Affine affine;
+  RowAffine affine;
   float* y;
   float* mean;
   float* rstd;
@@ -25,66 +35,97 @@ struct LayerNormKernel : RowsBlock {
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const RowsOfBlock<Thread> here(t, rows, c);
-    here.template fold<Fold::kSums>([&](std::int64_t i, std::int64_t) { return x[i]; },
+    here.template fold<Fold::kSums>([&](std::int64_t i, std::int64_t) { return x[i]; }, Itself(),
                                     [&](std::int64_t row, float sum) { mean[row] = sum / count; });
     here.template fold<Fold::kProducts>(
         [&](std::int64_t i, std::int64_t row) {
-          const float d = x[i] - mean[row];
-          return Term{d, d};
+          return Term{x[i], mean[row]};
         },
+        SquaredDifference(),
         [&](std::int64_t row, float sum) { rstd[row] = 1.0F / spec::sqrt(sum / count + eps); });
-    here.each([&](std::int64_t i, std::int64_t row) {
-      const float xhat = (x[i] - mean[row]) * rstd[row];
-      const std::int64_t j = place_in(affine, row, c, i);
-      y[i] = affine.gamma == nullptr ? xhat : spec::fma(xhat, affine.gamma[j], affine.beta[j]);
-    });
+    here.each(
+        [&](std::int64_t i, std::int64_t row) {
+          Floats<5> of{x[i], mean[row], rstd[row], 1.0F, 0.0F};
+          if (affine.is_there()) {
+            const std::int64_t j = affine.place(i, row);
+            of.of[3] = affine.affine.gamma[j];
+            of.of[4] = affine.affine.beta[j];
+          }
+          return of;
+        },
+        [&](std::int64_t i, const Floats<5>& of) {
+          const float xhat = (of.of[0] - of.of[1]) * of.of[2];
+          y[i] = affine.is_there() ? spec::fma(xhat, of.of[3], of.of[4]) : xhat;
+        });
   }
 };
 
 struct LayerNormInputGradKernel : RowsBlock {
-  std::int64_t rows, c;
+  std::int64_t rows;
+  Divisor c;
   float count;
   const float* x;
-  Affine affine;
+  RowAffine affine;
   const float* mean;
   const float* rstd;
   const float* dy;
   float* means;  // [rows] of h, [rows] of h * xhat
   float* dx;
 
+  struct Value {
+    float x, mean, rstd, dy, gamma;
+    LOCKSTEP_DEVICE float xhat() const { return (x - mean) * rstd; }
+  };
+  struct Whole {
+    Value of;
+    float m, q;
+  };
+
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     float* const m = means;
     float* const q = means + rows;
     const RowsOfBlock<Thread> here(t, rows, c);
-    here.template fold<Fold::kBoth>(
+    here.template fold<Fold::kBoth>([&](std::int64_t i, std::int64_t row) { return value(i, row); },
+                                    [&](const Value& of) {
+                                      return Term{h(of), of.xhat()};
+                                    },
+                                    [&](std::int64_t row, float sum, float product) {
+                                      m[row] = sum / count;
+                                      q[row] = product / count;
+                                    });
+    here.each(
         [&](std::int64_t i, std::int64_t row) {
-          return Term{h(i, row), xhat(i, row)};
+          return Whole{value(i, row), m[row], q[row]};
         },
-        [&](std::int64_t row, float sum, float product) {
-          m[row] = sum / count;
-          q[row] = product / count;
+        [&](std::int64_t i, const Whole& of) {
+          dx[i] = (h(of.of) - spec::fma(of.of.xhat(), of.q, of.m)) * of.of.rstd;
         });
-    here.each([&](std::int64_t i, std::int64_t row) {
-      dx[i] = (h(i, row) - spec::fma(xhat(i, row), q[row], m[row])) * rstd[row];
-    });
   }
 
  private:
-  LOCKSTEP_DEVICE float xhat(std::int64_t i, std::int64_t row) const {
-    return (x[i] - mean[row]) * rstd[row];
+  LOCKSTEP_DEVICE Value value(std::int64_t i, std::int64_t row) const {
+    return {x[i], mean[row], rstd[row], dy[i],
+            affine.is_there() ? affine.affine.gamma[affine.place(i, row)] : 1.0F};
   }
-  LOCKSTEP_DEVICE float h(std::int64_t i, std::int64_t row) const {
-    if (affine.gamma == nullptr) return dy[i];
-    return dy[i] * affine.gamma[place_in(affine, row, c, i)];
+  LOCKSTEP_DEVICE float h(const Value& of) const {
+    return affine.is_there() ? of.dy * of.gamma : of.dy;
   }
 };
 
 template <class Gpu>
 void Device<Gpu>::layer_norm(std::int64_t rows, std::int64_t c, float eps, const float* x,
                              const Affine& affine, float* y, float* mean, float* rstd) {
-  gpu_->launch(RowsBlock::grid(rows),
-               LayerNormKernel{{}, rows, c, static_cast<float>(c), eps, x, affine, y, mean, rstd});
+  gpu_->launch(RowsBlock::grid(rows), LayerNormKernel{{},
+                                                      rows,
+                                                      Divisor(c, rows * c),
+                                                      static_cast<float>(c),
+                                                      eps,
+                                                      x,
+                                                      RowAffine(affine, rows, c),
+                                                      y,
+                                                      mean,
+                                                      rstd});
 }
 
 template <class Gpu>
@@ -95,10 +136,17 @@ void Device<Gpu>::layer_norm_backward(std::int64_t rows, std::int64_t c, const L
   LOCKSTEP_ASSERT((dgamma == nullptr) == (dbeta == nullptr), "dgamma and dbeta go together");
   if (dx != nullptr) {
     const Scratch<Gpu, float> means(*gpu_, 2 * rows);
-    gpu_->launch(
-        RowsBlock::grid(rows),
-        LayerNormInputGradKernel{
-            {}, rows, c, static_cast<float>(c), x, affine, mean, rstd, dy, means.data(), dx});
+    gpu_->launch(RowsBlock::grid(rows), LayerNormInputGradKernel{{},
+                                                                 rows,
+                                                                 Divisor(c, rows * c),
+                                                                 static_cast<float>(c),
+                                                                 x,
+                                                                 RowAffine(affine, rows, c),
+                                                                 mean,
+                                                                 rstd,
+                                                                 dy,
+                                                                 means.data(),
+                                                                 dx});
   }
   if (dgamma == nullptr) return;
   const std::int64_t lane_rows = lanes.samples_per_lane * rows_per_sample;
@@ -106,8 +154,9 @@ void Device<Gpu>::layer_norm_backward(std::int64_t rows, std::int64_t c, const L
       *gpu_, lanes.lane_count(), lane_rows, c,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
         const std::int64_t row = lane * lane_rows + k, i = row * c + j;
-        return Term{dy[i], (x[i] - mean[row]) * rstd[row]};
-      });
+        return Floats<4>{dy[i], x[i], mean[row], rstd[row]};
+      },
+      DyAndXhat());
   tree_over_lanes(lanes, c, folded.products(), dgamma, folded.sums(), dbeta);
 }
 

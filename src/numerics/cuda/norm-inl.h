@@ -5,26 +5,43 @@
 #include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/moments.h"
 #include "lockstep/numerics/spec/scalar.h"
+#include "numerics/cuda/divisor.h"
 #include "numerics/cuda/sums-inl.h"
 
 namespace lockstep::numerics::cuda {
 
-// Where channel j of a position lies in rows that may be cut in two.
+// Rows of c values, perhaps cut in two, for kernels: without a branch.
+template <class T>
+Sides<T> cut_somewhere(const Sides<T>& x, std::int64_t c) {
+  return {x.left, x.right == nullptr ? c : x.cut, x.right};
+}
+
+// Where channel j of a position lies in such rows.
 template <class T>
 LOCKSTEP_DEVICE inline T& at(const Sides<T>& x, std::int64_t c, std::int64_t position,
                              std::int64_t j) {
-  if (x.right == nullptr) return x.left[position * c + j];
-  if (j < x.cut) return x.left[position * x.cut + j];
-  return x.right[position * (c - x.cut) + j - x.cut];
+  const bool left = j < x.cut;
+  T* const side = left ? x.left : x.right;
+  return side[position * (left ? x.cut : c - x.cut) + (left ? j : j - x.cut)];
 }
 
 // A shape for kernels: what they divide by and how many there are.
 struct Groups {
   std::int64_t spatial, c, per_group, groups;
+  Divisor by_spatial, by_c, by_per_group;
 
-  // Of channel i / c of sample ...: the place of its statistics among [n][groups].
+  // Of channel j of a sample: the place of its statistics among [n][groups].
   LOCKSTEP_DEVICE std::int64_t statistic(std::int64_t sample, std::int64_t channel) const {
-    return sample * groups + channel / per_group;
+    return sample * groups + by_per_group.quotient(channel);
+  }
+
+  struct Place {
+    std::int64_t position, sample, channel;
+  };
+  // Of element i of all.
+  LOCKSTEP_DEVICE Place place(std::int64_t i) const {
+    const std::int64_t position = by_c.quotient(i);
+    return {position, by_spatial.quotient(position), i - position * c};
   }
 };
 
@@ -67,13 +84,21 @@ struct AddWeighted {
 inline Groups groups_of(const GroupNormShape& s) {
   LOCKSTEP_ASSERT(s.groups >= 1 && s.c % s.groups == 0,
                   std::to_string(s.c) + " channels in " + std::to_string(s.groups) + " groups");
-  return {s.spatial, s.c, s.c / s.groups, s.groups};
+  const std::int64_t positions = s.n * s.spatial, per_group = s.c / s.groups;
+  return {s.spatial,
+          s.c,
+          per_group,
+          s.groups,
+          Divisor(s.spatial, positions),
+          Divisor(s.c, positions * s.c),
+          Divisor(per_group, s.c)};
 }
 
 template <class Gpu>
-void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
+void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, const float* gamma,
                              const float* beta, float* y, float* mean, float* rstd) {
   const Groups g = groups_of(s);
+  const Sides<const float> x = cut_somewhere(sides, s.c);
   const ColumnSums<Gpu> values(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
@@ -84,49 +109,69 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> x, cons
   const ColumnProducts<Gpu> squares(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
-        const float d = at(x, g.c, sample * g.spatial + p, j) - mean[g.statistic(sample, j)];
-        return Term{d, d};
-      });
+        return Term{at(x, g.c, sample * g.spatial + p, j), mean[g.statistic(sample, j)]};
+      },
+      SquaredDifference());
   const auto variances = group_mean(s, g, AddChannel{s.c, squares.sums()});
   const float eps = s.eps;
   each(s.n * s.groups,
        [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(variances(i) + eps); });
   const bool activated = s.activation == Activation::kSilu;
-  each(s.n * s.spatial * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t position = i / g.c, j = i % g.c,
-                       statistic = g.statistic(position / g.spatial, j);
-    const float xhat = (at(x, g.c, position, j) - mean[statistic]) * rstd[statistic];
-    const float z = spec::fma(xhat, gamma[j], beta[j]);
-    y[i] = activated ? scalar::silu(z) : z;
-  });
+  elements(
+      s.n * s.spatial * s.c, y,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        const Groups::Place here = g.place(i);
+        const std::int64_t statistic = g.statistic(here.sample, here.channel);
+        return Floats<5>{at(x, g.c, here.position, here.channel), mean[statistic], rstd[statistic],
+                         gamma[here.channel], beta[here.channel]};
+      },
+      [=] LOCKSTEP_DEVICE(const Floats<5>& of) {
+        const float z = spec::fma((of.of[0] - of.of[1]) * of.of[2], of.of[3], of.of[4]);
+        return activated ? scalar::silu(z) : z;
+      });
 }
+
+// What a gradient of group norm's input is made of.
+struct GroupNormValue {
+  float x, mean, rstd, dy, gamma, beta;
+  LOCKSTEP_DEVICE float xhat() const { return (x - mean) * rstd; }
+  // dy behind the activation.
+  LOCKSTEP_DEVICE float g(bool activated) const {
+    return activated ? dy * scalar::silu_derivative(spec::fma(xhat(), gamma, beta)) : dy;
+  }
+};
+
+struct GroupNormGrad {
+  GroupNormValue value;
+  float m, q;
+};
 
 template <class Gpu>
 void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes,
-                                      Sides<const float> x, const float* gamma, const float* beta,
-                                      const float* mean, const float* rstd, const float* dy,
-                                      Sides<float> dx, float* dgamma, float* dbeta) {
+                                      Sides<const float> sides, const float* gamma,
+                                      const float* beta, const float* mean, const float* rstd,
+                                      const float* dy, Sides<float> dx, float* dgamma,
+                                      float* dbeta) {
   LOCKSTEP_ASSERT((dgamma == nullptr) == (dbeta == nullptr), "dgamma and dbeta go together");
   const Groups g = groups_of(s);
+  const Sides<const float> x = cut_somewhere(sides, s.c);
   const bool activated = s.activation == Activation::kSilu;
   const Scratch<Gpu, float> statistics(*gpu_, 2 * s.n * s.groups);
   float* const m = statistics.data();
   float* const q = m + s.n * s.groups;
-  const auto xhat_of = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t position,
-                                           std::int64_t j) {
+  const auto value = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t position,
+                                         std::int64_t j) {
     const std::int64_t statistic = g.statistic(sample, j);
-    return (at(x, g.c, position, j) - mean[statistic]) * rstd[statistic];
-  };
-  const auto g_of = [=] LOCKSTEP_DEVICE(std::int64_t position, std::int64_t j, float xhat) {
-    const float d = dy[position * g.c + j];
-    return activated ? d * scalar::silu_derivative(spec::fma(xhat, gamma[j], beta[j])) : d;
+    return GroupNormValue{at(x, g.c, position, j), mean[statistic], rstd[statistic],
+                          dy[position * g.c + j],  gamma[j],        beta[j]};
   };
   const ColumnSumsAndProducts<Gpu> folded(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
-        const std::int64_t position = sample * g.spatial + p;
-        const float xhat = xhat_of(sample, position, j);
-        return Term{g_of(position, j, xhat), xhat};
+        return value(sample, sample * g.spatial + p, j);
+      },
+      [=] LOCKSTEP_DEVICE(const GroupNormValue& of) {
+        return Term{of.g(activated), of.xhat()};
       });
   if (dx.left != nullptr) {
     const auto means = group_mean(s, g, AddWeighted{s.c, gamma, folded.sums()}),
@@ -138,14 +183,21 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
       else
         q[i - count] = products(i - count);
     });
-    each(s.n * s.spatial * s.c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-      const std::int64_t position = i / g.c, j = i % g.c, sample = position / g.spatial,
-                         statistic = g.statistic(sample, j);
-      const float xhat = xhat_of(sample, position, j);
-      at(dx, g.c, position, j) =
-          (g_of(position, j, xhat) * gamma[j] - spec::fma(xhat, q[statistic], m[statistic])) *
-          rstd[statistic];
-    });
+    const Sides<float> out = cut_somewhere(dx, s.c);
+    each_together(
+        s.n * s.spatial * s.c,
+        [=] LOCKSTEP_DEVICE(std::int64_t i) {
+          const Groups::Place here = g.place(i);
+          const std::int64_t statistic = g.statistic(here.sample, here.channel);
+          return GroupNormGrad{value(here.sample, here.position, here.channel), m[statistic],
+                               q[statistic]};
+        },
+        [=] LOCKSTEP_DEVICE(std::int64_t i, const GroupNormGrad& of) {
+          const Groups::Place here = g.place(i);
+          at(out, g.c, here.position, here.channel) =
+              (of.value.g(activated) * of.value.gamma - spec::fma(of.value.xhat(), of.q, of.m)) *
+              of.value.rstd;
+        });
   }
   if (dgamma == nullptr) return;
   const std::int64_t samples = lanes.samples_per_lane;
@@ -161,12 +213,11 @@ void Device<Gpu>::lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::
   const ColumnSums<Gpu> folded(*gpu_, lanes.lane_count(), lane_rows, c, Columns{x, lane_rows, c});
   each(n, [=, sums = folded.sums()] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = sums(i) / count; });
   chains<Neighbours::kChains, Fold::kProducts>(
-      *gpu_, lanes.lane_count(), lane_rows, c,
+      *gpu_, lanes.lane_count(), lane_rows, c, m2,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
-        const float d = x[(lane * lane_rows + k) * c + j] - mean[lane * c + j];
-        return Term{d, d};
+        return Term{x[(lane * lane_rows + k) * c + j], mean[lane * c + j]};
       },
-      m2);
+      SquaredDifference());
 }
 
 template <class Gpu>
@@ -188,10 +239,16 @@ template <class Gpu>
 void Device<Gpu>::batch_norm_apply(std::int64_t rows, std::int64_t c, const float* x,
                                    const float* mean, const float* rstd, const float* gamma,
                                    const float* beta, float* y) {
-  each(rows * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t j = i % c;
-    y[i] = spec::fma((x[i] - mean[j]) * rstd[j], gamma[j], beta[j]);
-  });
+  const Divisor by_c(c, rows * c);
+  elements(
+      rows * c, y,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        const std::int64_t j = by_c.remainder(i);
+        return Floats<5>{x[i], mean[j], rstd[j], gamma[j], beta[j]};
+      },
+      [] LOCKSTEP_DEVICE(const Floats<5>& of) {
+        return spec::fma((of.of[0] - of.of[1]) * of.of[2], of.of[3], of.of[4]);
+      });
 }
 
 template <class Gpu>
@@ -204,8 +261,9 @@ void Device<Gpu>::batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t
       *gpu_, lanes.lane_count(), lane_rows, c,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
         const std::int64_t i = (lane * lane_rows + k) * c + j;
-        return Term{dy[i], (x[i] - mean[j]) * rstd[j]};
-      });
+        return Floats<4>{dy[i], x[i], mean[j], rstd[j]};
+      },
+      DyAndXhat());
   each(lanes.lane_count() * c, [sums = folded.sums(), products = folded.products(), sum_dy,
                                 sum_dy_xhat] LOCKSTEP_DEVICE(std::int64_t i) {
     sum_dy[i] = sums(i);
@@ -219,12 +277,18 @@ void Device<Gpu>::batch_norm_backward_apply(std::int64_t rows, std::int64_t c, f
                                             const float* gamma, const float* dy,
                                             const float* sum_dy, const float* sum_dy_xhat,
                                             float* dx) {
-  each(rows * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t j = i % c;
-    const float xhat = (x[i] - mean[j]) * rstd[j];
-    dx[i] =
-        gamma[j] * rstd[j] * (dy[i] - spec::fma(xhat, sum_dy_xhat[j] / count, sum_dy[j] / count));
-  });
+  const Divisor by_c(c, rows * c);
+  elements(
+      rows * c, dx,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        const std::int64_t j = by_c.remainder(i);
+        return Floats<7>{x[i], mean[j], rstd[j], gamma[j], dy[i], sum_dy[j], sum_dy_xhat[j]};
+      },
+      [=] LOCKSTEP_DEVICE(const Floats<7>& of) {
+        const float xhat = (of.of[0] - of.of[1]) * of.of[2];
+        return of.of[3] * of.of[2] *
+               (of.of[4] - spec::fma(xhat, of.of[6] / count, of.of[5] / count));
+      });
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -13,9 +13,11 @@
 
 namespace lockstep::numerics::cuda {
 
-inline constexpr int kTile = 64;  // results a side of a block
-inline constexpr int kStep = 16;  // of k at a time
-inline constexpr int kEach = 4;   // results a side of a thread
+inline constexpr int kTile = 64;                         // results a side of a block
+inline constexpr int kStep = 16;                         // of k at a time
+inline constexpr int kEach = 4;                          // results a side of a thread
+inline constexpr int kLine = kTile + kEach;              // floats of the left operand's k
+inline constexpr int kLoads = kStep * kTile / kThreads;  // of a thread, of each operand
 static_assert(kThreads == (kTile / kEach) * (kTile / kEach));
 static_assert(kBlock % kStep == 0, "a step lies in one block of the chain");
 
@@ -34,6 +36,15 @@ struct ProductShape {
   std::int64_t batch, m, n, depth;
 };
 
+// Operand z by itself: x.of(z), where there is something to compute once, or x(z, ...).
+template <class X>
+LOCKSTEP_DEVICE inline auto matrix_of(const X& x, std::int64_t z) {
+  if constexpr (requires { x.of(z); })
+    return x.of(z);
+  else
+    return [&x, z](std::int64_t a, std::int64_t b) { return x(z, a, b); };
+}
+
 template <class Left, class Right, class Result>
 struct ProductKernel {
   ProductShape s;
@@ -51,28 +62,44 @@ struct ProductKernel {
 
   template <class Thread>
   LOCKSTEP_DEVICE void one(Thread& t, std::int64_t z, std::int64_t i0, std::int64_t j0) const {
-    float* const a = t.template shared<float>();  // [kStep][kTile]
-    float* const b = a + kStep * kTile;           // [kStep][kTile]
+    float* const a = t.template shared<float>();  // [kStep][kLine]
+    float* const b = a + kStep * kLine;           // [kStep][kTile]
     const int row = t.thread() / (kTile / kEach) * kEach,
               column = t.thread() % (kTile / kEach) * kEach;
-    FloatChain chains[kEach][kEach];
-    for (std::int64_t k0 = 0; k0 < s.depth; k0 += kStep) {
-      const int steps = static_cast<int>(s.depth - k0 < kStep ? s.depth - k0 : kStep);
-      for (int e = t.thread(); e < kStep * kTile; e += kThreads) {
-        const int k = e % kStep, i = e / kStep;
-        a[k * kTile + i] = k < steps && i0 + i < s.m ? left(z, i0 + i, k0 + k) : 0.0F;
+    const auto left_of = matrix_of(left, z);
+    const auto right_of = matrix_of(right, z);
+    // The next step's operands are on their way while one is computed.
+    float from_left[kLoads], from_right[kLoads];
+    const auto load = [&](std::int64_t k0) {
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kLoads; ++n) {
+        const std::int64_t e = t.thread() + n * kThreads, k = k0 + e % kStep, i = i0 + e / kStep;
+        from_left[n] = k < s.depth && i < s.m ? left_of(i, k) : 0.0F;
       }
-      for (int e = t.thread(); e < kStep * kTile; e += kThreads) {
-        const int k = e / kTile, j = e % kTile;
-        b[e] = k < steps && j0 + j < s.n ? right(z, k0 + k, j0 + j) : 0.0F;
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kLoads; ++n) {
+        const std::int64_t e = t.thread() + n * kThreads, k = k0 + e / kTile, j = j0 + e % kTile;
+        from_right[n] = k < s.depth && j < s.n ? right_of(k, j) : 0.0F;
+      }
+    };
+    FloatChain chains[kEach][kEach];
+    if (s.depth > 0) load(0);
+    for (std::int64_t k0 = 0; k0 < s.depth; k0 += kStep) {
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kLoads; ++n) {
+        const int e = t.thread() + n * kThreads;
+        a[e % kStep * kLine + e / kStep] = from_left[n];
+        b[e] = from_right[n];
       }
       t.barrier();
+      if (k0 + kStep < s.depth) load(k0 + kStep);
+      const int steps = static_cast<int>(s.depth - k0 < kStep ? s.depth - k0 : kStep);
       for (int k = 0; k < steps; ++k) {
         LOCKSTEP_UNROLL
         for (int i = 0; i < kEach; ++i) {
           LOCKSTEP_UNROLL
           for (int j = 0; j < kEach; ++j) {
-            chains[i][j].add(a[k * kTile + row + i], b[k * kTile + column + j]);
+            chains[i][j].add(a[k * kLine + row + i], b[k * kTile + column + j]);
           }
         }
       }
@@ -100,9 +127,9 @@ template <class Gpu, class Left, class Right, class Result>
 void launch_product(Gpu& gpu, const ProductShape& s, const Left& left, const Right& right,
                     const Result& result) {
   const std::int64_t tiles = s.batch * ((s.m + kTile - 1) / kTile) * ((s.n + kTile - 1) / kTile);
-  gpu.launch(
-      Grid{tiles < kMostBlocks ? tiles : kMostBlocks, kThreads, 2 * kStep * kTile * sizeof(float)},
-      ProductKernel<Left, Right, Result>{s, left, right, result});
+  gpu.launch(Grid{tiles < kMostBlocks ? tiles : kMostBlocks, kThreads,
+                  kStep * (kLine + kTile) * sizeof(float)},
+             ProductKernel<Left, Right, Result>{s, left, right, result});
 }
 
 // Pixel (y, x) of sample n, channel c; 0 outside the image.

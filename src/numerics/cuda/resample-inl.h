@@ -1,28 +1,40 @@
-// Private: up-sampling for CUDA (resample.h), a thread an element.
+// Private: up-sampling for CUDA (resample.h).
 #pragma once
 
 #include "lockstep/numerics/spec/resample.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/divisor.h"
 
 namespace lockstep::numerics::cuda {
 
 template <class Gpu>
 void Device<Gpu>::upsample_nearest(std::int64_t n, std::int64_t h, std::int64_t w, std::int64_t c,
                                    std::int64_t oh, std::int64_t ow, const float* x, float* y) {
-  each(n * oh * ow * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t channel = i % c, ox = i / c % ow, oy = i / (c * ow) % oh,
-                       sample = i / (c * ow * oh);
-    y[i] = x[((sample * h + oy * h / oh) * w + ox * w / ow) * c + channel];
-  });
+  const std::int64_t all = n * oh * ow * c;
+  const Divisor channels(c, all), columns(ow, all), rows(oh, all), down(oh, oh * h),
+      across(ow, ow * w);
+  elements(
+      all, y,
+      [=] LOCKSTEP_DEVICE(std::int64_t i) {
+        const std::int64_t position = channels.quotient(i), line = columns.quotient(position),
+                           sample = rows.quotient(line), oy = line - sample * oh,
+                           ox = position - line * ow, channel = i - position * c;
+        return x[((sample * h + down.quotient(oy * h)) * w + across.quotient(ox * w)) * c +
+                 channel];
+      },
+      [] LOCKSTEP_DEVICE(float value) { return value; });
 }
 
 template <class Gpu>
 void Device<Gpu>::upsample_nearest_backward(std::int64_t n, std::int64_t h, std::int64_t w,
                                             std::int64_t c, std::int64_t oh, std::int64_t ow,
                                             const float* dy, float* dx) {
-  each(n * h * w * c, [=] LOCKSTEP_DEVICE(std::int64_t i) {
-    const std::int64_t channel = i % c, ix = i / c % w, iy = i / (c * w) % h,
-                       sample = i / (c * w * h);
+  const std::int64_t all = n * h * w * c;
+  const Divisor channels(c, all), columns(w, all), rows(h, all);
+  each(all, [=] LOCKSTEP_DEVICE(std::int64_t i) {
+    const std::int64_t position = channels.quotient(i), line = columns.quotient(position),
+                       sample = rows.quotient(line), iy = line - sample * h,
+                       ix = position - line * w, channel = i - position * c;
     float sum = 0.0F;
     for (std::int64_t oy = spec::first_output(iy, h, oh); oy < spec::first_output(iy + 1, h, oh);
          ++oy) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "numerics/cuda/chains-inl.h"
+#include "numerics/cuda/divisor.h"
+#include "numerics/cuda/elements.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -16,28 +18,29 @@ struct RowsBlock {
   }
 };
 
-// A block's rows.
+// A block's rows; `cols` divides the numbers of all elements.
 template <class Thread>
 class RowsOfBlock {
  public:
-  LOCKSTEP_DEVICE RowsOfBlock(Thread& t, std::int64_t rows, std::int64_t cols)
+  LOCKSTEP_DEVICE RowsOfBlock(Thread& t, std::int64_t rows, const Divisor& cols)
       : t_(t),
         rows_(rows),
-        cols_(cols),
+        cols_(cols.value()),
+        by_cols_(cols),
         first_(t.block() * kWarp),
         found_(t.template shared<float>()) {}
 
-  // Chains over each row of f(i), of element i of all; then take(row, chain), of sums and products
-  // take(row, sum, product), by one thread.
-  template <Fold kFold, class F, class Take>
-  LOCKSTEP_DEVICE void fold(const F& f, const Take& take) const {
+  // Chains over each row of term(read(i, row)), of element i of all; then take(row, chain), of sums
+  // and products take(row, sum, product), by one thread.
+  template <Fold kFold, class Read, class MadeOf, class Take>
+  LOCKSTEP_DEVICE void fold(const Read& read, const MadeOf& term, const Take& take) const {
     using Folds = ChainFold<Neighbours::kTerms, kFold>;
     float total = 0.0F;
     for (std::int64_t first = 0; first == 0 || first < cols_; first += kBlock) {
-      const float acc =
-          Folds::folded(t_, found_ + 2 * kWarp, first_, rows_, first,
-                        first + kBlock < cols_ ? first + kBlock : cols_,
-                        [&](std::int64_t k, std::int64_t row) { return f(row * cols_ + k, row); });
+      const float acc = Folds::folded(
+          t_, found_ + 2 * kWarp, first_, rows_, first,
+          first + kBlock < cols_ ? first + kBlock : cols_,
+          [&](std::int64_t k, std::int64_t row) { return read(row * cols_ + k, row); }, term);
       total = first == 0 ? acc : total + acc;
       t_.barrier();
     }
@@ -67,19 +70,24 @@ class RowsOfBlock {
     t_.barrier();
   }
 
-  // body(i, row) for each element.
-  template <class Body>
-  LOCKSTEP_DEVICE void each(const Body& body) const {
+  // write(i, read(i, row)) for each element (elements.h).
+  template <class Read, class Write>
+  LOCKSTEP_DEVICE void each(const Read& read, const Write& write) const {
     const std::int64_t last = first_ + kWarp < rows_ ? first_ + kWarp : rows_;
-    for (std::int64_t i = first_ * cols_ + t_.thread(); i < last * cols_; i += t_.threads())
-      body(i, i / cols_);
+    for (std::int64_t i = first_ * cols_ + t_.thread(); i < last * cols_;
+         i += kTogether * t_.threads())
+      together(
+          i, t_.threads(), last * cols_,
+          [&](std::int64_t at) { return read(at, by_cols_.quotient(at)); }, write);
   }
 
  private:
   LOCKSTEP_DEVICE static float larger(float a, float b) { return a > b ? a : b; }
 
   Thread& t_;
-  const std::int64_t rows_, cols_, first_;
+  const std::int64_t rows_, cols_;
+  const Divisor by_cols_;
+  const std::int64_t first_;
   float* const found_;  // [2][32], and behind it the fold's memory
 };
 

@@ -7,11 +7,17 @@
 namespace lockstep::numerics::cuda {
 
 struct SoftmaxKernel : RowsBlock {
-  std::int64_t rows, cols;
+  std::int64_t rows;
+  Divisor cols;
   float scale;
   const float* x;
   float* of_rows;  // [rows]: largest values, then sums
   float* y;
+
+  struct Value {
+    std::int64_t i;
+    float x, most;
+  };
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
@@ -20,15 +26,21 @@ struct SoftmaxKernel : RowsBlock {
                  [&](std::int64_t row, float most) { of_rows[row] = most; });
     here.template fold<Fold::kSums>(
         [&](std::int64_t i, std::int64_t row) {
-          return y[i] = scalar::exp(scale * x[i] - of_rows[row]);
+          return Value{i, x[i], of_rows[row]};
         },
+        [&](const Value& of) { return y[of.i] = scalar::exp(scale * of.x - of.most); },
         [&](std::int64_t row, float sum) { of_rows[row] = sum; });
-    here.each([&](std::int64_t i, std::int64_t row) { y[i] = y[i] / of_rows[row]; });
+    here.each(
+        [&](std::int64_t i, std::int64_t row) {
+          return Floats<2>{y[i], of_rows[row]};
+        },
+        [&](std::int64_t i, const Floats<2>& of) { y[i] = of.of[0] / of.of[1]; });
   }
 };
 
 struct SoftmaxGradKernel : RowsBlock {
-  std::int64_t rows, cols;
+  std::int64_t rows;
+  Divisor cols;
   float scale;
   const float* y;
   const float* dy;
@@ -42,9 +54,14 @@ struct SoftmaxGradKernel : RowsBlock {
         [&](std::int64_t i, std::int64_t) {
           return Term{y[i], dy[i]};
         },
-        [&](std::int64_t row, float dot) { dots[row] = dot; });
+        Itself(), [&](std::int64_t row, float dot) { dots[row] = dot; });
     here.each(
-        [&](std::int64_t i, std::int64_t row) { dx[i] = scale * (y[i] * (dy[i] - dots[row])); });
+        [&](std::int64_t i, std::int64_t row) {
+          return Floats<3>{y[i], dy[i], dots[row]};
+        },
+        [&](std::int64_t i, const Floats<3>& of) {
+          dx[i] = scale * (of.of[0] * (of.of[1] - of.of[2]));
+        });
   }
 };
 
@@ -52,15 +69,17 @@ template <class Gpu>
 void Device<Gpu>::softmax(std::int64_t rows, std::int64_t cols, float scale, const float* x,
                           float* y) {
   const Scratch<Gpu, float> of_rows(*gpu_, rows);
-  gpu_->launch(RowsBlock::grid(rows), SoftmaxKernel{{}, rows, cols, scale, x, of_rows.data(), y});
+  gpu_->launch(RowsBlock::grid(rows),
+               SoftmaxKernel{{}, rows, Divisor(cols, rows * cols), scale, x, of_rows.data(), y});
 }
 
 template <class Gpu>
 void Device<Gpu>::softmax_backward(std::int64_t rows, std::int64_t cols, float scale,
                                    const float* y, const float* dy, float* dx) {
   const Scratch<Gpu, float> dots(*gpu_, rows);
-  gpu_->launch(RowsBlock::grid(rows),
-               SoftmaxGradKernel{{}, rows, cols, scale, y, dy, dots.data(), dx});
+  gpu_->launch(
+      RowsBlock::grid(rows),
+      SoftmaxGradKernel{{}, rows, Divisor(cols, rows * cols), scale, y, dy, dots.data(), dx});
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -133,37 +133,47 @@ struct OverSamples {
   }
 };
 
+// Of two numbers, both factors of the square of their difference.
+struct SquaredDifference {
+  LOCKSTEP_DEVICE Term operator()(const Term& of) const {
+    const float d = of.u - of.v;
+    return {d, d};
+  }
+};
+
+// Of dy, x, mean and rstd: dy and its factor in a norm's gradients.
+struct DyAndXhat {
+  LOCKSTEP_DEVICE Term operator()(const Floats<4>& of) const {
+    return {of.of[0], (of.of[1] - of.of[2]) * of.of[3]};
+  }
+};
+
 template <class Gpu>
 void Device<Gpu>::row_sums(std::int64_t rows, std::int64_t cols, const float* x, float* out) {
-  row_chains(
-      *gpu_, cols, rows,
-      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
-        return x[row * cols + k];
-      },
-      out);
+  row_chains(*gpu_, cols, rows, out,
+             [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
+               return x[row * cols + k];
+             });
 }
 
 template <class Gpu>
 void Device<Gpu>::row_dots(std::int64_t rows, std::int64_t cols, const float* a, const float* b,
                            float* out) {
-  row_products(
-      *gpu_, cols, rows,
-      [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
-        return Term{a[row * cols + k], b[row * cols + k]};
-      },
-      out);
+  row_products(*gpu_, cols, rows, out,
+               [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
+                 return Term{a[row * cols + k], b[row * cols + k]};
+               });
 }
 
 template <class Gpu>
 void Device<Gpu>::row_squared_distances(std::int64_t rows, std::int64_t cols, const float* a,
                                         const float* b, float* out) {
   row_products(
-      *gpu_, cols, rows,
+      *gpu_, cols, rows, out,
       [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t row) {
-        const float d = a[row * cols + k] - b[row * cols + k];
-        return Term{d, d};
+        return Term{a[row * cols + k], b[row * cols + k]};
       },
-      out);
+      SquaredDifference());
 }
 
 // x[groups][rows][cols], for the sums of its columns.
@@ -178,7 +188,7 @@ struct Columns {
 template <class Gpu>
 void Device<Gpu>::spatial_sums(std::int64_t n, std::int64_t spatial, std::int64_t c, const float* x,
                                float* out) {
-  chains<Neighbours::kChains, Fold::kSums>(*gpu_, n, spatial, c, Columns{x, spatial, c}, out);
+  chains<Neighbours::kChains, Fold::kSums>(*gpu_, n, spatial, c, out, Columns{x, spatial, c});
 }
 
 template <class Gpu>
@@ -212,12 +222,11 @@ void Device<Gpu>::tile_squares(std::span<const std::span<const float>> tensors, 
   std::int64_t most = 0;
   for (const auto& tile : list) most = tile.n > most ? tile.n : most;
   row_products(
-      *gpu_, most, std::ssize(list),
+      *gpu_, most, std::ssize(list), out,
       [tiles = table.data()] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t i) {
         const float value = k < tiles[i].n ? tiles[i].data[k] : 0.0F;
         return Term{value, value};
-      },
-      out);
+      });
 }
 
 template <class Gpu>

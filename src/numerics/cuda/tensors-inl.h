@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "numerics/cuda/elements.h"
 #include "numerics/cuda/scratch.h"
 #include "numerics/cuda/thread.h"
 
@@ -27,7 +28,17 @@ std::vector<TensorTile<T>> tiles_of(std::span<const std::span<T>> tensors) {
   return tiles;
 }
 
-// body(values, i) for element i of each tile.
+// By a block: x = value(x), of a tile's elements, several together.
+template <class Thread, class Value>
+LOCKSTEP_DEVICE inline void change(const Thread& t, const TensorTile<float>& tile,
+                                   const Value& value) {
+  for (std::int64_t i = t.thread(); i < tile.n; i += kTogether * t.threads())
+    together(
+        i, t.threads(), tile.n, [&](std::int64_t at) { return tile.data[at]; },
+        [&](std::int64_t at, float x) { tile.data[at] = value(x); });
+}
+
+// body(t, tile) for each tile, by a block.
 template <class T, class Body>
 struct EachOfTiles {
   const TensorTile<T>* tiles;
@@ -35,8 +46,7 @@ struct EachOfTiles {
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
-    const TensorTile<T> tile = tiles[t.block()];
-    for (std::int64_t i = t.thread(); i < tile.n; i += t.threads()) body(tile.data, i);
+    body(t, tiles[t.block()]);
   }
 };
 

@@ -1,0 +1,63 @@
+// Private: kernels that compute values one by one, each of a few numbers in memory. A thread reads
+// what several values are made of before it computes the first: the way to memory is long, and a
+// GPU is fast where much is on its way.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/cuda/thread.h"
+
+namespace lockstep::numerics::cuda {
+
+// What a value is made of.
+template <int kCount>
+struct Floats {
+  float of[kCount];
+};
+
+inline constexpr int kTogether = 4;  // values of a thread
+
+// write(i, read(i)) for those of i, i + apart, ... below n, kTogether at most; i is below n. What
+// is read may be what is written, element by element.
+template <class Read, class Write>
+LOCKSTEP_DEVICE inline void together(std::int64_t i, int apart, std::int64_t n, const Read& read,
+                                     const Write& write) {
+  // The first one again, where there is no other: a read without a branch.
+  const auto place = [&](int e) { return i + e * apart < n ? i + e * apart : i; };
+  decltype(read(i)) made_of[kTogether];
+  LOCKSTEP_UNROLL
+  for (int e = 0; e < kTogether; ++e) made_of[e] = read(place(e));
+  LOCKSTEP_UNROLL
+  for (int e = 0; e < kTogether; ++e)
+    if (i + e * apart < n) write(i + e * apart, made_of[e]);
+}
+
+// write(i, read(i)) for n elements, several of a thread together.
+template <class Read, class Write>
+struct EachTogether {
+  std::int64_t n;
+  Read read;
+  Write write;
+
+  static Grid grid(std::int64_t n) { return grid_of((n + kTogether - 1) / kTogether); }
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const std::int64_t block = std::int64_t{kTogether} * t.threads(), step = t.blocks() * block;
+    for (std::int64_t i = t.block() * block + t.thread(); i < n; i += step)
+      together(i, t.threads(), n, read, write);
+  }
+};
+
+// out[i] = value(made_of)
+template <class Value>
+struct Into {
+  float* out;
+  Value value;
+  template <class MadeOf>
+  LOCKSTEP_DEVICE void operator()(std::int64_t i, const MadeOf& made_of) const {
+    out[i] = value(made_of);
+  }
+};
+
+}  // namespace lockstep::numerics::cuda
