@@ -17,6 +17,15 @@ def binary(name):
     return os.path.join(BINARIES, name)
 
 
+def runs(process):
+    """One that has ended may still have a number, until its parent asks."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 class GpuCheck(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="gpu-check-test-")
@@ -53,15 +62,42 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(set(failed), {"doctor", "docs/conformance.json", "classifier", "classifier, moving"})
         self.assertIn("cases differ", failed["docs/conformance.json"])
 
-    def test_an_error_of_cuda_fails(self):
+    def stand_in(self, name, script):
+        """A folder with a program of that name."""
         folder = os.path.dirname(self.out)
-        bench = os.path.join(folder, "gpu_bench")
-        with open(bench, "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\necho 'CUDA: a copy: unspecified launch failure' >&2\nexit 4\n")
-        os.chmod(bench, 0o755)
-        code, said, found, _ = self.check("lockstep_gpu", "--binaries", folder, "--only", "speed", "--quick")
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n" + script)
+        os.chmod(path, 0o755)
+        return folder
+
+    def failing(self, found):
+        return {row["check"] for row in found["checks"] if row["result"] == "FAILS"}
+
+    def test_an_error_of_cuda_fails(self):
+        for name in ("lockstep", "conformance_cuda", "gpu_bench"):
+            folder = self.stand_in(name, "echo 'CUDA: a copy: unspecified launch failure' >&2; exit 4\n")
+        code, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--only", "kernels", "--only", "golden", "--only", "speed",
+                                          "--golden", "wgan", "--quick")
+        self.assertEqual(code, 1, said)  # and the others are tried all the same
+        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "wgan", "wgan, moving", "gpu_bench",
+                                               "steps of a U-Net"})
+
+    def test_what_hangs_loses_no_other(self):
+        self.stand_in("lockstep", "echo 'CUDA: the GPU: unknown error' >&2; exit 4\n")
+        folder = self.stand_in("gpu_bench", f"""
+            echo '{{"kernel": "one", "shape": "1", "bytes": 1, "seconds": 1}}'
+            echo '{{"half'
+            sleep 1000 & echo $! >{self.out}.pid; wait""")
+        code, said, found, page = self.check(os.path.join(folder, "lockstep"), "--only", "speed", "--quick", "--seconds", "6")
         self.assertEqual(code, 1, said)
-        self.assertEqual([row["check"] for row in found["checks"] if row["result"] == "FAILS"], ["gpu_bench"])
+        self.assertIn("gpu_bench", self.failing(found))
+        self.assertEqual([row["kernel"] for row in found["speed"]], ["one"])
+        left = {row["check"]: row["detail"] for row in found["checks"] if row["result"] == "not done"}
+        self.assertEqual(left["steps of a U-Net"], "no time left of 6 s")
+        self.assertIn("no time left", page)
+        with open(self.out + ".pid", encoding="ascii") as file:
+            self.assertFalse(runs(int(file.read())), "what it started uses the GPU beside the others")
 
     @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
     def test_without_libtorch_for_cuda_native_numerics_are_not_done(self):

@@ -31,7 +31,10 @@ def cpu():
 def commit(top):
     """The short hash, and whether sources differ from it; pages are what this program writes."""
     def git(*command):
-        return subprocess.run(["git", "-C", top, *command], capture_output=True, text=True).stdout.strip()
+        try:
+            return subprocess.run(["git", "-C", top, *command], capture_output=True, text=True).stdout.strip()
+        except OSError:  # there is no git
+            return ""
 
     name = git("rev-parse", "--short", "HEAD") or "unknown"
     return name + (" with changes" if git("status", "--porcelain", "--", ".", ":!docs") else "")

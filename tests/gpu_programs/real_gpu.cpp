@@ -41,7 +41,12 @@ void* pinned_pages(std::size_t bytes) {
   void* const pages =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return nullptr;
-  return cudaHostRegister(pages, bytes, kMapped) == cudaSuccess ? pages : nullptr;
+  const cudaError_t code = cudaHostRegister(pages, bytes, kMapped);
+  if (code == cudaSuccess) return pages;
+  if (code == cudaErrorMemoryAllocation || code == cudaErrorNotSupported) return nullptr;
+  // A kernel before failed, and every call tells it from then on.
+  std::fprintf(stderr, "CUDA: pinned memory: %s\n", cudaGetErrorString(code));
+  std::_Exit(1);
 }
 
 Reachable::Reachable(void* pages, std::size_t bytes) : pages_(bytes == 0 ? nullptr : pages) {

@@ -50,6 +50,7 @@ def main():
         print("this PyTorch has no GPU", file=sys.stderr)
         sys.exit(4)
     torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nobody reads it, and it takes time
     torch.backends.cudnn.benchmark = False
     found = []
     for row in json.load(sys.stdin):

@@ -36,8 +36,11 @@ def peak_bytes():
 
 def forget_peak():
     """From here on the peak is that of what follows."""
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError:  # a sandbox that has none: then it is the peak of all
+        pass
 
 
 def prepare_gpu(args):
@@ -47,6 +50,7 @@ def prepare_gpu(args):
         sys.exit(4)
     torch.set_default_device(args.device)
     torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nobody reads it, and it takes time
     torch.backends.cudnn.benchmark = False
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
 
