@@ -6,6 +6,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # asserts stay on: LOCKSTEP_ASSERT does not know NDEBUG
 
+# Tests' own code: it is compiled more often than it runs long.
+set(LOCKSTEP_TEST_OPTIONS "$<$<CONFIG:Release>:-O1>")
+
 # Contraction is part of the arithmetic (docs/numerics.md), so whoever links a target of ours
 # inherits the flag: it is an interface, plug-ins need it too.
 add_library(lockstep_flags INTERFACE)

@@ -19,6 +19,21 @@ function(lockstep_module folder)
   file(WRITE ${CMAKE_BINARY_DIR}/layers/${folder} "${arg_USES}\n")
 endfunction()
 
+# What nearly every test without LibTorch sees, compiled once.
+function(lockstep_reuse_test_pch target)
+  if(NOT TARGET lockstep_test_pch)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_pch.cpp CONTENT "// carrier of the precompiled headers of tests\n")
+    add_library(lockstep_test_pch OBJECT ${CMAKE_BINARY_DIR}/test_pch.cpp)
+    target_link_libraries(lockstep_test_pch PRIVATE lockstep_flags lockstep_warnings GTest::gtest rapidcheck rapidcheck_gtest)
+    target_compile_options(lockstep_test_pch PRIVATE ${LOCKSTEP_TEST_OPTIONS})
+    target_precompile_headers(lockstep_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>
+      <filesystem> <functional> <map> <memory> <optional> <string> <vector>)
+  endif()
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # the header does not fit -fPIE
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM lockstep_test_pch)
+endfunction()
+
 # lockstep_test(<name> [TORCH] [LABELS ...] LIBS <targets> SOURCES <files>): one GoogleTest program,
 # one CTest test a case.
 function(lockstep_test name)
@@ -29,8 +44,11 @@ function(lockstep_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} lockstep_warnings GTest::gtest_main rapidcheck rapidcheck_gtest)
   target_include_directories(${name} PRIVATE ${LOCKSTEP_ROOT}/tests)
+  target_compile_options(${name} PRIVATE ${LOCKSTEP_TEST_OPTIONS})
   if(arg_TORCH)
     lockstep_reuse_torch_pch(${name})
+  else()
+    lockstep_reuse_test_pch(${name})
   endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_shuffle --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
