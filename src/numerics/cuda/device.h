@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "lockstep/numerics/cpu.h"
-#include "numerics/cuda/elements.h"
 #include "numerics/cuda/scratch.h"
 #include "numerics/cuda/thread.h"
 
@@ -178,17 +177,6 @@ class Device final : public numerics::Device {
   template <class Body>
   void each(std::int64_t n, const Body& body) {
     gpu_->launch(grid_of(n), Each<Body>{n, body});
-  }
-  // write(i, read(i)) for n elements.
-  template <class Read, class Write>
-  void each_together(std::int64_t n, const Read& read, const Write& write) {
-    using Kernel = EachTogether<Read, Write>;
-    gpu_->launch(Kernel::grid(n), Kernel{n, read, write});
-  }
-  // out[i] = value(read(i)), of n.
-  template <class Read, class Value>
-  void elements(std::int64_t n, float* out, const Read& read, const Value& value) {
-    each_together(n, read, Into<Value>{out, value});
   }
 
   // The keys of leaf hashes, uploaded when they are first needed.

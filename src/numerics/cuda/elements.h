@@ -60,4 +60,15 @@ struct Into {
   }
 };
 
+template <class Gpu, class Read, class Write>
+void each_together(Gpu& gpu, std::int64_t n, const Read& read, const Write& write) {
+  using Kernel = EachTogether<Read, Write>;
+  gpu.launch(Kernel::grid(n), Kernel{n, read, write});
+}
+// out[i] = value(read(i)), of n.
+template <class Gpu, class Read, class Value>
+void elements(Gpu& gpu, std::int64_t n, float* out, const Read& read, const Value& value) {
+  each_together(gpu, n, read, Into<Value>{out, value});
+}
+
 }  // namespace lockstep::numerics::cuda

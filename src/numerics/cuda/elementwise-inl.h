@@ -6,6 +6,7 @@
 #include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cuda/device.h"
 #include "numerics/cuda/divisor.h"
+#include "numerics/cuda/elements.h"
 #include "numerics/cuda/tensors-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -46,39 +47,39 @@ template <class Gpu>
 void Device<Gpu>::unary(Unary op, std::int64_t n, const float* x, float* out) {
   switch (op) {
     case Unary::kExp:
-      return elements(n, out, Of{x}, Map<scalar::exp>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::exp>());
     case Unary::kLog:
-      return elements(n, out, Of{x}, Map<scalar::log>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::log>());
     case Unary::kSin:
-      return elements(n, out, Of{x}, Map<scalar::sin>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::sin>());
     case Unary::kCos:
-      return elements(n, out, Of{x}, Map<scalar::cos>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::cos>());
     case Unary::kTanh:
-      return elements(n, out, Of{x}, Map<scalar::tanh>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::tanh>());
     case Unary::kErf:
-      return elements(n, out, Of{x}, Map<scalar::erf>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::erf>());
     case Unary::kSqrt:
-      return elements(n, out, Of{x}, Map<scalar::sqrt>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::sqrt>());
     case Unary::kRsqrt:
-      return elements(n, out, Of{x}, Map<scalar::rsqrt>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::rsqrt>());
     case Unary::kNegate:
-      return elements(n, out, Of{x}, Map<scalar::negate>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::negate>());
     case Unary::kSquare:
-      return elements(n, out, Of{x}, Map<scalar::square>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::square>());
     case Unary::kAbs:
-      return elements(n, out, Of{x}, Map<scalar::abs>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::abs>());
     case Unary::kRelu:
-      return elements(n, out, Of{x}, Map<scalar::relu>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::relu>());
     case Unary::kSigmoid:
-      return elements(n, out, Of{x}, Map<scalar::sigmoid>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::sigmoid>());
     case Unary::kSilu:
-      return elements(n, out, Of{x}, Map<scalar::silu>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::silu>());
     case Unary::kSoftplus:
-      return elements(n, out, Of{x}, Map<scalar::softplus>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::softplus>());
     case Unary::kGelu:
-      return elements(n, out, Of{x}, Map<scalar::gelu>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::gelu>());
     case Unary::kGeluTanh:
-      return elements(n, out, Of{x}, Map<scalar::gelu_tanh>());
+      return elements(*gpu_, n, out, Of{x}, Map<scalar::gelu_tanh>());
   }
 }
 
@@ -87,45 +88,45 @@ void Device<Gpu>::unary_backward(Unary op, std::int64_t n, const float* x, const
                                  float* out) {
   switch (op) {
     case Unary::kExp:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::exp>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::exp>());
     case Unary::kLog:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::log_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::log_derivative>());
     case Unary::kSin:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::cos>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::cos>());
     case Unary::kCos:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::cos_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::cos_derivative>());
     case Unary::kTanh:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::tanh_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::tanh_derivative>());
     case Unary::kErf:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::erf_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::erf_derivative>());
     case Unary::kSqrt:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::sqrt_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::sqrt_derivative>());
     case Unary::kRsqrt:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::rsqrt_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::rsqrt_derivative>());
     case Unary::kNegate:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::negate_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::negate_derivative>());
     case Unary::kSquare:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::square_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::square_derivative>());
     case Unary::kAbs:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::abs_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::abs_derivative>());
     case Unary::kRelu:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::relu_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::relu_derivative>());
     case Unary::kSigmoid:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid_derivative>());
     case Unary::kSilu:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::silu_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::silu_derivative>());
     case Unary::kSoftplus:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid>());
     case Unary::kGelu:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_derivative>());
     case Unary::kGeluTanh:
-      return elements(n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_tanh_derivative>());
+      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_tanh_derivative>());
   }
 }
 
 template <class Gpu>
 void Device<Gpu>::leaky_relu(std::int64_t n, float slope, const float* x, float* out) {
-  elements(n, out, Of{x}, [=] LOCKSTEP_DEVICE(float value) {
+  elements(*gpu_, n, out, Of{x}, [=] LOCKSTEP_DEVICE(float value) {
     return canonical(scalar::leaky_relu(slope, value));
   });
 }
@@ -133,7 +134,7 @@ void Device<Gpu>::leaky_relu(std::int64_t n, float slope, const float* x, float*
 template <class Gpu>
 void Device<Gpu>::leaky_relu_backward(std::int64_t n, float slope, const float* x, const float* dy,
                                       float* out) {
-  elements(n, out, OfTwo{x, dy}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
+  elements(*gpu_, n, out, OfTwo{x, dy}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
     return canonical(v.of[1] * scalar::leaky_relu_derivative(slope, v.of[0]));
   });
 }
@@ -143,19 +144,19 @@ void Device<Gpu>::binary(Binary op, std::int64_t n, const float* a, const float*
   const OfTwo both{a, b};
   switch (op) {
     case Binary::kAdd:
-      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+      return elements(*gpu_, n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
         return canonical(v.of[0] + v.of[1]);
       });
     case Binary::kSubtract:
-      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+      return elements(*gpu_, n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
         return canonical(v.of[0] - v.of[1]);
       });
     case Binary::kMultiply:
-      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+      return elements(*gpu_, n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
         return canonical(v.of[0] * v.of[1]);
       });
     case Binary::kDivide:
-      return elements(n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
+      return elements(*gpu_, n, out, both, [] LOCKSTEP_DEVICE(const Floats<2>& v) {
         return canonical(v.of[0] / v.of[1]);
       });
   }
@@ -163,13 +164,14 @@ void Device<Gpu>::binary(Binary op, std::int64_t n, const float* a, const float*
 
 template <class Gpu>
 void Device<Gpu>::scale(std::int64_t n, float factor, const float* x, float* out) {
-  elements(n, out, Of{x}, [=] LOCKSTEP_DEVICE(float value) { return canonical(factor * value); });
+  elements(*gpu_, n, out, Of{x},
+           [=] LOCKSTEP_DEVICE(float value) { return canonical(factor * value); });
 }
 
 template <class Gpu>
 void Device<Gpu>::scale_add(std::int64_t n, float factor, const float* x, const float* y,
                             float* out) {
-  elements(n, out, OfTwo{x, y}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
+  elements(*gpu_, n, out, OfTwo{x, y}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
     return canonical(spec::fma(factor, v.of[0], v.of[1]));
   });
 }
@@ -177,7 +179,7 @@ void Device<Gpu>::scale_add(std::int64_t n, float factor, const float* x, const 
 template <class Gpu>
 void Device<Gpu>::combine(std::int64_t n, float a, const float* x, float b, const float* y,
                           float* out) {
-  elements(n, out, OfTwo{x, y}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
+  elements(*gpu_, n, out, OfTwo{x, y}, [=] LOCKSTEP_DEVICE(const Floats<2>& v) {
     return canonical(spec::fma(a, v.of[0], b * v.of[1]));
   });
 }
@@ -187,7 +189,7 @@ void Device<Gpu>::combine_rows(std::int64_t rows, std::int64_t cols, const float
                                const float* b, const float* y, float* out) {
   const Divisor by(cols, rows * cols);
   elements(
-      rows * cols, out,
+      *gpu_, rows * cols, out,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         const std::int64_t row = by.quotient(i);
         return Floats<4>{a[row], x[i], b[row], y[i]};
@@ -202,7 +204,7 @@ void Device<Gpu>::add_row_vector(std::int64_t rows, std::int64_t cols, const flo
                                  const float* v, float* out) {
   const Divisor by(cols, rows * cols);
   elements(
-      rows * cols, out,
+      *gpu_, rows * cols, out,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         return Floats<2>{x[i], v[by.remainder(i)]};
       },
@@ -214,7 +216,7 @@ void Device<Gpu>::scale_rows(std::int64_t rows, std::int64_t cols, const float* 
                              float* out) {
   const Divisor by(cols, rows * cols);
   elements(
-      rows * cols, out,
+      *gpu_, rows * cols, out,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         return Floats<2>{v[by.quotient(i)], x[i]};
       },
@@ -226,7 +228,7 @@ void Device<Gpu>::add_outer(std::int64_t rows, std::int64_t cols, const float* u
                             const float* x, float* out) {
   const Divisor by(cols, rows * cols);
   elements(
-      rows * cols, out,
+      *gpu_, rows * cols, out,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         const std::int64_t row = by.quotient(i);
         return Floats<3>{u[row], v[i - row * cols], x[i]};
@@ -241,7 +243,7 @@ void Device<Gpu>::add_channel_bias(std::int64_t n, std::int64_t spatial, std::in
                                    const float* x, const float* e, float* out) {
   const Divisor by_sample(spatial * c, n * spatial * c), by_channels(c, n * spatial * c);
   elements(
-      n * spatial * c, out,
+      *gpu_, n * spatial * c, out,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         return Floats<2>{x[i], e[by_sample.quotient(i) * c + by_channels.remainder(i)]};
       },
@@ -259,7 +261,7 @@ void Device<Gpu>::repeat(std::int64_t n, std::int64_t times, std::int64_t width,
   const std::int64_t all = n * times * width;
   const Divisor by_rows(times * width, all), by_width(width, all);
   elements(
-      all, out,
+      *gpu_, all, out,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         return x[by_rows.quotient(i) * width + by_width.remainder(i)];
       },
@@ -283,7 +285,8 @@ void Device<Gpu>::time_embedding(std::int64_t n, std::int64_t width, const float
 
 template <class Gpu>
 void Device<Gpu>::clamp(std::int64_t n, float low, float high, const float* x, float* out) {
-  elements(n, out, Of{x}, [=] LOCKSTEP_DEVICE(float value) { return clamped(low, high, value); });
+  elements(*gpu_, n, out, Of{x},
+           [=] LOCKSTEP_DEVICE(float value) { return clamped(low, high, value); });
 }
 
 struct ClampTile {

@@ -5,6 +5,7 @@
 
 #include "numerics/cuda/device.h"
 #include "numerics/cuda/divisor.h"
+#include "numerics/cuda/elements.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -54,9 +55,7 @@ class Padded {
     if (!pad.adds()) return;
     from_ = copy_.data();
     const std::int64_t n = matrices * pad.floats();
-    using Kernel = EachTogether<ReadPadded, Into<Itself>>;
-    gpu.launch(Kernel::grid(n),
-               Kernel{n, ReadPadded(pad, matrices, from), {copy_.data(), Itself()}});
+    elements(gpu, n, copy_.data(), ReadPadded(pad, matrices, from), Itself());
   }
 
   const float* data() const { return from_; }

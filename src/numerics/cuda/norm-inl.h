@@ -6,6 +6,7 @@
 #include "lockstep/numerics/spec/moments.h"
 #include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cuda/divisor.h"
+#include "numerics/cuda/elements.h"
 #include "numerics/cuda/sums-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -118,7 +119,7 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
        [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(variances(i) + eps); });
   const bool activated = s.activation == Activation::kSilu;
   elements(
-      s.n * s.spatial * s.c, y,
+      *gpu_, s.n * s.spatial * s.c, y,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         const Groups::Place here = g.place(i);
         const std::int64_t statistic = g.statistic(here.sample, here.channel);
@@ -185,7 +186,7 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
     });
     const Sides<float> out = cut_somewhere(dx, s.c);
     each_together(
-        s.n * s.spatial * s.c,
+        *gpu_, s.n * s.spatial * s.c,
         [=] LOCKSTEP_DEVICE(std::int64_t i) {
           const Groups::Place here = g.place(i);
           const std::int64_t statistic = g.statistic(here.sample, here.channel);
@@ -241,7 +242,7 @@ void Device<Gpu>::batch_norm_apply(std::int64_t rows, std::int64_t c, const floa
                                    const float* beta, float* y) {
   const Divisor by_c(c, rows * c);
   elements(
-      rows * c, y,
+      *gpu_, rows * c, y,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         const std::int64_t j = by_c.remainder(i);
         return Floats<5>{x[i], mean[j], rstd[j], gamma[j], beta[j]};
@@ -279,7 +280,7 @@ void Device<Gpu>::batch_norm_backward_apply(std::int64_t rows, std::int64_t c, f
                                             float* dx) {
   const Divisor by_c(c, rows * c);
   elements(
-      rows * c, dx,
+      *gpu_, rows * c, dx,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         const std::int64_t j = by_c.remainder(i);
         return Floats<7>{x[i], mean[j], rstd[j], gamma[j], dy[i], sum_dy[j], sum_dy_xhat[j]};

@@ -4,6 +4,7 @@
 #include "lockstep/numerics/spec/resample.h"
 #include "numerics/cuda/device.h"
 #include "numerics/cuda/divisor.h"
+#include "numerics/cuda/elements.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -14,7 +15,7 @@ void Device<Gpu>::upsample_nearest(std::int64_t n, std::int64_t h, std::int64_t 
   const Divisor channels(c, all), columns(ow, all), rows(oh, all), down(oh, oh * h),
       across(ow, ow * w);
   elements(
-      all, y,
+      *gpu_, all, y,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         const std::int64_t position = channels.quotient(i), line = columns.quotient(position),
                            sample = rows.quotient(line), oy = line - sample * oh,

@@ -16,9 +16,9 @@ struct Sequence {
   std::uint8_t instructions, binary64;
 };
 constexpr Sequence kSequences[] = {
-    {"div.s32", 30, 0},    {"rem.s32", 28, 0},      {"div.u32", 18, 0},    {"rem.u32", 18, 0},
-    {"div.s64", 25, 0},    {"rem.s64", 25, 0},      {"div.u64", 25, 0},    {"rem.u64", 25, 0},
-    {"div.rn.f32", 16, 0}, {"sqrt.rn.f32", 16, 0},  {"rcp.rn.f32", 15, 0}, {"div.rn.f64", 23, 8},
+    {"div.s32", 30, 0},    {"rem.s32", 28, 0},     {"div.u32", 18, 0},    {"rem.u32", 18, 0},
+    {"div.s64", 25, 0},    {"rem.s64", 25, 0},     {"div.u64", 25, 0},    {"rem.u64", 25, 0},
+    {"div.rn.f32", 16, 0}, {"sqrt.rn.f32", 16, 0}, {"rcp.rn.f32", 15, 0}, {"div.rn.f64", 23, 8},
     {"rcp.rn.f64", 17, 5}, {"sqrt.rn.f64", 22, 8},
 };
 
