@@ -59,8 +59,8 @@ class GoesOn(Cli):
 class FromAnotherRun(Cli):
     def setUp(self):
         super().setUp()
-        self.ok("train", TOY, "--run", "parent", *SMALL, "--set", "run.steps=6", "--set", "checkpoint.every=3",
-                "--quiet")
+        self.once("parent", "train", TOY, "--run", "parent", *SMALL, "--set", "run.steps=6", "--set", "checkpoint.every=3",
+                  "--quiet")
         self.child = ["train", TOY, *SMALL, "--set", "generator.optimizer.lr=2e-4", "--set", "run.steps=3", "--quiet"]
 
     def test_carries_the_parents_evidence(self):

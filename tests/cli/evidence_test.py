@@ -35,8 +35,8 @@ def pixels(png):
 class Checkpoints(Cli):
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--quiet", "--set", "samples.count=4", "--set",
-                "samples.columns=4")
+        self.once("runs", "train", "tiny.toml", "--quiet", "--set", "samples.count=4", "--set",
+                  "samples.columns=4")
 
     def test_h5py_reads_names_shapes_and_values(self):
         seen = json.loads(self.ok("inspect", LAST, "--json"))
@@ -139,7 +139,7 @@ class Pictures(Cli):
 
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--quiet", "--set", "samples.count=4")
+        self.once("runs", "train", "tiny.toml", "--quiet", "--set", "samples.count=4")
         self.whole = self.read(self.NAME)
 
     def rewritten(self, change):

@@ -196,7 +196,7 @@ class Export(Cli):
         self.assertEqual({os.path.relpath(name, "out"): digest for name, digest in said["sha256"].items()}, before)
 
     def test_what_is_refused(self):
-        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
+        self.once("run", "train", "tiny.toml", "--run", "run", "--quiet")
         self.assertEqual(self.refused(2, "export", "run", "a.safetensors", "--role", "generator"),
                          "--role generator: this run has no such network (use one of: model)")
         self.assertIn("its ending says nothing", self.refused(2, "export", "run", "a.bin"))
@@ -209,7 +209,7 @@ class Export(Cli):
 
 class Readers(Cli):
     def test_a_run_is_read(self):
-        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
+        self.once("run", "train", "tiny.toml", "--run", "run", "--quiet")
         ledger = lockstep.read_ledger(self.path("run"))
         metrics = lockstep.read_metrics(self.path("run"))
         self.assertEqual([step["step"] for step in ledger.steps], [1, 2])
@@ -220,7 +220,7 @@ class Readers(Cli):
         self.assertEqual(saved.tensors["model/param/input.weight"].shape, (3, 3, 1, 8))
 
     def test_a_changed_line_is_named(self):
-        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
+        self.once("run", "train", "tiny.toml", "--run", "run", "--quiet")
         text = self.read("run/ledger.jsonl").replace(b'"samples":4', b'"samples":5')
         self.write("run/ledger.jsonl", text)
         with self.assertRaisesRegex(ValueError, "line 3"):

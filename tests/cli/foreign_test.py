@@ -58,7 +58,7 @@ def references(file):
 class Foreign(Cli):
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--quiet")
+        self.once("runs", "train", "tiny.toml", "--quiet")
         self.whole = self.read(LAST)
 
     def put(self, data):
@@ -144,7 +144,7 @@ class Giants(Cli):
 
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--quiet", "--set", "samples.every=2", "--set", "samples.count=2")
+        self.once("runs", "train", "tiny.toml", "--quiet", "--set", "samples.every=2", "--set", "samples.count=2")
         self.ok("trace", "runs/tiny", "trace.jsonl", "--step", "2", "--quiet")
         self.write("node.json", self.ok("fingerprint", "--json"))
         try:

@@ -18,8 +18,10 @@ RECIPE = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
 # A step of half of the lanes: more than the 4 GiB of an interpreted GPU; of a third of them: 2 to 4 GiB.
 TOO_LARGE = ("--set", "batch.samples_per_lane=65536", "--set", "generator.hidden=1024", "--lanes-at-once", "1")
 LARGE = ("--set", "batch.samples_per_lane=65536", "--set", "generator.hidden=600")
+SMALL = ("--set", "generator.hidden=48", "--set", "discriminator.hidden=48")
 WHOLE, HALF = "the GPU's memory leaves 4.0 GiB", "the GPU's memory, which 2 ranks share, leaves 2.0 GiB"
 TRAIN = ("train", RECIPE, "--device", "cuda", "--ranks", "2", "--quiet", "--set", "samples.count=0", "--set", "run.steps=1")
+ALONE = ("train", RECIPE, "--quiet", "--set", "samples.count=0")  # on the CPU
 
 
 class GpuRanks(Toy):
@@ -43,8 +45,7 @@ class GpuRanks(Toy):
         self.assertEqual(self.evidence("nccl"), self.evidence("gloo"))
 
     def test_a_tile_that_arrives_otherwise_is_named_and_nothing_rests_on_it(self):
-        # Of partials and of sums, to each rank.
-        for case, (rank, message) in enumerate(((0, 0), (1, 1), (1, 2), (0, 3))):
+        for case, (rank, message) in enumerate(((0, 0), (1, 1))):  # of partials, of sums
             run = f"run{case}"
             err = self.over("nccl", run, code=1, LOCKSTEP_NCCL_FLIP=f"{rank}:{message}")
             self.assertRegex(err, rf"rank {rank}: step 1: gradient of \S+ \[[0-9 x]+\], elements \d+ to \d+: what arrived at "
@@ -53,11 +54,11 @@ class GpuRanks(Toy):
 
     def test_captured_steps_have_the_same_bits_and_are_checked(self):
         # The second step is captured, and launched; those after it are launches.
-        steps = ("--set", "run.steps=4", "--set", "evidence.witness_rate=0")
+        steps = ("--set", "run.steps=4", "--set", "evidence.witness_rate=0", *SMALL)
         for transport in ("nccl", "gloo"):
             self.over(transport, transport, *steps)
             self.assertNotIn(b"not captured", self.read(f"{transport}/log.txt"))
-        self.ok("train", RECIPE, "--quiet", "--set", "samples.count=0", *steps, "--run", "alone")
+        self.ok(*ALONE, *steps, "--run", "alone")
         self.assertEqual(self.evidence("nccl"), self.evidence("alone"))
         self.assertEqual(self.evidence("gloo"), self.evidence("alone"))
         # What leaves in each step is the same, whether it is called or launched.
@@ -129,8 +130,8 @@ class GpuRanks(Toy):
         for err, code in self.each_with(["1", "0"], "--exchange-log", "log", LOCKSTEP_TRANSPORT="nccl"):
             self.assertEqual(code, 0, err)
         self.assertIn(b'"memory":"gpu"', self.read("log/rank-0.jsonl").replace(b" ", b""))
-        self.over("gloo", "gloo")
-        self.assertEqual(self.evidence("run"), self.evidence("gloo"))
+        self.ok(*ALONE, "--set", "run.steps=1", "--run", "alone")
+        self.assertEqual(self.evidence("run"), self.evidence("alone"))
 
     def test_nccl_is_not_asked_where_ranks_have_one_gpu(self):
         for devices in (["1", "1"], ["MIG-1", "MIG-2"]):  # NCCL knows GPUs by their place on the bus

@@ -22,8 +22,8 @@ def golden(name):
 class Interval(Cli):
     def setUp(self):
         super().setUp()
-        self.ok("train", golden("classifier"), "--run", "judge", "--quiet", "--set", "run.steps=3",
-                "--set", "data.shapes.side=12", "--set", "samples.count=0")
+        self.once("judge", "train", golden("classifier"), "--run", "judge", "--quiet", "--set", "run.steps=3",
+                  "--set", "data.shapes.side=12", "--set", "samples.count=0")
 
     def words(self, *changes, recipe="dit", steps=4):
         sets = (f"run.steps={steps}", "samples.count=0", "evaluation.every=2", f"evaluation.samples={SAMPLES}",

@@ -11,7 +11,7 @@ TRAIN = ["train", "tiny.toml", "--quiet"]
 class Kept(Cli):
     def setUp(self):
         super().setUp()
-        self.ok(*TRAIN, "--run", "run")
+        self.once("run", *TRAIN, "--run", "run")
 
     def test_a_run_that_lost_its_ledger_gets_no_new_one(self):
         os.remove(self.path("run/ledger.jsonl"))

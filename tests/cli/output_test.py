@@ -17,7 +17,7 @@ SHOWN = "x\\x0a\\x1b[2Krun: the evidence holds"
 class Output(Cli):
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--quiet")
+        self.once("runs", "train", "tiny.toml", "--quiet")
 
     def to(self, name, *arguments):
         with open(name, "wb") as out:
@@ -225,8 +225,8 @@ class Progress(Cli):
 
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--quiet", "--set", "run.steps=30", "--set", "checkpoint.every=10", "--set",
-                "checkpoint.keep_last=0")
+        self.once("runs", "train", "tiny.toml", "--quiet", "--set", "run.steps=30", "--set", "checkpoint.every=10", "--set",
+                  "checkpoint.keep_last=0")
 
     def test_in_a_log(self):
         for window, steps in (((), "30"), (("--from", "25", "--to", "28"), "8"), (("--from", "11", "--to", "21"), "11"),

@@ -19,12 +19,12 @@ OTHER = {"ONEDNN_MAX_CPU_ISA": "SSE41"}
 
 class Prove(Cli):
     def train(self, name, *more, recipe="tiny.toml", **environment):
-        return self.ok("train", recipe, "--run", name, *more, "--quiet", **environment)
+        return self.once(name, "train", recipe, "--run", name, *more, "--quiet", **environment)
 
     def gan(self, name, *more):
         """Twelve steps, checkpoints at 5, 10 and 12."""
-        self.ok("train", GAN, "--run", name, "--set", "run.steps=12", "--set", "checkpoint.every=5",
-                "--set", "checkpoint.keep_last=0", *SMALL, *more)
+        self.once(name, "train", GAN, "--run", name, "--set", "run.steps=12", "--set", "checkpoint.every=5",
+                  "--set", "checkpoint.keep_last=0", *SMALL, *more)
 
     def report(self, code, *arguments, **environment):
         result = self.run_it(*arguments, "--json", **environment)
@@ -60,7 +60,7 @@ class Replay(Prove):
 
     def test_any_number_of_ranks(self):
         self.gan("run", "--ranks", "3")
-        for ranks in ("1", "2", "5"):
+        for ranks in ("2", "5"):  # alone: the other tests
             self.assertIn("PASS", self.ok("replay", "run", "--ranks", ranks, "--quiet"))
         self.assertIn("give --seed", self.refused(2, "replay", "run", "--ranks", "2", "--spot", "1"))
 
@@ -287,11 +287,10 @@ class Diff(Prove):
             self.write("b.png", png[:33] + made + png[cut:] + behind)
             report = self.report(1, "diff", "a.png", "b.png")
             self.assertEqual(report["picture"]["different"], 0)
-            text = self.run_it("diff", "a.png", "b.png").stdout
-            self.assertIn("the pixels are the same, the chunks named above differ", text)
             return [fact["name"] for fact in report["files"]]
 
         self.assertEqual(other((b"gAMA", b"\0\0\xb1\x8f")), ["gAMA"])
+        self.assertIn("the pixels are the same, the chunks named above differ", self.run_it("diff", "a.png", "b.png").stdout)
         self.assertEqual(other((b"tEXt", b"step\0" b"7")), ["tEXt step"])
         self.assertEqual(other((b"tEXt", b"\0")), ["tEXt"])
         self.assertEqual(other((b"acTL", bytes(8)), (b"zTXt", b"k\0\0x")), ["acTL", "zTXt"])

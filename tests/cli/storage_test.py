@@ -28,8 +28,8 @@ SIGNED = [*TRAIN, "--sign", "key"]
 class FailingCalls(Cli):
     def setUp(self):
         super().setUp()
-        self.ok("keygen", "key")
-        self.ok(*SIGNED, "--run", "undisturbed")
+        self.put_key()
+        self.once("undisturbed", *SIGNED, "--run", "undisturbed")
         self.whole = self.evidence("undisturbed")
 
     def faulty(self, *arguments, **settings):
@@ -111,7 +111,7 @@ class Retired(Cli):
 
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", *self.STEPS, "--run", "whole")
+        self.once("whole", "train", "tiny.toml", *self.STEPS, "--run", "whole")
 
     def live(self):
         shutil.rmtree(self.path("live"), ignore_errors=True)
@@ -197,7 +197,7 @@ class Planted(Cli):
         for command in (BEGIN, TRAIN):
             self.ok(*command, "--run", "undisturbed")
         for plant in (os.symlink, os.link):
-            self.ok(*BEGIN, "--run", "run")
+            self.once("run", *BEGIN, "--run", "run")
             for name in ("checkpoints/step-00000002.h5.lockstep.tmp", "checkpoints/step-00000002.h5.sha256",
                          "samples/step-00000002.png", "ledger.jsonl.lockstep.tmp"):
                 plant(self.path("victim"), self.path("run", name))
@@ -207,7 +207,7 @@ class Planted(Cli):
             shutil.rmtree(self.path("run"))
 
     def test_a_checkpoint_that_is_a_link_is_not_opened(self):
-        self.ok(*TRAIN, "--run", "run")
+        self.once("run", *TRAIN, "--run", "run")
         name = "run/checkpoints/step-00000002.h5"
         os.rename(self.path(name), self.path("moved"))
         os.symlink(self.path("moved"), self.path(name))
@@ -219,19 +219,19 @@ class Planted(Cli):
         self.assertIn("ledger.jsonl", os.listdir(self.path("elsewhere")))
 
     def test_a_fifo_is_not_waited_for(self):
-        self.ok(*TRAIN, "--run", "run")
+        self.once("run", *TRAIN, "--run", "run")
+        shutil.copytree(self.path("run"), self.path("again"))
         for name in ("ledger.jsonl", "recipe.toml", "metrics.jsonl"):
             os.remove(self.path("run", name))
             os.mkfifo(self.path("run", name))
             self.assertIn(name, self.refused(4, *TRAIN, "--set", "run.steps=3", "--run", "run"))
-            self.ok(*TRAIN, "--run", "again")
             shutil.copy(self.path("again", name), self.path("run", name + "-"))
             os.rename(self.path("run", name + "-"), self.path("run", name))
 
 
 class Leftovers(Cli):
     def test_what_a_killed_attempt_left_is_swept_at_the_next(self):
-        self.ok(*TRAIN, "--run", "run")
+        self.once("run", *TRAIN, "--run", "run")
         whole = self.contents("run")
         left = ("recipe.toml.lockstep.tmp", "ledger.jsonl.lockstep.tmp", "checkpoints/step-00000001.h5.lockstep.tmp",
                 "checkpoints/step-00000001.h5.sha256", "checkpoints/step-00000001.h5.sha256.lockstep.tmp",
@@ -246,7 +246,7 @@ class Leftovers(Cli):
     def test_a_folder_with_the_name_of_a_leftover_is_left_and_named(self):
         for command in (BEGIN, TRAIN):
             self.ok(*command, "--run", "undisturbed")
-        self.ok(*BEGIN, "--run", "run")
+        self.once("run", *BEGIN, "--run", "run")
         left = ("checkpoints/x.lockstep.tmp", "checkpoints/step-00000400.h5.sha256", "samples/y.lockstep.tmp",
                 "environment/z.lockstep.tmp")
         for name in left:
@@ -264,7 +264,7 @@ class Leftovers(Cli):
     def test_a_folder_where_a_file_must_go_is_4_and_says_what_to_do(self):
         for name in ("checkpoints/step-00000002.h5.lockstep.tmp", "checkpoints/step-00000002.h5.sha256",
                      "checkpoints/step-00000002.h5", "samples/step-00000002.png", "recipe.toml.lockstep.tmp"):
-            self.ok(*BEGIN, "--run", "run")
+            self.once("run", *BEGIN, "--run", "run")
             os.makedirs(self.path("run", name))
             result = self.run_it(*TRAIN, "--run", "run")
             last = result.stderr.splitlines()[-1]
@@ -277,7 +277,7 @@ class Leftovers(Cli):
             shutil.rmtree(self.path("run"))
 
     def test_a_file_that_is_not_of_the_run_is_5(self):
-        self.ok(*TRAIN, "--run", "run")
+        self.once("run", *TRAIN, "--run", "run")
         for name in ("checkpoints/step-2.h5", "checkpoints/step-00000002 (copy).h5",
                      "checkpoints/notes.sha256", "samples/evil.exe"):
             self.write("run/" + name, "extra")
@@ -293,7 +293,7 @@ class Outputs(Cli):
 
     def setUp(self):
         super().setUp()
-        self.ok(*TRAIN, "--run", "run")
+        self.once("run", *TRAIN, "--run", "run")
         self.write("victim", "precious")
         self.writers = {".png": lambda out: ["sample", "run", "--count", "1", "--out", out],
                         ".jsonl": lambda out: ["trace", "run", out, "--quiet"],
@@ -399,7 +399,7 @@ class Outputs(Cli):
 
 class TwoWriters(Cli):
     def test_of_commands_started_together_one_trains_and_the_others_say_so(self):
-        self.ok(*TRAIN, "--run", "undisturbed")
+        self.once("undisturbed", *TRAIN, "--run", "undisturbed")
         for number in range(3):
             run = f"run-{number}"
             together = [subprocess.Popen([PROGRAM, *TRAIN, "--run", run], cwd=self.folder, text=True,

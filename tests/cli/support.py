@@ -5,6 +5,7 @@ Programs are called as: TEST PROGRAM SOURCE_FOLDER [unittest's arguments]
 
 import hashlib
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -37,14 +38,28 @@ count = 0
 """
 
 
+# Of this process. All its tests have the same folder in turn: a run notes where its data lie.
+TOP = tempfile.TemporaryDirectory(prefix="lockstep-cli-")
+os.chmod(TOP.name, 0o711)  # some tests call the program as another user
+
+
 class Cli(unittest.TestCase):
+    made = {}  # by `once`: what was printed, and a copy of the folder
+    keys = {}  # of all tests, so that they can share what they sign
+
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="lockstep-cli-")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = os.path.join(TOP.name, "test")
+        os.mkdir(self.folder, 0o700)
+        self.addCleanup(self.remove, self.folder)
         self.write("tiny.toml", RECIPE)
         pixels = bytes(i * 37 % 256 for i in range(16 * 8 * 8))
         self.write("images", b"\0\0\x08\x03" + struct.pack(">III", 16, 8, 8) + pixels)
+
+    @staticmethod
+    def remove(folder):
+        """Its name is free, whatever may still write to it."""
+        with tempfile.TemporaryDirectory(dir=TOP.name) as away:
+            os.rename(folder, os.path.join(away, "test"))
 
     def write(self, name, content):
         content = content.encode() if isinstance(content, str) else content
@@ -68,6 +83,30 @@ class Cli(unittest.TestCase):
         result = self.run_it(*arguments, **environment)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
+
+    def once(self, folder, *arguments, **environment):
+        """`ok` of a command that makes this folder; a copy of it where a test has made it before, beside the same files."""
+        if os.path.exists(self.path(folder)):
+            return self.ok(*arguments, **environment)
+        files = sorted(entry.name for entry in os.scandir(self.folder) if entry.is_file())
+        same = repr((folder, arguments, sorted(environment.items()), [(name, self.read(name)) for name in files]))
+        if same in self.made:
+            said, copy = self.made[same]
+            shutil.copytree(copy, self.path(folder))
+        else:
+            said, copy = self.ok(*arguments, **environment), os.path.join(TOP.name, f"made-{len(self.made)}")
+            shutil.copytree(self.path(folder), copy)
+            self.made[same] = said, copy
+        return said
+
+    def put_key(self):
+        """A pair of keys: key and key.pub."""
+        if not self.keys:
+            self.ok("keygen", "key")
+            self.keys.update((name, self.read(name)) for name in ("key", "key.pub"))
+        for name, content in self.keys.items():
+            self.write(name, content)
+            os.chmod(self.path(name), 0o600)
 
     def refused(self, code, *arguments, **environment):
         """The error's line, without the program's name."""

@@ -7,6 +7,7 @@ Links lead somewhere; no line of prose is long; docs/cli.md has every command, o
 other; docs/checkpoint.md has the constants of the sources; each ```console block of a page is run in
 a fresh folder and prints what stands there.
 """
+import functools
 import json
 import os
 import re
@@ -50,6 +51,7 @@ def long_lines(root):
     return found
 
 
+@functools.cache  # the pages call a command often
 def help_of(lockstep, *command):
     return subprocess.run([lockstep, *command, "--help"], check=True, capture_output=True, text=True).stdout
 
