@@ -1,6 +1,7 @@
 """The golden bytes, whatever the threads, the instruction set and the surroundings.
 
 Usage: matrix_test.py PROGRAM RECIPE CASE, where CASE is
+  mixed          one run whose steps are shared by SETTINGS: each has its own instruction set, threads and lanes at once
   again          twice in a row, in two folders
   threads-N      with N threads
   portions-N     with N lanes at once, and half of the steps with all
@@ -29,6 +30,9 @@ CPU_FLAGS = {
     "avx512-vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", "avx512_vnni"},
 }
 
+# Instruction set (None: the best of this machine), threads and lanes at once (0: all).
+SETTINGS = (("scalar", 1, 1), ("avx2", 2, 3), (None, 7, 0))
+
 
 def missing(isa):
     """What this CPU lacks for the instruction set, asked of the system and not of our program."""
@@ -50,6 +54,23 @@ def with_isa(program, name, run, isa):
     assert code == 4 and isa in err, f"{isa} should be refused here with exit code 4: {code}\n{err}"
     print(f"NOT PROVED here: {isa} (this CPU lacks {' '.join(sorted(lacks))})")
     sys.exit(golden.SKIPPED)
+
+
+def mixed(program, name, run):
+    """Each setting goes on where another stopped. The recipe decides which comes last and makes the pictures."""
+    first, steps = golden.NAMES.index(name) % len(SETTINGS), golden.steps_of(name)
+    settings = [s for s in SETTINGS[first:] + SETTINGS[:first] if s[0] is None or not missing(s[0])]
+    ends = [steps * number // len(settings) for number in range(1, len(settings) + 1)]
+    for (isa, threads, lanes), end in zip(settings, ends):
+        print(f"until step {end}: {isa or 'best'} kernels, {threads} threads, {lanes or 'all'} lanes at once", flush=True)
+        shorter = () if end == steps else ("--set", "samples.count=0", "--set", f"run.steps={end}")
+        chosen = {} if isa is None else {"LOCKSTEP_ISA": isa}
+        program.ok("train", golden.recipe(name), "--run", run, "--quiet", "--threads", threads, "--lanes-at-once", lanes,
+                   *shorter, environment={**program.environment, **chosen})
+        golden.require_ledger(name, run, end)
+    for end in ends:
+        golden.drop_end(name, run, end)
+    golden.require(name, run)
 
 
 def portions(program, name, run, lanes):
@@ -110,7 +131,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="lockstep-matrix-") as folder:
         run = os.path.join(folder, "run")
         kind, _, value = case.partition("-")
-        if case == "again":
+        if case == "mixed":
+            mixed(program, name, run)
+        elif case == "again":
             golden.train(program, name, run)
             golden.train(program, name, run + "-again")
         elif kind == "threads":

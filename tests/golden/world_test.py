@@ -5,7 +5,8 @@ Usage: world_test.py PROGRAM BY_THREADS WAY [all]   (by a Python with numpy, for
 WAY is `threads` (of one process, BY_THREADS), `ranks` (--ranks), `torchrun`, `mpirun` or `srun`: all but the first are
 processes over Gloo. A combination is a recipe, a number of ranks, a way, what ranks share and whether the run changes
 hands: it is then stopped at three steps, and other numbers of ranks go on. Without `all`, those of a choice in which
-every two values of different axes meet, each for the recipe's first third; with it, all of this way, whole.
+every two values of different axes meet (but see `possible` and `pairs`), each for the recipe's first third; with it, all
+of this way, whole.
 """
 
 import itertools
@@ -31,12 +32,27 @@ LANES = {"ddpm": 8, "sngan": 8, "dcgan": 8, "toy-gan": 6, "r1-gan": 6, "class-dd
 AXES = (tuple(LANES), RANKS, ("threads", "ranks", *LAUNCHERS), SHARD, ("one world", "four worlds"))
 
 
-def possible():
-    return [row for row in itertools.product(*AXES) if row[1] <= LANES[row[0]]]
+def possible(whole):
+    """To a launcher, each attempt is a start like any other: without `all`, only other ways change hands."""
+    rows = [row for row in itertools.product(*AXES) if row[1] <= LANES[row[0]]]
+    return rows if whole else [row for row in rows if row[2] not in LAUNCHERS or row[4] == "one world"]
+
+
+def attempts(row, end):
+    """(ranks, shard, last step) of each attempt: one world, or four, changing at three steps."""
+    name, ranks, _, shard, change = row
+    if change == "one world":
+        return [(ranks, shard, end)]
+    worlds = [n for n in RANKS if n <= LANES[name]]
+    start = worlds.index(ranks)
+    return [(worlds[(start + i) % len(worlds)], "none" if i % 2 else shard, end * (i + 1) // 4) for i in range(4)]
 
 
 def pairs(row):
-    return set(itertools.combinations(enumerate(row), 2))
+    """A recipe meets the ranks of each attempt. A launcher sees no recipe: what it starts is what `ranks` starts."""
+    recipe, way = (0, row[0]), (2, row[2])
+    met = set(itertools.combinations(enumerate(row), 2)) | {(recipe, (1, ranks)) for ranks, _, _ in attempts(row, 4)}
+    return met - ({(recipe, way)} if row[2] in LAUNCHERS else set())
 
 
 def pairwise(rows):
@@ -48,16 +64,6 @@ def pairwise(rows):
         missing -= pairs(best)
     assert set().union(*map(pairs, chosen)) == set().union(*map(pairs, rows))
     return chosen
-
-
-def attempts(row, end):
-    """(ranks, shard, last step) of each attempt: one world, or four, changing at three steps."""
-    name, ranks, _, shard, change = row
-    if change == "one world":
-        return [(ranks, shard, end)]
-    worlds = [n for n in RANKS if n <= LANES[name]]
-    start = worlds.index(ranks)
-    return [(worlds[(start + i) % len(worlds)], "none" if i % 2 else shard, end * (i + 1) // 4) for i in range(4)]
 
 
 class Ranks:
@@ -125,7 +131,7 @@ class Ranks:
 def main():
     program, by_threads, way = sys.argv[1:4]
     whole, began = sys.argv[4:] == ["all"], time.monotonic()
-    rows = [row for row in (possible() if whole else pairwise(possible())) if row[2] == way]
+    rows = [row for row in (possible(whole) if whole else pairwise(possible(whole))) if row[2] == way]
     assert rows, f"no way {way}"
     with tempfile.TemporaryDirectory(prefix="lockstep-world-") as folder:
         try:
