@@ -12,7 +12,6 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECIPE = os.path.join(HERE, "gpu-unet.toml")
-WARM_UP = 3  # steps of ours that do not count
 
 
 def require_pytorch(cannot_do):
@@ -61,15 +60,15 @@ def write_pictures(folder):
         file.write(struct.pack(">2i", 0x801, 2048) + bytes(draw.randrange(10) for _ in range(2048)))
 
 
-def ours(program, device, data, count, settings=()):
-    """Seconds of the median step."""
+def ours(program, device, data, warm_up, count, settings=()):
+    """Seconds of the median step; those of the warm-up do not count."""
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as folder:
         run = os.path.join(folder, "run")
         program.ok("train", RECIPE, "--run", run, "--quiet", *device, "--set", f"data.path={data}",
-                   "--set", f"run.steps={WARM_UP + count}", *(word for one in settings for word in ("--set", one)))
+                   "--set", f"run.steps={warm_up + count}", *(word for one in settings for word in ("--set", one)))
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             times = [json.loads(line)["time"] for line in file]
-    return statistics.median(b - a for a, b in zip(times[WARM_UP - 1:], times[WARM_UP:]))
+    return statistics.median(b - a for a, b in zip(times[warm_up - 1:], times[warm_up:]))
 
 
 def quick_settings(quick):
@@ -78,13 +77,13 @@ def quick_settings(quick):
 
 def steps(program, device, quick, native):
     """Steps a second of a U-Net that fills a GPU: in floats, in integer products, and, if it has them, with LibTorch's kernels."""
-    count, told = 2 if quick else 8, []
+    (warm_up, count), told = (1, 1) if quick else (3, 8), []
     kinds = [("float", ()), ("integer", ("run.products=integer",))] + native * [("native", ("run.numerics=native",))]
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as data:
         write_pictures(data)
         for name, settings in kinds:
             try:
-                rate = 1 / ours(program, device, data, count, (*quick_settings(quick), *settings))
+                rate = 1 / ours(program, device, data, warm_up, count, (*quick_settings(quick), *settings))
                 told.append(f"{name} {rate:.2f}/s")
             except AssertionError as error:  # the others' numbers stay
                 told.append(f"{name}: {error}")
