@@ -43,8 +43,9 @@ bool speaks() {
   }
 }
 
-// The end of the process, without the destructors of static objects: LibTorch's take a quarter of the
-// time of a short command, and nothing is left to them. Sanitizers report what they found in theirs.
+// The end of the process, without the destructors of static objects: LibTorch's take a quarter of
+// the time of a short command, and nothing is left to them. Sanitizers report what they found in
+// theirs.
 int end(int code) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   std::fflush(nullptr);  // what a library may have printed
