@@ -7,6 +7,7 @@
 #include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/operations.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/elements.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -98,14 +99,6 @@ struct ChainFold {
   LOCKSTEP_DEVICE static void store(const Term& term, float* to) {
     to[0] = term.u;
     to[kSlice * kLine] = term.v;
-  }
-};
-
-// A term that is read as it is.
-struct Itself {
-  template <class T>
-  LOCKSTEP_DEVICE T operator()(const T& term) const {
-    return term;
   }
 };
 

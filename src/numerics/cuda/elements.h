@@ -15,6 +15,14 @@ struct Floats {
   float of[kCount];
 };
 
+// A value that is read as it is.
+struct Itself {
+  template <class T>
+  LOCKSTEP_DEVICE T operator()(const T& value) const {
+    return value;
+  }
+};
+
 inline constexpr int kTogether = 4;  // values of a thread
 
 // write(i, read(i)) for those of i, i + apart, ... below n, kTogether at most; i is below n. What

@@ -265,7 +265,7 @@ void Device<Gpu>::repeat(std::int64_t n, std::int64_t times, std::int64_t width,
       [=] LOCKSTEP_DEVICE(std::int64_t i) {
         return x[by_rows.quotient(i) * width + by_width.remainder(i)];
       },
-      [] LOCKSTEP_DEVICE(float value) { return value; });
+      Itself());
 }
 
 template <class Gpu>

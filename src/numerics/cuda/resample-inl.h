@@ -23,7 +23,7 @@ void Device<Gpu>::upsample_nearest(std::int64_t n, std::int64_t h, std::int64_t 
         return x[((sample * h + down.quotient(oy * h)) * w + across.quotient(ox * w)) * c +
                  channel];
       },
-      [] LOCKSTEP_DEVICE(float value) { return value; });
+      Itself());
 }
 
 template <class Gpu>
