@@ -86,11 +86,13 @@ Recipe any_recipe() {
   Recipe recipe;
   Randomizer randomizer;
   describe(randomizer, recipe);
-  // Refused elsewhere: without held-out samples, or without a loss of them.
+  // Refused elsewhere: what needs something that is not there.
   if (recipe.data.holdout == 0 || !objective::diffusion(recipe.objective))
     recipe.run.validate_every = 0;
   if (!objective::makes_samples(recipe.objective)) recipe.evaluation.every = 0;
   if (recipe.evaluation.features.ends_with(".pt")) recipe.evaluation.features.clear();
+  for (NetworkOptions& network : recipe.networks)
+    if (network.optimizer.ema_decay == 0) network.optimizer.more_ema_decays.clear();
   return recipe;
 }
 
