@@ -1,7 +1,7 @@
 # Shared by the normal build and the one for other architectures (cross/).
 set(CONFORMANCE_DOCUMENT_SOURCES program.cpp document.cpp vectors.cpp)
 set(CONFORMANCE_SOURCES
-  main.cpp device.cpp sha256.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp cases_chain.cpp cases_conv.cpp
+  main.cpp sha256.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp cases_chain.cpp cases_conv.cpp
   cases_integer.cpp cases_norm.cpp cases_update.cpp cases_stream.cpp cases_schedule.cpp cases_hash.cpp)
 set(FUNCTIONS_SUM_SOURCES functions_sum.cpp)
 foreach(list CONFORMANCE_DOCUMENT CONFORMANCE FUNCTIONS_SUM)
@@ -15,14 +15,19 @@ list(TRANSFORM modules PREPEND ${LOCKSTEP_ROOT}/src/)
 list(TRANSFORM modules APPEND .cpp)
 list(APPEND CONFORMANCE_SOURCES ${CONFORMANCE_DOCUMENT_SOURCES} ${modules})
 
-function(lockstep_conformance_program name)  # NAME LIBS… : the program of CONFORMANCE_SOURCES, or a broken one
-  add_executable(${name} ${CONFORMANCE_SOURCES})
-  target_link_libraries(${name} PRIVATE lockstep::numerics lockstep_warnings ${ARGN})
-  target_include_directories(${name} PRIVATE ${LOCKSTEP_ROOT}/tests ${LOCKSTEP_ROOT}/src)
+# What all its programs are made of, whatever the device; with these further libraries.
+function(lockstep_conformance_cases)
+  add_library(conformance_cases OBJECT ${CONFORMANCE_SOURCES})
+  target_link_libraries(conformance_cases PUBLIC lockstep::numerics ${ARGN} PRIVATE lockstep_warnings)
+  target_include_directories(conformance_cases PUBLIC ${LOCKSTEP_ROOT}/tests PRIVATE ${LOCKSTEP_ROOT}/src)
 endfunction()
 
-function(lockstep_conformance_programs)  # with these further libraries
-  lockstep_conformance_program(conformance ${ARGN})
+function(lockstep_conformance_program name)  # for the CPU
+  add_executable(${name} ${LOCKSTEP_ROOT}/tests/conformance/device.cpp)
+  target_link_libraries(${name} PRIVATE conformance_cases lockstep_warnings ${ARGN})
+endfunction()
+
+function(lockstep_functions_sum)  # with these further libraries
   add_executable(functions_sum ${FUNCTIONS_SUM_SOURCES})
   target_link_libraries(functions_sum PRIVATE lockstep::numerics lockstep_warnings ${ARGN})
   target_include_directories(functions_sum PRIVATE ${LOCKSTEP_ROOT}/tests)
