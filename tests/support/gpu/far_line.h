@@ -19,7 +19,10 @@ inline void move(std::size_t bytes, const void* from, void* to) {
 
 // What far GPUs of a process share.
 struct Machine {
-  explicit Machine(std::uint64_t seed) : streams(seed) { memory.order_streams(false); }
+  explicit Machine(std::uint64_t seed)
+      : streams(seed, [] { return std::make_shared<testing::far::Kernel>(); }) {
+    memory.order_streams(false);
+  }
   Streams streams;
   StreamMemory memory{streams};
 };

@@ -8,8 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "support/far_device/memory.h"
-
 namespace lockstep::test::gpu {
 
 namespace {
@@ -44,7 +42,8 @@ struct Streams::Queue {
   std::deque<Shared> waiting;
 };
 
-Streams::Streams(std::uint64_t seed) : random_(seed) {
+Streams::Streams(std::uint64_t seed, std::function<std::shared_ptr<void>()> during)
+    : during_(std::move(during)), random_(seed) {
   queues_[kNull];
 }
 Streams::~Streams() = default;
@@ -266,7 +265,7 @@ void Streams::finish_all() {
 void Streams::run(const std::function<bool()>& enough,
                   const std::function<bool(const Queue&)>& may_go) {
   if (enough()) return;
-  const testing::far::Kernel readable;
+  const auto held = during_ ? during_() : nullptr;
   while (!enough()) {
     std::vector<std::map<Stream, Queue>::iterator> ready;
     for (auto at = queues_.begin(); at != queues_.end(); ++at) {

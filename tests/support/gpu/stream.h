@@ -31,7 +31,8 @@ class Streams {
   static constexpr Stream kNull = 0;
   enum class Kind { kBlocking, kNonBlocking };
 
-  explicit Streams(std::uint64_t seed = 1);
+  // What `during` returns lives while work is done.
+  explicit Streams(std::uint64_t seed = 1, std::function<std::shared_ptr<void>()> during = {});
   ~Streams();
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
@@ -92,6 +93,7 @@ class Streams {
   void run(const std::function<bool()>& enough, const std::function<bool(const Queue&)>& may_go);
   bool coin() { return random_() % 2 == 0; }
 
+  const std::function<std::shared_ptr<void>()> during_;
   std::mutex mutex_;
   std::mt19937_64 random_;
   std::map<Stream, Queue> queues_;

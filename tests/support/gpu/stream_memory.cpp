@@ -29,7 +29,7 @@ void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   taken_[memory] = bytes;
   order_after_frees(static_cast<const char*>(memory), bytes, stream);
   streams_.put(stream, [this, memory, bytes] {
-    std::memset(memory, 0xff, bytes);
+    std::memset(far::near(memory), 0xff, bytes);
     if (there_) there_(memory, bytes);
   });
   return memory;

@@ -2,10 +2,10 @@
 
 namespace lockstep::test::ptx {
 
-void Memory::add(const void* start, std::size_t bytes) {
+void Memory::add(const void* start, std::size_t bytes, std::uint64_t to_host) {
   const std::scoped_lock lock(mutex_);
   const auto first = reinterpret_cast<std::uint64_t>(start);
-  ranges_[first] = first + bytes;
+  ranges_[first] = {first, first + bytes, to_host};
   ++changes_;
 }
 
@@ -20,8 +20,7 @@ Memory::Range Memory::around(std::uint64_t byte) {
   auto at = ranges_.upper_bound(byte);
   if (at == ranges_.begin()) return {};
   --at;
-  if (byte >= at->second) return {};
-  return {at->first, at->second};
+  return byte < at->second.end ? at->second : Range();
 }
 
 Memory& memory() {

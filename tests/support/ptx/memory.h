@@ -29,10 +29,11 @@ class Memory {
  public:
   struct Range {
     std::uint64_t first = 0, end = 0;
+    std::uint64_t to_host = 0;  // added to an address: where the host finds the byte
   };
 
   // Not inside of another.
-  void add(const void* start, std::size_t bytes);
+  void add(const void* start, std::size_t bytes, std::uint64_t to_host = 0);
   void remove(const void* start);
   // That the byte is in; empty if there is none.
   Range around(std::uint64_t byte);
@@ -41,9 +42,8 @@ class Memory {
 
  private:
   std::mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t, std::less<>,
-           Malloc<std::pair<const std::uint64_t, std::uint64_t>>>
-      ranges_;  // first, end
+  std::map<std::uint64_t, Range, std::less<>, Malloc<std::pair<const std::uint64_t, Range>>>
+      ranges_;  // by the first byte
   std::atomic<std::uint64_t> changes_ = 1;
 };
 

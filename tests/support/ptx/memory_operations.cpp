@@ -33,7 +33,8 @@ void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes
                std::uint32_t mask, const Visit& visit) {
   const auto* const flat = warp.lanes<std::uint64_t>(address);
   constexpr bool kAddress = kSpace == Space::kFlat || kSpace == Space::kLocal;
-  if (kAddress) warp.require(flat, i.offset, bytes, mask);
+  char* places[kLanes];
+  if (kAddress) warp.find(flat, i.offset, bytes, mask, places);
   if (Counts* const counts = warp.counts(); counts != nullptr) {
     if (kSpace == Space::kFlat) count_global(*counts, flat, bytes, mask);
     if (kSpace == Space::kShared)
@@ -42,7 +43,7 @@ void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes
   for (int l = 0; l < kLanes; ++l) {
     if ((mask >> l & 1U) == 0) continue;
     if constexpr (kAddress) {
-      visit(l, reinterpret_cast<char*>(flat[l] + static_cast<std::uint64_t>(i.offset)));
+      visit(l, places[l]);
     } else if constexpr (kSpace == Space::kParameter) {
       visit(l, warp.variable(i.variable, l) + i.offset);
     } else {
@@ -181,8 +182,9 @@ void copy_async(Warp& warp, const Instruction& i, std::uint32_t mask) {
     const std::uint32_t bytes = warp.lanes<std::uint32_t>(i.slots[3])[l];
     const std::uint64_t* const from = warp.lanes<std::uint64_t>(i.slots[1]);
     if (from[l] % 16 != 0) warp.fail("a source of cp.async that is not aligned");
-    if (bytes > 0) warp.require(from, 0, bytes, 1U << l);
-    warp.copy_async(l, to, from[l], bytes);
+    char* places[kLanes] = {};
+    if (bytes > 0) warp.find(from, 0, bytes, 1U << l, places);
+    warp.copy_async(l, to, places[l], bytes);
   }
 }
 void commit(Warp& warp, const Instruction&, std::uint32_t mask) {

@@ -27,9 +27,7 @@ using gpu::Streams;
 // Of a program and its plug-ins: one.
 struct Runtime {
   Streams streams;
-  gpu::StreamMemory memory{streams,
-                           [](void* start, std::size_t bytes) { ptx::memory().add(start, bytes); },
-                           [](void* start, std::size_t) { ptx::memory().remove(start); }};
+  gpu::StreamMemory memory{streams, there, gone};
   Memory pinned;
   std::mutex mutex;
   std::vector<std::unique_ptr<Module>> modules;
@@ -40,6 +38,10 @@ struct Runtime {
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;
   std::set<Streams::Stream> spoilt;  // whose capture fails when it ends
+
+ private:
+  static void there(void* start, std::size_t bytes);
+  static void gone(void* start, std::size_t bytes);
 };
 
 Runtime& runtime();

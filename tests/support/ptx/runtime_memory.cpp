@@ -39,7 +39,18 @@ void move(void* to, const void* from, std::size_t bytes) {
   for (const void* const side : {static_cast<const void*>(to), from})
     if (far::is_far(side) && !lies_in(memory(), side, bytes))
       die("a copy before its memory was allocated or after it was freed: no event orders them");
-  std::memmove(to, from, bytes);
+  const auto on_host = [](const void* side) {
+    return far::is_far(side) ? far::near_address(side) : reinterpret_cast<std::uintptr_t>(side);
+  };
+  std::memmove(reinterpret_cast<void*>(on_host(to)), reinterpret_cast<void*>(on_host(from)), bytes);
+}
+
+void Runtime::there(void* start, std::size_t bytes) {
+  ptx::memory().add(start, bytes,
+                    far::near_address(start) - reinterpret_cast<std::uintptr_t>(start));
+}
+void Runtime::gone(void* start, std::size_t) {
+  ptx::memory().remove(start);
 }
 
 bool occupy(std::size_t bytes) {

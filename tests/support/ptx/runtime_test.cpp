@@ -242,6 +242,7 @@ void free_elsewhere(bool ordered) {
 }
 
 TEST(PtxRuntimeDeathTest, MemoryBelongsToItsStream) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked process has no memory of the GPU
   use_elsewhere(true);
   free_elsewhere(true);
   EXPECT_DEATH(use_elsewhere(false), "no event orders them");

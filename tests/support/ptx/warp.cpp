@@ -269,8 +269,8 @@ void Warp::multiply(const Instruction& i) {
     for (std::size_t r = 0; r < 4; ++r) lanes<std::int32_t>(i.slots[r])[l] = sums[l][r];
 }
 
-void Warp::require(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
-                   std::uint32_t mask) {
+void Warp::find(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
+                std::uint32_t mask, char** places) {
   if (reach_at_ != memory().changes()) {
     reach_ = {};
     reach_at_ = memory().changes();
@@ -282,23 +282,25 @@ void Warp::require(const std::uint64_t* addresses, std::int64_t offset, std::siz
       return at >= range.first && at + bytes <= range.end;
     };
     if ((at & (bytes - 1)) != 0) fail("an address that is not aligned");
-    if (inside(reach_[0])) continue;
-    const auto found = std::find_if(reach_.begin(), reach_.end(), inside);
-    if (found != reach_.end()) {
-      std::swap(*found, reach_[0]);
-      continue;
+    if (!inside(reach_[0])) {
+      const auto found = std::find_if(reach_.begin(), reach_.end(), inside);
+      if (found != reach_.end()) {
+        std::swap(*found, reach_[0]);
+      } else {
+        std::rotate(reach_.begin(), reach_.end() - 1, reach_.end());
+        reach_[0] = memory().around(at);
+      }
     }
-    std::rotate(reach_.begin(), reach_.end() - 1, reach_.end());
-    reach_[0] = memory().around(at);
     if (!inside(reach_[0])) {
       std::ostringstream text;
       text << "address 0x" << std::hex << at << ", outside of what was allocated";
       fail(text.str());
     }
+    places[l] = reinterpret_cast<char*>(at + reach_[0].to_host);
   }
 }
 
-void Warp::copy_async(int lane, std::uint32_t to, std::uint64_t from, std::size_t bytes) {
+void Warp::copy_async(int lane, std::uint32_t to, const char* from, std::size_t bytes) {
   std::byte* const target = shared_.write(to, 16, thread(lane));
   if (target == nullptr) fail(shared_.problem());
   std::memset(target, 0xff, 16);  // until the wait
@@ -318,7 +320,7 @@ void Warp::wait(std::uint32_t mask, int newest) {
       std::byte* const target = shared_.write(copy.to, 16, thread(static_cast<int>(l)));
       if (target == nullptr) fail(shared_.problem());
       std::memset(target, 0, 16);
-      if (copy.bytes > 0) std::memcpy(target, reinterpret_cast<const void*>(copy.from), copy.bytes);
+      if (copy.bytes > 0) std::memcpy(target, copy.from, copy.bytes);
       return true;
     });
   }

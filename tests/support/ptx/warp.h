@@ -82,10 +82,11 @@ class Warp {
   SharedMemory& shared() { return shared_; }
   // Of a lane, its number in the block.
   int thread(int lane) const { return number_ * kLanes + lane; }
-  // They must be in global or local memory, aligned to `bytes`, a power of two.
-  void require(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
-               std::uint32_t mask);
-  void copy_async(int lane, std::uint32_t to, std::uint64_t from, std::size_t bytes);
+  // Where the host finds them: addresses in global or local memory, which must be aligned to
+  // `bytes`, a power of two.
+  void find(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
+            std::uint32_t mask, char** places);
+  void copy_async(int lane, std::uint32_t to, const char* from, std::size_t bytes);
   void commit(std::uint32_t mask);
   void wait(std::uint32_t mask, int newest);
   // Null: nobody asked.
@@ -108,7 +109,7 @@ class Warp {
   };
   struct Copy {
     std::uint32_t to;
-    std::uint64_t from;
+    const char* from;
     std::size_t bytes;
     int group;
   };
