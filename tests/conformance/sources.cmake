@@ -3,8 +3,9 @@ set(CONFORMANCE_DOCUMENT_SOURCES program.cpp document.cpp vectors.cpp)
 set(CONFORMANCE_SOURCES
   main.cpp sha256.cpp cases_elementwise.cpp cases_random.cpp cases_host.cpp cases_chain.cpp cases_conv.cpp
   cases_integer.cpp cases_norm.cpp cases_update.cpp cases_stream.cpp cases_schedule.cpp cases_hash.cpp)
+set(CONFORMANCE_CPU_SOURCES device.cpp)
 set(FUNCTIONS_SUM_SOURCES functions_sum.cpp)
-foreach(list CONFORMANCE_DOCUMENT CONFORMANCE FUNCTIONS_SUM)
+foreach(list CONFORMANCE_DOCUMENT CONFORMANCE CONFORMANCE_CPU FUNCTIONS_SUM)
   list(TRANSFORM ${list}_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 endforeach()
 # Arithmetic of folders that cannot be built for other architectures: these need `numerics` and SHA-256 alone.
@@ -23,7 +24,7 @@ function(lockstep_conformance_cases)
 endfunction()
 
 function(lockstep_conformance_program name)  # for the CPU
-  add_executable(${name} ${LOCKSTEP_ROOT}/tests/conformance/device.cpp)
+  add_executable(${name} ${CONFORMANCE_CPU_SOURCES})
   target_link_libraries(${name} PRIVATE conformance_cases lockstep_warnings ${ARGN})
 endfunction()
 
