@@ -42,7 +42,8 @@ Floats tree_of_lanes(std::uint32_t tensor, numerics::Subtree node, std::int64_t 
 }
 
 bool same_bits(const Floats& a, const Floats& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 bool same_bits(const Whole& a, const Whole& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
