@@ -42,7 +42,7 @@ function(lockstep_test name)
     set(arg_TIMEOUT 600)  # against hangs only
   endif()
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} lockstep_warnings GTest::gtest_main rapidcheck rapidcheck_gtest)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} lockstep_warnings GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
   target_include_directories(${name} PRIVATE ${LOCKSTEP_ROOT}/tests)
   target_compile_options(${name} PRIVATE ${LOCKSTEP_TEST_OPTIONS})
   if(arg_TORCH)
