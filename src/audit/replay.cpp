@@ -59,13 +59,11 @@ class Replay {
   // Then a difference is no surprise, and proves nothing against the run.
   void warn_of_other_kernels() const {
     if (!recipe::is_native(session_.recipe())) return;
-    const auto kernel = train::other_native_kernel(
+    const auto other = train::other_native_bits(
         real_file_system(), session_.folder(),
         fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(session_.recipe())));
-    if (kernel)
-      log::warn(
-          "the run's numerics are native, and " + *kernel +
-          " gives other bits here than where it was trained last: a difference proves nothing");
+    if (other)
+      log::warn("the run's numerics are native, and " + *other + ": a difference proves nothing");
   }
 
   Step checked_end(const Window& window) const {

@@ -19,8 +19,12 @@ namespace {
 constexpr c10::DeviceType kType =
     c10::DeviceType::PrivateUse1;  // LibTorch's, for devices of others
 
+// LibTorch's engine of autograd sets the GPU of our device's number for CUDA, too, in the thread
+// that runs our nodes. So it is CUDA's number: with another one that GPU's memory would be taken.
+c10::DeviceIndex number = 0;
+
 c10::Device only_device() {
-  return {kType, 0};
+  return {kType, number};
 }
 c10::Stream only_stream() {
   return c10::Stream(c10::Stream::DEFAULT, only_device());
@@ -62,19 +66,22 @@ class Allocator final : public c10::Allocator {
   };
 };
 
-// One device, one stream. Events exist, because autograd may ask for them; whoever waits for one
-// waits in the stream's order anyway.
+// One device, one stream; those below its number are not there. Events exist, because autograd may
+// ask for them; whoever waits for one waits in the stream's order anyway.
 class DeviceGuard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return kType; }
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::DeviceIndex deviceCount() const noexcept override {
+    return static_cast<c10::DeviceIndex>(number + 1);
+  }
   c10::Device getDevice() const override { return only_device(); }
   c10::Device exchangeDevice(c10::Device device) const override {
     setDevice(device);
     return only_device();
   }
   void setDevice(c10::Device device) const override {
-    TORCH_CHECK(device.type() == kType && device.index() <= 0, "there is no device ", device);
+    TORCH_CHECK(device.type() == kType && (!device.has_index() || device.index() == number),
+                "there is no device ", device);
   }
   void uncheckedSetDevice(c10::Device) const noexcept override {}
 
@@ -98,12 +105,14 @@ class Hooks final : public at::PrivateUse1HooksInterface {
  public:
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
-  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  c10::DeviceIndex deviceCount() const override { return 1; }
-  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  bool hasPrimaryContext(c10::DeviceIndex device) const override { return device == number; }
+  c10::DeviceIndex deviceCount() const override {
+    return static_cast<c10::DeviceIndex>(number + 1);
+  }
+  c10::DeviceIndex getCurrentDevice() const override { return number; }
   void setCurrentDevice(c10::DeviceIndex) const override {}
-  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return number; }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return number; }
 };
 
 }  // namespace
@@ -113,6 +122,8 @@ at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory) {
   const std::scoped_lock lock(one_at_a_time);
   if (the_memory() == nullptr) {
     the_memory() = std::move(memory);
+    const c10::Device foreign(the_memory()->foreign_device());
+    if (foreign.has_index()) number = foreign.index();
     // LibTorch keeps these pointers until the process ends.
     c10::register_privateuse1_backend("gpu");
     c10::SetAllocator(kType, new Allocator);

@@ -71,6 +71,9 @@ Attended attention(const Tensor& qkv, std::int64_t heads, double factor);
 Tensor attention_backward(const Tensor& qkv, const Tensor& weights, const Tensor& dout,
                           double factor);
 
+// [n, …, c] as group norm's kernels want it: [n, c, …], of whichever device x is.
+Tensor channels_second(const Tensor& x);
+
 struct Normalised {
   Tensor y, mean, rstd;
 };

@@ -22,11 +22,6 @@ namespace {
 
 using numerics::Unary;
 
-// [n, …, c] as LibTorch wants it: channels second. In memory only pictures may keep them last.
-Tensor channels_second(const Tensor& x) {
-  const Tensor second = x.movedim(-1, 1);
-  return x.dim() == 4 ? second : second.contiguous();
-}
 Tensor channels_last(const Tensor& x) {
   return x.movedim(1, -1);
 }
@@ -80,6 +75,12 @@ struct Gathered {
 };
 
 }  // namespace
+
+// In memory only pictures may keep them last, and only on a CPU: native_group_norm asks for that.
+Tensor channels_second(const Tensor& x) {
+  const Tensor second = x.movedim(-1, 1);
+  return x.dim() == 4 && x.is_cpu() ? second : second.contiguous();
+}
 
 bool has(Unary op) {
   return op == Unary::kTanh || op == Unary::kSigmoid || op == Unary::kSilu ||

@@ -19,7 +19,7 @@ std::size_t bytes_of(const Tensor& x) {
   return static_cast<std::size_t>(x.numel()) * sizeof(float);
 }
 
-// A tensor that owns this memory of gpu:0; without the dispatcher, as empty_on.
+// A tensor that owns this memory of gpu:N; without the dispatcher, as empty_on.
 Tensor tensor_of(void* memory, at::IntArrayRef sizes, at::Device place) {
   c10::Allocator* const allocator = c10::GetAllocator(place.type());
   c10::DataPtr data(memory, memory, allocator->raw_deleter(), place);

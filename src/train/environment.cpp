@@ -32,11 +32,8 @@ std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
   return attempt;
 }
 
-std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,
-                                               const fingerprint::Fingerprint& now) {
-  const std::string native = "native.";
-  if (std::ranges::none_of(now, [&](const auto& one) { return one.first.starts_with(native); }))
-    return std::nullopt;  // a portable run: the last machine does not matter
+std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& folder,
+                                             const fingerprint::Fingerprint& now) {
   fingerprint::Fingerprint before;
   try {
     before = newest_environment(fs, folder);
@@ -44,10 +41,13 @@ std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& 
     log::warn("cannot tell whether this machine gives the same bits as the run's last one: " +
               std::string(error.what()));
   }
+  const std::string native = "native.";
   for (const auto& [name, value] : now) {
-    if (!name.starts_with(native)) continue;
     const std::string was = fingerprint::fact(before, name);
-    if (!was.empty() && was != value) return name.substr(native.size());
+    if (was.empty() || was == value) continue;
+    if (name == "device") return "it was trained last on " + was + ", and this is " + value;
+    if (name.starts_with(native))
+      return name.substr(native.size()) + " gives other bits here than where it was trained last";
   }
   return std::nullopt;
 }

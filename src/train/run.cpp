@@ -7,6 +7,7 @@
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/fingerprint/settings.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
@@ -31,6 +32,18 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
   return step.value == recipe.run.steps || (every > 0 && step.value % every == 0);
 }
 
+// This machine, with the kernels that the recipe's numbers come from.
+fingerprint::Fingerprint fingerprint_for(const recipe::Recipe& recipe) {
+  if (!recipe::is_native(recipe))
+    return fingerprint::take(fingerprint::Kernels::kPortable, precision_of(recipe));
+  auto facts = fingerprint::take(fingerprint::Kernels::kBoth, precision_of(recipe));
+  // Without their hashes nobody could tell whether the run goes on where bits are the same.
+  if (const std::string refused = fingerprint::fact(facts, "native"); !refused.empty())
+    throw Error(Code::kEnvironment, "native kernels do not work here: " + refused,
+                "use another machine, --device cpu, or portable numerics");
+  return facts;
+}
+
 // `stopped`: why, if a monitor stopped the run; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
                     std::optional<Error>& stopped) {
@@ -41,6 +54,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   require_pictures_fit(options.recipe, dataset->sample_shape());
   std::optional<IntervalEvaluation> evaluation;
   if (options.recipe.evaluation.every > 0) evaluation.emplace(options.recipe, *dataset);
+  // Before memory is planned: LibTorch takes some on a GPU.
+  if (recipe::is_native(options.recipe))
+    fingerprint::require_native_settings(precision_of(options.recipe));
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
   const std::int64_t lanes_at_once =
@@ -52,10 +68,8 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
   broadcast_state(group, writer ? writer->restored() : nullptr, training);
   if (writer) writer->forget_restored();
-  const auto kernels = recipe::is_native(options.recipe) ? fingerprint::Kernels::kBoth
-                                                         : fingerprint::Kernels::kPortable;
-  const auto fingerprints = comm::gather_texts(
-      group, fingerprint::to_json(fingerprint::take(kernels, precision_of(options.recipe))));
+  const auto fingerprints =
+      comm::gather_texts(group, fingerprint::to_json(fingerprint_for(options.recipe)));
   if (writer) {
     writer->environments(fingerprints);
     writer->announce();

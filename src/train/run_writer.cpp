@@ -100,13 +100,15 @@ void RunWriter::announce() const {
 }
 
 void RunWriter::environments(const std::vector<std::string>& fingerprints) {
-  if (const auto kernel =
-          other_native_kernel(fs_, folder_, fingerprint::from_json(fingerprints.front())))
-    throw Error(Code::kEnvironment,
-                folder_.root.string() + ": the run's numerics are native, and " + *kernel +
-                    " gives other bits here than where it was trained last",
-                "`lockstep fingerprint --json` here, and `lockstep check` of that and " +
-                    (folder_.environment() / "*.json").string() + ", show what differs");
+  if (recipe::is_native(training_.recipe)) {
+    const auto other =
+        other_native_bits(fs_, folder_, fingerprint::from_json(fingerprints.front()));
+    if (other)
+      throw Error(Code::kEnvironment,
+                  folder_.root.string() + ": the run's numerics are native, and " + *other,
+                  "`lockstep fingerprint --json` here, and `lockstep check` of that and " +
+                      (folder_.environment() / "*.json").string() + ", show what differs");
+  }
   attempt_ = {.number = write_environments(fs_, folder_, fingerprints),
               .first = at(),
               .last = end(),

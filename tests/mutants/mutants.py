@@ -6,7 +6,7 @@ tests/mutants/*.toml hold one [[mutant]] a defence:
   file    source file
   old     its text, exactly once in that file
   new     the text without the defence
-  target  program that is built
+  target  program that is built, or several
   test    its command line; {bin} is the folder of programs, {source} the sources
           (GoogleTest: --gtest_filter is enough)
 
@@ -84,7 +84,7 @@ class Build:
         return f"{' '.join(command)}\n{result.stdout[-3000:]}{result.stderr[-3000:]}"
 
     def build(self, target):
-        return self.call("ninja", "-C", str(self.folder), "-j2", target, "faulty_calls")
+        return self.call("ninja", "-C", str(self.folder), "-j2", *target.split(), "faulty_calls")
 
     def passes(self, mutant):
         test = mutant["test"].format(bin=self.folder / "bin", source=self.source,

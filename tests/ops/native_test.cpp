@@ -280,6 +280,15 @@ TEST(NativeScope, ParametersMayLieAnywhere) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(moved.const_data_ptr()) % 64, 0U);
 }
 
+// LibTorch has CUDA's kernels only where a GPU is. native_group_norm asks for this before it calls
+// them: at::group_norm, which we do not call, sees to it. A tensor of no memory stands in.
+TEST(NativeScope, GroupNormKeepsChannelsLastOnACpuAlone) {
+  const Tensor cpu = at::empty({2, 4, 4, 8}), elsewhere = cpu.to(at::kMeta);
+  EXPECT_EQ(native::channels_second(cpu).const_data_ptr(), cpu.const_data_ptr());
+  EXPECT_TRUE(native::channels_second(elsewhere).is_contiguous());
+  EXPECT_EQ(native::channels_second(elsewhere).sizes(), at::IntArrayRef({2, 8, 4, 4}));
+}
+
 TEST(NativeScope, SamplesThatAreNoWholeLanesAreABug) {
   const NumericsScope scope({.native = true, .samples = 4});
   EXPECT_THROW(ops::silu(values({6, 2}, 1)), Error);

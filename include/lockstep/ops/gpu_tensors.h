@@ -1,7 +1,7 @@
-// Tensors in a GPU's memory: a device of LibTorch of our own, "gpu:0". LibTorch's own device of
-// CUDA would need its libraries for CUDA, and could compute; portable numerics asks nothing of
-// LibTorch but to allocate, view and copy. So any LibTorch will do, that for CPUs too, and tests
-// bring another memory (tests/support).
+// Tensors in a GPU's memory: a device of LibTorch of our own, "gpu:N" with CUDA's number.
+// LibTorch's own device of CUDA would need its libraries for CUDA, and could compute; portable
+// numerics asks nothing of LibTorch but to allocate, view and copy. So any LibTorch will do, that
+// for CPUs too, and tests bring another memory (tests/support).
 //
 // - Operators that allocate, view and copy are those of src/ops/gpu_movement.cpp. Any other of
 //   LibTorch's is refused with a c10::NotImplementedError that names it and its place.
@@ -20,7 +20,7 @@
 
 namespace lockstep::ops {
 
-// gpu:0, with tensors in this memory. Registers the device with LibTorch, for good and for the
+// gpu:N, with tensors in this memory. Registers the device with LibTorch, for good and for the
 // whole process; before the first backward pass, because LibTorch starts its threads of autograd
 // then, for the devices it knows. Later calls give the same device and must bring the same memory.
 at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory);

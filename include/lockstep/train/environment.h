@@ -14,10 +14,11 @@ namespace lockstep::train {
 std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
                                 const std::vector<std::string>& fingerprints);
 
-// The first of LibTorch's kernels that gives other bits now than in the run's last attempt, such as
-// "conv2d"; nothing if none does or if it is not known.
-std::optional<std::string> other_native_kernel(FileSystem& fs, const RunFolder& folder,
-                                               const fingerprint::Fingerprint& now);
+// Of a run with native numerics: why this machine, whose facts are `now`, gives other bits than
+// that of the run's last attempt, such as "conv2d gives other bits here than …", or a GPU is
+// another; nothing if all is the same or the last one is not known.
+std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& folder,
+                                             const fingerprint::Fingerprint& now);
 
 // Throws Error(kCannotCompare) if the file is not a fingerprint.
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path);
