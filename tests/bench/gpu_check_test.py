@@ -1,16 +1,68 @@
-"""tools/gpu-check on an emulated GPU, on one with a broken kernel, and without any.
+"""tools/gpu-check on an emulated GPU, on one with a broken kernel, without any, and with stand-ins for programs and PyTorch.
 
 usage: gpu_check_test.py BINARIES [unittest's arguments]
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARIES = os.path.abspath(sys.argv.pop(1))
+TOOL = os.path.join(TOP, "tools/gpu-check")
+sys.path.insert(0, os.path.join(TOP, "tests/bench/pytorch"))
+import stretch  # noqa: E402
+
+# A `lockstep` that notes who calls it. Its steps take SECONDS; with several ranks, HANG begins one and waits for it.
+LOCKSTEP = """
+import json, os, subprocess, sys, time
+words = sys.argv[1:]
+with open({log!r}, "a") as file:
+    file.write(json.dumps(["lockstep", words, dict(os.environ)]) + "\\n")
+if words[0] == "fingerprint":
+    print('{{"device": "a stand-in"}}')
+if words[0] == "train":
+    if {hang} and words[words.index("--ranks") + 1] != "1":
+        rank = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(1000)"
+        rank = subprocess.Popen([sys.executable, "-c", rank], stdout=subprocess.PIPE, process_group=0)
+        rank.stdout.readline()
+        with open({log!r} + ".pid.new", "w") as file:
+            file.write(str(rank.pid))
+        os.rename({log!r} + ".pid.new", {log!r} + ".pid")
+        rank.wait()
+    time.sleep({sleep})
+    run = words[words.index("--run") + 1]
+    os.makedirs(run)
+    open(os.path.join(run, "ledger.jsonl"), "w").close()
+    seconds = 0.5 if "run.precision=bfloat16" in words else 0.25 if "run.products=integer" in words else 0.125
+    with open(os.path.join(run, "metrics.jsonl"), "w") as file:
+        file.writelines(json.dumps({{"time": seconds * i}}) + "\\n" for i in range(11))
+"""
+# Whoever imports it has the numbers that it would measure.
+TORCH = """
+import json, os, sys
+script = os.path.basename(sys.argv[0])
+with open({log!r}, "a") as file:
+    file.write(json.dumps([script, sys.argv[1:], dict(os.environ)]) + "\\n")
+if script == "gpu_kernels.py":
+    print(json.dumps([{{"fp32": 0.86, "tf32": 0.7}} for row in json.load(sys.stdin)]))
+else:
+    print(json.dumps({{"steps_per_s": 4 if "--bf16" in sys.argv else 5 if "--tf32" in sys.argv else 12}}))
+sys.exit(0)
+"""
+GPU_BENCH = """
+import json, os
+with open({log!r}, "a") as file:
+    file.write(json.dumps(["gpu_bench", [], dict(os.environ)]) + "\\n")
+for kernel, shape, seconds in (
+        ("gemm", "1024", 9), ("gemm", "4096", 1), ("gemm", "8192", 1.01), ("conv2d", "8x512x1x4096 to 4096 by 1", 9),
+        ("integer_conv2d", "128x32x32x128 to 128 by 3", 0.8), ("integer_conv2d_weight_grad", "8x512x1x4096 to 4096 by 1", 0.5)):
+    print(json.dumps({{"kernel": kernel, "shape": shape, "seconds": seconds, "flops": 1}}))
+"""
 
 
 def binary(name):
@@ -32,10 +84,10 @@ class GpuCheck(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.out = os.path.join(folder.name, "found.json")
 
-    def check(self, program, *words):
+    def check(self, program, *words, **environment):
         """Exit code, what it printed, the JSON, the page."""
-        done = subprocess.run([os.path.join(TOP, "tools/gpu-check"), "--program", binary(program), "--out", self.out, *words],
-                              capture_output=True, text=True)
+        done = subprocess.run([TOOL, "--program", binary(program), "--out", self.out, *words], capture_output=True, text=True,
+                              env={**os.environ, **environment})
         with open(self.out, encoding="utf-8") as file:
             found = json.load(file)
         with open(self.out[:-5] + ".md", encoding="utf-8") as file:
@@ -49,10 +101,28 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual([name for name, result in results.items() if result == "FAILS"], [])
         for name in (("kernels", "docs/conformance.json"), ("golden", "classifier"), ("golden", "r1-gan, moving"),
                      ("native", "float32"), ("native", "tf32"), ("native", "bfloat16"), ("ranks", "Gloo, ranks that share the GPUs"),
-                     ("speed", "steps of a U-Net")):
+                     *(("speed", f"steps, {name}") for name in ("float", "integer", "native bf16", "native fp32"))):
             self.assertEqual(results[name], "holds", said)
         self.assertEqual(results["ranks", "NCCL"], "not done")
         self.assertIn("| golden | r1-gan, moving | holds: GPU, CPU, GPU |", page)
+
+    def test_without_data_networks_are_tried_all_the_same(self):
+        code, said, found, _ = self.check("lockstep_gpu", "--data", "/nowhere", "--golden", "ddpm,toy-gan,sngan,edm", "--steps", "2",
+                                          "--only", "golden", "--only", "native", "--only", "ranks")
+        self.assertEqual(code, 0, said)
+        details = {row["check"]: (row["result"], row["detail"].split(",")[0]) for row in found["checks"]}
+        self.assertEqual(details["ddpm"], ("not done", "its data are not here: /nowhere"))
+        self.assertEqual([name for name in details if "moving" in name], ["edm, moving", "sngan, moving"])
+        self.assertEqual({details[name] for name in ("float32", "tf32", "bfloat16", "Gloo, ranks that share the GPUs")}, {("holds", "edm")})
+        self.assertEqual(next(row["detail"] for row in found["checks"] if row["part"] == "ranks"), "edm, sngan, 2 ranks")
+
+    def test_data_may_lie_elsewhere(self):
+        elsewhere = os.path.join(os.path.dirname(self.out), "data")
+        os.symlink("/usr/share/datasets/fashion-mnist", elsewhere)
+        code, said, found, _ = self.check("lockstep", "--device", "cpu", "--data", elsewhere, "--golden", "ddpm", "--steps", "2", "--only",
+                                          "golden")
+        self.assertEqual(code, 0, said)
+        self.assertEqual([row["result"] for row in found["checks"] if row["part"] == "golden"], ["holds", "holds"], said)
 
     def test_a_broken_kernel_is_seen_everywhere(self):
         code, said, found, _ = self.check("lockstep_broken_fma_order", "--device", "cpu", "--conformance", binary("conformance_broken"),
@@ -62,26 +132,51 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(set(failed), {"doctor", "docs/conformance.json", "classifier", "classifier, moving"})
         self.assertIn("cases differ", failed["docs/conformance.json"])
 
-    def stand_in(self, name, script):
+    def stand_in(self, name, script, interpreter="/bin/sh"):
         """A folder with a program of that name."""
         folder = os.path.dirname(self.out)
         path = os.path.join(folder, name)
         with open(path, "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\n" + script)
+            file.write(f"#!{interpreter}\n" + script)
         os.chmod(path, 0o755)
         return folder
+
+    def lockstep(self, hang=False, sleep=0):
+        """LOCKSTEP, and a gpu_bench beside it."""
+        self.stand_in("gpu_bench", GPU_BENCH.format(log=self.out + ".log"), "/usr/bin/env python3")
+        folder = self.stand_in("lockstep", LOCKSTEP.format(log=self.out + ".log", hang=hang, sleep=sleep), "/usr/bin/env python3")
+        return os.path.join(folder, "lockstep")
+
+    def pytorch(self, version, **modules):
+        """PYTHONPATH with TORCH, and with other modules."""
+        folder = os.path.join(os.path.dirname(self.out), "site")
+        os.makedirs(os.path.join(folder, "torch/lib"))
+        os.makedirs(os.path.join(folder, f"torch-{version}.dist-info"))
+        texts = {"torch/__init__": TORCH.format(log=self.out + ".log"), **modules}
+        for name, text in texts.items():
+            with open(os.path.join(folder, name + ".py"), "w", encoding="ascii") as file:
+                file.write(text)
+        with open(os.path.join(folder, f"torch-{version}.dist-info/METADATA"), "w", encoding="ascii") as file:
+            file.write(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+        return folder
+
+    def calls(self):
+        """Of stand-ins: [name, arguments, environment]."""
+        with open(self.out + ".log", encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
 
     def failing(self, found):
         return {row["check"] for row in found["checks"] if row["result"] == "FAILS"}
 
     def test_an_error_of_cuda_fails(self):
-        for name in ("lockstep", "conformance_cuda", "gpu_bench"):
+        for name in ("lockstep", "conformance_cuda", "functions_cuda", "gpu_bench"):
             folder = self.stand_in(name, "echo 'CUDA: a copy: unspecified launch failure' >&2; exit 4\n")
         code, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--only", "kernels", "--only", "golden", "--only", "speed",
                                           "--golden", "wgan", "--quick")
         self.assertEqual(code, 1, said)  # and the others are tried all the same
-        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "wgan", "wgan, moving", "gpu_bench",
-                                               "steps of a U-Net"})
+        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "every float", "wgan", "wgan, moving",
+                                               "gpu_bench",
+                                               *(f"steps, {name}" for name in ("float", "integer", "native bf16", "native fp32"))})
 
     def test_what_hangs_loses_no_other(self):
         self.stand_in("lockstep", "echo 'CUDA: the GPU: unknown error' >&2; exit 4\n")
@@ -94,10 +189,85 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("gpu_bench", self.failing(found))
         self.assertEqual([row["kernel"] for row in found["speed"]], ["one"])
         left = {row["check"]: row["detail"] for row in found["checks"] if row["result"] == "not done"}
-        self.assertEqual(left["steps of a U-Net"], "no time left of 6 s")
+        self.assertEqual(left["steps, float"], "no time left of 6 s")
         self.assertIn("no time left", page)
         with open(self.out + ".pid", encoding="ascii") as file:
             self.assertFalse(runs(int(file.read())), "what it started uses the GPU beside the others")
+
+    def pid_of_a_rank(self):
+        with open(self.out + ".log.pid", encoding="ascii") as file:
+            return int(file.read())
+
+    def test_ranks_that_hang_are_ended(self):
+        code, said, found, _ = self.check(self.lockstep(hang=True), "--only", "ranks", "--golden", "edm", "--seconds", "4")
+        self.assertEqual(code, 1, said)
+        self.assertEqual(self.failing(found), {"Gloo, ranks that share the GPUs"})
+        self.assertFalse(runs(self.pid_of_a_rank()), "a rank keeps the GPU")
+
+    def test_a_signal_ends_what_it_started(self):
+        tool = subprocess.Popen([TOOL, "--program", self.lockstep(hang=True), "--out", self.out, "--only", "ranks", "--golden", "edm"],
+                                stdout=subprocess.DEVNULL)
+        while not os.path.exists(self.out + ".log.pid"):
+            self.assertIsNone(tool.poll())
+            time.sleep(0.05)
+        tool.terminate()
+        self.assertEqual(tool.wait(), 128 + signal.SIGTERM)
+        self.assertFalse(runs(self.pid_of_a_rank()), "a rank keeps the GPU")
+
+    def test_a_call_has_what_the_others_of_its_check_left(self):
+        code, said, found, _ = self.check(self.lockstep(sleep=3), "--only", "native", "--golden", "edm", "--seconds", "5")
+        self.assertEqual(code, 1, said)
+        self.assertEqual({row["check"]: row["result"] for row in found["checks"] if row["part"] == "native"},
+                         {"float32": "FAILS", "tf32": "not done", "bfloat16": "not done"})
+
+    def test_libraries_of_another_pytorch_are_not_used(self):
+        for version, used in (("2.10.0+cu130", False), ("2.11.0+cu130", True)):
+            with self.subTest(version):
+                self.setUp()
+                site = self.pytorch(version)
+                code, said, found, _ = self.check(self.lockstep(), "--only", "device", PYTHONPATH=site)
+                self.assertEqual(code, 0, said)
+                row = next(row for row in found["checks"] if row["check"] == "PyTorch's libraries")
+                self.assertEqual((row["result"], row["detail"]), ("holds", f"PyTorch {version}") if used else (
+                    "not done", f"PyTorch {version} of this Python is not used: lockstep needs 2.11.0"))
+                self.assertEqual(os.path.join(site, "torch/lib") in self.calls()[0][2].get("LD_LIBRARY_PATH", "").split(":"), used)
+
+    def test_speed_is_judged_and_decides_nothing(self):
+        code, said, found, page = self.check(self.lockstep(), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"))
+        self.assertEqual(code, 0, said)
+        self.assertEqual([(round(one["ratio"], 3), one["result"]) for one in found["targets"]],
+                         [(0.667, "not met"), (0.851, "met"), (0.8, "met"), (0.875, "met"), (1.4, "met"), (0.5, "not met")])
+        for line in ("| float step, to PyTorch fp32 | 0.667 | 0.8 | not met |", "| integer step, to PyTorch TF32 | 0.800 | 0.8 | met |"):
+            self.assertIn(line, page)
+            self.assertIn(line, said)
+
+    def test_where_pytorch_fails_nothing_is_judged(self):
+        broken = self.pytorch("2.11.0", **{"torch/__init__": "raise MemoryError('of a GPU')"})
+        code, said, found, page = self.check(self.lockstep(), "--only", "speed", PYTHONPATH=broken)
+        self.assertEqual(code, 0, said)
+        self.assertIn("| speed | PyTorch's kernels | not done: MemoryError: of a GPU |", page)
+        self.assertEqual({one["result"] for one in found["targets"]}, {"not measured"})
+        self.assertIn("| native bf16 step, to PyTorch bf16 |  | 0.95 | not measured |", page)
+
+    def test_pytorch_has_the_same_gpu(self):
+        code, said, _, _ = self.check(self.lockstep(), "--only", "speed", "--device", "cuda:1", PYTHONPATH=self.pytorch("2.11.0"),
+                                      CUDA_VISIBLE_DEVICES="3,5")
+        self.assertEqual(code, 0, said)
+        seen = {(name, environment["CUDA_VISIBLE_DEVICES"]) for name, words, environment in self.calls()}
+        self.assertEqual(seen, {("lockstep", "3,5"), ("gpu_bench", "5"), ("gpu_kernels.py", "5"), ("train.py", "5")})  # of two, number 1
+
+    def test_before_python_3_11(self):
+        none = "raise ModuleNotFoundError"
+        for tomli, result in ((none, "not done"), ("", "holds")):
+            with self.subTest(tomli=tomli):
+                self.setUp()
+                code, said, found, _ = self.check(self.lockstep(), "--only", "speed", "--quick",
+                                                  PYTHONPATH=self.pytorch("2.11.0", tomllib=none, tomli=tomli))
+                self.assertEqual(code, 0, said)
+                rows = [row for row in found["checks"] if row["check"].startswith("steps, PyTorch")]
+                self.assertEqual([row["result"] for row in rows], [result] * 3, said)
+                self.assertRegex(rows[0]["detail"], r"^12\.00/s$" if result == "holds" else r"^Python \S+ has no tomllib \(pip install tomli\)$")
+                self.assertEqual({one["result"] for one in found["targets"]}, {"not measured"}, "of small sizes")
 
     @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
     def test_without_libtorch_for_cuda_native_numerics_are_not_done(self):
@@ -111,8 +281,35 @@ class GpuCheck(unittest.TestCase):
             self.skipTest("here is a GPU")
         code, said, found, page = self.check("lockstep")
         self.assertEqual(code, 4, said)
-        self.assertEqual([row["result"] for row in found["checks"]], ["not done"])
+        self.assertEqual({row["check"]: row["result"] for row in found["checks"] if row["check"] != "PyTorch's libraries"},
+                         {"fingerprint": "not done"})
         self.assertIn("no driver", said + page)
+
+
+class Stretch(unittest.TestCase):
+    """As in stretch_test.cpp."""
+
+    def measured(self, seconds):
+        """What is measured of so long a run, and how many there were."""
+        state = {"now": 0, "busy": 0, "runs": 0}
+
+        def run():
+            state["busy"] += seconds
+            state["runs"] += 1
+
+        def wait():
+            state["now"] += state["busy"] + 50e-6
+            state["busy"] = 0
+
+        return stretch.seconds_of_run(run, wait, lambda: state["now"]), state["runs"]
+
+    def test_waits_are_below_a_percent_of_a_small_kernel(self):
+        self.assertAlmostEqual(self.measured(3e-6)[0], 3e-6, delta=0.01 * 3e-6)
+
+    def test_a_long_kernel_runs_once_a_stretch(self):
+        seconds, runs = self.measured(0.1)
+        self.assertAlmostEqual(seconds, 0.1, delta=0.01 * 0.1)
+        self.assertEqual(runs, stretch.WARM_UP + 1 + stretch.STRETCHES)
 
 
 if __name__ == "__main__":

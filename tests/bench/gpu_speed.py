@@ -1,40 +1,40 @@
-"""What tools/gpu-check measures: our kernels and steps on a GPU beside PyTorch's."""
+"""What tools/gpu-check measures: our kernels and steps on a GPU beside PyTorch's, and what they are to reach."""
 import gzip
 import importlib.util
 import json
 import os
 import random
+import re
 import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 
+from limited import CannotDo, Failed
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECIPE = os.path.join(HERE, "gpu-unet.toml")
 
 
-def require_pytorch(cannot_do):
+def pytorch(check, script, *arguments, given=None):
+    """The JSON that a script of tests/bench/pytorch prints last. Where PyTorch cannot do it, nothing of ours has failed."""
     if importlib.util.find_spec("torch") is None:
-        raise cannot_do("this Python has no PyTorch")
-
-
-def pytorch(script, *arguments, cannot_do, timeout, given=None):
-    """The JSON that a script of tests/bench/pytorch prints last; it ends with 4 where PyTorch has no GPU."""
-    require_pytorch(cannot_do)
-    environment = dict(os.environ, CUBLAS_WORKSPACE_CONFIG=":4096:8", PYTHONWARNINGS="ignore")
-    done = subprocess.run([sys.executable, "-B", os.path.join(HERE, "pytorch", script), *arguments], input=given, text=True,
-                          capture_output=True, timeout=timeout, env=environment)
-    if done.returncode == 4:
-        raise cannot_do(done.stderr.strip())
+        raise CannotDo("this Python has no PyTorch")
+    try:
+        done = check.ended(sys.executable, "-B", os.path.join(HERE, "pytorch", script), *arguments, given=given,
+                           CUBLAS_WORKSPACE_CONFIG=":4096:8", PYTHONWARNINGS="ignore")
+    except subprocess.TimeoutExpired as error:
+        raise CannotDo(f"PyTorch was not done after {error.timeout:.0f} s") from error
     if done.returncode:
-        raise AssertionError(done.stderr[-2000:])
+        lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
+        raise CannotDo("\n".join([lines[-1], *lines[-20:-1]]))  # the table has the first one
     return json.loads([line for line in done.stdout.splitlines() if line.startswith(("{", "["))][-1])
 
 
-def add_pytorch(rows, cannot_do, timeout):
+def add_pytorch(check, rows):
     """Adds seconds of PyTorch's kernels, in fp32 and with TF32, to the rows of gpu_bench."""
-    for row, seconds in zip(rows, pytorch("gpu_kernels.py", cannot_do=cannot_do, timeout=timeout, given=json.dumps(rows))):
+    for row, seconds in zip(rows, pytorch(check, "gpu_kernels.py", given=json.dumps(rows))):
         row.update(seconds)
     ratios = [row["fp32"] / row["seconds"] for row in rows if "fp32" in row]
     return f"median {statistics.median(ratios):.2f} of fp32" if ratios else "none of these"
@@ -60,52 +60,87 @@ def write_pictures(folder):
         file.write(struct.pack(">2i", 0x801, 2048) + bytes(draw.randrange(10) for _ in range(2048)))
 
 
-def ours(program, device, data, warm_up, count, settings=()):
-    """Seconds of the median step; those of the warm-up do not count."""
+def ours(check, data, *settings):
+    """Steps a second, by the median step; those of the warm-up do not count."""
+    if "run.numerics=native" in settings:
+        check.require_native()
+    warm_up, count = (1, 1) if check.args.quick else (3, 8)
+    tiny = ("batch.samples_per_lane=1", "model.channels=[8, 16, 16]", "model.embedding=16") if check.args.quick else ()
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as folder:
         run = os.path.join(folder, "run")
-        program.ok("train", RECIPE, "--run", run, "--quiet", *device, "--set", f"data.path={data}",
-                   "--set", f"run.steps={warm_up + count}", *(word for one in settings for word in ("--set", one)))
+        check.program.ok("train", RECIPE, "--run", run, "--quiet", *check.gpu, *(
+            word for one in (f"data.path={data}", f"run.steps={warm_up + count}", *tiny, *settings) for word in ("--set", one)))
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             times = [json.loads(line)["time"] for line in file]
-    return statistics.median(b - a for a, b in zip(times[warm_up - 1:], times[warm_up:]))
+    return 1 / statistics.median(b - a for a, b in zip(times[warm_up - 1:], times[warm_up:]))
 
 
-def quick_settings(quick):
-    return ("batch.samples_per_lane=1", "model.channels=[8, 16, 16]", "model.embedding=16") if quick else ()
-
-
-def steps(program, device, quick, native):
-    """Steps a second of a U-Net that fills a GPU: in floats, in integer products, and, if it has them, with LibTorch's kernels."""
-    (warm_up, count), told = (1, 1) if quick else (3, 8), []
-    kinds = [("float", ()), ("integer", ("run.products=integer",))] + native * [("native", ("run.numerics=native",))]
-    with tempfile.TemporaryDirectory(prefix="gpu-speed-") as data:
-        write_pictures(data)
-        for name, settings in kinds:
-            try:
-                rate = 1 / ours(program, device, data, warm_up, count, (*quick_settings(quick), *settings))
-                told.append(f"{name} {rate:.2f}/s")
-            except AssertionError as error:  # the others' numbers stay
-                told.append(f"{name}: {error}")
-    if any(": " in one for one in told):
-        raise AssertionError(", ".join(told))
-    return ", ".join(told)
-
-
-def pytorch_steps(quick, cannot_do, timeout):
+def theirs(check, data, *words):
     """The same of PyTorch."""
-    told, failed = [], False
-    with tempfile.TemporaryDirectory(prefix="gpu-speed-") as data:
+    return pytorch(check, "train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", "2" if check.args.quick else "8",
+                   "--channels-last", *words)["steps_per_s"]
+
+
+# Steps of a U-Net that fills a GPU: their name, who takes them, how. What is compared follows each other, lest the time ends between.
+STEPS = (
+    ("float", ours, ()),
+    ("PyTorch fp32", theirs, ()),
+    ("integer", ours, ("run.products=integer",)),
+    ("PyTorch TF32", theirs, ("--tf32",)),
+    ("native bf16", ours, ("run.numerics=native", "run.precision=bfloat16")),
+    ("PyTorch bf16", theirs, ("--bf16",)),
+    ("native fp32", ours, ("run.numerics=native",)),
+)
+
+
+def measure(check):
+    def kernels_of_ours():
+        try:
+            lines = check.run(check.helper("gpu_bench"), *(["--quick"] if check.args.quick else []))
+        except (Failed, subprocess.TimeoutExpired) as error:  # what it measured before stays
+            check.speed = [json.loads(line) for line in error.printed.splitlines() if line.endswith("}")]
+            raise
+        check.speed = [json.loads(line) for line in lines.splitlines()]
+        return f"{len(check.speed)} kernels"
+
+    check.row("speed", "gpu_bench", kernels_of_ours)
+    if check.speed:
+        check.row("speed", "PyTorch's kernels", lambda: add_pytorch(check, check.speed))
+    with tempfile.TemporaryDirectory(prefix="gpu-check-") as data:
         write_pictures(data)
-        for words in ((), ("--tf32",), ("--bf16",)):
-            name = words[0][2:] if words else "fp32"
-            try:
-                done = pytorch("train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", "2" if quick else "8",
-                               "--channels-last", *words, cannot_do=cannot_do, timeout=timeout / 3)
-                told.append(f"{name} {done['steps_per_s']:.2f}/s")
-            except (AssertionError, subprocess.TimeoutExpired) as error:  # the others' numbers stay
-                failed = True
-                told.append(f"{name}: {error}")
-    if failed:
-        raise AssertionError(", ".join(told))
-    return ", ".join(told)
+        for name, measured, words in STEPS:
+            def steps(name=name, measured=measured, words=words):
+                check.steps[name] = measured(check, data, *words)
+                return f"{check.steps[name]:.2f}/s"
+
+            check.row("speed", f"steps, {name}", steps)
+
+
+def targets(rows, steps):
+    """What is to be reached of PyTorch's speed: the ratio (None: not measured; of kernels that of the slowest), the least that is
+    asked, and whether it is met."""
+    def step(one, other):
+        return steps[one] / steps[other] if one in steps and other in steps else None
+
+    def kernels(pattern, precision):
+        return min((row[precision] / row["seconds"] for row in rows
+                    if precision in row and re.fullmatch(pattern, f"{row['kernel']} {row['shape']}")), default=None)
+
+    found = (
+        ("float step, to PyTorch fp32", step("float", "PyTorch fp32"), 0.8),
+        ("float GEMM that fills a GPU, to cuBLAS's SGEMM", kernels("gemm (4096|8192)", "fp32"), 0.85),
+        ("integer step, to PyTorch TF32", step("integer", "PyTorch TF32"), 0.8),
+        ("integer convolutions, to PyTorch TF32", kernels("integer_conv2d.* by 3", "tf32"), 0.8),
+        ("integer GEMM (linear layer), to PyTorch TF32", kernels("integer_conv2d.* by 1", "tf32"), 1.0),
+        ("native bf16 step, to PyTorch bf16", step("native bf16", "PyTorch bf16"), 0.95),
+    )
+    return [{"target": name, "ratio": ratio, "least": least,
+             "result": "not measured" if ratio is None else "met" if ratio >= least else "not met"} for name, ratio, least in found]
+
+
+def table_of_targets(found):
+    lines = ["| target | ratio | at least | |", "| --- | --- | --- | --- |"]
+    for one in found:
+        ratio = "" if one["ratio"] is None else f"{one['ratio']:.3f}"
+        lines.append(f"| {one['target']} | {ratio} | {one['least']} | {one['result']} |")
+    return lines

@@ -1,6 +1,6 @@
-// Times kernels on this machine's GPU and prints one JSON object a line: kernel, shape, seconds
-// (the median of some runs) and what one run computes, in floating-point operations or in bytes.
-// tools/gpu-check runs it. Without a GPU it ends with 4.
+// Times kernels on this machine's GPU and prints one JSON object a line: kernel, shape, seconds of
+// a run and what it computes, in floating-point operations or in bytes. tools/gpu-check runs it.
+// Without a GPU it ends with 4.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -8,14 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "../bench/stretch.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cuda.h"
 
 namespace lockstep::numerics {
 namespace {
-
-constexpr int kRuns = 7, kWarmUp = 2;
 
 class Bench {
  public:
@@ -40,19 +39,11 @@ class Bench {
   // `work`: "flops" or "bytes" of one run.
   void time(const std::string& kernel, const std::string& shape, const char* work, double amount,
             const std::function<void()>& run) {
-    std::vector<double> seconds;
-    for (int i = 0; i < kWarmUp + kRuns; ++i) {
-      wait();
-      const double start = monotonic_seconds();
-      run();
-      wait();
-      seconds.push_back(monotonic_seconds() - start);
-    }
-    std::sort(seconds.begin() + kWarmUp, seconds.end());
-    const double median = seconds[kWarmUp + kRuns / 2];
+    const double seconds = bench::seconds_of_run(
+        run, [&] { wait(); }, monotonic_seconds);
     std::printf(R"({"kernel": "%s", "shape": "%s", "seconds": %.9f, "%s": %.0f})"
                 "\n",
-                kernel.c_str(), shape.c_str(), median, work, amount);
+                kernel.c_str(), shape.c_str(), seconds, work, amount);
     std::fflush(stdout);
     for (void* memory : taken_) gpu_.memory->give_back(memory);
     taken_.clear();

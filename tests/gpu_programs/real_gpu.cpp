@@ -60,7 +60,7 @@ Reachable::~Reachable() {
   if (pages_ != nullptr) cudaHostUnregister(pages_);
 }
 
-std::unique_ptr<numerics::Device> make_gpu(std::uint64_t) {
+std::unique_ptr<numerics::Device> make_gpu(std::uint64_t, std::optional<int>) {
   static const auto& gpu = *new numerics::Gpu(numerics::open_gpu(0, 1));
   return gpu.kernels->another();
 }

@@ -25,7 +25,8 @@ PROGRAM = sys.argv[1]  # of systems_test.py: a case
 TORCH = os.path.join(SOURCE, ".deps", "torchrun")  # a site-packages with PyTorch
 NEWEST = {"GLIBC": [2, 28], "GLIBCXX": [3, 4, 25], "CXXABI": [1, 3, 11], "GCC": [7, 0, 0]}  # of manylinux_2_28
 SYSTEM = {f"lib{name}" for name in ("c.so.6", "m.so.6", "dl.so.2", "pthread.so.0", "stdc++.so.6", "gcc_s.so.1")} | {"ld-linux-x86-64.so.2"}
-PYTORCH = {"libtorch_cpu.so", "libc10.so", "libnccl.so.2", "libcudart.so.13"}
+HELPERS = ("conformance_cuda", "functions_cuda", "gpu_bench")  # of tools/gpu-check
+PYTORCH = {"libtorch_cpu.so", "libc10.so", "libnccl.so.2"}
 
 
 def build():
@@ -116,7 +117,7 @@ class Wheel(unittest.TestCase):
         with open(os.path.join(SOURCE, "tools", "cmake", "libtorch.cmake"), encoding="utf-8") as file:
             self.assertIn("set(LOCKSTEP_LIBTORCH_VERSION 2.11.0)", file.read())
         self.assertEqual({name for name in names if name.startswith("lockstep/bin/")},
-                         {f"lockstep/bin/{name}" for name in ("lockstep", "conformance_cuda", "gpu_bench", *(f"liblockstep_{kind}.so" for kind in ("gloo", "nccl", "cuda")))
+                         {f"lockstep/bin/{name}" for name in ("lockstep", *HELPERS, *(f"liblockstep_{kind}.so" for kind in ("gloo", "nccl", "cuda")))
                           if os.path.exists(os.path.join(os.path.dirname(PROGRAM), name))})
         share = f"lockstep-{version}.data/data/share/"
         recipes = {os.path.relpath(os.path.join(folder, name), SOURCE)
@@ -169,6 +170,14 @@ class Wheel(unittest.TestCase):
                                   capture_output=True, text=True, check=False)
             self.assertIn(done.returncode, (0, 4))
             self.assertNotIn("liblockstep_cuda.so", done.stderr)
+
+    def test_helpers_of_gpu_check_start_here(self):
+        for name in HELPERS:
+            done = subprocess.run([os.path.join(self.environment.site, "lockstep", "bin", name), *["--quick"][name != "gpu_bench":]],
+                                  env=self.environment.environment, capture_output=True, text=True, check=False)
+            if done.returncode != 0:  # without a GPU
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (4, "", 1), done.stderr)
+                self.assertRegex(done.stderr, "CUDA driver|driver of NVIDIA|no GPU")
 
     def test_python_starts_it_as_a_module_and_exit_codes_come_through(self):
         done = subprocess.run([self.environment.python, "-m", "lockstep", "inspect", self.path("nothing")],

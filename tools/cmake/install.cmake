@@ -17,7 +17,6 @@ if(TARGET lockstep_cuda)
 endif()
 if(TARGET lockstep_nccl)
   install(TARGETS lockstep_nccl DESTINATION lib COMPONENT gpu)
-  set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH
-    "$ORIGIN/lockstep/nvidia/nccl/lib:$ORIGIN/lockstep/nvidia/cu13/lib")
+  set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH "$ORIGIN/lockstep/nvidia/nccl/lib")
   lockstep_install_wheel(gpu nccl nvidia/nccl/lib libnccl.so.2)
 endif()

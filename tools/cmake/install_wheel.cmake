@@ -12,8 +12,8 @@ foreach(plugin lockstep_gloo lockstep_nccl lockstep_cuda)
     list(APPEND plugins ${plugin})
   endif()
 endforeach()
-install(TARGETS conformance_cuda gpu_bench DESTINATION lockstep/bin COMPONENT wheel)  # for tools/gpu-check
-set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH "$ORIGIN/../../nvidia/nccl/lib:$ORIGIN/../../nvidia/cu13/lib")
+install(TARGETS conformance_cuda functions_cuda gpu_bench DESTINATION lockstep/bin COMPONENT wheel)  # for tools/gpu-check
+set_target_properties(lockstep_nccl PROPERTIES INSTALL_RPATH "$ORIGIN/../../nvidia/nccl/lib")
 file(GLOB linked ${CMAKE_BINARY_DIR}/old_system/*.so* ${CMAKE_BINARY_DIR}/old_system/*.a ${CMAKE_BINARY_DIR}/old_system/start.o)
 set_property(TARGET lockstep ${plugins} APPEND PROPERTY LINK_DEPENDS ${linked})
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${data}/share COMPONENT wheel)

@@ -4,26 +4,12 @@ empty where PyTorch has no such kernel. Deterministic algorithms; TF32 only wher
 """
 import json
 import re
-import statistics
 import sys
 
 import torch
 import torch.nn.functional as F
 
-RUNS, WARM_UP = 7, 3
-
-
-def seconds_of(body):
-    times = []
-    for _ in range(WARM_UP + RUNS):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda.synchronize()
-        start.record()
-        body()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) / 1e3)
-    return statistics.median(times[WARM_UP:])
+from stretch import seconds_of_run
 
 
 def body_of(row):
@@ -36,6 +22,13 @@ def body_of(row):
     if not shape or "conv2d" not in row["kernel"]:
         return None
     n, h, w, inner, outer, k = map(int, shape.groups())
+    if k == 1:  # a linear layer, whose products are of matrices
+        x, weight, dy = (torch.randn(*sizes, device="cuda") for sizes in ((n * h * w, inner), (inner, outer), (n * h * w, outer)))
+        if row["kernel"].endswith("input_grad"):
+            return lambda: dy @ weight.t()
+        if row["kernel"].endswith("weight_grad"):
+            return lambda: x.t() @ dy
+        return lambda: x @ weight
     x, weight, dy = (torch.randn(*sizes, device="cuda").contiguous(memory_format=torch.channels_last)
                      for sizes in ((n, inner, h, w), (outer, inner, k, k), (n, outer, h, w)))
     if row["kernel"].endswith("input_grad"):
@@ -58,7 +51,7 @@ def main():
         if body:
             for name, allowed in (("fp32", False), ("tf32", True)):
                 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
-                one[name] = seconds_of(body)
+                one[name] = seconds_of_run(body, torch.cuda.synchronize)
         found.append(one)
     print(json.dumps(found))
 

@@ -19,7 +19,15 @@ import os
 import statistics
 import sys
 import time
-import tomllib
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11
+    try:
+        import tomli as tomllib
+    except ModuleNotFoundError:
+        print(f"Python {sys.version.split()[0]} has no tomllib (pip install tomli)", file=sys.stderr)
+        sys.exit(4)
 
 import torch
 

@@ -15,10 +15,12 @@ namespace {
 // What device.h asks of a GPU, at once and in the host's memory.
 class NearGpu {
  public:
-  explicit NearGpu(std::uint64_t seed) : orders_(seed, few(seed)) {}
+  NearGpu(std::uint64_t seed, int multiprocessors) : orders_(seed, multiprocessors) {}
 
   static std::string name() { return "an emulated GPU"; }
-  std::unique_ptr<NearGpu> another() { return std::make_unique<NearGpu>(orders_.next()); }
+  std::unique_ptr<NearGpu> another() {
+    return std::make_unique<NearGpu>(orders_.next(), multiprocessors());
+  }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
 
@@ -46,8 +48,9 @@ class NearGpu {
 
 }  // namespace
 
-std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed) {
-  return std::make_unique<numerics::cuda::Device<NearGpu>>(std::make_unique<NearGpu>(seed));
+std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
+  return std::make_unique<numerics::cuda::Device<NearGpu>>(
+      std::make_unique<NearGpu>(seed, multiprocessors.value_or(few(seed))));
 }
 
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {

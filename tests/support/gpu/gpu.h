@@ -10,12 +10,13 @@
 
 namespace lockstep::test::gpu {
 
-// Its memory is the host's, and a kernel is done when its call returns.
-std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed);
+// Its memory is the host's, and a kernel is done when its call returns. It has few multiprocessors,
+// unless it is to have so many.
+std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed,
+                                           std::optional<int> multiprocessors = {});
 
 // As far as the host can tell a GPU: its memory is far (support/far_device/memory.h), and what is
 // called waits in a stream until the host asks for a result, so that whoever does not wait is seen.
-// It has few multiprocessors, unless it is to have so many.
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors = {});
 
 }  // namespace lockstep::test::gpu
