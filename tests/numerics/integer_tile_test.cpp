@@ -91,14 +91,26 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
   for (std::int64_t left = s.n / lanes.samples_per_lane; left > 0; left -= 2)
     lanes.lanes.push_back(left < 2 ? 1 : 2);
   const auto gpu = test::gpu::make_gpu(seed);
+  // Samples of a lane in turn, or side by side: on a GPU of one multiprocessor, of many.
+  const cuda::IntegerShape of_lanes{lanes.lane_count(), taps, s.out, results, 1};
+  const auto one = test::gpu::make_gpu(seed, 1), many = test::gpu::make_gpu(seed, 1 << 20);
+  const bool wide = s.in % 8 == 0 && s.out % 8 == 0;
+  EXPECT_TRUE(cuda::in_turn_pays(of_lanes, wide, 1)) << words(s);
+  if (s.n > 0) {
+    EXPECT_FALSE(cuda::in_turn_pays(of_lanes, wide, 1 << 20)) << words(s);
+  }
 
-  const auto same = [&](const char* what, std::int64_t count, const auto& product) {
+  const auto same_on = [&](Device& device, const char* what, std::int64_t count,
+                           const auto& product) {
     const Guarded<float> wanted(count), found(count);
     std::ranges::fill(found, -777.0F);
     product(static_cast<Device&>(cpu()), wanted.data());
-    product(*gpu, found.data());
+    product(device, found.data());
     EXPECT_TRUE(same_bits({wanted.begin(), wanted.end()}, {found.begin(), found.end()}))
         << what << " of " << words(s);
+  };
+  const auto same = [&](const char* what, std::int64_t count, const auto& product) {
+    same_on(*gpu, what, count, product);
   };
   same("product", s.n * results * s.out, [&](Device& device, float* y) {
     device.integer_conv2d(s, x, w, Added(bias.data(), rows.data(), values.data()), y);
@@ -106,8 +118,10 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
   same("input gradient", s.n * s.h * s.w * s.in, [&](Device& device, float* dx) {
     device.integer_conv2d_input_grad(s, dy, w, bias.data(), dx);
   });
-  same("weight gradient", lanes.partials() * taps * s.out,
-       [&](Device& device, float* dw) { device.integer_conv2d_weight_grad(s, lanes, x, dy, dw); });
+  for (Device* const device : {one.get(), many.get()}) {
+    same_on(*device, "weight gradient", lanes.partials() * taps * s.out,
+            [&](Device& on, float* dw) { on.integer_conv2d_weight_grad(s, lanes, x, dy, dw); });
+  }
 }
 
 TEST(IntegerTiles, AnyNumberOfChannels) {

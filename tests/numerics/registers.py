@@ -1,4 +1,4 @@
-"""The table of docs/cuda.md: registers of the kernels of float products, as ptxas allots them.
+"""The tables of docs/cuda.md: registers of the kernels of products, as ptxas allots them.
 
 usage: registers.py PAGE CUOBJDUMP LIBRARY   writes it into the page; nvcc_test.py checks it
 """
@@ -6,9 +6,11 @@ import re
 import subprocess
 import sys
 
-ARCHITECTURES = ("80", "90a", "100")
+ARCHITECTURES = ("80", "90a", "100", "120")
 TILES = ("128, 128", "128, 64", "64, 64", "128, 32")
-KERNEL = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
+FLOATS = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
+INTEGERS = re.compile(r"IntegerKernel<[\w:]*IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
+INTEGER_WARPS = {"128, 64": 8, "32, 32": 4}
 
 
 def nvcc(program, source, out, *words):
@@ -30,13 +32,13 @@ def listed(cuobjdump, library, what):
     return parts
 
 
-def registers(usage):
+def registers(usage, pattern):
     """{(tile, left, right): registers}"""
     usage = subprocess.run(["c++filt"], input=usage.replace(":\n", "\n"), capture_output=True, text=True, check=True).stdout
     found, kernel = {}, None
     for line in usage.splitlines():
         if line.startswith(" Function "):
-            kernel = KERNEL.search(line)
+            kernel = pattern.search(line)
         elif kernel and (used := re.search(r"\bREG:(\d+)", line)):
             found[kernel.groups()] = int(used[1])
     return found
@@ -47,23 +49,27 @@ def stacks(usage):
     return {symbol: int(size) for symbol, size in re.findall(r"^ Function (\S+):\n.*?\bSTACK:(\d+)", usage, re.MULTILINE)}
 
 
-def resident(tile, most):
+def resident(warps, most):
     """Blocks that a multiprocessor's four files of 16384 registers hold: a warp takes multiples of 8 a thread."""
+    return 4 * (16384 // (-(-most // 8) * 8 * 32)) // warps
+
+
+def float_warps(tile):
     rows, columns = map(int, tile.split(", "))
-    return 4 * (16384 // (-(-most // 8) * 8 * 32)) // (rows * columns // 64 // 32)
+    return rows * columns // 64 // 32
 
 
-def table(usage):
-    """usage: cuobjdump's, by architecture."""
-    found = {architecture: registers(usage[architecture]) for architecture in ARCHITECTURES}
+def table(usage, pattern, warps):
+    """usage: cuobjdump's, by architecture; warps: of a block, by tile."""
+    found = {architecture: registers(usage[architecture], pattern) for architecture in ARCHITECTURES}
     pairs = sorted({(left, right) for _, left, right in found[ARCHITECTURES[0]]})
-    lines = ["| left operand | right operand | " + " | ".join(tile.replace(", ", " x ") for tile in TILES) + " |",
-             "| --- | --- |" + " --- |" * len(TILES)]
+    lines = ["| left operand | right operand | " + " | ".join(tile.replace(", ", " x ") for tile in warps) + " |",
+             "| --- | --- |" + " --- |" * len(warps)]
     for left, right in pairs:
-        cells = [", ".join(str(found[architecture][tile, left, right]) for architecture in ARCHITECTURES) for tile in TILES]
+        cells = [", ".join(str(found[architecture][tile, left, right]) for architecture in ARCHITECTURES) for tile in warps]
         lines.append(f"| {left} | {right} | " + " | ".join(cells) + " |")
-    most = {tile: max(used for one in found.values() for kernel, used in one.items() if kernel[0] == tile) for tile in TILES}
-    lines.append("| blocks of a multiprocessor | | " + " | ".join(str(resident(tile, most[tile])) for tile in TILES) + " |")
+    most = {tile: max(used for one in found.values() for kernel, used in one.items() if kernel[0] == tile) for tile in warps}
+    lines.append("| blocks of a multiprocessor | | " + " | ".join(str(resident(warps[tile], most[tile])) for tile in warps) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -83,7 +89,9 @@ def rewrite(path, renew):
 
 
 def renewed(page, cuobjdump, library):
-    return put(page, "registers", table(listed(cuobjdump, library, "-res-usage")))
+    usage = listed(cuobjdump, library, "-res-usage")
+    floats, integers = table(usage, FLOATS, {tile: float_warps(tile) for tile in TILES}), table(usage, INTEGERS, INTEGER_WARPS)
+    return put(page, "registers", f"{floats}\n{integers}")
 
 
 def main():

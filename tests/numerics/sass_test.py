@@ -32,14 +32,14 @@ ROUTINES = {"__cuda_sm20_div_s64", "__cuda_sm20_div_u64", "__cuda_sm20_rem_s64",
             "__cuda_sm20_div_rn_f64_full", "__cuda_sm20_rcp_rn_f32_slowpath", "__cuda_sm20_sqrt_rn_f32_slowpath",
             "__cuda_sm3x_div_rn_noftz_f32_slowpath",
             "__cuda_sm70_shflsync_down_p"}  # a shuffle whose warp ptxas does not know to be together
-# On floats to the nearest, or exact. FCHK and what follows MUFU are counted.
-FLOATS = re.compile(r"(FADD|FMUL|FFMA|DADD|DMUL|DFMA|FSEL|FMNMX(\.NAN)?|FCHK|F(SETP|SET)(\.BF)?\.\w+\.(AND|OR|XOR)|DSETP\.\w+\.(AND|OR|XOR)"
+# On floats to the nearest, or exact. FCHK and what follows MUFU are counted. U: of values that a warp has in common.
+FLOATS = re.compile(r"U?(FADD|FMUL|FFMA|DADD|DMUL|DFMA|FSEL|FMNMX(\.NAN)?|FCHK|F(SETP|SET)(\.BF)?\.\w+\.(AND|OR|XOR)|DSETP\.\w+\.(AND|OR|XOR)"
                     r"|I2FP?(\.\w+)*|F2I(\.[SU]\d+)?(\.F64)?\.TRUNC(\.NTZ)?|F2F\.(F32\.F64|F64\.F32))$")
-ROUNDS_UP = re.compile(r"I2F(\.U32)?\.RP$")
+ROUNDS_UP = re.compile(r"U?I2F(\.U32)?\.RP$")
 COUNTED = {"MUFU.RCP", "MUFU.RCP64H", "MUFU.RSQ", "FADD.FTZ", "FMUL.FTZ", "F2I.FTZ.U32.TRUNC.NTZ"}
 CONSTANT = re.compile(r"R\d+, -RZ, RZ, ")  # HFMA2 as a way to write a constant
 INTEGERS = "IMMA.16832.S8.S8"
-SUSPECT = re.compile(r"(MUFU|[FDH](ADD|MUL|FMA|SET|MNMX|SEL|CHK|SWZ)|FFMA|F2[FI]|I2F|\w*MMA)|.*\.FTZ")
+SUSPECT = re.compile(r"U?(MUFU|[FDH](ADD|MUL|FMA|SET|MNMX|SEL|CHK|SWZ)|FFMA|F2[FI]|I2F|\w*MMA)|.*\.FTZ")
 ATOMIC = re.compile(r"(RED|ATOM)")
 LOCAL = re.compile(r"(LDL|STL)")
 

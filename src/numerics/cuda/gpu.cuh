@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,6 +69,9 @@ __global__ void __launch_bounds__(Bounds<Kernel>::kBlockThreads, Bounds<Kernel>:
   kernel(thread);
 }
 
+// Of kernels that take fewer: enough for any GPU.
+inline constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
+
 class Gpu {
  public:
   using Event = cuda::Event;
@@ -118,7 +122,8 @@ class Gpu {
   void launch(const Grid& grid, const Kernel& kernel) {
     if (grid.blocks == 0) return;
     here();
-    run<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
+    const std::int64_t blocks = grid.fewer_do ? std::min(grid.blocks, kMostBlocks) : grid.blocks;
+    run<<<static_cast<unsigned>(blocks), static_cast<unsigned>(grid.threads),
           static_cast<std::size_t>(grid.shared_bytes), course_->stream()>>>(kernel);
     must(cudaGetLastError(), "a kernel was not launched");
   }

@@ -65,28 +65,42 @@ inline bool wide_channels(const ConvShape& s, const Rounded& u, const Rounded& v
 
 // Results of a forward product.
 struct ForwardRows {
+  static constexpr bool kInTurn = false;
+
   const std::int32_t* of_x;
   const std::int32_t* of_w;
   Added added;
   float* y;
   std::int64_t positions, out;
 
-  LOCKSTEP_DEVICE auto row(std::int64_t, std::int64_t i) const {
-    const std::int64_t sample = i / positions;
-    const std::int32_t exponent_x = of_x[sample], exponent_w = *of_w;
-    const float* const rows = added.rows == nullptr ? nullptr : added.rows + sample * out;
-    return [=, this](std::int64_t j, std::int64_t sum) {
-      float value = spec::product_of(sum, exponent_x, exponent_w);
-      if (added.bias != nullptr) value = value + added.bias[j];
+  struct Row {
+    spec::Scale scale;
+    const float* bias;
+    const float* rows;
+    const float* values;
+    float* y;
+
+    LOCKSTEP_DEVICE static float before(std::int64_t) { return 0; }
+    LOCKSTEP_DEVICE void put(std::int64_t j, float value, float) const {
+      if (bias != nullptr) value = value + bias[j];
       if (rows != nullptr) value = canonical(value + rows[j]);
-      if (added.values != nullptr) value = canonical(added.values[i * out + j] + value);
-      y[i * out + j] = value;
-    };
+      if (values != nullptr) value = canonical(values[j] + value);
+      y[j] = value;
+    }
+  };
+
+  LOCKSTEP_DEVICE Row row(std::int64_t, std::int32_t, std::int64_t i) const {
+    const std::int64_t sample = i / positions;
+    return {spec::scale_of(of_x[sample], *of_w), added.bias,
+            added.rows == nullptr ? nullptr : added.rows + sample * out,
+            added.values == nullptr ? nullptr : added.values + i * out, y + i * out};
   }
 };
 
 // Results of an input gradient: the pixels of a phase of each axis.
 struct InputGradRows {
+  static constexpr bool kInTurn = false;
+
   const std::int32_t* of_dy;
   const std::int32_t* of_w;
   const float* bias;
@@ -94,33 +108,50 @@ struct InputGradRows {
   Phase y, x;
   std::int64_t h, w, in, stride;
 
-  LOCKSTEP_DEVICE auto row(std::int64_t, std::int64_t i) const {
+  struct Row {
+    spec::Scale scale;
+    const float* bias;
+    float* to;
+
+    LOCKSTEP_DEVICE static float before(std::int64_t) { return 0; }
+    LOCKSTEP_DEVICE void put(std::int64_t j, float value, float) const {
+      to[j] = bias == nullptr ? value : value + bias[j];
+    }
+  };
+
+  LOCKSTEP_DEVICE Row row(std::int64_t, std::int32_t, std::int64_t i) const {
     const std::int64_t line = i / x.count, sample = line / y.count;
     const std::int64_t at_y = y.first + line % y.count * stride;
     const std::int64_t at_x = x.first + i % x.count * stride;
-    float* const to = dx + ((sample * h + at_y) * w + at_x) * in;
-    const std::int32_t exponent_dy = of_dy[sample], exponent_w = *of_w;
-    const float* const add = bias;
-    return [=](std::int64_t j, std::int64_t sum) {
-      const float value = spec::product_of(sum, exponent_dy, exponent_w);
-      to[j] = add == nullptr ? value : value + add[j];
-    };
+    return {spec::scale_of(of_dy[sample], *of_w), bias, dx + ((sample * h + at_y) * w + at_x) * in};
   }
 };
 
-// Results of a weight gradient: of sample z.
+// Results of a weight gradient: of `in_turn` samples for each of [..][taps][out].
 struct WeightGradRows {
+  static constexpr bool kInTurn = true;
+
   const std::int32_t* of_x;
   const std::int32_t* of_dy;
   float* products;
   std::int64_t taps, out;
+  std::int32_t in_turn;
 
-  LOCKSTEP_DEVICE auto row(std::int64_t z, std::int64_t i) const {
-    float* const to = products + (z * taps + i) * out;
-    const std::int32_t exponent_x = of_x[z], exponent_dy = of_dy[z];
-    return [=](std::int64_t j, std::int64_t sum) {
-      to[j] = spec::product_of(sum, exponent_x, exponent_dy);
-    };
+  struct Row {
+    spec::Scale scale;
+    float* to;
+    bool first;
+
+    LOCKSTEP_DEVICE float before(std::int64_t j) const { return to[j]; }
+    LOCKSTEP_DEVICE void put(std::int64_t j, float value, float before) const {
+      to[j] = first ? value : before + value;
+    }
+  };
+
+  LOCKSTEP_DEVICE Row row(std::int64_t z, std::int32_t turn, std::int64_t i) const {
+    const std::int64_t sample = z * in_turn + turn;
+    return {spec::scale_of(of_x[sample], of_dy[sample]), products + (z * taps + i) * out,
+            turn == 0};
   }
 };
 
@@ -158,14 +189,21 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
                                              const Rounded& x, const Rounded& dy, float* dw) {
   const ConvShape s = as_row(shape);
   const std::int64_t positions = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
-  const Scratch<Gpu, float> products(*gpu_, lanes.samples() * taps * s.out);
-  launch_integers(*gpu_, {lanes.samples(), taps, s.out, positions}, wide_channels(s, x, dy),
-                  PatchColumns{input_of(s, x.q)},
-                  MatrixColumns{dy.q, narrow(s.out), narrow(positions)},
-                  WeightGradRows{x.exponents, dy.exponents, products.data(), taps, s.out});
-  const std::int64_t width = taps * s.out;
-  tree_over_lanes(lanes, width,
-                  OverSamples<InRows>{lanes.samples_per_lane, width, {products.data()}}, dw);
+  const std::int64_t width = taps * s.out, samples = lanes.samples_per_lane;
+  const bool wide = wide_channels(s, x, dy);
+  const IntegerShape of_lanes{lanes.lane_count(), taps, s.out, positions, narrow(samples)};
+  const IntegerShape of_samples{lanes.samples(), taps, s.out, positions};
+  const bool in_turn = in_turn_pays(of_lanes, wide, gpu_->multiprocessors());
+  const IntegerShape& shape_of = in_turn ? of_lanes : of_samples;
+  const Scratch<Gpu, float> products(*gpu_, shape_of.batch * width);
+  launch_integers(
+      *gpu_, shape_of, wide, PatchColumns{input_of(s, x.q)},
+      MatrixColumns{dy.q, narrow(s.out), narrow(positions)},
+      WeightGradRows{x.exponents, dy.exponents, products.data(), taps, s.out, shape_of.in_turn});
+  if (in_turn)
+    tree_over_lanes(lanes, width, InRows{products.data()}, dw);
+  else
+    tree_over_lanes(lanes, width, OverSamples<InRows>{samples, width, {products.data()}}, dw);
 }
 
 }  // namespace lockstep::numerics::cuda

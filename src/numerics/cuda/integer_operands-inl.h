@@ -3,8 +3,9 @@
 //
 // An operand says what its row is (`row`: of results, or a column of them), once a tile; how far k
 // moves in any row (`move`); whether the value of a row at k is in the image, else it is 0
-// (`inside`); and where it is (`at`). k is in digits, because k is a tap and a channel, or a pixel:
-// they are counted on without a division. Moves fit 32 bits.
+// (`inside`); and where it is (`at`). Where products of several samples follow each other, `next`
+// is the row of the next sample. k is in digits, because k is a tap and a channel, or a pixel: they
+// are counted on without a division. Moves fit 32 bits.
 #pragma once
 
 #include "numerics/cuda/integer_slices-inl.h"
@@ -24,6 +25,14 @@ class Radices {
 
   LOCKSTEP_HD DigitsOfK of(std::int32_t k) const {
     return {k % fast_, k / fast_ % middle_, k / fast_ / middle_};
+  }
+  // Of a k below kDepth, whose digits are small.
+  LOCKSTEP_HD static std::uint32_t packed(const DigitsOfK& k) {
+    return static_cast<std::uint32_t>(k.fast | k.middle << 8 | k.slow << 16);
+  }
+  LOCKSTEP_HD static DigitsOfK unpacked(std::uint32_t k) {
+    return {static_cast<std::int32_t>(k & 0xff), static_cast<std::int32_t>(k >> 8 & 0xff),
+            static_cast<std::int32_t>(k >> 16)};
   }
   LOCKSTEP_DEVICE DigitsOfK next(const DigitsOfK& k) const {
     return carried({k.fast + 1, k.middle, k.slow});
@@ -54,6 +63,12 @@ class Radices {
 class OneDigit {
  public:
   LOCKSTEP_HD DigitsOfK of(std::int32_t k) const { return {k, 0, 0}; }
+  LOCKSTEP_HD static std::uint32_t packed(const DigitsOfK& k) {
+    return static_cast<std::uint32_t>(k.fast);
+  }
+  LOCKSTEP_HD static DigitsOfK unpacked(std::uint32_t k) {
+    return {static_cast<std::int32_t>(k), 0, 0};
+  }
   LOCKSTEP_DEVICE DigitsOfK next(const DigitsOfK& k) const { return {k.fast + 1, 0, 0}; }
   LOCKSTEP_DEVICE DigitsOfK next_step(const DigitsOfK& k) const { return {k.fast + kDepth, 0, 0}; }
 };
@@ -144,6 +159,9 @@ struct PatchColumns : Pixels {
     return row_from(z, y.first + tap / x.taps * y.tap_step, x.first + tap % x.taps * x.tap_step,
                     static_cast<std::int32_t>(i % c));
   }
+  LOCKSTEP_DEVICE Row next(const Row& row) const {
+    return {row.from + std::int64_t{y.size} * x.size * c, row.y, row.x};
+  }
   LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const {
     return moved(k.middle * y.step, k.fast * x.step, 0);
   }
@@ -167,6 +185,7 @@ struct MatrixColumns {
   LOCKSTEP_DEVICE Row row(std::int64_t z, std::int64_t i) const {
     return data + z * depth * columns + i;
   }
+  LOCKSTEP_DEVICE Row next(Row row) const { return row + std::int64_t{depth} * columns; }
   LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const { return k.fast * columns; }
   LOCKSTEP_DEVICE bool inside(Row, Move) const { return true; }
   LOCKSTEP_DEVICE const std::int16_t* at(Row row, Move move) const { return row + move; }

@@ -42,6 +42,13 @@ LOCKSTEP_DEVICE inline std::uint32_t sums_of(std::uint32_t high, std::uint32_t l
 LOCKSTEP_DEVICE inline std::int64_t sum_of(std::int32_t high, std::int32_t low, std::int32_t both) {
   return std::int64_t{4032} * high + std::int64_t{64} * both - std::int64_t{63} * low;
 }
+// The same where the sum fits 32 bits, if not all that it is made of does.
+LOCKSTEP_DEVICE inline std::int32_t small_sum_of(std::int32_t high, std::int32_t low,
+                                                 std::int32_t both) {
+  return static_cast<std::int32_t>(4032U * static_cast<std::uint32_t>(high) +
+                                   64U * static_cast<std::uint32_t>(both) -
+                                   63U * static_cast<std::uint32_t>(low));
+}
 
 // Slices lie in shared memory as [rows][kDepth] bytes; this is where word `word` (4 bytes of k) of
 // a row is. Four words stay together; which four they are depends on the row, so that the lanes of

@@ -150,7 +150,19 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
       rows_[r] = operand.row(z, row < rows ? row : rows - 4 / kFound);
     }
     LOCKSTEP_UNROLL
-    for (int u = 0; u < kUnits; ++u) digits_[u] = operand.radices.of(k_ + u * kUnitWords * 4);
+    for (int u = 0; u < kUnits; ++u) {
+      digits_[u] = operand.radices.of(k_ + u * kUnitWords * 4);
+      first_[u] = operand.radices.packed(digits_[u]);
+    }
+  }
+
+  // What is fetched next begins with the first k of the next z.
+  LOCKSTEP_DEVICE void next() {
+    LOCKSTEP_UNROLL
+    for (int r = 0; r < kFound; ++r) rows_[r] = operand_.next(rows_[r]);
+    LOCKSTEP_UNROLL
+    for (int u = 0; u < kUnits; ++u) digits_[u] = operand_.radices.unpacked(first_[u]);
+    k_ = word_ * 4;
   }
 
   LOCKSTEP_DEVICE void fetch() {
@@ -206,6 +218,7 @@ class Stage<Operand, kRows, kThreads, kWide, false> {
   int row_, word_;
   std::int32_t k_, depth_;
   DigitsOfK digits_[kUnits];
+  std::uint32_t first_[kUnits];  // digits, of the first step
   typename Operand::Row rows_[kFound];
   std::uint32_t words_[kUnits][4][2];
 };

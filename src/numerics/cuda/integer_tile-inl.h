@@ -1,8 +1,12 @@
 // Private: products of integers on tensor cores: a tile of results a block, k in steps of kDepth
 // through shared memory, which holds two of them: while one is multiplied, the next one is read.
 //
-// A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, i) gives
-// a function of a column and its sum. Sums are exact, so tiles of any size give the same bits.
+// A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, turn, i)
+// says how they are scaled, and puts what comes out where it belongs. Sums are exact, so tiles of
+// any size give the same bits.
+//
+// Products in turn (Rows::kInTurn): a block computes its tile of `in_turn` products, and adds each
+// to those before, in this order, where results lie: `before` reads them.
 #pragma once
 
 #include "lockstep/core/error.h"
@@ -35,6 +39,11 @@ inline constexpr std::int64_t kMostCounted = (std::int64_t{1} << 31) - 1024;
 
 struct IntegerShape {
   std::int64_t batch, m, n, depth;
+  std::int32_t in_turn = 1;  // products for each of the batch
+
+  LOCKSTEP_HD std::int32_t steps() const {
+    return depth > 0 ? static_cast<std::int32_t>((depth + kDepth - 1) / kDepth) : 1;
+  }
 
   template <class Tile>
   LOCKSTEP_HD std::int64_t tiles() const {
@@ -104,33 +113,75 @@ class WarpSums {
     });
   }
 
-  // Passes on the sums of the warp's results: those of block (i0, j0) of matrix z.
+  // Passes on the sums of the warp's results: those of block (i0, j0) of product `turn` of z.
   template <class Rows>
-  LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t i0, std::int32_t j0, const IntegerShape& s,
-                            const Rows& rows) const {
+  LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t turn, std::int32_t i0, std::int32_t j0,
+                            const IntegerShape& s, const Rows& rows) const {
     LOCKSTEP_UNROLL
     for (int i = 0; i < kDown; ++i) {
       LOCKSTEP_UNROLL
       for (int half = 0; half < 2; ++half) {
         const std::int64_t row = std::int64_t{i0} + row_ + i * 16 + half * 8 + group_;
         if (row >= s.m) continue;
-        const auto result = rows.row(z, row);
-        LOCKSTEP_UNROLL
-        for (int j = 0; j < kAcross; ++j) {
-          LOCKSTEP_UNROLL
-          for (int e = half * 2; e < half * 2 + 2; ++e) {
-            const std::int64_t column = std::int64_t{j0} + column_ + j * 8 + in_group_ * 2 + e % 2;
-            std::int64_t sum = sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]);
-            if constexpr (Tile::kLong) sum += total_[i][j][e];
-            if (column < s.n) result(column, sum);
-          }
+        const auto result = rows.row(z, turn, row);
+        const Results at{i, half, std::int64_t{j0} + column_ + in_group_ * 2, s.n};
+        float before[kAcross][2] = {};  // all are on their way before the first is waited for
+        if (turn > 0) {
+          at.each(
+              [&](int j, int e, std::int64_t column) { before[j][e % 2] = result.before(column); });
         }
+        const auto put = [&](const auto& value) {
+          at.each([&](int j, int e, std::int64_t column) {
+            result.put(column, value(j, e), before[j][e % 2]);
+          });
+        };
+        const spec::Scale scale = result.scale;
+        if (!spec::quick(scale) || s.depth > spec::kQuickProducts)
+          put([&](int j, int e) { return spec::scaled(sum(i, j, e), scale); });
+        else if (s.depth > spec::kExactProducts)
+          put([&](int j, int e) { return spec::quickly_scaled(sum(i, j, e), scale); });
+        else
+          put([&](int j, int e) {
+            return spec::quickly_scaled(small_sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]),
+                                        scale);
+          });
       }
     }
   }
 
+  LOCKSTEP_DEVICE void clear() {
+    for_each([&](int i, int j, int e) {
+      high_[i][j][e] = low_[i][j][e] = both_[i][j][e] = 0;
+      if constexpr (Tile::kLong) total_[i][j][e] = 0;
+    });
+  }
+
  private:
   static_assert(Tile::kWarpRows % 16 == 0 && Tile::kWarpColumns % 16 == 0);
+
+  // Of row i of fragments the upper or the lower half.
+  struct Results {
+    int i, half;
+    std::int64_t first, n;  // columns
+
+    template <class Body>
+    LOCKSTEP_DEVICE void each(const Body& body) const {
+      LOCKSTEP_UNROLL
+      for (int j = 0; j < kAcross; ++j) {
+        LOCKSTEP_UNROLL
+        for (int e = half * 2; e < half * 2 + 2; ++e) {
+          const std::int64_t column = first + j * 8 + e % 2;
+          if (column < n) body(j, e, column);
+        }
+      }
+    }
+  };
+
+  LOCKSTEP_DEVICE std::int64_t sum(int i, int j, int e) const {
+    std::int64_t all = sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]);
+    if constexpr (Tile::kLong) all += total_[i][j][e];
+    return all;
+  }
 
   template <class Body>
   LOCKSTEP_DEVICE void for_each(const Body& body) {
@@ -169,18 +220,27 @@ struct IntegerKernel {
     const std::int32_t z = tile / columns / lines;
     const std::int32_t i0 = tile / columns % lines * Tile::kRows;
     const std::int32_t j0 = tile % columns * Tile::kColumns;
+    const std::int64_t first = Rows::kInTurn ? std::int64_t{z} * s.in_turn : z;  // product
     const auto depth = static_cast<std::int32_t>(s.depth);
-    Stage<Left, Tile::kRows, Tile::kThreads, kWide> a(left, t.thread(), z, i0, s.m, depth);
-    Stage<Right, Tile::kColumns, Tile::kThreads, kWide> b(right, t.thread(), z, j0, s.n, depth);
+    Stage<Left, Tile::kRows, Tile::kThreads, kWide> a(left, t.thread(), first, i0, s.m, depth);
+    Stage<Right, Tile::kColumns, Tile::kThreads, kWide> b(right, t.thread(), first, j0, s.n, depth);
     auto* const shared = t.template shared<std::uint32_t>();
     const auto planes = [=](std::int32_t step, int first_row) {
       std::uint32_t* const high = shared + step % 2 * 2 * Tile::kPlaneWords + first_row * kRowWords;
       return Planes{high, high + Tile::kPlaneWords};
     };
-    const std::int32_t steps = (depth + kDepth - 1) / kDepth;
+    const std::int32_t steps = s.steps(), products = Rows::kInTurn ? s.in_turn : 1;
+    std::int32_t fetched = 0;  // steps of a product
     const auto fetch = [&] {
       a.fetch();
       b.fetch();
+      if constexpr (Rows::kInTurn) {
+        if (++fetched == steps) {
+          a.next();
+          b.next();
+          fetched = 0;
+        }
+      }
     };
     const auto stage = [&](std::int32_t step) {
       a.store(planes(step, 0));
@@ -188,21 +248,25 @@ struct IntegerKernel {
     };
 
     WarpSums<Tile> sums(t);
-    for (std::int32_t step = -1; step < steps; ++step) {
-      const bool more = step + 1 < steps;
-      if (more) fetch();
-      if (step >= 0) {
-        sums.add(t, planes(step, 0), planes(step, Tile::kRows));
-        if constexpr (Tile::kLong) {
-          if ((step + 1) % (kExactDepth / kDepth) == 0) sums.flush();
+    std::int32_t step = -1;  // of all products
+    for (std::int32_t turn = 0; turn < products; ++turn) {
+      for (std::int32_t k = turn > 0 ? 0 : -1; k < steps; ++k, ++step) {
+        const bool more = k + 1 < steps || turn + 1 < products;
+        if (more) fetch();
+        if (k >= 0) {
+          sums.add(t, planes(step, 0), planes(step, Tile::kRows));
+          if constexpr (Tile::kLong) {
+            if ((k + 1) % (kExactDepth / kDepth) == 0) sums.flush();
+          }
+        }
+        if (more) {
+          stage(step + 1);  // the others may still read those of this step
+          t.barrier();
         }
       }
-      if (more) {
-        stage(step + 1);  // the others may still read those of this step
-        t.barrier();
-      }
+      sums.give(z, turn, i0, j0, s, rows);
+      if constexpr (Rows::kInTurn) sums.clear();
     }
-    sums.give(z, i0, j0, s, rows);
   }
 };
 
@@ -216,15 +280,30 @@ void launch_integer_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, con
              IntegerKernel<Tile, kWide, Left, Right, Rows>{s, left, right, rows});
 }
 
+inline bool takes_large_tiles(const IntegerShape& s, bool wide) {
+  return wide && s.depth <= kExactDepth && s.tiles<LargeTile>() >= kManyTiles;
+}
+
 // Chooses by the shape; `wide` is Stage's. Plain loads are for few channels: small tiles do.
 template <class Gpu, class Left, class Right, class Rows>
 void launch_integers(Gpu& gpu, const IntegerShape& s, bool wide, const Left& left,
                      const Right& right, const Rows& rows) {
   LOCKSTEP_ASSERT(s.depth < kMostCounted, "sums would leave 53 bits");
-  if (!wide) return launch_integer_tiles<SmallTile, false>(gpu, s, left, right, rows);
-  if (s.depth <= kExactDepth && s.tiles<LargeTile>() >= kManyTiles)
+  if (takes_large_tiles(s, wide))
     return launch_integer_tiles<LargeTile, true>(gpu, s, left, right, rows);
-  launch_integer_tiles<SmallTile, true>(gpu, s, left, right, rows);
+  if (wide) return launch_integer_tiles<SmallTile, true>(gpu, s, left, right, rows);
+  launch_integer_tiles<SmallTile, false>(gpu, s, left, right, rows);
+}
+
+// Whether one block should compute its tile of all `in_turn` products, in place of a block each. It
+// saves their way to memory and back, which takes as long as some steps of k; but blocks are fewer,
+// and multiprocessors may wait for the last of them.
+inline bool in_turn_pays(const IntegerShape& s, bool wide, std::int64_t multiprocessors) {
+  const bool large = takes_large_tiles(s, wide);
+  const std::int64_t tiles = large ? s.tiles<LargeTile>() : s.tiles<SmallTile>();
+  const std::int64_t rounds = (tiles + multiprocessors - 1) / multiprocessors;
+  const std::int64_t way = large ? 5 : 2;  // in steps; 3.4 TB/s between 132 multiprocessors
+  return rounds * multiprocessors * (s.steps() + 1) <= tiles * (s.steps() + 1 + way);
 }
 
 }  // namespace lockstep::numerics::cuda

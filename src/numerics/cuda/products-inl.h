@@ -127,8 +127,7 @@ template <class Gpu, class Left, class Right, class Result>
 void launch_product(Gpu& gpu, const ProductShape& s, const Left& left, const Right& right,
                     const Result& result) {
   const std::int64_t tiles = s.batch * ((s.m + kTile - 1) / kTile) * ((s.n + kTile - 1) / kTile);
-  gpu.launch(Grid{tiles < kMostBlocks ? tiles : kMostBlocks, kThreads,
-                  kStep * (kLine + kTile) * sizeof(float)},
+  gpu.launch(Grid{tiles, kThreads, kStep * (kLine + kTile) * sizeof(float), /*fewer_do=*/true},
              ProductKernel<Left, Right, Result>{s, left, right, result});
 }
 

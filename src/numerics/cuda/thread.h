@@ -46,10 +46,10 @@ struct Grid {
   std::int64_t blocks = 0;
   int threads = 0;                // a block; a multiple of kWarp
   std::int64_t shared_bytes = 0;  // a block
+  bool fewer_do = false;          // fewer blocks give the same: a thread takes several items
 };
 
-inline constexpr int kThreads = 256;                    // where nothing speaks for another number
-inline constexpr std::int64_t kMostBlocks = 1LL << 20;  // a thread then takes several items
+inline constexpr int kThreads = 256;  // where nothing speaks for another number
 
 // The most threads a block that a kernel is launched with, and the blocks a multiprocessor whose
 // registers must suffice: a kernel may say both as kBlockThreads and kResidentBlocks.
@@ -63,10 +63,9 @@ requires(Kernel::kResidentBlocks > 0) struct Bounds<Kernel> {
                        kResidentBlocks = Kernel::kResidentBlocks;
 };
 
-// One thread an item; no block for none.
+// One thread an item, or fewer; no block for none.
 inline Grid grid_of(std::int64_t items, int threads = kThreads) {
-  const std::int64_t blocks = (items + threads - 1) / threads;
-  return {blocks < kMostBlocks ? blocks : kMostBlocks, threads, 0};
+  return {(items + threads - 1) / threads, threads, 0, /*fewer_do=*/true};
 }
 
 // body(i) for the items of this thread among n; neighbours have neighbouring items.

@@ -1,6 +1,7 @@
 // Private: how kernels of an emulated GPU run: the orders of their blocks and threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -26,14 +27,16 @@ class Orders {
   int multiprocessors_;
 };
 
-// Runs it, if the kernel has registers for so many threads.
+// Runs it, if the kernel has registers for so many threads; where fewer blocks do, with few.
 template <class Kernel>
 void run_bounded(const numerics::cuda::Grid& grid, const Kernel& kernel, std::uint64_t seed) {
   static_assert(std::is_trivially_copyable_v<Kernel>, "a launch copies its bytes");
   static_assert(sizeof(Kernel) <= 4096, "what every launch may ask for");
   LOCKSTEP_ASSERT(grid.threads <= numerics::cuda::Bounds<Kernel>::kBlockThreads,
                   "a block of more threads than its kernel has registers for");
-  run(grid, kernel, seed);
+  numerics::cuda::Grid launched = grid;
+  if (grid.fewer_do) launched.blocks = std::min<std::int64_t>(grid.blocks, few(seed));
+  run(launched, kernel, seed);
 }
 
 }  // namespace lockstep::test::gpu

@@ -57,25 +57,46 @@ LOCKSTEP_HD static inline double power_of_two(std::int32_t e) {
   return bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
 }
 
-// S * 2^e as binary32, without binary64. Whether it can be: |S| < 2^47, and 2^e is normal, so that
-// scaling rounds nothing.
-LOCKSTEP_HD static inline bool quick_product(std::int64_t sum, std::int32_t e, float* result) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 47;
-  if (sum <= -kMost || sum >= kMost || e < -126 || e > 127) return false;
-  const auto high = static_cast<float>(static_cast<std::int32_t>(sum >> 24));      // exact
-  const auto low = static_cast<float>(static_cast<std::int32_t>(sum & 0xffffff));  // exact
-  *result = fma(high, 0x1p24f, low) * bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
-  return true;
+// What a sum of products is multiplied with, 2^e with e = E_u + E_v - 20, and whether both groups
+// are finite.
+struct Scale {
+  std::int32_t e;
+  bool finite;
+};
+
+LOCKSTEP_HD static inline Scale scale_of(std::int32_t exponent_u, std::int32_t exponent_v) {
+  return {exponent_u + exponent_v - 20, exponent_u != kNotFinite && exponent_v != kNotFinite};
 }
 
-// S * 2^(E_u + E_v - 20) as binary32: the one rounding. |S| < 2^53.
+// S * 2^e as binary32: the one rounding. |S| < 2^53.
+LOCKSTEP_HD static inline float scaled(std::int64_t sum, const Scale& by) {
+  return by.finite ? static_cast<float>(static_cast<double>(sum) * power_of_two(by.e))
+                   : bit_cast<float>(0x7fc00000U);
+}
+
 LOCKSTEP_HD static inline float product_of(std::int64_t sum, std::int32_t exponent_u,
                                            std::int32_t exponent_v) {
-  if (exponent_u == kNotFinite || exponent_v == kNotFinite) return bit_cast<float>(0x7fc00000U);
-  const std::int32_t e = exponent_u + exponent_v - 20;
-  float result;
-  if (LOCKSTEP_FLOAT_PAIRS && quick_product(sum, e, &result)) return result;
-  return static_cast<float>(static_cast<double>(sum) * power_of_two(e));
+  return scaled(sum, scale_of(exponent_u, exponent_v));
+}
+
+// The same without binary64, where 2^e is normal, so that scaling rounds nothing: of 32 bits, or
+// |S| < 2^47, which the sum of kQuickProducts is.
+inline constexpr std::int64_t kQuickProducts = std::int64_t{1} << 25;
+
+LOCKSTEP_HD static inline bool quick(const Scale& by) {
+  return by.e >= -126 && by.e <= 127;
+}
+LOCKSTEP_HD static inline float times_power(float sum, const Scale& by) {
+  return by.finite ? sum * bit_cast<float>(static_cast<std::uint32_t>(by.e + 127) << 23)
+                   : bit_cast<float>(0x7fc00000U);
+}
+LOCKSTEP_HD static inline float quickly_scaled(std::int32_t sum, const Scale& by) {
+  return times_power(static_cast<float>(sum), by);
+}
+LOCKSTEP_HD static inline float quickly_scaled(std::int64_t sum, const Scale& by) {
+  const auto high = static_cast<float>(static_cast<std::int32_t>(sum >> 24));      // exact
+  const auto low = static_cast<float>(static_cast<std::int32_t>(sum & 0xffffff));  // exact
+  return times_power(fma(high, 0x1p24f, low), by);
 }
 
 }  // namespace spec
