@@ -19,6 +19,8 @@ namespace {
   throw Error(Code::kEnvironment, std::string("far memory: ") + call + ": " + std::strerror(errno));
 }
 
+constexpr std::size_t kGap = 16 * kAlignment;
+
 struct Mappings {
   std::uintptr_t far, near;
 
@@ -45,7 +47,8 @@ const Mappings& mappings() {
   return both;
 }
 
-// First fit, by byte from the start; neighbours that are free are one.
+// First fit, by byte from the start; neighbours that are free are one. Behind each block nobody has
+// kGap bytes: who goes on behind its end is seen, where that is looked for (support/ptx).
 class Blocks {
  public:
   std::optional<std::size_t> take(std::size_t bytes,
@@ -57,11 +60,12 @@ class Blocks {
       do {
         asked = byte;
         byte = next(asked);
-      } while (byte != asked && byte + bytes <= start + length);
-      if (byte + bytes > start + length) continue;
+      } while (byte != asked && byte + bytes + kGap <= start + length);
+      const std::size_t end = byte + bytes + kGap;
+      if (end > start + length) continue;
       free_.erase(at);
       if (byte > start) free_[start] = byte - start;
-      if (start + length > byte + bytes) free_[byte + bytes] = start + length - byte - bytes;
+      if (start + length > end) free_[end] = start + length - end;
       taken_[byte] = bytes;
       in_use_ += bytes;
       most_ = std::max(most_, in_use_);
@@ -74,8 +78,8 @@ class Blocks {
     const std::scoped_lock lock(mutex_);
     const auto at = taken_.find(byte);
     if (at == taken_.end()) return false;
-    std::size_t bytes = at->second;
-    in_use_ -= bytes;
+    std::size_t bytes = at->second + kGap;
+    in_use_ -= at->second;
     taken_.erase(at);
     auto next = free_.lower_bound(byte);
     if (next != free_.end() && byte + bytes == next->first) {

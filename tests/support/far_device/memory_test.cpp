@@ -48,6 +48,16 @@ TEST(FarMemory, IsAlignedAndHoldsNoZeros) {
   }
 }
 
+TEST(FarMemory, NobodyHasWhatLiesBehind) {
+  auto* const one = static_cast<char*>(allocate(kAlignment));
+  auto* const other = static_cast<char*>(allocate(kAlignment));
+  for (char* const behind : {one + kAlignment, one + 2 * kAlignment - 1, other + kAlignment})
+    EXPECT_FALSE(place_of(behind).allocation);
+  EXPECT_TRUE(place_of(one + kAlignment - 1).allocation);
+  release(one);
+  release(other);
+}
+
 TEST(FarMemory, IsNothingForSystemCalls) {
   void* const x = allocate(8);
   int ends[2];
