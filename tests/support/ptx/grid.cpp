@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include "support/ptx/global_memory.h"
 #include "support/ptx/warp.h"
 
 namespace lockstep::test::ptx {
@@ -15,14 +16,17 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
     die("a block of more threads than its kernel has registers for: " + kernel.name);
   std::mt19937_64 random(seed);
   SharedMemory shared(shared_bytes);
+  GlobalMemory& global = global_memory();
+  global.begin_launch();
   std::vector<std::unique_ptr<Warp>> warps;
   for (std::uint32_t w = 0; w < threads / kLanes; ++w)
     warps.push_back(std::make_unique<Warp>(kernel, arguments, static_cast<int>(w),
-                                           Dim{threads, blocks}, shared));
+                                           Dim{threads, blocks}, shared, global));
   std::vector<std::size_t> order(warps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::uint32_t block = 0; block < blocks; ++block) {
     shared.begin();
+    global.begin_block();
     for (const auto& warp : warps) warp->begin(block);
     for (std::size_t waiting = warps.size(); waiting > 0;) {
       std::shuffle(order.begin(), order.end(), random);
@@ -32,6 +36,7 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
       if (waiting != 0 && waiting != warps.size())
         die("a barrier that not all threads of the block reach: " + kernel.name);
       shared.barrier();
+      global.barrier();
     }
   }
   if (!profiling()) return;

@@ -35,6 +35,7 @@ void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes
   constexpr bool kAddress = kSpace == Space::kFlat || kSpace == Space::kLocal;
   char* places[kLanes];
   if (kAddress) warp.find(flat, i.offset, bytes, mask, places);
+  if (kSpace == Space::kFlat) warp.touch<kWrites>(places, bytes, mask);
   if (Counts* const counts = warp.counts(); counts != nullptr) {
     if (kSpace == Space::kFlat) count_global(*counts, flat, bytes, mask);
     if (kSpace == Space::kShared)
@@ -183,7 +184,10 @@ void copy_async(Warp& warp, const Instruction& i, std::uint32_t mask) {
     const std::uint64_t* const from = warp.lanes<std::uint64_t>(i.slots[1]);
     if (from[l] % 16 != 0) warp.fail("a source of cp.async that is not aligned");
     char* places[kLanes] = {};
-    if (bytes > 0) warp.find(from, 0, bytes, 1U << l, places);
+    if (bytes > 0) {
+      warp.find(from, 0, bytes, 1U << l, places);
+      warp.touch<false>(places, bytes, 1U << l);
+    }
     warp.copy_async(l, to, places[l], bytes);
   }
 }

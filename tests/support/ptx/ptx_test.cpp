@@ -174,6 +174,36 @@ TEST(PtxDeathTest, ARaceIsNamed) {
       "threads race for byte");
 }
 
+// Each thread writes its number to global memory; it reads that of another warp.
+constexpr const char* kWritesGlobal = "st.global.u32 [%rd4], %r1;\n";
+constexpr const char* kReadsGlobal =
+    "xor.b32 %r5, %r1, 32;\nmul.wide.s32 %rd5, %r5, 4;\nadd.s64 %rd6, %rd2, %rd5;\n"
+    "ld.global.u32 %r7, [%rd6];\n";
+
+TEST(Ptx, ABarrierOrdersGlobalMemory) {
+  const auto out = run(kernel(std::string(kWritesGlobal) + "bar.sync 0;\n" + kReadsGlobal +
+                              "bar.sync 0;\nst.global.u32 [%rd4], %r7;\n"));
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i ^ 32U);
+  // All blocks may read a word; and launches are one after the other.
+  run(kernel(kReadsGlobal), 64, 3);
+  run(kernel(kWritesGlobal));
+}
+
+TEST(PtxDeathTest, ARaceForGlobalMemoryIsNamed) {
+  const std::string writes = kWritesGlobal, reads = kReadsGlobal, barrier = "bar.sync 0;\n";
+  EXPECT_DEATH(run(kernel(writes + reads)), "a race for global memory");
+  EXPECT_DEATH(run(kernel(reads + writes)), "a race for global memory");
+  EXPECT_DEATH(run(kernel("st.global.u32 [%rd2], %r1;\n")), "a race for global memory");
+  // Nothing orders blocks: one writes what another has written, or read.
+  EXPECT_DEATH(run(kernel(writes), 64, 2), "a race for global memory");
+  EXPECT_DEATH(run(kernel(reads + barrier + writes), 64, 2), "a race for global memory");
+  // Block 1 reads what block 0 has written.
+  EXPECT_DEATH(run(kernel("mov.u32 %r2, %ctaid.x;\nsetp.eq.s32 %p1, %r2, 1;\n@%p1 bra $L_read;\n" +
+                          writes + "bra.uni $L_end;\n$L_read:\n" + reads + "$L_end:\n"),
+                   64, 2),
+               "a race for global memory");
+}
+
 TEST(PtxDeathTest, ThreadsThatDoNotArriveAreNamed) {
   const std::string part = "and.b32 %r2, %r1, 1;\nsetp.eq.s32 %p1, %r2, 0;\n@%p1 bra $L_end;\n";
   EXPECT_DEATH(run(kernel(part + "bar.sync 0;\n$L_end:\n")), "not all threads of a warp reach");

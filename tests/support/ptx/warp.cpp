@@ -68,11 +68,12 @@ void Frame::give(int number, const void* bytes) {
 }
 
 Warp::Warp(const Function& kernel, const void* const* arguments, int number, const Dim& dim,
-           SharedMemory& shared)
+           SharedMemory& shared, GlobalMemory& global)
     : kernel_(kernel),
       number_(number),
       dim_(dim),
       shared_(shared),
+      global_(global),
       kernel_frame_(kernel),
       frame_(&kernel_frame_) {
   for (const int parameter : kernel.parameters) kernel_frame_.give(parameter, *arguments++);

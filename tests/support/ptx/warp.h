@@ -5,7 +5,8 @@
 // or is named. Ends the program, and says where, if
 // - not all lanes reach a barrier, a shuffle or a product of matrices that all must reach;
 // - an address is outside of what was allocated, or not aligned to what is loaded;
-// - two threads touch a word of shared memory, one of them writes, and nothing orders them.
+// - two threads touch a word of shared memory, or of global memory, one of them writes, and nothing
+//   orders them.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "support/ptx/global_memory.h"
 #include "support/ptx/memory.h"
 #include "support/ptx/profile.h"
 #include "support/ptx/program.h"
@@ -67,7 +69,7 @@ class Warp {
   enum class Stop { kBarrier, kReturned };
 
   Warp(const Function& kernel, const void* const* arguments, int number, const Dim& dim,
-       SharedMemory& shared);
+       SharedMemory& shared, GlobalMemory& global);
 
   void begin(std::uint32_t block);
   // Until all its lanes wait for the block, or are done.
@@ -86,6 +88,16 @@ class Warp {
   // `bytes`, a power of two.
   void find(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
             std::uint32_t mask, char** places);
+  // Threads of the mask read or write so many bytes there.
+  template <bool kWrites>
+  void touch(char* const* places, std::size_t bytes, std::uint32_t mask) {
+    for (int l = 0; l < kLanes; ++l) {
+      if ((mask >> l & 1U) == 0) continue;
+      if (!(kWrites ? global_.write(places[l], bytes, thread(l))
+                    : global_.read(places[l], bytes, thread(l))))
+        fail("a race for global memory");
+    }
+  }
   void copy_async(int lane, std::uint32_t to, const char* from, std::size_t bytes);
   void commit(std::uint32_t mask);
   void wait(std::uint32_t mask, int newest);
@@ -127,6 +139,7 @@ class Warp {
   const int number_;
   const Dim dim_;
   SharedMemory& shared_;
+  GlobalMemory& global_;
   Frame kernel_frame_;
   Frame* frame_;
   std::optional<Activation> activation_;
