@@ -107,8 +107,8 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("| golden | r1-gan, moving | holds: GPU, CPU, GPU |", page)
 
     def test_without_data_networks_are_tried_all_the_same(self):
-        code, said, found, _ = self.check("lockstep", "--device", "cpu", "--data", "/nowhere", "--golden", "ddpm,toy-gan,sngan,edm", "--steps",
-                                          "2", "--only", "golden", "--only", "native", "--only", "ranks")
+        code, said, found, _ = self.check("lockstep", "--device", "cpu", "--data", "/nowhere", "--golden", "ddpm,toy-gan,sngan,edm",
+                                          "--steps", "2", "--only", "golden", "--only", "native", "--only", "ranks")
         self.assertEqual(code, 0, said)
         details = {row["check"]: (row["result"], row["detail"].split(",")[0]) for row in found["checks"]}
         self.assertEqual(details["ddpm"], ("not done", "its data are not here: /nowhere"))

@@ -62,7 +62,7 @@ TEST_F(Foreign, AGiantIsRefusedUnread) {
 
 TEST_F(Foreign, LinesMayBeManyButNotLong) {
   std::string text;
-  while (text.size() < 3 * kLongestLine) text += std::string(1000, 'x') + "\n";
+  while (text.size() < 3 * kLongestLine) text.append(1000, 'x') += '\n';
   put(text, text.size());
   EXPECT_EQ(read_lines(fs, path), text);
   EXPECT_EQ(read_lines(fs, path, 1000), text);

@@ -29,5 +29,5 @@ if(LOCKSTEP_SANITIZE)
   # Their runtime refuses RTLD_DEEPBIND (src/comm/plugin.cpp): Debian's Gloo stands before LibTorch's.
   add_link_options(LINKER:--no-as-needed,-lgloo,--as-needed)
   # GCC warns of its own instrumentation there.
-  target_compile_options(lockstep_warnings INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds)
+  target_compile_options(lockstep_warnings INTERFACE -Wno-maybe-uninitialized)
 endif()
