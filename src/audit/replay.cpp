@@ -61,7 +61,7 @@ class Replay {
     if (!recipe::is_native(session_.recipe())) return;
     const auto other = train::other_native_bits(
         real_file_system(), session_.folder(),
-        fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(session_.recipe())));
+        {fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(session_.recipe()))});
     if (other)
       log::warn("the run's numerics are native, and " + *other + ": a difference proves nothing");
   }

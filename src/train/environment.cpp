@@ -33,7 +33,7 @@ std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
 }
 
 std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& folder,
-                                             const fingerprint::Fingerprint& now) {
+                                             const std::vector<fingerprint::Fingerprint>& now) {
   fingerprint::Fingerprint before;
   try {
     before = newest_environment(fs, folder);
@@ -42,12 +42,15 @@ std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& fo
               std::string(error.what()));
   }
   const std::string native = "native.";
-  for (const auto& [name, value] : now) {
-    const std::string was = fingerprint::fact(before, name);
-    if (was.empty() || was == value) continue;
-    if (name == "device") return "it was trained last on " + was + ", and this is " + value;
-    if (name.starts_with(native))
-      return name.substr(native.size()) + " gives other bits here than where it was trained last";
+  for (const fingerprint::Fingerprint& facts : now) {
+    for (const auto& [name, value] : facts) {
+      if (name == "native") return "its kernels do not work here: " + value;
+      const std::string was = fingerprint::fact(before, name);
+      if (was.empty() || was == value) continue;
+      if (name == "device") return "it was trained last on " + was + ", and this is " + value;
+      if (name.starts_with(native))
+        return name.substr(native.size()) + " gives other bits here than where it was trained last";
+    }
   }
   return std::nullopt;
 }

@@ -7,7 +7,6 @@
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
-#include "lockstep/fingerprint/settings.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
@@ -54,9 +53,6 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   require_pictures_fit(options.recipe, dataset->sample_shape());
   std::optional<IntervalEvaluation> evaluation;
   if (options.recipe.evaluation.every > 0) evaluation.emplace(options.recipe, *dataset);
-  // Before memory is planned: LibTorch takes some on a GPU.
-  if (recipe::is_native(options.recipe))
-    fingerprint::require_native_settings(precision_of(options.recipe));
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
   const std::int64_t lanes_at_once =

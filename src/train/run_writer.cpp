@@ -101,9 +101,9 @@ void RunWriter::announce() const {
 
 void RunWriter::environments(const std::vector<std::string>& fingerprints) {
   if (recipe::is_native(training_.recipe)) {
-    const auto other =
-        other_native_bits(fs_, folder_, fingerprint::from_json(fingerprints.front()));
-    if (other)
+    std::vector<fingerprint::Fingerprint> facts;
+    for (const std::string& each : fingerprints) facts.push_back(fingerprint::from_json(each));
+    if (const auto other = other_native_bits(fs_, folder_, facts))
       throw Error(Code::kEnvironment,
                   folder_.root.string() + ": the run's numerics are native, and " + *other,
                   "`lockstep fingerprint --json` here, and `lockstep check` of that and " +

@@ -174,7 +174,7 @@ class GpuCheck(unittest.TestCase):
         code, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--only", "kernels", "--only", "golden", "--only", "speed",
                                           "--golden", "wgan", "--quick")
         self.assertEqual(code, 1, said)  # and the others are tried all the same
-        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "every float", "wgan", "wgan, moving",
+        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "floats one by one", "wgan", "wgan, moving",
                                                "gpu_bench",
                                                *(f"steps, {name}" for name in ("float", "integer", "native bf16", "native fp32"))})
 

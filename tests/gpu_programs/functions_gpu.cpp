@@ -1,6 +1,6 @@
 // All 2^32 floats through each function that has a kernel of more than one instruction, and as
-// numerators of divisions, on this machine's GPU and on its CPU, whose results
-// `numerics_functions_all` compares with exact ones:
+// numerators of divisions, on this machine's GPU and on its CPU (`numerics_functions_all` compares
+// the first six with exact values there):
 //   functions_cuda [--every N]
 // Prints a line a function; ends with 1 if any result differs, with 4 without a GPU. --every N:
 // only every N-th float.

@@ -93,7 +93,8 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
   const auto gpu = test::gpu::make_gpu(seed);
   // Samples of a lane in turn, or side by side: on a GPU of one multiprocessor, of many.
   const cuda::IntegerShape of_lanes{lanes.lane_count(), taps, s.out, results, 1};
-  const auto one = test::gpu::make_gpu(seed, 1), many = test::gpu::make_gpu(seed, 1 << 20);
+  const auto in_turn = test::gpu::make_gpu(seed, 1),
+             side_by_side = test::gpu::make_gpu(seed, 1 << 20);
   const bool wide = s.in % 8 == 0 && s.out % 8 == 0;
   EXPECT_TRUE(cuda::in_turn_pays(of_lanes, wide, 1)) << words(s);
   if (s.n > 0) {
@@ -118,7 +119,7 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
   same("input gradient", s.n * s.h * s.w * s.in, [&](Device& device, float* dx) {
     device.integer_conv2d_input_grad(s, dy, w, bias.data(), dx);
   });
-  for (Device* const device : {one.get(), many.get()}) {
+  for (Device* const device : {in_turn.get(), side_by_side.get()}) {
     same_on(*device, "weight gradient", lanes.partials() * taps * s.out,
             [&](Device& on, float* dw) { on.integer_conv2d_weight_grad(s, lanes, x, dy, dw); });
   }
@@ -184,6 +185,13 @@ TEST(IntegerTiles, LargeTilesOfWeights) {
     EXPECT_TRUE(large(s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w())) << words(s);
     expect_same(s, ++seed);
   }
+}
+
+// 22 lanes of three samples: so many that any GPU takes large tiles, in turn.
+TEST(IntegerTiles, LargeTilesOfWeightsInTurn) {
+  const ConvShape s{.n = 66, .h = 9, .w = 9, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1};
+  EXPECT_TRUE(large(s.n / 3, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()));
+  expect_same(s, 350);
 }
 
 // Sums of slices are good for 2^17 products in 32 bits; the largest integers overflow them soon

@@ -14,11 +14,11 @@ namespace lockstep::train {
 std::int64_t write_environments(FileSystem& fs, const RunFolder& folder,
                                 const std::vector<std::string>& fingerprints);
 
-// Of a run with native numerics: why this machine, whose facts are `now`, gives other bits than
-// that of the run's last attempt, such as "conv2d gives other bits here than …", or a GPU is
-// another; nothing if all is the same or the last one is not known.
+// Of a run with native numerics: why these machines, one a rank, give other bits than that of the
+// run's last attempt, such as "conv2d gives other bits here than …"; nothing if all is the same or
+// the last one is not known.
 std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& folder,
-                                             const fingerprint::Fingerprint& now);
+                                             const std::vector<fingerprint::Fingerprint>& now);
 
 // Throws Error(kCannotCompare) if the file is not a fingerprint.
 fingerprint::Fingerprint read_environment(FileSystem& fs, const std::filesystem::path& path);

@@ -20,14 +20,14 @@ namespace {
 using torch::autograd::variable_list;
 
 std::mutex mutex;
-std::vector<int> set;  // GPUs that somebody set
+std::vector<int> gpus_set;
 
 // In place of LibTorch's own for CUDA.
 struct CudaGuard final : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::CUDA> {
   c10::DeviceIndex deviceCount() const noexcept override { return 2; }
   void setDevice(c10::Device device) const override {
     const std::scoped_lock lock(mutex);
-    set.push_back(device.index());
+    gpus_set.push_back(device.index());
   }
 };
 
@@ -51,7 +51,7 @@ TEST(PtxAutograd, TheirGpuIsOurs) {
   const variable_list dx = torch::autograd::grad({y}, {x}, {dy});
   EXPECT_THAT(HostView(dx.front()).floats(), ::testing::ElementsAreArray(values));
   const std::scoped_lock lock(mutex);
-  EXPECT_THAT(set, ::testing::AllOf(::testing::Not(::testing::IsEmpty()), ::testing::Each(1)));
+  EXPECT_THAT(gpus_set, ::testing::AllOf(::testing::Not(::testing::IsEmpty()), ::testing::Each(1)));
 }
 
 }  // namespace
