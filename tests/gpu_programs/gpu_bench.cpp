@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../bench/stretch.h"
+#include "bench/stretch.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cuda.h"

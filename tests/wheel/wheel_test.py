@@ -25,7 +25,8 @@ PROGRAM = sys.argv[1]  # of systems_test.py: a case
 TORCH = os.path.join(SOURCE, ".deps", "torchrun")  # a site-packages with PyTorch
 NEWEST = {"GLIBC": [2, 28], "GLIBCXX": [3, 4, 25], "CXXABI": [1, 3, 11], "GCC": [7, 0, 0]}  # of manylinux_2_28
 SYSTEM = {f"lib{name}" for name in ("c.so.6", "m.so.6", "dl.so.2", "pthread.so.0", "stdc++.so.6", "gcc_s.so.1")} | {"ld-linux-x86-64.so.2"}
-HELPERS = ("conformance_cuda", "functions_cuda", "gpu_bench")  # of tools/gpu-check
+# Of tools/gpu-check, with what makes them short where there is a GPU.
+HELPERS = {"conformance_cuda": (), "functions_cuda": ("--every", "1048576"), "gpu_bench": ("--quick",)}
 PYTORCH = {"libtorch_cpu.so", "libc10.so", "libnccl.so.2"}
 
 
@@ -172,8 +173,8 @@ class Wheel(unittest.TestCase):
             self.assertNotIn("liblockstep_cuda.so", done.stderr)
 
     def test_helpers_of_gpu_check_start_here(self):
-        for name in HELPERS:
-            done = subprocess.run([os.path.join(self.environment.site, "lockstep", "bin", name), *["--quick"][name != "gpu_bench":]],
+        for name, words in HELPERS.items():
+            done = subprocess.run([os.path.join(self.environment.site, "lockstep", "bin", name), *words],
                                   env=self.environment.environment, capture_output=True, text=True, check=False)
             if done.returncode != 0:  # without a GPU
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (4, "", 1), done.stderr)
