@@ -12,7 +12,7 @@ from support import SOURCE, main
 from toy import Toy
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "support"))
-from slurm import free_port  # noqa: E402
+from ports import free_port  # noqa: E402
 
 RECIPE = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
 # A step of half of the lanes: more than the 4 GiB of an interpreted GPU; of a third of them: 2 to 4 GiB.

@@ -17,7 +17,8 @@ from toy import STEPS, TOY, Toy
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
 import launchers  # noqa: E402
-from slurm import Unavailable, free_port  # noqa: E402
+from ports import free_port  # noqa: E402
+from slurm import Unavailable  # noqa: E402
 
 
 STOPPED = r"(\w+ \(verb \d+\): )?the group was stopped"

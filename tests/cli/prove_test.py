@@ -5,9 +5,14 @@ import json
 import os
 import shutil
 import struct
+import subprocess
+import sys
 import zlib
 
 from support import PROGRAM, SOURCE, Cli, main
+
+sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
+from ports import free_port  # noqa: E402
 
 GAN = os.path.join(SOURCE, "recipes/golden/toy-gan.toml")
 SMALL = ["--set", "generator.hidden=16", "--set", "discriminator.hidden=16", "--threads", "1", "--quiet"]
@@ -200,11 +205,7 @@ class Native(Prove):
         self.assertIn("native.conv2d", results[0].stderr)
 
     def run_ranks(self, command, secret):
-        import socket
-        import subprocess
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         ranks = [subprocess.Popen(command, cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),

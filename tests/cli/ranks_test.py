@@ -15,7 +15,7 @@ from support import PROGRAM, SOURCE, main
 from toy import TRAIN, Toy, read_proc
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
-from slurm import free_port  # noqa: E402
+from ports import free_port  # noqa: E402
 
 
 class Ranks(Toy):

@@ -14,7 +14,7 @@ from support import SOURCE, main
 from toy import STEPS, TRAIN, Toy
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
-from slurm import free_port  # noqa: E402
+from ports import free_port  # noqa: E402
 
 
 def checkpoint(step, run="run", tail=""):

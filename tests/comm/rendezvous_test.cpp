@@ -29,12 +29,6 @@ std::vector<std::string> rank_of(int rank, int world, int port,
   return arguments;
 }
 
-int free_port() {  // nobody listens there
-  const Listening listening = listen_on("127.0.0.1", 0);
-  close(listening.socket);
-  return listening.port;
-}
-
 sockaddr_in address(int port) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -42,6 +36,25 @@ sockaddr_in address(int port) {
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return to;
 }
+
+// Ours while this lives, so nobody else's; and nobody listens there.
+class SilentPort {
+ public:
+  SilentPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in own = address(0);
+    socklen_t length = sizeof own;
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&own), length), 0);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &length), 0);
+    number_ = ntohs(own.sin_port);
+  }
+  ~SilentPort() { close(socket_); }
+  SilentPort(const SilentPort&) = delete;
+  SilentPort& operator=(const SilentPort&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int socket_, number_ = 0;
+};
 
 int stranger(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -111,11 +124,11 @@ TEST(Rendezvous, APortThatAConnectionHasIsWaitedFor) {
 }
 
 TEST(Rendezvous, NobodyListening) {
-  const int port = free_port();
-  const Ended ended = Process("comm_rank", rank_of(1, 2, port, {"deadline=1"})).wait();
+  const SilentPort port;
+  const Ended ended = Process("comm_rank", rank_of(1, 2, port.number(), {"deadline=1"})).wait();
   EXPECT_EQ(ended.code, 6);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("rank 1"), HasSubstr("refused, nobody listens"),
-                               HasSubstr("127.0.0.1:" + std::to_string(port))));
+                               HasSubstr("127.0.0.1:" + std::to_string(port.number()))));
   EXPECT_LT(ended.seconds, 5);
 }
 
@@ -192,7 +205,8 @@ TEST(Rendezvous, WhoWaitsInVainIsToldSo) {
   Process zero("comm_rank", rank_of(0, 3, listening.port, {"deadline=60", hopeless, inherit}),
                listening.socket);
   Process one("comm_rank", rank_of(1, 3, listening.port, {"deadline=60", hopeless}));
-  Process lone("comm_rank", rank_of(1, 2, free_port(), {"deadline=60", hopeless}));
+  const SilentPort silent;
+  Process lone("comm_rank", rank_of(1, 2, silent.number(), {"deadline=60", hopeless}));
   close(listening.socket);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::ofstream(notice) << "rank 2 was killed";

@@ -20,7 +20,8 @@ import time
 import golden
 
 import launchers
-from slurm import Unavailable, free_port
+from ports import free_port
+from slurm import Unavailable
 
 RANKS = (1, 2, 3, 4, 5, 8)
 LAUNCHERS = {"torchrun": launchers.Torchrun, "mpirun": launchers.Mpirun, "srun": launchers.Srun}

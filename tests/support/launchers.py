@@ -9,7 +9,8 @@ import os
 import shutil
 import sys
 
-from slurm import Slurm, Unavailable, free_port
+from ports import free_port
+from slurm import Slurm, Unavailable
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -7,15 +7,11 @@ import socket
 import subprocess
 import time
 
+from ports import free_port
+
 
 class Unavailable(Exception):
     """Slurm cannot run here; says why."""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Slurm:
