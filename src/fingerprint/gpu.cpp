@@ -8,12 +8,13 @@
 namespace lockstep::fingerprint {
 namespace {
 
-// Libraries that this process has loaded: others cannot change its bits.
+// Libraries that this process has loaded: others cannot change its bits. PyTorch is built for
+// CUDA 13 and for CUDA 12.
 void add_loaded(const Gpus& gpus, Fingerprint& facts) {
   if (gpus.cuda_runtime > 0) facts.emplace_back("cuda", cuda_version(gpus.cuda_runtime));
-  if (const Library cudnn("libcudnn.so.9", RTLD_NOLOAD); cudnn)
+  if (const Library cudnn({"libcudnn.so.9"}, RTLD_NOLOAD); cudnn)
     facts.emplace_back("cudnn", std::to_string(cudnn.ask<std::size_t>("cudnnGetVersion")));
-  if (const Library cublas("libcublasLt.so.13", RTLD_NOLOAD); cublas)
+  if (const Library cublas({"libcublasLt.so.13", "libcublasLt.so.12"}, RTLD_NOLOAD); cublas)
     facts.emplace_back("cublas", std::to_string(cublas.ask<std::size_t>("cublasLtGetVersion")));
 }
 

@@ -81,9 +81,9 @@ void ask_driver(const Library& nvml, Gpus& gpus) {
 
 Gpus find_gpus() {
   Gpus gpus;
-  if (const Library runtime("libcudart.so.13", RTLD_NOLOAD); runtime)
+  if (const Library runtime({"libcudart.so.13", "libcudart.so.12"}, RTLD_NOLOAD); runtime)
     if (runtime.call("cudaRuntimeGetVersion", &gpus.cuda_runtime) != 0) gpus.cuda_runtime = 0;
-  const Library nvml("libnvidia-ml.so.1", 0);
+  const Library nvml({"libnvidia-ml.so.1"}, 0);
   if (nvml && nvml.call("nvmlInit_v2") == 0) {
     ask_driver(nvml, gpus);
     nvml.call("nvmlShutdown");

@@ -3,12 +3,18 @@
 
 #include <dlfcn.h>
 
+#include <initializer_list>
+
 namespace lockstep::fingerprint {
 
 class Library {
  public:
-  // mode: RTLD_NOLOAD for one that this process must have loaded already, or 0.
-  Library(const char* name, int mode) : handle_(dlopen(name, RTLD_LAZY | RTLD_LOCAL | mode)) {}
+  // The first of these names that is there. mode: RTLD_NOLOAD for one that this process must have
+  // loaded already, or 0.
+  Library(std::initializer_list<const char*> names, int mode) {
+    for (const char* name : names)
+      if (handle_ == nullptr) handle_ = dlopen(name, RTLD_LAZY | RTLD_LOCAL | mode);
+  }
   ~Library() {
     if (handle_ != nullptr) dlclose(handle_);
   }
@@ -29,7 +35,7 @@ class Library {
   }
 
  private:
-  void* handle_;
+  void* handle_ = nullptr;
 };
 
 }  // namespace lockstep::fingerprint

@@ -16,9 +16,9 @@ H100 = "NVIDIA H100 80GB HBM3"
 WELL = f"580.65.06 13000\n1 0 0 1 -N {H100}\n1 0 0 1 N- {H100}\n"
 
 
-def run(gpus, *arguments):
+def run(gpus, *arguments, **more):
     """(exit code, standard output)"""
-    environment = {**os.environ, "LD_LIBRARY_PATH": FOLDER, "STAND_IN_GPUS": gpus}
+    environment = {**os.environ, "LD_LIBRARY_PATH": FOLDER, "STAND_IN_GPUS": gpus, **more}
     done = subprocess.run([PROGRAM, *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
@@ -50,6 +50,14 @@ class Facts(unittest.TestCase):
 
     def test_without_a_driver(self):
         self.assertEqual(self.facts(""), {"cuda": "13.0", "gpu": "none"})
+
+
+    def test_of_libraries_of_cuda_12(self):
+        def cublas(**more):
+            return json.loads(run("", "fingerprint", "--json", **more)[1]).get("cublas")
+
+        self.assertIsNone(cublas(), "one that is there, but not loaded")
+        self.assertEqual(cublas(LD_PRELOAD=os.path.join(FOLDER, "libcublasLt.so.12")), "120901")
 
 
 class Doctor(unittest.TestCase):
