@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <random>
 #include <type_traits>
 
 #include "lockstep/core/error.h"
@@ -19,11 +21,12 @@ class Orders {
  public:
   Orders(std::uint64_t seed, int multiprocessors)
       : seed_(seed), multiprocessors_(multiprocessors) {}
-  std::uint64_t next() { return seed_ = seed_ * 6364136223846793005U + 1442695040888963407U; }
+  // Ranks in threads of a process may launch at once.
+  std::uint64_t next() { return std::mt19937_64(seed_++)(); }
   int multiprocessors() const { return multiprocessors_; }
 
  private:
-  std::uint64_t seed_;
+  std::atomic<std::uint64_t> seed_;
   int multiprocessors_;
 };
 
