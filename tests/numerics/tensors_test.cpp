@@ -76,6 +76,7 @@ TEST(Tensors, FirstNonFiniteFindsOneBadValueAnywhere) {
   const std::vector<float> fine(3, 1);
   std::vector<float> x(40000, 0x1.fffffep127f);
   const std::vector<std::span<const float>> both{fine, x};
+  const std::vector<float> all_bad(9000, std::numeric_limits<float>::infinity());
   with_every_isa([&] {
     EXPECT_EQ(device().first_non_finite(both), 2U);
     for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{39999}}) {
@@ -87,6 +88,7 @@ TEST(Tensors, FirstNonFiniteFindsOneBadValueAnywhere) {
         x[at] = 1;
       }
     }
+    EXPECT_EQ(device().first_non_finite(std::vector<std::span<const float>>{fine, all_bad}), 1U);
   });
 }
 

@@ -1,12 +1,13 @@
 // Who touched a word of global memory last, in one launch: two threads do, one of them writes, and
-// nothing orders them. A barrier orders the threads of a block, nothing orders blocks. Items of
-// less than a word are not looked at.
+// nothing orders them. A barrier orders the threads of a block, nothing orders blocks. Threads of a
+// block may write the same value. Items of less than a word are not looked at.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <unordered_map>
 
 #include "support/ptx/memory.h"
@@ -27,7 +28,7 @@ class GlobalMemory {
   // False: a thread of another block, or of this one since the last barrier, is in the way. Where
   // the host finds them.
   bool read(const char* place, std::size_t bytes, int thread) {
-    return each_word(place, bytes, [&](Word& word) {
+    return each_word(place, bytes, [&](Word& word, std::size_t) {
       if (!ordered(word.written, word.writer, thread)) return false;
       if (of_another_block(word.read)) return true;  // a write would meet that
       word.reader = word.read == now_ && word.reader != thread ? kSeveral : thread;
@@ -35,12 +36,17 @@ class GlobalMemory {
       return true;
     });
   }
-  bool write(const char* place, std::size_t bytes, int thread) {
-    return each_word(place, bytes, [&](Word& word) {
-      if (!ordered(word.written, word.writer, thread) || !ordered(word.read, word.reader, thread))
+  // `item` will be there.
+  bool write(const char* place, const char* item, std::size_t bytes, int thread) {
+    return each_word(place, bytes, [&](Word& word, std::size_t at) {
+      if (!ordered(word.read, word.reader, thread) || of_another_block(word.written)) return false;
+      if (ordered(word.written, word.writer, thread))
+        word.writer = thread;
+      else if (std::memcmp(place + at, item + at, 4) == 0)
+        word.writer = kSeveral;
+      else
         return false;
       word.written = now_;
-      word.writer = thread;
       return true;
     });
   }
@@ -71,7 +77,7 @@ class GlobalMemory {
     Page& page = page_of(at / kPageBytes);  // an aligned item is in one
     const std::size_t first = at % kPageBytes / 4;
     for (std::size_t i = 0; i < bytes / 4; ++i)
-      if (!visit(page.words[first + i])) return false;
+      if (!visit(page.words[first + i], 4 * i)) return false;
     return true;
   }
   Page& page_of(std::uintptr_t number) {

@@ -35,7 +35,7 @@ void each_lane(Warp& warp, const Instruction& i, Slot address, std::size_t bytes
   constexpr bool kAddress = kSpace == Space::kFlat || kSpace == Space::kLocal;
   char* places[kLanes];
   if (kAddress) warp.find(flat, i.offset, bytes, mask, places);
-  if (kSpace == Space::kFlat) warp.touch<kWrites>(places, bytes, mask);
+  if (kSpace == Space::kFlat && !kWrites) warp.reads(places, bytes, mask);
   if (Counts* const counts = warp.counts(); counts != nullptr) {
     if (kSpace == Space::kFlat) count_global(*counts, flat, bytes, mask);
     if (kSpace == Space::kShared)
@@ -78,8 +78,11 @@ void load(Warp& warp, const Instruction& i, std::uint32_t mask) {
 template <Space kSpace, class T, int kItems, class Wide>
 void store(Warp& warp, const Instruction& i, std::uint32_t mask) {
   each_lane<kSpace, true>(warp, i, i.slots[0], sizeof(T) * kItems, mask, [&](int l, char* to) {
+    char item[sizeof(T) * kItems];
     for (std::size_t n = 0; n < kItems; ++n)
-      narrowed<T>(warp.lanes<Wide>(i.slots[n + 1])[l], to + sizeof(T) * n);
+      narrowed<T>(warp.lanes<Wide>(i.slots[n + 1])[l], item + sizeof(T) * n);
+    if (kSpace == Space::kFlat) warp.writes(to, item, sizeof item, l);
+    std::memcpy(to, item, sizeof item);
   });
 }
 
@@ -186,7 +189,7 @@ void copy_async(Warp& warp, const Instruction& i, std::uint32_t mask) {
     char* places[kLanes] = {};
     if (bytes > 0) {
       warp.find(from, 0, bytes, 1U << l, places);
-      warp.touch<false>(places, bytes, 1U << l);
+      warp.reads(places, bytes, 1U << l);
     }
     warp.copy_async(l, to, places[l], bytes);
   }

@@ -161,10 +161,11 @@ u32 inserted(u32 a, u32 b, u32 at, u32 length) {
   return (b & ~mask) | ((a << at) & mask);
 }
 
-// Toward zero, at most what there is; nothing of NaN.
+// Toward zero, at most what there is; of NaN nothing, or the least where one side has 64 bits.
 template <class To, class From>
 To truncated(From value) {
-  if (!(value == value)) return 0;
+  if (!(value == value))
+    return sizeof(From) == 8 || sizeof(To) == 8 ? std::numeric_limits<To>::min() : 0;
   constexpr auto kLeast = static_cast<From>(std::numeric_limits<To>::min());
   if (value < kLeast) return std::numeric_limits<To>::min();
   if (value >= -kLeast) return std::numeric_limits<To>::max();

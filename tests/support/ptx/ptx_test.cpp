@@ -187,6 +187,8 @@ TEST(Ptx, ABarrierOrdersGlobalMemory) {
   // All blocks may read a word; and launches are one after the other.
   run(kernel(kReadsGlobal), 64, 3);
   run(kernel(kWritesGlobal));
+  // Threads of a block may write the same.
+  EXPECT_EQ(run(kernel("mov.u32 %r5, 7;\nst.global.u32 [%rd2], %r5;\n"))[0], 7U);
 }
 
 TEST(PtxDeathTest, ARaceForGlobalMemoryIsNamed) {
@@ -194,6 +196,9 @@ TEST(PtxDeathTest, ARaceForGlobalMemoryIsNamed) {
   EXPECT_DEATH(run(kernel(writes + reads)), "a race for global memory");
   EXPECT_DEATH(run(kernel(reads + writes)), "a race for global memory");
   EXPECT_DEATH(run(kernel("st.global.u32 [%rd2], %r1;\n")), "a race for global memory");
+  const std::string same = "mov.u32 %r5, 7;\nst.global.u32 [%rd2], %r5;\n";
+  EXPECT_DEATH(run(kernel(same), 64, 2), "a race for global memory");
+  EXPECT_DEATH(run(kernel(same + "st.global.u32 [%rd2], %r1;\n")), "a race for global memory");
   // Nothing orders blocks: one writes what another has written, or read.
   EXPECT_DEATH(run(kernel(writes), 64, 2), "a race for global memory");
   EXPECT_DEATH(run(kernel(reads + barrier + writes), 64, 2), "a race for global memory");

@@ -88,15 +88,14 @@ class Warp {
   // `bytes`, a power of two.
   void find(const std::uint64_t* addresses, std::int64_t offset, std::size_t bytes,
             std::uint32_t mask, char** places);
-  // Threads of the mask read or write so many bytes there.
-  template <bool kWrites>
-  void touch(char* const* places, std::size_t bytes, std::uint32_t mask) {
-    for (int l = 0; l < kLanes; ++l) {
-      if ((mask >> l & 1U) == 0) continue;
-      if (!(kWrites ? global_.write(places[l], bytes, thread(l))
-                    : global_.read(places[l], bytes, thread(l))))
-        fail("a race for global memory");
-    }
+  // Threads of the mask read so many bytes there.
+  void reads(char* const* places, std::size_t bytes, std::uint32_t mask) {
+    for (int l = 0; l < kLanes; ++l)
+      if ((mask >> l & 1U) != 0 && !global_.read(places[l], bytes, thread(l))) race();
+  }
+  // A lane's thread writes the item there.
+  void writes(const char* place, const char* item, std::size_t bytes, int lane) {
+    if (!global_.write(place, item, bytes, thread(lane))) race();
   }
   void copy_async(int lane, std::uint32_t to, const char* from, std::size_t bytes);
   void commit(std::uint32_t mask);
@@ -105,6 +104,7 @@ class Warp {
   Counts* counts() { return profiling_ ? &counts_ : nullptr; }
   // Where the warp is, in words.
   [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void race() const { fail("a race for global memory"); }
 
  private:
   struct Group {
