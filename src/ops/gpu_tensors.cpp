@@ -5,12 +5,14 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "ops/gpu_movement.h"
+#include "ops/native_memory.h"
 #include "ops/surroundings.h"
 
 namespace lockstep::ops {
@@ -42,7 +44,7 @@ class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     const auto& own = thread_place().memory;
-    void* const at = gpu_memory().take(bytes);
+    void* const at = take(bytes);
     if (!own) return {at, at, raw_deleter(), only_device()};
     return {at, new Block{own, at}, &Block::release, only_device()};
   }
@@ -54,6 +56,15 @@ class Allocator final : public c10::Allocator {
   }
 
  private:
+  static void* take(std::size_t bytes) {
+    try {
+      return gpu_memory().take(bytes);
+    } catch (const std::bad_alloc&) {
+      if (!native::give_back_kept()) throw;
+    }
+    return gpu_memory().take(bytes);
+  }
+
   // That goes back to where it came from, whichever thread does not need it any more.
   struct Block {
     std::shared_ptr<numerics::DeviceMemory> memory;

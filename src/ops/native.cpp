@@ -16,12 +16,11 @@
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/record.h"
+#include "ops/native_memory.h"
 #include "ops/surroundings.h"
 
 namespace lockstep::ops {
 namespace {
-
-constexpr std::uintptr_t kAlignment = 64;  // what LibTorch's own allocations have
 
 // LibTorch's device for its kernels on this thread's tensors.
 at::Device their_device() {
@@ -71,7 +70,7 @@ template <class Call>
 void foreign(const Call& call) {
   try {
     const Foreign scope;
-    call();
+    native::with_enough_memory(call);
   } catch (const c10::OutOfMemoryError&) {  // a GPU's
     throw std::bad_alloc();
   } catch (const c10::Error& error) {
@@ -106,6 +105,7 @@ void prepare_native(Precision precision) {
                   std::string("native numerics on a GPU need LibTorch for CUDA: ") + dlerror(),
                   "use the package beside PyTorch, --device cpu, or portable numerics");
     foreign([&] { context.lazyInitDevice(at::kCUDA); });
+    native::watch_allocator(c10::getDeviceAllocator(at::kCUDA), their_device().index());
   }
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(false);
@@ -124,6 +124,12 @@ void prepare_native(Precision precision) {
 namespace native {
 namespace {
 
+// What LibTorch's own allocations have at least. cuBLAS is told how far a GPU's operands are
+// aligned, up to this (aten/src/ATen/cuda/CUDABlas.cpp, _getAlignment), and may choose by it.
+std::uintptr_t alignment_on(const at::Device& device) {
+  return device.is_cpu() ? 64 : 256;
+}
+
 at::ScalarType factor_type() {
   return numerics_in_use().precision == Precision::kBfloat16 ? at::kBFloat16 : at::kFloat;
 }
@@ -132,8 +138,8 @@ at::ScalarType factor_type() {
 
 Tensor aligned(const Tensor& x) {
   const Tensor whole = theirs(x.contiguous());
-  return reinterpret_cast<std::uintptr_t>(whole.const_data_ptr()) % kAlignment == 0 ? whole
-                                                                                    : whole.clone();
+  const auto address = reinterpret_cast<std::uintptr_t>(whole.const_data_ptr());
+  return address % alignment_on(whole.device()) == 0 ? whole : whole.clone();
 }
 
 Tensor Piece::of(const Tensor& x) const {

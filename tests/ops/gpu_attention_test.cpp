@@ -4,7 +4,7 @@
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "ops/attention_memory.h"
-#include "support/gpu/gpu.h"
+#include "ops/one_gpu.h"
 
 namespace lockstep::ops {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 TEST(GpuAttention, TakesLargerPiecesAlsoInAWalk) {
   const std::int64_t n = 4, tokens = 1024, heads = 8;
   const std::int64_t matrix = 4 * tokens * tokens;  // bytes
-  const numerics::Gpu gpu = test::gpu::open_gpu(1);
+  const numerics::Gpu& gpu = testing::one_gpu();
   EXPECT_EQ(memory_of_attention(n, tokens, heads, 16).peak, 2 * matrix);
   const DeviceScope here(*gpu.kernels, gpu_tensors(gpu.memory));
   // Two pieces of 64 MiB, and what kernels take for themselves.

@@ -2,9 +2,10 @@
 //
 // LibTorch's bits depend on shapes, alignment and threads, and on the machine. The first three are
 // fixed here: a kernel sees the samples of one lane (in sampling: one sample), each time with the
-// same shapes, in memory aligned to 64 bytes, in one thread; lanes go to the rank's threads. So the
-// bits depend on recipe, hardware and software, and not on the number of ranks or threads. On a GPU
-// its kernels work in the memory of our tensors, in the same stream.
+// same shapes, in memory aligned to 64 bytes (a GPU's to 256), in one thread; lanes go to the
+// rank's threads. So the bits depend on recipe, hardware and software, and not on the number of
+// ranks or threads. On a GPU its kernels work in the memory of our tensors, in the same stream;
+// where LibTorch lacks memory there, an op throws std::bad_alloc.
 //
 // Native: linear, conv2d and its transpose, attention, group and layer norm, the activations of
 // numerics::Unary, with all their gradients. Everything else is ours in either numerics: sums over

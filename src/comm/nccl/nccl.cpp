@@ -23,6 +23,8 @@ namespace lockstep::comm {
 namespace {
 
 constexpr double kEndsWithin = 5;  // seconds until the GPU has let go of an aborted move
+constexpr int kLooksAwake = 500;   // of a wait: a millisecond, in which most moves end
+constexpr std::chrono::microseconds kBetweenLooks{20};
 constexpr std::size_t kAlignment = 256;
 // The buffer on the GPU for the host's messages. Larger ones (a state that rank 0 has read) go in
 // pieces: the memory that a step has left does not grow with the largest tensor and the world.
@@ -154,19 +156,23 @@ class Nccl final : public Transport {
       std::this_thread::yield();
   }
 
-  void pause() const {
+  // Between two looks. What takes long leaves its core to those who launch kernels.
+  void pause(int looks) const {
     if (interrupted_) throw std::runtime_error("interrupted");
     if (monotonic_seconds() > until_) throw std::runtime_error("no answer in time");
-    std::this_thread::yield();
+    if (looks < kLooksAwake)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kBetweenLooks);
   }
 
   void wait_for_communicator() const {
-    for (;;) {
+    for (int looks = 0;; ++looks) {
       ncclResult_t state = ncclSuccess;
       check(ncclCommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError");
       check(state, "its communicator");
       if (state == ncclSuccess) return;
-      pause();
+      pause(looks);
     }
   }
 
@@ -179,14 +185,14 @@ class Nccl final : public Transport {
   }
 
   void wait_for_stream() const {
-    for (;;) {
+    for (int looks = 0;; ++looks) {
       const cudaError_t state = stream_state();
       if (state == cudaSuccess) return;
       if (state != cudaErrorNotReady) check(state, "its stream");
       ncclResult_t others = ncclSuccess;  // a peer that is gone shows here
       check(ncclCommGetAsyncError(communicator_, &others), "ncclCommGetAsyncError");
       check(others, "its communicator");
-      pause();
+      pause(looks);
     }
   }
 

@@ -11,8 +11,14 @@ namespace lockstep::numerics::cuda {
 
 class Event {
  public:
-  explicit Event(int number) : number_(make_current(number)) {
-    must(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event");
+  // How the host waits. Spinning takes a core, and is a little faster.
+  enum class Waits : unsigned {
+    kSleeping = cudaEventDisableTiming | cudaEventBlockingSync,
+    kSpinning = cudaEventDisableTiming
+  };
+
+  explicit Event(int number, Waits waits = Waits::kSleeping) : number_(make_current(number)) {
+    must(cudaEventCreateWithFlags(&event_, static_cast<unsigned>(waits)), "an event");
   }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;

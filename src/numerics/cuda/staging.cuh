@@ -35,7 +35,8 @@ class Pinned {
 // Copies of one stream. Of large ones the host copies a piece while the GPU moves another.
 class Staging {
  public:
-  explicit Staging(int number) : halves_{{Event(number), Event(number)}} {}
+  explicit Staging(int number)
+      : halves_{{Event(number, Event::Waits::kSpinning), Event(number, Event::Waits::kSpinning)}} {}
 
   // Returns when the bytes are on their way.
   void send(std::size_t bytes, const void* from, void* to, cudaStream_t stream) {

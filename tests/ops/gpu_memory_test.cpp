@@ -1,0 +1,71 @@
+// LibTorch's allocator of a GPU beside ours. LibTorch has CUDA's only where a GPU is, so one that
+// counts stands in for it.
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <new>
+
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
+#include "lockstep/ops/numerics.h"
+#include "ops/native.h"
+#include "ops/native_memory.h"
+#include "ops/one_gpu.h"
+
+namespace lockstep::ops {
+namespace {
+
+class Counting final : public c10::DeviceAllocator {
+ public:
+  int emptied = 0;
+  std::int64_t lacked = 0;
+
+  c10::DataPtr allocate(std::size_t) override { throw std::bad_alloc(); }
+  void copy_data(void*, const void*, std::size_t) const override {}
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override { ++emptied; }
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex gpu) override {
+    EXPECT_EQ(gpu, 3);
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    stats.num_ooms = lacked;
+    return stats;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {}
+};
+
+class TheirMemory : public ::testing::Test {
+ protected:
+  TheirMemory() { native::watch_allocator(&theirs_, 3); }
+  ~TheirMemory() override { native::watch_allocator(nullptr, 0); }
+
+  Counting theirs_;
+};
+
+TEST_F(TheirMemory, WhatTheyKeepIsGivenBackBeforeOursIsLacking) {
+  const numerics::Gpu& gpu = testing::one_gpu();
+  const at::Device device = gpu_tensors(gpu.memory);
+  const DeviceScope here(*gpu.kernels, device);
+  const auto take = [&](std::int64_t bytes) {
+    at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(device));
+  };
+  take(1000);
+  EXPECT_EQ(theirs_.emptied, 0);
+  EXPECT_THROW(take(std::int64_t{1} << 40), std::bad_alloc);
+  EXPECT_EQ(theirs_.emptied, 1);
+  native::watch_allocator(nullptr, 0);
+  EXPECT_THROW(take(std::int64_t{1} << 40), std::bad_alloc);
+}
+
+// As where cuDNN has taken another algorithm.
+TEST_F(TheirMemory, AKernelThatGoesOnWithoutMemoryDoesNot) {
+  const NumericsScope scope({.native = true, .samples = 1});
+  theirs_.lacked = 5;  // before
+  EXPECT_NO_THROW(native::for_each_piece(2, [](const native::Piece&) {}));
+  const auto lacks = [&](const native::Piece& piece) { theirs_.lacked += piece.index; };
+  EXPECT_THROW(native::for_each_piece(2, lacks), std::bad_alloc);
+}
+
+}  // namespace
+}  // namespace lockstep::ops
