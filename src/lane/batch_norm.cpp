@@ -85,7 +85,10 @@ Tensor batch_norm(Context& context, const Tensor& x_in, const Tensor& gamma_in,
   ops::device().batch_norm_apply(total, c, ops::read(x), ops::read(batch.mean), ops::read(rstd),
                                  ops::read(gamma), ops::read(beta), ops::write(y));
   if (track && !context.is_shadow()) {
-    LOCKSTEP_ASSERT(batch.count > 1, "batch normalisation needs more than one value a channel");
+    if (batch.count <= 1 && !context.plan().is_part())
+      throw Error(Code::kUsage,
+                  "[batch]: batch norm of one value a channel: " + ops::where().module,
+                  "more lanes or samples_per_lane, or a network without batch norm");
     Tensor unbiased = ops::empty({c});
     ops::device().scale(c, batch.count / (batch.count - 1), ops::read(batch.variance),
                         ops::write(unbiased));

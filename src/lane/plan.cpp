@@ -14,6 +14,12 @@ Plan Plan::isolating(std::vector<Lane> lanes) const {
   return plan;
 }
 
+Plan Plan::as_part() const {
+  Plan plan = *this;
+  plan.is_part_ = true;
+  return plan;
+}
+
 std::vector<Portion> Plan::portions(Rank rank, std::int64_t at_once) const {
   return streams(rank, at_once, 1).front();
 }

@@ -81,6 +81,7 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
       exchanges_(exchanges),
       divided_(ranks.keeps && ranks.world > 1),
       training_(make_training(alone(recipe, lanes_of(recipe, ranks)), sample_shape, {.world = 1})) {
+  if (ranks.world > 1) training_.plan = training_.plan.as_part();
   memory_.state = tensors_.live();
   std::int64_t pictures = recipe::makes_pictures(recipe) ? recipe.samples.count : 0;
   if (recipe.evaluation.every > 0)

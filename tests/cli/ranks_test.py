@@ -34,6 +34,11 @@ class Ranks(Toy):
             self.assertEqual(self.evidence(f"by{ranks}"), expected)
         self.assertEqual(len([n for n in self.contents("by3") if n.startswith("environment/")]), 3)
 
+    def test_each_may_have_one_value_of_batch_norm(self):
+        one = ["--set", "batch.lanes=2", "--set", "batch.samples_per_lane=1"]
+        self.ok(*TRAIN, *one, "--run", "run", "--ranks", "2")
+        self.assertEqual(self.evidence("run"), self.alone(*one))
+
     def test_their_exchange_is_logged_and_changes_no_bit(self):
         self.ok(*TRAIN, "--run", "run", "--ranks", "3", "--exchange-log", "logs/run")
         self.assertEqual(self.evidence("run"), self.alone())

@@ -176,6 +176,14 @@ class Recipes(Cli):
         self.assertEqual(self.contents(), before)
 
 
+    def test_batch_norm_of_one_value_is_refused_and_leaves_nothing_behind(self):
+        before = self.contents()
+        line = self.refused(2, "train", os.path.join(SOURCE, "recipes/golden/toy-gan.toml"), "--run", "run",
+                            "--set", "batch.lanes=1", "--set", "batch.samples_per_lane=1")
+        self.assertIn("[batch]: batch norm of one value a channel: generator/", line)
+        self.assertEqual(self.contents(), before)
+
+
 class Page(Cli):
     """The examples of `train --help-recipe`, as they stand."""
 

@@ -14,8 +14,8 @@ struct BatchNormState {
 
 // x [N, ..., C], gamma, beta [P, C] -> same shape. Training: per-lane moments, gathered, merged in
 // the tree (numerics/norm.h). Evaluation: running statistics. `track`: update the running
-// statistics (a generator's in its own phase only). Once differentiable. Collective: in training,
-// forward and backward. Bits: values and lanes.
+// statistics (a generator's in its own phase only). Once differentiable. Error(kUsage): one value a
+// channel of all lanes. Collective: in training, forward and backward. Bits: values and lanes.
 Tensor batch_norm(Context& context, const Tensor& x, const Tensor& gamma, const Tensor& beta,
                   BatchNormState& state, bool track);
 

@@ -34,6 +34,11 @@ class Plan {
   Plan isolating(std::vector<Lane> lanes) const;
   const std::vector<Lane>& isolated() const { return isolated_; }
 
+  // The same plan, whose lanes are some of a step's: what all of them have together it does not
+  // say.
+  Plan as_part() const;
+  bool is_part() const { return is_part_; }
+
   // A rank's samples: which draws of the global batch, counted from 0.
   std::int64_t first_draw(Rank rank) const {
     return partition_.lanes_of(rank).first.value * samples_per_lane();
@@ -61,6 +66,7 @@ class Plan {
   Options options_;
   Partition partition_;
   std::vector<Lane> isolated_;  // rising
+  bool is_part_ = false;
 };
 
 }  // namespace lockstep::lane
