@@ -44,6 +44,7 @@ os.chmod(TOP.name, 0o711)  # some tests call the program as another user
 
 
 class Cli(unittest.TestCase):
+    program = PROGRAM
     made = {}  # by `once`: what was printed, and a copy of the folder
     keys = {}  # of all tests, so that they can share what they sign
 
@@ -76,7 +77,7 @@ class Cli(unittest.TestCase):
     def run_it(self, *arguments, **environment):
         variables = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
         variables.update(environment)
-        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, env=variables, text=True,
+        return subprocess.run([self.program, *arguments], cwd=self.folder, env=variables, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
 
     def ok(self, *arguments, **environment):

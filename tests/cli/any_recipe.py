@@ -1,0 +1,122 @@
+"""Draws recipes that the program takes, small and short: {table: {key: value}}, and their text."""
+
+import json
+
+SIDES = (8, 12, 16, 20)
+LABELLED = 28  # pixels of a side of Fashion-MNIST, which has classes
+
+
+def maybe(r, share, **keys):
+    return keys if r.random() < share else {}
+
+
+def optimizer(r):
+    table = {"kind": r.choice(("adamw", "sgd", "lion")), "lr": r.choice((3e-4, 1e-3, 1e-2)),
+             "schedule": r.choice(("constant", "cosine", "linear", "step", "exponential")),
+             **maybe(r, 0.5, weight_decay=0.05), **maybe(r, 0.5, decay="matrices"), **maybe(r, 0.4, clip_value=r.choice((1e-3, 0.1))),
+             **maybe(r, 0.4, clip_norm=r.choice((1e-3, 0.5, 10.0))), **maybe(r, 0.5, warmup=r.randint(0, 3))}
+    if table["schedule"] in ("cosine", "linear"):
+        table["horizon"] = 20
+    elif table["schedule"] != "constant":
+        table["interval"] = 2
+    if table["kind"] == "sgd":
+        table |= maybe(r, 0.5, nesterov=True)
+    if r.random() < 0.5:
+        table |= {"ema_decay": 0.9, **maybe(r, 0.5, more_ema_decays=[0.5, 0.99])}
+    return table
+
+
+def levels(r, side):
+    """How many a network may have whose levels halve the side."""
+    most = 1
+    while most < 3 and side % 2**most == 0:
+        most += 1
+    return r.randint(1, most)
+
+
+def channels(r, multiple, count):
+    return [multiple * r.randint(1, 4) for _ in range(count)]
+
+
+def denoiser(r, side):
+    if r.random() < 0.35:
+        heads = r.randint(1, 3)
+        return {"kind": "dit", "patch": r.choice([p for p in (2, 4, 7) if side % p == 0]), "width": 4 * heads * r.randint(1, 4),
+                "depth": r.randint(1, 2), "heads": heads, "mlp_ratio": r.randint(1, 3), "embedding": r.choice((4, 12, 20))}
+    groups, count = r.randint(1, 4), levels(r, side)
+    widths = channels(r, 2 * groups, count)
+    return {"kind": "unet", "channels": widths, "blocks": r.randint(1, 2), "groups": groups,
+            "attention_levels": sorted(r.sample(range(count), r.randint(0, min(count, 2)))),
+            "heads": r.choice([h for h in (1, 2, 4) if all(width % h == 0 for width in widths)]),
+            "embedding": r.choice((4, 10, 20)), **maybe(r, 0.4, dropout=0.3)}
+
+
+def diffusion(r, kind, labelled):
+    table = {"kind": kind}
+    if kind == "ddpm":
+        table |= {"prediction": r.choice(("epsilon", "v")), "schedule": r.choice(("linear", "cosine")), "timesteps": r.randint(3, 6),
+                  "sampler": r.choice(("ddim", "ancestral")), **maybe(r, 0.5, weighting="min-snr")}
+    else:
+        table |= {"sampler": r.choice(("euler", "heun"))}
+    if kind == "flow":
+        table |= maybe(r, 0.5, times="logit-normal")
+    if table["sampler"] != "ancestral":
+        table["sampler_steps"] = 2
+    if labelled:
+        table |= {"label_dropout": 0.3, **maybe(r, 0.5, guidance=2.0)}
+    return table
+
+
+def gan(r, kind, side):
+    """Tables of an adversarial pair; of points where there is no side."""
+    if side is None or r.random() < 0.2:
+        generator = {"kind": "mlp-generator", "hidden": r.randint(1, 40), "layers": r.randint(1, 3), "latent": r.randint(1, 9),
+                     "norm": r.choice(("batch", "none"))}
+        discriminator = {"kind": "mlp-discriminator", "hidden": r.randint(1, 40), "layers": r.randint(1, 3)}
+    else:
+        family, count = r.choice(("dcgan", "sngan")), levels(r, side)
+        generator = {"kind": f"{family}-generator", "channels": channels(r, 1, count), "latent": r.randint(1, 12)}
+        discriminator = {"kind": f"{family}-discriminator", "channels": channels(r, 1, count)}
+    objective, smooth = {"kind": kind}, discriminator["kind"] != "dcgan-discriminator"  # batch norm forbids penalties
+    if kind == "wasserstein-gan":
+        objective["gp"] = r.choice((0.0, 10.0)) if smooth else 0.0
+    elif smooth:
+        objective |= maybe(r, 0.4, r1=0.5)
+    return {"objective": objective, "generator": generator, "generator.optimizer": optimizer(r), "discriminator": discriminator,
+            "discriminator.optimizer": optimizer(r)}
+
+
+def drawn(r, fashion):
+    """A recipe. `fashion`: whether Fashion-MNIST is here."""
+    kind = r.choice(("ddpm", "ddpm", "flow", "edm", "gan", "hinge-gan", "wasserstein-gan", *["classifier"] * fashion))
+    points = kind.endswith("gan") and r.random() < 0.4
+    labelled = kind == "classifier" or (fashion and not points and r.random() < 0.25)
+    side = None if points else LABELLED if labelled else r.choice(SIDES)
+    data = {"kind": "mixture"} if points else {"kind": "images", "classes": 10} if labelled else {"kind": "shapes"}
+    lanes = r.randint(1, 5)
+    tables = {"run": {"seed": r.randint(0, 10**6), "steps": r.randint(3, 5)},
+              "batch": {"lanes": lanes, "samples_per_lane": r.randint(1 + (lanes == 1), 4)},
+              "data": data if points else {**data, **maybe(r, 0.4, flip=True), **maybe(r, 0.4, crop=r.randint(1, 3))},
+              "samples": {"every": 0, "count": r.choice((0, 3))}, "checkpoint": {"every": 2, "keep_last": 0},
+              "evidence": {"commit_every": 2, "witness_rate": r.choice((0.0, 0.5, 1.0))}}
+    if data["kind"] == "shapes":
+        tables["data.shapes"] = {"side": side}
+    if kind.endswith("gan"):
+        tables |= gan(r, kind, side)
+    else:
+        tables["model.optimizer"] = optimizer(r)
+        if kind == "classifier":
+            groups = r.choice((1, 2, 4))
+            tables |= {"objective": {"kind": kind}, "model": {"kind": "cnn", "channels": channels(r, groups, r.randint(1, 3)),
+                                                              "features": r.randint(1, 20), "groups": groups}}
+        else:
+            tables |= {"objective": diffusion(r, kind, labelled), "model": denoiser(r, side)}
+            if r.random() < 0.3:
+                tables["data"]["holdout"], tables["run"]["validate_every"] = 7, 2
+    tables |= maybe(r, 0.3, monitor={"every": 2, "warn_distance": 0.0, "layers_every": r.choice((0, 1))})
+    tables["run"] |= {"numerics": "native", **maybe(r, 0.5, precision="bfloat16")} if r.random() < 0.2 else maybe(r, 0.4, products="integer")
+    return tables
+
+
+def text(tables):
+    return "".join(f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()) for name, table in tables.items())
