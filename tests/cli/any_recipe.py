@@ -86,8 +86,8 @@ def gan(r, kind, side):
             "discriminator.optimizer": optimizer(r)}
 
 
-def drawn(r, fashion):
-    """A recipe. `fashion`: whether Fashion-MNIST is here."""
+def drawn(r, fashion, native):
+    """A recipe. `fashion`: whether Fashion-MNIST is here; `native`: whether its numerics may be."""
     kind = r.choice(("ddpm", "ddpm", "flow", "edm", "gan", "hinge-gan", "wasserstein-gan", *["classifier"] * fashion))
     points = kind.endswith("gan") and r.random() < 0.4
     labelled = kind == "classifier" or (fashion and not points and r.random() < 0.25)
@@ -114,9 +114,15 @@ def drawn(r, fashion):
             if r.random() < 0.3:
                 tables["data"]["holdout"], tables["run"]["validate_every"] = 7, 2
     tables |= maybe(r, 0.3, monitor={"every": 2, "warn_distance": 0.0, "layers_every": r.choice((0, 1))})
-    tables["run"] |= {"numerics": "native", **maybe(r, 0.5, precision="bfloat16")} if r.random() < 0.2 else maybe(r, 0.4, products="integer")
+    if native and r.random() < 0.2:
+        tables["run"] |= {"numerics": "native", **maybe(r, 0.5, precision="bfloat16")}
+    else:
+        tables["run"] |= maybe(r, 0.4, products="integer")
     return tables
 
 
 def text(tables):
-    return "".join(f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()) for name, table in tables.items())
+    lines = []
+    for name, table in tables.items():
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"

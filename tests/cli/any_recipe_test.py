@@ -18,11 +18,13 @@ SEED = random.SystemRandom().randrange(10**9) if SEED == "any" else int(SEED)
 
 
 class Any(Cli):
+    native = True
+
     def each(self, body):
         """Calls it with random numbers and each recipe, which has been trained as `run`."""
         for number in range(int(RECIPES)):
             r = random.Random(SEED + number)
-            tables = any_recipe.drawn(r, os.path.isdir("/usr/share/datasets/fashion-mnist"))
+            tables = any_recipe.drawn(r, os.path.isdir("/usr/share/datasets/fashion-mnist"), self.native)
             text = any_recipe.text(tables)
             with self.subTest(seed=SEED + number, recipe=text):
                 self.write("any.toml", text)
@@ -72,6 +74,8 @@ class Cpu(Any):
 
 
 class Gpu(Any):
+    native = False  # there are no CUDA kernels of LibTorch
+
     def test_kernels_that_are_interpreted(self):
         def on_gpu(r, tables):
             how = self.ranks(r, tables, 2)
