@@ -28,7 +28,9 @@ constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;    // that is read 
   std::string hint;
   if (error == ENOSPC || error == EDQUOT) hint = "free some space; what was saved before is intact";
   if (error == EACCES || error == EPERM || error == EROFS)
-    hint = "choose a folder you may write to";
+    hint = verb == "open" || verb == "list" || verb == "inspect"
+               ? "you need permission to read it (`ls -l` shows who has it)"
+               : "choose a folder you may write to";
   if (error == EMFILE || error == ENFILE) hint = "raise the limit on open files (ulimit -n)";
   if (error == EEXIST) hint = "is another process writing there? if not, move it away";
   throw Error(

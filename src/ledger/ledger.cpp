@@ -119,10 +119,13 @@ Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header)
   text_ = read_lines(fs, path_);
   ledger_ = parse(text_, path_.string(), TornTail::kDrop);
   check_same_run(ledger_.header, header, path_.string());
-  if (const std::size_t whole = whole_lines(text_); whole < text_.size()) {
-    text_.resize(whole);
-    renew();
-  }
+  const std::size_t whole = whole_lines(text_);
+  torn_ = whole < text_.size();
+  text_.resize(whole);
+}
+
+void Writer::drop_torn_line() {
+  if (torn_) renew();
 }
 
 // What was read may never have reached the disk: after a failed fsync the kernel shows pages that
@@ -133,6 +136,7 @@ void Writer::renew() {
   file_ = fs_.open_append(path_);
   text_.clear();
   text_.shrink_to_fit();
+  torn_ = false;
 }
 
 std::optional<Difference> Writer::record(Entry entry) {

@@ -45,6 +45,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   loaded_ = restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), Damaged::kPassOver,
                            training_);
   require_signed(folder_, statements, ledger_->ledger(), loaded_ ? &*loaded_ : nullptr);
+  ledger_->drop_torn_line();
   if (signer_ && loaded_)
     sign_rest(fs_, folder_, {recipe_, ledger_->ledger(), training_.sample_shape}, *loaded_,
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);

@@ -64,7 +64,7 @@ class Bench(unittest.TestCase):
         sections = self.written("step", "kernels")
         for setting in ("1 thread", "2 ranks of 1 thread"):
             self.assertRegex(sections["step"], rf"\*\*DCGAN, {setting}\*\*\n\n.*\n.*\n\| Lockstep, float \| [\d.]+ \| 1.00 \|")
-        self.assertIn("not measured: Lockstep has no DiT yet", sections["step"])
+        self.assertIn("### Transformer blocks (DiT)\n\nnot measured", sections["step"])
         self.assertRegex(sections["kernels"], r"\| conv n64 side7 in64 out64 k3 stride1 pad1 weight_grad \| \d+ \|")
 
     def test_every_part(self):

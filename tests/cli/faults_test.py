@@ -264,12 +264,15 @@ class Folders(Cli):
         self.assertIn("ledger.jsonl:2:", line)
         self.assertEqual(self.contents("runs"), before)
 
-    def test_a_ledger_cut_behind_its_checkpoint_is_5(self):
+    def test_a_ledger_cut_behind_its_checkpoint_is_5_and_stays_as_it_is(self):
         self.once("runs", "train", "tiny.toml", "--quiet")
-        lines = self.read("runs/tiny/ledger.jsonl").splitlines(keepends=True)
-        self.write("runs/tiny/ledger.jsonl", b"".join(lines[:-1]))
-        line = self.refused(5, "train", "tiny.toml", "--quiet", "--set", "run.steps=4")
-        self.assertIn("ledger.jsonl ends at step 1", line)
+        text = self.read("runs/tiny/ledger.jsonl")
+        last = len(text.splitlines(keepends=True)[-1])
+        for cut in (last, 10):  # between lines, and in one
+            self.write("runs/tiny/ledger.jsonl", text[:-cut])
+            line = self.refused(5, "train", "tiny.toml", "--quiet", "--set", "run.steps=4")
+            self.assertIn("ledger.jsonl ends at step 1", line)
+            self.assertEqual(self.read("runs/tiny/ledger.jsonl"), text[:-cut])
 
 
 class Divergence(Cli):

@@ -97,7 +97,7 @@ class Refused(Cli):
         for words, hint in ((["--steps", "5"], "--set run.steps="), (["--lr", "1e-3"], "--set model.optimizer.lr="),
                             (["--epochs", "3"], "a recipe counts steps: --set run.steps="),
                             (["--resume"], "the same command continues a run"),
-                            (["--gpu", "0"], "computes on CPUs alone"), (["--seed", "5"], "--set run.seed="),
+                            (["--gpu", "0"], "--device cuda:N"), (["--seed", "5"], "--set run.seed="),
                             (["--batch-size", "4"], "--set batch.samples_per_lane=")):
             line = self.refused(2, "train", "tiny.toml", *words)
             self.assertIn(f"train has no option {words[0]} (", line)

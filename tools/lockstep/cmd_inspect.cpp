@@ -159,8 +159,13 @@ Json of_statement(const stdfs::path& path) {
 }
 
 Json of_fingerprint(const stdfs::path& path) {
-  return {{"kind", "fingerprint"},
-          {"facts", fingerprint::from_json(read_text(real_file_system(), path))}};
+  try {
+    return {{"kind", "fingerprint"},
+            {"facts", fingerprint::from_json(read_text(real_file_system(), path))}};
+  } catch (const Error& error) {
+    if (error.code() != Code::kCannotCompare) throw;
+    throw Error(Code::kUsage, path.string() + ": " + error.message(), error.hint());
+  }
 }
 
 Json of_trace(const stdfs::path& path) {

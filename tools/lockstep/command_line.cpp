@@ -138,7 +138,13 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
 Run computing(const Run& run) {
   return [run] {
     require_open_files(/*world=*/1);
-    numerics::set_usual_isa(numerics::isa_named(process_environment()("LOCKSTEP_ISA")));
+    const auto isa = process_environment()("LOCKSTEP_ISA");
+    try {
+      numerics::set_usual_isa(numerics::isa_named(isa));
+    } catch (const Error& error) {
+      if (!isa) throw;
+      throw error.within("LOCKSTEP_ISA");
+    }
     const ComputingScope alone({.threads = 1});
     return run();
   };

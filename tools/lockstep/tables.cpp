@@ -18,7 +18,8 @@ constexpr ExitCode kExitCodes[] = {
 };
 
 constexpr Listed kVariables[] = {
-    {"LOCKSTEP_ISA", "the code path: scalar, avx2, avx512 or neon; never changes a bit"},
+    {"LOCKSTEP_ISA",
+     "the code path: scalar, avx2, avx512, avx512-vnni or neon; never changes a bit"},
     {"LOCKSTEP_SECRET_FILE",
      "with a launcher: a file of 32 to 4096 random bytes, the same for all ranks, mode 600"},
     {"LOCKSTEP_PORT", "rank 0's port, instead of the launcher's"},
@@ -43,6 +44,7 @@ constexpr Listed kRunFiles[] = {
     {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},
     {"replays.jsonl", "what replay recomputed; no evidence"},
     {"environment/attempt-NNN-rank-R.json", "fingerprints of the machines; no evidence"},
+    {"tensorboard/", "event files of `train --tensorboard`; no evidence"},
     {"report.html", "the page that report makes of all of it"},
 };
 
@@ -60,8 +62,8 @@ constexpr Listed kOtherProgramsOptions[] = {
     {"resume", "the same command continues a run"},
     {"continue", "the same command continues a run"},
     {"checkpoint", "a run continues by itself; a new one starts from another by --from RUN@STEP"},
-    {"gpu", "which device: --device; this version computes on CPUs alone"},
-    {"gpus", "one process a GPU; this version computes on CPUs alone"},
+    {"gpu", "which device: --device cuda:N"},
+    {"gpus", "one process a GPU: --ranks N --device cuda"},
     {"config", "the recipe stands without an option: lockstep train RECIPE"},
     {"out", "the run's folder: --run FOLDER"},
     {"output", "the run's folder: --run FOLDER"},

@@ -46,13 +46,18 @@ std::optional<Difference> first_difference(const Ledger& a, const Ledger& b);
 class Writer {
  public:
   // Creates the ledger (header line, published and durable), or opens an existing one: reads and
-  // checks all of it (Error(kCorrupt)), drops a torn last line from the file, and refuses another
-  // header: Error(kUsage) for another recipe or semantics, Error(kData) for other data. The lines
-  // of earlier attempts are published anew before the first new one, or at the first `sync`.
+  // checks all of it (Error(kCorrupt)) but a torn last line, and refuses another header:
+  // Error(kUsage) for another recipe or semantics, Error(kData) for other data. The lines of
+  // earlier attempts are published anew, without a torn one, before the first new one, or at the
+  // first `sync`.
   Writer(FileSystem& fs, std::filesystem::path path, const Header& header);
 
   // What stands in the ledger: on opening, the steps that an earlier attempt already did.
   const Ledger& ledger() const { return ledger_; }
+
+  // Publishes the file without its torn last line, if it has one. For when the rest of the run was
+  // found to agree with the ledger: before, the torn line may be of use to who restores it.
+  void drop_torn_line();
 
   // A step that stands there already (recomputed after a resume) is compared and nothing is
   // written: returns the difference, a finding, or nothing if they agree. The next new step is
@@ -69,7 +74,8 @@ class Writer {
 
   FileSystem& fs_;
   std::filesystem::path path_;
-  std::string text_;  // of an existing ledger, until it is renewed
+  std::string text_;   // of an existing ledger, until it is renewed
+  bool torn_ = false;  // the file has more, the beginning of a line
   Ledger ledger_;
   std::unique_ptr<File> file_;
 };

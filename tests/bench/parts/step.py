@@ -107,5 +107,5 @@ def tables(raw, head):
                              quotients(values, of(raw, model, "1 thread", name)) if threads * ranks > 1 else "1"])
             parts += [] if not rows else [head, f"**{model}, {setting}**", table(
                 ["program", "steps/s", "speed of float relative to it", "of integer", "it, relative to its 1 thread"], rows)]
-    parts += ["### Transformer blocks (DiT)", "not measured: Lockstep has no DiT yet"]
+    parts += ["### Transformer blocks (DiT)", "not measured"]
     return "\n\n".join(parts)
