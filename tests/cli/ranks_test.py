@@ -263,6 +263,8 @@ class Ranks(Toy):
             2, *TRAIN, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29518",
             LOCKSTEP_SECRET_FILE=self.path("open")))
         self.assertIn("6 lanes", self.refused(2, *TRAIN, "--ranks", "7"))
+        for name in ("LOCKSTEP_DEADLINE", "LOCKSTEP_TRANSPORT", "LOCKSTEP_ISA"):
+            self.assertIn(name, self.refused(2, *TRAIN, "--ranks", "2", **{name: "abc"}))
         self.assertIn("--ranks", self.refused(2, *TRAIN, "--ranks", "2", RANK="0", WORLD_SIZE="2",
                                               MASTER_ADDR="127.0.0.1"))
 

@@ -74,12 +74,11 @@ class Recipes(Cli):
                              (last, "is a checkpoint, no recipe (give its run's folder;"),
                              ("runs/tiny/ledger.jsonl", "is a ledger or a trace, no recipe (give the run's folder)")):
             self.assertIn(f"{name} {wanted}", self.refused(2, "train", name))
-        for command in (["verify"], ["sample"], ["export"]):
-            more = ["out/"] if command == ["export"] else []
+        for command, *more in (["verify"], ["sample"], ["export", "out/"], ["replay"], ["trace", "out.jsonl"], ["rounding"], ["report"]):
             for name, what in (("images.h5", "a data file"), ("images.npz", "a file of arrays"),
                                ("runs/tiny/ledger.jsonl", "a ledger or a trace"),
                                ("tiny.toml", "a recipe")):
-                self.assertIn(f"{name} is {what}, no run and no checkpoint (", self.refused(2, *command, name, *more))
+                self.assertIn(f"{name} is {what}, no run and no checkpoint (", self.refused(2, command, name, *more))
         self.assertIn("`lockstep train tiny.toml` trains it; then give the run's folder",
                       self.refused(2, "sample", "tiny.toml"))
         self.assertEqual(self.contents(), before)

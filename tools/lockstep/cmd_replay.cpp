@@ -12,6 +12,7 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
+#include "mistaken.h"
 #include "output.h"
 #include "progress.h"
 #include "ranks.h"
@@ -152,6 +153,7 @@ Code run(const Options& options) {
   log::set_quiet(options.quiet);
   if (options.spot > 0 && (options.from != 1 || options.to != 0))
     throw Error(Code::kUsage, "--spot draws the windows itself", "leave out --from and --to");
+  require_no_other_than_run(options.folder);
   if (!stdfs::is_directory(options.folder))
     throw Error(Code::kUsage, "there is no run folder " + options.folder,
                 options.folder.find('@') == std::string::npos

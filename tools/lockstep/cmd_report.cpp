@@ -1,6 +1,7 @@
 #include "command.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/report/report.h"
+#include "mistaken.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -13,6 +14,7 @@ struct Options {
 };
 
 Code run(const Options& options) {
+  require_no_other_than_run(options.folder);
   const report::ReportResult result = report::write_report({.folder = options.folder,
                                                             .out = options.out,
                                                             .key = options.key,

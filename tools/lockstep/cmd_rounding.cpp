@@ -5,6 +5,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "mistaken.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -49,6 +50,7 @@ Json json_of(const audit::RoundedOperand& one) {
 
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
+  require_no_other_than_run(options.folder);
   const ComputingScope computing(options.machine);
   audit::RoundingOptions rounding{.folder = options.folder, .step = Step(options.step), .data = {}};
   if (!options.data.empty()) rounding.data = options.data;

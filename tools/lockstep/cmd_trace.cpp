@@ -7,6 +7,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/output_file.h"
+#include "mistaken.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -21,6 +22,7 @@ struct Options {
 
 Code run(const Options& options) {
   log::set_quiet(options.quiet);
+  require_no_other_than_run(options.folder);
   const ComputingScope computing(options.machine);
   const std::string values = options.out + ".values";
   require_output(options.out, {"a trace", ".jsonl"}, options.folder + "/ledger.jsonl");

@@ -251,11 +251,13 @@ Code launch(const Launch& how, const comm::Environment& environment) {
         Code::kUsage,
         "--ranks and --max-restarts start ranks themselves, but this is " + identity.sentence,
         "leave them to the launcher, or unset its variables");
+  const double limit = deadline(environment) / 2;
+  transport(environment);  // a mistake is told once, not by each rank
   Signals signals;
   int ranks = how.ranks;
   for (int restarts = 0;; ++restarts) {
     Ranks attempt(ranks);
-    attempt.wait(signals, deadline(environment) / 2);
+    attempt.wait(signals, limit);
     while (signals.next(0) != 0) {  // signals that came last
     }
     // Any other cause (recipe, data, disk, divergence, bits) would occur again.

@@ -93,13 +93,6 @@ void share_gpu(comm::Group& group, const std::string& mine) {
   if (!mine.empty()) ops::share_gpu(static_cast<int>(std::ranges::count(all, mine)));
 }
 
-std::string transport(const comm::Environment& environment) {
-  const std::string name = environment("LOCKSTEP_TRANSPORT").value_or("gloo");
-  if (name != "gloo" && name != "nccl")
-    throw Error(Code::kUsage, "LOCKSTEP_TRANSPORT=" + name + ": there are gloo and nccl");
-  return name;
-}
-
 }  // namespace
 
 void require_lanes(int ranks, const recipe::Recipe& recipe) {
@@ -118,6 +111,13 @@ double deadline(const comm::Environment& environment) {
     throw Error(Code::kUsage,
                 "LOCKSTEP_DEADLINE=" + *text + " is not a number of seconds from 1 to 86400");
   return *seconds;
+}
+
+std::string transport(const comm::Environment& environment) {
+  const std::string name = environment("LOCKSTEP_TRANSPORT").value_or("gloo");
+  if (name != "gloo" && name != "nccl")
+    throw Error(Code::kUsage, "LOCKSTEP_TRANSPORT=" + name + ": there are gloo and nccl");
+  return name;
 }
 
 comm::Options meeting_options(const comm::Identity& identity,

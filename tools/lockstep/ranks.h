@@ -31,6 +31,9 @@ void require_lanes(int ranks, const recipe::Recipe& recipe);
 // Error(kUsage).
 double deadline(const comm::Environment& environment);
 
+// What moves the bytes between ranks: LOCKSTEP_TRANSPORT, or gloo. Throws Error(kUsage).
+std::string transport(const comm::Environment& environment);
+
 // This process's group: of one rank, unless a launcher's variables say otherwise. With several,
 // LOCKSTEP_SECRET_FILE names the file with the run's secret (32 to 4096 bytes, the same on all
 // ranks). `device`: the name of what this rank computes on, and has open; ranks that have the same
