@@ -43,8 +43,8 @@ def channels(r, multiple, count):
 def denoiser(r, sides):
     if r.random() < 0.35:
         heads = r.randint(1, 3)
-        return {"kind": "dit", "patch": r.choice([p for p in (2, 4, 7) if all(side % p == 0 for side in sides)]), "width": 4 * heads * r.randint(1, 4),
-                "depth": r.randint(1, 2), "heads": heads, "mlp_ratio": r.randint(1, 3), "embedding": r.choice((4, 12, 20))}
+        return {"kind": "dit", "patch": r.choice([p for p in (2, 4, 7) if all(side % p == 0 for side in sides)]),
+                "width": 4 * heads * r.randint(1, 4), "depth": r.randint(1, 2), "heads": heads, "mlp_ratio": r.randint(1, 3), "embedding": r.choice((4, 12, 20))}
     groups, count = r.randint(1, 4), levels(r, sides)
     widths = channels(r, 2 * groups, count)
     return {"kind": "unet", "channels": widths, "blocks": r.randint(1, 2), "groups": groups,
@@ -96,7 +96,7 @@ def samples(r, kind, fashion, sides):
     if kind.endswith("gan") and r.random() < 0.2:
         return {"kind": "signals", "path": "own", **({} if plain else {"classes": CLASSES})}, (24, r.randint(1, 40))
     moved = {**maybe(r, 0.4, flip=True), **maybe(r, 0.4, crop=r.randint(1, 3))}
-    if r.random() < 0.3:
+    if r.random() < 0.3 or (kind == "classifier" and not fashion):
         shape = (24, r.choice(sides), r.choice(sides), r.randint(1, 5))
         return {"kind": "fields", "path": "own", **({} if plain else {"classes": CLASSES}), **moved}, shape
     if fashion and not plain:
@@ -110,8 +110,6 @@ def drawn(r, fashion, interpreted):
     kind = r.choice(("ddpm", "ddpm", "flow", "edm", "gan", "hinge-gan", "wasserstein-gan", "classifier"))
     possible = SMALL if interpreted else SIDES
     data, shape = samples(r, kind, fashion and not interpreted, possible)
-    while kind == "classifier" and "classes" not in data:
-        data, shape = samples(r, kind, fashion and not interpreted, possible)
     sides = FASHION if data["kind"] == "images" else shape[1:3] if data["kind"] == "fields" else None
     lanes = r.randint(1, 5)
     tables = {"run": {"seed": r.randint(0, 10**6), "steps": r.randint(3, 5)},
@@ -143,8 +141,7 @@ def drawn(r, fashion, interpreted):
 
 def pictures(r, tables):
     """Options of `sample`."""
-    networks = [table for name, table in tables.items() if name.endswith("optimizer")]
-    made = networks[0]  # the generator's, of two
+    made = next(table for name, table in tables.items() if name.endswith("optimizer"))  # the generator's, of two
     options = ["--first", str(r.randint(0, 99)), "--count", str(r.randint(1, 5))]
     averages = ("ema_decay" in made) + len(made.get("more_ema_decays", ()))
     if r.random() < 0.3:
