@@ -152,6 +152,9 @@ hash::Digest publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta
 Loaded Loaded::read(FileSystem& fs, const stdfs::path& file) {
   Loaded loaded;
   if (!fs.exists(sidecar_path(file))) {
+    if (file.extension() != ".h5")
+      throw Error(Code::kUsage, file.string() + " is neither a run folder nor a checkpoint",
+                  "give a run folder or a step-NNNNNNNN.h5");
     throw Error(
         Code::kCorrupt,
         file.string() + ": its sidecar " + sidecar_path(file).filename().string() + " is missing",

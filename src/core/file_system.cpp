@@ -24,7 +24,17 @@ constexpr std::string_view kTemporary = ".lockstep.tmp";
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;  // of a picture, the largest file
 constexpr std::uint64_t kMostText = std::uint64_t{64} << 20;    // that is read whole, and of a text
 
+bool is_link(const stdfs::path& path) {
+  struct stat there {};
+  return ::lstat(path.c_str(), &there) == 0 && S_ISLNK(there.st_mode);
+}
+
 [[noreturn]] void fail(const std::string& verb, const stdfs::path& path, int error) {
+  if (error == ELOOP && is_link(path))
+    throw Error(Code::kEnvironment,
+                "cannot " + verb + " " + path.string() + ": it is a symbolic link",
+                verb == "open" ? "give the file that it names"
+                               : "move it away: what is written there would land elsewhere");
   std::string hint;
   if (error == ENOSPC || error == EDQUOT) hint = "free some space; what was saved before is intact";
   if (error == EACCES || error == EPERM || error == EROFS)

@@ -41,9 +41,8 @@ void describe(Fields& f, Options& o) {
           "looks in a row, of one attempt, at which a tensor's gradient is exactly 0, or all that "
           "an operation gives (a dead ReLU), that warn");
   f.field("layers_growth", o.layers_growth, 0.0, 1e30, none_unless(o.layers_growth, 100.0),
-          "times the median of the last 16 looks, of one attempt, above which a tensor's norm or "
-          "that of its gradient warns, if it is a tenth of its network's or more, and a root mean "
-          "square, if it is a tenth of its network's highest or more; 0: never");
+          "a norm or root mean square warns above so many times its median of the last 16 looks "
+          "of one attempt; small ones (docs/cli.md) never do; 0: never");
   f.field("warn_imbalance", o.warn_imbalance, 0.0, 1e12, none_unless(o.warn_imbalance, 10.0),
           "with data.classes, of pictures: the start warns of classes without samples, and if the "
           "largest class has more than so many times the samples of the smallest; 0: never");

@@ -1,6 +1,7 @@
 #include "lockstep/recipe/load.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "known_keys.h"
 #include "layers.h"
@@ -22,29 +23,43 @@ bool is_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), good);
 }
 
-void require_validation(Recipe& recipe, const std::string& name) {
+// Where `key`, such as "run.name", has its value: file and line, or --set. `name` where nothing
+// says it.
+std::string place_of(const std::vector<Layer>& layers, const std::string& key,
+                     const std::string& name) {
+  for (const Layer& layer : layers)
+    if (const auto found = layer.table.at_path(key)) return place(layer, found.node()->source());
+  return name;
+}
+
+// place: of the key that it is about.
+void require_validation(Recipe& recipe, const std::string& place) {
   if (recipe.run.validate_every == 0) return;
   if (recipe.data.holdout == 0)
-    throw Error(Code::kUsage, name + ": validate_every in [run] has no samples: none are held out",
+    throw Error(Code::kUsage, place + ": validate_every in [run] has no samples: none are held out",
                 "set data.holdout, such as 1000, or leave validate_every out");
   if (!objective::diffusion(recipe.objective))
     throw Error(Code::kUsage,
-                name + ": validate_every in [run] is of diffusion models: kind in [objective] is " +
+                place +
+                    ": validate_every in [run] is of diffusion models: kind in [objective] is " +
                     recipe.objective.kind.word(),
                 "leave it out: a GAN has no such loss");
 }
 
-void require_evaluation(const Recipe& recipe, const std::string& name) {
+using Place = std::function<std::string(const std::string& key)>;
+
+void require_evaluation(const Recipe& recipe, const Place& at) {
   const Evaluation& options = recipe.evaluation;
   if (options.every == 0) return;
   if (!objective::makes_samples(recipe.objective))
     throw Error(Code::kUsage,
-                name + ": every in [evaluation] is of what makes samples: kind in [objective] is " +
+                at("evaluation.every") +
+                    ": every in [evaluation] is of what makes samples: kind in [objective] is " +
                     recipe.objective.kind.word(),
                 "leave it out; `lockstep eval` says how well a classifier does");
   if (options.features.ends_with(".pt"))
     throw Error(Code::kUsage,
-                name +
+                at("evaluation.features") +
                     ": features in [evaluation] is a TorchScript file: its values are one "
                     "machine's, and no ledger has them",
                 "give a classifier that lockstep trained");
@@ -55,41 +70,48 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   Reader reader(layers, inherited_keys(layers));
   describe(reader, recipe);
   reader.finish();
+  const auto at = [&](const std::string& key) { return place_of(layers, key, name); };
   if (!is_name(recipe.run.name))
-    throw Error(Code::kUsage,
-                name + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
-                "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
+    throw Error(
+        Code::kUsage,
+        at("run.name") + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
+        "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
   const auto require_digest = [&](const std::string& digest, const std::string& table,
+                                  const std::string& key,
                                   const char* hint =
                                       "`lockstep train` with --from or --weights writes it") {
     if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
-      throw Error(Code::kUsage, name + ": '" + digest + "' in [" + table + "] is no SHA-256", hint);
+      throw Error(Code::kUsage,
+                  at(table + "." + key) + ": '" + digest + "' in [" + table + "] is no SHA-256",
+                  hint);
   };
-  if (has_parent(recipe)) require_digest(recipe.run.from.recipe, "run.from");
-  if (starts_from_state(recipe)) require_digest(recipe.run.from.state, "run.from");
+  if (has_parent(recipe)) require_digest(recipe.run.from.recipe, "run.from", "recipe");
+  if (starts_from_state(recipe)) require_digest(recipe.run.from.state, "run.from", "state");
   for (const NetworkOptions& one : recipe.networks)
     if (is_frozen(one) && (has_parent(recipe) || !one.root.empty()))
-      require_digest(one.root, one.role);
+      require_digest(one.root, one.role, "root");
   for (const NetworkOptions& one : recipe.networks)
     if (is_imported(one) && (starts_from_state(recipe) || !one.file.empty()))
-      require_digest(one.file, one.role);
+      require_digest(one.file, one.role, "file");
   for (const NetworkOptions& one : recipe.networks)
     if (one.optimizer.ema_decay == 0 && !one.optimizer.more_ema_decays.empty())
       throw Error(Code::kUsage,
-                  name + ": more_ema_decays in [" + one.role + ".optimizer] without ema_decay",
+                  at(one.role + ".optimizer.more_ema_decays") + ": more_ema_decays in [" +
+                      one.role + ".optimizer] without ema_decay",
                   "give the first average's decay with ema_decay: pictures are made with it");
   if (!is_native(recipe) && recipe.run.precision != "float32")
-    throw Error(
-        Code::kUsage,
-        name + ": precision = \"" + recipe.run.precision + "\" in [run] is for native numerics",
-        "set numerics = \"native\", or leave precision out");
+    throw Error(Code::kUsage,
+                at("run.precision") + ": precision = \"" + recipe.run.precision +
+                    "\" in [run] is for native numerics",
+                "set numerics = \"native\", or leave precision out");
   if (is_native(recipe) && has_integer_products(recipe))
-    throw Error(Code::kUsage, name + ": products = \"integer\" in [run] is not for native numerics",
+    throw Error(Code::kUsage,
+                at("run.products") + ": products = \"integer\" in [run] is not for native numerics",
                 "leave one of the two out");
-  require_validation(recipe, name);
-  require_evaluation(recipe, name);
+  require_validation(recipe, at("run.validate_every"));
+  require_evaluation(recipe, at);
   if (!recipe.evaluation.features_hash.empty())
-    require_digest(recipe.evaluation.features_hash, "evaluation",
+    require_digest(recipe.evaluation.features_hash, "evaluation", "features_hash",
                    "leave features_hash out: `lockstep train` writes it");
   if (phases(recipe).empty())
     throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",

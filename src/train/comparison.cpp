@@ -14,9 +14,6 @@ namespace lockstep::train {
 
 std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::string& path) {
   if (path.empty()) return data::open(options);
-  if (data::files(options).empty())
-    throw Error(Code::kUsage, "--data: the recipe makes its data, which lie nowhere",
-                "leave it out");
   data::move_to(options, path);
   return data::open(options);
 }

@@ -73,6 +73,29 @@ class Foreign(Cli):
         self.assertEqual(self.ok("inspect", "kept.h5"), self.ok("inspect", LAST))
         self.assertIn("kept.h5 is a checkpoint, no recipe", self.refused(2, "train", "kept.h5"))
 
+    def test_what_is_no_checkpoint_is_2(self):
+        self.write("notes.txt", "hello")
+        for command in (["sample"], ["eval"], ["export"], ["verify"]):
+            arguments = ["notes.txt", "no.safetensors"] if command == ["export"] else ["notes.txt"]
+            self.assertEqual(self.refused(2, *command, *arguments), "notes.txt is neither a run folder nor a checkpoint "
+                             "(give a run folder or a step-NNNNNNNN.h5)")
+
+    def test_symbolic_links(self):
+        """Folders, recipes and data may be links; evidence is not opened through one."""
+        for link, of in (("link", "runs/tiny"), ("tiny2.toml", "tiny.toml"), ("ledger.jsonl", "runs/tiny/ledger.jsonl"),
+                         ("kept.h5", LAST), ("kept.h5.sha256", LAST + ".sha256")):
+            os.symlink(of, self.path(link))
+        self.ok("verify", "link")
+        self.ok("train", "tiny2.toml", "--dry-run")
+        for command, link in ((["inspect", "ledger.jsonl"], "ledger.jsonl"),
+                              (["sample", "kept.h5", "--out", "no.png"], "kept.h5.sha256")):
+            self.assertEqual(self.refused(4, *command), f"cannot open {link}: it is a symbolic link (give the file that it "
+                             "names)")
+        self.ok("train", "tiny.toml", "--run", "other", "--quiet")
+        os.rename(self.path("other/ledger.jsonl"), self.path("elsewhere"))
+        os.symlink("../elsewhere", self.path("other/ledger.jsonl"))
+        self.assertIn("it is a symbolic link", self.refused(4, "train", "other", "--set", "run.steps=3"))
+
     def refused_everywhere(self, what):
         for command in (["inspect", LAST], ["sample", LAST, "--out", "no.png"]):
             line = self.refused(5, *command)

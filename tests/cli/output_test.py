@@ -194,9 +194,15 @@ class Inspect(Output):
 
     def test_calls_no_evidence_what_is_none(self):
         self.ok("replay", "runs/tiny", "--quiet")
-        for name in ("metrics.jsonl", "replays.jsonl", "log.txt"):
+        self.ok("report", "runs/tiny")
+        for name in ("metrics.jsonl", "replays.jsonl", "log.txt", "report.html"):
             self.assertIn(f"runs/tiny/{name} is text for people and their tools, not evidence",
                           self.refused(2, "inspect", f"runs/tiny/{name}"))
+        self.ok("train", "tiny.toml", "--run", "runs/told", "--quiet", "--tensorboard", "--exchange-log", "log")
+        self.assertIn("log/rank-0.jsonl is text for people", self.refused(2, "inspect", "log/rank-0.jsonl"))
+        folder = "runs/told/tensorboard"
+        (name,) = os.listdir(self.path(folder))
+        self.assertIn(f"{folder}/{name} is for TensorBoard", self.refused(2, "inspect", f"{folder}/{name}"))
 
     def test_calls_foreign_what_is_foreign(self):
         for name in ("images", "support.py"):

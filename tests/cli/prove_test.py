@@ -89,6 +89,15 @@ class Replay(Prove):
         del after["replays.jsonl"]
         self.assertEqual(after, before)
 
+    def test_what_the_run_has_no_use_for_is_2(self):
+        self.gan("a")
+        no_data = "--data: the recipe makes its data, which lie nowhere (leave it out)"
+        self.assertEqual(self.refused(2, "replay", "a", "--data", "."), no_data)
+        self.assertEqual(self.refused(2, "verify", "a", "--data", "."), no_data)
+        self.assertEqual(self.refused(2, "trace", "a", "trace.jsonl", "--data", "."), no_data)
+        self.assertEqual(self.refused(2, "replay", "a", "--features", "a"),
+                         "--features: the run has no evaluations (leave it out)")
+
     def test_a_window_over_checkpoints_begins_before_its_first_step(self):
         self.gan("run")
         report = self.report(0, "replay", "run", "--from", "9", "--to", "12")

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lockstep/data/image_files.h"
+#include "support.h"
 
 namespace lockstep::data {
 namespace {
@@ -113,8 +114,9 @@ TEST(Options, PointsAndFilesAreWhatTheKindSays) {
   for (const char* toy : {"mixture", "shapes"}) {
     options.kind = toy;
     EXPECT_EQ(points(options), options.kind == "mixture");
-    move_to(options, "/elsewhere");
     EXPECT_TRUE(files(options).empty());
+    EXPECT_EQ(error_line(Code::kUsage, [&] { move_to(options, "/elsewhere"); }),
+              "--data: the recipe makes its data, which lie nowhere (leave it out)");
   }
   options.kind = "images";
   EXPECT_EQ(files(options), std::vector<std::string>{"/usr/share/datasets/fashion-mnist"});

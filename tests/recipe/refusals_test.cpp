@@ -15,24 +15,25 @@ TEST(Load, NamesTheNearestKeyForAnUnknownOne) {
 }
 
 TEST(Load, RefusesToValidateWithoutHeldOutSamplesOrTheirLoss) {
-  EXPECT_EQ(error_of("[run]\nvalidate_every = 5\n"),
-            "a.toml: validate_every in [run] has no samples: none are held out (set data.holdout, "
-            "such as 1000, or leave validate_every out)");
+  EXPECT_EQ(
+      error_of("[run]\nvalidate_every = 5\n"),
+      "a.toml:2: validate_every in [run] has no samples: none are held out (set data.holdout, "
+      "such as 1000, or leave validate_every out)");
   EXPECT_EQ(error_of("[run]\nvalidate_every = 5\n[data]\nholdout = 8\n[objective]\nkind = 'gan'"),
-            "a.toml: validate_every in [run] is of diffusion models: kind in [objective] is gan "
+            "a.toml:2: validate_every in [run] is of diffusion models: kind in [objective] is gan "
             "(leave it out: a GAN has no such loss)");
 }
 
 TEST(Load, RefusesIntegerProductsInNativeNumerics) {
   EXPECT_EQ(error_of("[run]\nnumerics = 'native'\nproducts = 'integer'\n"),
-            "a.toml: products = \"integer\" in [run] is not for native numerics (leave "
+            "a.toml:3: products = \"integer\" in [run] is not for native numerics (leave "
             "one of the two out)");
 }
 
 TEST(Load, RefusesAPrecisionOfPortableNumerics) {
   for (const std::string precision : {"tf32", "bfloat16"})
     EXPECT_EQ(error_of("[run]\nprecision = '" + precision + "'\n"),
-              "a.toml: precision = \"" + precision +
+              "a.toml:2: precision = \"" + precision +
                   "\" in [run] is for native numerics (set numerics = \"native\", or leave "
                   "precision out)");
 }
@@ -93,7 +94,7 @@ TEST(Load, RefusesValuesOutOfRange) {
   EXPECT_EQ(error_of("[model.optimizer]\nlr = -inf\n"),
             "a.toml:2: 'lr' in [model.optimizer] is not a finite number");
   EXPECT_EQ(error_of("[run]\nname = '../elsewhere'\n"),
-            "a.toml: 'name' in [run] cannot name a folder: '../elsewhere' (use letters, digits, "
+            "a.toml:2: 'name' in [run] cannot name a folder: '../elsewhere' (use letters, digits, "
             "'.', '_' and '-', and begin with a letter or digit)");
 }
 

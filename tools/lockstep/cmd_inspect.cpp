@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "command.h"
@@ -208,14 +210,26 @@ Json of_run(const stdfs::path& path) {
   return out;
 }
 
+// What lockstep writes beside evidence, by its name.
+void refuse_no_evidence(const stdfs::path& path) {
+  const std::string name = path.filename().string();
+  const auto is_named = [&](const char* one) { return name == one; };
+  const bool of_an_exchange = name.starts_with("rank-") && name.ends_with(".jsonl");
+  if (of_an_exchange ||
+      std::ranges::any_of(std::array{"metrics.jsonl", "replays.jsonl", "log.txt", "report.html"},
+                          is_named))
+    throw Error(Code::kUsage, path.string() + " is text for people and their tools, not evidence",
+                "read it as it is; docs/cli.md says what it holds");
+  if (name.starts_with("events.out.tfevents."))
+    throw Error(Code::kUsage, path.string() + " is for TensorBoard, not evidence",
+                "`tensorboard --logdir` with its folder shows it");
+}
+
 Json look_at(const stdfs::path& path) {
   if (!stdfs::exists(path)) throw Error(Code::kUsage, "there is no " + path.string());
   if (data::is_sharded(path)) return of_shards(path);
   if (stdfs::is_directory(path)) return of_run(path);
-  for (const char* name : {"metrics.jsonl", "replays.jsonl", "log.txt"})
-    if (path.filename() == name)
-      throw Error(Code::kUsage, path.string() + " is text for people and their tools, not evidence",
-                  "read it as it is; docs/cli.md lists the keys of metrics.jsonl");
+  refuse_no_evidence(path);
   if (path.extension() == ".toml") return of_recipe(path);
   if (path.extension() == ".jsonl") return is_trace(path) ? of_trace(path) : of_ledger(path);
   if (path.extension() == ".png") return of_picture(path);

@@ -159,6 +159,9 @@ Code run(const Options& options) {
                 options.folder.find('@') == std::string::npos
                     ? ""
                     : "give the folder alone: --from and --to say which steps");
+  if (!options.features.empty() &&
+      recipe::of_run(real_file_system(), options.folder).evaluation.every == 0)
+    throw Error(Code::kUsage, "--features: the run has no evaluations", "leave it out");
   if (!options.container.image.empty() && options.parent)
     throw Error(Code::kUsage, "--parent: a container sees this run alone", "leave it out");
   if (!options.container.image.empty()) return run_in_container(options);

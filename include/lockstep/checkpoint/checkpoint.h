@@ -66,7 +66,8 @@ class Loaded {
   state::State state_;
 };
 
-// Throws Error(kCorrupt) in one line: what is damaged, where (bytes, tensor).
+// Throws Error(kCorrupt) in one line: what is damaged, where (bytes, tensor). Error(kUsage): the
+// name is no checkpoint's, and nothing says that it is one.
 Loaded load(FileSystem& fs, const std::filesystem::path& file);
 // The same of a file that a run may retire at any moment, before it is read or meanwhile: nothing,
 // then, and no damage.

@@ -59,7 +59,8 @@ bool arrays(const Options& options);
 // there. Empty: the recipe makes the samples.
 std::vector<std::string> files(const Options& options);
 
-// The same data, which lies at `path` now. Nothing, where the recipe makes the samples.
+// The same data, which lies at `path` now (--data). Throws Error(kUsage) where the recipe makes the
+// samples.
 void move_to(Options& options, const std::string& path);
 
 }  // namespace lockstep::data
