@@ -77,6 +77,15 @@ TEST(Nccl, ASendThatFailsIsTold) {
   }
 }
 
+// As where a GPU hangs.
+TEST(Nccl, AnAbortThatNeverEndsKeepsNoRank) {
+  const std::vector<Ended> ended =
+      over_nccl("barriers", 2, {}, {{}, {"env=LOCKSTEP_NCCL_LOST:20", "env=LOCKSTEP_NCCL_STUCK:1"}})
+          .wait();
+  for (const Ended& rank : ended) EXPECT_EQ(rank.code, 6);
+  EXPECT_THAT(ended[1].err, AllOf(HasSubstr("barrier (verb "), HasSubstr("remote process exited")));
+}
+
 // Before bytes of the wrong size leave, which NCCL would not notice.
 TEST(Nccl, ARankOutOfStepIsNamed) {
   for (const Ended& rank : over_nccl("size", 2, {"usual=900000", "unusual=600000"}).wait()) {

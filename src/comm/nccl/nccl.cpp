@@ -22,7 +22,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr double kEndsWithin = 5;  // seconds until the GPU has let go of an aborted move
+constexpr double kEndsWithin = 5;  // seconds for NCCL and the GPU to let go of an aborted move
 constexpr int kLooksAwake = 500;   // of a wait: a millisecond, in which most moves end
 constexpr std::chrono::microseconds kBetweenLooks{20};
 constexpr std::size_t kAlignment = 256;
@@ -53,6 +53,7 @@ class Nccl final : public Transport {
 
   ~Nccl() override {
     if (communicator_ != nullptr) close();
+    if (stuck_) return;  // these calls would wait for the GPU; the process's end frees all
     release();
     cudaStreamDestroy(stream_);
   }
@@ -147,13 +148,28 @@ class Nccl final : public Transport {
     }
   }
 
-  // Buffers are the caller's again when it returns.
+  // Buffers are the caller's again when it returns. A GPU that hangs can keep NCCL in its abort for
+  // ever: then the rank goes on to its end without them.
   void abort() noexcept {
-    if (communicator_ != nullptr) ncclCommAbort(communicator_);
-    communicator_ = nullptr;
     const double until = monotonic_seconds() + kEndsWithin;
-    while (stream_state() == cudaErrorNotReady && monotonic_seconds() < until)
-      std::this_thread::yield();
+    const auto in_time = [&](const auto& done) {
+      while (!done() && monotonic_seconds() < until) std::this_thread::sleep_for(kBetweenLooks);
+      return done();
+    };
+    try {
+      if (communicator_ != nullptr) {
+        const auto ended = std::make_shared<std::atomic<bool>>(false);
+        std::thread([ended, communicator = std::exchange(communicator_, nullptr), gpu = gpu_] {
+          cudaSetDevice(gpu);
+          ncclCommAbort(communicator);
+          *ended = true;
+        }).detach();
+        stuck_ = !in_time([&] { return ended->load(); });
+      }
+      stuck_ = stuck_ || !in_time([&] { return stream_state() != cudaErrorNotReady; });
+    } catch (const std::exception&) {  // no memory, or no thread
+      stuck_ = true;
+    }
   }
 
   // Between two looks. What takes long leaves its core to those who launch kernels.
@@ -305,6 +321,7 @@ class Nccl final : public Transport {
   std::size_t reserved_ = 0;
   double until_ = 0;  // of the call that is going on
   std::atomic<bool> interrupted_ = false;
+  bool stuck_ = false;  // NCCL or the GPU did not let go of an aborted move
 };
 
 }  // namespace

@@ -16,10 +16,12 @@
 // LOCKSTEP_NCCL_VERSION: what ncclGetVersion says. LOCKSTEP_NCCL_FLIP=RANK:N: a bit of message N of
 // more than 4 KiB arrives at that rank as it was not sent. LOCKSTEP_NCCL_LOST=N: send N finds its
 // peer lost. LOCKSTEP_NCCL_BUFFERS=BYTES: what it takes of the GPU's memory for its first message.
+// LOCKSTEP_NCCL_STUCK: an abort never ends.
 #include <nccl.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -352,6 +354,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   require_no_group();
+  while (std::getenv("LOCKSTEP_NCCL_STUCK") != nullptr)
+    std::this_thread::sleep_for(std::chrono::hours(1));
   communicator->all.end();
   delete communicator;
   return ncclSuccess;
