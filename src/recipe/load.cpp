@@ -32,6 +32,8 @@ std::string place_of(const std::vector<Layer>& layers, const std::string& key,
   return name;
 }
 
+using Place = std::function<std::string(const std::string& key)>;
+
 // place: of the key that it is about.
 void require_validation(Recipe& recipe, const std::string& place) {
   if (recipe.run.validate_every == 0) return;
@@ -45,8 +47,6 @@ void require_validation(Recipe& recipe, const std::string& place) {
                     recipe.objective.kind.word(),
                 "leave it out: a GAN has no such loss");
 }
-
-using Place = std::function<std::string(const std::string& key)>;
 
 void require_evaluation(const Recipe& recipe, const Place& at) {
   const Evaluation& options = recipe.evaluation;
@@ -65,17 +65,7 @@ void require_evaluation(const Recipe& recipe, const Place& at) {
                 "give a classifier that lockstep trained");
 }
 
-Recipe read(const std::vector<Layer>& layers, const std::string& name) {
-  Recipe recipe;
-  Reader reader(layers, inherited_keys(layers));
-  describe(reader, recipe);
-  reader.finish();
-  const auto at = [&](const std::string& key) { return place_of(layers, key, name); };
-  if (!is_name(recipe.run.name))
-    throw Error(
-        Code::kUsage,
-        at("run.name") + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
-        "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
+void require_digests(const Recipe& recipe, const Place& at) {
   const auto require_digest = [&](const std::string& digest, const std::string& table,
                                   const std::string& key,
                                   const char* hint =
@@ -93,6 +83,23 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   for (const NetworkOptions& one : recipe.networks)
     if (is_imported(one) && (starts_from_state(recipe) || !one.file.empty()))
       require_digest(one.file, one.role, "file");
+  if (!recipe.evaluation.features_hash.empty())
+    require_digest(recipe.evaluation.features_hash, "evaluation", "features_hash",
+                   "leave features_hash out: `lockstep train` writes it");
+}
+
+Recipe read(const std::vector<Layer>& layers, const std::string& name) {
+  Recipe recipe;
+  Reader reader(layers, inherited_keys(layers));
+  describe(reader, recipe);
+  reader.finish();
+  const auto at = [&](const std::string& key) { return place_of(layers, key, name); };
+  if (!is_name(recipe.run.name))
+    throw Error(
+        Code::kUsage,
+        at("run.name") + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
+        "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
+  require_digests(recipe, at);
   for (const NetworkOptions& one : recipe.networks)
     if (one.optimizer.ema_decay == 0 && !one.optimizer.more_ema_decays.empty())
       throw Error(Code::kUsage,
@@ -110,9 +117,6 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
                 "leave one of the two out");
   require_validation(recipe, at("run.validate_every"));
   require_evaluation(recipe, at);
-  if (!recipe.evaluation.features_hash.empty())
-    require_digest(recipe.evaluation.features_hash, "evaluation", "features_hash",
-                   "leave features_hash out: `lockstep train` writes it");
   if (phases(recipe).empty())
     throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",
                 "leave weights = \"frozen\" out of one of them");
