@@ -81,16 +81,19 @@ class Foreign(Cli):
                              "(give a run folder or a step-NNNNNNNN.h5)")
 
     def test_symbolic_links(self):
-        """Folders, recipes and data may be links; evidence is not opened through one."""
+        """Folders, data, keys and the recipe of train may be links; evidence is not opened through one."""
         for link, of in (("link", "runs/tiny"), ("tiny2.toml", "tiny.toml"), ("ledger.jsonl", "runs/tiny/ledger.jsonl"),
                          ("kept.h5", LAST), ("kept.h5.sha256", LAST + ".sha256")):
             os.symlink(of, self.path(link))
         self.ok("verify", "link")
-        self.ok("train", "tiny2.toml", "--dry-run")
-        for command, link in ((["inspect", "ledger.jsonl"], "ledger.jsonl"),
+        self.ok("keygen", "key")
+        os.symlink("key", self.path("key2"))
+        self.ok("train", "tiny2.toml", "--run", "signed", "--quiet", "--sign", "key2")
+        for command, link in ((["inspect", "ledger.jsonl"], "ledger.jsonl"), (["inspect", "tiny2.toml"], "tiny2.toml"),
                               (["sample", "kept.h5", "--out", "no.png"], "kept.h5.sha256")):
             self.assertEqual(self.refused(4, *command), f"cannot open {link}: it is a symbolic link (give the file that it "
                              "names)")
+        self.assertIn("it is a symbolic link", self.refused(125, "diff", "ledger.jsonl", "runs/tiny/ledger.jsonl"))
         self.ok("train", "tiny.toml", "--run", "other", "--quiet")
         os.rename(self.path("other/ledger.jsonl"), self.path("elsewhere"))
         os.symlink("../elsewhere", self.path("other/ledger.jsonl"))

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "command.h"
@@ -213,11 +211,10 @@ Json of_run(const stdfs::path& path) {
 // What lockstep writes beside evidence, by its name.
 void refuse_no_evidence(const stdfs::path& path) {
   const std::string name = path.filename().string();
-  const auto is_named = [&](const char* one) { return name == one; };
-  const bool of_an_exchange = name.starts_with("rank-") && name.ends_with(".jsonl");
-  if (of_an_exchange ||
-      std::ranges::any_of(std::array{"metrics.jsonl", "replays.jsonl", "log.txt", "report.html"},
-                          is_named))
+  bool text = name.starts_with("rank-") && name.ends_with(".jsonl");  // what a rank exchanged
+  for (const char* one : {"metrics.jsonl", "replays.jsonl", "log.txt", "report.html"})
+    text = text || name == one;
+  if (text)
     throw Error(Code::kUsage, path.string() + " is text for people and their tools, not evidence",
                 "read it as it is; docs/cli.md says what it holds");
   if (name.starts_with("events.out.tfevents."))
