@@ -1,6 +1,8 @@
 // Times kernels on this machine's GPU and prints one JSON object a line: kernel, shape, seconds of
 // a run and what it computes, in floating-point operations or in bytes. tools/gpu-check runs it.
-// Without a GPU it ends with 4.
+//   gpu_bench [--quick] [--once]
+// --quick: small sizes. --once: each kernel runs once, for a profiler. Without a GPU it ends
+// with 4.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -18,7 +20,7 @@ namespace {
 
 class Bench {
  public:
-  explicit Bench(Gpu gpu) : gpu_(std::move(gpu)) {}
+  Bench(Gpu gpu, bool once) : gpu_(std::move(gpu)), once_(once) {}
   ~Bench() {
     for (void* memory : taken_) gpu_.memory->give_back(memory);
   }
@@ -39,8 +41,9 @@ class Bench {
   // `work`: "flops" or "bytes" of one run.
   void time(const std::string& kernel, const std::string& shape, const char* work, double amount,
             const std::function<void()>& run) {
-    const double seconds = bench::seconds_of_run(
-        run, [&] { wait(); }, monotonic_seconds);
+    const double seconds = once_ ? seconds_of_one(run)
+                                 : bench::seconds_of_run(
+                                       run, [&] { wait(); }, monotonic_seconds);
     std::printf(R"({"kernel": "%s", "shape": "%s", "seconds": %.9f, "%s": %.0f})"
                 "\n",
                 kernel.c_str(), shape.c_str(), seconds, work, amount);
@@ -50,6 +53,13 @@ class Bench {
   }
 
  private:
+  double seconds_of_one(const std::function<void()>& run) {
+    wait();
+    const double start = monotonic_seconds();
+    run();
+    wait();
+    return monotonic_seconds() - start;
+  }
   void wait() {
     float one = 0;
     if (flag_ == nullptr) flag_ = static_cast<float*>(gpu_.memory->take(sizeof one));
@@ -57,6 +67,7 @@ class Bench {
   }
 
   Gpu gpu_;
+  const bool once_;
   float* flag_ = nullptr;
   std::vector<void*> taken_;
 };
@@ -169,8 +180,8 @@ void functions(Bench& bench, std::int64_t n) {
              [&] { bench.device().unary(Unary::kGelu, n, z, out); });
 }
 
-void all(bool quick) {
-  Bench bench(open_gpu(0, 1));
+void all(bool quick, bool once) {
+  Bench bench(open_gpu(0, 1), once);
   const std::int64_t some = quick ? 16 : 128;
   for (const std::int64_t n : {1024, 2048, 4096, 8192})
     if (!quick || n <= 2048) product(bench, n);
@@ -191,7 +202,9 @@ void all(bool quick) {
 }  // namespace lockstep::numerics
 
 int main(int argc, char** argv) try {
-  lockstep::numerics::all(argc > 1 && std::string(argv[1]) == "--quick");
+  const std::vector<std::string> given(argv + 1, argv + argc);
+  const auto has = [&](const char* word) { return std::ranges::find(given, word) != given.end(); };
+  lockstep::numerics::all(has("--quick"), has("--once"));
 } catch (const lockstep::Error& error) {
   std::fprintf(stderr, "gpu_bench: %s\n", error.what());
   return static_cast<int>(error.code());
