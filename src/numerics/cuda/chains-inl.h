@@ -1,8 +1,11 @@
 // Private: many blocked chains at once for CUDA (spec/chain.h). All threads of a block compute
 // terms of 32 chains, 64 of each at a time; a warp folds them in order while the others compute the
 // next. A thread reads what several terms are made of before it computes the first (elements.h).
-// The blocks of a chain are folded side by side; whoever reads a chain adds them up.
+// Where chains are neighbours, a thread computes terms of one chain: what these have in common is
+// read once. The blocks of a chain are folded side by side; whoever reads a chain adds them up.
 #pragma once
+
+#include <type_traits>
 
 #include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/operations.h"
@@ -33,63 +36,128 @@ struct ChainFold {
   static constexpr std::int64_t kSharedBytes = 2 * kBuffer * 4;
   static constexpr int kReads = 8;  // of a thread, before it computes
 
-  // Terms [first, end) of chains [first_chain, first_chain + 32) below `chains`: term k of a chain
-  // is term(read(k, chain)), a float or a Term. Lane i of the first warp returns chain
-  // first_chain + i's, of the second, where both are folded, that of products. A barrier must come
-  // before shared memory is used again.
+  // Terms [first, end) of chains [first_chain, first_chain + 32) below `chains`. Term k of a chain
+  // is term(x), a float or a Term; x is read(k, chain) of neighbouring terms, and of neighbouring
+  // chains read(first, chain)(k - first). Lane i of the first warp returns chain first_chain + i's,
+  // of the second, where both are folded, that of products. A barrier must come before shared
+  // memory is used again.
   template <class Thread, class Read, class MadeOf>
   LOCKSTEP_DEVICE static float folded(Thread& t, float* shared, std::int64_t first_chain,
                                       std::int64_t chains, std::int64_t first, std::int64_t end,
                                       const Read& read, const MadeOf& term) {
-    const int lane = t.thread() % kWarp, warp = t.thread() / kWarp;
     const int left = static_cast<int>(chains - first_chain < kWarp ? chains - first_chain : kWarp);
+    const int lane = t.thread() % kWarp;
     float acc = 0.0F;
-    int buffer = 0;
-    for (std::int64_t k = first; k < end; k += kSlice, buffer = kBuffer - buffer) {
-      const int count = static_cast<int>(end - k < kSlice ? end - k : kSlice);
-      float* const terms = shared + buffer;
-      for (int e = t.thread(); e < kSlice * kWarp; e += kReads * kBlockThreads) {
-        const Place here(e);
-        if (!here.below(count, left)) break;  // nor are those behind it
-        // The first one again, where there is no other: a read without a branch.
-        const auto place = [&](int n) {
-          const Place other(e + n * kBlockThreads);
-          return other.below(count, left) ? other : here;
-        };
-        decltype(read(k, first_chain)) made_of[kReads];
-        LOCKSTEP_UNROLL
-        for (int n = 0; n < kReads; ++n)
-          made_of[n] = read(k + place(n).term, first_chain + place(n).chain);
-        LOCKSTEP_UNROLL
-        for (int n = 0; n < kReads; ++n) {
-          const Place one(e + n * kBlockThreads);
-          if (one.below(count, left)) store(term(made_of[n]), terms + one.term * kLine + one.chain);
-        }
-      }
-      t.barrier();
-      if (warp < kWarps) {
-        const bool products = kFold == Fold::kProducts || warp == 1;
-        for (int i = 0; i < count; ++i) {
-          const float* const of_lane = terms + i * kLine + lane;
-          if constexpr (kFold == Fold::kSums) {
-            acc = acc + *of_lane;
-          } else {
-            acc = products ? spec::fma(of_lane[0], of_lane[kSlice * kLine], acc) : acc + *of_lane;
-          }
-        }
-      }
+    if constexpr (kNeighbours == Neighbours::kChains) {
+      // The last chain again, where there is no other.
+      const auto column = read(first, first_chain + (lane < left ? lane : left - 1));
+      go_through(t, shared, first, end, &acc, [&](std::int64_t k, int count, float* terms) {
+        compute_column(t, column, static_cast<int>(k - first), count, term, terms);
+      });
+    } else {
+      go_through(t, shared, first, end, &acc, [&](std::int64_t k, int count, float* terms) {
+        compute_rows(
+            t, [&](int i, int chain) { return read(k + i, first_chain + chain); }, count, left,
+            term, terms);
+      });
     }
     return acc;
   }
 
  private:
-  // Of element e of a slice: neighbours in memory by neighbouring threads. Of a thread's elements
-  // neither falls.
+  static constexpr int kBlockWarps = kBlockThreads / kWarp;
+
+  // compute(k, count, terms) for each slice of [first, end), which is then folded.
+  template <class Thread, class Compute>
+  LOCKSTEP_DEVICE static void go_through(Thread& t, float* shared, std::int64_t first,
+                                         std::int64_t end, float* acc, const Compute& compute) {
+    const int lane = t.thread() % kWarp, warp = t.thread() / kWarp;
+    int buffer = 0;
+    for (std::int64_t k = first; k < end; k += kSlice, buffer = kBuffer - buffer) {
+      const int count = static_cast<int>(end - k < kSlice ? end - k : kSlice);
+      float* const terms = shared + buffer;
+      compute(k, count, terms);
+      t.barrier();
+      if (warp >= kWarps) continue;
+      if (kFold == Fold::kProducts || warp == 1)
+        *acc = fold<true>(*acc, terms + lane, count);
+      else
+        *acc = fold<false>(*acc, terms + lane, count);
+    }
+  }
+
+  // A chain's terms, sixteen on their way from shared memory.
+  template <bool kOfProducts>
+  LOCKSTEP_DEVICE static float fold(float acc, const float* terms, int count) {
+    constexpr int kSome = 16;
+    const auto with = [&](int i) {
+      const float* const at = terms + i * kLine;
+      if constexpr (kOfProducts)
+        acc = spec::fma(at[0], at[kBuffer - kSlice * kLine], acc);
+      else
+        acc = acc + at[0];
+    };
+    int i = 0;
+    for (; i + kSome <= count; i += kSome) {
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kSome; ++n) with(i + n);
+    }
+    for (; i < count; ++i) with(i);
+    return acc;
+  }
+
+  // Of one chain a thread: terms of a slice that begins with column(at). Behind its end the last
+  // one again, which nobody folds: no branch.
+  template <class Thread, class Column, class MadeOf>
+  LOCKSTEP_DEVICE static void compute_column(const Thread& t, const Column& column, int at,
+                                             int count, const MadeOf& term, float* terms) {
+    const int warp = t.thread() / kWarp;
+    float* const to = terms + t.thread() % kWarp;
+    for (int i = warp; i < count; i += kReads * kBlockWarps) {
+      std::remove_cvref_t<decltype(column(at))> made_of[kReads];
+      if (i + (kReads - 1) * kBlockWarps < count) {
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kReads; ++n) made_of[n] = column(at + i + n * kBlockWarps);
+      } else {
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kReads; ++n) {
+          const int place = i + n * kBlockWarps;
+          made_of[n] = column(at + (place < count ? place : count - 1));
+        }
+      }
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kReads; ++n) store(term(made_of[n]), to + (i + n * kBlockWarps) * kLine);
+    }
+  }
+
+  // Of several chains a thread, `left` in all.
+  template <class Thread, class Read, class MadeOf>
+  LOCKSTEP_DEVICE static void compute_rows(const Thread& t, const Read& read, int count, int left,
+                                           const MadeOf& term, float* terms) {
+    for (int e = t.thread(); e < kSlice * kWarp; e += kReads * kBlockThreads) {
+      const Place here(e);
+      if (!here.below(count, left)) break;  // nor are those behind it
+      // The first one again, where there is no other: a read without a branch.
+      const auto place = [&](int n) {
+        const Place other(e + n * kBlockThreads);
+        return other.below(count, left) ? other : here;
+      };
+      decltype(read(0, 0)) made_of[kReads];
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kReads; ++n) made_of[n] = read(place(n).term, place(n).chain);
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kReads; ++n) {
+        const Place one(e + n * kBlockThreads);
+        if (one.below(count, left)) store(term(made_of[n]), terms + one.term * kLine + one.chain);
+      }
+    }
+  }
+
+  // Of element e of a slice of rows: neighbours in memory by neighbouring threads. Of a thread's
+  // elements neither falls.
   struct Place {
     int term, chain;
-    LOCKSTEP_DEVICE explicit Place(int e)
-        : term(kNeighbours == Neighbours::kTerms ? e % kSlice : e / kWarp),
-          chain(kNeighbours == Neighbours::kTerms ? e / kSlice : e % kWarp) {}
+    LOCKSTEP_DEVICE explicit Place(int e) : term(e % kSlice), chain(e / kSlice) {}
     LOCKSTEP_DEVICE bool below(int terms, int chains) const {
       return term < terms && chain < chains;
     }
@@ -102,7 +170,16 @@ struct ChainFold {
   }
 };
 
-// term(read(group, k, chain)) is term k of a group's chain.
+// Values at equal steps in memory: of one channel, position after position.
+template <class T>
+struct Column {
+  T* first;
+  std::int64_t step;
+  LOCKSTEP_DEVICE T& operator()(std::int64_t k) const { return first[k * step]; }
+};
+
+// Of a group's chain, x is read(group, k, chain) of neighbouring terms, read(group, first, chain)(k
+// - first) of neighbouring chains.
 template <Neighbours kNeighbours, Fold kFold, class Read, class MadeOf>
 struct ChainKernel {
   using Folds = ChainFold<kNeighbours, kFold>;
@@ -142,8 +219,8 @@ struct ChainSums {
   }
 };
 
-// groups * count chains of `depth` terms term(read(group, k, chain)), chain `group * count + chain`
-// of all, to be read by kernels.
+// groups * count chains of `depth` terms, chain `group * count + chain` of all, to be read by
+// kernels.
 template <Neighbours kNeighbours, Fold kFold, class Gpu>
 class Chains {
  public:

@@ -128,6 +128,14 @@ void Device<Gpu>::layer_norm(std::int64_t rows, std::int64_t c, float eps, const
                                                       rstd});
 }
 
+// A column, whose rows have statistics.
+struct DyAndXOfRows {
+  Column<const float> dy, x;
+  const float* mean;
+  const float* rstd;
+  LOCKSTEP_DEVICE Floats<4> operator()(int k) const { return {dy(k), x(k), mean[k], rstd[k]}; }
+};
+
 template <class Gpu>
 void Device<Gpu>::layer_norm_backward(std::int64_t rows, std::int64_t c, const LaneBlocks& lanes,
                                       std::int64_t rows_per_sample, const float* x,
@@ -154,7 +162,7 @@ void Device<Gpu>::layer_norm_backward(std::int64_t rows, std::int64_t c, const L
       *gpu_, lanes.lane_count(), lane_rows, c,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
         const std::int64_t row = lane * lane_rows + k, i = row * c + j;
-        return Floats<4>{dy[i], x[i], mean[row], rstd[row]};
+        return DyAndXOfRows{{dy + i, c}, {x + i, c}, mean + row, rstd + row};
       },
       DyAndXhat());
   tree_over_lanes(lanes, c, folded.products(), dgamma, folded.sums(), dbeta);

@@ -5,8 +5,7 @@
 #include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/moments.h"
 #include "lockstep/numerics/spec/scalar.h"
-#include "numerics/cuda/divisor.h"
-#include "numerics/cuda/elements.h"
+#include "numerics/cuda/channels-inl.h"
 #include "numerics/cuda/sums-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -17,32 +16,23 @@ Sides<T> cut_somewhere(const Sides<T>& x, std::int64_t c) {
   return {x.left, x.right == nullptr ? c : x.cut, x.right};
 }
 
-// Where channel j of a position lies in such rows.
+// Channel j of such rows, from a position on.
 template <class T>
-LOCKSTEP_DEVICE inline T& at(const Sides<T>& x, std::int64_t c, std::int64_t position,
-                             std::int64_t j) {
+LOCKSTEP_DEVICE inline Column<T> column_of(const Sides<T>& x, std::int64_t c, std::int64_t position,
+                                           std::int64_t j) {
   const bool left = j < x.cut;
-  T* const side = left ? x.left : x.right;
-  return side[position * (left ? x.cut : c - x.cut) + (left ? j : j - x.cut)];
+  const std::int64_t step = left ? x.cut : c - x.cut;
+  return {(left ? x.left + j : x.right + (j - x.cut)) + position * step, step};
 }
 
 // A shape for kernels: what they divide by and how many there are.
 struct Groups {
   std::int64_t spatial, c, per_group, groups;
-  Divisor by_spatial, by_c, by_per_group;
+  Divisor by_per_group;
 
   // Of channel j of a sample: the place of its statistics among [n][groups].
   LOCKSTEP_DEVICE std::int64_t statistic(std::int64_t sample, std::int64_t channel) const {
     return sample * groups + by_per_group.quotient(channel);
-  }
-
-  struct Place {
-    std::int64_t position, sample, channel;
-  };
-  // Of element i of all.
-  LOCKSTEP_DEVICE Place place(std::int64_t i) const {
-    const std::int64_t position = by_c.quotient(i);
-    return {position, by_spatial.quotient(position), i - position * c};
   }
 };
 
@@ -85,15 +75,23 @@ struct AddWeighted {
 inline Groups groups_of(const GroupNormShape& s) {
   LOCKSTEP_ASSERT(s.groups >= 1 && s.c % s.groups == 0,
                   std::to_string(s.c) + " channels in " + std::to_string(s.groups) + " groups");
-  const std::int64_t positions = s.n * s.spatial, per_group = s.c / s.groups;
-  return {s.spatial,
-          s.c,
-          per_group,
-          s.groups,
-          Divisor(s.spatial, positions),
-          Divisor(s.c, positions * s.c),
-          Divisor(per_group, s.c)};
+  const std::int64_t per_group = s.c / s.groups;
+  return {s.spatial, s.c, per_group, s.groups, Divisor(per_group, s.c)};
 }
+
+// A channel of a sample, normalised.
+struct NormalisedChannel {
+  Column<const float> x;
+  Column<float> y;
+  float mean, rstd, gamma, beta;
+  bool activated;
+
+  LOCKSTEP_DEVICE float read(std::int64_t p) const { return x(p); }
+  LOCKSTEP_DEVICE void write(std::int64_t p, float value) const {
+    const float z = spec::fma((value - mean) * rstd, gamma, beta);
+    y(p) = activated ? scalar::silu(z) : z;
+  }
+};
 
 template <class Gpu>
 void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, const float* gamma,
@@ -103,14 +101,15 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
   const ColumnSums<Gpu> values(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
-        return at(x, g.c, sample * g.spatial + p, j);
+        return column_of(x, g.c, sample * g.spatial + p, j);
       });
   const auto means = group_mean(s, g, AddChannel{s.c, values.sums()});
   each(s.n * s.groups, [=] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = means(i); });
   const ColumnProducts<Gpu> squares(
       *gpu_, s.n, s.spatial, s.c,
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
-        return Term{at(x, g.c, sample * g.spatial + p, j), mean[g.statistic(sample, j)]};
+        return ColumnBeside{column_of(x, g.c, sample * g.spatial + p, j),
+                            mean[g.statistic(sample, j)]};
       },
       SquaredDifference());
   const auto variances = group_mean(s, g, AddChannel{s.c, squares.sums()});
@@ -118,33 +117,57 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
   each(s.n * s.groups,
        [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(variances(i) + eps); });
   const bool activated = s.activation == Activation::kSilu;
-  elements(
-      *gpu_, s.n * s.spatial * s.c, y,
-      [=] LOCKSTEP_DEVICE(std::int64_t i) {
-        const Groups::Place here = g.place(i);
-        const std::int64_t statistic = g.statistic(here.sample, here.channel);
-        return Floats<5>{at(x, g.c, here.position, here.channel), mean[statistic], rstd[statistic],
-                         gamma[here.channel], beta[here.channel]};
-      },
-      [=] LOCKSTEP_DEVICE(const Floats<5>& of) {
-        const float z = spec::fma((of.of[0] - of.of[1]) * of.of[2], of.of[3], of.of[4]);
-        return activated ? scalar::silu(z) : z;
+  each_of_channels(
+      *gpu_, s.n, s.spatial, s.c, [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t j) {
+        const std::int64_t statistic = g.statistic(sample, j), first = sample * g.spatial;
+        return NormalisedChannel{column_of(x, g.c, first, j),
+                                 {y + first * g.c + j, g.c},
+                                 mean[statistic],
+                                 rstd[statistic],
+                                 gamma[j],
+                                 beta[j],
+                                 activated};
       });
 }
 
-// What a gradient of group norm's input is made of.
-struct GroupNormValue {
-  float x, mean, rstd, dy, gamma, beta;
-  LOCKSTEP_DEVICE float xhat() const { return (x - mean) * rstd; }
+// What a gradient of group norm's input is made of, of a channel of a sample.
+struct NormOfChannel {
+  float mean, rstd, gamma, beta;
+  bool activated;
+
+  LOCKSTEP_DEVICE float xhat(float x) const { return (x - mean) * rstd; }
   // dy behind the activation.
-  LOCKSTEP_DEVICE float g(bool activated) const {
-    return activated ? dy * scalar::silu_derivative(spec::fma(xhat(), gamma, beta)) : dy;
+  LOCKSTEP_DEVICE float g(float xhat, float dy) const {
+    return activated ? dy * scalar::silu_derivative(spec::fma(xhat, gamma, beta)) : dy;
   }
 };
 
-struct GroupNormGrad {
-  GroupNormValue value;
+struct XAndDy {
+  float x, dy;
+};
+
+// The same, from a position on.
+struct NormColumn {
+  struct Value {
+    XAndDy of;
+    NormOfChannel norm;
+  };
+  Column<const float> x, dy;
+  NormOfChannel norm;
+
+  LOCKSTEP_DEVICE Value operator()(int k) const { return {{x(k), dy(k)}, norm}; }
+};
+
+struct ChannelGrad {
+  NormColumn of;
+  Column<float> dx;
   float m, q;
+
+  LOCKSTEP_DEVICE XAndDy read(std::int64_t p) const { return {of.x(p), of.dy(p)}; }
+  LOCKSTEP_DEVICE void write(std::int64_t p, const XAndDy& value) const {
+    const float xhat = of.norm.xhat(value.x);
+    dx(p) = (of.norm.g(xhat, value.dy) * of.norm.gamma - spec::fma(xhat, q, m)) * of.norm.rstd;
+  }
 };
 
 template <class Gpu>
@@ -160,20 +183,17 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
   const Scratch<Gpu, float> statistics(*gpu_, 2 * s.n * s.groups);
   float* const m = statistics.data();
   float* const q = m + s.n * s.groups;
-  const auto value = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t position,
-                                         std::int64_t j) {
-    const std::int64_t statistic = g.statistic(sample, j);
-    return GroupNormValue{at(x, g.c, position, j), mean[statistic], rstd[statistic],
-                          dy[position * g.c + j],  gamma[j],        beta[j]};
+  const auto column = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
+    const std::int64_t statistic = g.statistic(sample, j), position = sample * g.spatial + p;
+    return NormColumn{column_of(x, g.c, position, j),
+                      {dy + position * g.c + j, g.c},
+                      {mean[statistic], rstd[statistic], gamma[j], beta[j], activated}};
   };
-  const ColumnSumsAndProducts<Gpu> folded(
-      *gpu_, s.n, s.spatial, s.c,
-      [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
-        return value(sample, sample * g.spatial + p, j);
-      },
-      [=] LOCKSTEP_DEVICE(const GroupNormValue& of) {
-        return Term{of.g(activated), of.xhat()};
-      });
+  const ColumnSumsAndProducts<Gpu> folded(*gpu_, s.n, s.spatial, s.c, column,
+                                          [] LOCKSTEP_DEVICE(const NormColumn::Value& value) {
+                                            const float xhat = value.norm.xhat(value.of.x);
+                                            return Term{value.norm.g(xhat, value.of.dy), xhat};
+                                          });
   if (dx.left != nullptr) {
     const auto means = group_mean(s, g, AddWeighted{s.c, gamma, folded.sums()}),
                products = group_mean(s, g, AddWeighted{s.c, gamma, folded.products()});
@@ -185,19 +205,11 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
         q[i - count] = products(i - count);
     });
     const Sides<float> out = cut_somewhere(dx, s.c);
-    each_together(
-        *gpu_, s.n * s.spatial * s.c,
-        [=] LOCKSTEP_DEVICE(std::int64_t i) {
-          const Groups::Place here = g.place(i);
-          const std::int64_t statistic = g.statistic(here.sample, here.channel);
-          return GroupNormGrad{value(here.sample, here.position, here.channel), m[statistic],
-                               q[statistic]};
-        },
-        [=] LOCKSTEP_DEVICE(std::int64_t i, const GroupNormGrad& of) {
-          const Groups::Place here = g.place(i);
-          at(out, g.c, here.position, here.channel) =
-              (of.value.g(activated) * of.value.gamma - spec::fma(of.value.xhat(), of.q, of.m)) *
-              of.value.rstd;
+    each_of_channels(
+        *gpu_, s.n, s.spatial, s.c, [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t j) {
+          const std::int64_t statistic = g.statistic(sample, j);
+          return ChannelGrad{column(sample, 0, j), column_of(out, g.c, sample * g.spatial, j),
+                             m[statistic], q[statistic]};
         });
   }
   if (dgamma == nullptr) return;
@@ -216,7 +228,7 @@ void Device<Gpu>::lane_moments(const LaneBlocks& lanes, std::int64_t rows, std::
   chains<Neighbours::kChains, Fold::kProducts>(
       *gpu_, lanes.lane_count(), lane_rows, c, m2,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
-        return Term{x[(lane * lane_rows + k) * c + j], mean[lane * c + j]};
+        return ColumnBeside{{x + (lane * lane_rows + k) * c + j, c}, mean[lane * c + j]};
       },
       SquaredDifference());
 }
@@ -240,17 +252,29 @@ template <class Gpu>
 void Device<Gpu>::batch_norm_apply(std::int64_t rows, std::int64_t c, const float* x,
                                    const float* mean, const float* rstd, const float* gamma,
                                    const float* beta, float* y) {
-  const Divisor by_c(c, rows * c);
-  elements(
-      *gpu_, rows * c, y,
-      [=] LOCKSTEP_DEVICE(std::int64_t i) {
-        const std::int64_t j = by_c.remainder(i);
-        return Floats<5>{x[i], mean[j], rstd[j], gamma[j], beta[j]};
-      },
-      [] LOCKSTEP_DEVICE(const Floats<5>& of) {
-        return spec::fma((of.of[0] - of.of[1]) * of.of[2], of.of[3], of.of[4]);
-      });
+  each_of_channels(*gpu_, 1, rows, c, [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j) {
+    return NormalisedChannel{{x + j, c}, {y + j, c}, mean[j], rstd[j], gamma[j], beta[j], false};
+  });
 }
+
+struct BatchNormChannelGrad {
+  Column<const float> x, dy;
+  Column<float> dx;
+  float mean, rstd, gamma, mean_dy, mean_dy_xhat;
+
+  LOCKSTEP_DEVICE XAndDy read(std::int64_t p) const { return {x(p), dy(p)}; }
+  LOCKSTEP_DEVICE void write(std::int64_t p, const XAndDy& value) const {
+    const float xhat = (value.x - mean) * rstd;
+    dx(p) = gamma * rstd * (value.dy - spec::fma(xhat, mean_dy_xhat, mean_dy));
+  }
+};
+
+// A column, which has statistics.
+struct DyAndXOfChannel {
+  Column<const float> dy, x;
+  float mean, rstd;
+  LOCKSTEP_DEVICE Floats<4> operator()(int k) const { return {dy(k), x(k), mean, rstd}; }
+};
 
 template <class Gpu>
 void Device<Gpu>::batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t rows,
@@ -262,7 +286,7 @@ void Device<Gpu>::batch_norm_backward_sums(const LaneBlocks& lanes, std::int64_t
       *gpu_, lanes.lane_count(), lane_rows, c,
       [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t k, std::int64_t j) {
         const std::int64_t i = (lane * lane_rows + k) * c + j;
-        return Floats<4>{dy[i], x[i], mean[j], rstd[j]};
+        return DyAndXOfChannel{{dy + i, c}, {x + i, c}, mean[j], rstd[j]};
       },
       DyAndXhat());
   each(lanes.lane_count() * c, [sums = folded.sums(), products = folded.products(), sum_dy,
@@ -278,18 +302,10 @@ void Device<Gpu>::batch_norm_backward_apply(std::int64_t rows, std::int64_t c, f
                                             const float* gamma, const float* dy,
                                             const float* sum_dy, const float* sum_dy_xhat,
                                             float* dx) {
-  const Divisor by_c(c, rows * c);
-  elements(
-      *gpu_, rows * c, dx,
-      [=] LOCKSTEP_DEVICE(std::int64_t i) {
-        const std::int64_t j = by_c.remainder(i);
-        return Floats<7>{x[i], mean[j], rstd[j], gamma[j], dy[i], sum_dy[j], sum_dy_xhat[j]};
-      },
-      [=] LOCKSTEP_DEVICE(const Floats<7>& of) {
-        const float xhat = (of.of[0] - of.of[1]) * of.of[2];
-        return of.of[3] * of.of[2] *
-               (of.of[4] - spec::fma(xhat, of.of[6] / count, of.of[5] / count));
-      });
+  each_of_channels(*gpu_, 1, rows, c, [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j) {
+    return BatchNormChannelGrad{{x + j, c}, {dy + j, c}, {dx + j, c},       mean[j],
+                                rstd[j],    gamma[j],    sum_dy[j] / count, sum_dy_xhat[j] / count};
+  });
 }
 
 }  // namespace lockstep::numerics::cuda

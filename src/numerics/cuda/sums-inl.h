@@ -180,9 +180,30 @@ void Device<Gpu>::row_squared_distances(std::int64_t rows, std::int64_t cols, co
 struct Columns {
   const float* x;
   std::int64_t rows, cols;
-  LOCKSTEP_DEVICE float operator()(std::int64_t group, std::int64_t row, std::int64_t col) const {
-    return x[(group * rows + row) * cols + col];
+  LOCKSTEP_DEVICE Column<const float> operator()(std::int64_t group, std::int64_t row,
+                                                 std::int64_t col) const {
+    return {x + (group * rows + row) * cols + col, cols};
   }
+};
+
+// Two of them, for the sums of products.
+struct TermColumn {
+  Column<const float> a, b;
+  LOCKSTEP_DEVICE Term operator()(int k) const { return {a(k), b(k)}; }
+};
+struct ProductColumns {
+  Columns a, b;
+  LOCKSTEP_DEVICE TermColumn operator()(std::int64_t group, std::int64_t row,
+                                        std::int64_t col) const {
+    return {a(group, row, col), b(group, row, col)};
+  }
+};
+
+// A column, and a number that its terms have in common.
+struct ColumnBeside {
+  Column<const float> x;
+  float beside;
+  LOCKSTEP_DEVICE Term operator()(int k) const { return {x(k), beside}; }
 };
 
 template <class Gpu>
@@ -204,12 +225,8 @@ template <class Gpu>
 void Device<Gpu>::lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                                    const float* a, const float* b, float* out) {
   const std::int64_t lane_rows = lanes.samples_per_lane * rows;
-  const ColumnProducts<Gpu> folded(
-      *gpu_, lanes.lane_count(), lane_rows, cols,
-      [=] LOCKSTEP_DEVICE(std::int64_t lane, std::int64_t row, std::int64_t col) {
-        const std::int64_t i = (lane * lane_rows + row) * cols + col;
-        return Term{a[i], b[i]};
-      });
+  const ColumnProducts<Gpu> folded(*gpu_, lanes.lane_count(), lane_rows, cols,
+                                   ProductColumns{{a, lane_rows, cols}, {b, lane_rows, cols}});
   tree_over_lanes(lanes, cols, folded.sums(), out);
 }
 
