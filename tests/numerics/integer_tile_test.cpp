@@ -159,8 +159,9 @@ TEST(IntegerTiles, SmallTiles) {
   expect_same({.n = 2, .h = 67, .w = 3, .in = 8, .out = 8, .kh = 2, .kw = 3}, ++seed);
 }
 
+template <bool kInTurn>
 bool large(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth) {
-  return cuda::IntegerShape{batch, m, n, depth}.tiles<cuda::LargeTile>() >= cuda::kManyTiles;
+  return cuda::takes_large_tiles<kInTurn>({batch, m, n, depth}, true);
 }
 
 TEST(IntegerTiles, LargeTilesOfPixels) {
@@ -171,7 +172,8 @@ TEST(IntegerTiles, LargeTilesOfPixels) {
            ConvShape{.n = 7, .h = 61, .w = 91, .in = 8, .out = 8, .kh = 2, .kw = 2, .stride = 2},
            ConvShape{.n = 2, .h = 65, .w = 66, .in = 72, .out = 8, .kh = 2, .kw = 3},
        }) {
-    EXPECT_TRUE(large(1, s.n * s.out_h() * s.out_w(), s.out, s.kh * s.kw * s.in)) << words(s);
+    EXPECT_TRUE(large<false>(1, s.n * s.out_h() * s.out_w(), s.out, s.kh * s.kw * s.in))
+        << words(s);
     expect_same(s, ++seed);
   }
 }
@@ -182,7 +184,7 @@ TEST(IntegerTiles, LargeTilesOfWeights) {
            ConvShape{.n = 12, .h = 5, .w = 3, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1},
            ConvShape{.n = 64, .h = 13, .w = 7, .in = 16, .out = 8},
        }) {
-    EXPECT_TRUE(large(s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w())) << words(s);
+    EXPECT_TRUE(large<true>(s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w())) << words(s);
     expect_same(s, ++seed);
   }
 }
@@ -190,7 +192,7 @@ TEST(IntegerTiles, LargeTilesOfWeights) {
 // 22 lanes of three samples: so many that any GPU takes large tiles, in turn.
 TEST(IntegerTiles, LargeTilesOfWeightsInTurn) {
   const ConvShape s{.n = 66, .h = 9, .w = 9, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1};
-  EXPECT_TRUE(large(s.n / 3, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()));
+  EXPECT_TRUE(large<true>(s.n / 3, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()));
   expect_same(s, 350);
 }
 

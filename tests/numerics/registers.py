@@ -10,7 +10,7 @@ ARCHITECTURES = ("80", "90a", "100", "120")
 TILES = ("128, 128", "128, 64", "64, 64", "128, 32")
 FLOATS = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
 INTEGERS = re.compile(r"IntegerKernel<[\w:]*IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
-INTEGER_WARPS = {"128, 64": 8, "32, 32": 4}
+INTEGER_WARPS = {"128, 64": 8, "64, 64": 4, "32, 32": 4}
 
 
 def nvcc(program, source, out, *words):
@@ -66,7 +66,8 @@ def table(usage, pattern, warps):
     lines = ["| left operand | right operand | " + " | ".join(tile.replace(", ", " x ") for tile in warps) + " |",
              "| --- | --- |" + " --- |" * len(warps)]
     for left, right in pairs:
-        cells = [", ".join(str(found[architecture][tile, left, right]) for architecture in ARCHITECTURES) for tile in warps]
+        cells = [", ".join(str(found[architecture][tile, left, right]) for architecture in ARCHITECTURES)
+                 if (tile, left, right) in found[ARCHITECTURES[0]] else "–" for tile in warps]
         lines.append(f"| {left} | {right} | " + " | ".join(cells) + " |")
     most = {tile: max(used for one in found.values() for kernel, used in one.items() if kernel[0] == tile) for tile in warps}
     lines.append("| blocks of a multiprocessor | | " + " | ".join(str(resident(warps[tile], most[tile])) for tile in warps) + " |")

@@ -80,8 +80,7 @@ struct ForwardRows {
     const float* values;
     float* y;
 
-    LOCKSTEP_DEVICE static float before(std::int64_t) { return 0; }
-    LOCKSTEP_DEVICE void put(std::int64_t j, float value, float) const {
+    LOCKSTEP_DEVICE void put(std::int64_t j, float value) const {
       if (bias != nullptr) value = value + bias[j];
       if (rows != nullptr) value = canonical(value + rows[j]);
       if (values != nullptr) value = canonical(values[j] + value);
@@ -113,8 +112,7 @@ struct InputGradRows {
     const float* bias;
     float* to;
 
-    LOCKSTEP_DEVICE static float before(std::int64_t) { return 0; }
-    LOCKSTEP_DEVICE void put(std::int64_t j, float value, float) const {
+    LOCKSTEP_DEVICE void put(std::int64_t j, float value) const {
       to[j] = bias == nullptr ? value : value + bias[j];
     }
   };
@@ -140,18 +138,13 @@ struct WeightGradRows {
   struct Row {
     spec::Scale scale;
     float* to;
-    bool first;
 
-    LOCKSTEP_DEVICE float before(std::int64_t j) const { return to[j]; }
-    LOCKSTEP_DEVICE void put(std::int64_t j, float value, float before) const {
-      to[j] = first ? value : before + value;
-    }
+    LOCKSTEP_DEVICE void put(std::int64_t j, float value) const { to[j] = value; }
   };
 
   LOCKSTEP_DEVICE Row row(std::int64_t z, std::int32_t turn, std::int64_t i) const {
     const std::int64_t sample = z * in_turn + turn;
-    return {spec::scale_of(of_x[sample], of_dy[sample]), products + (z * taps + i) * out,
-            turn == 0};
+    return {spec::scale_of(of_x[sample], of_dy[sample]), products + (z * taps + i) * out};
   }
 };
 

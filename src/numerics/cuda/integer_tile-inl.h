@@ -6,7 +6,7 @@
 // any size give the same bits.
 //
 // Products in turn (Rows::kInTurn): a block computes its tile of `in_turn` products, and adds each
-// to those before, in this order, where results lie: `before` reads them.
+// to those before, in this order. The sums wait in shared memory, each for its thread.
 #pragma once
 
 #include "lockstep/core/error.h"
@@ -21,17 +21,26 @@ struct IntegerTile {
   static constexpr int kWarpRows = kWarpRows_, kWarpColumns = kWarpColumns_;
   static constexpr bool kLong = kLong_;
   static constexpr int kThreads = kRows / kWarpRows * (kColumns / kWarpColumns) * kWarp;
+  static constexpr int kResults = kWarpRows * kWarpColumns / kWarp;  // of a thread
   static constexpr int kPlaneWords = (kRows + kColumns) * kRowWords;
-  static constexpr int kSharedBytes = 4 * kPlaneWords * 4;  // two planes, twice
-  static_assert(kSharedBytes <= 48 * 1024, "what every launch may ask for");
+  static constexpr int kStepsWords = 4 * kPlaneWords;  // two planes, twice
+
+  static constexpr int shared_bytes(bool in_turn) {
+    return (kStepsWords + (in_turn ? kResults * kThreads : 0)) * 4;
+  }
 };
 
-// A warp has three sums a result: 96 registers of a thread in a large tile.
-using LargeTile = IntegerTile<128, 64, 32, 32, false>;
+// A warp has three sums a result: 96 registers of a thread in a large tile. Of products in turn a
+// large tile is half as large, for the sums that wait.
+template <bool kInTurn>
+using LargeTile = IntegerTile<kInTurn ? 64 : 128, 64, 32, 32, false>;
 using SmallTile = IntegerTile<32, 32, 16, 16, true>;
+static_assert(LargeTile<false>::shared_bytes(false) <= 48 * 1024 &&
+                  LargeTile<true>::shared_bytes(true) <= 48 * 1024,
+              "what every launch may ask for");
 
-// Fewer large tiles leave most of a GPU idle (over 100 multiprocessors); small ones are eight times
-// as many.
+// Fewer large tiles leave most of a GPU idle (over 100 multiprocessors); small ones are four or
+// eight times as many.
 inline constexpr std::int64_t kManyTiles = 64;
 
 // Tiles count in 32 bits. (No operand is so large: 2^31 pixels of 8 channels are 32 GiB.)
@@ -113,10 +122,12 @@ class WarpSums {
     });
   }
 
-  // Passes on the sums of the warp's results: those of block (i0, j0) of product `turn` of z.
+  // Passes on the sums of the warp's results: those of block (i0, j0) of product `turn` of z. Of
+  // products in turn, sums wait at `waiting` for the last one.
   template <class Rows>
   LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t turn, std::int32_t i0, std::int32_t j0,
-                            const IntegerShape& s, const Rows& rows) const {
+                            const IntegerShape& s, const Rows& rows, float* waiting) const {
+    const bool last = !Rows::kInTurn || turn + 1 == s.in_turn;
     LOCKSTEP_UNROLL
     for (int i = 0; i < kDown; ++i) {
       LOCKSTEP_UNROLL
@@ -126,13 +137,19 @@ class WarpSums {
         const auto result = rows.row(z, turn, row);
         const Results at{half, std::int64_t{j0} + column_ + in_group_ * 2, s.n};
         float before[kAcross][2] = {};  // all are on their way before the first is waited for
-        if (turn > 0) {
-          at.each(
-              [&](int j, int e, std::int64_t column) { before[j][e % 2] = result.before(column); });
-        }
+        const auto place = [&](int j, int e) {
+          return waiting + ((i * kAcross + j) * 4 + e) * Tile::kThreads;
+        };
+        if (Rows::kInTurn && turn > 0)
+          at.each([&](int j, int e, std::int64_t) { before[j][e % 2] = *place(j, e); });
         const auto put = [&](const auto& value) {
           at.each([&](int j, int e, std::int64_t column) {
-            result.put(column, value(j, e), before[j][e % 2]);
+            float sum = value(j, e);
+            if (Rows::kInTurn && turn > 0) sum = before[j][e % 2] + sum;
+            if (last)
+              result.put(column, sum);
+            else
+              *place(j, e) = sum;
           });
         };
         const spec::Scale scale = result.scale;
@@ -248,6 +265,7 @@ struct IntegerKernel {
     };
 
     WarpSums<Tile> sums(t);
+    float* const waiting = reinterpret_cast<float*>(shared + Tile::kStepsWords) + t.thread();
     std::int32_t step = -1;  // of all products
     for (std::int32_t turn = 0; turn < products; ++turn) {
       for (std::int32_t k = turn > 0 ? 0 : -1; k < steps; ++k, ++step) {
@@ -264,7 +282,7 @@ struct IntegerKernel {
           t.barrier();
         }
       }
-      sums.give(z, turn, i0, j0, s, rows);
+      sums.give(z, turn, i0, j0, s, rows, waiting);
       if constexpr (Rows::kInTurn) sums.clear();
     }
   }
@@ -276,12 +294,13 @@ void launch_integer_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, con
   const std::int64_t tiles = s.tiles<Tile>();
   LOCKSTEP_ASSERT(tiles < kMostCounted && s.m < kMostCounted && s.n < kMostCounted,
                   "a product this large");
-  gpu.launch(Grid{tiles, Tile::kThreads, Tile::kSharedBytes},
+  gpu.launch(Grid{tiles, Tile::kThreads, Tile::shared_bytes(Rows::kInTurn)},
              IntegerKernel<Tile, kWide, Left, Right, Rows>{s, left, right, rows});
 }
 
+template <bool kInTurn>
 inline bool takes_large_tiles(const IntegerShape& s, bool wide) {
-  return wide && s.depth <= kExactDepth && s.tiles<LargeTile>() >= kManyTiles;
+  return wide && s.depth <= kExactDepth && s.tiles<LargeTile<kInTurn>>() >= kManyTiles;
 }
 
 // Chooses by the shape; `wide` is Stage's. Plain loads are for few channels: small tiles do.
@@ -289,8 +308,9 @@ template <class Gpu, class Left, class Right, class Rows>
 void launch_integers(Gpu& gpu, const IntegerShape& s, bool wide, const Left& left,
                      const Right& right, const Rows& rows) {
   LOCKSTEP_ASSERT(s.depth < kMostCounted, "sums would leave 53 bits");
-  if (takes_large_tiles(s, wide))
-    return launch_integer_tiles<LargeTile, true>(gpu, s, left, right, rows);
+  constexpr bool kInTurn = Rows::kInTurn;
+  if (takes_large_tiles<kInTurn>(s, wide))
+    return launch_integer_tiles<LargeTile<kInTurn>, true>(gpu, s, left, right, rows);
   if (wide) return launch_integer_tiles<SmallTile, true>(gpu, s, left, right, rows);
   launch_integer_tiles<SmallTile, false>(gpu, s, left, right, rows);
 }
@@ -300,8 +320,8 @@ void launch_integers(Gpu& gpu, const IntegerShape& s, bool wide, const Left& lef
 // that takes a tile as long as some steps of k. But blocks are fewer, and multiprocessors may wait
 // for the last of them.
 inline bool in_turn_pays(const IntegerShape& s, bool wide, std::int64_t multiprocessors) {
-  const bool large = takes_large_tiles(s, wide);
-  const std::int64_t tiles = large ? s.tiles<LargeTile>() : s.tiles<SmallTile>();
+  const bool large = takes_large_tiles<true>(s, wide);
+  const std::int64_t tiles = large ? s.tiles<LargeTile<true>>() : s.tiles<SmallTile>();
   const std::int64_t rounds = (tiles + multiprocessors - 1) / multiprocessors;
   const std::int64_t steps_saved = large ? 5 : 2;
   return rounds * multiprocessors * (s.steps() + 1) <= tiles * (s.steps() + 1 + steps_saved);
