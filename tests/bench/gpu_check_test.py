@@ -30,6 +30,10 @@ if words[0] == "train":
         rank = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(1000)"
         rank = subprocess.Popen([sys.executable, "-c", rank], stdout=subprocess.PIPE, process_group=0)
         rank.stdout.readline()
+        run = words[words.index("--run") + 1]
+        os.makedirs(run)
+        with open(os.path.join(run, "ledger.jsonl"), "w") as file:
+            file.write("what it had")
         with open({log!r} + ".pid.new", "w") as file:
             file.write(str(rank.pid))
         os.rename({log!r} + ".pid.new", {log!r} + ".pid")
@@ -202,7 +206,13 @@ class GpuCheck(unittest.TestCase):
         code, said, found, _ = self.check(self.lockstep(hang=True), "--only", "ranks", "--golden", "edm", "--seconds", "4")
         self.assertEqual(code, 1, said)
         self.assertEqual(self.failing(found), {"Gloo, ranks that share the GPUs"})
-        self.assertFalse(runs(self.pid_of_a_rank()), "a rank keeps the GPU")
+        rank = self.pid_of_a_rank()
+        self.assertFalse(runs(rank), "a rank keeps the GPU")
+        with open(self.out[:-5] + ".hangs.txt", encoding="utf-8") as file:
+            hangs = file.read()
+        self.assertIn("== ranks, Gloo, ranks that share the GPUs: ", hangs)
+        self.assertRegex(hangs, rf"(?m)^process {rank}: .*time\.sleep\(1000\)(\n.*)*?\n  thread {rank} \S+: state S, clocks \d+ \d+, \S+$")
+        self.assertIn("-- ledger.jsonl\nwhat it had\n", hangs)
 
     def test_a_signal_ends_what_it_started(self):
         tool = subprocess.Popen([TOOL, "--program", self.lockstep(hang=True), "--out", self.out, "--only", "ranks", "--golden", "edm"],

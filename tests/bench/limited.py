@@ -1,9 +1,12 @@
-"""Programs that a check runs, with a limit of time. Nothing of one that hangs is left: it would keep the GPU."""
+"""Programs that a check runs, with a limit of time. Nothing of one that hangs is left: it would keep the GPU. What is left is where
+it was."""
 import contextlib
 import glob
 import os
+import shutil
 import signal
 import subprocess
+import time
 
 
 class CannotDo(Exception):
@@ -18,17 +21,68 @@ class Failed(AssertionError):
         self.printed = done.stdout
 
 
-def end(process):
-    """Kills it with all that it started. Ranks have process groups of their own, but are of its session."""
-    process.kill()
+def session_of(process):
+    """It and all that it started, that runs. Ranks have process groups of their own, but are of its session."""
+    found = []
     for path in glob.glob("/proc/[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             with open(path, encoding="utf-8", errors="replace") as file:
                 session = file.read().rpartition(")")[2].split()[3]
             if int(session) == process.pid:
-                os.kill(int(path.split("/")[2]), signal.SIGKILL)
+                found.append(int(path.split("/")[2]))
+    return sorted(found)
+
+
+def end(process):
+    """Kills it with all that it started."""
+    process.kill()
+    for one in session_of(process):
+        with contextlib.suppress(OSError):
+            os.kill(one, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):  # a driver that hangs may keep it for ever
         process.wait(timeout=5)
+
+
+def text_of(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "unknown"
+
+
+def where_it_is(process, debugger_seconds=30):
+    """What its processes do, for a person: of each thread its state, what it waits for in the kernel, clocks of user and system;
+    where there is a debugger, the calls it is in."""
+    debugger = next((found for name in ("cuda-gdb", "gdb") if (found := shutil.which(name))), None)
+    lines, until = [], time.monotonic() + debugger_seconds
+    for one in session_of(process):
+        lines.append(f"process {one}: {text_of(f'/proc/{one}/cmdline')}")
+        for thread in sorted(glob.glob(f"/proc/{one}/task/[0-9]*"), key=lambda path: int(path.rpartition("/")[2])):
+            stat = text_of(f"{thread}/stat").rpartition(")")[2].split()
+            clocks = f"state {stat[0]}, clocks {stat[11]} {stat[12]}" if len(stat) > 12 else "ended"
+            lines.append(f"  thread {thread.rpartition('/')[2]} {text_of(f'{thread}/comm')}: {clocks}, {text_of(f'{thread}/wchan')}")
+        if debugger is None:
+            continue
+        try:
+            calls = subprocess.run([debugger, "-batch", "-nx", "-p", str(one), "-ex", "thread apply all backtrace 16"], text=True,
+                                   errors="replace", stdin=subprocess.DEVNULL, capture_output=True, timeout=max(1, until - time.monotonic()))
+            lines.append(calls.stdout[-20000:])
+        except subprocess.TimeoutExpired:
+            lines.append(f"  {debugger} was not done in time")
+    return "\n".join(lines) + "\n"
+
+
+def log_of_run(command):
+    """The end of the log and of the ledger that the command's run folder has."""
+    words, text = list(map(str, command)), ""
+    if "--run" not in words[:-1]:
+        return text
+    for name in ("log.txt", "ledger.jsonl"):
+        with contextlib.suppress(OSError):
+            with open(os.path.join(words[words.index("--run") + 1], name), encoding="utf-8", errors="replace") as file:
+                text += f"-- {name}\n{file.read()[-3000:]}\n"
+    return text
 
 
 def finish(process, seconds, given=None):
@@ -36,6 +90,7 @@ def finish(process, seconds, given=None):
     try:
         return process.communicate(given, timeout=seconds)
     except subprocess.TimeoutExpired as error:
+        error.where = where_it_is(process) + log_of_run(error.cmd)
         end(process)
         error.printed = (error.output or b"").decode(errors="replace")
         raise
