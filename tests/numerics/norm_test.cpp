@@ -108,9 +108,7 @@ struct GroupNormReference {
   }
 };
 
-RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
-  LaneBlocks lanes = random_lanes();
-  const GroupNormShape s = random_group_norm(lanes, 1);
+void expect_header(const GroupNormShape& s, const LaneBlocks& lanes) {
   const Floats x = random_floats(s.n * s.spatial * s.c), dy = random_floats(s.n * s.spatial * s.c);
   const Floats gamma = random_floats(s.c), beta = random_floats(s.c);
   GroupNormReference expected{s, x, gamma, beta, dy};
@@ -133,6 +131,17 @@ RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
                                      alone_beta.data());
         return joined({y, mean, rstd, dx, out_gamma, out_beta, alone_gamma, alone_beta});
       });
+}
+
+RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
+  const LaneBlocks lanes = random_lanes();
+  expect_header(random_group_norm(lanes, 1), lanes);
+}
+
+// More channels than a block of a GPU has threads, and more positions than one takes.
+RC_GTEST_PROP(GroupNorm, OfManyChannelsFollowsTheHeader, ()) {
+  const LaneBlocks lanes{.samples_per_lane = 1, .lanes = {1}};
+  expect_header({1, between(1, 41), 3 * between(84, 180), 3, 1e-5F, Activation::kNone}, lanes);
 }
 
 RC_GTEST_PROP(GroupNorm, WithSiluEqualsTheTwoInARow, ()) {
