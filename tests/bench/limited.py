@@ -67,7 +67,7 @@ def where_it_is(process, debugger_seconds=30):
         try:
             calls = subprocess.run([debugger, "-batch", "-nx", "-p", str(one), "-ex", "thread apply all backtrace 16"], text=True,
                                    errors="replace", stdin=subprocess.DEVNULL, capture_output=True, timeout=max(1, until - time.monotonic()))
-            lines.append(calls.stdout[-20000:])
+            lines.append((calls.stdout + calls.stderr)[-20000:])
         except subprocess.TimeoutExpired:
             lines.append(f"  {debugger} was not done in time")
     return "\n".join(lines) + "\n"
@@ -90,8 +90,10 @@ def finish(process, seconds, given=None):
     try:
         return process.communicate(given, timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        error.where = where_it_is(process) + log_of_run(error.cmd)
-        end(process)
+        try:
+            error.where = where_it_is(process) + log_of_run(error.cmd)
+        finally:  # a signal may come meanwhile
+            end(process)
         error.printed = (error.output or b"").decode(errors="replace")
         raise
     except BaseException:
