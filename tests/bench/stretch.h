@@ -12,15 +12,20 @@ namespace lockstep::bench {
 constexpr double kStretch = 0.02;  // seconds at least: a wait is less than a percent of it
 constexpr int kStretches = 7, kWarmUp = 2;
 
-// The median of kStretches. clock: in seconds.
+// Of a stretch of so many runs. clock: in seconds.
+inline double seconds_of_stretch(int runs, const std::function<void()>& run,
+                                 const std::function<void()>& wait,
+                                 const std::function<double()>& clock) {
+  const double start = clock();
+  for (int i = 0; i < runs; ++i) run();
+  wait();
+  return clock() - start;
+}
+
+// The median of kStretches.
 inline double seconds_of_run(const std::function<void()>& run, const std::function<void()>& wait,
                              const std::function<double()>& clock) {
-  const auto stretch = [&](int runs) {
-    const double start = clock();
-    for (int i = 0; i < runs; ++i) run();
-    wait();
-    return clock() - start;
-  };
+  const auto stretch = [&](int runs) { return seconds_of_stretch(runs, run, wait, clock); };
   wait();
   for (int i = 0; i < kWarmUp; ++i) stretch(1);
   int runs = 1;

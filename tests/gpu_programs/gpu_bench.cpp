@@ -41,9 +41,10 @@ class Bench {
   // `work`: "flops" or "bytes" of one run.
   void time(const std::string& kernel, const std::string& shape, const char* work, double amount,
             const std::function<void()>& run) {
-    const double seconds = once_ ? seconds_of_one(run)
-                                 : bench::seconds_of_run(
-                                       run, [&] { wait(); }, monotonic_seconds);
+    const auto wait = [this] { this->wait(); };
+    if (once_) wait();
+    const double seconds = once_ ? bench::seconds_of_stretch(1, run, wait, monotonic_seconds)
+                                 : bench::seconds_of_run(run, wait, monotonic_seconds);
     std::printf(R"({"kernel": "%s", "shape": "%s", "seconds": %.9f, "%s": %.0f})"
                 "\n",
                 kernel.c_str(), shape.c_str(), seconds, work, amount);
@@ -53,13 +54,6 @@ class Bench {
   }
 
  private:
-  double seconds_of_one(const std::function<void()>& run) {
-    wait();
-    const double start = monotonic_seconds();
-    run();
-    wait();
-    return monotonic_seconds() - start;
-  }
   void wait() {
     float one = 0;
     if (flag_ == nullptr) flag_ = static_cast<float*>(gpu_.memory->take(sizeof one));

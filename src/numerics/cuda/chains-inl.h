@@ -33,6 +33,7 @@ struct ChainFold {
   static constexpr int kFactors = kFold == Fold::kSums ? 1 : 2,
                        kWarps = kFold == Fold::kBoth ? 2 : 1;
   static constexpr int kBuffer = kFactors * kSlice * kLine;
+  static constexpr int kSecond = kBuffer - kSlice * kLine;  // where second factors begin
   static constexpr std::int64_t kSharedBytes = 2 * kBuffer * 4;
   static constexpr int kReads = 8;  // of a thread, before it computes
 
@@ -93,7 +94,7 @@ struct ChainFold {
     const auto with = [&](int i) {
       const float* const at = terms + i * kLine;
       if constexpr (kOfProducts)
-        acc = spec::fma(at[0], at[kBuffer - kSlice * kLine], acc);
+        acc = spec::fma(at[0], at[kSecond], acc);
       else
         acc = acc + at[0];
     };
@@ -166,7 +167,7 @@ struct ChainFold {
   LOCKSTEP_DEVICE static void store(float value, float* to) { *to = value; }
   LOCKSTEP_DEVICE static void store(const Term& term, float* to) {
     to[0] = term.u;
-    to[kSlice * kLine] = term.v;
+    to[kSecond] = term.v;
   }
 };
 

@@ -125,7 +125,7 @@ void linear_by_elements(Gpu& gpu, std::int64_t rows, std::int64_t in, std::int64
                         Sides<const float> sides, const float* w, const float* bias, float* y) {
   const Sides<const float> x = cut_somewhere(sides, in);
   const auto left = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t k) {
-    return column_of(x, in, i, k)(0);
+    return column_of(x, in, 0, k)(i);
   };
   const auto result = [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t i, std::int64_t j, float sum) {
     y[i * out + j] = bias == nullptr ? sum : sum + bias[j];

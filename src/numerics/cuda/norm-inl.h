@@ -6,6 +6,7 @@
 #include "lockstep/numerics/spec/moments.h"
 #include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cuda/channels-inl.h"
+#include "numerics/cuda/divisor.h"
 #include "numerics/cuda/sums-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -79,18 +80,29 @@ inline Groups groups_of(const GroupNormShape& s) {
   return {s.spatial, s.c, per_group, s.groups, Divisor(per_group, s.c)};
 }
 
-// A channel of a sample, normalised.
-struct NormalisedChannel {
-  Column<const float> x;
-  Column<float> y;
+// What the values of a sample's channel have in common.
+struct NormOfChannel {
   float mean, rstd, gamma, beta;
   bool activated;
 
-  LOCKSTEP_DEVICE float read(std::int64_t p) const { return x(p); }
-  LOCKSTEP_DEVICE void write(std::int64_t p, float value) const {
-    const float z = spec::fma((value - mean) * rstd, gamma, beta);
-    y(p) = activated ? scalar::silu(z) : z;
+  LOCKSTEP_DEVICE float xhat(float x) const { return (x - mean) * rstd; }
+  LOCKSTEP_DEVICE float y(float x) const {
+    const float z = spec::fma(xhat(x), gamma, beta);
+    return activated ? scalar::silu(z) : z;
   }
+  // dy behind the activation.
+  LOCKSTEP_DEVICE float g(float xhat, float dy) const {
+    return activated ? dy * scalar::silu_derivative(spec::fma(xhat, gamma, beta)) : dy;
+  }
+};
+
+struct NormalisedChannel {
+  Column<const float> x;
+  Column<float> y;
+  NormOfChannel norm;
+
+  LOCKSTEP_DEVICE float read(std::int64_t p) const { return x(p); }
+  LOCKSTEP_DEVICE void write(std::int64_t p, float value) const { y(p) = norm.y(value); }
 };
 
 template <class Gpu>
@@ -122,31 +134,15 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
         const std::int64_t statistic = g.statistic(sample, j), first = sample * g.spatial;
         return NormalisedChannel{column_of(x, g.c, first, j),
                                  {y + first * g.c + j, g.c},
-                                 mean[statistic],
-                                 rstd[statistic],
-                                 gamma[j],
-                                 beta[j],
-                                 activated};
+                                 {mean[statistic], rstd[statistic], gamma[j], beta[j], activated}};
       });
 }
-
-// What a gradient of group norm's input is made of, of a channel of a sample.
-struct NormOfChannel {
-  float mean, rstd, gamma, beta;
-  bool activated;
-
-  LOCKSTEP_DEVICE float xhat(float x) const { return (x - mean) * rstd; }
-  // dy behind the activation.
-  LOCKSTEP_DEVICE float g(float xhat, float dy) const {
-    return activated ? dy * scalar::silu_derivative(spec::fma(xhat, gamma, beta)) : dy;
-  }
-};
 
 struct XAndDy {
   float x, dy;
 };
 
-// The same, from a position on.
+// What gradients of group norm are made of: of a channel, from a position on.
 struct NormColumn {
   struct Value {
     XAndDy of;
@@ -253,7 +249,7 @@ void Device<Gpu>::batch_norm_apply(std::int64_t rows, std::int64_t c, const floa
                                    const float* mean, const float* rstd, const float* gamma,
                                    const float* beta, float* y) {
   each_of_channels(*gpu_, 1, rows, c, [=] LOCKSTEP_DEVICE(std::int64_t, std::int64_t j) {
-    return NormalisedChannel{{x + j, c}, {y + j, c}, mean[j], rstd[j], gamma[j], beta[j], false};
+    return NormalisedChannel{{x + j, c}, {y + j, c}, {mean[j], rstd[j], gamma[j], beta[j], false}};
   });
 }
 
