@@ -81,6 +81,8 @@ def runs(process):
     except FileNotFoundError:
         return False
 
+STEPS = tuple(f"steps, {name}" for name in ("float", "integer", "native bf16", "native bf16 of 8 lanes", "native fp32"))
+
 
 class GpuCheck(unittest.TestCase):
     def setUp(self):
@@ -105,7 +107,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual([name for name, result in results.items() if result == "FAILS"], [])
         for name in (("kernels", "docs/conformance.json"), ("golden", "classifier"), ("golden", "r1-gan, moving"),
                      ("native", "float32"), ("native", "tf32"), ("native", "bfloat16"), ("ranks", "Gloo, ranks that share the GPUs"),
-                     *(("speed", f"steps, {name}") for name in ("float", "integer", "native bf16", "native fp32"))):
+                     *(("speed", name) for name in STEPS)):
             self.assertEqual(results[name], "holds", said)
         self.assertEqual(results["ranks", "NCCL"], "not done")
         self.assertIn("| golden | r1-gan, moving | holds: GPU, CPU, GPU |", page)
@@ -180,7 +182,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(code, 1, said)  # and the others are tried all the same
         self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "floats one by one", "wgan", "wgan, moving",
                                                "gpu_bench",
-                                               *(f"steps, {name}" for name in ("float", "integer", "native bf16", "native fp32"))})
+                                               *STEPS})
 
     def test_what_hangs_loses_no_other(self):
         self.stand_in("lockstep", "echo 'CUDA: the GPU: unknown error' >&2; exit 4\n")

@@ -69,7 +69,7 @@ def ours(check, data, *settings):
     with tempfile.TemporaryDirectory(prefix="gpu-speed-") as folder:
         run = os.path.join(folder, "run")
         check.program.ok("train", RECIPE, "--run", run, "--quiet", *check.gpu, *(
-            word for one in (f"data.path={data}", f"run.steps={warm_up + count}", *tiny, *settings) for word in ("--set", one)))
+            word for one in (f"data.path={data}", f"run.steps={warm_up + count}", *settings, *tiny) for word in ("--set", one)))
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             times = [json.loads(line)["time"] for line in file]
     return 1 / statistics.median(b - a for a, b in zip(times[warm_up - 1:], times[warm_up:]))
@@ -81,15 +81,20 @@ def theirs(check, data, *words):
                    "--channels-last", *words)["steps_per_s"]
 
 
+# LibTorch computes a lane a call: a batch in one lane is what PyTorch's training computes.
+NATIVE = ("run.numerics=native", "batch.lanes=1", "batch.samples_per_lane=256")
+BF16 = "run.precision=bfloat16"
+
 # Steps of a U-Net that fills a GPU: their name, who takes them, how. What is compared follows each other, lest the time ends between.
 STEPS = (
     ("float", ours, ()),
     ("PyTorch fp32", theirs, ()),
     ("integer", ours, ("run.products=integer",)),
     ("PyTorch TF32", theirs, ("--tf32",)),
-    ("native bf16", ours, ("run.numerics=native", "run.precision=bfloat16")),
+    ("native bf16", ours, (*NATIVE, BF16)),
     ("PyTorch bf16", theirs, ("--bf16",)),
-    ("native fp32", ours, ("run.numerics=native",)),
+    ("native bf16 of 8 lanes", ours, ("run.numerics=native", BF16)),
+    ("native fp32", ours, NATIVE),
 )
 
 

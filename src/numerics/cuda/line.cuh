@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <thread>
 
 #include "numerics/cuda/must.cuh"
 
@@ -11,14 +13,14 @@ namespace lockstep::numerics::cuda {
 
 class Event {
  public:
-  // How the host waits. Spinning takes a core, and is a little faster.
-  enum class Waits : unsigned {
-    kSleeping = cudaEventDisableTiming | cudaEventBlockingSync,
-    kSpinning = cudaEventDisableTiming
-  };
+  // How the host waits. Spinning takes a core, and is a little faster. Sleeping looks from time to
+  // time: CUDA's own sleep (cudaEventBlockingSync) counts on an interrupt, and would last for ever
+  // where a virtual machine lost it.
+  enum class Waits { kSleeping, kSpinning };
 
-  explicit Event(int number, Waits waits = Waits::kSleeping) : number_(make_current(number)) {
-    must(cudaEventCreateWithFlags(&event_, static_cast<unsigned>(waits)), "an event");
+  explicit Event(int number, Waits waits = Waits::kSleeping)
+      : number_(make_current(number)), waits_(waits) {
+    must(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event");
   }
   ~Event() { cudaEventDestroy(event_); }
   Event(const Event&) = delete;
@@ -29,13 +31,26 @@ class Event {
   void hold(cudaStream_t stream) { must(cudaStreamWaitEvent(stream, event_, 0), "an event"); }
   void wait() {
     make_current(number_);
-    must(cudaEventSynchronize(event_), "the work before");
+    must(done(), "the work before");
   }
   // The same in destructors: where the GPU is lost, nothing is under way.
-  void settle() noexcept { cudaEventSynchronize(event_); }
+  void settle() noexcept { done(); }
 
  private:
+  static constexpr std::chrono::microseconds kBetweenLooks{20};
+
+  cudaError_t done() noexcept {
+    if (waits_ == Waits::kSpinning) return cudaEventSynchronize(event_);
+    cudaError_t found = cudaSuccess;
+    while ((found = cudaEventQuery(event_)) == cudaErrorNotReady) {
+      cudaGetLastError();  // it is one: the next launch would have failed
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return found;
+  }
+
   int number_;
+  Waits waits_;
   cudaEvent_t event_ = nullptr;
 };
 
