@@ -20,7 +20,9 @@ struct Integers {
 };
 
 void add_rounding(Case& c, std::int64_t groups, const Floats& x) {
-  const Integers integers(groups, x);
+  Integers integers(groups, x);
+  const auto n = static_cast<std::int64_t>(x.size());
+  device().plain_integers(n, integers.q.data(), integers.q.data());
   c.output("q", std::vector<std::int64_t>(integers.q.begin(), integers.q.end()));
   c.output("exponents",
            std::vector<std::int64_t>(integers.exponents.begin(), integers.exponents.end()));

@@ -55,7 +55,7 @@ class Guarded {
 
 struct Group {
   Group(std::int64_t groups, std::int64_t count, std::uint32_t seed)
-      : q(groups * count), exponents(groups) {
+      : q(groups * count), kept(groups * count), exponents(groups) {
     std::mt19937 random(seed);
     constexpr std::int16_t kEnds[] = {-2047, 2047, -2048 + 64, -1, 0, 1, 63, 64};
     for (std::int16_t& v : q) {
@@ -67,8 +67,13 @@ struct Group {
       if (random() % 8 == 0) e = spec::kNotFinite;
     }
   }
+  // As the CPU keeps them; as a GPU does.
   operator Rounded() const { return {q.data(), exponents.data()}; }
-  Guarded<std::int16_t> q;
+  Rounded of_gpu() const {
+    std::ranges::transform(q, kept.begin(), cuda::kept);
+    return {kept.data(), exponents.data()};
+  }
+  Guarded<std::int16_t> q, kept;
   Guarded<std::int32_t> exponents;
 };
 
@@ -105,23 +110,27 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
                            const auto& product) {
     const Guarded<float> wanted(count), found(count);
     std::ranges::fill(found, -777.0F);
-    product(static_cast<Device&>(cpu()), wanted.data());
-    product(device, found.data());
+    const auto of_cpu = [](const Group& group) { return Rounded(group); };
+    const auto of_gpu = [](const Group& group) { return group.of_gpu(); };
+    product(static_cast<Device&>(cpu()), of_cpu, wanted.data());
+    product(device, of_gpu, found.data());
     EXPECT_TRUE(same_bits({wanted.begin(), wanted.end()}, {found.begin(), found.end()}))
         << what << " of " << words(s);
   };
   const auto same = [&](const char* what, std::int64_t count, const auto& product) {
     same_on(*gpu, what, count, product);
   };
-  same("product", s.n * results * s.out, [&](Device& device, float* y) {
-    device.integer_conv2d(s, x, w, Added(bias.data(), rows.data(), values.data()), y);
+  same("product", s.n * results * s.out, [&](Device& device, const auto& of, float* y) {
+    device.integer_conv2d(s, of(x), of(w), Added(bias.data(), rows.data(), values.data()), y);
   });
-  same("input gradient", s.n * s.h * s.w * s.in, [&](Device& device, float* dx) {
-    device.integer_conv2d_input_grad(s, dy, w, bias.data(), dx);
+  same("input gradient", s.n * s.h * s.w * s.in, [&](Device& device, const auto& of, float* dx) {
+    device.integer_conv2d_input_grad(s, of(dy), of(w), bias.data(), dx);
   });
   for (Device* const device : {in_turn.get(), side_by_side.get()}) {
     same_on(*device, "weight gradient", lanes.partials() * taps * s.out,
-            [&](Device& on, float* dw) { on.integer_conv2d_weight_grad(s, lanes, x, dy, dw); });
+            [&](Device& on, const auto& of, float* dw) {
+              on.integer_conv2d_weight_grad(s, lanes, of(x), of(dy), dw);
+            });
   }
 }
 
@@ -159,23 +168,36 @@ TEST(IntegerTiles, SmallTiles) {
   expect_same({.n = 2, .h = 67, .w = 3, .in = 8, .out = 8, .kh = 2, .kw = 3}, ++seed);
 }
 
-template <bool kInTurn>
-bool large(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t depth) {
-  return cuda::takes_large_tiles<kInTurn>({batch, m, n, depth}, true);
+template <class Tile>
+bool takes(const cuda::IntegerShape& s) {
+  constexpr bool kInTurn = std::is_same_v<Tile, cuda::TurnsTile>;
+  return cuda::with_tile_for<kInTurn>(
+      s, true, [](auto tile) { return std::is_same_v<decltype(tile), Tile>; });
 }
 
-TEST(IntegerTiles, LargeTilesOfPixels) {
-  std::uint32_t seed = 200;
-  for (const ConvShape& s : {
-           ConvShape{.n = 8, .h = 32, .w = 32, .in = 8, .out = 16},
-           ConvShape{.n = 5, .h = 29, .w = 29, .in = 8, .out = 136, .kh = 3, .kw = 3, .pad = 1},
-           ConvShape{.n = 7, .h = 61, .w = 91, .in = 8, .out = 8, .kh = 2, .kw = 2, .stride = 2},
-           ConvShape{.n = 2, .h = 65, .w = 66, .in = 72, .out = 8, .kh = 2, .kw = 3},
-       }) {
-    EXPECT_TRUE(large<false>(1, s.n * s.out_h() * s.out_w(), s.out, s.kh * s.kw * s.in))
-        << words(s);
+template <class Tile>
+void expect_same_of_pixels(std::initializer_list<ConvShape> shapes, std::uint32_t seed) {
+  for (const ConvShape& s : shapes) {
+    const std::int64_t positions = s.n * s.out_h() * s.out_w();
+    EXPECT_TRUE(takes<Tile>({1, positions, s.out, s.kh * s.kw * s.in})) << words(s);
     expect_same(s, ++seed);
   }
+}
+
+TEST(IntegerTiles, NarrowTilesOfPixels) {
+  expect_same_of_pixels<cuda::NarrowTile>(
+      {{.n = 8, .h = 32, .w = 32, .in = 8, .out = 16},
+       {.n = 5, .h = 29, .w = 29, .in = 8, .out = 136, .kh = 3, .kw = 3, .pad = 1},
+       {.n = 7, .h = 61, .w = 91, .in = 8, .out = 8, .kh = 2, .kw = 2, .stride = 2}},
+      200);
+}
+
+// The second's input gradient, too.
+TEST(IntegerTiles, LargeTilesOfPixels) {
+  const ConvShape both{.n = 7, .h = 31, .w = 32, .in = 72, .out = 80, .kh = 2, .kw = 3, .pad = 1};
+  EXPECT_TRUE(takes<cuda::LargeTile>({1, 7 * 31 * 32, both.in, 2 * 3 * both.out}));
+  expect_same_of_pixels<cuda::LargeTile>(
+      {{.n = 5, .h = 29, .w = 29, .in = 8, .out = 200, .kh = 3, .kw = 3, .pad = 1}, both}, 250);
 }
 
 TEST(IntegerTiles, LargeTilesOfWeights) {
@@ -184,7 +206,8 @@ TEST(IntegerTiles, LargeTilesOfWeights) {
            ConvShape{.n = 12, .h = 5, .w = 3, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1},
            ConvShape{.n = 64, .h = 13, .w = 7, .in = 16, .out = 8},
        }) {
-    EXPECT_TRUE(large<true>(s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w())) << words(s);
+    EXPECT_TRUE(takes<cuda::TurnsTile>({s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()}))
+        << words(s);
     expect_same(s, ++seed);
   }
 }
@@ -192,7 +215,7 @@ TEST(IntegerTiles, LargeTilesOfWeights) {
 // 22 lanes of three samples: so many that any GPU takes large tiles, in turn.
 TEST(IntegerTiles, LargeTilesOfWeightsInTurn) {
   const ConvShape s{.n = 66, .h = 9, .w = 9, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1};
-  EXPECT_TRUE(large<true>(s.n / 3, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()));
+  EXPECT_TRUE(takes<cuda::TurnsTile>({s.n / 3, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()}));
   expect_same(s, 350);
 }
 
@@ -207,7 +230,7 @@ TEST(IntegerTiles, SumsBeyond32Bits) {
     std::fill(x.q.begin() + in, x.q.end(), std::int16_t{-2047});
     std::fill(w.q.begin(), w.q.end(), std::int16_t{2047});
     Floats found(16);
-    test::gpu::make_gpu(9)->integer_conv2d(s, x, w, nullptr, found.data());
+    test::gpu::make_gpu(9)->integer_conv2d(s, x.of_gpu(), w.of_gpu(), nullptr, found.data());
     for (std::size_t i = 0; i < 16; ++i)
       EXPECT_EQ(found[i], static_cast<float>((i < 8 ? 2047 : -2047) * 2047 * in)) << in << " " << i;
   }
@@ -243,6 +266,7 @@ TEST(IntegerTiles, RoundingReadsEveryValue) {
         exponents[i].assign(size(l.groups), 777);
         Device& device = i == 0 ? static_cast<Device&>(cpu()) : *gpu;
         device.round_groups(l.groups, l.rows, l.c, sides, q[i].data(), exponents[i].data());
+        device.plain_integers(n, q[i].data(), q[i].data());
       }
       EXPECT_EQ(exponents[0], exponents[1]) << l.rows << " rows of " << l.c;
       EXPECT_EQ(q[0], q[1]) << l.rows << " rows of " << l.c;

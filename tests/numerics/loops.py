@@ -12,7 +12,7 @@ from registers import TILES, put, rewrite
 ARCHITECTURE = "80"
 FLOATS = re.compile(r"FloatKernel<Tile<(\d+, \d+)>, (\w+), (\w+), \w+>")
 INTEGERS = re.compile(r"IntegerKernel<IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, (\w+), (\w+), \w+>")
-OTHERS = {"LDSM": r"LDSM", "STS": r"STS", "LDG": r"LDG\."}
+OTHERS = {"LDSM": r"LDSM", "PRMT": r"PRMT", "LDGSTS": r"LDGSTS"}
 STEP = {"FFMA": 512, "LDS.128": 32}  # of a float tile: 8 x 8 sums, 8 of k
 
 

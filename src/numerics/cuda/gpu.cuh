@@ -44,6 +44,16 @@ class GpuThread {
                  : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                  : "memory");
   }
+  LOCKSTEP_DEVICE void load_turned_matrices(std::uint32_t (&to)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+                 : "memory");
+  }
+  template <int kWhich>
+  LOCKSTEP_DEVICE std::uint32_t bytes(std::uint32_t a, std::uint32_t b) {
+    return __byte_perm(a, b, kWhich);
+  }
   template <class T>
   LOCKSTEP_DEVICE T shuffle_down(T value, int lanes) {
     return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
@@ -68,6 +78,9 @@ __global__ void __launch_bounds__(Bounds<Kernel>::kBlockThreads, Bounds<Kernel>:
   GpuThread thread;
   kernel(thread);
 }
+
+// Shared memory of a block that a kernel need not ask for.
+inline constexpr std::int64_t kUnasked = 48 * 1024;
 
 // Of kernels that take fewer: enough for any GPU.
 inline constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
@@ -122,6 +135,11 @@ class Gpu {
   void launch(const Grid& grid, const Kernel& kernel) {
     if (grid.blocks == 0) return;
     here();
+    if (grid.shared_bytes > kUnasked) {
+      must(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(grid.shared_bytes)),
+           "shared memory for a kernel");
+    }
     const std::int64_t blocks = grid.fewer_do ? std::min(grid.blocks, kMostBlocks) : grid.blocks;
     run<<<static_cast<unsigned>(blocks), static_cast<unsigned>(grid.threads),
           static_cast<std::size_t>(grid.shared_bytes), course_->stream()>>>(kernel);

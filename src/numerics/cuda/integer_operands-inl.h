@@ -195,7 +195,7 @@ struct MatrixColumns {
 // first, first + step ...
 struct WeightRows {
   static constexpr bool kAlongK = true;
-  using Row = const std::int16_t*;
+  using Row = std::int32_t;  // the whole operand counts in 32 bits
   using Move = std::int32_t;
 
   const std::int16_t* data;
@@ -203,13 +203,13 @@ struct WeightRows {
   std::int32_t first_ky, first_kx, step;
   Radices radices;
 
-  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const { return data + i * out; }
+  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const { return static_cast<Row>(i) * out; }
   LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const {
     const std::int32_t tap = (first_ky + k.slow * step) * kw + first_kx + k.middle * step;
     return tap * in * out + k.fast;
   }
   LOCKSTEP_DEVICE bool inside(Row, Move) const { return true; }
-  LOCKSTEP_DEVICE const std::int16_t* at(Row row, Move move) const { return row + move; }
+  LOCKSTEP_DEVICE const std::int16_t* at(Row row, Move move) const { return data + (row + move); }
 };
 
 }  // namespace lockstep::numerics::cuda

@@ -17,25 +17,32 @@ inline constexpr std::int64_t kExactDepth = std::int64_t{1} << 17;
 static_assert(kExactDepth % kDepth == 0);
 static_assert(spec::kLargestQ >> 6 == 31 && 94 * 94 * kExactDepth < std::int64_t{1} << 31);
 
+// An integer is kept as its slices, l in the lower byte and h in the upper one.
+LOCKSTEP_HD constexpr std::int16_t kept(std::int32_t q) {
+  return static_cast<std::int16_t>((q >> 6) * 256 + (q & 63));
+}
+LOCKSTEP_HD constexpr std::int16_t plain(std::int16_t kept) {
+  return static_cast<std::int16_t>((kept >> 8) * 64 + (kept & 255));
+}
+static_assert(plain(kept(-2047)) == -2047 && kept(0) == 0 && kept(-1) == -256 + 63);
+
 // Four values each, a byte a value.
 struct Slices {
-  std::uint32_t high, low;
+  std::uint32_t high, low, both;
 };
-
-// Bytes 0 and 2 of `even`, 1 and 3 of `odd`: one instruction (LOP3).
-LOCKSTEP_DEVICE inline std::uint32_t bytes_of(std::uint32_t even, std::uint32_t odd) {
-  return odd ^ ((even ^ odd) & 0x00ff00ffU);
-}
-
-// `first` holds the values k and k + 1 in 16 bits each, `second` k + 2 and k + 3. Their bytes come
-// out as k, k + 2, k + 1, k + 3, for every operand: a sum has no order.
-LOCKSTEP_DEVICE inline Slices slices_of(std::uint32_t first, std::uint32_t second) {
-  return {bytes_of(first >> 6, second << 2), bytes_of(first, second << 8) & 0x3f3f3f3fU};
-}
 
 // high + low, byte by byte: bytes without their highest bit cannot carry into the next.
 LOCKSTEP_DEVICE inline std::uint32_t sums_of(std::uint32_t high, std::uint32_t low) {
   return ((high & 0x7f7f7f7fU) + low) ^ (high & 0x80808080U);
+}
+
+// Two values in each word, as they are kept. Bytes come out in another order, for every operand the
+// same: a sum has no order.
+template <class Thread>
+LOCKSTEP_DEVICE inline Slices slices_of(Thread& t, std::uint32_t first, std::uint32_t second) {
+  const std::uint32_t high = t.template bytes<0x7531>(first, second);
+  const std::uint32_t low = t.template bytes<0x6420>(first, second);
+  return {high, low, sums_of(high, low)};
 }
 
 // What three sums of products of slices say.
@@ -49,33 +56,5 @@ LOCKSTEP_DEVICE inline std::int32_t small_sum_of(std::int32_t high, std::int32_t
                                    64U * static_cast<std::uint32_t>(both) -
                                    63U * static_cast<std::uint32_t>(low));
 }
-
-// Slices lie in shared memory as [rows][kDepth] bytes; this is where word `word` (4 bytes of k) of
-// a row is. Four words stay together; which four they are depends on the row, so that the lanes of
-// a fragment (8 rows, 4 words) read from different banks.
-inline constexpr int kRowWords = kDepth / 4;
-LOCKSTEP_HD constexpr int word_at(int row, int word) {
-  return row * kRowWords + (((word >> 2) ^ (row >> 1) ^ (row >> 3)) & 3) * 4 + (word & 3);
-}
-
-// The word `rows` rows further down than `word`, one of word_at; `rows` is a multiple of 16, and
-// best a constant.
-LOCKSTEP_HD constexpr int further_down(int word, int rows) {
-  return (word ^ (rows >> 3 & 3) << 2) + rows * kRowWords;
-}
-static_assert(further_down(word_at(5, 9), 16) == word_at(21, 9));
-
-constexpr bool fragments_meet_no_bank_twice() {
-  for (int first = 0; first < 64; first += 8) {
-    for (int four = 0; four < kRowWords; four += 4) {
-      std::uint32_t banks = 0;
-      for (int lane = 0; lane < kWarp; ++lane)
-        banks |= 1U << word_at(first + lane / 4, four + lane % 4) % 32;
-      if (banks != 0xffffffffU) return false;
-    }
-  }
-  return true;
-}
-static_assert(fragments_meet_no_bank_twice());
 
 }  // namespace lockstep::numerics::cuda

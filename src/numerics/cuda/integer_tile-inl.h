@@ -1,5 +1,5 @@
 // Private: products of integers on tensor cores: a tile of results a block, k in steps of kDepth
-// through shared memory, which holds two of them: while one is multiplied, the next one is read.
+// through shared memory, some of them: while one is multiplied, the next ones are on their way.
 //
 // A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, turn, i)
 // says how they are scaled, and puts what comes out where it belongs. Sums are exact, so tiles of
@@ -8,6 +8,8 @@
 // Products in turn (Rows::kInTurn): a block computes its tile of `in_turn` products, and adds each
 // to those before, in this order. The sums wait in shared memory, each for its thread.
 #pragma once
+
+#include <utility>
 
 #include "lockstep/core/error.h"
 #include "numerics/cuda/integer_stage-inl.h"
@@ -22,22 +24,24 @@ struct IntegerTile {
   static constexpr bool kLong = kLong_;
   static constexpr int kThreads = kRows / kWarpRows * (kColumns / kWarpColumns) * kWarp;
   static constexpr int kResults = kWarpRows * kWarpColumns / kWarp;  // of a thread
-  static constexpr int kPlaneWords = (kRows + kColumns) * kRowWords;
-  static constexpr int kStepsWords = 4 * kPlaneWords;  // two planes, twice
+  static constexpr int kStages = 3;                                  // steps in shared memory
+  static constexpr int kStageValues = (kRows + kColumns) * kDepth;
 
   static constexpr int shared_bytes(bool in_turn) {
-    return (kStepsWords + (in_turn ? kResults * kThreads : 0)) * 4;
+    return kStages * kStageValues * 2 + (in_turn ? kResults * kThreads * 4 : 0);
   }
 };
 
-// A warp has three sums a result: 96 registers of a thread in a large tile. Of products in turn a
-// large tile is half as large, for the sums that wait.
-template <bool kInTurn>
-using LargeTile = IntegerTile<kInTurn ? 64 : 128, 64, 32, 32, false>;
+// A warp has three sums a result. The more results a block has, the less it reads for each: a block
+// of a large tile has a multiprocessor's registers for itself. Where columns would fill less than
+// half of its last tiles, a tile has fewer. Of products in turn, sums that wait take shared memory.
+using LargeTile = IntegerTile<96, 128, 48, 32, false>;
+using NarrowTile = IntegerTile<128, 64, 32, 32, false>;
+using TurnsTile = IntegerTile<64, 64, 32, 32, false>;
 using SmallTile = IntegerTile<32, 32, 16, 16, true>;
-static_assert(LargeTile<false>::shared_bytes(false) <= 48 * 1024 &&
-                  LargeTile<true>::shared_bytes(true) <= 48 * 1024,
-              "what every launch may ask for");
+static_assert(LargeTile::shared_bytes(false) <= kMostShared &&
+              NarrowTile::shared_bytes(false) <= kMostShared &&
+              TurnsTile::shared_bytes(true) <= kMostShared);
 
 // Fewer large tiles leave most of a GPU idle (over 100 multiprocessors); small ones are four or
 // eight times as many.
@@ -62,7 +66,7 @@ struct IntegerShape {
 };
 
 // The sums of a warp's results, as PTX's fragments hold them.
-template <class Tile>
+template <class Tile, class Left, class Right>
 class WarpSums {
  public:
   static constexpr int kDown = Tile::kWarpRows / 16, kAcross = Tile::kWarpColumns / 8;
@@ -72,44 +76,35 @@ class WarpSums {
       : group_(t.thread() % kWarp / 4),
         in_group_(t.thread() % 4),
         row_(t.thread() / kWarp / (Tile::kColumns / Tile::kWarpColumns) * Tile::kWarpRows),
-        column_(t.thread() / kWarp % (Tile::kColumns / Tile::kWarpColumns) * Tile::kWarpColumns) {
-    const int matrix = t.thread() % kWarp / 8, row = t.thread() % 8;
-    left_ = word_at(row_ + matrix % 2 * 8 + row, matrix / 2 * 4);
-    right_ = word_at(column_ + matrix / 2 * 8 + row, matrix % 2 * 4);
-  }
+        column_(t.thread() / kWarp % (Tile::kColumns / Tile::kWarpColumns) * Tile::kWarpColumns),
+        left_(t.thread() % kWarp, row_),
+        right_(t.thread() % kWarp, column_) {}
 
   // Adds kDepth products to each sum.
   template <class Thread>
-  LOCKSTEP_DEVICE void add(Thread& t, const Planes& left, const Planes& right) {
+  LOCKSTEP_DEVICE void add(Thread& t, const std::int16_t* left, const std::int16_t* right) {
     LOCKSTEP_UNROLL
-    for (int k = 0; k < kRowWords; k += 8) {
-      std::uint32_t high[kDown][4], low[kDown][4], both[kDown][4];
+    for (int k = 0; k < kDepth; k += 32) {
+      Slices columns[kAcross / 2][2][2];
+      LOCKSTEP_UNROLL
+      for (int j = 0; j < kAcross / 2; ++j) right_.load(t, right, j, k, columns[j]);
       LOCKSTEP_UNROLL
       for (int i = 0; i < kDown; ++i) {
-        const int at = further_down(left_ ^ k, i * 16);
-        t.load_matrices(high[i], left.high + at);
-        t.load_matrices(low[i], left.low + at);
-        LOCKSTEP_UNROLL
-        for (int r = 0; r < 4; ++r) both[i][r] = sums_of(high[i][r], low[i][r]);
-      }
-      LOCKSTEP_UNROLL
-      for (int j = 0; j < kAcross; j += 2) {
-        std::uint32_t high_b[4], low_b[4];
-        const int at = further_down(right_ ^ k, j * 8);
-        t.load_matrices(high_b, right.high + at);
-        t.load_matrices(low_b, right.low + at);
-        LOCKSTEP_UNROLL
-        for (int half = 0; half < 2; ++half) {
-          const std::uint32_t h[2] = {high_b[half * 2], high_b[half * 2 + 1]};
-          const std::uint32_t l[2] = {low_b[half * 2], low_b[half * 2 + 1]};
-          const std::uint32_t s[2] = {sums_of(h[0], l[0]), sums_of(h[1], l[1])};
+        Slices rows[2][2];
+        left_.load(t, left, i, k, rows);
+        const auto multiply = [&](auto& sums, auto slice) {
+          const std::uint32_t a[4] = {rows[0][0].*slice, rows[1][0].*slice, rows[0][1].*slice,
+                                      rows[1][1].*slice};
           LOCKSTEP_UNROLL
-          for (int i = 0; i < kDown; ++i) {
-            t.mma(high_[i][j + half], high[i], h);
-            t.mma(low_[i][j + half], low[i], l);
-            t.mma(both_[i][j + half], both[i], s);
+          for (int j = 0; j < kAcross; ++j) {
+            const std::uint32_t b[2] = {columns[j / 2][j % 2][0].*slice,
+                                        columns[j / 2][j % 2][1].*slice};
+            t.mma(sums[j], a, b);
           }
-        }
+        };
+        multiply(high_[i], &Slices::high);
+        multiply(low_[i], &Slices::low);
+        multiply(both_[i], &Slices::both);
       }
     }
   }
@@ -214,9 +209,8 @@ class WarpSums {
 
   int group_, in_group_;  // of the lane, as PTX says
   int row_, column_;      // where the warp's results begin
-  // Where the lane's row begins (Thread::load_matrices) of the first matrices: of the left operand
-  // rows 0 and 8, then 16 of k further; of the right one 16 of k, then columns 8.
-  int left_, right_;
+  Fragments<Lines<Left, Tile::kRows>, kDown> left_;
+  Fragments<Lines<Right, Tile::kColumns>, kAcross / 2> right_;
   std::int32_t high_[kDown][kAcross][4] = {}, low_[kDown][kAcross][4] = {},
                both_[kDown][kAcross][4] = {};
   std::int64_t total_[Tile::kLong ? kDown : 1][Tile::kLong ? kAcross : 1][4] = {};
@@ -231,8 +225,8 @@ struct IntegerKernel {
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
-    const auto columns = static_cast<std::int32_t>((s.n + Tile::kColumns - 1) / Tile::kColumns);
-    const auto lines = static_cast<std::int32_t>((s.m + Tile::kRows - 1) / Tile::kRows);
+    const auto columns = (static_cast<std::int32_t>(s.n) + Tile::kColumns - 1) / Tile::kColumns;
+    const auto lines = (static_cast<std::int32_t>(s.m) + Tile::kRows - 1) / Tile::kRows;
     const auto tile = static_cast<std::int32_t>(t.block());
     const std::int32_t z = tile / columns / lines;
     const std::int32_t i0 = tile / columns % lines * Tile::kRows;
@@ -241,46 +235,45 @@ struct IntegerKernel {
     const auto depth = static_cast<std::int32_t>(s.depth);
     Stage<Left, Tile::kRows, Tile::kThreads, kWide> a(left, t.thread(), first, i0, s.m, depth);
     Stage<Right, Tile::kColumns, Tile::kThreads, kWide> b(right, t.thread(), first, j0, s.n, depth);
-    auto* const shared = t.template shared<std::uint32_t>();
-    const auto planes = [=](std::int32_t step, int first_row) {
-      std::uint32_t* const high = shared + step % 2 * 2 * Tile::kPlaneWords + first_row * kRowWords;
-      return Planes{high, high + Tile::kPlaneWords};
+    auto* const shared = t.template shared<std::int16_t>();
+    std::int16_t* const end = shared + Tile::kStages * Tile::kStageValues;
+    const auto behind = [=](std::int16_t* stage) {
+      return stage + Tile::kStageValues == end ? shared : stage + Tile::kStageValues;
     };
     const std::int32_t steps = s.steps(), products = Rows::kInTurn ? s.in_turn : 1;
-    std::int32_t fetched = 0;  // steps of a product
+    std::int16_t* next = shared;                               // that is fetched
+    std::int32_t left_of_turn = steps, turns_left = products;  // to fetch
     const auto fetch = [&] {
-      a.fetch();
-      b.fetch();
-      if constexpr (Rows::kInTurn) {
-        if (++fetched == steps) {
-          a.next();
-          b.next();
-          fetched = 0;
-        }
-      }
-    };
-    const auto stage = [&](std::int32_t step) {
-      a.store(planes(step, 0));
-      b.store(planes(step, Tile::kRows));
-    };
-
-    WarpSums<Tile> sums(t);
-    float* const waiting = reinterpret_cast<float*>(shared + Tile::kStepsWords) + t.thread();
-    std::int32_t step = -1;  // of all products
-    for (std::int32_t turn = 0; turn < products; ++turn) {
-      for (std::int32_t k = turn > 0 ? 0 : -1; k < steps; ++k, ++step) {
-        const bool more = k + 1 < steps || turn + 1 < products;
-        if (more) fetch();
-        if (k >= 0) {
-          sums.add(t, planes(step, 0), planes(step, Tile::kRows));
-          if constexpr (Tile::kLong) {
-            if ((k + 1) % (kExactDepth / kDepth) == 0) sums.flush();
+      if (turns_left > 0) {
+        a.fetch(t, next);
+        b.fetch(t, next + Tile::kRows * kDepth);
+        if (--left_of_turn == 0) {
+          left_of_turn = steps;
+          --turns_left;
+          if constexpr (Rows::kInTurn) {
+            a.next();
+            b.next();
           }
         }
-        if (more) {
-          stage(step + 1);  // the others may still read those of this step
-          t.barrier();
+      }
+      t.commit();
+      next = behind(next);
+    };
+    for (int ahead = 0; ahead < Tile::kStages - 1; ++ahead) fetch();
+
+    WarpSums<Tile, Left, Right> sums(t);
+    float* const waiting = reinterpret_cast<float*>(end) + t.thread();
+    std::int16_t* now = shared;
+    for (std::int32_t turn = 0; turn < products; ++turn) {
+      for (std::int32_t k = 0; k < steps; ++k) {
+        t.template wait<Tile::kStages - 2>();
+        t.barrier();  // what is fetched next lies where the step before this one was
+        fetch();
+        sums.add(t, now, now + Tile::kRows * kDepth);
+        if constexpr (Tile::kLong) {
+          if ((k + 1) % (kExactDepth / kDepth) == 0) sums.flush();
         }
+        now = behind(now);
       }
       sums.give(z, turn, i0, j0, s, rows, waiting);
       if constexpr (Rows::kInTurn) sums.clear();
@@ -298,21 +291,37 @@ void launch_integer_tiles(Gpu& gpu, const IntegerShape& s, const Left& left, con
              IntegerKernel<Tile, kWide, Left, Right, Rows>{s, left, right, rows});
 }
 
-template <bool kInTurn>
-inline bool takes_large_tiles(const IntegerShape& s, bool wide) {
-  return wide && s.depth <= kExactDepth && s.tiles<LargeTile<kInTurn>>() >= kManyTiles;
+// Whether the last columns would fill more than half of a large tile.
+inline bool fills_large_tiles(const IntegerShape& s) {
+  const std::int64_t last = s.n % LargeTile::kColumns;
+  return last == 0 || last > NarrowTile::kColumns;
 }
 
-// Chooses by the shape; `wide` is Stage's. Plain loads are for few channels: small tiles do.
+// visit(tile) with the tile for a shape: a Tile without a value. `wide` is Stage's: plain loads are
+// for few channels, where small tiles do.
+template <bool kInTurn, class Visit>
+decltype(auto) with_tile_for(const IntegerShape& s, bool wide, const Visit& visit) {
+  const auto many = [&](auto tile) {
+    return wide && s.depth <= kExactDepth && s.tiles<decltype(tile)>() >= kManyTiles;
+  };
+  if constexpr (kInTurn) {
+    if (many(TurnsTile{})) return visit(TurnsTile{});
+  } else {
+    if (many(LargeTile{}) && fills_large_tiles(s)) return visit(LargeTile{});
+    if (many(NarrowTile{})) return visit(NarrowTile{});
+  }
+  return visit(SmallTile{});
+}
+
 template <class Gpu, class Left, class Right, class Rows>
 void launch_integers(Gpu& gpu, const IntegerShape& s, bool wide, const Left& left,
                      const Right& right, const Rows& rows) {
   LOCKSTEP_ASSERT(s.depth < kMostCounted, "sums would leave 53 bits");
-  constexpr bool kInTurn = Rows::kInTurn;
-  if (takes_large_tiles<kInTurn>(s, wide))
-    return launch_integer_tiles<LargeTile<kInTurn>, true>(gpu, s, left, right, rows);
-  if (wide) return launch_integer_tiles<SmallTile, true>(gpu, s, left, right, rows);
-  launch_integer_tiles<SmallTile, false>(gpu, s, left, right, rows);
+  with_tile_for<Rows::kInTurn>(s, wide, [&](auto tile) {
+    using Tile = decltype(tile);
+    if (wide) return launch_integer_tiles<Tile, true>(gpu, s, left, right, rows);
+    if constexpr (Tile::kLong) launch_integer_tiles<Tile, false>(gpu, s, left, right, rows);
+  });
 }
 
 // Whether one block should compute its tile of all `in_turn` products, in place of a block each. It
@@ -320,8 +329,9 @@ void launch_integers(Gpu& gpu, const IntegerShape& s, bool wide, const Left& lef
 // that takes a tile as long as some steps of k. But blocks are fewer, and multiprocessors may wait
 // for the last of them.
 inline bool in_turn_pays(const IntegerShape& s, bool wide, std::int64_t multiprocessors) {
-  const bool large = takes_large_tiles<true>(s, wide);
-  const std::int64_t tiles = large ? s.tiles<LargeTile<true>>() : s.tiles<SmallTile>();
+  const auto [tiles, large] = with_tile_for<true>(s, wide, [&](auto tile) {
+    return std::pair(s.tiles<decltype(tile)>(), !decltype(tile)::kLong);
+  });
   const std::int64_t rounds = (tiles + multiprocessors - 1) / multiprocessors;
   const std::int64_t steps_saved = large ? 5 : 2;
   return rounds * multiprocessors * (s.steps() + 1) <= tiles * (s.steps() + 1 + steps_saved);

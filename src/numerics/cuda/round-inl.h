@@ -5,6 +5,8 @@
 
 #include "lockstep/numerics/spec/integer.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/elementwise-inl.h"
+#include "numerics/cuda/integer_slices-inl.h"
 #include "numerics/cuda/vector.h"
 
 namespace lockstep::numerics::cuda {
@@ -29,7 +31,9 @@ LOCKSTEP_DEVICE inline void for_each_of_part(const Thread& t, const RoundShape& 
                                              const Body& body) {
   const std::int64_t group = t.block() / s.parts, part = t.block() % s.parts;
   const std::int64_t first = part * t.threads() + t.thread(), step = s.parts * t.threads();
-  for (const Side& side : s.sides) {
+  LOCKSTEP_UNROLL
+  for (int which = 0; which < 2; ++which) {
+    const Side& side = s.sides[which];
     const std::int64_t n = s.rows * side.width;
     const float* const x = side.data + group * n;
     if (s.wide) {
@@ -109,8 +113,9 @@ struct RoundKernel {
     for_each_of_part(t, s, [&](const Side& side, std::int64_t i, const auto& values) {
       constexpr int kCount = sizeof values / sizeof(float);
       Vector<std::int16_t, kCount> rounded;
+      LOCKSTEP_UNROLL
       for (int e = 0; e < kCount; ++e)
-        rounded.of[e] = finite ? spec::rounded(values.of[e], factor) : std::int16_t{0};
+        rounded.of[e] = finite ? kept(spec::rounded(values.of[e], factor)) : std::int16_t{0};
       std::int64_t at = i;
       if (side.width != s.c) at = i / side.width * s.c + side.first + i % side.width;
       *reinterpret_cast<Vector<std::int16_t, kCount>*>(of_group + at) = rounded;
@@ -138,6 +143,11 @@ void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int6
   const Grid grid{groups * s.parts, kThreads, kMaxBytes};
   gpu_->launch(grid, LargestKernel{s, largest.data()});
   gpu_->launch(grid, RoundKernel{s, largest.data(), exponents, q});
+}
+
+template <class Gpu>
+void Device<Gpu>::plain_integers(std::int64_t n, const std::int16_t* q, std::int16_t* plain) {
+  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { plain[i] = cuda::plain(q[i]); });
 }
 
 }  // namespace lockstep::numerics::cuda

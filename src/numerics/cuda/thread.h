@@ -13,6 +13,10 @@
 //   t.load_matrices(to, row)    of the warp: four matrices of 8 rows of 16 bytes in shared memory;
 //                               `row`, aligned to 16, is row lane % 8 of matrix lane / 8, and
 //                               to[m] word lane % 4 of row lane / 4 of matrix m: what mma wants
+//   t.load_turned_matrices(..)  the same of matrices of values of 16 bits that lie with rows as
+//                               columns: to[m] has rows 2 * (lane % 4) and + 1 of column lane / 4
+//   t.template bytes<0x6420>(a, b)  four of a's bytes, 0 to 3, and b's, 4 to 7: the lowest one is
+//                               that of the last digit
 //   t.shuffle_down(v, d)        v of the warp's lane + d; of itself where there is none
 //   t.copy_async(to, from, there)  16 bytes to shared from global memory, both aligned to 16, or if
 //                               they are not there 16 bytes of zeros ...
@@ -40,6 +44,10 @@
 namespace lockstep::numerics::cuda {
 
 inline constexpr int kWarp = 32;
+
+// Shared memory that a block may have on every GPU since compute capability 8.0 (CUDA programming
+// guide, "Technical Specifications per Compute Capability").
+inline constexpr std::int64_t kMostShared = 99 * 1024;
 
 // How a kernel is launched. A launch without blocks does nothing.
 struct Grid {

@@ -200,11 +200,11 @@ bool Thread::in_shared_memory(const void* sixteen_bytes) const {
   return place + 16 <= static_cast<std::uintptr_t>(block_.grid().shared_bytes) && place + 16 >= 16;
 }
 
-void Thread::load_matrices(std::uint32_t (&to)[4], const void* row) {
+void Thread::load(std::uint32_t (&to)[4], const void* row, bool turned) {
   if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
     die("a row of a matrix that is not aligned to 16 bytes");
   if (!in_shared_memory(row)) die("a row of a matrix outside shared memory");
-  block_.row(number_) = {to, row};
+  block_.row(number_) = {to, row, turned};
   block_.wait(number_, State::kAtLoad);
 }
 
@@ -247,7 +247,8 @@ void run(const numerics::cuda::Grid& grid, const void* kernel, Body body, std::u
   if (grid.blocks == 0) return;
   if (grid.threads < 1 || grid.threads > 1024 || grid.threads % static_cast<int>(kWarp) != 0)
     die("a block of no such size");
-  if (grid.shared_bytes > 48 * 1024) die("more shared memory than a launch may ask for");
+  if (grid.shared_bytes > numerics::cuda::kMostShared)
+    die("more shared memory than a launch may ask for");
   if (grid.blocks >= std::int64_t{1} << 31) die("more blocks than a grid can have");
   Block block(grid, seed);
   // A walk through all blocks in an order that looks random: steps that share no divisor with their

@@ -12,7 +12,7 @@
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
 // A barrier that not all threads reach ends the program and says so, and so does a shuffle, a load
 // or a product of matrices that not all threads of the warp reach, and a launch that no GPU takes
-// as it is (48 KiB of shared memory).
+// (kMostShared).
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,16 @@ class Thread {
     return static_cast<T*>(shared_memory());
   }
   void mma(std::int32_t (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
-  void load_matrices(std::uint32_t (&to)[4], const void* row);
+  void load_matrices(std::uint32_t (&to)[4], const void* row) { load(to, row, false); }
+  void load_turned_matrices(std::uint32_t (&to)[4], const void* row) { load(to, row, true); }
+  template <int kWhich>
+  std::uint32_t bytes(std::uint32_t a, std::uint32_t b) {
+    const std::uint64_t all = std::uint64_t{b} << 32 | a;
+    std::uint32_t found = 0;
+    for (int i = 0; i < 4; ++i)
+      found |= static_cast<std::uint32_t>(all >> (kWhich >> i * 4 & 7) * 8 & 0xffU) << i * 8;
+    return found;
+  }
   template <class T>
   T shuffle_down(T value, int lanes) {
     static_assert(sizeof(T) <= sizeof(std::uint64_t));
@@ -62,6 +71,7 @@ class Thread {
  private:
   void* shared_memory();
   bool in_shared_memory(const void* sixteen_bytes) const;
+  void load(std::uint32_t (&to)[4], const void* row, bool turned);
   std::uint64_t shuffled_down(std::uint64_t bits, int lanes);
   void wait_for_all_but(int newest);
 

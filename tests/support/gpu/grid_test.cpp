@@ -180,6 +180,7 @@ struct LoadMatrices {
   std::vector<std::uint32_t>* found;  // [thread][4]
   int missing;                        // a thread that does not come
   int skip;                           // bytes that rows are misplaced by
+  bool turned = false;                // values (lane % 4) * 2 and + 1 of column lane / 4
   static int value(int matrix, int row, int column) { return matrix * 64 + row * 8 + column; }
   void operator()(Thread& t) const {
     auto* const shared = t.shared<std::uint16_t>();
@@ -190,19 +191,26 @@ struct LoadMatrices {
     t.barrier();
     if (t.thread() == missing) return;
     std::uint32_t to[4];
-    t.load_matrices(to, reinterpret_cast<const char*>(row) + skip);
+    const char* const from = reinterpret_cast<const char*>(row) + skip;
+    turned ? t.load_turned_matrices(to, from) : t.load_matrices(to, from);
     for (int m = 0; m < 4; ++m) (*found)[static_cast<std::size_t>(t.thread() * 4 + m)] = to[m];
   }
 };
 
 TEST(Grid, WarpsLoadMatrices) {
-  std::vector<std::uint32_t> found(64 * 4);
-  run({1, 64, 1024}, LoadMatrices{&found, -1, 0}, 3);
-  for (int thread = 0; thread < 64; ++thread) {
-    for (int m = 0; m < 4; ++m) {
-      const int first = thread / 32 * 256 + LoadMatrices::value(m, thread % 32 / 4, thread % 4 * 2);
-      EXPECT_EQ(found[static_cast<std::size_t>(thread * 4 + m)],
-                static_cast<std::uint32_t>(first | (first + 1) << 16));
+  for (const bool turned : {false, true}) {
+    std::vector<std::uint32_t> found(64 * 4);
+    run({1, 64, 1024}, LoadMatrices{&found, -1, 0, turned}, 3);
+    for (int thread = 0; thread < 64; ++thread) {
+      for (int m = 0; m < 4; ++m) {
+        const auto value = [&](int across, int along) {
+          return thread / 32 * 256 + (turned ? LoadMatrices::value(m, along, across)
+                                             : LoadMatrices::value(m, across, along));
+        };
+        const int group = thread % 32 / 4, place = thread % 4 * 2;
+        EXPECT_EQ(found[static_cast<std::size_t>(thread * 4 + m)],
+                  static_cast<std::uint32_t>(value(group, place) | value(group, place + 1) << 16));
+      }
     }
   }
 }
@@ -314,7 +322,7 @@ TEST(GridDeathTest, ALaunchThatNoGpuTakesEndsTheProgram) {
     void operator()(Thread&) const {}
   };
   EXPECT_DEATH(run({1, 48, 0}, Kernel{}, 1), "a block of no such size");
-  EXPECT_DEATH(run({1, 32, 48 * 1024 + 4}, Kernel{}, 1), "more shared memory");
+  EXPECT_DEATH(run({1, 32, numerics::cuda::kMostShared + 4}, Kernel{}, 1), "more shared memory");
   EXPECT_DEATH(run({std::int64_t{1} << 31, 32, 0}, Kernel{}, 1), "more blocks");
 }
 

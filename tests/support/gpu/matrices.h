@@ -10,16 +10,24 @@ namespace lockstep::test::gpu {
 struct MatrixRow {
   std::uint32_t* to;
   const void* from;
+  bool turned;  // all lanes of a warp say the same
 };
 
 // Of the 32 lanes of a warp. PTX, "ldmatrix": the rows of the first matrix are those of lanes 0 to
 // 7, and so on; a lane gets two values of 16 bits, beginning at 2 * (lane % 4), of row lane / 4 of
-// each matrix.
+// each matrix. With ".trans" it gets them of column lane / 4.
 inline void load(const MatrixRow* lanes) {
   for (std::size_t lane = 0; lane < 32; ++lane) {
     for (std::size_t m = 0; m < 4; ++m) {
-      const void* const row = lanes[m * 8 + lane / 4].from;
-      std::memcpy(lanes[lane].to + m, static_cast<const char*>(row) + lane % 4 * 4, 4);
+      std::uint16_t values[2];
+      for (std::size_t e = 0; e < 2; ++e) {
+        const std::size_t along = lane % 4 * 2 + e, across = lane / 4;
+        const std::size_t row = lanes[lane].turned ? along : across;
+        const std::size_t column = lanes[lane].turned ? across : along;
+        const auto* const from = static_cast<const char*>(lanes[m * 8 + row].from);
+        std::memcpy(&values[e], from + column * 2, 2);
+      }
+      std::memcpy(lanes[lane].to + m, values, 4);
     }
   }
 }

@@ -233,6 +233,7 @@ void add_flags(Table& table) {
 void add_integers(Table& table) {
   for (const auto* name : {"add.s32", "add.u32"})
     table[name] = lanes([](u32 a, u32 b) { return a + b; });
+  table["add.s16"] = lanes([](u16 a, u16 b) { return static_cast<u16>(a + b); });
   for (const auto* name : {"add.s64", "add.u64"})
     table[name] = lanes([](u64 a, u64 b) { return a + b; });
   for (const auto* name : {"sub.s32", "sub.u32"})
@@ -253,6 +254,7 @@ void add_integers(Table& table) {
   table["mul.wide.s16"] = lanes([](s16 a, s16 b) { return s32{a} * b; });
   __extension__ using Wide = unsigned __int128;
   table["mul.hi.u64"] = lanes([](u64 a, u64 b) { return static_cast<u64>(Wide{a} * b >> 64); });
+  table["mul.hi.s32"] = lanes([](s32 a, s32 b) { return static_cast<s32>(s64{a} * b >> 32); });
   table["mul.hi.u32"] = lanes([](u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); });
   table["neg.s32"] = lanes([](u32 a) { return 0 - a; });
   table["neg.s64"] = lanes([](u64 a) { return 0 - a; });
@@ -291,10 +293,13 @@ void add_bits(Table& table) {
   table["not.b32"] = lanes([](u32 a) { return ~a; });
   table["not.b64"] = lanes([](u64 a) { return ~a; });
   // More than there are bits: all of them.
+  table["shl.b16"] = lanes([](u16 a, u32 n) { return static_cast<u16>(n > 15 ? 0 : a << n); });
   table["shl.b32"] = lanes([](u32 a, u32 n) { return n > 31 ? 0 : a << n; });
   table["shl.b64"] = lanes([](u64 a, u32 n) { return n > 63 ? 0 : a << n; });
   table["shr.u32"] = lanes([](u32 a, u32 n) { return n > 31 ? 0 : a >> n; });
   table["shr.u64"] = lanes([](u64 a, u32 n) { return n > 63 ? 0 : a >> n; });
+  table["shr.u16"] = lanes([](u16 a, u32 n) { return static_cast<u16>(n > 15 ? 0 : a >> n); });
+  table["shr.s16"] = lanes([](s16 a, u32 n) { return static_cast<s16>(a >> (n > 15 ? 15 : n)); });
   table["shr.s32"] = lanes([](s32 a, u32 n) { return a >> (n > 31 ? 31 : n); });
   table["shr.s64"] = lanes([](s64 a, u32 n) { return a >> (n > 63 ? 63 : n); });
   table["bfi.b32"] = lanes([](u32 a, u32 b, u32 at, u32 n) { return inserted(a, b, at, n); });

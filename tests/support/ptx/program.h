@@ -44,6 +44,7 @@ struct Instruction {
 
   Kind kind = Kind::kPlain;
   bool guarded = false, negated = false;  // @%p, @!%p
+  bool turned = false;                    // ldmatrix.trans
   bool fma = false;                       // for profiles: Counts
   std::uint8_t issued = 1, binary64 = 0;  // instructions of a GPU: all, and on binary64
   Slot guard = 0;

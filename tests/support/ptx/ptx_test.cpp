@@ -97,6 +97,7 @@ TEST(Ptx, InstructionsDoWhatPtxSays) {
       {"shl.b32 %r4, %r2, %r3", 1, 32, 0},
       {"shr.s32 %r4, %r2, %r3", 0x80000000, 40, 0xffffffff},
       {"shr.u32 %r4, %r2, %r3", 0x80000000, 31, 1},
+      {"mul.hi.s32 %r4, %r2, %r3", static_cast<std::uint32_t>(-7), 0x40000000, 0xfffffffe},
       {"prmt.b32 %r4, %r2, %r3, 4180", 0x33221100, 0x77665544, 0x11005544},  // 0x1054
       {"bfi.b32 %r4, %r2, %r3, 4, 28", 0x01234567, 0xf, 0x1234567f},
       {"div.s32 %r4, %r2, %r3", static_cast<std::uint32_t>(-7), 2, static_cast<std::uint32_t>(-3)},

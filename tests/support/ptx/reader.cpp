@@ -246,8 +246,10 @@ class Reader {
     } else if (name == "shfl.sync.down.b32") {
       made.kind = Kind::kShuffle;
       fill(made, split(rest), {4, 0, 4, 4, 4, 4});
-    } else if (name == "ldmatrix.sync.aligned.m8n8.x4.shared.b16") {
+    } else if (name == "ldmatrix.sync.aligned.m8n8.x4.shared.b16" ||
+               name == "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16") {
       made.kind = Kind::kMatrices;
+      made.turned = name.find(".trans.") != name.npos;
       std::vector<std::string_view> operands = split(rest);
       const std::string_view address = operands.back();
       const std::size_t plus = address.find('+');

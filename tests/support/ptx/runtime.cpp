@@ -184,15 +184,17 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
   const auto stream = known(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
   const ptx::Function* kernel = nullptr;
+  std::size_t most_shared = 0;
   std::uint64_t seed = 0;
   {
     const std::scoped_lock lock(all.mutex);
     const Runtime::Kernel& found = all.kernels.at(reinterpret_cast<const void*>(called));
     kernel = &found.module->function(found.name);
+    most_shared = found.most_shared;
     seed = all.launches++;
   }
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
-      block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > 48 * 1024)
+      block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > most_shared)
     return failed(cudaErrorInvalidConfiguration);
   all.streams.launch(*stream,
                      [kernel, grid, block, shared, seed, values = kept(*kernel, arguments)] {
@@ -201,6 +203,18 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
                        ptx::run_grid(*kernel, places.data(), grid.x, block.x, shared, seed);
                      });
   if (blocking()) all.streams.wait(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void* host, cudaFuncAttribute what, int value) {
+  if (what != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+      value > 99 * 1024)  // what GPUs of compute capability 8.6, 8.9 and 12.0 have
+    return failed(cudaErrorInvalidValue);
+  Runtime& all = runtime();
+  const std::scoped_lock lock(all.mutex);
+  const auto found = all.kernels.find(host);
+  if (found == all.kernels.end()) return failed(cudaErrorInvalidDeviceFunction);
+  found->second.most_shared = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 

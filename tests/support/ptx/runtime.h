@@ -34,6 +34,7 @@ struct Runtime {
   struct Kernel {
     Module* module;
     std::string name;
+    std::size_t most_shared = 48 * 1024;  // that a block may ask for
   };
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;

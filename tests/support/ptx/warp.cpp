@@ -241,6 +241,7 @@ void Warp::shuffle(const Instruction& i) {
 
 // Slots: 4 of results, the address of a row.
 void Warp::load_matrices(const Instruction& i) {
+  if (profiling_) count_shared(counts_, lanes<std::uint32_t>(i.slots[4]), 16, kAllLanes);
   std::array<std::array<std::uint32_t, 4>, kLanes> values;
   std::array<gpu::MatrixRow, kLanes> rows;
   for (std::size_t l = 0; l < kLanes; ++l) {
@@ -248,7 +249,7 @@ void Warp::load_matrices(const Instruction& i) {
         lanes<std::uint32_t>(i.slots[4])[l] + static_cast<std::uint32_t>(i.offset);
     const std::byte* const row = shared_.read(at, 16, thread(static_cast<int>(l)));
     if (row == nullptr) fail(shared_.problem());
-    rows[l] = {values[l].data(), row};
+    rows[l] = {values[l].data(), row, i.turned};
   }
   gpu::load(rows.data());
   for (std::size_t l = 0; l < kLanes; ++l)

@@ -11,7 +11,7 @@ namespace lockstep::numerics {
 
 // Values as integers, in groups that share an exponent.
 struct Rounded {
-  const std::int16_t* q = nullptr;          // |q| <= kLargestQ
+  const std::int16_t* q = nullptr;          // as the device keeps them (plain_integers)
   const std::int32_t* exponents = nullptr;  // E of each group
 };
 
@@ -25,7 +25,7 @@ LOCKSTEP_HD static inline bool integer_products(const ConvShape& s) {
 
 namespace spec {
 
-inline constexpr std::int32_t kLargestQ = 2047;
+inline constexpr std::int32_t kLargestQ = 2047;      // |q| is no larger
 inline constexpr std::int32_t kNotFinite = 128;      // the exponent of a group with NaN or infinity
 inline constexpr std::int64_t kExactProducts = 512;  // whose sum fits 32 bits
 
