@@ -88,7 +88,7 @@ struct ForwardRows {
     }
   };
 
-  LOCKSTEP_DEVICE Row row(std::int64_t, std::int32_t, std::int64_t i) const {
+  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const {
     const std::int64_t sample = i / positions;
     return {spec::scale_of(of_x[sample], *of_w), added.bias,
             added.rows == nullptr ? nullptr : added.rows + sample * out,
@@ -117,7 +117,7 @@ struct InputGradRows {
     }
   };
 
-  LOCKSTEP_DEVICE Row row(std::int64_t, std::int32_t, std::int64_t i) const {
+  LOCKSTEP_DEVICE Row row(std::int64_t, std::int64_t i) const {
     const std::int64_t line = i / x.count, sample = line / y.count;
     const std::int64_t at_y = y.first + line % y.count * stride;
     const std::int64_t at_x = x.first + i % x.count * stride;
@@ -136,15 +136,17 @@ struct WeightGradRows {
   std::int32_t in_turn;
 
   struct Row {
-    spec::Scale scale;
     float* to;
 
     LOCKSTEP_DEVICE void put(std::int64_t j, float value) const { to[j] = value; }
   };
 
-  LOCKSTEP_DEVICE Row row(std::int64_t z, std::int32_t turn, std::int64_t i) const {
+  LOCKSTEP_DEVICE spec::Scale scale(std::int64_t z, std::int32_t turn) const {
     const std::int64_t sample = z * in_turn + turn;
-    return {spec::scale_of(of_x[sample], of_dy[sample]), products + (z * taps + i) * out};
+    return spec::scale_of(of_x[sample], of_dy[sample]);
+  }
+  LOCKSTEP_DEVICE Row row(std::int64_t z, std::int64_t i) const {
+    return {products + (z * taps + i) * out};
   }
 };
 

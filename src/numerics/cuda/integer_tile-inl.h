@@ -1,12 +1,13 @@
 // Private: products of integers on tensor cores: a tile of results a block, k in steps of kDepth
 // through shared memory, some of them: while one is multiplied, the next ones are on their way.
 //
-// A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, turn, i)
-// says how they are scaled, and puts what comes out where it belongs. Sums are exact, so tiles of
-// any size give the same bits.
+// A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, i) says
+// how they are scaled, and puts what comes out where it belongs. Sums are exact, so tiles of any
+// size give the same bits.
 //
-// Products in turn (Rows::kInTurn): a block computes its tile of `in_turn` products, and adds each
-// to those before, in this order. The sums wait in shared memory, each for its thread.
+// Products in turn (Rows::kInTurn): a block computes its tile of `in_turn` products, each scaled as
+// scale(z, turn) says, and adds it to those before, in this order. The sums wait in shared memory,
+// each for its thread.
 #pragma once
 
 #include <utility>
@@ -118,10 +119,11 @@ class WarpSums {
   }
 
   // Passes on the sums of the warp's results: those of block (i0, j0) of product `turn` of z. Of
-  // products in turn, sums wait at `waiting` for the last one.
+  // products in turn, which have one scale, sums wait at `waiting` for the last one.
   template <class Rows>
-  LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t turn, std::int32_t i0, std::int32_t j0,
-                            const IntegerShape& s, const Rows& rows, float* waiting) const {
+  LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t turn, const spec::Scale& of_turn,
+                            std::int32_t i0, std::int32_t j0, const IntegerShape& s,
+                            const Rows& rows, float* waiting) const {
     const bool last = !Rows::kInTurn || turn + 1 == s.in_turn;
     LOCKSTEP_UNROLL
     for (int i = 0; i < kDown; ++i) {
@@ -129,7 +131,7 @@ class WarpSums {
       for (int half = 0; half < 2; ++half) {
         const std::int64_t row = std::int64_t{i0} + row_ + i * 16 + half * 8 + group_;
         if (row >= s.m) continue;
-        const auto result = rows.row(z, turn, row);
+        const auto result = rows.row(z, row);
         const Results at{half, std::int64_t{j0} + column_ + in_group_ * 2, s.n};
         float before[kAcross][2] = {};  // all are on their way before the first is waited for
         const auto place = [&](int j, int e) {
@@ -147,7 +149,8 @@ class WarpSums {
               *place(j, e) = sum;
           });
         };
-        const spec::Scale scale = result.scale;
+        spec::Scale scale = of_turn;
+        if constexpr (!Rows::kInTurn) scale = result.scale;
         if (!spec::quick(scale) || s.depth > spec::kQuickProducts)
           put([&](int j, int e) { return spec::scaled(sum(i, j, e), scale); });
         else if (s.depth > spec::kExactProducts)
@@ -265,6 +268,8 @@ struct IntegerKernel {
     float* const waiting = reinterpret_cast<float*>(end) + t.thread();
     std::int16_t* now = shared;
     for (std::int32_t turn = 0; turn < products; ++turn) {
+      spec::Scale scale{};  // on its way while the product is computed
+      if constexpr (Rows::kInTurn) scale = rows.scale(z, turn);
       for (std::int32_t k = 0; k < steps; ++k) {
         t.template wait<Tile::kStages - 2>();
         t.barrier();  // what is fetched next lies where the step before this one was
@@ -275,7 +280,7 @@ struct IntegerKernel {
         }
         now = behind(now);
       }
-      sums.give(z, turn, i0, j0, s, rows, waiting);
+      sums.give(z, turn, scale, i0, j0, s, rows, waiting);
       if constexpr (Rows::kInTurn) sums.clear();
     }
   }
