@@ -65,6 +65,12 @@ class GpuThread {
                  "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
                  : "memory");
   }
+  LOCKSTEP_DEVICE void copy_reread(void* to, const void* from, bool there) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
+                 : "memory");
+  }
   LOCKSTEP_DEVICE void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
   template <int kNewest>
   LOCKSTEP_DEVICE void wait() {

@@ -124,9 +124,10 @@ struct Pixels {
   }
 };
 
-// Row i is the output position i of all samples, k a tap and a channel.
+// Row i is the output position i of all samples, k a tap and a channel. Patches of neighbours
+// overlap, so that a block reads most pixels for several taps.
 struct PatchRows : Pixels {
-  static constexpr bool kAlongK = true;
+  static constexpr bool kAlongK = true, kReread = true;
   Radices radices;
 
   explicit PatchRows(const Pixels& pixels) : Pixels(pixels), radices(c, x.taps) {
@@ -194,7 +195,7 @@ struct MatrixColumns {
 // Row i is an input channel of w[kh][kw][in][out], k an output channel and one of the taps
 // first, first + step ...
 struct WeightRows {
-  static constexpr bool kAlongK = true;
+  static constexpr bool kAlongK = true, kReread = false;
   using Row = std::int32_t;  // the whole operand counts in 32 bits
   using Move = std::int32_t;
 

@@ -4,7 +4,8 @@
 // kWide: neighbours in memory stay so in groups of eight, which are aligned to 16 bytes. They are
 // copied while threads go on. Others are read one by one.
 //
-// Rows that are too many are read as the last ones: nobody takes their results.
+// Rows that are too many are read as the last ones: nobody takes their results. Behind the depth
+// and outside of an image nothing is read, wherever that would be, and zeros are stored.
 #pragma once
 
 #include "numerics/cuda/integer_lines-inl.h"
@@ -49,8 +50,12 @@ class Stage {
       const auto move = operand_.move(digits_);
       LOCKSTEP_UNROLL
       for (int u = 0; u < kUnits; ++u) {
-        t.copy_async(lines + place(u), operand_.at(rows_[u], move),
-                     k_ < depth_ && operand_.inside(rows_[u], move));
+        const std::int16_t* const from = operand_.at(rows_[u], move);
+        const bool there = k_ < depth_ && operand_.inside(rows_[u], move);
+        if constexpr (Operand::kReread)
+          t.copy_reread(lines + place(u), from, there);
+        else
+          t.copy_async(lines + place(u), from, there);
       }
     } else {
       Chunk chunks[kUnits];

@@ -1,5 +1,5 @@
 // Private: products of integers on tensor cores: a tile of results a block, k in steps of kDepth
-// through shared memory, some of them: while one is multiplied, the next ones are on their way.
+// through shared memory: while one is multiplied, the next two are on their way.
 //
 // A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, i) says
 // how they are scaled, and puts what comes out where it belongs. Sums are exact, so tiles of any

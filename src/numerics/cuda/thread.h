@@ -20,6 +20,8 @@
 //   t.shuffle_down(v, d)        v of the warp's lane + d; of itself where there is none
 //   t.copy_async(to, from, there)  16 bytes to shared from global memory, both aligned to 16, or if
 //                               they are not there 16 bytes of zeros ...
+//   t.copy_reread(to, from, there)  the same of what the block reads again soon: it stays in the
+//                               multiprocessor's cache ...
 //   t.commit()                  ... in a group with those before it
 //   t.template wait<N>()        all but the newest N groups of this thread are there
 //

@@ -62,6 +62,7 @@ class Thread {
   }
 
   void copy_async(void* to, const void* from, bool there);
+  void copy_reread(void* to, const void* from, bool there) { copy_async(to, from, there); }
   void commit();
   template <int kNewest>
   void wait() {

@@ -207,6 +207,7 @@ const Operation* find_memory_operation(std::string_view name) {
   static std::mutex mutex;
   static auto& found = *new std::unordered_map<std::string, Operation>{
       {"cp.async.cg.shared.global", {&copy_async, {}, {4, 8, 4, 4}, true}},
+      {"cp.async.ca.shared.global", {&copy_async, {}, {4, 8, 4, 4}, true}},
       {"cp.async.commit_group", {&commit, {}, {}}},
       {"cp.async.wait_group", {&wait, {}, {4}}}};
   const std::scoped_lock lock(mutex);
