@@ -81,6 +81,7 @@ def runs(process):
     except FileNotFoundError:
         return False
 
+
 STEPS = tuple(f"steps, {name}" for name in ("float", "integer", "native bf16", "native bf16 of 8 lanes", "native fp32"))
 
 

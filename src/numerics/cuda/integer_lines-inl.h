@@ -16,7 +16,6 @@ struct Lines {
   static constexpr int kRows = kRows_;
   static constexpr int kLine = kAlongK ? kDepth : kRows;  // values
   static constexpr int kChunks = kLine / kChunk;          // of a line
-  static constexpr int kValues = kRows * kDepth;
 
   // Where a chunk begins. The same chunk of lines a multiple of 8 apart is as many kLine apart.
   LOCKSTEP_HD static constexpr int at(int line, int chunk) {

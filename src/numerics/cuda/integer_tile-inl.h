@@ -44,8 +44,8 @@ static_assert(LargeTile::shared_bytes(false) <= kMostShared &&
               NarrowTile::shared_bytes(false) <= kMostShared &&
               TurnsTile::shared_bytes(true) <= kMostShared);
 
-// Fewer large tiles leave most of a GPU idle (over 100 multiprocessors); small ones are four or
-// eight times as many.
+// Fewer large tiles leave most of a GPU idle (over 100 multiprocessors); small ones are four to
+// twelve times as many.
 inline constexpr std::int64_t kManyTiles = 64;
 
 // Tiles count in 32 bits. (No operand is so large: 2^31 pixels of 8 channels are 32 GiB.)

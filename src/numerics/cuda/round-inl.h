@@ -5,7 +5,6 @@
 
 #include "lockstep/numerics/spec/integer.h"
 #include "numerics/cuda/device.h"
-#include "numerics/cuda/elementwise-inl.h"
 #include "numerics/cuda/integer_slices-inl.h"
 #include "numerics/cuda/vector.h"
 
