@@ -7,13 +7,13 @@ import sys
 from collections import Counter
 
 import sass
-from registers import TILES, put, rewrite
+from registers import TILES, float_sums, put, rewrite
 
 ARCHITECTURE = "80"
 FLOATS = re.compile(r"FloatKernel<Tile<(\d+, \d+)>, (\w+), (\w+), \w+>")
 INTEGERS = re.compile(r"IntegerKernel<IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, (\w+), (\w+), \w+>")
 OTHERS = {"LDSM": r"LDSM", "PRMT": r"PRMT", "LDGSTS": r"LDGSTS"}
-STEP = {"FFMA": 512, "LDS.128": 32}  # of a float tile: 8 x 8 sums, 8 of k
+K = 8  # a step of a float tile
 
 
 def found(kernels, pattern, product):
@@ -30,13 +30,13 @@ def heads(*names):
 def of_floats(kernels):
     loops = found(kernels, FLOATS, "FFMA")
     for which, body in loops.items():
-        count = Counter(body)
-        if any(count[name] != times for name, times in STEP.items()):
-            raise AssertionError(f"the loop of {which} is not {STEP}")
+        count, sums = Counter(body), float_sums(which[0])
+        if (count["FFMA"], count["LDS.128"]) != (K * sums, K * (8 + sums // 8) // 4):
+            raise AssertionError(f"the loop of {which} has {count}")
     lines = heads("left operand", "right operand", *(tile.replace(", ", " x ") for tile in TILES))
     for left, right in sorted({which[1:] for which in loops}):
-        whole = [len(loops[tile, left, right]) for tile in TILES]
-        lines.append(f"| {left} | {right} | " + " | ".join(f"{n}: {100 * STEP['FFMA'] // n} %" for n in whole) + " |")
+        whole = [(len(loops[tile, left, right]), K * float_sums(tile)) for tile in TILES]
+        lines.append(f"| {left} | {right} | " + " | ".join(f"{n}: {100 * sums // n} %" for n, sums in whole) + " |")
     return lines
 
 

@@ -54,9 +54,14 @@ def resident(warps, most):
     return 4 * (16384 // (-(-most // 8) * 8 * 32)) // warps
 
 
+def float_sums(tile):
+    """Of a thread."""
+    return 128 if tile.endswith(", 128") else 64
+
+
 def float_warps(tile):
     rows, columns = map(int, tile.split(", "))
-    return rows * columns // 64 // 32
+    return rows * columns // float_sums(tile) // 32
 
 
 def table(usage, pattern, warps):

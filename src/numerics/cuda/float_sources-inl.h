@@ -8,9 +8,10 @@
 //   cursor(k)              what is known of k
 //   advance(cursor)        moves it by kFloatStep, without division
 //   past(cursor)           k is not below the depth
-//   there(place, cursor)   the four floats are there; else they are zeros
-//   at(place, cursor)      where they are, if they are there; along the outer dimension an offset
-//                          from `data`
+//   there(place, cursor)   the four floats are there; else they are zeros. Behind the last outer
+//                          index they may be those of another one: no result is kept
+//   at(place, cursor)      where they are; along the outer dimension, if they are not there, some
+//                          others
 #pragma once
 
 #include <cstdint>
@@ -67,16 +68,16 @@ struct RowsAlongK {
   int row;
   int extent, depth;
 
-  using Place = int;
+  using Place = const float*;
   using Cursor = int;
   LOCKSTEP_DEVICE Place place(int z, int outer) const {
-    return outer < extent ? batch.of(z) + outer * row : -1;
+    return data + (batch.of(z) + (outer < extent ? outer : 0) * row);
   }
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
   LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= depth; }
-  LOCKSTEP_DEVICE bool there(Place from, Cursor k) const { return from >= 0 && !past(k); }
-  LOCKSTEP_DEVICE const float* at(Place from, Cursor k) const { return data + (from + k); }
+  LOCKSTEP_DEVICE bool there(Place, Cursor k) const { return !past(k); }
+  LOCKSTEP_DEVICE const float* at(Place from, Cursor k) const { return from + k; }
 };
 
 // Rows that are cut in two (Sides).
@@ -89,11 +90,11 @@ struct SidesAlongK {
 
   using Place = int;
   using Cursor = int;
-  LOCKSTEP_DEVICE Place place(int, int outer) const { return outer < extent ? outer : -1; }
+  LOCKSTEP_DEVICE Place place(int, int outer) const { return outer < extent ? outer : 0; }
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
   LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= cut + rest; }
-  LOCKSTEP_DEVICE bool there(Place outer, Cursor k) const { return outer >= 0 && !past(k); }
+  LOCKSTEP_DEVICE bool there(Place, Cursor k) const { return !past(k); }
   LOCKSTEP_DEVICE const float* at(Place outer, Cursor k) const {
     const float* const side = k < cut ? left : right;
     return side + (outer * (k < cut ? cut : rest) + (k < cut ? k : k - cut));
@@ -108,20 +109,30 @@ struct RowsAlongOuter {
   int row;
   int extent, depth;
 
-  using Place = int;
-  using Cursor = int;
+  using Place = const float*;
+  struct Cursor {
+    int k, offset;
+  };
   LOCKSTEP_DEVICE Place place(int z, int outer) const {
-    return outer < extent ? batch.of(z) + outer : -1;
+    return data + (batch.of(z) + (outer < extent ? outer : 0));
   }
-  LOCKSTEP_DEVICE Cursor cursor(int k) const { return k; }
-  LOCKSTEP_DEVICE void advance(Cursor& k) const { k += kFloatStep; }
-  LOCKSTEP_DEVICE bool past(Cursor k) const { return k >= depth; }
-  LOCKSTEP_DEVICE bool there(Place from, Cursor k) const { return from >= 0 && !past(k); }
-  LOCKSTEP_DEVICE int at(Place from, Cursor k) const { return from + k * row; }
+  LOCKSTEP_DEVICE Cursor cursor(int k) const { return {k, k < depth ? k * row : 0}; }
+  LOCKSTEP_DEVICE void advance(Cursor& c) const {
+    c.k += kFloatStep;
+    c.offset = past(c) ? 0 : c.offset + kFloatStep * row;
+  }
+  LOCKSTEP_DEVICE bool past(const Cursor& c) const { return c.k >= depth; }
+  LOCKSTEP_DEVICE bool there(Place, const Cursor& c) const { return !past(c); }
+  LOCKSTEP_DEVICE const float* at(Place from, const Cursor& c) const { return from + c.offset; }
 };
 
 inline constexpr int kMostTaps = 16;         // a side of a kernel
 inline constexpr int kNowhere = -(1 << 30);  // outside any image, wherever taps move it
+
+// 1 or 0: a place is in an image.
+LOCKSTEP_DEVICE inline unsigned within(int place, int size) {
+  return static_cast<unsigned>(place) < static_cast<unsigned>(size) ? 1U : 0U;
+}
 
 // Pixels around the outer index, a position; k is (ky, kx, channel). Of a convolution's input (taps
 // lead away from the first pixel) and, for input gradients, of its output (they lead back).
@@ -137,33 +148,28 @@ struct PixelsAlongK {
   // Bit ky: the tap's row is in the image; bit kMostTaps + kx: its column is.
   struct Place {
     unsigned inside;
-    int offset;
+    const float* from;
   };
   using Cursor = Digits;
   LOCKSTEP_DEVICE Place place(int, int outer) const {
-    if (outer >= extent) return {0, 0};
+    if (outer >= extent) return {0, data};
     const int n = outer / (count_y * count_x);
     const int y = outer / count_x % count_y * apart + first_y,
               x = outer % count_x * apart + first_x;
     unsigned inside = 0;
-    for (int k = 0; k < taps_y; ++k) inside |= in(y + leads * k, h) << k;
-    for (int k = 0; k < taps.middles; ++k) inside |= in(x + leads * k, w) << (kMostTaps + k);
-    return {inside, ((n * h + y) * w + x) * c};
+    for (int k = 0; k < taps_y; ++k) inside |= within(y + leads * k, h) << k;
+    for (int k = 0; k < taps.middles; ++k) inside |= within(x + leads * k, w) << (kMostTaps + k);
+    return {inside, data + ((n * h + y) * w + x) * c};
   }
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return taps.of(k); }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { taps.advance(k); }
   LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= taps_y; }
   LOCKSTEP_DEVICE bool there(const Place& p, const Cursor& k) const {
     const unsigned inside = (p.inside >> k.high) & (p.inside >> (kMostTaps + k.middle)) & 1U;
-    return inside != 0 && !past(k);
+    return (inside & (past(k) ? 0U : 1U)) != 0;
   }
   LOCKSTEP_DEVICE const float* at(const Place& p, const Cursor& k) const {
-    return data + (p.offset + leads * (k.high * w + k.middle) * c + k.low);
-  }
-
- private:
-  LOCKSTEP_DEVICE static unsigned in(int place, int size) {
-    return static_cast<unsigned>(place) < static_cast<unsigned>(size) ? 1U : 0U;
+    return p.from + (leads * (k.high * w + k.middle) * c + k.low);
   }
 };
 
@@ -176,15 +182,17 @@ struct WeightsAlongK {
   int taps_y;
   Radix taps;
 
-  using Place = int;
+  using Place = const float*;
   using Cursor = Digits;
-  LOCKSTEP_DEVICE Place place(int, int outer) const { return outer < extent ? outer * out : -1; }
+  LOCKSTEP_DEVICE Place place(int, int outer) const {
+    return data + (outer < extent ? outer : 0) * out;
+  }
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return taps.of(k); }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { taps.advance(k); }
   LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= taps_y; }
-  LOCKSTEP_DEVICE bool there(Place p, const Cursor& k) const { return p >= 0 && !past(k); }
-  LOCKSTEP_DEVICE const float* at(Place p, const Cursor& k) const {
-    return data + (p + k.high * step_y + k.middle * step_x + k.low);
+  LOCKSTEP_DEVICE bool there(Place, const Cursor& k) const { return !past(k); }
+  LOCKSTEP_DEVICE const float* at(Place from, const Cursor& k) const {
+    return from + (k.high * step_y + k.middle * step_x + k.low);
   }
 };
 
@@ -211,13 +219,13 @@ struct PixelsAlongOuter {
   LOCKSTEP_DEVICE void advance(Cursor& k) const { positions.advance(k); }
   LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= samples; }
   LOCKSTEP_DEVICE bool there(const Place& p, const Cursor& k) const {
-    const int down = stride * k.middle, across = stride * k.low;
-    const bool inside = static_cast<unsigned>(p.y + down) < static_cast<unsigned>(h) &&
-                        static_cast<unsigned>(p.x + across) < static_cast<unsigned>(w);
-    return inside && !past(k);
+    // Without branches: the sums go on meanwhile.
+    return (within(p.y + stride * k.middle, h) & within(p.x + stride * k.low, w) &
+            (past(k) ? 0U : 1U)) != 0;
   }
-  LOCKSTEP_DEVICE int at(const Place& p, const Cursor& k) const {
-    return p.offset + ((k.high * h + stride * k.middle) * w + stride * k.low) * c;
+  LOCKSTEP_DEVICE const float* at(const Place& p, const Cursor& k) const {
+    const int offset = p.offset + ((k.high * h + stride * k.middle) * w + stride * k.low) * c;
+    return data + (there(p, k) ? offset : 0);
   }
 };
 

@@ -1,6 +1,7 @@
 // Private: one tile of a float product for CUDA (gemm.h): k goes through shared memory, eight of it
-// at a time, two steps ahead of the sums; a thread has 8 x 8 sums in registers. The shape is that
-// of CUTLASS's SIMT products (github.com/NVIDIA/cutlass, include/cutlass/gemm/threadblock).
+// at a time, two steps ahead of the sums; a thread has 8 x 8 sums in registers, or 8 x 16. The
+// shape is that of CUTLASS's SIMT products (github.com/NVIDIA/cutlass,
+// include/cutlass/gemm/threadblock).
 //
 // A tile's blocks of the chain are summed one after another: the sum of those before waits where
 // the result will be, so that only the sums of one block need registers.
@@ -32,23 +33,30 @@ struct TilePlace {
 template <int kRowsIn, int kColumnsIn>
 struct Tile {
   static constexpr int kRows = kRowsIn, kColumns = kColumnsIn;
-  static constexpr int kThreads = kRows * kColumns / 64;
+  // A thread's sums, in fours. The more, the fewer operands come from shared memory for each: for
+  // 8 x 8 sums loads of them take it as long as the sums take a multiprocessor, for 8 x 16 three
+  // quarters of that.
+  static constexpr int kDown = 2, kAcross = kColumns >= 128 ? 4 : 2;
+  static constexpr int kRowsApart = kRows / kDown, kColumnsApart = kColumns / kAcross;
+  static constexpr int kThreads = kRowsApart / 4 * (kColumnsApart / 4);
+  // Of a multiprocessor: those with 16 fours of sums may have 255 registers, others 168.
+  static constexpr int kResidentThreads = kAcross == 4 ? 256 : 384;
   static constexpr int kLeft = kFloatStep * (kRows + kPad);  // floats
   static constexpr int kStage = kLeft + kFloatStep * (kColumns + kPad);
   static constexpr std::int64_t kSharedBytes = kStages * kStage * 4 + sizeof(TilePlace);
 
-  // Where in its tile a thread has its sums: rows [row, row + 4) and as many half a tile further,
+  // Where in its tile a thread has its sums: rows [row, row + 4) and as many kRowsApart further,
   // columns so.
   LOCKSTEP_HD static constexpr int row_of(int thread) {
-    return (thread / kWarp / kWarpsAcross * (kWarp / kAcross) + thread % kWarp / kAcross) * 4;
+    return (thread / kWarp / kWarpsAcross * (kWarp / kLanes) + thread % kWarp / kLanes) * 4;
   }
   LOCKSTEP_HD static constexpr int column_of(int thread) {
-    return (thread / kWarp % kWarpsAcross * kAcross + thread % kAcross) * 4;
+    return (thread / kWarp % kWarpsAcross * kLanes + thread % kLanes) * 4;
   }
 
  private:
-  static constexpr int kAcross = kColumns / 8 < 8 ? kColumns / 8 : 8;  // a warp's threads
-  static constexpr int kWarpsAcross = kColumns / 8 / kAcross;
+  static constexpr int kLanes = kColumnsApart / 4 < 8 ? kColumnsApart / 4 : 8;  // of a warp, across
+  static constexpr int kWarpsAcross = kColumnsApart / 4 / kLanes;
 };
 
 // Shared memory has 32 banks of a float. It serves a load of four floats eight lanes at a time;
@@ -106,8 +114,7 @@ class Feed {
       if (kRight && source_.past(cursors_[q])) {
         store_quad(to, {-0.0F, -0.0F, -0.0F, -0.0F});
       } else {
-        const bool there = source_.there(place_, cursors_[q]);
-        t.copy_async(to, source_.data + (there ? source_.at(place_, cursors_[q]) : 0), there);
+        t.copy_async(to, source_.at(place_, cursors_[q]), source_.there(place_, cursors_[q]));
       }
       source_.advance(cursors_[q]);
     }
@@ -187,8 +194,7 @@ struct Parts {
 template <class Shape, class Left, class Right, class Result>
 struct FloatKernel {
   static constexpr int kBlockThreads = Shape::kThreads;
-  // 128 registers a thread; 168 in smaller blocks, which bring more of an operand each.
-  static constexpr int kResidentBlocks = (kBlockThreads == 256 ? 512 : 384) / kBlockThreads;
+  static constexpr int kResidentBlocks = Shape::kResidentThreads / kBlockThreads;
 
   FloatShape s;
   Parts parts;
@@ -210,14 +216,13 @@ struct FloatKernel {
     Feed<Right, Shape::kColumns, Shape::kThreads, true> b(right, t.thread(), place.z, place.j,
                                                           first);
     const int row = Shape::row_of(t.thread()), column = Shape::column_of(t.thread());
+    // What is brought behind the last step is never read.
     for (int step = 0; step < kStages - 1; ++step) {
-      if (step < steps) {
-        float* const stage = stages + step * Shape::kStage;
-        a.begin(t, stage);
-        b.begin(t, stage + Shape::kLeft);
-        a.end(stage);
-        b.end(stage + Shape::kLeft);
-      }
+      float* const stage = stages + step * Shape::kStage;
+      a.begin(t, stage);
+      b.begin(t, stage + Shape::kLeft);
+      a.end(stage);
+      b.end(stage + Shape::kLeft);
       t.commit();
     }
     Sums sums = {};
@@ -229,17 +234,23 @@ struct FloatKernel {
       for (; step < end; ++step) {
         t.template wait<kStages - 2>();
         t.barrier();
-        const bool more = step + kStages - 1 < steps;
-        if (more) {
-          a.begin(t, next);
-          b.begin(t, next + Shape::kLeft);
-        }
+        const float* const left_of = now + row;
+        const float* const right_of = now + Shape::kLeft + column;
+        Operands operands(left_of, right_of);  // on their way while others are asked for
+        a.begin(t, next);
+        b.begin(t, next + Shape::kLeft);
         t.commit();
-        multiply(now + row, now + Shape::kLeft + column, sums);
-        if (more) {
-          a.end(next);
-          b.end(next + Shape::kLeft);
+        LOCKSTEP_UNROLL
+        for (int k = 0; k < kFloatStep; ++k) {
+          const Operands those = operands;
+          if (k + 1 < kFloatStep) {
+            operands = Operands(left_of + (k + 1) * (Shape::kRows + kPad),
+                                right_of + (k + 1) * (Shape::kColumns + kPad));
+          }
+          those.multiply(sums);
         }
+        a.end(next);
+        b.end(next + Shape::kLeft);
         next = now;
         now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
       }
@@ -248,7 +259,27 @@ struct FloatKernel {
   }
 
  private:
-  using Sums = float[8][8];
+  using Sums = float[Shape::kDown * 4][Shape::kAcross * 4];
+
+  // A thread's, of one k.
+  struct Operands {
+    Quad rows[Shape::kDown], columns[Shape::kAcross];
+
+    LOCKSTEP_DEVICE Operands(const float* a, const float* b) {
+      LOCKSTEP_UNROLL
+      for (int i = 0; i < Shape::kDown; ++i) rows[i] = load_quad(a + i * Shape::kRowsApart);
+      LOCKSTEP_UNROLL
+      for (int j = 0; j < Shape::kAcross; ++j) columns[j] = load_quad(b + j * Shape::kColumnsApart);
+    }
+    LOCKSTEP_DEVICE void multiply(Sums& sums) const {
+      LOCKSTEP_UNROLL
+      for (int i = 0; i < Shape::kDown * 4; ++i) {
+        LOCKSTEP_UNROLL
+        for (int j = 0; j < Shape::kAcross * 4; ++j)
+          sums[i][j] = spec::fma(rows[i / 4].of[i % 4], columns[j / 4].of[j % 4], sums[i][j]);
+      }
+    }
+  };
 
   LOCKSTEP_DEVICE TilePlace place_of(std::int64_t block) const {
     const std::int64_t rows = (s.m + Shape::kRows - 1) / Shape::kRows,
@@ -261,22 +292,6 @@ struct FloatKernel {
   template <class Thread>
   LOCKSTEP_DEVICE static TilePlace* shared_place(Thread& t) {
     return reinterpret_cast<TilePlace*>(t.template shared<float>() + kStages * Shape::kStage);
-  }
-
-  LOCKSTEP_DEVICE static void multiply(const float* a, const float* b, Sums& sums) {
-    LOCKSTEP_UNROLL
-    for (int k = 0; k < kFloatStep; ++k) {
-      const float* const ak = a + k * (Shape::kRows + kPad);
-      const float* const bk = b + k * (Shape::kColumns + kPad);
-      const Quad rows[2] = {load_quad(ak), load_quad(ak + Shape::kRows / 2)};
-      const Quad columns[2] = {load_quad(bk), load_quad(bk + Shape::kColumns / 2)};
-      LOCKSTEP_UNROLL
-      for (int i = 0; i < 8; ++i) {
-        LOCKSTEP_UNROLL
-        for (int j = 0; j < 8; ++j)
-          sums[i][j] = spec::fma(rows[i / 4].of[i % 4], columns[j / 4].of[j % 4], sums[i][j]);
-      }
-    }
   }
 
   template <class Row>
@@ -292,8 +307,8 @@ struct FloatKernel {
     const TilePlace place = *shared_place(t);
     const int i0 = place.i + Shape::row_of(t.thread()), j0 = place.j + Shape::column_of(t.thread());
     LOCKSTEP_UNROLL
-    for (int r = 0; r < 8; ++r) {
-      const int i = i0 + r / 4 * (Shape::kRows / 2) + r % 4;
+    for (int r = 0; r < Shape::kDown * 4; ++r) {
+      const int i = i0 + r / 4 * Shape::kRowsApart + r % 4;
       if (i < s.m) {
         const auto row = result.row(place.z, i);
         float* const to =
@@ -302,9 +317,9 @@ struct FloatKernel {
                 : parts.sums +
                       ((static_cast<std::int64_t>(place.part) * s.batch + place.z) * s.m + i) * s.n;
         LOCKSTEP_UNROLL
-        for (int half = 0; half < 2; ++half) {
-          const int j = j0 + half * (Shape::kColumns / 2);
-          const float* const sum = sums[r] + half * 4;
+        for (int four = 0; four < Shape::kAcross; ++four) {
+          const int j = j0 + four * Shape::kColumnsApart;
+          const float* const sum = sums[r] + four * 4;
           if (quads && j < s.n) {
             const Quad before = first ? Quad{} : load_quad(to + j);
             Quad after;
@@ -321,7 +336,7 @@ struct FloatKernel {
         }
       }
       LOCKSTEP_UNROLL
-      for (int e = 0; e < 8; ++e) sums[r][e] = 0.0F;
+      for (int e = 0; e < Shape::kAcross * 4; ++e) sums[r][e] = 0.0F;
     }
   }
 };
