@@ -16,16 +16,27 @@ LOCKSTEP_DEVICE inline bool is_finite(float x) {
   return spec::abs(x) <= 0x1.fffffep127F;
 }
 
+// The keys of kCount words; the first is a multiple of kCount.
+template <int kCount>
+struct KeysOf {
+  using Words = Vector<std::uint32_t, kCount>;
+  static_assert(hash::kLeafShift % kCount == 0);
+  Words a, b;
+
+  LOCKSTEP_DEVICE explicit KeysOf(const std::uint32_t* key)
+      : a(*reinterpret_cast<const Words*>(key)),
+        b(*reinterpret_cast<const Words*>(key + hash::kLeafShift)) {}
+};
+
 struct LeafSums {
   std::uint64_t a = 0, b = 0;
 
-  // Of a pair of words; `key`, of an even word, is aligned to 8 bytes.
-  LOCKSTEP_DEVICE void add(std::uint32_t x, std::uint32_t y, const std::uint32_t* key) {
-    using Pair = Vector<std::uint32_t, 2>;
-    const Pair of_a = *reinterpret_cast<const Pair*>(key),
-               of_b = *reinterpret_cast<const Pair*>(key + hash::kLeafShift);
-    a += std::uint64_t{x + of_a.of[0]} * std::uint64_t{y + of_a.of[1]};
-    b += std::uint64_t{x + of_b.of[0]} * std::uint64_t{y + of_b.of[1]};
+  // Of the pair of words whose keys begin at `first`.
+  template <int kCount>
+  LOCKSTEP_DEVICE void add(std::uint32_t x, std::uint32_t y, const KeysOf<kCount>& keys,
+                           int first) {
+    a += std::uint64_t{x + keys.a.of[first]} * std::uint64_t{y + keys.a.of[first + 1]};
+    b += std::uint64_t{x + keys.b.of[first]} * std::uint64_t{y + keys.b.of[first + 1]};
   }
 };
 
@@ -35,31 +46,44 @@ struct DeviceLeafKeys {
   std::uint64_t length_a, length_b;
 };
 
-// Adds up the sums of a block's threads; thread 0 writes the leaf of `bytes` bytes. `scratch`: two
-// words a warp, in shared memory.
-template <class Thread>
-LOCKSTEP_DEVICE inline void finish_leaf(Thread& t, const DeviceLeafKeys& keys, LeafSums sums,
-                                        std::uint64_t bytes, std::uint64_t* scratch,
-                                        hash::Leaf* leaf) {
-  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
-    sums.a += t.shuffle_down(sums.a, lanes);
-    sums.b += t.shuffle_down(sums.b, lanes);
-  }
-  if (t.thread() % kWarp == 0) {
-    scratch[t.thread() / kWarp * 2] = sums.a;
-    scratch[t.thread() / kWarp * 2 + 1] = sums.b;
+// Adds up the sums of a block's threads; a warp a leaf writes that of `bytes` bytes, if it goes
+// anywhere. `scratch`: leaf_scratch_bytes, in shared memory.
+template <int kLeaves, class Thread>
+LOCKSTEP_DEVICE inline void finish_leaves(Thread& t, const DeviceLeafKeys& keys,
+                                          LeafSums (&sums)[kLeaves], std::uint64_t bytes,
+                                          std::uint64_t* scratch,
+                                          hash::Leaf* const (&leaves)[kLeaves]) {
+  constexpr int kWarps = kThreads / kWarp;
+  static_assert(kLeaves <= kWarps);
+  LOCKSTEP_UNROLL
+  for (int k = 0; k < kLeaves; ++k) {
+    for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
+      sums[k].a += t.shuffle_down(sums[k].a, lanes);
+      sums[k].b += t.shuffle_down(sums[k].b, lanes);
+    }
+    if (t.thread() % kWarp == 0) {
+      std::uint64_t* const to = scratch + 2 * (k * kWarps + t.thread() / kWarp);
+      to[0] = sums[k].a;
+      to[1] = sums[k].b;
+    }
   }
   t.barrier();
-  if (t.thread() == 0) {
-    std::uint64_t a = bytes * keys.length_a, b = bytes * keys.length_b;
-    for (int warp = 0; warp < t.threads() / kWarp; ++warp) {
-      a += scratch[warp * 2];
-      b += scratch[warp * 2 + 1];
+  LOCKSTEP_UNROLL
+  for (int k = 0; k < kLeaves; ++k) {
+    if (t.thread() == k * kWarp && leaves[k] != nullptr) {
+      std::uint64_t a = bytes * keys.length_a, b = bytes * keys.length_b;
+      for (int warp = 0; warp < kWarps; ++warp) {
+        a += scratch[2 * (k * kWarps + warp)];
+        b += scratch[2 * (k * kWarps + warp) + 1];
+      }
+      *leaves[k] = {a, b};
     }
-    leaf->a = a;
-    leaf->b = b;
   }
   t.barrier();  // scratch may be used again
+}
+
+constexpr std::int64_t leaf_scratch_bytes(int leaves) {
+  return std::int64_t{kThreads} / kWarp * leaves * 2 * 8;
 }
 
 // Leaves of tiles at any address.
@@ -87,17 +111,16 @@ struct LeafKernel {
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const Tile tile = tiles[t.block()];
-    LeafSums sums;
+    LeafSums sums[1];
     const std::uint64_t pairs = (tile.bytes + 7) / 8;
     for (auto p = static_cast<std::uint64_t>(t.thread()); p < pairs;
          p += static_cast<std::uint64_t>(t.threads())) {
-      sums.add(word(tile, 2 * p), word(tile, 2 * p + 1), keys.words + 2 * p);
+      sums[0].add(word(tile, 2 * p), word(tile, 2 * p + 1), KeysOf<2>(keys.words + 2 * p), 0);
     }
-    finish_leaf(t, keys, sums, tile.bytes, t.template shared<std::uint64_t>(), leaves + t.block());
+    finish_leaves(t, keys, sums, tile.bytes, t.template shared<std::uint64_t>(),
+                  {leaves + t.block()});
   }
 };
-
-inline constexpr std::int64_t kLeafScratchBytes = kThreads / kWarp * 2 * 8;
 
 template <class Gpu>
 DeviceLeafKeys Device<Gpu>::leaf_keys() {
@@ -118,7 +141,7 @@ void Device<Gpu>::leaf_hashes(std::span<const ByteView> tiles, hash::Leaf* leave
   const Upload<Gpu, LeafKernel::Tile> all(*gpu_, list);
   const auto count = static_cast<std::int64_t>(tiles.size());
   const Scratch<Gpu, hash::Leaf> found(*gpu_, count);
-  gpu_->launch(Grid{count, kThreads, kLeafScratchBytes},
+  gpu_->launch(Grid{count, kThreads, leaf_scratch_bytes(1)},
                LeafKernel{all.data(), leaf_keys(), found.data()});
   gpu_->to_host(tiles.size() * sizeof(hash::Leaf), found.data(), leaves);
 }

@@ -32,13 +32,13 @@ struct SealedSumKernel {
   LOCKSTEP_DEVICE hash::Leaf leaf_of(Thread& t, std::int64_t count, const Value& value) const {
     auto* const scratch = t.template shared<std::uint64_t>();
     auto* const leaf = reinterpret_cast<hash::Leaf*>(scratch + kThreads / kWarp * 2);
-    LeafSums sums;
+    LeafSums sums[1];
     for (std::int64_t j = 2 * t.thread(); j < count; j += 2 * t.threads()) {
       const auto first = spec::bit_cast<std::uint32_t>(value(j));
-      sums.add(first, j + 1 < count ? spec::bit_cast<std::uint32_t>(value(j + 1)) : 0,
-               keys.words + j);
+      const auto second = j + 1 < count ? spec::bit_cast<std::uint32_t>(value(j + 1)) : 0;
+      sums[0].add(first, second, KeysOf<2>(keys.words + j), 0);
     }
-    finish_leaf(t, keys, sums, static_cast<std::uint64_t>(count) * 4, scratch, leaf);
+    finish_leaves(t, keys, sums, static_cast<std::uint64_t>(count) * 4, scratch, {leaf});
     return *leaf;
   }
 
@@ -79,7 +79,7 @@ void Device<Gpu>::sum_sealed(std::int64_t total, std::span<const Subtree> nodes,
   const Upload<Gpu, SealedTile> tile_list(*gpu_, tiles);
   const Upload<Gpu, int> join_list(*gpu_, joins);
   gpu_->launch(Grid{std::ssize(tiles), kThreads,
-                    kLeafScratchBytes + static_cast<std::int64_t>(sizeof(hash::Leaf))},
+                    leaf_scratch_bytes(1) + static_cast<std::int64_t>(sizeof(hash::Leaf))},
                SealedSumKernel{row_list.data(), tile_list.data(), join_list.data(),
                                std::ssize(nodes), leaf_keys(), broken});
 }

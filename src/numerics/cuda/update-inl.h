@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "lockstep/core/error.h"
@@ -14,7 +15,8 @@ namespace lockstep::numerics::cuda {
 
 // What each rule does to an element: of its parameter, x[0], and of its slots, which follow.
 struct KeepRule {
-  static constexpr int kSlots = 0;  // nothing is written: it is not called
+  static constexpr int kSlots = 0;
+  LOCKSTEP_DEVICE void operator()(float, float*) const {}
 };
 struct AdamWRule {
   static constexpr int kSlots = 2;
@@ -31,168 +33,235 @@ struct LionRule {
   Lion s;
   LOCKSTEP_DEVICE void operator()(float g, float* x) const { spec::lion(s, g, x[0], x[1]); }
 };
-
-// A tile of a tensor: arrays are p, slots, averages, in this order.
-struct UpdatedTile {
-  const float* g;
-  std::int64_t n;
-  std::int64_t first_array, arrays;
+struct AverageRule {
+  static constexpr int kSlots = 0;
+  float one_minus_decay;
+  LOCKSTEP_DEVICE void operator()(float p, float* x) const {
+    spec::average(one_minus_decay, p, x[0]);
+  }
 };
+
+// A block's place in the tensors.
+struct UpdatedTile {
+  std::int32_t tensor, number;
+};
+// Its arrays are p, slots, averages, in this order.
+struct UpdatedParts {
+  const float* g;
+  std::int64_t n, first_array, arrays;
+};
+// With its leaves, one a tile; null: nobody wants them.
 struct UpdatedArray {
   float* values;
   float one_minus_decay;  // of an average
-  bool before, after;     // leaves that somebody wants
+  hash::Leaf* before;
+  hash::Leaf* after;
 };
 
 // Each value is read once and written once: its thread hashes what it has read, and what it is
-// about to write.
+// about to write. A thread has four neighbours of each array at a time, so that many loads are on
+// their way.
 template <class Rule>
 struct UpdateKernel {
   Rule rule;
   const UpdatedTile* tiles;
+  const UpdatedParts* tensors;
   const UpdatedArray* arrays;
   DeviceLeafKeys keys;
-  hash::Leaf* before;  // one an array of `arrays`; what nobody wants is not written
-  hash::Leaf* after;
   int* not_finite;  // of each tile: whether something that was written is not
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const UpdatedTile tile = tiles[t.block()];
+    const UpdatedParts tensor = tensors[tile.tensor];
+    const UpdatedArray* const its = arrays + tensor.first_array;
     if (t.thread() == 0) not_finite[t.block()] = 0;
     t.barrier();
-    constexpr int kOfRule = 1 + Rule::kSlots;
-    constexpr bool kWritten = Rule::kSlots > 0;
-    pass<kOfRule, kWritten>(t, tile, 0, [&](std::int64_t i, float* x) {
-      if constexpr (kWritten) rule(tile.g[i], x);
-    });
-    const float* const p = arrays[tile.first_array].values;  // what this thread has written
-    for (std::int64_t k = kOfRule; k < tile.arrays; ++k) {
-      const float one_minus_decay = arrays[tile.first_array + k].one_minus_decay;
-      pass<1, true>(t, tile, k,
-                    [&](std::int64_t i, float* x) { spec::average(one_minus_decay, p[i], x[0]); });
-    }
-  }
-
-  // change(i, x) for each element i of the tile: x are those of kArrays arrays.
-  template <int kArrays, bool kWritten, class Thread, class Change>
-  LOCKSTEP_DEVICE void pass(Thread& t, const UpdatedTile& tile, std::int64_t first,
-                            const Change& change) const {
-    first += tile.first_array;
-    UpdatedArray all[kArrays];
-    LOCKSTEP_UNROLL
-    for (int k = 0; k < kArrays; ++k) all[k] = arrays[first + k];
-    LeafSums read[kArrays], written[kArrays];
-    bool finite = true;
-    for (std::int64_t i = 2 * t.thread(); i < tile.n; i += 2 * t.threads()) {
-      const bool two = i + 1 < tile.n;
-      float x[2][kArrays];
-      LOCKSTEP_UNROLL
-      for (int k = 0; k < kArrays; ++k) {
-        const Pair pair = load(all[k].values + i, two);
-        x[0][k] = pair.of[0];
-        x[1][k] = pair.of[1];
-        if (all[k].before) add(pair, i, read[k]);
-      }
-      change(i, x[0]);
-      if (two) change(i + 1, x[1]);
-      LOCKSTEP_UNROLL
-      for (int k = 0; k < kArrays; ++k) {
-        const Pair pair{{x[0][k], x[1][k]}};
-        if (kWritten) store(pair, two, all[k].values + i);
-        if (all[k].after) add(pair, i, written[k]);
-        finite = finite && is_finite(pair.of[0]) && is_finite(pair.of[1]);
-      }
-    }
-    if (!finite) not_finite[t.block()] = 1;  // whoever writes, it is a 1
-    LOCKSTEP_UNROLL
-    for (int k = 0; k < kArrays; ++k) {
-      if (all[k].before) finish(t, tile, read[k], before + first + k);
-      if (all[k].after) finish(t, tile, written[k], after + first + k);
-    }
+    pass(t, tile, tensor.n, its, tensor.g, rule);
+    for (std::int64_t k = 1 + Rule::kSlots; k < tensor.arrays;
+         ++k)  // p: this thread has written it
+      pass(t, tile, tensor.n, its + k, its->values, AverageRule{its[k].one_minus_decay});
   }
 
  private:
-  using Pair = Vector<float, 2>;  // the second is 0 where there is none
+  using Four = Vector<float, 4>;
 
-  LOCKSTEP_DEVICE static bool aligned(const float* at) {
-    return reinterpret_cast<std::uintptr_t>(at) % sizeof(Pair) == 0;
+  // Of a tile of arrays of n elements: `by` changes them, with what lies `beside` them.
+  template <class Thread, class By>
+  LOCKSTEP_DEVICE void pass(Thread& t, const UpdatedTile& tile, std::int64_t n,
+                            const UpdatedArray* its, const float* beside, const By& by) const {
+    constexpr int kArrays = 1 + By::kSlots;
+    constexpr bool kChanged = !std::is_same_v<By, KeepRule>;
+    const std::int64_t first = tile.number * kTileFloats;
+    const int count = static_cast<int>(n - first < kTileFloats ? n - first : kTileFloats);
+    float* values[kArrays];
+    bool fours = !kChanged || in_fours(beside + first);
+    LOCKSTEP_UNROLL
+    for (int k = 0; k < kArrays; ++k) {
+      values[k] = its[k].values + first;
+      fours = fours && in_fours(values[k]);
+    }
+    LeafSums sums[2 * kArrays];  // of what was read; of what was written
+    bool finite = true;
+    // Of the elements [i, i + 4), or of those that there are.
+    const auto step = [&](auto whole, int i) {
+      constexpr bool kWhole = decltype(whole)::value;
+      const int here = kWhole ? 4 : count - i;
+      Four x[kArrays];
+      [[maybe_unused]] Four other = {};
+      LOCKSTEP_UNROLL
+      for (int k = 0; k < kArrays; ++k) x[k] = load<kWhole>(values[k] + i, here);
+      if constexpr (kChanged) other = load<kWhole>(beside + first + i, here);
+      const KeysOf<4> at(keys.words + i);
+      const auto hash = [&](const Four& words, LeafSums& to) {
+        const auto word = [&](int e) { return spec::bit_cast<std::uint32_t>(words.of[e]); };
+        to.add(word(0), word(1), at, 0);
+        if (here > 2) to.add(word(2), word(3), at, 2);
+      };
+      LOCKSTEP_UNROLL
+      for (int k = 0; k < kArrays; ++k) hash(x[k], sums[k]);
+      if constexpr (kChanged) {
+        LOCKSTEP_UNROLL
+        for (int e = 0; e < 4; ++e) {
+          if (e >= here) continue;
+          float of_element[kArrays];
+          LOCKSTEP_UNROLL
+          for (int k = 0; k < kArrays; ++k) of_element[k] = x[k].of[e];
+          by(other.of[e], of_element);
+          LOCKSTEP_UNROLL
+          for (int k = 0; k < kArrays; ++k) x[k].of[e] = of_element[k];
+        }
+      }
+      LOCKSTEP_UNROLL
+      for (int k = 0; k < kArrays; ++k) {
+        if (kChanged) store<kWhole>(x[k], here, values[k] + i);
+        hash(x[k], sums[kArrays + k]);
+        LOCKSTEP_UNROLL
+        for (int e = 0; e < 4; ++e) finite = finite && is_finite(x[k].of[e]);
+      }
+    };
+    for (int i = 4 * t.thread(); i < count; i += 4 * t.threads()) {
+      if (fours && i + 4 <= count) {
+        step(std::true_type(), i);
+      } else {
+        step(std::false_type(), i);
+      }
+    }
+    if (!finite) not_finite[t.block()] = 1;  // whoever writes, it is a 1
+    hash::Leaf* leaves[2 * kArrays];
+    LOCKSTEP_UNROLL
+    for (int k = 0; k < kArrays; ++k) {
+      leaves[k] = its[k].before == nullptr ? nullptr : its[k].before + tile.number;
+      leaves[kArrays + k] = its[k].after == nullptr ? nullptr : its[k].after + tile.number;
+    }
+    finish_leaves(t, keys, sums, static_cast<std::uint64_t>(count) * 4,
+                  t.template shared<std::uint64_t>(), leaves);
   }
-  LOCKSTEP_DEVICE static Pair load(const float* from, bool two) {
-    if (two && aligned(from)) return *reinterpret_cast<const Pair*>(from);
-    return {{from[0], two ? from[1] : 0.0F}};
+
+  LOCKSTEP_DEVICE static bool in_fours(const float* at) {
+    return reinterpret_cast<std::uintptr_t>(at) % sizeof(Four) == 0;
   }
-  LOCKSTEP_DEVICE static void store(const Pair& pair, bool two, float* to) {
-    if (two && aligned(to)) {
-      *reinterpret_cast<Pair*>(to) = pair;
+  // Zeros where there are none.
+  template <bool kWhole>
+  LOCKSTEP_DEVICE static Four load(const float* from, int here) {
+    if constexpr (kWhole) {
+      return *reinterpret_cast<const Four*>(from);
     } else {
-      to[0] = pair.of[0];
-      if (two) to[1] = pair.of[1];
+      Four four = {};
+      LOCKSTEP_UNROLL
+      for (int e = 0; e < 4; ++e)
+        if (e < here) four.of[e] = from[e];
+      return four;
     }
   }
-  LOCKSTEP_DEVICE void add(const Pair& pair, std::int64_t i, LeafSums& sums) const {
-    sums.add(spec::bit_cast<std::uint32_t>(pair.of[0]), spec::bit_cast<std::uint32_t>(pair.of[1]),
-             keys.words + i);
+  template <bool kWhole>
+  LOCKSTEP_DEVICE static void store(const Four& four, int here, float* to) {
+    if constexpr (kWhole) {
+      *reinterpret_cast<Four*>(to) = four;
+    } else {
+      LOCKSTEP_UNROLL
+      for (int e = 0; e < 4; ++e)
+        if (e < here) to[e] = four.of[e];
+    }
   }
-  template <class Thread>
-  LOCKSTEP_DEVICE void finish(Thread& t, const UpdatedTile& tile, const LeafSums& sums,
-                              hash::Leaf* leaf) const {
-    finish_leaf(t, keys, sums, static_cast<std::uint64_t>(tile.n) * 4,
-                t.template shared<std::uint64_t>(), leaf);
+};
+
+// What the host knows of an update's tensors: lists for the kernel, and where leaves go.
+class UpdateLists {
+ public:
+  UpdateLists(std::span<const UpdatedTensor> tensors, std::size_t slots) {
+    for (const UpdatedTensor& one : tensors) {
+      LOCKSTEP_ASSERT(one.slots.size() == slots, std::to_string(one.slots.size()));
+      const std::int64_t count = (one.n + kTileFloats - 1) / kTileFloats;
+      for (std::int64_t i = 0; i < count; ++i)
+        tiles_.push_back({static_cast<std::int32_t>(parts_.size()), static_cast<std::int32_t>(i)});
+      parts_.push_back({one.g, one.n, std::ssize(arrays_),
+                        static_cast<std::int64_t>(1 + one.slots.size() + one.averages.size())});
+      add(one.p, 0, count);
+      for (const Updated& slot : one.slots) add(slot, 0, count);
+      for (const UpdatedTensor::Average& average : one.averages)
+        add(average.e, average.one_minus_decay, count);
+    }
   }
+
+  const std::vector<UpdatedTile>& tiles() const { return tiles_; }
+  const std::vector<UpdatedParts>& tensors() const { return parts_; }
+  std::int64_t leaves() const { return leaves_; }
+  // Their leaves lie here, one array's behind the other's.
+  std::vector<UpdatedArray> arrays(hash::Leaf* leaves) const {
+    std::vector<UpdatedArray> all = arrays_;
+    for (const Wanted& one : wanted_)
+      (one.before ? all[one.array].before : all[one.array].after) = leaves + one.first;
+    return all;
+  }
+  void give(const hash::Leaf* leaves) const {
+    for (const Wanted& one : wanted_) std::copy_n(leaves + one.first, one.count, one.to);
+  }
+
+ private:
+  struct Wanted {
+    std::size_t array;
+    bool before;
+    std::int64_t first, count;
+    hash::Leaf* to;
+  };
+
+  void add(const Updated& array, float one_minus_decay, std::int64_t count) {
+    for (const bool before : {true, false}) {
+      hash::Leaf* const to = before ? array.before : array.after;
+      if (to == nullptr) continue;
+      wanted_.push_back({arrays_.size(), before, leaves_, count, to});
+      leaves_ += count;
+    }
+    arrays_.push_back({array.values, one_minus_decay, nullptr, nullptr});
+  }
+
+  std::vector<UpdatedTile> tiles_;
+  std::vector<UpdatedParts> parts_;
+  std::vector<UpdatedArray> arrays_;
+  std::vector<Wanted> wanted_;
+  std::int64_t leaves_ = 0;
 };
 
 template <class Gpu>
 template <class Rule>
 bool Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> tensors) {
-  std::vector<UpdatedTile> tiles;
-  std::vector<UpdatedArray> arrays;
-  struct Places {
-    hash::Leaf* before;
-    hash::Leaf* after;
-  };
-  std::vector<Places> places;
-  for (const UpdatedTensor& one : tensors) {
-    LOCKSTEP_ASSERT(one.slots.size() == Rule::kSlots, std::to_string(one.slots.size()));
-    for (std::int64_t first = 0; first < one.n; first += kTileFloats) {
-      const std::int64_t left = one.n - first, number = first / kTileFloats;
-      const auto count = static_cast<std::int64_t>(1 + one.slots.size() + one.averages.size());
-      tiles.push_back({one.g == nullptr ? nullptr : one.g + first,
-                       left < kTileFloats ? left : kTileFloats,
-                       static_cast<std::int64_t>(arrays.size()), count});
-      const auto add = [&](const Updated& array, float one_minus_decay) {
-        arrays.push_back({array.values + first, one_minus_decay, array.before != nullptr,
-                          array.after != nullptr});
-        places.push_back({array.before == nullptr ? nullptr : array.before + number,
-                          array.after == nullptr ? nullptr : array.after + number});
-      };
-      add(one.p, 0);
-      for (const Updated& slot : one.slots) add(slot, 0);
-      for (const UpdatedTensor::Average& average : one.averages)
-        add(average.e, average.one_minus_decay);
-    }
-  }
-  if (tiles.empty()) return true;
-  const Upload<Gpu, UpdatedTile> all_tiles(*gpu_, tiles);
-  const Upload<Gpu, UpdatedArray> all_arrays(*gpu_, arrays);
-  const auto count = static_cast<std::int64_t>(arrays.size());
+  const UpdateLists lists(tensors, Rule::kSlots);
+  if (lists.tiles().empty()) return true;
   // Leaves, and behind them the tiles' marks: one copy to the host.
-  const std::size_t of_leaves = 2 * arrays.size() * sizeof(hash::Leaf);
-  std::vector<std::byte> host(of_leaves + tiles.size() * sizeof(int));
+  const std::size_t of_leaves = static_cast<std::size_t>(lists.leaves()) * sizeof(hash::Leaf);
+  std::vector<std::byte> host(of_leaves + lists.tiles().size() * sizeof(int));
   const Scratch<Gpu, std::byte> found(*gpu_, std::ssize(host));
-  auto* const leaves = reinterpret_cast<hash::Leaf*>(found.data());
-  gpu_->launch(
-      Grid{static_cast<std::int64_t>(tiles.size()), kThreads, kLeafScratchBytes},
-      UpdateKernel<Rule>{rule, all_tiles.data(), all_arrays.data(), leaf_keys(), leaves,
-                         leaves + count, reinterpret_cast<int*>(found.data() + of_leaves)});
+  const Upload<Gpu, UpdatedTile> tiles(*gpu_, lists.tiles());
+  const Upload<Gpu, UpdatedParts> parts(*gpu_, lists.tensors());
+  const std::vector<UpdatedArray> arrays =
+      lists.arrays(reinterpret_cast<hash::Leaf*>(found.data()));
+  const Upload<Gpu, UpdatedArray> all(*gpu_, arrays);
+  gpu_->launch(Grid{std::ssize(lists.tiles()), kThreads, leaf_scratch_bytes(2 + 2 * Rule::kSlots)},
+               UpdateKernel<Rule>{rule, tiles.data(), parts.data(), all.data(), leaf_keys(),
+                                  reinterpret_cast<int*>(found.data() + of_leaves)});
   gpu_->to_host(host.size(), found.data(), host.data());
-  const auto leaf = [&](std::size_t i, hash::Leaf* to) {
-    if (to != nullptr) std::memcpy(to, host.data() + i * sizeof(hash::Leaf), sizeof(hash::Leaf));
-  };
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    leaf(i, places[i].before);
-    leaf(places.size() + i, places[i].after);
-  }
+  lists.give(reinterpret_cast<const hash::Leaf*>(host.data()));
   return std::all_of(host.begin() + static_cast<std::ptrdiff_t>(of_leaves), host.end(),
                      [](std::byte mark) { return mark == std::byte{0}; });
 }
