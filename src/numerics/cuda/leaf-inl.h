@@ -46,13 +46,12 @@ struct DeviceLeafKeys {
   std::uint64_t length_a, length_b;
 };
 
-// Adds up the sums of a block's threads; a warp a leaf writes that of `bytes` bytes, if it goes
-// anywhere. `scratch`: leaf_scratch_bytes, in shared memory.
-template <int kLeaves, class Thread>
+// Adds up the sums of a block's threads; a thread a leaf calls give(k, leaf) with that of `bytes`
+// bytes. `scratch`: leaf_scratch_bytes, in shared memory.
+template <int kLeaves, class Thread, class Give>
 LOCKSTEP_DEVICE inline void finish_leaves(Thread& t, const DeviceLeafKeys& keys,
                                           LeafSums (&sums)[kLeaves], std::uint64_t bytes,
-                                          std::uint64_t* scratch,
-                                          hash::Leaf* const (&leaves)[kLeaves]) {
+                                          std::uint64_t* scratch, const Give& give) {
   constexpr int kWarps = kThreads / kWarp;
   static_assert(kLeaves <= kWarps);
   LOCKSTEP_UNROLL
@@ -70,13 +69,13 @@ LOCKSTEP_DEVICE inline void finish_leaves(Thread& t, const DeviceLeafKeys& keys,
   t.barrier();
   LOCKSTEP_UNROLL
   for (int k = 0; k < kLeaves; ++k) {
-    if (t.thread() == k * kWarp && leaves[k] != nullptr) {
+    if (t.thread() == k * kWarp) {
       std::uint64_t a = bytes * keys.length_a, b = bytes * keys.length_b;
       for (int warp = 0; warp < kWarps; ++warp) {
         a += scratch[2 * (k * kWarps + warp)];
         b += scratch[2 * (k * kWarps + warp) + 1];
       }
-      *leaves[k] = {a, b};
+      give(k, hash::Leaf{a, b});
     }
   }
   t.barrier();  // scratch may be used again
@@ -118,7 +117,7 @@ struct LeafKernel {
       sums[0].add(word(tile, 2 * p), word(tile, 2 * p + 1), KeysOf<2>(keys.words + 2 * p), 0);
     }
     finish_leaves(t, keys, sums, tile.bytes, t.template shared<std::uint64_t>(),
-                  {leaves + t.block()});
+                  [&](int, const hash::Leaf& leaf) { leaves[t.block()] = leaf; });
   }
 };
 

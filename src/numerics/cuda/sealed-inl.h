@@ -38,7 +38,8 @@ struct SealedSumKernel {
       const auto second = j + 1 < count ? spec::bit_cast<std::uint32_t>(value(j + 1)) : 0;
       sums[0].add(first, second, KeysOf<2>(keys.words + j), 0);
     }
-    finish_leaves(t, keys, sums, static_cast<std::uint64_t>(count) * 4, scratch, {leaf});
+    finish_leaves(t, keys, sums, static_cast<std::uint64_t>(count) * 4, scratch,
+                  [&](int, const hash::Leaf& found) { *leaf = found; });
     return *leaf;
   }
 

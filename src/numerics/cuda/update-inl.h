@@ -148,14 +148,11 @@ struct UpdateKernel {
       }
     }
     if (!finite) not_finite[t.block()] = 1;  // whoever writes, it is a 1
-    hash::Leaf* leaves[2 * kArrays];
-    LOCKSTEP_UNROLL
-    for (int k = 0; k < kArrays; ++k) {
-      leaves[k] = its[k].before == nullptr ? nullptr : its[k].before + tile.number;
-      leaves[kArrays + k] = its[k].after == nullptr ? nullptr : its[k].after + tile.number;
-    }
     finish_leaves(t, keys, sums, static_cast<std::uint64_t>(count) * 4,
-                  t.template shared<std::uint64_t>(), leaves);
+                  t.template shared<std::uint64_t>(), [&](int k, const hash::Leaf& leaf) {
+                    hash::Leaf* const to = k < kArrays ? its[k].before : its[k - kArrays].after;
+                    if (to != nullptr) to[tile.number] = leaf;
+                  });
   }
 
   LOCKSTEP_DEVICE static bool in_fours(const float* at) {
