@@ -65,22 +65,25 @@ hash::Digest both_passes(const std::vector<std::int64_t>& sample,
   return hasher.finish();
 }
 
-// Is there one by LibTorch, too, and does it take the run's precision?
-enum class Native { kNo, kYes, kProduct };
-
 struct Kernel {
   const char* name;
-  Native native;
   std::function<hash::Digest()> run;
+  bool product = false;  // native numerics has one by LibTorch, in the run's precision
 };
 
-Kernel of_op(const char* name, Native native, const std::vector<std::int64_t>& sample,
+Kernel of_op(const char* name, const std::vector<std::int64_t>& sample,
              const std::vector<std::vector<std::int64_t>>& parameters, const Op& op) {
-  return {name, native, [=] { return both_passes(sample, parameters, op); }};
+  return {name, [=] { return both_passes(sample, parameters, op); }};
+}
+Kernel product(const char* name, const std::vector<std::int64_t>& sample,
+               const std::vector<std::vector<std::int64_t>>& parameters, const Op& op) {
+  Kernel kernel = of_op(name, sample, parameters, op);
+  kernel.product = true;
+  return kernel;
 }
 
 Kernel activation(const char* name, numerics::Unary function) {
-  return of_op(name, Native::kYes, {37, 41}, {},
+  return of_op(name, {37, 41}, {},
                [function](const Tensors& in) { return ops::unary(function, in[0]); });
 }
 
@@ -223,17 +226,15 @@ hash::Digest lion() {
 hash::Digest integer_products() {
   const ops::NumericsScope scope({.integer = true});
   const Kernel layers[] = {
-      of_op("linear", Native::kNo, {45, 1100}, {{1100, 35}, {35}},
+      of_op("linear", {45, 1100}, {{1100, 35}, {35}},
             [](const Tensors& in) { return ops::linear(lanes(), in[0], in[1], in[2]); }),
-      of_op("conv2d", Native::kNo, {13, 11, 33}, {{3, 3, 33, 48}, {48}},
+      of_op("conv2d", {13, 11, 33}, {{3, 3, 33, 48}, {48}},
             [](const Tensors& in) {
               return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1});
             }),
-      of_op("conv2d_transpose", Native::kNo, {7, 6, 16}, {{4, 4, 24, 16}, {24}},
-            [](const Tensors& in) {
-              return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1},
-                                           14, 12);
-            })};
+      of_op("conv2d_transpose", {7, 6, 16}, {{4, 4, 24, 16}, {24}}, [](const Tensors& in) {
+        return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1}, 14, 12);
+      })};
   hash::Sha256 all;
   for (const Kernel& layer : layers) all.update(as_bytes(layer.run().hex()));
   return all.finish();
@@ -253,57 +254,56 @@ hash::Digest spectral() {
 std::vector<Kernel> kernels() {
   using numerics::Unary;
   return {
-      of_op("linear", Native::kProduct, {5, 600}, {{600, 70}, {70}},
-            [](const Tensors& in) { return ops::linear(lanes(), in[0], in[1], in[2]); }),
-      of_op("conv2d", Native::kProduct, {13, 11, 32}, {{3, 3, 32, 48}, {48}},
-            [](const Tensors& in) {
-              return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 1, .pad = 1});
-            }),
-      of_op("conv2d_strided", Native::kProduct, {13, 12, 9}, {{3, 3, 9, 17}, {17}},
-            [](const Tensors& in) {
-              return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1});
-            }),
-      of_op("conv2d_transpose", Native::kProduct, {7, 6, 16}, {{4, 4, 24, 16}, {24}},
-            [](const Tensors& in) {
-              return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1},
-                                           14, 12);
-            }),
-      of_op("attention", Native::kProduct, {49, 3 * 32}, {},
-            [](const Tensors& in) { return ops::attention(in[0], 2); }),
-      of_op("group_norm", Native::kYes, {9, 8, 32}, {{32}, {32}},
+      product("linear", {5, 600}, {{600, 70}, {70}},
+              [](const Tensors& in) { return ops::linear(lanes(), in[0], in[1], in[2]); }),
+      product("conv2d", {13, 11, 32}, {{3, 3, 32, 48}, {48}},
+              [](const Tensors& in) {
+                return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 1, .pad = 1});
+              }),
+      product("conv2d_strided", {13, 12, 9}, {{3, 3, 9, 17}, {17}},
+              [](const Tensors& in) {
+                return ops::conv2d(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1});
+              }),
+      product("conv2d_transpose", {7, 6, 16}, {{4, 4, 24, 16}, {24}},
+              [](const Tensors& in) {
+                return ops::conv2d_transpose(lanes(), in[0], in[1], in[2], {.stride = 2, .pad = 1},
+                                             14, 12);
+              }),
+      product("attention", {49, 3 * 32}, {},
+              [](const Tensors& in) { return ops::attention(in[0], 2); }),
+      of_op("group_norm", {9, 8, 32}, {{32}, {32}},
             [](const Tensors& in) {
               return ops::group_norm(lanes(), in[0], in[1], in[2], 8, 1e-5F,
                                      numerics::Activation::kSilu);
             }),
-      of_op("layer_norm", Native::kYes, {11, 67}, {{67}, {67}},
+      of_op("layer_norm", {11, 67}, {{67}, {67}},
             [](const Tensors& in) { return ops::layer_norm(lanes(), in[0], in[1], in[2], 1e-5F); }),
       activation("silu", Unary::kSilu),
       activation("tanh", Unary::kTanh),
       activation("sigmoid", Unary::kSigmoid),
       activation("softplus", Unary::kSoftplus),
       activation("gelu_tanh", Unary::kGeluTanh),
-      of_op("leaky_relu", Native::kNo, {37, 41}, {},
+      of_op("leaky_relu", {37, 41}, {},
             [](const Tensors& in) { return ops::leaky_relu(in[0], 0.2F); }),
-      of_op("mean_squared_error", Native::kNo, {1300}, {},
+      of_op("mean_squared_error", {1300}, {},
             [](const Tensors& in) {
               return ops::mean_squared_error(in[0], normals(3, in[0].sizes()));
             }),
-      of_op("row_squares", Native::kNo, {1300}, {},
-            [](const Tensors& in) { return ops::row_squares(in[0]); }),
-      of_op("spatial_sums", Native::kNo, {9, 7, 21}, {},
+      of_op("row_squares", {1300}, {}, [](const Tensors& in) { return ops::row_squares(in[0]); }),
+      of_op("spatial_sums", {9, 7, 21}, {},
             [](const Tensors& in) { return ops::spatial_sums(in[0]); }),
-      of_op("upsample_nearest", Native::kNo, {5, 4, 19}, {},
+      of_op("upsample_nearest", {5, 4, 19}, {},
             [](const Tensors& in) { return ops::upsample_nearest(in[0], 10, 8); }),
-      {"functions", Native::kNo, functions},
-      {"random_numbers", Native::kNo, random_numbers},
-      {"batch_statistics", Native::kNo, batch_statistics},
-      {"spectral_norm", Native::kNo, spectral},
-      {"updates", Native::kNo, updates},
-      {"diffusion", Native::kNo, diffusion},
-      {"moments_and_outer", Native::kNo, moments_and_outer},
-      {"lion", Native::kNo, lion},
-      {"integer_products", Native::kNo, integer_products},
-      {"nesterov", Native::kNo, nesterov},
+      {"functions", functions},
+      {"random_numbers", random_numbers},
+      {"batch_statistics", batch_statistics},
+      {"spectral_norm", spectral},
+      {"updates", updates},
+      {"diffusion", diffusion},
+      {"moments_and_outer", moments_and_outer},
+      {"lion", lion},
+      {"integer_products", integer_products},
+      {"nesterov", nesterov},
   };
 }
 
@@ -343,9 +343,8 @@ KernelHashes hashes(bool native, ops::Precision precision) {
   const ops::NumericsScope scope({.native = native, .samples = kEach, .precision = precision});
   KernelHashes all;
   for (const Kernel& kernel : kernels()) {
-    if (native && kernel.native == Native::kNo) continue;
-    all.emplace_back(kernel.name + (kernel.native == Native::kProduct ? suffix(precision) : ""),
-                     kernel.run());
+    if (native && !kernel.product) continue;
+    all.emplace_back(kernel.name + suffix(precision), kernel.run());
   }
   return all;
 }

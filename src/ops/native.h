@@ -71,28 +71,4 @@ Attended attention(const Tensor& qkv, std::int64_t heads, double factor);
 Tensor attention_backward(const Tensor& qkv, const Tensor& weights, const Tensor& dout,
                           double factor);
 
-// [n, …, c] as group norm's kernels want it: [n, c, …], of whichever device x is.
-Tensor channels_second(const Tensor& x);
-
-struct Normalised {
-  Tensor y, mean, rstd;
-};
-struct NormGradients {
-  Tensor dx, dgamma, dbeta;
-};
-Normalised group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups,
-                      float eps, Activation activation);
-NormGradients group_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
-                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
-                                  Activation activation, const Tensor& dy);
-Normalised layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps);
-NormGradients layer_norm_backward(const LaneBlocks& lanes, const Tensor& x, const Tensor& gamma,
-                                  const Tensor& beta, const Tensor& mean, const Tensor& rstd,
-                                  const Tensor& dy);
-
-// Whether LibTorch computes this activation.
-bool has(numerics::Unary op);
-Tensor unary(numerics::Unary op, const Tensor& x);
-Tensor unary_backward(numerics::Unary op, const Tensor& x, const Tensor& dy);
-
 }  // namespace lockstep::ops::native

@@ -3,7 +3,6 @@
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "lockstep/ops/view.h"
-#include "ops/native.h"
 #include "ops/partials.h"
 #include "ops/sides.h"
 
@@ -17,10 +16,10 @@ Tensor whole(const Tensor& parameter) {
   return first_part(parameter).contiguous();
 }
 
-using native::Normalised;
-using native::NormGradients;
+struct Normalised {
+  Tensor y, mean, rstd;
+};
 
-// What the kernels compute, portable.
 Normalised group_values(const numerics::GroupNormShape& s, const SideBySide& x, const Tensor& gamma,
                         const Tensor& beta) {
   std::vector<std::int64_t> sizes = x.left.sizes().vec();
@@ -57,10 +56,6 @@ float* write_if_any(Tensor& x) {
 
 Tensor group_norm(const LaneBlocks& lanes, const SideBySide& x_in, const Tensor& gamma_in,
                   const Tensor& beta_in, std::int64_t groups, float eps, Activation activation) {
-  if (native::on() && x_in.right.defined()) {
-    return group_norm(lanes, concat_channels(x_in.left, x_in.right), gamma_in, beta_in, groups, eps,
-                      activation);
-  }
   const SideBySide x = contiguous(x_in);
   const Tensor gamma = whole(gamma_in), beta = whole(beta_in);
   const std::int64_t n = x.left.size(0), c = x.channels();
@@ -71,17 +66,10 @@ Tensor group_norm(const LaneBlocks& lanes, const SideBySide& x_in, const Tensor&
                                    .groups = groups,
                                    .eps = eps,
                                    .activation = activation};
-  const auto [y, mean, rstd] =
-      native::on() ? native::group_norm(x.left, gamma, beta, groups, eps, activation)
-                   : group_values(s, x, gamma, beta);
+  const auto [y, mean, rstd] = group_values(s, x, gamma, beta);
   return record_with_parameters(
       "group_norm", {x_in.left, x_in.right, gamma_in, beta_in}, y, Differentiable::kOnce,
       [=, mean = mean, rstd = rstd](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-        if (native::on()) {
-          const NormGradients g =
-              native::group_norm_backward(lanes, x.left, gamma, beta, mean, rstd, activation, dy);
-          return {g.dx, Tensor(), g.dgamma, g.dbeta};
-        }
         const bool any = needed[0] || needed[1];
         Tensor left = any ? empty(x.left.sizes()) : Tensor();
         Tensor right = any && x.right.defined() ? empty(x.right.sizes()) : Tensor();
@@ -98,16 +86,10 @@ Tensor layer_norm(const LaneBlocks& lanes, const Tensor& x_in, const Tensor& gam
                   const Tensor& beta_in, float eps) {
   const Tensor x = bare(x_in).contiguous(), gamma = whole(gamma_in), beta = whole(beta_in);
   const std::int64_t c = x.size(-1), rows = x.numel() / c;
-  const auto [y, mean, rstd] =
-      native::on() ? native::layer_norm(x, gamma, beta, eps) : layer_values(x, gamma, beta, eps);
+  const auto [y, mean, rstd] = layer_values(x, gamma, beta, eps);
   return record_with_parameters(
       "layer_norm", {x_in, gamma_in, beta_in}, y, Differentiable::kOnce,
       [=, mean = mean, rstd = rstd](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
-        if (native::on()) {
-          const NormGradients g =
-              native::layer_norm_backward(lanes, x, gamma, beta, mean, rstd, dy);
-          return {g.dx, g.dgamma, g.dbeta};
-        }
         Tensor dx = needed[0] ? empty(x.sizes()) : Tensor();
         auto [dgamma, dbeta] = room(lanes, c, needed[1] || needed[2]);
         device().layer_norm_backward(rows, c, lanes, rows / lanes.samples(), read(x), {read(gamma)},

@@ -4,7 +4,6 @@
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
-#include "ops/native.h"
 
 namespace lockstep::ops {
 namespace {
@@ -140,14 +139,12 @@ const char* name_of(numerics::Unary op) {
 }
 
 Tensor values_of(numerics::Unary op, const Tensor& x) {
-  if (native::on() && native::has(op)) return native::unary(op, x);
   Tensor out = empty(x.sizes());
   device().unary(op, x.numel(), read(x), write(out));
   return out;
 }
 
 Tensor gradient_of(numerics::Unary op, const Tensor& x, const Tensor& g) {
-  if (native::on() && native::has(op)) return native::unary_backward(op, x, g);
   Tensor dx = empty(x.sizes());
   device().unary_backward(op, x.numel(), read(x), read(g), write(dx));
   return dx;

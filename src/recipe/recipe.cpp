@@ -32,8 +32,10 @@ void describe(Fields& f, Run& o) {
           bits_unless(o.validate_every, std::int64_t{0}),
           "steps between losses on the samples of data.holdout, by the averaged weights where "
           "there are some, which the ledger records; 0: none; diffusion only");
-  f.choice("numerics", o.numerics, {"portable", "native"}, bits_unless(o.numerics, "portable"),
-           "our kernels, the same bits everywhere, or LibTorch's, of this hardware and software");
+  f.choice(
+      "numerics", o.numerics, {"portable", "native"}, bits_unless(o.numerics, "portable"),
+      "our kernels, the same bits everywhere, or for products LibTorch's, of this hardware and "
+      "software");
   f.choice("precision", o.precision, {"float32", "tf32", "bfloat16"},
            bits_unless(o.precision, "float32"),
            "of products in native numerics: binary32; tf32, on a GPU alone; or operands and "

@@ -94,7 +94,7 @@ Html summary(const Facts& facts) {
     pairs.emplace_back(
         "Arithmetic",
         text(recipe::is_native(*recipe)
-                 ? "native: LibTorch's kernels, products in " + recipe->run.precision +
+                 ? "native: products by LibTorch's kernels in " + recipe->run.precision +
                        "; same bits on the same hardware and software only"
                  : "portable: same bits on every machine"));
     pairs.emplace_back("Recipe id", code(recipe::id(*recipe).hex()));

@@ -34,7 +34,8 @@ struct Case {
   std::function<Tensor(const LaneBlocks&, const Tensors&)> op;
 };
 
-const std::vector<Case>& cases() {
+// What LibTorch computes.
+const std::vector<Case>& products() {
   static const std::vector<Case> all = {
       {"linear",
        {2, 5},
@@ -56,6 +57,17 @@ const std::vector<Case>& cases() {
        [](const LaneBlocks& l, const Tensors& in) {
          return conv2d_transpose(l, in[0], in[1], in[2], {.stride = 2, .pad = 1}, 5, 4);
        }},
+      {"attention",
+       {4, 12},
+       {},
+       [](const LaneBlocks&, const Tensors& in) { return attention(in[0], 2); }},
+  };
+  return all;
+}
+
+// What stays ours.
+const std::vector<Case>& others() {
+  static const std::vector<Case> all = {
       {"group_norm",
        {2, 3, 6},
        {{6}, {6}},
@@ -80,10 +92,6 @@ const std::vector<Case>& cases() {
        [](const LaneBlocks& l, const Tensors& in) {
          return layer_norm(l, in[0], in[1], in[2], 1e-2F);
        }},
-      {"attention",
-       {4, 12},
-       {},
-       [](const LaneBlocks&, const Tensors& in) { return attention(in[0], 2); }},
       {"silu", {7}, {}, [](const LaneBlocks&, const Tensors& in) { return ops::silu(in[0]); }},
       {"tanh", {7}, {}, [](const LaneBlocks&, const Tensors& in) { return ops::tanh(in[0]); }},
       {"softplus",
@@ -139,7 +147,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }
 
 class Native : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Ops, Native, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Ops, Native, ::testing::ValuesIn(products()),
                          [](const auto& one) { return std::string(one.param.name); });
 
 // Why a tolerance: both round each of a few dozen operations on values near 1, in another order.
@@ -162,10 +170,7 @@ double length(const Tensor& x) {
 
 // Why 1 %: an operand's rounding error is at most 2^-9 of it, a result's, too, and attention rounds
 // a chain of four.
-TEST_P(Native, Bfloat16IsNearFloat32AndOnlyInProducts) {
-  const std::string name = GetParam().name;
-  const bool product =
-      name.starts_with("linear") || name.starts_with("conv2d") || name == "attention";
+TEST_P(Native, Bfloat16IsNearFloat32) {
   const Tensors exact = natively(GetParam(), {kEach, {6}}, 0),
                 rounded = natively(GetParam(), {kEach, {6}}, 0, Precision::kBfloat16);
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -174,15 +179,21 @@ TEST_P(Native, Bfloat16IsNearFloat32AndOnlyInProducts) {
     Tensor difference = ops::empty(a.sizes());
     for (std::int64_t e = 0; e < a.numel(); ++e) write(difference)[e] = read(b)[e] - read(a)[e];
     EXPECT_LT(length(difference), 0.01 * length(a)) << i;
-    if (!product) {
-      EXPECT_TRUE(same_bits(a, b)) << i;
-    }
   }
-  if (product) {  // it gives bfloat16 numbers
-    const Tensor y = rounded[0].contiguous();
-    EXPECT_FALSE(same_bits(exact[0], y));
-    for (std::int64_t e = 0; e < y.numel(); ++e)
-      ASSERT_EQ(std::bit_cast<std::uint32_t>(read(y)[e]) & 0xffffU, 0U) << e;
+  const Tensor y = rounded[0].contiguous();  // bfloat16 numbers
+  EXPECT_FALSE(same_bits(exact[0], y));
+  for (std::int64_t e = 0; e < y.numel(); ++e)
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(read(y)[e]) & 0xffffU, 0U) << e;
+}
+
+TEST(NativeScope, NormsAndActivationsStayOurs) {
+  for (const Case& one : others()) {
+    const Tensors ours = computed(one, {kEach, {4, 2}}, 0);
+    for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+      const Tensors same = natively(one, {kEach, {4, 2}}, 0, precision);
+      for (std::size_t i = 0; i < ours.size(); ++i)
+        EXPECT_TRUE(same_bits(ours[i], same[i])) << one.name << ", tensor " << i;
+    }
   }
 }
 
@@ -272,26 +283,18 @@ TEST(NativeScope, ParametersMayLieAnywhere) {
     return room.narrow(0, offset, 6);
   };
   const NumericsScope scope({.native = true, .samples = 2});
-  const auto norm = [&](std::int64_t offset) {
-    return native::layer_norm(x, at_offset(offset, 2), at_offset(offset, 3), 1e-2F).y;
+  const auto product = [&](std::int64_t offset) {
+    return native::linear({2, {2}}, x, at_offset(offset, 2).view({1, 6, 1}),
+                          at_offset(offset, 3).narrow(0, 2, 1).view({1, 1}));
   };
-  for (const std::int64_t offset : {1, 3}) EXPECT_TRUE(same_bits(norm(0), norm(offset)));
+  for (const std::int64_t offset : {1, 3}) EXPECT_TRUE(same_bits(product(0), product(offset)));
   const Tensor apart = at_offset(1, 2), moved = native::aligned(apart);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(moved.const_data_ptr()) % 64, 0U);
 }
 
-// LibTorch has CUDA's kernels only where a GPU is. native_group_norm asks for this before it calls
-// them: at::group_norm, which we do not call, sees to it. A tensor of no memory stands in.
-TEST(NativeScope, GroupNormKeepsChannelsLastOnACpuAlone) {
-  const Tensor cpu = at::empty({2, 4, 4, 8}), elsewhere = cpu.to(at::kMeta);
-  EXPECT_EQ(native::channels_second(cpu).const_data_ptr(), cpu.const_data_ptr());
-  EXPECT_TRUE(native::channels_second(elsewhere).is_contiguous());
-  EXPECT_EQ(native::channels_second(elsewhere).sizes(), at::IntArrayRef({2, 8, 4, 4}));
-}
-
 TEST(NativeScope, SamplesThatAreNoWholeLanesAreABug) {
   const NumericsScope scope({.native = true, .samples = 4});
-  EXPECT_THROW(ops::silu(values({6, 2}, 1)), Error);
+  EXPECT_THROW(ops::attention(values({6, 2, 3}, 1), 1), Error);
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ using KernelHashes = std::vector<std::pair<std::string, hash::Digest>>;  // "con
 
 // Every kernel that recipes use. About 50 ms.
 KernelHashes portable_kernels();
-// Those that native numerics have (ops/native.h), by LibTorch; products in this precision have
-// names of their own, "conv2d_bfloat16". Throws what require_native_settings does. About 50 ms, and
-// what LibTorch's libraries need to start.
+// The products, by LibTorch (ops/native.h); those in another precision than float32 have names of
+// their own, "conv2d_bfloat16". Throws what require_native_settings does. About 50 ms, and what
+// LibTorch's libraries need to start.
 KernelHashes native_kernels(ops::Precision precision);
 // What the precision appends to these names: nothing to those of float32.
 std::string suffix(ops::Precision precision);

@@ -1,4 +1,4 @@
-// Native numerics: the ops whose time counts call LibTorch's kernels in place of ours.
+// Native numerics: products call LibTorch's kernels in place of ours.
 //
 // LibTorch's bits depend on shapes, alignment and threads, and on the machine. The first three are
 // fixed here: a kernel sees the samples of one lane (in sampling: one sample), each time with the
@@ -7,12 +7,12 @@
 // ranks or threads. On a GPU its kernels work in the memory of our tensors, in the same stream;
 // where LibTorch lacks memory there, an op throws std::bad_alloc.
 //
-// Native: linear, conv2d and its transpose, attention, group and layer norm, the activations of
-// numerics::Unary, with all their gradients. Everything else is ours in either numerics: sums over
-// lanes, batch statistics, losses, element-wise arithmetic, spectral norm, optimisers. The guard
-// (guard.h) watches for LibTorch's arithmetic outside of these kernels.
+// Native: linear, conv2d and its transpose, attention, with all their gradients. Everything else is
+// ours in either numerics, and there it is the faster: norms, activations, sums over lanes,
+// statistics, losses, element-wise arithmetic, spectral norm, optimisers. The guard (guard.h)
+// watches for LibTorch's arithmetic outside of these kernels.
 //
-// Products may have another precision (numerics.h). Tensors stay binary32 between ops: in bfloat16
+// They may have another precision (numerics.h). Tensors stay binary32 between ops: in bfloat16
 // operands are rounded where a kernel takes them, and results widened where it gives them.
 #pragma once
 
