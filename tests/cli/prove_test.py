@@ -357,7 +357,7 @@ class Bisect(Prove):
         other = {"ATEN_CPU_CAPABILITY": "default"}
         self.write("a.json", self.ok("fingerprint", "--json"))
         self.write("b.json", self.ok("fingerprint", "--json", **other))
-        self.assertIn("group_norm", self.report(1, "check", "a.json", "b.json")["findings"][0]["sentence"])
+        self.assertIn("attention", self.report(1, "check", "a.json", "b.json")["findings"][0]["sentence"])
         each = ["--set", "checkpoint.every=1", "--set", "checkpoint.keep_last=0", *self.EACH]
         self.train("a", *each)
         self.train("b", *each, **other)
