@@ -98,7 +98,7 @@ Kernel kernel_of(const Factor& w) {
 // The same sums where LibTorch convolved.
 Tensor natively_convolved(const LaneBlocks& lanes, const Factor& x, const Factor& w,
                           const Tensor& b, Conv conv, const Behind& behind) {
-  Tensor y = native::conv2d(lanes, x.value.contiguous(), w.value, b, conv);
+  Tensor y = native::conv2d(lanes, x.floats(), w.value, b, conv);
   if (behind.rows.defined()) {
     const Tensor rows = bare(behind.rows).contiguous();
     device().add_channel_bias(y.size(0), y.size(1) * y.size(2), y.size(3), read(y), read(rows),
@@ -145,8 +145,8 @@ Tensor input_grad(const LaneBlocks& lanes, const Factor& dy_in, const Factor& w_
                   "transposed convolution: sizes do not fit");
   const auto dys = fork(activation(dy_in, integer_products_in_use(s)), 2),
              ws = fork(parameter(w_in, integer_products_in_use(s)), 2);
-  const Tensor dx = native::on() ? native::conv2d_input_grad(lanes, dys[0].value.contiguous(),
-                                                             ws[0].value, b, conv, height, width)
+  const Tensor dx = native::on() ? native::conv2d_input_grad(lanes, dys[0].floats(), ws[0].value, b,
+                                                             conv, height, width)
                                  : convolved_back(lanes, s, dys[0], ws[0], b);
   return record_with_parameters(
       "conv2d_input_grad", {dys[0].value, ws[0].value, b}, dx, Differentiable::kTwice,
@@ -174,10 +174,10 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy
   LOCKSTEP_ASSERT(dy_in.size(1) == s.out_h() && dy_in.size(2) == s.out_w());
   const auto xs = fork(activation(x_in, integer_products_in_use(s)), 2),
              dys = fork(activation(dy_in, integer_products_in_use(s)), 2);
-  const Tensor dw =
-      native::on() ? native::conv2d_weight_grad(lanes, xs[0].value.contiguous(),
-                                                dys[0].value.contiguous(), conv, kernel.h, kernel.w)
-                   : correlated(lanes, s, xs[0], dys[0]);
+  const Tensor dw = native::on()
+                        ? native::conv2d_weight_grad(lanes, xs[0].floats(), dys[0].floats(), conv,
+                                                     kernel.h, kernel.w)
+                        : correlated(lanes, s, xs[0], dys[0]);
   return record("conv2d_weight_grad", {xs[0].value, dys[0].value}, dw, Differentiable::kTwice,
                 [lanes, s, conv, x = kept(xs[1]), dy = kept(dys[1])](
                     const Tensor& g, const std::vector<bool>& needed) -> Tensors {

@@ -7,6 +7,7 @@
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/view.h"
 #include "lockstep/ops/where.h"
+#include "ops/native.h"
 #include "ops/sides.h"
 
 namespace lockstep::ops {
@@ -39,6 +40,7 @@ bool integer_products_in_use(const numerics::ConvShape& s) {
 
 Factor activation(Factor x, bool integer) {
   if (integer && !x.integers) x.integers = rounded(x.value.contiguous(), x.value.size(0));
+  if (native::rounds() && !x.bfloat16.defined()) x.bfloat16 = native::rounded(x.value.contiguous());
   return x;
 }
 
@@ -67,14 +69,15 @@ std::vector<Factor> fork(const Factor& x, int uses) {
 }
 
 Factor kept(Factor x) {
-  if (x.integers && !numerics_in_use().twice) x.value = Tensor();
+  const bool enough = x.integers || x.bfloat16.defined();
+  if (enough && !numerics_in_use().twice) x.value = Tensor();
   return x;
 }
 
 void require_values(const Factor& x) {
   LOCKSTEP_ASSERT(x.value.defined() || !at::GradMode::is_enabled(),
                   where().module +
-                      ": gradients of gradients of an integer product that kept its rounded "
+                      ": gradients of gradients of a product that kept its rounded "
                       "operands only: the forward pass needs a TwiceScope");
 }
 

@@ -1,4 +1,4 @@
-// Inside ops: an operand of a product, with what integer products make of it.
+// Inside ops: an operand of a product, with what products of another kind than binary32 make of it.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,24 @@ struct Integers {
 };
 
 struct Factor {
-  Tensor value;  // undefined where only the integers were kept
+  Tensor value;  // undefined where only what is multiplied was kept
   std::shared_ptr<const Integers> integers = nullptr;  // null where the product is one of floats
+  Tensor bfloat16 = {};                                // undefined where it is none of these
 
-  at::IntArrayRef sizes() const { return value.defined() ? value.sizes() : integers->q.sizes(); }
+  at::IntArrayRef sizes() const {
+    if (value.defined()) return value.sizes();
+    return integers ? integers->q.sizes() : bfloat16.sizes();
+  }
   std::int64_t size(std::int64_t d) const { return sizes()[static_cast<std::size_t>(d)]; }
+  // For native kernels.
+  Tensor floats() const { return bfloat16.defined() ? bfloat16 : value.contiguous(); }
 };
 
 // Whether the products of a layer of this shape are integer ones.
 bool integer_products_in_use(const numerics::ConvShape& s);
 
-// Activations or gradients [N, …]: rounded, if asked for and not done before, one group a sample.
+// Activations or gradients [N, …]: rounded, if asked for and not done before, one group a sample;
+// or to bfloat16, if native products take that.
 Factor activation(Factor x, bool integer);
 // The same of what lies side by side, rounded; it has no values.
 Factor activation(const SideBySide& x);
@@ -38,8 +45,8 @@ numerics::Rounded slice_of(const Factor& w, std::int64_t index);
 
 // `uses` equal ones, with the same integers (record.h).
 std::vector<Factor> fork(const Factor& x, int uses);
-// What a backward pass needs of it: not the values, if integers do and nobody will differentiate
-// twice (numerics.h).
+// What a backward pass needs of it: not the values, if what is multiplied does and nobody will
+// differentiate twice (numerics.h).
 Factor kept(Factor x);
 // Error(kBug) if gradients of gradients are asked for and the values were not kept.
 void require_values(const Factor& x);

@@ -107,7 +107,7 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x, const Factor& dy);
 Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, const Tensor& b) {
   const bool whole = integer(rows_of(lanes, x_in), w_in.size(1), w_in.size(2));
   const auto xs = fork(activation(x_in, whole), 2), ws = fork(parameter(w_in, whole), 2);
-  const Tensor y = native::on() ? native::linear(lanes, xs[0].value.contiguous(), ws[0].value, b)
+  const Tensor y = native::on() ? native::linear(lanes, xs[0].floats(), ws[0].value, b)
                                 : product(lanes, xs[0], ws[0], b);
   return record_with_parameters("linear", {xs[0].value, ws[0].value, b}, y, Differentiable::kTwice,
                                 [lanes, whole, x = kept(xs[1]), w = ws[1]](
@@ -125,9 +125,8 @@ Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, 
 Tensor input_grad(const LaneBlocks& lanes, const Factor& dy_in, const Factor& w_in) {
   const bool whole = integer(rows_of(lanes, dy_in), w_in.size(1), w_in.size(2));
   const auto dys = fork(activation(dy_in, whole), 2), ws = fork(parameter(w_in, whole), 2);
-  const Tensor dx = native::on()
-                        ? native::linear_input_grad(lanes, dys[0].value.contiguous(), ws[0].value)
-                        : product_with_transpose(lanes, dys[0], ws[0]);
+  const Tensor dx = native::on() ? native::linear_input_grad(lanes, dys[0].floats(), ws[0].value)
+                                 : product_with_transpose(lanes, dys[0], ws[0]);
   return record_with_parameters("linear_input_grad", {dys[0].value, ws[0].value}, dx,
                                 Differentiable::kTwice,
                                 [lanes, whole, dy = kept(dys[1]), w = ws[1]](
@@ -143,9 +142,9 @@ Tensor input_grad(const LaneBlocks& lanes, const Factor& dy_in, const Factor& w_
 Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy_in) {
   const bool whole = integer(rows_of(lanes, x_in), x_in.sizes().back(), dy_in.sizes().back());
   const auto xs = fork(activation(x_in, whole), 2), dys = fork(activation(dy_in, whole), 2);
-  const Tensor dw = native::on() ? native::linear_weight_grad(lanes, xs[0].value.contiguous(),
-                                                              dys[0].value.contiguous())
-                                 : product_over_samples(lanes, xs[0], dys[0]);
+  const Tensor dw = native::on()
+                        ? native::linear_weight_grad(lanes, xs[0].floats(), dys[0].floats())
+                        : product_over_samples(lanes, xs[0], dys[0]);
   return record("linear_weight_grad", {xs[0].value, dys[0].value}, dw, Differentiable::kTwice,
                 [lanes, whole, x = kept(xs[1]), dy = kept(dys[1])](
                     const Tensor& g, const std::vector<bool>& needed) -> Tensors {

@@ -131,7 +131,7 @@ std::uintptr_t alignment_on(const at::Device& device) {
 }
 
 at::ScalarType factor_type() {
-  return numerics_in_use().precision == Precision::kBfloat16 ? at::kBFloat16 : at::kFloat;
+  return rounds() ? at::kBFloat16 : at::kFloat;
 }
 
 }  // namespace
@@ -163,6 +163,12 @@ void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)
       for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each, products});
     });
   });
+}
+
+Tensor rounded(const Tensor& x) {
+  Tensor y = empty_on(tensors_device(), x.sizes(), at::kBFloat16);
+  for_each_piece(x.size(0), [&](const Piece& piece) { piece.put(piece.of(x), y); });
+  return y;
 }
 
 Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,

@@ -1,5 +1,6 @@
 // Inside ops: LibTorch's kernels, a lane at a time (lockstep/ops/native.h). Arguments and results
-// are as in ops.h: contiguous float32, [samples, …], parameters [P, …].
+// are as in ops.h: contiguous, [samples, …], parameters [P, …]; float32, or operands that are
+// `rounded`.
 #pragma once
 
 #include <functional>
@@ -35,6 +36,13 @@ struct Piece {
 // Calls body once for each piece of `samples` samples, in this thread and the rank's others. Body
 // may call LibTorch's kernels: it runs without autograd history, unobserved, on one thread.
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body);
+
+// Whether products' operands are rounded to bfloat16.
+inline bool rounds() {
+  return on() && numerics_in_use().precision == Precision::kBfloat16;
+}
+// x [samples, …] so rounded: once for all products that take it.
+Tensor rounded(const Tensor& x);
 
 // A parameter [P, …] as the pieces' products take it: what `prepare` makes of each slice, aligned.
 class Slices {

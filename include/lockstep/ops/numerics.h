@@ -20,8 +20,8 @@ struct Numerics {
   bool native = false;       // LibTorch's kernels (native.h)
   std::int64_t samples = 1;  // that a native kernel sees at a time; divides those of every op
   bool integer = false;      // products of layers that are wide enough (numerics/integer.h)
-  // What is recorded may be differentiated twice. Integer products then keep their operands beside
-  // the rounded ones.
+  // What is recorded may be differentiated twice. Products then keep their operands beside the
+  // rounded ones.
   bool twice = false;
   Precision precision = Precision::kFloat32;  // of native products
 };
