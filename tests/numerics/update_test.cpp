@@ -98,21 +98,27 @@ struct Result {
   bool finite = false;
 };
 
-// Leaves are asked for where `asks(tensor, array)` says.
+// Leaves are asked for where `asks(tensor, array)` says. Arrays begin so many floats behind where
+// memory does.
 template <class Asks>
-Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const Asks& asks) {
+Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const Asks& asks,
+               std::size_t behind = 0) {
   Result result{tensors, {}, {}, false};
   std::vector<UpdatedTensor> all;
   for (std::size_t k = 0; k < tensors.size(); ++k) {
     Kept& kept = result.tensors[k];
-    const std::size_t tiles = hash::leaf_count(4 * kept.g.size());
+    const auto begin_later = [&](Floats& values) { values.insert(values.begin(), behind, 0.0F); };
+    begin_later(kept.g);
+    std::ranges::for_each(kept.arrays, begin_later);
+    const std::size_t n = kept.g.size() - behind, tiles = hash::leaf_count(4 * n);
     result.before.emplace_back(kept.arrays.size(), Leaves(tiles));
     result.after.emplace_back(kept.arrays.size(), Leaves(tiles));
     UpdatedTensor& one = all.emplace_back();
-    one.n = std::ssize(kept.g);
-    one.g = kept.g.data();
+    one.n = static_cast<std::int64_t>(n);
+    one.g = kept.g.data() + behind;
     for (std::size_t a = 0; a < kept.arrays.size(); ++a) {
-      const Updated array{kept.arrays[a].data(), asks(k, a) ? result.before[k][a].data() : nullptr,
+      const Updated array{kept.arrays[a].data() + behind,
+                          asks(k, a) ? result.before[k][a].data() : nullptr,
                           asks(k, a) ? result.after[k][a].data() : nullptr};
       if (a == 0) {
         one.p = array;
@@ -124,6 +130,10 @@ Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const A
     }
   }
   result.finite = device().update(rule, all);
+  for (Kept& kept : result.tensors) {
+    for (Floats& values : kept.arrays)
+      values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(behind));
+  }
   return result;
 }
 
@@ -164,11 +174,13 @@ Kept some_tensor(std::mt19937& engine, const UpdateRule& rule, std::size_t n,
 class Update : public testing::TestWithParam<UpdateRule> {};
 INSTANTIATE_TEST_SUITE_P(Rules, Update, testing::Values(Keep{}, kAdamW, kSgd, kNesterov, kLion));
 
-void expect_by_definition(const UpdateRule& rule, const std::vector<Kept>& tensors) {
+void expect_by_definition(const UpdateRule& rule, const std::vector<Kept>& tensors,
+                          std::size_t behind = 0) {
   std::vector<Kept> expected;
   for (const Kept& kept : tensors) expected.push_back(by_definition(rule, kept));
   with_every_isa_and_thread_count([&] {
-    const Result result = updated(rule, tensors, [](std::size_t, std::size_t) { return true; });
+    const auto asks = [](std::size_t, std::size_t) { return true; };
+    const Result result = updated(rule, tensors, asks, behind);
     ASSERT_TRUE(result.finite);
     for (std::size_t k = 0; k < tensors.size(); ++k) {
       for (std::size_t a = 0; a < tensors[k].arrays.size(); ++a) {
@@ -197,6 +209,15 @@ TEST_P(Update, OfManySmallTensorsIsThatOfEach) {
     tensors.push_back(some_tensor(engine, GetParam(), i % 50 == 0 ? 9000 : engine() % 70, i % 3));
   expect_by_definition(GetParam(), tensors);
   expect_by_definition(GetParam(), {});
+}
+
+// Parts of a divided optimiser begin anywhere in their tensors.
+TEST_P(Update, MayBeginAnywhere) {
+  std::mt19937 engine(5);
+  for (const std::size_t behind : {1, 2, 3}) {
+    for (const std::size_t n : {3, 17, 4098})
+      expect_by_definition(GetParam(), {some_tensor(engine, GetParam(), n, 1)}, behind);
+  }
 }
 
 TEST_P(Update, TakesNoLeavesUnasked) {

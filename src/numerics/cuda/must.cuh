@@ -14,7 +14,9 @@ inline void must(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // forgets it, or the next launch would have failed
   if (code == cudaErrorMemoryAllocation) throw std::bad_alloc();
-  throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code));
+  throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code),
+              "`lockstep doctor --device cuda` looks at the GPU; a run goes on from its last "
+              "checkpoint, elsewhere too");
 }
 
 // CUDA's runtime knows a GPU for each thread of the host, and others in a thread change it:

@@ -1,8 +1,9 @@
 // A stand-in for CUDA's runtime: its kernels are interpreted PTX (warp.h), its memory the host
 // cannot read (support/far_device/memory.h), its streams work when somebody waits and in any order
 // that events leave (support/gpu/stream.h). It has the functions that our plug-in and its tests
-// call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. Here: the program's
-// kernels, launches, devices.
+// call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. LOCKSTEP_PTX_LOST_AT=N:
+// the kernel after N others does what no GPU survives. Here: the program's kernels, launches,
+// devices.
 #include "support/ptx/runtime.h"
 
 #include <fatbinary_section.h>
@@ -34,7 +35,12 @@ Runtime& runtime() {
   return one;
 }
 
+bool lost() {
+  return runtime().lost;
+}
+
 std::optional<Streams::Stream> known(cudaStream_t handle) {
+  if (lost()) return std::nullopt;
   require_the_gpu();
   auto stream = reinterpret_cast<Streams::Stream>(handle);
   if (handle == cudaStreamLegacy) stream = Streams::kNull;
@@ -50,12 +56,12 @@ std::optional<Streams::Stream> working(cudaStream_t handle) {
   return std::nullopt;
 }
 cudaError_t failed(cudaError_t error) {
-  return last_error = error;
+  return last_error = lost() ? cudaErrorIllegalAddress : error;
 }
 
 std::optional<Streams::Event> known(cudaEvent_t handle) {
   const auto event = reinterpret_cast<Streams::Event>(handle);
-  if (!runtime().streams.knows_event(event)) return std::nullopt;
+  if (lost() || !runtime().streams.knows_event(event)) return std::nullopt;
   return event;
 }
 
@@ -107,6 +113,11 @@ struct Configuration {
   cudaStream_t stream;
 };
 thread_local std::vector<Configuration> configurations;
+
+bool is_last(std::uint64_t launches) {
+  static const char* const last = std::getenv("LOCKSTEP_PTX_LOST_AT");
+  return last != nullptr && launches == std::strtoull(last, nullptr, 10);
+}
 
 bool blocking() {
   static const char* const asked = std::getenv("CUDA_LAUNCH_BLOCKING");
@@ -192,6 +203,10 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
     kernel = &found.module->function(found.name);
     most_shared = found.most_shared;
     seed = all.launches++;
+    if (is_last(seed)) {
+      all.lost = true;
+      return cudaSuccess;  // the next call tells
+    }
   }
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
       block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > most_shared)
@@ -222,6 +237,7 @@ cudaError_t cudaGetLastError() {
   return std::exchange(ptx::last_error, cudaSuccess);
 }
 const char* cudaGetErrorString(cudaError_t error) {
+  if (error == cudaErrorIllegalAddress) return "an illegal memory access was encountered";
   return error == cudaSuccess ? "no error" : "an error of the stand-in for CUDA's runtime";
 }
 
@@ -230,7 +246,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return *count > 0 ? cudaSuccess : failed(cudaErrorNoDevice);
 }
 cudaError_t cudaSetDevice(int number) {
-  if (!sees(number)) return failed(cudaErrorInvalidDevice);
+  if (!sees(number) || ptx::lost()) return failed(cudaErrorInvalidDevice);
   ptx::current_gpu = number;
   return cudaSuccess;
 }

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #pragma GCC visibility pop
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -38,6 +39,7 @@ struct Runtime {
   };
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;
+  std::atomic<bool> lost = false;
   std::set<Streams::Stream> spoilt;  // whose capture fails when it ends
 
  private:
@@ -47,7 +49,12 @@ struct Runtime {
 
 Runtime& runtime();
 
-// A call's result, an error, which cudaGetLastError gives until it has given it.
+// Whether the GPU was lost (LOCKSTEP_PTX_LOST_AT): nothing that it was told to do is done any more,
+// and every call says so.
+bool lost();
+
+// A call's result, an error, which cudaGetLastError gives until it has given it; of a lost GPU its
+// own.
 cudaError_t failed(cudaError_t error);
 
 // CUDA's handles are ours; what is null or cudaStreamLegacy is the null stream.

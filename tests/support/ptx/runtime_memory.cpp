@@ -12,6 +12,7 @@ using namespace lockstep::test;
 using gpu::Streams;
 using ptx::failed;
 using ptx::known;
+using ptx::lost;
 using ptx::Runtime;
 using ptx::runtime;
 using ptx::working;
@@ -82,6 +83,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value)
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (lost()) return failed(cudaErrorUnknown);
   *total = far::kMemoryBytes;
   *free = far::kMemoryBytes - far::bytes_in_use();
   return cudaSuccess;
@@ -101,12 +103,14 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
 
 // Both wait for all work.
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  if (lost()) return failed(cudaErrorUnknown);
   const cudaError_t result = cudaMallocAsync(memory, bytes, nullptr);
   runtime().streams.wait(Streams::kNull);
   return result;
 }
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
+  if (lost()) return failed(cudaErrorUnknown);
   runtime().streams.wait();
   const cudaError_t result = cudaFreeAsync(memory, nullptr);
   runtime().streams.wait(Streams::kNull);
@@ -116,12 +120,14 @@ cudaError_t cudaFree(void* memory) {
 // Pinned memory: a GPU reads and writes it as late as it likes, and has done so before it is given
 // back.
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
+  if (lost()) return failed(cudaErrorUnknown);
   *memory = std::malloc(bytes);
   if (*memory == nullptr) return failed(cudaErrorMemoryAllocation);
   runtime().pinned.add(*memory, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
+  if (lost()) return failed(cudaErrorUnknown);
   runtime().streams.wait();
   runtime().pinned.remove(memory);
   std::free(memory);
@@ -133,6 +139,7 @@ cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void* memory) {
+  if (lost()) return failed(cudaErrorUnknown);
   runtime().streams.wait();
   runtime().pinned.remove(memory);
   ptx::memory().remove(memory);

@@ -15,6 +15,7 @@ void put_when(cudaStream_t handle, std::function<bool()> ready, std::function<vo
 using lockstep::test::gpu::Streams;
 using lockstep::test::ptx::failed;
 using lockstep::test::ptx::known;
+using lockstep::test::ptx::lost;
 using lockstep::test::ptx::runtime;
 using lockstep::test::ptx::working;
 
@@ -63,6 +64,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  if (lost()) return failed(cudaErrorUnknown);
   runtime().streams.wait();
   return cudaSuccess;
 }

@@ -1,0 +1,47 @@
+"""A GPU that is lost in the middle of a run: an error in one line, exit code 4, and the run goes on elsewhere to the golden bytes.
+
+Usage: gpu_lost_test.py PROGRAM GPU_PROGRAM RECIPE
+GPU_PROGRAM's GPU (tests/support/ptx) does nothing more after some kernels, anywhere in the run's preparation and first steps, and each
+call of it then says so, as CUDA does after a kernel that read where nothing is. Whatever waits for it must end.
+"""
+
+import os
+import random
+import sys
+import tempfile
+
+import golden
+
+STEPS = 7
+KERNELS = 1200  # not fewer than those steps launch one by one
+
+
+def lose(cpu, gpu, name, folder, after, ranks):
+    """Whether the GPU was lost before the run was done."""
+    run = os.path.join(folder, f"after-{after}")
+    settings = ("--set", "samples.count=0", "--set", f"run.steps={STEPS}")
+    code, _, err = gpu.run("train", golden.recipe(name), "--run", run, "--quiet", *settings, "--device", "cuda", "--ranks", ranks,
+                           environment={**gpu.environment, "LOCKSTEP_PTX_LOST_AT": str(after)})
+    lines = err.splitlines()
+    if code != 0:
+        assert code == 4 and len(lines) == ranks, f"exit {code} after {after} kernels:\n{err}"
+        assert all("CUDA: " in line and "illegal memory access" in line and "`lockstep doctor" in line for line in lines), err
+    golden.train(cpu, name, run, "--set", "samples.count=0", steps=STEPS)
+    return code != 0
+
+
+def main():
+    cpu, gpu, name = golden.Program(sys.argv[1]), golden.Program(sys.argv[2]), sys.argv[3]
+    seed = random.randrange(10**6)
+    print(f"seed {seed}", flush=True)
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="lockstep-lost-") as folder:
+        # The first are certain: in the preparation, and in a step.
+        places = [(50, 1), (900, 1), *((chance.randrange(KERNELS), 1) for _ in range(4)), (chance.randrange(400), 2)]
+        lost = [lose(cpu, gpu, name, folder, after, ranks) for after, ranks in places]
+        assert all(lost[:2]), "the GPU was not lost"
+    print(f"{name}: the GPU was lost {sum(lost)} times, and the run went on on the CPU to the golden bytes")
+
+
+if __name__ == "__main__":
+    main()
