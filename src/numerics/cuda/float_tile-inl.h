@@ -256,6 +256,7 @@ struct FloatKernel {
       }
       end_block(t, first_block, step == steps, sums);
     }
+    t.template wait<0>();  // for what nobody reads: the next block has this shared memory
   }
 
  private:

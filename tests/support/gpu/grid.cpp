@@ -86,6 +86,7 @@ class Block {
         back_ = std::move(back);
         Thread thread(*this, static_cast<int>(i));
         body(kernel, thread);
+        thread.end();
         states_[i] = State::kDone;
         return std::move(back_);
       });
@@ -225,6 +226,10 @@ void Thread::copy_async(void* to, const void* from, bool there) {
   if (!in_shared_memory(to)) die("an asynchronous copy to a place outside shared memory");
   std::memset(to, 0xff, 16);
   copies_.push_back({to, there ? from : nullptr, group_});
+}
+
+void Thread::end() const {
+  if (!copies_.empty()) die("a thread ends before its asynchronous copies have");
 }
 
 void Thread::commit() {

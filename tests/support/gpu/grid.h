@@ -6,7 +6,8 @@
 //   wait for each other go on side by side, or one of them after another;
 // - shared memory is full of NaNs when a block begins;
 // - what copy_async writes is NaN until the wait that it must be there for, and is read that late;
-//   it ends the program where it is not aligned, or not in shared memory;
+//   it ends the program where it is not aligned, or not in shared memory, or where its thread ends
+//   without that wait: the memory may be another block's by then;
 // - matrices that a warp loads are read when all of its lanes are there; it ends the program where
 //   a row is not aligned, or not in shared memory;
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
@@ -68,6 +69,8 @@ class Thread {
   void wait() {
     wait_for_all_but(kNewest);
   }
+  // Ends the program if copies are still under way.
+  void end() const;
 
  private:
   void* shared_memory();

@@ -280,6 +280,11 @@ TEST(GridDeathTest, AMisalignedCopyIsNamed) {
   EXPECT_DEATH(run({1, 32, 32}, OneCopy{from, 0, 2}, 1), "not aligned to 16 bytes");
 }
 
+TEST(GridDeathTest, ACopyThatNobodyWaitsForIsNamed) {
+  alignas(16) const float from[4] = {};
+  EXPECT_DEATH(run({1, 32, 16}, OneCopy{from, 0, 0}, 1), "before its asynchronous copies have");
+}
+
 TEST(GridDeathTest, ACopyToAPlaceOutsideSharedMemoryIsNamed) {
   alignas(16) const float from[4] = {};
   for (const int skip : {-4, 8, 4096})

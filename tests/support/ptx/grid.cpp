@@ -38,6 +38,7 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
       shared.barrier();
       global.barrier();
     }
+    for (const auto& warp : warps) warp->end();
   }
   if (!profiling()) return;
   Counts all{.launches = 1, .blocks = blocks};

@@ -153,8 +153,10 @@ TEST(Ptx, CopiesArriveAtTheirWait) {
   const std::string reads = "ld.shared.u32 %r7, [%r4+4];\nst.global.u32 [%rd4], %r7;\n";
   const auto out = run(kernel(copies + "cp.async.wait_group 0;\nbar.sync 0;\n" + reads));
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i % 4 == 3 ? 0 : i % 4 * 4 + 1) << i;
-  // One group may still be on its way.
-  EXPECT_EQ(run(kernel(copies + "cp.async.wait_group 1;\nbar.sync 0;\n" + reads))[0], 0xffffffffU);
+  // One group may still be on its way, but not when its thread ends.
+  const std::string early = copies + "cp.async.wait_group 1;\nbar.sync 0;\n" + reads;
+  EXPECT_EQ(run(kernel(early + "bar.sync 0;\ncp.async.wait_group 0;\n"))[0], 0xffffffffU);
+  EXPECT_DEATH(run(kernel(early)), "a thread ends before its asynchronous copies have");
 }
 
 using PtxDeathTest = testing::Test;

@@ -310,6 +310,11 @@ void Warp::copy_async(int lane, std::uint32_t to, const char* from, std::size_t 
       {to, from, bytes, group_[static_cast<std::size_t>(lane)]});
 }
 
+void Warp::end() const {
+  for (const auto& copies : copies_)
+    if (!copies.empty()) die("a thread ends before its asynchronous copies have: " + kernel_.name);
+}
+
 void Warp::commit(std::uint32_t mask) {
   for (std::size_t l = 0; l < kLanes; ++l) group_[l] += static_cast<int>(mask >> l & 1U);
 }

@@ -100,6 +100,8 @@ class Warp {
   void copy_async(int lane, std::uint32_t to, const char* from, std::size_t bytes);
   void commit(std::uint32_t mask);
   void wait(std::uint32_t mask, int newest);
+  // When it is done with the block: ends the program if copies are still under way.
+  void end() const;
   // Null: nobody asked.
   Counts* counts() { return profiling_ ? &counts_ : nullptr; }
   // Where the warp is, in words.
