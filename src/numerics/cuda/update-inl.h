@@ -41,14 +41,11 @@ struct AverageRule {
   }
 };
 
-// A block's place in the tensors.
+// A tile of a tensor of n elements, whose arrays are p, slots, averages, in this order.
 struct UpdatedTile {
-  std::int32_t tensor, number;
-};
-// Its arrays are p, slots, averages, in this order.
-struct UpdatedParts {
-  const float* g;
-  std::int64_t n, first_array, arrays;
+  const float* g;  // the tensor's
+  std::int64_t n, number;
+  std::int32_t first_array, arrays;
 };
 // With its leaves, one a tile; null: nobody wants them.
 struct UpdatedArray {
@@ -65,7 +62,6 @@ template <class Rule>
 struct UpdateKernel {
   Rule rule;
   const UpdatedTile* tiles;
-  const UpdatedParts* tensors;
   const UpdatedArray* arrays;
   DeviceLeafKeys keys;
   int* not_finite;  // of each tile: whether something that was written is not
@@ -73,27 +69,25 @@ struct UpdateKernel {
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const UpdatedTile tile = tiles[t.block()];
-    const UpdatedParts tensor = tensors[tile.tensor];
-    const UpdatedArray* const its = arrays + tensor.first_array;
+    const UpdatedArray* const its = arrays + tile.first_array;
     if (t.thread() == 0) not_finite[t.block()] = 0;
     t.barrier();
-    pass(t, tile, tensor.n, its, tensor.g, rule);
-    for (std::int64_t k = 1 + Rule::kSlots; k < tensor.arrays;
-         ++k)  // p: this thread has written it
-      pass(t, tile, tensor.n, its + k, its->values, AverageRule{its[k].one_minus_decay});
+    pass(t, tile, its, tile.g, rule);
+    for (int k = 1 + Rule::kSlots; k < tile.arrays; ++k)  // p: this thread has written it
+      pass(t, tile, its + k, its->values, AverageRule{its[k].one_minus_decay});
   }
 
  private:
   using Four = Vector<float, 4>;
 
-  // Of a tile of arrays of n elements: `by` changes them, with what lies `beside` them.
+  // Of a tile of `its` arrays: `by` changes them, with what lies `beside` them.
   template <class Thread, class By>
-  LOCKSTEP_DEVICE void pass(Thread& t, const UpdatedTile& tile, std::int64_t n,
-                            const UpdatedArray* its, const float* beside, const By& by) const {
+  LOCKSTEP_DEVICE void pass(Thread& t, const UpdatedTile& tile, const UpdatedArray* its,
+                            const float* beside, const By& by) const {
     constexpr int kArrays = 1 + By::kSlots;
     constexpr bool kChanged = !std::is_same_v<By, KeepRule>;
     const std::int64_t first = tile.number * kTileFloats;
-    const int count = static_cast<int>(n - first < kTileFloats ? n - first : kTileFloats);
+    const int count = static_cast<int>(tile.n - first < kTileFloats ? tile.n - first : kTileFloats);
     float* values[kArrays];
     bool fours = !kChanged || in_fours(beside + first);
     LOCKSTEP_UNROLL
@@ -191,9 +185,8 @@ class UpdateLists {
       LOCKSTEP_ASSERT(one.slots.size() == slots, std::to_string(one.slots.size()));
       const std::int64_t count = (one.n + kTileFloats - 1) / kTileFloats;
       for (std::int64_t i = 0; i < count; ++i)
-        tiles_.push_back({static_cast<std::int32_t>(parts_.size()), static_cast<std::int32_t>(i)});
-      parts_.push_back({one.g, one.n, std::ssize(arrays_),
-                        static_cast<std::int64_t>(1 + one.slots.size() + one.averages.size())});
+        tiles_.push_back({one.g, one.n, i, static_cast<std::int32_t>(arrays_.size()),
+                          static_cast<std::int32_t>(1 + slots + one.averages.size())});
       add(one.p, 0, count);
       for (const Updated& slot : one.slots) add(slot, 0, count);
       for (const UpdatedTensor::Average& average : one.averages)
@@ -202,7 +195,6 @@ class UpdateLists {
   }
 
   const std::vector<UpdatedTile>& tiles() const { return tiles_; }
-  const std::vector<UpdatedParts>& tensors() const { return parts_; }
   std::int64_t leaves() const { return leaves_; }
   // Their leaves lie here, one array's behind the other's.
   std::vector<UpdatedArray> arrays(hash::Leaf* leaves) const {
@@ -234,7 +226,6 @@ class UpdateLists {
   }
 
   std::vector<UpdatedTile> tiles_;
-  std::vector<UpdatedParts> parts_;
   std::vector<UpdatedArray> arrays_;
   std::vector<Wanted> wanted_;
   std::int64_t leaves_ = 0;
@@ -250,12 +241,11 @@ bool Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> ten
   std::vector<std::byte> host(of_leaves + lists.tiles().size() * sizeof(int));
   const Scratch<Gpu, std::byte> found(*gpu_, std::ssize(host));
   const Upload<Gpu, UpdatedTile> tiles(*gpu_, lists.tiles());
-  const Upload<Gpu, UpdatedParts> parts(*gpu_, lists.tensors());
   const std::vector<UpdatedArray> arrays =
       lists.arrays(reinterpret_cast<hash::Leaf*>(found.data()));
   const Upload<Gpu, UpdatedArray> all(*gpu_, arrays);
   gpu_->launch(Grid{std::ssize(lists.tiles()), kThreads, leaf_scratch_bytes(2 + 2 * Rule::kSlots)},
-               UpdateKernel<Rule>{rule, tiles.data(), parts.data(), all.data(), leaf_keys(),
+               UpdateKernel<Rule>{rule, tiles.data(), all.data(), leaf_keys(),
                                   reinterpret_cast<int*>(found.data() + of_leaves)});
   gpu_->to_host(host.size(), found.data(), host.data());
   lists.give(reinterpret_cast<const hash::Leaf*>(host.data()));
