@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <optional>
 
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
@@ -42,12 +41,6 @@ Tensor repeated(const Tensor& w) {
   sizes.insert(sizes.begin(), kLanes.partials());
   strides.insert(strides.begin(), 0);
   return w.as_strided(sizes, strides);
-}
-
-Tensor leaf(const Tensor& x) {
-  Tensor copy = bare(x);
-  copy.set_requires_grad(true);
-  return copy;
 }
 
 TEST(IntegerOps, ConvolutionAndItsGradientsAreTheKernels) {
@@ -154,19 +147,10 @@ TEST(IntegerOps, EverySliceOfAParameterIsAGroup) {
   EXPECT_TRUE(same(y.narrow(0, 4, 2), wanted));
 }
 
-// |d(sum y)/dx|^2 of a convolution, differentiated by its weights.
 Tensor slope_by_weights(bool twice) {
-  const Tensor x = leaf(values({6, 4, 4, 8}, 1)), w = leaf(repeated(values({3, 3, 8, 8}, 2)));
   const NumericsScope integer({.integer = true});
-  Tensor dx;
-  {
-    std::optional<TwiceScope> scope;
-    if (twice) scope.emplace();
-    const Tensor y = conv2d(kLanes, x, w, {}, {.stride = 1, .pad = 1});
-    dx = gradients({y}, {values(y.sizes(), 3)}, {x}, /*create_graph=*/true).front();
-  }
-  const Tensor squares = row_squares(dx);
-  return gradients({squares}, {filled(squares.sizes(), 1.0F)}, {w}, false).front();
+  return testing::slope_by_weights(kLanes, leaf(values({6, 4, 4, 8}, 1)),
+                                   leaf(repeated(values({3, 3, 8, 8}, 2))), twice);
 }
 
 TEST(IntegerOps, GradientsOfGradientsRoundAnew) {

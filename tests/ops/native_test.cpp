@@ -9,7 +9,6 @@
 #include <bit>
 #include <cstring>
 #include <new>
-#include <optional>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
@@ -187,22 +186,11 @@ TEST_P(Native, Bfloat16IsNearFloat32) {
     ASSERT_EQ(std::bit_cast<std::uint32_t>(read(y)[e]) & 0xffffU, 0U) << e;
 }
 
-// |d(sum y)/dx|^2 of a convolution, differentiated by its weights.
 Tensor slope_by_weights(Precision precision, bool twice) {
   const LaneBlocks blocks{kEach, {4, 2}};
-  Tensor x = copy_of(values({6 * kEach, 4, 4, 2}, 1));
-  x.set_requires_grad(true);
   const Tensor w = over_border(entered(values({3, 3, 2, 3}, 2), blocks));
   const NumericsScope scope({.native = true, .samples = kEach, .precision = precision});
-  Tensor dx;
-  {
-    std::optional<TwiceScope> both;
-    if (twice) both.emplace();
-    const Tensor y = conv2d(blocks, x, w, {}, {.stride = 1, .pad = 1});
-    dx = gradients({y}, {values(y.sizes(), 3)}, {x}, /*create_graph=*/true).front();
-  }
-  const Tensor squares = row_squares(dx);
-  return gradients({squares}, {filled(squares.sizes(), 1.0F)}, {w}, false).front();
+  return testing::slope_by_weights(blocks, leaf(values({6 * kEach, 4, 4, 2}, 1)), w, twice);
 }
 
 // A backward pass keeps the rounded operands alone: a second one needs the values, and rounds anew.

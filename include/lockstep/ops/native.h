@@ -13,7 +13,7 @@
 // watches for LibTorch's arithmetic outside of these kernels.
 //
 // They may have another precision (numerics.h). Tensors stay binary32 between ops: in bfloat16
-// operands are rounded where a kernel takes them, and results widened where it gives them.
+// operands are rounded where an op takes them, and results widened where a kernel gives them.
 #pragma once
 
 #include "lockstep/ops/numerics.h"
