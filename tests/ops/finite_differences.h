@@ -14,11 +14,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "lockstep/ops/device.h"
-#include "lockstep/ops/numerics.h"
 #include "lockstep/ops/ops.h"
 #include "ops/additions.h"
 
@@ -48,27 +46,6 @@ inline Tensor copy_of(const Tensor& x) {
 
 // The blocks that ranks of several world sizes hold of 6 lanes of 3 samples: 1, 2 (both), 3 and 5
 // ranks. Several partials among them.
-inline Tensor leaf(const Tensor& x) {
-  Tensor copy = bare(x);
-  copy.set_requires_grad(true);
-  return copy;
-}
-
-// |d(sum of weighted y)/dx|^2 of a convolution, differentiated by its weights; `twice`: its forward
-// pass says that it will be.
-inline Tensor slope_by_weights(const LaneBlocks& lanes, const Tensor& x, const Tensor& w,
-                               bool twice) {
-  Tensor dx;
-  {
-    std::optional<TwiceScope> scope;
-    if (twice) scope.emplace();
-    const Tensor y = conv2d(lanes, x, w, {}, {.stride = 1, .pad = 1});
-    dx = gradients({y}, {values(y.sizes(), 3)}, {x}, /*create_graph=*/true).front();
-  }
-  const Tensor squares = row_squares(dx);
-  return gradients({squares}, {filled(squares.sizes(), 1.0F)}, {w}, false).front();
-}
-
 inline std::vector<LaneBlocks> all_blocks() {
   return {{3, {6}}, {3, {2, 1}}, {3, {1, 2}}, {3, {2}}, {3, {1}}};
 }

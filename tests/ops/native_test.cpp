@@ -18,6 +18,7 @@
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/ops.h"
 #include "ops/finite_differences.h"
+#include "ops/slope.h"
 
 namespace lockstep::ops {
 namespace {
