@@ -21,9 +21,10 @@ struct Integers {
 
 void add_rounding(Case& c, std::int64_t groups, const Floats& x) {
   Integers integers(groups, x);
-  const auto n = static_cast<std::int64_t>(x.size());
-  device().plain_integers(n, integers.q.data(), integers.q.data());
-  c.output("q", std::vector<std::int64_t>(integers.q.begin(), integers.q.end()));
+  std::vector<std::int16_t> q(x.size());
+  device().plain_integers(groups, static_cast<std::int64_t>(x.size()) / groups, integers.q.data(),
+                          q.data());
+  c.output("q", std::vector<std::int64_t>(q.begin(), q.end()));
   c.output("exponents",
            std::vector<std::int64_t>(integers.exponents.begin(), integers.exponents.end()));
 }

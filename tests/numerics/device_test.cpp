@@ -143,7 +143,7 @@ TEST(Idle, WritesNothing) {
   std::vector<std::int32_t> exponents(64, 7);
   const Rounded rounded{integers.data(), exponents.data()};
   idle.round_groups(1, 1, 2, x, integers.data(), exponents.data());
-  idle.plain_integers(2, rounded.q, integers.data());
+  idle.plain_integers(1, 2, rounded.q, integers.data());
   idle.integer_conv2d(conv, rounded, rounded, x, o);
   idle.integer_conv2d_input_grad(conv, rounded, rounded, x, o);
   idle.integer_conv2d_weight_grad(conv, lanes, rounded, rounded, o);

@@ -2,6 +2,7 @@
 // rounding by the host's binary64.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 
 #include "numerics/device.h"
@@ -97,6 +98,8 @@ Case random_case() {
   s.pad = draw(0, 4);
   s.in = *rc::gen::element<std::int64_t>(1, draw(2, 20), draw(20, 90));
   s.out = *rc::gen::element<std::int64_t>(1, draw(2, 20), draw(20, 90));
+  if (draw(0, 2) == 0) s.in = 16 * draw(1, 5);  // as GPUs want them
+  if (draw(0, 2) == 0) s.out = 16 * draw(1, 5);
   const std::int64_t most = s.in * s.out > 900 ? 5 : 9;
   s.h = std::max(s.kh - 2 * s.pad, draw(1, most));
   s.w = std::max(s.kw - 2 * s.pad, draw(1, most));
@@ -187,12 +190,26 @@ Expected reference(const Case& c) {
 }
 
 struct Integers {
-  Integers(const Floats& x, std::int64_t groups) : q(x.size(), 77), exponents(size(groups), 777) {
+  Integers(const Floats& x, std::int64_t groups) : q(x.size()), exponents(size(groups), 777) {
     device().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(),
                           q.data(), exponents.data());
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }
-  std::vector<std::int16_t> q;
+
+  // Aligned as tensors are.
+  struct Aligned {
+    explicit Aligned(std::size_t count) : memory(count + kMost, 77) {}
+    std::int16_t* data() { return memory.data() + skipped(); }
+    const std::int16_t* data() const { return memory.data() + skipped(); }
+
+   private:
+    static constexpr std::size_t kMost = 32;  // 64 bytes
+    std::size_t skipped() const {
+      return (kMost - reinterpret_cast<std::uintptr_t>(memory.data()) / 2 % kMost) % kMost;
+    }
+    std::vector<std::int16_t> memory;
+  };
+  Aligned q;
   std::vector<std::int32_t> exponents;
 };
 
@@ -232,6 +249,33 @@ TEST(IntegerProducts, EveryImplementationComputesThePage) {
   }));
 }
 
+// Shapes that fill a GPU: its largest tiles, several to a side, and lanes of several samples.
+TEST(IntegerProducts, OfLargeShapesAreTheCpus) {
+  for (const ConvShape& s : {
+           ConvShape{.n = 8, .h = 29, .w = 31, .in = 80, .out = 96, .kh = 3, .kw = 3, .pad = 1},
+           ConvShape{.n = 8, .h = 28, .w = 28, .in = 48, .out = 64, .kh = 2, .kw = 2, .stride = 2},
+           ConvShape{.n = 6, .h = 1100, .w = 1, .in = 112, .out = 208},  // a linear layer
+       }) {
+    const std::int64_t weights = s.kh * s.kw * s.in * s.out;
+    const Floats x = random_floats(s.n * s.h * s.w * s.in, 1), w = random_floats(weights, 2);
+    const Floats dy = random_floats(s.n * s.out_h() * s.out_w() * s.out, 3);
+    const Floats bias = random_floats(208, 4);
+    const LaneBlocks lanes{.samples_per_lane = 2, .lanes = std::vector<std::int64_t>(s.n / 2, 1)};
+    const auto all = [&] {
+      Floats y(dy.size()), dx(x.size()), dw(size(lanes.partials() * weights));
+      device().integer_conv2d(s, Integers(x, s.n), Integers(w, 1), bias.data(), y.data());
+      device().integer_conv2d_input_grad(s, Integers(dy, s.n), Integers(w, 1), bias.data(),
+                                         dx.data());
+      device().integer_conv2d_weight_grad(s, lanes, Integers(x, s.n), Integers(dy, s.n), dw.data());
+      return std::array{y, dx, dw};
+    };
+    const std::array expected = all();
+    const OnGpu gpu;
+    const std::array found = all();
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(found[i], expected[i])) << i;
+  }
+}
+
 TEST(IntegerProducts, RoundingIsThePages) {
   EXPECT_TRUE(rc::check([] {
     const std::int64_t groups = draw(1, 4), n = draw(1, 200);
@@ -243,7 +287,7 @@ TEST(IntegerProducts, RoundingIsThePages) {
       use_isa(isa);
       const Integers integers(x, groups);
       std::vector<std::int16_t> plain(x.size());
-      device().plain_integers(groups * n, integers.q.data(), plain.data());
+      device().plain_integers(groups, n, integers.q.data(), plain.data());
       for (std::int64_t g = 0; g < groups; ++g) {
         const Group& group = expected[size(g)];
         RC_ASSERT(integers.exponents[size(g)] == (group.finite ? group.exponent : 128));

@@ -54,10 +54,10 @@ class Guarded {
 };
 
 struct Group {
-  Group(std::int64_t groups, std::int64_t count, std::uint32_t seed)
-      : q(groups * count), kept(groups * count), exponents(groups) {
+  Group(std::int64_t groups, std::int64_t count_in, std::uint32_t seed)
+      : count(count_in), q(groups * count), kept(groups * count), exponents(groups) {
     std::mt19937 random(seed);
-    constexpr std::int16_t kEnds[] = {-2047, 2047, -2048 + 64, -1, 0, 1, 63, 64};
+    constexpr std::int16_t kEnds[] = {-2047, 2047, -2016, 2015, -33, -1, 0, 32};
     for (std::int16_t& v : q) {
       v = random() % 4 == 0 ? kEnds[random() % 8]
                             : static_cast<std::int16_t>(static_cast<int>(random() % 4095) - 2047);
@@ -70,9 +70,17 @@ struct Group {
   // As the CPU keeps them; as a GPU does.
   operator Rounded() const { return {q.data(), exponents.data()}; }
   Rounded of_gpu() const {
-    std::ranges::transform(q, kept.begin(), cuda::kept);
+    const bool apart = count % 16 == 0;
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(kept.data());
+    for (std::size_t i = 0; i < size(q.end() - q.begin()); ++i) {
+      const std::uint16_t pair = cuda::pair_of(q[i]);
+      const std::size_t low = apart ? i / 16 * 32 + i % 16 : i * 2;
+      bytes[low] = static_cast<std::uint8_t>(pair);
+      bytes[low + (apart ? 16 : 1)] = static_cast<std::uint8_t>(pair >> 8);
+    }
     return {kept.data(), exponents.data()};
   }
+  std::int64_t count;  // of a group
   Guarded<std::int16_t> q, kept;
   Guarded<std::int32_t> exponents;
 };
@@ -84,13 +92,16 @@ std::string words(const ConvShape& s) {
   return text;
 }
 
-// All three products on both devices.
-void expect_same(const ConvShape& s, std::uint32_t seed) {
+// All three products on both devices. What floats they read and write ends `shift` before a page
+// does, which says how it is aligned.
+void expect_same(const ConvShape& s, std::uint32_t seed, std::int64_t shift = 0) {
   const std::int64_t results = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
   const Group x(s.n, s.h * s.w * s.in, seed), dy(s.n, results * s.out, seed + 1);
   const Group w(1, taps * s.out, seed + 2);
-  const Floats bias = random_floats(s.in + s.out, seed), rows = random_floats(s.n * s.out, seed);
-  const Floats values = random_floats(s.n * results * s.out, seed);
+  const Guarded<float> bias(std::max(s.in, s.out) + shift), rows(s.n * s.out + shift);
+  const Guarded<float> values(s.n * results * s.out + shift);
+  for (const Guarded<float>* const one : {&bias, &rows, &values})
+    std::ranges::copy(random_floats(one->end() - one->begin(), seed), one->begin());
   LaneBlocks lanes;
   lanes.samples_per_lane = s.n % 3 == 0 ? 3 : 1;
   for (std::int64_t left = s.n / lanes.samples_per_lane; left > 0; left -= 2)
@@ -100,7 +111,7 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
   const cuda::IntegerShape of_lanes{lanes.lane_count(), taps, s.out, results, 1};
   const auto in_turn = test::gpu::make_gpu(seed, 1),
              side_by_side = test::gpu::make_gpu(seed, 1 << 20);
-  const bool wide = s.in % 8 == 0 && s.out % 8 == 0;
+  const bool wide = s.in % 16 == 0 && s.out % 16 == 0;
   EXPECT_TRUE(cuda::in_turn_pays(of_lanes, wide, 1)) << words(s);
   if (s.n > 0) {
     EXPECT_FALSE(cuda::in_turn_pays(of_lanes, wide, 1 << 20)) << words(s);
@@ -108,7 +119,8 @@ void expect_same(const ConvShape& s, std::uint32_t seed) {
 
   const auto same_on = [&](Device& device, const char* what, std::int64_t count,
                            const auto& product) {
-    const Guarded<float> wanted(count), found(count);
+    const Guarded<float> wanted(count + shift), found(count + shift);
+    std::ranges::fill(wanted, -777.0F);
     std::ranges::fill(found, -777.0F);
     const auto of_cpu = [](const Group& group) { return Rounded(group); };
     const auto of_gpu = [](const Group& group) { return group.of_gpu(); };
@@ -142,30 +154,33 @@ TEST(IntegerTiles, AnyNumberOfChannels) {
   }
 }
 
-// Channels in groups of eight; depths of less than a step, one and several.
+// Channels in groups of sixteen, also of one operand alone; depths of less than a step, one and
+// several.
 TEST(IntegerTiles, SmallTiles) {
   std::uint32_t seed = 100;
-  for (const std::int64_t in : {8, 40, 64}) {
+  for (const std::int64_t in : {16, 48, 64}) {
     for (const std::int64_t stride : {1, 2, 3}) {
       for (const std::int64_t pad : {0, 1, 2}) {
         expect_same({.n = 3,
                      .h = 5,
                      .w = 7,
                      .in = in,
-                     .out = 72 - in,
+                     .out = 80 - in,
                      .kh = 3,
                      .kw = 2,
                      .stride = stride,
                      .pad = pad},
-                    ++seed);
+                    ++seed, pad);
       }
     }
   }
-  expect_same({.n = 1, .h = 1, .w = 1, .in = 8, .out = 8}, ++seed);
-  expect_same({.n = 0, .h = 3, .w = 3, .in = 8, .out = 8}, ++seed);
-  expect_same({.n = 6, .h = 37, .w = 1, .in = 104, .out = 8}, ++seed);  // a linear layer
+  expect_same({.n = 1, .h = 1, .w = 1, .in = 16, .out = 16}, ++seed);
+  expect_same({.n = 0, .h = 3, .w = 3, .in = 16, .out = 16}, ++seed);
+  expect_same({.n = 6, .h = 37, .w = 1, .in = 112, .out = 16}, ++seed);  // a linear layer
+  expect_same({.n = 6, .h = 37, .w = 1, .in = 112, .out = 7}, ++seed);
+  expect_same({.n = 6, .h = 37, .w = 1, .in = 9, .out = 16}, ++seed);
   expect_same({.n = 2, .h = 4, .w = 6, .in = 16, .out = 8, .kh = 1, .kw = 1, .stride = 2}, ++seed);
-  expect_same({.n = 2, .h = 67, .w = 3, .in = 8, .out = 8, .kh = 2, .kw = 3}, ++seed);
+  expect_same({.n = 2, .h = 67, .w = 3, .in = 16, .out = 16, .kh = 2, .kw = 3}, ++seed, 3);
 }
 
 template <class Tile>
@@ -186,25 +201,25 @@ void expect_same_of_pixels(std::initializer_list<ConvShape> shapes, std::uint32_
 
 TEST(IntegerTiles, NarrowTilesOfPixels) {
   expect_same_of_pixels<cuda::NarrowTile>(
-      {{.n = 8, .h = 32, .w = 32, .in = 8, .out = 16},
-       {.n = 5, .h = 29, .w = 29, .in = 8, .out = 136, .kh = 3, .kw = 3, .pad = 1},
-       {.n = 7, .h = 61, .w = 91, .in = 8, .out = 8, .kh = 2, .kw = 2, .stride = 2}},
+      {{.n = 8, .h = 32, .w = 32, .in = 16, .out = 16},
+       {.n = 5, .h = 29, .w = 29, .in = 16, .out = 144, .kh = 3, .kw = 3, .pad = 1},
+       {.n = 7, .h = 61, .w = 91, .in = 16, .out = 16, .kh = 2, .kw = 2, .stride = 2}},
       200);
 }
 
 // The second's input gradient, too.
 TEST(IntegerTiles, LargeTilesOfPixels) {
-  const ConvShape both{.n = 7, .h = 31, .w = 32, .in = 72, .out = 80, .kh = 2, .kw = 3, .pad = 1};
+  const ConvShape both{.n = 7, .h = 31, .w = 32, .in = 80, .out = 96, .kh = 2, .kw = 3, .pad = 1};
   EXPECT_TRUE(takes<cuda::LargeTile>({1, 7 * 31 * 32, both.in, 2 * 3 * both.out}));
   expect_same_of_pixels<cuda::LargeTile>(
-      {{.n = 5, .h = 29, .w = 29, .in = 8, .out = 200, .kh = 3, .kw = 3, .pad = 1}, both}, 250);
+      {{.n = 5, .h = 29, .w = 29, .in = 16, .out = 208, .kh = 3, .kw = 3, .pad = 1}, both}, 250);
 }
 
 TEST(IntegerTiles, LargeTilesOfWeights) {
   std::uint32_t seed = 300;
   for (const ConvShape& s : {
-           ConvShape{.n = 12, .h = 5, .w = 3, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1},
-           ConvShape{.n = 64, .h = 13, .w = 7, .in = 16, .out = 8},
+           ConvShape{.n = 12, .h = 5, .w = 3, .in = 48, .out = 80, .kh = 3, .kw = 3, .pad = 1},
+           ConvShape{.n = 64, .h = 13, .w = 7, .in = 16, .out = 16},
        }) {
     EXPECT_TRUE(takes<cuda::TurnsTile>({s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()}))
         << words(s);
@@ -214,25 +229,27 @@ TEST(IntegerTiles, LargeTilesOfWeights) {
 
 // 22 lanes of three samples: so many that any GPU takes large tiles, in turn.
 TEST(IntegerTiles, LargeTilesOfWeightsInTurn) {
-  const ConvShape s{.n = 66, .h = 9, .w = 9, .in = 40, .out = 72, .kh = 3, .kw = 3, .pad = 1};
+  const ConvShape s{.n = 66, .h = 9, .w = 9, .in = 48, .out = 80, .kh = 3, .kw = 3, .pad = 1};
   EXPECT_TRUE(takes<cuda::TurnsTile>({s.n / 3, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()}));
   expect_same(s, 350);
 }
 
-// Sums of slices are good for 2^17 products in 32 bits; the largest integers overflow them soon
-// after.
+// Sums of slices are good for 2^17 products in 32 bits; the integers of the largest ones overflow
+// them soon after.
 TEST(IntegerTiles, SumsBeyond32Bits) {
-  for (const std::int64_t in : {std::int64_t{1} << 17, (std::int64_t{1} << 18) + 8}) {
-    const ConvShape s{.n = 1, .h = 1, .w = 2, .in = in, .out = 8};
-    Group x(1, 2 * in, 0), w(1, in * 8, 0);
+  for (const std::int64_t in : {std::int64_t{1} << 17, (std::int64_t{1} << 18) + 16}) {
+    const ConvShape s{.n = 1, .h = 1, .w = 2, .in = in, .out = 16};
+    Group x(1, 2 * in, 0), w(1, in * 16, 0);
     x.exponents[0] = w.exponents[0] = 10;
-    std::fill(x.q.begin(), x.q.begin() + in, std::int16_t{2047});
-    std::fill(x.q.begin() + in, x.q.end(), std::int16_t{-2047});
-    std::fill(w.q.begin(), w.q.end(), std::int16_t{2047});
-    Floats found(16);
+    std::fill(x.q.begin(), x.q.begin() + in, std::int16_t{-2016});
+    std::fill(x.q.begin() + in, x.q.end(), std::int16_t{2015});
+    std::fill(w.q.begin(), w.q.end(), std::int16_t{-2016});
+    Floats found(32);
     test::gpu::make_gpu(9)->integer_conv2d(s, x.of_gpu(), w.of_gpu(), nullptr, found.data());
-    for (std::size_t i = 0; i < 16; ++i)
-      EXPECT_EQ(found[i], static_cast<float>((i < 8 ? 2047 : -2047) * 2047 * in)) << in << " " << i;
+    for (std::size_t i = 0; i < 32; ++i) {
+      const std::int64_t wanted = (i < 16 ? 2016 : -2015) * std::int64_t{2016} * in;
+      EXPECT_EQ(found[i], static_cast<float>(wanted)) << in << " " << i;
+    }
   }
 }
 
@@ -258,18 +275,20 @@ TEST(IntegerTiles, RoundingReadsEveryValue) {
       const Sides<const float> sides =
           l.cut == 0 ? Sides<const float>(first)
                      : Sides<const float>(first, l.cut, first + l.groups * l.rows * l.cut);
-      std::vector<std::int16_t> q[2];
+      std::vector<std::int16_t> plain[2];
       std::vector<std::int32_t> exponents[2];
       const auto gpu = test::gpu::make_gpu(seed);
       for (int i = 0; i < 2; ++i) {
-        q[i].assign(size(n), 77);
+        const Guarded<std::int16_t> q(n);
+        std::ranges::fill(q, std::int16_t{77});
+        plain[i].assign(size(n), 777);
         exponents[i].assign(size(l.groups), 777);
         Device& device = i == 0 ? static_cast<Device&>(cpu()) : *gpu;
-        device.round_groups(l.groups, l.rows, l.c, sides, q[i].data(), exponents[i].data());
-        device.plain_integers(n, q[i].data(), q[i].data());
+        device.round_groups(l.groups, l.rows, l.c, sides, q.data(), exponents[i].data());
+        device.plain_integers(l.groups, l.rows * l.c, q.data(), plain[i].data());
       }
       EXPECT_EQ(exponents[0], exponents[1]) << l.rows << " rows of " << l.c;
-      EXPECT_EQ(q[0], q[1]) << l.rows << " rows of " << l.c;
+      EXPECT_EQ(plain[0], plain[1]) << l.rows << " rows of " << l.c;
     }
   }
 }

@@ -78,11 +78,11 @@ RC_GTEST_PROP(Sides, RoundingIsThatOfOnePiece, ()) {
   Floats x = random_floats(groups * rows * c);
   if (between(0, 2) == 0) x[index(between(0, groups * rows * c - 1))] = INFINITY;
   const auto run = [&](Sides<const float> from) {
-    std::vector<std::int16_t> q(x.size());
+    std::vector<std::int16_t> q(x.size()), plain(x.size());
     std::vector<std::int32_t> exponents(index(groups));
     device().round_groups(groups, rows, c, from, q.data(), exponents.data());
-    device().plain_integers(groups * rows * c, q.data(), q.data());
-    Floats all(q.begin(), q.end());
+    device().plain_integers(groups, rows * c, q.data(), plain.data());
+    Floats all(plain.begin(), plain.end());
     all.insert(all.end(), exponents.begin(), exponents.end());
     return all;
   };

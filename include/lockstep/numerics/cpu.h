@@ -88,7 +88,8 @@ class Cpu final : public Device {
 
   void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, Sides<const float> x,
                     std::int16_t* q, std::int32_t* exponents) override;
-  void plain_integers(std::int64_t n, const std::int16_t* q, std::int16_t* plain) override;
+  void plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+                      std::int16_t* plain) override;
   void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                       float* y) override;
   void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,

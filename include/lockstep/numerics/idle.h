@@ -58,7 +58,7 @@ class Idle final : public Device {
                           float*) override {}
   void round_groups(std::int64_t, std::int64_t, std::int64_t, Sides<const float>, std::int16_t*,
                     std::int32_t*) override {}
-  void plain_integers(std::int64_t, const std::int16_t*, std::int16_t*) override {}
+  void plain_integers(std::int64_t, std::int64_t, const std::int16_t*, std::int16_t*) override {}
   void integer_conv2d(const ConvShape&, const Rounded&, const Rounded&, const Added&,
                       float*) override {}
   void integer_conv2d_input_grad(const ConvShape&, const Rounded&, const Rounded&, const float*,

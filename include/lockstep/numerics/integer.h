@@ -24,8 +24,9 @@ class IntegerProducts {
   // the products of this device want them.
   virtual void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c,
                             Sides<const float> x, std::int16_t* q, std::int32_t* exponents) = 0;
-  // The integers that n of q stand for, |plain| <= 2047; plain may be q.
-  virtual void plain_integers(std::int64_t n, const std::int16_t* q, std::int16_t* plain) = 0;
+  // The integers that q[groups][n] stands for, |plain| <= 2047, in memory of their own.
+  virtual void plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+                              std::int16_t* plain) = 0;
 
   // Operands in the layouts of conv.h: x and dy with one group a sample, w with one.
   virtual void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w,

@@ -96,7 +96,8 @@ class Device final : public numerics::Device {
                           const float* dy, float* dw) override;
   void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, Sides<const float> x,
                     std::int16_t* q, std::int32_t* exponents) override;
-  void plain_integers(std::int64_t n, const std::int16_t* q, std::int16_t* plain) override;
+  void plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+                      std::int16_t* plain) override;
   void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                       float* y) override;
   void integer_conv2d_input_grad(const ConvShape& s, const Rounded& dy, const Rounded& w,
@@ -179,8 +180,7 @@ class Device final : public numerics::Device {
     gpu_->launch(grid_of(n), Each<Body>{n, body});
   }
 
-  // The keys of leaf hashes, uploaded when they are first needed.
-  DeviceLeafKeys leaf_keys();
+  DeviceLeafKeys leaf_keys();  // uploaded when they are first needed
   const LanesOfPartial* partials_of(const LaneBlocks& lanes);
   template <class Value, class Second>
   void tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value, float* out,

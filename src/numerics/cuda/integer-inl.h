@@ -2,6 +2,9 @@
 // multiplied on tensor cores (integer_tile-inl.h).
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "numerics/cuda/elementwise-inl.h"
 #include "numerics/cuda/integer_tile-inl.h"
 #include "numerics/cuda/norm-inl.h"
@@ -31,9 +34,21 @@ inline Axis forward_axis(std::int64_t size, std::int64_t out, std::int64_t taps,
   return {narrow(size), narrow(out), narrow(taps), narrow(-s.pad), narrow(s.stride), 1};
 }
 
-inline Pixels input_of(const ConvShape& s, const std::int16_t* x) {
-  return {x, forward_axis(s.h, s.out_h(), s.kh, s), forward_axis(s.w, s.out_w(), s.kw, s),
-          narrow(s.in)};
+// Whether the slices of an operand's groups lie apart: a sample of the input, of the output, or all
+// weights.
+inline bool input_apart(const ConvShape& s, const Rounded& x) {
+  return slices_lie_apart(x.q, s.h * s.w * s.in);
+}
+inline bool output_apart(const ConvShape& s, const Rounded& dy) {
+  return slices_lie_apart(dy.q, s.out_h() * s.out_w() * s.out);
+}
+inline bool weights_apart(const ConvShape& s, const Rounded& w) {
+  return slices_lie_apart(w.q, s.kh * s.kw * s.in * s.out);
+}
+
+inline Pixels input_of(const ConvShape& s, const Rounded& x) {
+  return {x.q, input_apart(s, x), forward_axis(s.h, s.out_h(), s.kh, s),
+          forward_axis(s.w, s.out_w(), s.kw, s), narrow(s.in)};
 }
 
 // Of an axis the pixels first, first + stride ... of the input, which all meet the taps first_tap,
@@ -58,15 +73,30 @@ inline Axis phase_axis(const Phase& p, std::int64_t out) {
   return {narrow(out), narrow(p.count), narrow(p.taps > 0 ? p.taps : 1), narrow(p.at), 1, -1};
 }
 
-inline bool wide_channels(const ConvShape& s, const Rounded& u, const Rounded& v) {
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  return s.in % 8 == 0 && s.out % 8 == 0 && aligned(u.q) && aligned(v.q);
+inline bool wide_channels(const ConvShape& s) {
+  return s.in % kApart == 0 && s.out % kApart == 0;
+}
+
+inline bool aligned_to_fours(std::initializer_list<const float*> arrays) {
+  return std::ranges::all_of(
+      arrays, [](const float* one) { return reinterpret_cast<std::uintptr_t>(one) % 16 == 0; });
+}
+
+// `to` of this thread's results, one of them or four neighbours.
+template <int kCount>
+LOCKSTEP_DEVICE inline Vector<float, kCount>& several(float* to) {
+  return *reinterpret_cast<Vector<float, kCount>*>(to);
+}
+template <int kCount>
+LOCKSTEP_DEVICE inline const Vector<float, kCount>& several(const float* of) {
+  return *reinterpret_cast<const Vector<float, kCount>*>(of);
 }
 
 // Results of a forward product.
 struct ForwardRows {
   static constexpr bool kInTurn = false;
 
+  bool in_fours;
   const std::int32_t* of_x;
   const std::int32_t* of_w;
   Added added;
@@ -80,11 +110,20 @@ struct ForwardRows {
     const float* values;
     float* y;
 
-    LOCKSTEP_DEVICE void put(std::int64_t j, float value) const {
-      if (bias != nullptr) value = value + bias[j];
-      if (rows != nullptr) value = canonical(value + rows[j]);
-      if (values != nullptr) value = canonical(values[j] + value);
-      y[j] = value;
+    template <int kCount>
+    LOCKSTEP_DEVICE void put(std::int64_t j, Vector<float, kCount> results) const {
+      Vector<float, kCount> of_bias{}, of_rows{}, of_values{};
+      if (bias != nullptr) of_bias = several<kCount>(bias + j);
+      if (rows != nullptr) of_rows = several<kCount>(rows + j);
+      if (values != nullptr) of_values = several<kCount>(values + j);
+      LOCKSTEP_UNROLL
+      for (int e = 0; e < kCount; ++e) {
+        float& value = results.of[e];
+        if (bias != nullptr) value = value + of_bias.of[e];
+        if (rows != nullptr) value = canonical(value + of_rows.of[e]);
+        if (values != nullptr) value = canonical(of_values.of[e] + value);
+      }
+      several<kCount>(y + j) = results;
     }
   };
 
@@ -100,6 +139,7 @@ struct ForwardRows {
 struct InputGradRows {
   static constexpr bool kInTurn = false;
 
+  bool in_fours;
   const std::int32_t* of_dy;
   const std::int32_t* of_w;
   const float* bias;
@@ -112,8 +152,14 @@ struct InputGradRows {
     const float* bias;
     float* to;
 
-    LOCKSTEP_DEVICE void put(std::int64_t j, float value) const {
-      to[j] = bias == nullptr ? value : value + bias[j];
+    template <int kCount>
+    LOCKSTEP_DEVICE void put(std::int64_t j, Vector<float, kCount> results) const {
+      if (bias != nullptr) {
+        const Vector<float, kCount> of_bias = several<kCount>(bias + j);
+        LOCKSTEP_UNROLL
+        for (int e = 0; e < kCount; ++e) results.of[e] = results.of[e] + of_bias.of[e];
+      }
+      several<kCount>(to + j) = results;
     }
   };
 
@@ -129,6 +175,7 @@ struct InputGradRows {
 struct WeightGradRows {
   static constexpr bool kInTurn = true;
 
+  bool in_fours;
   const std::int32_t* of_x;
   const std::int32_t* of_dy;
   float* products;
@@ -138,7 +185,10 @@ struct WeightGradRows {
   struct Row {
     float* to;
 
-    LOCKSTEP_DEVICE void put(std::int64_t j, float value) const { to[j] = value; }
+    template <int kCount>
+    LOCKSTEP_DEVICE void put(std::int64_t j, const Vector<float, kCount>& results) const {
+      several<kCount>(to + j) = results;
+    }
   };
 
   LOCKSTEP_DEVICE spec::Scale scale(std::int64_t z, std::int32_t turn) const {
@@ -155,9 +205,13 @@ void Device<Gpu>::integer_conv2d(const ConvShape& shape, const Rounded& x, const
                                  const Added& added, float* y) {
   const ConvShape s = as_row(shape);
   const std::int64_t positions = s.out_h() * s.out_w(), depth = s.kh * s.kw * s.in;
-  launch_integers(*gpu_, {1, s.n * positions, s.out, depth}, wide_channels(s, x, w),
-                  PatchRows{input_of(s, x.q)}, MatrixColumns{w.q, narrow(s.out), narrow(depth)},
-                  ForwardRows{x.exponents, w.exponents, added, y, positions, s.out});
+  const bool in_fours =
+      s.out % 4 == 0 && aligned_to_fours({added.bias, added.rows, added.values, y});
+  launch_integers(*gpu_, {1, s.n * positions, s.out, depth},
+                  wide_channels(s) && input_apart(s, x) && weights_apart(s, w),
+                  PatchRows{input_of(s, x)},
+                  MatrixColumns{w.q, weights_apart(s, w), narrow(s.out), narrow(depth)},
+                  ForwardRows{in_fours, x.exponents, w.exponents, added, y, positions, s.out});
 }
 
 template <class Gpu>
@@ -165,16 +219,20 @@ void Device<Gpu>::integer_conv2d_input_grad(const ConvShape& shape, const Rounde
                                             const Rounded& w, const float* bias, float* dx) {
   const ConvShape s = as_row(shape);
   must_move_less_than(s.kh * s.kw * s.in * s.out);
+  const bool dy_apart = output_apart(s, dy), w_apart = weights_apart(s, w);
+  const bool in_fours = s.in % 4 == 0 && aligned_to_fours({bias, dx});
   for (std::int64_t ky = 0; ky < s.stride; ++ky) {
     for (std::int64_t kx = 0; kx < s.stride; ++kx) {
       const Phase py = phase_of(s.h, s.kh, s, ky), px = phase_of(s.w, s.kw, s, kx);
       const Axis ay = phase_axis(py, s.out_h()), ax = phase_axis(px, s.out_w());
       launch_integers(
           *gpu_, {1, s.n * py.count * px.count, s.in, py.taps * px.taps * s.out},
-          wide_channels(s, dy, w), PatchRows{Pixels{dy.q, ay, ax, narrow(s.out)}},
-          WeightRows{w.q, narrow(s.kw), narrow(s.in), narrow(s.out), narrow(ky), narrow(kx),
-                     narrow(s.stride), Radices(narrow(s.out), ax.taps)},
-          InputGradRows{dy.exponents, w.exponents, bias, dx, py, px, s.h, s.w, s.in, s.stride});
+          wide_channels(s) && dy_apart && w_apart,
+          PatchRows{Pixels{dy.q, dy_apart, ay, ax, narrow(s.out)}},
+          WeightRows{w.q, w_apart, narrow(s.kw), narrow(s.in), narrow(s.out), narrow(ky),
+                     narrow(kx), narrow(s.stride), Radices(narrow(s.out), ax.taps)},
+          InputGradRows{in_fours, dy.exponents, w.exponents, bias, dx, py, px, s.h, s.w, s.in,
+                        s.stride});
     }
   }
 }
@@ -185,16 +243,16 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   const ConvShape s = as_row(shape);
   const std::int64_t positions = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
   const std::int64_t width = taps * s.out, samples = lanes.samples_per_lane;
-  const bool wide = wide_channels(s, x, dy);
+  const bool wide = wide_channels(s) && input_apart(s, x) && output_apart(s, dy);
   const IntegerShape of_lanes{lanes.lane_count(), taps, s.out, positions, narrow(samples)};
   const IntegerShape of_samples{lanes.samples(), taps, s.out, positions};
   const bool in_turn = in_turn_pays(of_lanes, wide, gpu_->multiprocessors());
   const IntegerShape& shape_of = in_turn ? of_lanes : of_samples;
   const Scratch<Gpu, float> products(*gpu_, shape_of.batch * width);
-  launch_integers(
-      *gpu_, shape_of, wide, PatchColumns{input_of(s, x.q)},
-      MatrixColumns{dy.q, narrow(s.out), narrow(positions)},
-      WeightGradRows{x.exponents, dy.exponents, products.data(), taps, s.out, shape_of.in_turn});
+  launch_integers(*gpu_, shape_of, wide, PatchColumns{input_of(s, x)},
+                  MatrixColumns{dy.q, output_apart(s, dy), narrow(s.out), narrow(positions)},
+                  WeightGradRows{s.out % 4 == 0 && aligned_to_fours({products.data()}), x.exponents,
+                                 dy.exponents, products.data(), taps, s.out, shape_of.in_turn});
   if (in_turn)
     tree_over_lanes(lanes, width, InRows{products.data()}, dw);
   else

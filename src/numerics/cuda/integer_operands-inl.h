@@ -3,8 +3,9 @@
 //
 // An operand says what its row is (`row`: of results, or a column of them), once a tile; how far k
 // moves in any row (`move`); whether the value of a row at k is in the image, else it is 0
-// (`inside`); and where it is (`at`). Where products of several samples follow each other, `next`
-// is the row of the next sample. k is in digits, because k is a tap and a channel, or a pixel: they
+// (`inside`); and where it is (`at`), if slices do not lie `apart`. `ahead` is a row some values
+// further in memory. Where products of several samples follow each other, `next` is the row of the
+// next sample. k is in digits, because k is a tap and a channel, or a pixel: they
 // are counted on without a division. Moves fit 32 bits.
 #pragma once
 
@@ -90,6 +91,7 @@ struct Axis {
 // Pixels with their channels: x[n][y.size][x.size][c]; n * y.size fits 32 bits.
 struct Pixels {
   const std::int16_t* data;
+  bool apart;
   Axis y, x;
   std::int32_t c;
 
@@ -116,6 +118,9 @@ struct Pixels {
   }
   LOCKSTEP_DEVICE const std::int16_t* at(const Row& row, const Move& move) const {
     return row.from + move.values;
+  }
+  LOCKSTEP_DEVICE Row ahead(const Row& row, int values) const {
+    return {row.from + values, row.y, row.x};
   }
 
  private:
@@ -175,11 +180,13 @@ struct MatrixColumns {
   using Move = std::int32_t;
 
   const std::int16_t* data;
+  bool apart;
   std::int32_t columns, depth;
   OneDigit radices;
 
-  MatrixColumns(const std::int16_t* matrix, std::int32_t columns_in, std::int32_t depth_in)
-      : data(matrix), columns(columns_in), depth(depth_in) {
+  MatrixColumns(const std::int16_t* matrix, bool apart_in, std::int32_t columns_in,
+                std::int32_t depth_in)
+      : data(matrix), apart(apart_in), columns(columns_in), depth(depth_in) {
     must_move_less_than(std::int64_t{depth} * columns);
   }
 
@@ -190,6 +197,7 @@ struct MatrixColumns {
   LOCKSTEP_DEVICE Move move(const DigitsOfK& k) const { return k.fast * columns; }
   LOCKSTEP_DEVICE bool inside(Row, Move) const { return true; }
   LOCKSTEP_DEVICE const std::int16_t* at(Row row, Move move) const { return row + move; }
+  LOCKSTEP_DEVICE Row ahead(Row row, int values) const { return row + values; }
 };
 
 // Row i is an input channel of w[kh][kw][in][out], k an output channel and one of the taps
@@ -200,6 +208,7 @@ struct WeightRows {
   using Move = std::int32_t;
 
   const std::int16_t* data;
+  bool apart;
   std::int32_t kw, in, out;
   std::int32_t first_ky, first_kx, step;
   Radices radices;
@@ -211,6 +220,7 @@ struct WeightRows {
   }
   LOCKSTEP_DEVICE bool inside(Row, Move) const { return true; }
   LOCKSTEP_DEVICE const std::int16_t* at(Row row, Move move) const { return data + (row + move); }
+  LOCKSTEP_DEVICE Row ahead(Row row, int values) const { return row + values; }
 };
 
 }  // namespace lockstep::numerics::cuda

@@ -2,7 +2,8 @@
 // through shared memory: while one is multiplied, the next two are on their way.
 //
 // A product is two operands (integer_operands-inl.h) and what becomes of the sums: row(z, i) says
-// how they are scaled, and puts what comes out where it belongs. Sums are exact, so tiles of any
+// how they are scaled, and puts what comes out where it belongs: one by one, or four neighbours at
+// a time (in_fours). Sums are exact, so tiles of any
 // size give the same bits.
 //
 // Products in turn (Rows::kInTurn): a block computes its tile of `in_turn` products, each scaled as
@@ -66,7 +67,8 @@ struct IntegerShape {
   }
 };
 
-// The sums of a warp's results, as PTX's fragments hold them.
+// The sums of a warp's results, as PTX's fragments hold them. The rows of a block of 16 are those
+// that operands give (Fragments): of a lane's two the second is the next one. Columns likewise.
 template <class Tile, class Left, class Right>
 class WarpSums {
  public:
@@ -86,20 +88,20 @@ class WarpSums {
   LOCKSTEP_DEVICE void add(Thread& t, const std::int16_t* left, const std::int16_t* right) {
     LOCKSTEP_UNROLL
     for (int k = 0; k < kDepth; k += 32) {
-      Slices columns[kAcross / 2][2][2];
+      Slices columns[kAcross / 2][4];
       LOCKSTEP_UNROLL
       for (int j = 0; j < kAcross / 2; ++j) right_.load(t, right, j, k, columns[j]);
       LOCKSTEP_UNROLL
       for (int i = 0; i < kDown; ++i) {
-        Slices rows[2][2];
+        Slices rows[4];
         left_.load(t, left, i, k, rows);
         const auto multiply = [&](auto& sums, auto slice) {
-          const std::uint32_t a[4] = {rows[0][0].*slice, rows[1][0].*slice, rows[0][1].*slice,
-                                      rows[1][1].*slice};
+          const std::uint32_t a[4] = {rows[0].*slice, rows[1].*slice, rows[2].*slice,
+                                      rows[3].*slice};
           LOCKSTEP_UNROLL
           for (int j = 0; j < kAcross; ++j) {
-            const std::uint32_t b[2] = {columns[j / 2][j % 2][0].*slice,
-                                        columns[j / 2][j % 2][1].*slice};
+            const Slices(&of)[4] = columns[j / 2];
+            const std::uint32_t b[2] = {of[j % 2].*slice, of[j % 2 + 2].*slice};
             t.mma(sums[j], a, b);
           }
         };
@@ -112,7 +114,7 @@ class WarpSums {
 
   // Before sums leave 32 bits.
   LOCKSTEP_DEVICE void flush() {
-    for_each([&](int i, int j, int e) {
+    each_sum([&](int i, int j, int e) {
       total_[i][j][e] += sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]);
       high_[i][j][e] = low_[i][j][e] = both_[i][j][e] = 0;
     });
@@ -129,43 +131,43 @@ class WarpSums {
     for (int i = 0; i < kDown; ++i) {
       LOCKSTEP_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const std::int64_t row = std::int64_t{i0} + row_ + i * 16 + half * 8 + group_;
+        const std::int64_t row = std::int64_t{i0} + row_ + i * 16 + group_ * 2 + half;
         if (row >= s.m) continue;
         const auto result = rows.row(z, row);
-        const Results at{half, std::int64_t{j0} + column_ + in_group_ * 2, s.n};
-        float before[kAcross][2] = {};  // all are on their way before the first is waited for
-        const auto place = [&](int j, int e) {
-          return waiting + ((i * kAcross + j) * 4 + e) * Tile::kThreads;
-        };
-        if (Rows::kInTurn && turn > 0)
-          at.each([&](int j, int e, std::int64_t) { before[j][e % 2] = *place(j, e); });
-        const auto put = [&](const auto& value) {
-          at.each([&](int j, int e, std::int64_t column) {
-            float sum = value(j, e);
-            if (Rows::kInTurn && turn > 0) sum = before[j][e % 2] + sum;
-            if (last)
-              result.put(column, sum);
-            else
-              *place(j, e) = sum;
-          });
-        };
         spec::Scale scale = of_turn;
         if constexpr (!Rows::kInTurn) scale = result.scale;
-        if (!spec::quick(scale) || s.depth > spec::kQuickProducts)
-          put([&](int j, int e) { return spec::scaled(sum(i, j, e), scale); });
-        else if (s.depth > spec::kExactProducts)
-          put([&](int j, int e) { return spec::quickly_scaled(sum(i, j, e), scale); });
-        else
-          put([&](int j, int e) {
-            return spec::quickly_scaled(small_sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]),
-                                        scale);
-          });
+        const auto place = [&](int four, int e) {
+          return waiting + (((i * 2 + half) * kFours + four) * 4 + e) * Tile::kThreads;
+        };
+        Four before[kFours] = {};  // all are on their way before the first is waited for
+        if (Rows::kInTurn && turn > 0)
+          each([&](int four, int e) { before[four].of[e] = *place(four, e); });
+        Four sums[kFours];
+        LOCKSTEP_UNROLL
+        for (int four = 0; four < kFours; ++four)
+          sums[four] = scaled(i, half, four, scale, s.depth);
+        if (Rows::kInTurn && turn > 0)
+          each([&](int four, int e) { sums[four].of[e] = before[four].of[e] + sums[four].of[e]; });
+        if (!last) {
+          each([&](int four, int e) { *place(four, e) = sums[four].of[e]; });
+          continue;
+        }
+        LOCKSTEP_UNROLL
+        for (int four = 0; four < kFours; ++four) {
+          const std::int64_t column = std::int64_t{j0} + column_ + four * 16 + in_group_ * 4;
+          if (rows.in_fours && column < s.n) result.put(column, sums[four]);
+          LOCKSTEP_UNROLL
+          for (int e = 0; e < 4; ++e) {
+            if (!rows.in_fours && column + e < s.n)
+              result.put(column + e, Vector<float, 1>{{sums[four].of[e]}});
+          }
+        }
       }
     }
   }
 
   LOCKSTEP_DEVICE void clear() {
-    for_each([&](int i, int j, int e) {
+    each_sum([&](int i, int j, int e) {
       high_[i][j][e] = low_[i][j][e] = both_[i][j][e] = 0;
       if constexpr (Tile::kLong) total_[i][j][e] = 0;
     });
@@ -174,23 +176,37 @@ class WarpSums {
  private:
   static_assert(Tile::kWarpRows % 16 == 0 && Tile::kWarpColumns % 16 == 0);
 
-  // Of a row of fragments the upper or the lower half.
-  struct Results {
-    int half;
-    std::int64_t first, n;  // columns
+  // Of a row 16 columns apart: neighbours, of which each of two blocks of fragments has every
+  // other.
+  using Four = Vector<float, 4>;
+  static constexpr int kFours = kAcross / 2;
 
-    template <class Body>
-    LOCKSTEP_DEVICE void each(const Body& body) const {
+  template <class Body>
+  LOCKSTEP_DEVICE static void each(const Body& body) {
+    LOCKSTEP_UNROLL
+    for (int four = 0; four < kFours; ++four) {
       LOCKSTEP_UNROLL
-      for (int j = 0; j < kAcross; ++j) {
-        LOCKSTEP_UNROLL
-        for (int e = half * 2; e < half * 2 + 2; ++e) {
-          const std::int64_t column = first + j * 8 + e % 2;
-          if (column < n) body(j, e, column);
-        }
-      }
+      for (int e = 0; e < 4; ++e) body(four, e);
     }
-  };
+  }
+
+  LOCKSTEP_DEVICE Four scaled(int i, int half, int four, const spec::Scale& scale,
+                              std::int64_t depth) const {
+    const auto of_each = [&](const auto& value) {
+      Four result;
+      LOCKSTEP_UNROLL
+      for (int e = 0; e < 4; ++e) result.of[e] = value(four * 2 + e % 2, half * 2 + e / 2);
+      return result;
+    };
+    if (!spec::quick(scale) || depth > spec::kQuickProducts)
+      return of_each([&](int j, int e) { return spec::scaled(sum(i, j, e), scale); });
+    if (depth > spec::kExactProducts)
+      return of_each([&](int j, int e) { return spec::quickly_scaled(sum(i, j, e), scale); });
+    return of_each([&](int j, int e) {
+      return spec::quickly_scaled(small_sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]),
+                                  scale);
+    });
+  }
 
   LOCKSTEP_DEVICE std::int64_t sum(int i, int j, int e) const {
     std::int64_t all = sum_of(high_[i][j][e], low_[i][j][e], both_[i][j][e]);
@@ -199,7 +215,7 @@ class WarpSums {
   }
 
   template <class Body>
-  LOCKSTEP_DEVICE void for_each(const Body& body) {
+  LOCKSTEP_DEVICE void each_sum(const Body& body) {
     LOCKSTEP_UNROLL
     for (int i = 0; i < kDown; ++i) {
       LOCKSTEP_UNROLL

@@ -20,6 +20,7 @@ struct RoundShape {
   std::int64_t groups, rows, c;
   std::int64_t parts;  // blocks a group
   bool wide;           // four neighbours lie together, aligned to 16 bytes
+  bool apart;          // of what comes out, slices lie apart
   Side sides[2];
 };
 
@@ -111,13 +112,25 @@ struct RoundKernel {
     std::int16_t* const of_group = q + group * s.rows * s.c;
     for_each_of_part(t, s, [&](const Side& side, std::int64_t i, const auto& values) {
       constexpr int kCount = sizeof values / sizeof(float);
-      Vector<std::int16_t, kCount> rounded;
+      Vector<std::uint16_t, kCount> pairs;
+      Vector<std::uint8_t, kCount> low, high;
       LOCKSTEP_UNROLL
-      for (int e = 0; e < kCount; ++e)
-        rounded.of[e] = finite ? kept(spec::rounded(values.of[e], factor)) : std::int16_t{0};
+      for (int e = 0; e < kCount; ++e) {
+        const std::uint16_t pair =
+            finite ? pair_of(spec::rounded(values.of[e], factor)) : std::uint16_t{0};
+        pairs.of[e] = pair;
+        low.of[e] = static_cast<std::uint8_t>(pair);
+        high.of[e] = static_cast<std::uint8_t>(pair >> 8);
+      }
       std::int64_t at = i;
       if (side.width != s.c) at = i / side.width * s.c + side.first + i % side.width;
-      *reinterpret_cast<Vector<std::int16_t, kCount>*>(of_group + at) = rounded;
+      if (s.apart) {
+        auto* const lower = low_of(reinterpret_cast<std::uint8_t*>(of_group + at));
+        *reinterpret_cast<Vector<std::uint8_t, kCount>*>(lower) = low;
+        *reinterpret_cast<Vector<std::uint8_t, kCount>*>(lower + kApart) = high;
+      } else {
+        *reinterpret_cast<Vector<std::uint16_t, kCount>*>(of_group + at) = pairs;
+      }
     });
   }
 };
@@ -125,7 +138,7 @@ struct RoundKernel {
 template <class Gpu>
 void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c,
                                Sides<const float> x, std::int16_t* q, std::int32_t* exponents) {
-  RoundShape s{groups, rows, c, 0, true, {{x.left, c, 0}, {}}};
+  RoundShape s{groups, rows, c, 0, true, slices_lie_apart(q, rows * c), {{x.left, c, 0}, {}}};
   if (x.right != nullptr) {
     s.sides[0].width = x.cut;
     s.sides[1] = {x.right, c - x.cut, x.cut};
@@ -145,8 +158,11 @@ void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int6
 }
 
 template <class Gpu>
-void Device<Gpu>::plain_integers(std::int64_t n, const std::int16_t* q, std::int16_t* plain) {
-  each(n, [=] LOCKSTEP_DEVICE(std::int64_t i) { plain[i] = cuda::plain(q[i]); });
+void Device<Gpu>::plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+                                 std::int16_t* plain) {
+  const bool apart = slices_lie_apart(q, n);
+  each(groups * n,
+       [=] LOCKSTEP_DEVICE(std::int64_t i) { plain[i] = integer_of(pair_at(q + i, apart)); });
 }
 
 }  // namespace lockstep::numerics::cuda

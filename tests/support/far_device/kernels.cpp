@@ -142,8 +142,9 @@ class FarDevice final : public numerics::Device {
                     std::int16_t* q, std::int32_t* exponents) override {
     host_.round_groups(groups, rows, c, near(x), near(q), near(exponents));
   }
-  void plain_integers(std::int64_t n, const std::int16_t* q, std::int16_t* plain) override {
-    host_.plain_integers(n, near(q), near(plain));
+  void plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+                      std::int16_t* plain) override {
+    host_.plain_integers(groups, n, near(q), near(plain));
   }
   void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                       float* y) override {

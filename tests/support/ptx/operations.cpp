@@ -375,6 +375,8 @@ void add_floats(Table& table) {
   table["cvt.u64.u16"] = lanes([](u16 a) { return u64{a}; });
   for (const auto* name : {"cvt.u16.u8", "cvt.u32.u8"})
     table[name] = lanes([](u32 a) { return a & 0xffU; });
+  for (const auto* name : {"cvt.s16.s8", "cvt.s32.s8"})
+    table[name] = lanes([](u32 a) { return s32{static_cast<std::int8_t>(a)}; });
 }
 
 Table all() {
