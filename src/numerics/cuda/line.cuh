@@ -14,7 +14,8 @@ namespace lockstep::numerics::cuda {
 class Event {
  public:
   // How the host waits. Spinning takes a core, and is a little faster. Sleeping looks from time to
-  // time: CUDA's own sleep (cudaEventBlockingSync) counts on an interrupt, and would last for ever
+  // time, after a while of spinning: few waits are long, and systems sleep longer than they are
+  // told. CUDA's own sleep (cudaEventBlockingSync) counts on an interrupt, and would last for ever
   // where a virtual machine lost it.
   enum class Waits { kSleeping, kSpinning };
 
@@ -37,14 +38,18 @@ class Event {
   void settle() noexcept { done(); }
 
  private:
-  static constexpr std::chrono::microseconds kBetweenLooks{20};
+  static constexpr std::chrono::microseconds kSpins{100}, kBetweenLooks{20};
 
   cudaError_t done() noexcept {
     if (waits_ == Waits::kSpinning) return cudaEventSynchronize(event_);
+    const auto begun = std::chrono::steady_clock::now();
     cudaError_t found = cudaSuccess;
     while ((found = cudaEventQuery(event_)) == cudaErrorNotReady) {
       cudaGetLastError();  // it is one: the next launch would have failed
-      std::this_thread::sleep_for(kBetweenLooks);
+      if (std::chrono::steady_clock::now() - begun < kSpins)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(kBetweenLooks);
     }
     return found;
   }

@@ -94,7 +94,7 @@ struct UpdateKernel {
       values[k] = its[k].values + first;
       fours = fours && in_fours(values[k]);
     }
-    LeafSums sums[2 * kArrays];  // of what was read; of what was written
+    LeafSums sums[kChanged ? 2 * kArrays : kArrays];  // of what was read; of what was written
     bool finite = true;
     // Of the elements [i, i + 4), or of those that there are.
     const auto step = [&](auto whole, int i) {
@@ -127,8 +127,10 @@ struct UpdateKernel {
       }
       LOCKSTEP_UNROLL
       for (int k = 0; k < kArrays; ++k) {
-        if (kChanged) store<kWhole>(x[k], here, values[k] + i);
-        hash(x[k], sums[kArrays + k]);
+        if constexpr (kChanged) {
+          store<kWhole>(x[k], here, values[k] + i);
+          hash(x[k], sums[kArrays + k]);
+        }
         LOCKSTEP_UNROLL
         for (int e = 0; e < 4; ++e) finite = finite && is_finite(x[k].of[e]);
       }
@@ -141,10 +143,13 @@ struct UpdateKernel {
       }
     }
     if (!finite) not_finite[t.block()] = 1;  // whoever writes, it is a 1
+    const auto give = [&](hash::Leaf* leaves, const hash::Leaf& leaf) {
+      if (leaves != nullptr) leaves[tile.number] = leaf;
+    };
     finish_leaves(t, keys, sums, static_cast<std::uint64_t>(count) * 4,
                   t.template shared<std::uint64_t>(), [&](int k, const hash::Leaf& leaf) {
-                    hash::Leaf* const to = k < kArrays ? its[k].before : its[k - kArrays].after;
-                    if (to != nullptr) to[tile.number] = leaf;
+                    if (k < kArrays) give(its[k].before, leaf);
+                    if (!kChanged || k >= kArrays) give(its[k % kArrays].after, leaf);
                   });
   }
 
