@@ -23,12 +23,11 @@ struct Lines {
     return line * kLine + (chunk ^ exchange(line)) * kChunk;
   }
 
-  // Of the four matrices that a warp loads, which line of 16 or, across k, of 32 row `row` of
-  // matrix `which` is. Matrices along k have even rows, then odd ones, of 16 of k; then of the
-  // next 16. Matrices across k have two of each four of k: those of each 16 come out as four
-  // neighbours in k a lane, as those along k do.
-  LOCKSTEP_HD static constexpr int line_of(int which, int row) {
-    return kAlongK ? row * 2 + which % 2 : which / 2 * 16 + row / 2 * 4 + which % 2 * 2 + row % 2;
+  // A warp loads four matrices of eight lines: row `row` of the first one. The others' lie further:
+  // along k by 1, so that one has the even rows of 16, another the odd ones; across k by 2, 16 and
+  // 18, so that four neighbours in k come out as those along k do.
+  LOCKSTEP_HD static constexpr int line_of(int row) {
+    return kAlongK ? row * 2 : row / 2 * 4 + row % 2;
   }
 
  private:
@@ -38,10 +37,10 @@ struct Lines {
   }
   static constexpr bool chunks_meet_no_bank_twice() {
     for (int chunk = 0; chunk < kChunks; ++chunk) {
-      for (int which = 0; which < 4; ++which) {
-        std::uint32_t fours = 0;  // of banks
+      for (const int further : {0, kAlongK ? 1 : 2}) {  // by 16: as at first
+        std::uint32_t fours = 0;                        // of banks
         for (int row = 0; row < 8; ++row)
-          fours |= 1U << at(line_of(which, row), chunk) / kChunk % 8;
+          fours |= 1U << at(line_of(row) + further, chunk) / kChunk % 8;
         if (fours != 0xff) return false;
       }
     }
@@ -50,21 +49,25 @@ struct Lines {
   static_assert(kLine % (4 * kChunk) == 0 && chunks_meet_no_bank_twice());
 };
 
-// What a lane asks for of kBlocks blocks of 16 rows, from one on.
-template <class Lines, int kBlocks>
+// What a lane asks for of kBlocks blocks of 16 rows, from one on. PTX's fragments of mma have four
+// of k, which are the lane's place in its group, and those 16 of k further, of rows that are the
+// group's: a left operand's of two at once, a right one's of one. Those two are neighbours, 2 g and
+// 2 g + 1, for group g.
+template <class Lines, int kBlocks, bool kRight>
 class Fragments {
  public:
   LOCKSTEP_DEVICE Fragments(int lane, int first_row) {
-    const int line = Lines::line_of(lane / 8, lane % 8);
+    const int which = lane / 8, line = Lines::line_of(lane % 8);
     LOCKSTEP_UNROLL
     for (int i = 0; i < kPlaces; ++i) {
-      places_[i] = Lines::kAlongK ? Lines::at(first_row + line, lane / 16 * 2)
-                                  : Lines::at(line, first_row / kChunk + i * 2);
+      places_[i] = Lines::kAlongK ? Lines::at(first_row + line + odd(which), later(which) * 2)
+                                  : Lines::at(line + which % 2 * 2 + which / 2 * 16,
+                                              first_row / kChunk + i * 2);
     }
   }
 
-  // Of 32 of k from `k` on: of rows 2 g and 2 g + 1 of the block, g the lane's group, four of k,
-  // which are the lane's place in it; then those 16 of k further (PTX's fragments of mma).
+  // Of 32 of k from `k` on, in the order of mma's registers: a left operand's, or those of two
+  // right ones, of the even rows and of the odd ones.
   template <class Thread>
   LOCKSTEP_DEVICE void load(Thread& t, const std::int16_t* lines, int block, int k,
                             Slices (&slices)[4]) const {
@@ -78,6 +81,10 @@ class Fragments {
  private:
   static constexpr int kPlaces = Lines::kAlongK ? 1 : kBlocks;
 
+  // Whether a register is of the odd row; of the later 16 of k.
+  LOCKSTEP_HD static constexpr int odd(int which) { return kRight ? which / 2 : which % 2; }
+  LOCKSTEP_HD static constexpr int later(int which) { return kRight ? which % 2 : which / 2; }
+
   // `slice`: 0 the lower ones, 1 the higher ones.
   template <class Thread>
   LOCKSTEP_DEVICE void load(Thread& t, const std::int16_t* lines, int block, int k, int slice,
@@ -88,9 +95,10 @@ class Fragments {
       std::uint32_t turned[4];
       t.load_turned_matrices(turned, lines + (places_[block] ^ slice * kChunk) + k * Lines::kRows);
       LOCKSTEP_UNROLL
-      for (int half = 0; half < 4; half += 2) {
-        words[half] = t.template bytes<0x6420>(turned[half], turned[half + 1]);
-        words[half + 1] = t.template bytes<0x7531>(turned[half], turned[half + 1]);
+      for (int which = 0; which < 4; ++which) {
+        const std::uint32_t first = turned[later(which) * 2], second = turned[later(which) * 2 + 1];
+        words[which] = odd(which) == 0 ? t.template bytes<0x6420>(first, second)
+                                       : t.template bytes<0x7531>(first, second);
       }
     }
   }

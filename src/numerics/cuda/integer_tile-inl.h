@@ -101,7 +101,7 @@ class WarpSums {
           LOCKSTEP_UNROLL
           for (int j = 0; j < kAcross; ++j) {
             const Slices(&of)[4] = columns[j / 2];
-            const std::uint32_t b[2] = {of[j % 2].*slice, of[j % 2 + 2].*slice};
+            const std::uint32_t b[2] = {of[j % 2 * 2].*slice, of[j % 2 * 2 + 1].*slice};
             t.mma(sums[j], a, b);
           }
         };
@@ -228,8 +228,8 @@ class WarpSums {
 
   int group_, in_group_;  // of the lane, as PTX says
   int row_, column_;      // where the warp's results begin
-  Fragments<Lines<Left, Tile::kRows>, kDown> left_;
-  Fragments<Lines<Right, Tile::kColumns>, kAcross / 2> right_;
+  Fragments<Lines<Left, Tile::kRows>, kDown, false> left_;
+  Fragments<Lines<Right, Tile::kColumns>, kAcross / 2, true> right_;
   std::int32_t high_[kDown][kAcross][4] = {}, low_[kDown][kAcross][4] = {},
                both_[kDown][kAcross][4] = {};
   std::int64_t total_[Tile::kLong ? kDown : 1][Tile::kLong ? kAcross : 1][4] = {};
