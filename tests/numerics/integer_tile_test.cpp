@@ -219,7 +219,7 @@ TEST(IntegerTiles, LargeTilesOfWeights) {
   std::uint32_t seed = 300;
   for (const ConvShape& s : {
            ConvShape{.n = 12, .h = 5, .w = 3, .in = 48, .out = 80, .kh = 3, .kw = 3, .pad = 1},
-           ConvShape{.n = 64, .h = 13, .w = 7, .in = 16, .out = 16},
+           ConvShape{.n = 64, .h = 13, .w = 7, .in = 80, .out = 16},
        }) {
     EXPECT_TRUE(takes<cuda::TurnsTile>({s.n, s.kh * s.kw * s.in, s.out, s.out_h() * s.out_w()}))
         << words(s);

@@ -10,7 +10,7 @@ ARCHITECTURES = ("80", "90a", "100", "120")
 TILES = ("128, 128", "128, 64", "64, 64", "128, 32")
 FLOATS = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
 INTEGERS = re.compile(r"IntegerKernel<[\w:]*IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
-INTEGER_WARPS = {"96, 128": 8, "128, 64": 8, "64, 64": 4, "32, 32": 4}
+INTEGER_WARPS = {"96, 128": 8, "128, 64": 8, "32, 32": 4}
 
 
 def nvcc(program, source, out, *words):

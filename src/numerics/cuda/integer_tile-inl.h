@@ -7,8 +7,8 @@
 // size give the same bits.
 //
 // Products in turn (Rows::kInTurn): a block computes its tile of `in_turn` products, each scaled as
-// scale(z, turn) says, and adds it to those before, in this order. The sums wait in shared memory,
-// each for its thread.
+// scale(z, turn) says, and adds it to those before, in this order. A quarter of the sums wait in
+// registers, the others in shared memory, each for its thread.
 #pragma once
 
 #include <utility>
@@ -26,20 +26,22 @@ struct IntegerTile {
   static constexpr bool kLong = kLong_;
   static constexpr int kThreads = kRows / kWarpRows * (kColumns / kWarpColumns) * kWarp;
   static constexpr int kResults = kWarpRows * kWarpColumns / kWarp;  // of a thread
+  static constexpr int kHeld = kResults / 4;                         // that wait in registers
   static constexpr int kStages = 3;                                  // steps in shared memory
   static constexpr int kStageValues = (kRows + kColumns) * kDepth;
 
   static constexpr int shared_bytes(bool in_turn) {
-    return kStages * kStageValues * 2 + (in_turn ? kResults * kThreads * 4 : 0);
+    return kStages * kStageValues * 2 + (in_turn ? (kResults - kHeld) * kThreads * 4 : 0);
   }
 };
 
 // A warp has three sums a result. The more results a block has, the less it reads for each: a block
 // of a large tile has a multiprocessor's registers for itself. Where columns would fill less than
-// half of its last tiles, a tile has fewer. Of products in turn, sums that wait take shared memory.
+// half of its last tiles, a tile has fewer. Of products in turn, sums that wait take shared memory,
+// and rows that fill half a tile are computed by small ones.
 using LargeTile = IntegerTile<96, 128, 48, 32, false>;
 using NarrowTile = IntegerTile<128, 64, 32, 32, false>;
-using TurnsTile = IntegerTile<64, 64, 32, 32, false>;
+using TurnsTile = IntegerTile<128, 64, 32, 32, false>;
 using SmallTile = IntegerTile<32, 32, 16, 16, true>;
 static_assert(LargeTile::shared_bytes(false) <= kMostShared &&
               NarrowTile::shared_bytes(false) <= kMostShared &&
@@ -125,7 +127,7 @@ class WarpSums {
   template <class Rows>
   LOCKSTEP_DEVICE void give(std::int32_t z, std::int32_t turn, const spec::Scale& of_turn,
                             std::int32_t i0, std::int32_t j0, const IntegerShape& s,
-                            const Rows& rows, float* waiting) const {
+                            const Rows& rows, float* waiting) {
     const bool last = !Rows::kInTurn || turn + 1 == s.in_turn;
     LOCKSTEP_UNROLL
     for (int i = 0; i < kDown; ++i) {
@@ -137,7 +139,9 @@ class WarpSums {
         spec::Scale scale = of_turn;
         if constexpr (!Rows::kInTurn) scale = result.scale;
         const auto place = [&](int four, int e) {
-          return waiting + (((i * 2 + half) * kFours + four) * 4 + e) * Tile::kThreads;
+          const int which = ((i * 2 + half) * kFours + four) * 4 + e;
+          return which < Tile::kHeld ? held_ + which
+                                     : waiting + (which - Tile::kHeld) * Tile::kThreads;
         };
         Four before[kFours] = {};  // all are on their way before the first is waited for
         if (Rows::kInTurn && turn > 0)
@@ -233,6 +237,7 @@ class WarpSums {
   std::int32_t high_[kDown][kAcross][4] = {}, low_[kDown][kAcross][4] = {},
                both_[kDown][kAcross][4] = {};
   std::int64_t total_[Tile::kLong ? kDown : 1][Tile::kLong ? kAcross : 1][4] = {};
+  float held_[Tile::kHeld];
 };
 
 template <class Tile, bool kWide, class Left, class Right, class Rows>
@@ -326,7 +331,7 @@ decltype(auto) with_tile_for(const IntegerShape& s, bool wide, const Visit& visi
     return wide && s.depth <= kExactDepth && s.tiles<decltype(tile)>() >= kManyTiles;
   };
   if constexpr (kInTurn) {
-    if (many(TurnsTile{})) return visit(TurnsTile{});
+    if (many(TurnsTile{}) && s.m > TurnsTile::kRows / 2) return visit(TurnsTile{});
   } else {
     if (many(LargeTile{}) && fills_large_tiles(s)) return visit(LargeTile{});
     if (many(NarrowTile{})) return visit(NarrowTile{});
