@@ -14,7 +14,7 @@ std::string gpu_identity(const std::string&, int) {
   return "";
 }
 
-OpenDevice open_device(const std::string&, int threads, int) {
+OpenDevice open_device(const std::string&, int threads, int, double) {
   testing::far::name_faults();
   return {testing::far::make_kernels(threads), testing::far::device()};
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "command.h"
 #include "lockstep/core/text.h"
+#include "ranks.h"
 
 namespace lockstep::cli {
 namespace {
@@ -11,6 +13,11 @@ namespace {
 int threads_to_use(int asked, int ranks) {
   if (asked > 0) return asked;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+}
+
+// Seconds after which a GPU hangs: a step may take it longer than a message takes.
+double patience(const std::string& device) {
+  return device == "cpu" ? 0 : 10 * deadline(process_environment());
 }
 
 }  // namespace
@@ -26,7 +33,8 @@ std::optional<int> gpu_number(const std::string& name) {
 }
 
 ComputingScope::ComputingScope(const Machine& machine, int ranks, int local_rank)
-    : device_(open_device(machine.device, threads_to_use(machine.threads, ranks), local_rank)),
+    : device_(open_device(machine.device, threads_to_use(machine.threads, ranks), local_rank,
+                          patience(machine.device))),
       here_(*device_.kernels, device_.tensors) {}
 
 }  // namespace lockstep::cli

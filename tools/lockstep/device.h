@@ -35,8 +35,8 @@ int gpu_of(const std::string& name, int local_rank);
 // host, and for no other. "": none of NVIDIA's. Errors: as open_device.
 std::string gpu_identity(const std::string& name, int local_rank);
 // The device of this name, with so many threads of the host. Error(kEnvironment) if there is no
-// such device.
-OpenDevice open_device(const std::string& name, int threads, int local_rank);
+// such device; later, if it has not done its work in `patience` seconds.
+OpenDevice open_device(const std::string& name, int threads, int local_rank, double patience);
 // Error(kEnvironment) if there is no such device. Takes nothing of it: for who starts ranks.
 void require_device(const std::string& name);
 

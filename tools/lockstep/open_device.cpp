@@ -7,7 +7,6 @@
 #include "lockstep/ops/gpu_tensors.h"
 
 namespace lockstep::cli {
-
 int gpu_of(const std::string& name, int local_rank) {
   if (name == "cpu") return -1;
   return gpu_number(name).value_or(local_rank % std::max(1, numerics::count_gpus()));
@@ -18,11 +17,11 @@ std::string gpu_identity(const std::string& name, int local_rank) {
   return number < 0 ? "" : boot_id() + " " + numerics::gpu_uuid(number);
 }
 
-OpenDevice open_device(const std::string& name, int threads, int local_rank) {
+OpenDevice open_device(const std::string& name, int threads, int local_rank, double patience) {
   if (name == "cpu") return {std::make_unique<numerics::Cpu>(threads), at::kCPU};
   // One a process, and never closed: tensors may outlive static objects.
   static const auto& gpu =
-      *new numerics::Gpu(numerics::open_gpu(gpu_of(name, local_rank), threads));
+      *new numerics::Gpu(numerics::open_gpu(gpu_of(name, local_rank), threads, patience));
   return {gpu.kernels->another(threads), ops::gpu_tensors(gpu.memory)};
 }
 

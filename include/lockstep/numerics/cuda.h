@@ -19,8 +19,9 @@ struct Gpu {
 // How many GPUs the driver shows. Error(kEnvironment): no plug-in, no driver, one that is too old.
 int count_gpus();
 // The GPU of this number, with so many threads of the host. Error(kEnvironment) as above, or if
-// there is no such GPU, it is too old (compute capability below 8.0), or has no memory left.
-Gpu open_gpu(int number, int threads);
+// there is no such GPU, it is too old (compute capability below 8.0), or has no memory left. Later
+// calls throw it, too, if the GPU does not do its work, or not in `patience` seconds.
+Gpu open_gpu(int number, int threads, double patience = 600);
 // The same errors; nothing of it is taken.
 void require_gpu(int number);
 // The UUID of that GPU, or of the MIG instance that this process sees as one: no other in the world

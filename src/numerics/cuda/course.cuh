@@ -65,7 +65,7 @@ class Graph {
   ~Graph() {
     cudaSetDevice(number_);  // in whichever thread this is
     done_.settle();          // it may still read its inputs
-    cudaGraphExecDestroy(runnable_);
+    if (!hangs()) cudaGraphExecDestroy(runnable_);
   }
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;

@@ -32,9 +32,9 @@ int count_gpus() {
   return count;
 }
 
-Gpu open_gpu(int number, int threads) {
+Gpu open_gpu(int number, int threads, double patience) {
   Gpu opened;
-  call<cuda::Open>(cuda::kOpen, name_of(number), number, threads, opened);
+  call<cuda::Open>(cuda::kOpen, name_of(number), number, threads, patience, opened);
   return opened;
 }
 

@@ -32,7 +32,9 @@ class Event {
   void hold(cudaStream_t stream) { must(cudaStreamWaitEvent(stream, event_, 0), "an event"); }
   void wait() {
     make_current(number_);
-    must(done(), "the work before");
+    const cudaError_t found = done();
+    if (found == cudaErrorNotReady) end_for_hanging();
+    must(found, "the work before");
   }
   // The same in destructors: where the GPU is lost, nothing is under way.
   void settle() noexcept { done(); }
@@ -40,24 +42,31 @@ class Event {
  private:
   static constexpr std::chrono::microseconds kSpins{100}, kBetweenLooks{20};
 
+  // Not ready: the GPU hangs.
   cudaError_t done() noexcept {
-    if (waits_ == Waits::kSpinning) return cudaEventSynchronize(event_);
     const auto begun = std::chrono::steady_clock::now();
-    cudaError_t found = cudaSuccess;
-    while ((found = cudaEventQuery(event_)) == cudaErrorNotReady) {
+    for (;;) {
+      const cudaError_t found = hangs() ? cudaErrorNotReady : cudaEventQuery(event_);
+      if (found != cudaErrorNotReady || hangs()) return found;
       cudaGetLastError();  // it is one: the next launch would have failed
-      if (std::chrono::steady_clock::now() - begun < kSpins)
+      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun;
+      if (waited.count() > Patience::seconds) Patience::over = true;
+      if (waits_ == Waits::kSpinning || waited < kSpins)
         std::this_thread::yield();
       else
         std::this_thread::sleep_for(kBetweenLooks);
     }
-    return found;
   }
 
   int number_;
   Waits waits_;
   cudaEvent_t event_ = nullptr;
 };
+
+// Pinned memory; that which a GPU that hangs may still use stays.
+inline void free_pinned(void* memory) noexcept {
+  if (!hangs()) cudaFreeHost(memory);
+}
 
 class Line {
  public:
@@ -68,7 +77,7 @@ class Line {
     must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
   }
   ~Line() {
-    for (Slot& slot : slots_) cudaFreeHost(slot.memory);
+    for (Slot& slot : slots_) free_pinned(slot.memory);
     cudaStreamDestroy(stream_);
   }
   Line(const Line&) = delete;

@@ -1,8 +1,10 @@
-// Private: errors of CUDA's runtime as ours; a thread's GPU.
+// Private: errors of CUDA's runtime as ours; a GPU that hangs; a thread's GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+#include <cmath>
 #include <new>
 #include <string>
 
@@ -10,13 +12,32 @@
 
 namespace lockstep::numerics::cuda {
 
+inline constexpr const char* kAfterwards =
+    "`lockstep doctor --device cuda` looks at the GPU; a run goes on from its last checkpoint, "
+    "elsewhere too";
+
+// A driver may leave work undone and say nothing (github.com/pytorch/pytorch/issues/196133). So no
+// wait lasts longer than this, and after one that did, nobody asks the GPU for anything that waits.
+struct Patience {
+  static inline std::atomic<double> seconds{600};
+  static inline std::atomic<bool> over{false};
+};
+inline bool hangs() noexcept {
+  return Patience::over;
+}
+[[noreturn]] inline void end_for_hanging() {
+  throw Error(Code::kEnvironment,
+              "CUDA: the GPU hangs: it has not done its work in " +
+                  std::to_string(std::lround(Patience::seconds)) + " s",
+              kAfterwards);
+}
+
 inline void must(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // forgets it, or the next launch would have failed
   if (code == cudaErrorMemoryAllocation) throw std::bad_alloc();
   throw Error(Code::kEnvironment, std::string("CUDA: ") + what + ": " + cudaGetErrorString(code),
-              "`lockstep doctor --device cuda` looks at the GPU; a run goes on from its last "
-              "checkpoint, elsewhere too");
+              kAfterwards);
 }
 
 // CUDA's runtime knows a GPU for each thread of the host, and others in a thread change it:

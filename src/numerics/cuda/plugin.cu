@@ -80,9 +80,10 @@ LOCKSTEP_EXPORTED void lockstep_cuda_uuid(int number, std::string& uuid, std::st
   });
 }
 
-LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, numerics::Gpu& opened,
-                                          std::string& problem) {
+LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, double patience,
+                                          numerics::Gpu& opened, std::string& problem) {
   guarded(problem, [&] {
+    numerics::cuda::Patience::seconds = patience;
     require(number);
     auto gpu = std::make_unique<Gpu>(number);
     opened.memory = std::make_shared<numerics::cuda::Memory<Gpu>>(gpu->another());

@@ -20,7 +20,7 @@ class Pinned {
   explicit Pinned(std::size_t bytes) : bytes_(bytes) {
     must(cudaMallocHost(&memory_, bytes), "memory for copies");
   }
-  ~Pinned() { cudaFreeHost(memory_); }
+  ~Pinned() { free_pinned(memory_); }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
 
@@ -79,7 +79,8 @@ class Staging {
   // A copy of these bytes that stays until work which is launched now is done.
   const void* keep(std::size_t bytes, const void* from, cudaStream_t stream) {
     if (used_ + bytes > kBytes) {
-      must(cudaStreamSynchronize(stream), "the work before a copy");
+      halves_[0].record(stream);
+      halves_[0].wait();
       used_ = 0;
     }
     void* const at = memory_.data() + used_;

@@ -2,16 +2,18 @@
 // cannot read (support/far_device/memory.h), its streams work when somebody waits and in any order
 // that events leave (support/gpu/stream.h). It has the functions that our plug-in and its tests
 // call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. LOCKSTEP_PTX_LOST_AT=N:
-// the kernel after N others does what no GPU survives. Here: the program's kernels, launches,
-// devices.
+// the kernel after N others does what no GPU survives; LOCKSTEP_PTX_HANGS_AT=N: it never ends.
+// Here: the program's kernels, launches, devices.
 #include "support/ptx/runtime.h"
 
 #include <fatbinary_section.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "support/ptx/grid.h"
@@ -37,6 +39,10 @@ Runtime& runtime() {
 
 bool lost() {
   return runtime().lost;
+}
+
+void wait_if_it_hangs() {
+  while (runtime().hangs) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 std::optional<Streams::Stream> known(cudaStream_t handle) {
@@ -114,9 +120,16 @@ struct Configuration {
 };
 thread_local std::vector<Configuration> configurations;
 
+bool is_at(const char* place, std::uint64_t launches) {
+  return place != nullptr && launches == std::strtoull(place, nullptr, 10);
+}
 bool is_last(std::uint64_t launches) {
   static const char* const last = std::getenv("LOCKSTEP_PTX_LOST_AT");
-  return last != nullptr && launches == std::strtoull(last, nullptr, 10);
+  return is_at(last, launches);
+}
+bool hangs(std::uint64_t launches) {
+  static const char* const last = std::getenv("LOCKSTEP_PTX_HANGS_AT");
+  return is_at(last, launches);
 }
 
 bool blocking() {
@@ -207,6 +220,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
       all.lost = true;
       return cudaSuccess;  // the next call tells
     }
+    if (hangs(seed)) all.hangs = true;
   }
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
       block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > most_shared)

@@ -39,7 +39,7 @@ struct Runtime {
   };
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;
-  std::atomic<bool> lost = false;
+  std::atomic<bool> lost = false, hangs = false;
   std::set<Streams::Stream> spoilt;  // whose capture fails when it ends
 
  private:
@@ -52,6 +52,10 @@ Runtime& runtime();
 // Whether the GPU was lost (LOCKSTEP_PTX_LOST_AT): nothing that it was told to do is done any more,
 // and every call says so.
 bool lost();
+
+// Returns unless the GPU hangs (LOCKSTEP_PTX_HANGS_AT): then nothing that it is told to do is ever
+// done, and whoever waits for it waits for ever.
+void wait_if_it_hangs();
 
 // A call's result, an error, which cudaGetLastError gives until it has given it; of a lost GPU its
 // own.

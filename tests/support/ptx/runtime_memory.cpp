@@ -15,6 +15,7 @@ using ptx::known;
 using ptx::lost;
 using ptx::Runtime;
 using ptx::runtime;
+using ptx::wait_if_it_hangs;
 using ptx::working;
 namespace far = lockstep::testing::far;
 
@@ -111,6 +112,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   if (lost()) return failed(cudaErrorUnknown);
+  wait_if_it_hangs();
   runtime().streams.wait();
   const cudaError_t result = cudaFreeAsync(memory, nullptr);
   runtime().streams.wait(Streams::kNull);
@@ -128,6 +130,7 @@ cudaError_t cudaMallocHost(void** memory, std::size_t bytes) {
 }
 cudaError_t cudaFreeHost(void* memory) {
   if (lost()) return failed(cudaErrorUnknown);
+  wait_if_it_hangs();
   runtime().streams.wait();
   runtime().pinned.remove(memory);
   std::free(memory);
@@ -140,6 +143,7 @@ cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaHostUnregister(void* memory) {
   if (lost()) return failed(cudaErrorUnknown);
+  wait_if_it_hangs();
   runtime().streams.wait();
   runtime().pinned.remove(memory);
   ptx::memory().remove(memory);

@@ -17,6 +17,7 @@ using lockstep::test::ptx::failed;
 using lockstep::test::ptx::known;
 using lockstep::test::ptx::lost;
 using lockstep::test::ptx::runtime;
+using lockstep::test::ptx::wait_if_it_hangs;
 using lockstep::test::ptx::working;
 
 #pragma GCC visibility push(default)
@@ -47,6 +48,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   const auto stream = working(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
+  wait_if_it_hangs();
   runtime().streams.wait(*stream);
   return cudaSuccess;
 }
@@ -65,6 +67,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 }
 cudaError_t cudaDeviceSynchronize() {
   if (lost()) return failed(cudaErrorUnknown);
+  wait_if_it_hangs();
   runtime().streams.wait();
   return cudaSuccess;
 }
@@ -89,12 +92,14 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   const auto event = known(handle);
   if (!event) return failed(cudaErrorInvalidResourceHandle);
+  wait_if_it_hangs();
   runtime().streams.wait_event(*event);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   const auto event = known(handle);
   if (!event) return failed(cudaErrorInvalidResourceHandle);
+  if (runtime().hangs) return failed(cudaErrorNotReady);
   return runtime().streams.event_done(*event) ? cudaSuccess : failed(cudaErrorNotReady);
 }
 
