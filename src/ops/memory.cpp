@@ -96,6 +96,15 @@ class Arena {
   std::vector<std::pair<void*, std::size_t>> mapped_;  // the last is the largest
 };
 
+// Aligned as tensors are: a GPU's kernels may be chosen by it.
+void* zeros(std::size_t bytes) {
+  constexpr std::size_t kAligned = 64;
+  const std::size_t whole = (bytes / kAligned + 1) * kAligned;
+  void* const data = std::aligned_alloc(kAligned, whole);
+  if (data != nullptr) std::memset(data, 0, whole);
+  return data;
+}
+
 }  // namespace
 
 void take_memory_from_malloc() {
@@ -109,7 +118,7 @@ class Allocations::Allocator : public at::Allocator {
     auto* block = new Block{this, static_cast<std::int64_t>(bytes), nullptr};
     void* data = nullptr;
     if (bytes <= kSmall)
-      data = block->own = std::calloc(1, std::max<std::size_t>(bytes, 1));
+      data = block->own = zeros(bytes);
     else
       data = arena_.at_least(bytes);
     count(block->bytes);

@@ -8,10 +8,10 @@ using namespace lockstep::numerics;
 
 // What round_groups makes of x.
 struct Integers {
-  Integers(std::int64_t groups, const Floats& x)
+  Integers(std::int64_t groups, const Floats& x, std::int64_t c)
       : q(x.size()), exponents(static_cast<std::size_t>(groups)) {
-    device().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(),
-                          q.data(), exponents.data());
+    const auto rows = static_cast<std::int64_t>(x.size()) / c;
+    device().round_groups(groups, rows / groups, c, x.data(), q.data(), exponents.data());
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }
 
@@ -20,10 +20,10 @@ struct Integers {
 };
 
 void add_rounding(Case& c, std::int64_t groups, const Floats& x) {
-  Integers integers(groups, x);
+  const auto n = static_cast<std::int64_t>(x.size()) / groups;
+  const Integers integers(groups, x, n);
   std::vector<std::int16_t> q(x.size());
-  device().plain_integers(groups, static_cast<std::int64_t>(x.size()) / groups, integers.q.data(),
-                          q.data());
+  device().plain_integers(groups, n, integers.q.data(), q.data());
   c.output("q", std::vector<std::int64_t>(q.begin(), q.end()));
   c.output("exponents",
            std::vector<std::int64_t>(integers.exponents.begin(), integers.exponents.end()));
@@ -52,7 +52,8 @@ void add_layer(Json& cases, const Layer& layer) {
     const Floats x = c.input("x", layer.x, image), w = c.input("w", layer.w, weights);
     const Floats bias = c.input("bias", Make::kWide, {s.out});
     Floats y(static_cast<std::size_t>(count(result)));
-    device().integer_conv2d(s, Integers(s.n, x), Integers(1, w), bias.data(), y.data());
+    device().integer_conv2d(s, Integers(s.n, x, s.in), Integers(1, w, s.out), bias.data(),
+                            y.data());
     c.output("y", y);
   }
   {
@@ -61,7 +62,8 @@ void add_layer(Json& cases, const Layer& layer) {
     c.parameter("size", Shape{s.h, s.w});
     const Floats dy = c.input("dy", layer.dy, result), w = c.input("w", layer.w, weights);
     Floats dx(static_cast<std::size_t>(count(image)));
-    device().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), nullptr, dx.data());
+    device().integer_conv2d_input_grad(s, Integers(s.n, dy, s.out), Integers(1, w, s.out), nullptr,
+                                       dx.data());
     c.output("dx", dx);
   }
   Case c(cases, "integer_convolution_weight_grad", layer.what);
@@ -71,8 +73,8 @@ void add_layer(Json& cases, const Layer& layer) {
   c.parameter("lanes_of_partials", layer.lanes.lanes);
   const Floats x = c.input("x", layer.x, image), dy = c.input("dy", layer.dy, result);
   Floats dw(static_cast<std::size_t>(layer.lanes.partials() * count(weights)));
-  device().integer_conv2d_weight_grad(s, layer.lanes, Integers(s.n, x), Integers(s.n, dy),
-                                      dw.data());
+  device().integer_conv2d_weight_grad(s, layer.lanes, Integers(s.n, x, s.in),
+                                      Integers(s.n, dy, s.out), dw.data());
   c.output("dw", dw);
 }
 
@@ -179,7 +181,8 @@ void add_integer_cases(Json& cases) {
   const Floats w = c.input("w", Make::kUnit, {s.kh, s.kw, s.in, s.out});
   const Floats bias = c.input("bias", Make::kWide, {s.in});
   Floats dx(static_cast<std::size_t>(s.n * s.h * s.w * s.in));
-  device().integer_conv2d_input_grad(s, Integers(s.n, dy), Integers(1, w), bias.data(), dx.data());
+  device().integer_conv2d_input_grad(s, Integers(s.n, dy, s.out), Integers(1, w, s.out),
+                                     bias.data(), dx.data());
   c.output("dx", dx);
 }
 

@@ -91,18 +91,20 @@ void convolution(Bench& bench, const ConvShape& s, bool integer) {
                 *dy = bench.floats(results * s.out);
     auto* const y =
         bench.take<float>(std::max({results * s.out, pixels * s.in, weights * lanes.partials()}));
-    const auto rounded = [&](const float* from, std::int64_t groups, std::int64_t each) {
-      auto* const q = bench.take<std::int16_t>(groups * each);
+    const auto rounded = [&](const float* from, std::int64_t groups, std::int64_t rows,
+                             std::int64_t c) {
+      auto* const q = bench.take<std::int16_t>(groups * rows * c);
       auto* const exponents = bench.take<std::int32_t>(groups);
-      bench.device().round_groups(groups, 1, each, Sides<const float>(from), q, exponents);
+      bench.device().round_groups(groups, rows, c, Sides<const float>(from), q, exponents);
       return Rounded{q, exponents};
     };
     const char* const names[] = {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"};
     const std::string name = std::string(integer ? "integer_" : "") + names[pass];
     Device& device = bench.device();
     if (integer) {
-      const Rounded qx = rounded(x, s.n, s.h * s.w * s.in), qw = rounded(w, 1, weights),
-                    qdy = rounded(dy, s.n, s.out_h() * s.out_w() * s.out);
+      const Rounded qx = rounded(x, s.n, s.h * s.w, s.in),
+                    qw = rounded(w, 1, s.kh * s.kw * s.in, s.out),
+                    qdy = rounded(dy, s.n, s.out_h() * s.out_w(), s.out);
       bench.time(name, text_of(s), "flops", amount, [&] {
         if (pass == 0) device.integer_conv2d(s, qx, qw, {nullptr}, y);
         if (pass == 1) device.integer_conv2d_input_grad(s, qdy, qw, nullptr, y);

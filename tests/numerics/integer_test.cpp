@@ -190,9 +190,10 @@ Expected reference(const Case& c) {
 }
 
 struct Integers {
-  Integers(const Floats& x, std::int64_t groups) : q(x.size()), exponents(size(groups), 777) {
-    device().round_groups(groups, 1, static_cast<std::int64_t>(x.size()) / groups, x.data(),
-                          q.data(), exponents.data());
+  Integers(const Floats& x, std::int64_t groups, std::int64_t c)
+      : q(x.size()), exponents(size(groups), 777) {
+    const auto rows = static_cast<std::int64_t>(x.size()) / c;
+    device().round_groups(groups, rows / groups, c, x.data(), q.data(), exponents.data());
   }
   operator Rounded() const { return {q.data(), exponents.data()}; }
 
@@ -237,14 +238,16 @@ TEST(IntegerProducts, EveryImplementationComputesThePage) {
       RC_ASSERT(every.differs(one_nan(wanted), shown) == "");
     };
     same(expected.y, [&](float* y) {
-      device().integer_conv2d(c.s, Integers(c.x, c.s.n), Integers(c.w, 1), bias_out, y);
+      device().integer_conv2d(c.s, Integers(c.x, c.s.n, c.s.in), Integers(c.w, 1, c.s.out),
+                              bias_out, y);
     });
     same(expected.dx, [&](float* dx) {
-      device().integer_conv2d_input_grad(c.s, Integers(c.dy, c.s.n), Integers(c.w, 1), bias_in, dx);
+      device().integer_conv2d_input_grad(c.s, Integers(c.dy, c.s.n, c.s.out),
+                                         Integers(c.w, 1, c.s.out), bias_in, dx);
     });
     same(expected.dw, [&](float* dw) {
-      device().integer_conv2d_weight_grad(c.s, c.lanes, Integers(c.x, c.s.n), Integers(c.dy, c.s.n),
-                                          dw);
+      device().integer_conv2d_weight_grad(c.s, c.lanes, Integers(c.x, c.s.n, c.s.in),
+                                          Integers(c.dy, c.s.n, c.s.out), dw);
     });
   }));
 }
@@ -263,16 +266,46 @@ TEST(IntegerProducts, OfLargeShapesAreTheCpus) {
     const LaneBlocks lanes{.samples_per_lane = 2, .lanes = std::vector<std::int64_t>(s.n / 2, 1)};
     const auto all = [&] {
       Floats y(dy.size()), dx(x.size()), dw(size(lanes.partials() * weights));
-      device().integer_conv2d(s, Integers(x, s.n), Integers(w, 1), bias.data(), y.data());
-      device().integer_conv2d_input_grad(s, Integers(dy, s.n), Integers(w, 1), bias.data(),
-                                         dx.data());
-      device().integer_conv2d_weight_grad(s, lanes, Integers(x, s.n), Integers(dy, s.n), dw.data());
+      device().integer_conv2d(s, Integers(x, s.n, s.in), Integers(w, 1, s.out), bias.data(),
+                              y.data());
+      device().integer_conv2d_input_grad(s, Integers(dy, s.n, s.out), Integers(w, 1, s.out),
+                                         bias.data(), dx.data());
+      device().integer_conv2d_weight_grad(s, lanes, Integers(x, s.n, s.in),
+                                          Integers(dy, s.n, s.out), dw.data());
       return std::array{y, dx, dw};
     };
     const std::array expected = all();
     const OnGpu gpu;
     const std::array found = all();
     for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(found[i], expected[i])) << i;
+  }
+}
+
+// As a layer of two sides has them: one rounding, a product with the rows of each side.
+TEST(IntegerProducts, OfSomeOfTheWeightsRows) {
+  struct Sides {
+    std::int64_t left, right, out;
+  };
+  for (const Sides& sides :
+       {Sides{20, 10, 20}, {10, 20, 20}, {9, 9, 8}, {8, 24, 16}, {24, 40, 32}, {16, 48, 80}}) {
+    const std::int64_t in = sides.left + sides.right, out = sides.out;
+    const Floats w = random_floats(in * out, 1), dy = random_floats(3 * 12 * out, 2);
+    const auto gradients = [&] {
+      const Integers whole(w, 1, out), of_dy(dy, 3, out);
+      Floats all;
+      for (const auto& [first, count] :
+           {std::pair<std::int64_t, std::int64_t>{0, sides.left}, {sides.left, sides.right}}) {
+        const ConvShape s{.n = 3, .h = 12, .w = 1, .in = count, .out = out};
+        Floats dx(size(3 * 12 * count));
+        const Rounded rows{whole.q.data() + first * out, whole.exponents.data()};
+        device().integer_conv2d_input_grad(s, of_dy, rows, nullptr, dx.data());
+        all.insert(all.end(), dx.begin(), dx.end());
+      }
+      return all;
+    };
+    const Floats expected = gradients();
+    const OnGpu gpu;
+    EXPECT_TRUE(same_bits(gradients(), expected)) << sides.left << " and " << sides.right;
   }
 }
 
@@ -285,7 +318,7 @@ TEST(IntegerProducts, RoundingIsThePages) {
     EveryWay restore;
     for (const Isa isa : usable_isas()) {
       use_isa(isa);
-      const Integers integers(x, groups);
+      const Integers integers(x, groups, n);
       std::vector<std::int16_t> plain(x.size());
       device().plain_integers(groups, n, integers.q.data(), plain.data());
       for (std::int64_t g = 0; g < groups; ++g) {
@@ -307,8 +340,8 @@ TEST(IntegerProducts, LongSumsOfTheLargestIntegersAreExact) {
     EveryWay every;
     EXPECT_EQ(every.differs(wanted,
                             [&](float* y) {
-                              device().integer_conv2d(s, Integers(x, 1), Integers(w, 1), nullptr,
-                                                      y);
+                              device().integer_conv2d(s, Integers(x, 1, s.in),
+                                                      Integers(w, 1, s.out), nullptr, y);
                             }),
               "")
         << depth;

@@ -54,8 +54,8 @@ class Guarded {
 };
 
 struct Group {
-  Group(std::int64_t groups, std::int64_t count_in, std::uint32_t seed)
-      : count(count_in), q(groups * count), kept(groups * count), exponents(groups) {
+  Group(std::int64_t groups, std::int64_t rows, std::int64_t c_in, std::uint32_t seed)
+      : c(c_in), q(groups * rows * c), kept(groups * rows * c), exponents(groups) {
     std::mt19937 random(seed);
     constexpr std::int16_t kEnds[] = {-2047, 2047, -2016, 2015, -33, -1, 0, 32};
     for (std::int16_t& v : q) {
@@ -70,7 +70,7 @@ struct Group {
   // As the CPU keeps them; as a GPU does.
   operator Rounded() const { return {q.data(), exponents.data()}; }
   Rounded of_gpu() const {
-    const bool apart = count % 16 == 0;
+    const bool apart = c % 16 == 0;
     auto* const bytes = reinterpret_cast<std::uint8_t*>(kept.data());
     for (std::size_t i = 0; i < size(q.end() - q.begin()); ++i) {
       const std::uint16_t pair = cuda::pair_of(q[i]);
@@ -80,7 +80,7 @@ struct Group {
     }
     return {kept.data(), exponents.data()};
   }
-  std::int64_t count;  // of a group
+  std::int64_t c;
   Guarded<std::int16_t> q, kept;
   Guarded<std::int32_t> exponents;
 };
@@ -96,8 +96,8 @@ std::string words(const ConvShape& s) {
 // does, which says how it is aligned.
 void expect_same(const ConvShape& s, std::uint32_t seed, std::int64_t shift = 0) {
   const std::int64_t results = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
-  const Group x(s.n, s.h * s.w * s.in, seed), dy(s.n, results * s.out, seed + 1);
-  const Group w(1, taps * s.out, seed + 2);
+  const Group x(s.n, s.h * s.w, s.in, seed), dy(s.n, results, s.out, seed + 1);
+  const Group w(1, taps, s.out, seed + 2);
   const Guarded<float> bias(std::max(s.in, s.out) + shift), rows(s.n * s.out + shift);
   const Guarded<float> values(s.n * results * s.out + shift);
   for (const Guarded<float>* const one : {&bias, &rows, &values})
@@ -239,7 +239,7 @@ TEST(IntegerTiles, LargeTilesOfWeightsInTurn) {
 TEST(IntegerTiles, SumsBeyond32Bits) {
   for (const std::int64_t in : {std::int64_t{1} << 17, (std::int64_t{1} << 18) + 16}) {
     const ConvShape s{.n = 1, .h = 1, .w = 2, .in = in, .out = 16};
-    Group x(1, 2 * in, 0), w(1, in * 16, 0);
+    Group x(1, 2, in, 0), w(1, in, 16, 0);
     x.exponents[0] = w.exponents[0] = 10;
     std::fill(x.q.begin(), x.q.begin() + in, std::int16_t{-2016});
     std::fill(x.q.begin() + in, x.q.end(), std::int16_t{2015});
@@ -262,8 +262,8 @@ TEST(IntegerTiles, RoundingReadsEveryValue) {
   for (const Layout& l :
        {Layout{3, 1, 1, 0, 0}, Layout{2, 5, 7, 0, 0}, Layout{5, 40, 16, 0, 0},
         Layout{2, 600, 20, 0, 0}, Layout{2, 600, 20, 0, 1}, Layout{2, 700, 20, 8, 0},
-        Layout{2, 450, 20, 7, 0}, Layout{1, 300, 3700, 0, 0}, Layout{3, 0, 8, 0, 0},
-        Layout{0, 4, 8, 4, 0}}) {
+        Layout{2, 450, 20, 7, 0}, Layout{2, 450, 32, 7, 0}, Layout{2, 90, 48, 16, 0},
+        Layout{1, 300, 3700, 0, 0}, Layout{3, 0, 8, 0, 0}, Layout{0, 4, 8, 4, 0}}) {
     for (int hostile = 0; hostile < 4; ++hostile) {
       const std::int64_t n = l.groups * l.rows * l.c;
       const Guarded<float> x(n + l.shift);
@@ -285,7 +285,7 @@ TEST(IntegerTiles, RoundingReadsEveryValue) {
         exponents[i].assign(size(l.groups), 777);
         Device& device = i == 0 ? static_cast<Device&>(cpu()) : *gpu;
         device.round_groups(l.groups, l.rows, l.c, sides, q.data(), exponents[i].data());
-        device.plain_integers(l.groups, l.rows * l.c, q.data(), plain[i].data());
+        device.plain_integers(l.groups * l.rows, l.c, q.data(), plain[i].data());
       }
       EXPECT_EQ(exponents[0], exponents[1]) << l.rows << " rows of " << l.c;
       EXPECT_EQ(plain[0], plain[1]) << l.rows << " rows of " << l.c;

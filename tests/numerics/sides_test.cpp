@@ -81,7 +81,7 @@ RC_GTEST_PROP(Sides, RoundingIsThatOfOnePiece, ()) {
     std::vector<std::int16_t> q(x.size()), plain(x.size());
     std::vector<std::int32_t> exponents(index(groups));
     device().round_groups(groups, rows, c, from, q.data(), exponents.data());
-    device().plain_integers(groups, rows * c, q.data(), plain.data());
+    device().plain_integers(groups * rows, c, q.data(), plain.data());
     Floats all(plain.begin(), plain.end());
     all.insert(all.end(), exponents.begin(), exponents.end());
     return all;
@@ -126,8 +126,8 @@ RC_GTEST_PROP(Added, BehindTheBiasIsOneAdditionAfterAnother, ()) {
   const auto of_integers = [&](const Added& behind_it) {
     std::vector<std::int16_t> qx(x.size()), qw(w.size());
     std::vector<std::int32_t> ex(index(s.n)), ew(1);
-    device().round_groups(s.n, 1, s.h * s.w * s.in, x.data(), qx.data(), ex.data());
-    device().round_groups(1, 1, 9 * s.in * s.out, w.data(), qw.data(), ew.data());
+    device().round_groups(s.n, s.h * s.w, s.in, x.data(), qx.data(), ex.data());
+    device().round_groups(1, 9 * s.in, s.out, w.data(), qw.data(), ew.data());
     Floats out(index(size));
     device().integer_conv2d(s, {qx.data(), ex.data()}, {qw.data(), ew.data()}, behind_it,
                             out.data());

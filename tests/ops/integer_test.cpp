@@ -29,7 +29,8 @@ bool same(const Tensor& a, const Tensor& b) {
 struct Integers {
   Integers(const Tensor& x, std::int64_t groups)
       : q(static_cast<std::size_t>(x.numel())), exponents(static_cast<std::size_t>(groups)) {
-    device().round_groups(groups, 1, x.numel() / groups, read(x), q.data(), exponents.data());
+    const std::int64_t c = x.size(-1);
+    device().round_groups(groups, x.numel() / groups / c, c, read(x), q.data(), exponents.data());
   }
   operator numerics::Rounded() const { return {q.data(), exponents.data()}; }
   std::vector<std::int16_t> q;

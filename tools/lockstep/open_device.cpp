@@ -7,6 +7,7 @@
 #include "lockstep/ops/gpu_tensors.h"
 
 namespace lockstep::cli {
+
 int gpu_of(const std::string& name, int local_rank) {
   if (name == "cpu") return -1;
   return gpu_number(name).value_or(local_rank % std::max(1, numerics::count_gpus()));

@@ -88,7 +88,7 @@ class Cpu final : public Device {
 
   void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, Sides<const float> x,
                     std::int16_t* q, std::int32_t* exponents) override;
-  void plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+  void plain_integers(std::int64_t rows, std::int64_t c, const std::int16_t* q,
                       std::int16_t* plain) override;
   void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                       float* y) override;

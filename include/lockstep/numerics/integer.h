@@ -21,11 +21,12 @@ namespace lockstep::numerics {
 class IntegerProducts {
  public:
   // x[groups][rows][c]: of each group its exponent and its values' integers, q[groups][rows][c], as
-  // the products of this device want them.
+  // the products of this device want them. How they lie depends on c: products take them with the
+  // same last dimension, also some of the rows.
   virtual void round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c,
                             Sides<const float> x, std::int16_t* q, std::int32_t* exponents) = 0;
-  // The integers that q[groups][n] stands for, |plain| <= 2047, in memory of their own.
-  virtual void plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+  // The integers that q[rows][c] stands for, |plain| <= 2047. plain must not be q.
+  virtual void plain_integers(std::int64_t rows, std::int64_t c, const std::int16_t* q,
                               std::int16_t* plain) = 0;
 
   // Operands in the layouts of conv.h: x and dy with one group a sample, w with one.

@@ -122,9 +122,9 @@ void Cpu::round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c, S
   });
 }
 
-void Cpu::plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+void Cpu::plain_integers(std::int64_t rows, std::int64_t c, const std::int16_t* q,
                          std::int16_t* plain) {
-  std::copy_n(q, groups * n, plain);
+  std::copy_n(q, rows * c, plain);
 }
 
 void Cpu::integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,

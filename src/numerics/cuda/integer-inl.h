@@ -34,16 +34,12 @@ inline Axis forward_axis(std::int64_t size, std::int64_t out, std::int64_t taps,
   return {narrow(size), narrow(out), narrow(taps), narrow(-s.pad), narrow(s.stride), 1};
 }
 
-// Whether the slices of an operand's groups lie apart: a sample of the input, of the output, or all
-// weights.
+// Whether the slices of an operand lie apart: of the input; of the output, or of weights.
 inline bool input_apart(const ConvShape& s, const Rounded& x) {
-  return slices_lie_apart(x.q, s.h * s.w * s.in);
+  return slices_lie_apart(x.q, s.in);
 }
-inline bool output_apart(const ConvShape& s, const Rounded& dy) {
-  return slices_lie_apart(dy.q, s.out_h() * s.out_w() * s.out);
-}
-inline bool weights_apart(const ConvShape& s, const Rounded& w) {
-  return slices_lie_apart(w.q, s.kh * s.kw * s.in * s.out);
+inline bool output_apart(const ConvShape& s, const Rounded& dy_or_w) {
+  return slices_lie_apart(dy_or_w.q, s.out);
 }
 
 inline Pixels input_of(const ConvShape& s, const Rounded& x) {
@@ -73,16 +69,12 @@ inline Axis phase_axis(const Phase& p, std::int64_t out) {
   return {narrow(out), narrow(p.count), narrow(p.taps > 0 ? p.taps : 1), narrow(p.at), 1, -1};
 }
 
-inline bool wide_channels(const ConvShape& s) {
-  return s.in % kApart == 0 && s.out % kApart == 0;
-}
-
 inline bool aligned_to_fours(std::initializer_list<const float*> arrays) {
   return std::ranges::all_of(
       arrays, [](const float* one) { return reinterpret_cast<std::uintptr_t>(one) % 16 == 0; });
 }
 
-// `to` of this thread's results, one of them or four neighbours.
+// One value or four neighbours.
 template <int kCount>
 LOCKSTEP_DEVICE inline Vector<float, kCount>& several(float* to) {
   return *reinterpret_cast<Vector<float, kCount>*>(to);
@@ -208,9 +200,8 @@ void Device<Gpu>::integer_conv2d(const ConvShape& shape, const Rounded& x, const
   const bool in_fours =
       s.out % 4 == 0 && aligned_to_fours({added.bias, added.rows, added.values, y});
   launch_integers(*gpu_, {1, s.n * positions, s.out, depth},
-                  wide_channels(s) && input_apart(s, x) && weights_apart(s, w),
-                  PatchRows{input_of(s, x)},
-                  MatrixColumns{w.q, weights_apart(s, w), narrow(s.out), narrow(depth)},
+                  input_apart(s, x) && output_apart(s, w), PatchRows{input_of(s, x)},
+                  MatrixColumns{w.q, output_apart(s, w), narrow(s.out), narrow(depth)},
                   ForwardRows{in_fours, x.exponents, w.exponents, added, y, positions, s.out});
 }
 
@@ -219,7 +210,7 @@ void Device<Gpu>::integer_conv2d_input_grad(const ConvShape& shape, const Rounde
                                             const Rounded& w, const float* bias, float* dx) {
   const ConvShape s = as_row(shape);
   must_move_less_than(s.kh * s.kw * s.in * s.out);
-  const bool dy_apart = output_apart(s, dy), w_apart = weights_apart(s, w);
+  const bool dy_apart = output_apart(s, dy), w_apart = output_apart(s, w);
   const bool in_fours = s.in % 4 == 0 && aligned_to_fours({bias, dx});
   for (std::int64_t ky = 0; ky < s.stride; ++ky) {
     for (std::int64_t kx = 0; kx < s.stride; ++kx) {
@@ -227,7 +218,7 @@ void Device<Gpu>::integer_conv2d_input_grad(const ConvShape& shape, const Rounde
       const Axis ay = phase_axis(py, s.out_h()), ax = phase_axis(px, s.out_w());
       launch_integers(
           *gpu_, {1, s.n * py.count * px.count, s.in, py.taps * px.taps * s.out},
-          wide_channels(s) && dy_apart && w_apart,
+          s.in % kApart == 0 && dy_apart && w_apart,
           PatchRows{Pixels{dy.q, dy_apart, ay, ax, narrow(s.out)}},
           WeightRows{w.q, w_apart, narrow(s.kw), narrow(s.in), narrow(s.out), narrow(ky),
                      narrow(kx), narrow(s.stride), Radices(narrow(s.out), ax.taps)},
@@ -243,7 +234,7 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   const ConvShape s = as_row(shape);
   const std::int64_t positions = s.out_h() * s.out_w(), taps = s.kh * s.kw * s.in;
   const std::int64_t width = taps * s.out, samples = lanes.samples_per_lane;
-  const bool wide = wide_channels(s) && input_apart(s, x) && output_apart(s, dy);
+  const bool wide = input_apart(s, x) && output_apart(s, dy);
   const IntegerShape of_lanes{lanes.lane_count(), taps, s.out, positions, narrow(samples)};
   const IntegerShape of_samples{lanes.samples(), taps, s.out, positions};
   const bool in_turn = in_turn_pays(of_lanes, wide, gpu_->multiprocessors());
@@ -251,8 +242,8 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   const Scratch<Gpu, float> products(*gpu_, shape_of.batch * width);
   launch_integers(*gpu_, shape_of, wide, PatchColumns{input_of(s, x)},
                   MatrixColumns{dy.q, output_apart(s, dy), narrow(s.out), narrow(positions)},
-                  WeightGradRows{s.out % 4 == 0 && aligned_to_fours({products.data()}), x.exponents,
-                                 dy.exponents, products.data(), taps, s.out, shape_of.in_turn});
+                  WeightGradRows{s.out % 4 == 0, x.exponents, dy.exponents, products.data(), taps,
+                                 s.out, shape_of.in_turn});
   if (in_turn)
     tree_over_lanes(lanes, width, InRows{products.data()}, dw);
   else

@@ -3,9 +3,9 @@
 //
 // An operand says what its row is (`row`: of results, or a column of them), once a tile; how far k
 // moves in any row (`move`); whether the value of a row at k is in the image, else it is 0
-// (`inside`); and where it is (`at`), if slices do not lie `apart`. `ahead` is a row some values
-// further in memory. Where products of several samples follow each other, `next` is the row of the
-// next sample. k is in digits, because k is a tap and a channel, or a pixel: they
+// (`inside`); and its place (`at`), which holds its pair unless slices lie `apart`. `ahead` is a
+// row some values further in memory. Where products of several samples follow each other, `next` is
+// the row of the next sample. k is in digits, because k is a tap and a channel, or a pixel: they
 // are counted on without a division. Moves fit 32 bits.
 #pragma once
 

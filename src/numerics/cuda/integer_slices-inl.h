@@ -1,6 +1,6 @@
 // Private: integers of 12 bits as slices of int8, which tensor cores multiply.
 //
-//   q = 64 h + l,  h (-32..32), l (-32..31), s = h + l (-63..63)
+//   q = 64 h + l,  h (-32..32), l (-32..31), s = h + l (-63..62)
 //   q q' = 4096 hh' + 64 (hl' + lh') + ll' = 4032 hh' + 64 ss' - 63 ll'
 //
 // So three products of slices make one of integers (Karatsuba and Ofman 1962), not four. Slices are
@@ -30,13 +30,14 @@ LOCKSTEP_HD constexpr std::int16_t integer_of(std::uint16_t pair) {
 static_assert(integer_of(pair_of(-2047)) == -2047 && integer_of(pair_of(2047)) == 2047 &&
               pair_of(0) == 0 && pair_of(-33) == 0xfe3e);
 
-// Integers are kept as pairs, 16 bits each. Where a group's count is a multiple of kApart, their
-// slices lie apart: of kApart integers, which 32 aligned bytes hold, first the lower ones, then the
-// higher ones, so that tensor cores can have them as they lie.
+// Integers are kept as pairs, 16 bits each. Where channels are a multiple of kApart, their slices
+// lie apart: of kApart integers, which 32 aligned bytes hold, first the lower ones, then the higher
+// ones, so that tensor cores can have them as they lie. Some of the rows lie as all of them do.
 inline constexpr int kApart = 16;
 
-inline bool slices_lie_apart(const std::int16_t* q, std::int64_t count) {
-  return count % kApart == 0 && reinterpret_cast<std::uintptr_t>(q) % 32 == 0;
+// Of q[rows][c].
+inline bool slices_lie_apart(const std::int16_t* q, std::int64_t c) {
+  return c % kApart == 0 && reinterpret_cast<std::uintptr_t>(q) % 32 == 0;
 }
 // Where the lower slice is of an integer whose pair would lie at `place`; the higher one is kApart
 // bytes further.
@@ -61,14 +62,14 @@ LOCKSTEP_DEVICE inline Slices slices_of(std::uint32_t high, std::uint32_t low) {
 
 // What three sums of products of slices say.
 LOCKSTEP_DEVICE inline std::int64_t sum_of(std::int32_t high, std::int32_t low, std::int32_t both) {
-  return std::int64_t{1008} * high + std::int64_t{16} * both - std::int64_t{63} * (low / 4);
+  return std::int64_t{1008} * high + std::int64_t{16} * both - std::int64_t{63} * (low >> 2);
 }
 // The same where the sum fits 32 bits, if not all that it is made of does.
 LOCKSTEP_DEVICE inline std::int32_t small_sum_of(std::int32_t high, std::int32_t low,
                                                  std::int32_t both) {
   return static_cast<std::int32_t>(1008U * static_cast<std::uint32_t>(high) +
                                    16U * static_cast<std::uint32_t>(both) -
-                                   63U * static_cast<std::uint32_t>(low / 4));
+                                   63U * static_cast<std::uint32_t>(low >> 2));
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -46,10 +46,12 @@ class Event {
   cudaError_t done() noexcept {
     const auto begun = std::chrono::steady_clock::now();
     for (;;) {
-      const cudaError_t found = hangs() ? cudaErrorNotReady : cudaEventQuery(event_);
-      if (found != cudaErrorNotReady || hangs()) return found;
-      cudaGetLastError();  // it is one: the next launch would have failed
+      if (hangs()) return cudaErrorNotReady;
+      // Before the look: this process may have been stopped for long, and the GPU not.
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begun;
+      const cudaError_t found = cudaEventQuery(event_);
+      if (found != cudaErrorNotReady) return found;
+      cudaGetLastError();  // it is one: the next launch would have failed
       if (waited.count() > Patience::seconds) Patience::over = true;
       if (waits_ == Waits::kSpinning || waited < kSpins)
         std::this_thread::yield();

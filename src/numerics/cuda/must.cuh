@@ -17,7 +17,7 @@ inline constexpr const char* kAfterwards =
     "elsewhere too";
 
 // A driver may leave work undone and say nothing (github.com/pytorch/pytorch/issues/196133). So no
-// wait lasts longer than this, and after one that did, nobody asks the GPU for anything that waits.
+// wait for an event lasts longer than this, and after one that did, the GPU is asked for nothing.
 struct Patience {
   static inline std::atomic<double> seconds{600};
   static inline std::atomic<bool> over{false};
@@ -43,6 +43,7 @@ inline void must(cudaError_t code, const char* what) {
 // CUDA's runtime knows a GPU for each thread of the host, and others in a thread change it:
 // LibTorch's engine before each node, once LibTorch has CUDA. So it is told each time.
 inline int make_current(int number) {
+  if (hangs()) end_for_hanging();
   must(cudaSetDevice(number), "the GPU");  // may tell of a kernel before
   return number;
 }

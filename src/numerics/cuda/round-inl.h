@@ -138,7 +138,7 @@ struct RoundKernel {
 template <class Gpu>
 void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c,
                                Sides<const float> x, std::int16_t* q, std::int32_t* exponents) {
-  RoundShape s{groups, rows, c, 0, true, slices_lie_apart(q, rows * c), {{x.left, c, 0}, {}}};
+  RoundShape s{groups, rows, c, 0, true, slices_lie_apart(q, c), {{x.left, c, 0}, {}}};
   if (x.right != nullptr) {
     s.sides[0].width = x.cut;
     s.sides[1] = {x.right, c - x.cut, x.cut};
@@ -158,10 +158,10 @@ void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int6
 }
 
 template <class Gpu>
-void Device<Gpu>::plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+void Device<Gpu>::plain_integers(std::int64_t rows, std::int64_t c, const std::int16_t* q,
                                  std::int16_t* plain) {
-  const bool apart = slices_lie_apart(q, n);
-  each(groups * n,
+  const bool apart = slices_lie_apart(q, c);
+  each(rows * c,
        [=] LOCKSTEP_DEVICE(std::int64_t i) { plain[i] = integer_of(pair_at(q + i, apart)); });
 }
 

@@ -142,9 +142,9 @@ class FarDevice final : public numerics::Device {
                     std::int16_t* q, std::int32_t* exponents) override {
     host_.round_groups(groups, rows, c, near(x), near(q), near(exponents));
   }
-  void plain_integers(std::int64_t groups, std::int64_t n, const std::int16_t* q,
+  void plain_integers(std::int64_t rows, std::int64_t c, const std::int16_t* q,
                       std::int16_t* plain) override {
-    host_.plain_integers(groups, n, near(q), near(plain));
+    host_.plain_integers(rows, c, near(q), near(plain));
   }
   void integer_conv2d(const ConvShape& s, const Rounded& x, const Rounded& w, const Added& added,
                       float* y) override {
