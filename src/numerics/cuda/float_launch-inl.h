@@ -6,12 +6,6 @@
 
 namespace lockstep::numerics::cuda {
 
-inline bool in_fours(const float* data, std::initializer_list<std::int64_t> steps) {
-  bool all = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
-  for (const std::int64_t step : steps) all = all && step % 4 == 0;
-  return all;
-}
-
 // A row of results, and what becomes of a sum in it.
 struct BiasedRow {
   float* to;

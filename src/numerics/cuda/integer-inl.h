@@ -2,9 +2,6 @@
 // multiplied on tensor cores (integer_tile-inl.h).
 #pragma once
 
-#include <algorithm>
-#include <initializer_list>
-
 #include "numerics/cuda/elementwise-inl.h"
 #include "numerics/cuda/integer_tile-inl.h"
 #include "numerics/cuda/norm-inl.h"
@@ -67,11 +64,6 @@ inline Phase phase_of(std::int64_t size, std::int64_t taps, const ConvShape& s,
 inline Axis phase_axis(const Phase& p, std::int64_t out) {
   // At least one tap, so that k can be counted; without one there is no k.
   return {narrow(out), narrow(p.count), narrow(p.taps > 0 ? p.taps : 1), narrow(p.at), 1, -1};
-}
-
-inline bool aligned_to_fours(std::initializer_list<const float*> arrays) {
-  return std::ranges::all_of(
-      arrays, [](const float* one) { return reinterpret_cast<std::uintptr_t>(one) % 16 == 0; });
 }
 
 // One value or four neighbours.
@@ -197,12 +189,12 @@ void Device<Gpu>::integer_conv2d(const ConvShape& shape, const Rounded& x, const
                                  const Added& added, float* y) {
   const ConvShape s = as_row(shape);
   const std::int64_t positions = s.out_h() * s.out_w(), depth = s.kh * s.kw * s.in;
-  const bool in_fours =
-      s.out % 4 == 0 && aligned_to_fours({added.bias, added.rows, added.values, y});
+  const bool fours = in_fours(y, {s.out}) && in_fours(added.bias, {}) && in_fours(added.rows, {}) &&
+                     in_fours(added.values, {});
   launch_integers(*gpu_, {1, s.n * positions, s.out, depth},
                   input_apart(s, x) && output_apart(s, w), PatchRows{input_of(s, x)},
                   MatrixColumns{w.q, output_apart(s, w), narrow(s.out), narrow(depth)},
-                  ForwardRows{in_fours, x.exponents, w.exponents, added, y, positions, s.out});
+                  ForwardRows{fours, x.exponents, w.exponents, added, y, positions, s.out});
 }
 
 template <class Gpu>
@@ -211,7 +203,7 @@ void Device<Gpu>::integer_conv2d_input_grad(const ConvShape& shape, const Rounde
   const ConvShape s = as_row(shape);
   must_move_less_than(s.kh * s.kw * s.in * s.out);
   const bool dy_apart = output_apart(s, dy), w_apart = output_apart(s, w);
-  const bool in_fours = s.in % 4 == 0 && aligned_to_fours({bias, dx});
+  const bool fours = in_fours(dx, {s.in}) && in_fours(bias, {});
   for (std::int64_t ky = 0; ky < s.stride; ++ky) {
     for (std::int64_t kx = 0; kx < s.stride; ++kx) {
       const Phase py = phase_of(s.h, s.kh, s, ky), px = phase_of(s.w, s.kw, s, kx);
@@ -222,7 +214,7 @@ void Device<Gpu>::integer_conv2d_input_grad(const ConvShape& shape, const Rounde
           PatchRows{Pixels{dy.q, dy_apart, ay, ax, narrow(s.out)}},
           WeightRows{w.q, w_apart, narrow(s.kw), narrow(s.in), narrow(s.out), narrow(ky),
                      narrow(kx), narrow(s.stride), Radices(narrow(s.out), ax.taps)},
-          InputGradRows{in_fours, dy.exponents, w.exponents, bias, dx, py, px, s.h, s.w, s.in,
+          InputGradRows{fours, dy.exponents, w.exponents, bias, dx, py, px, s.h, s.w, s.in,
                         s.stride});
     }
   }
@@ -242,8 +234,8 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   const Scratch<Gpu, float> products(*gpu_, shape_of.batch * width);
   launch_integers(*gpu_, shape_of, wide, PatchColumns{input_of(s, x)},
                   MatrixColumns{dy.q, output_apart(s, dy), narrow(s.out), narrow(positions)},
-                  WeightGradRows{s.out % 4 == 0, x.exponents, dy.exponents, products.data(), taps,
-                                 s.out, shape_of.in_turn});
+                  WeightGradRows{in_fours(products.data(), {s.out}), x.exponents, dy.exponents,
+                                 products.data(), taps, s.out, shape_of.in_turn});
   if (in_turn)
     tree_over_lanes(lanes, width, InRows{products.data()}, dw);
   else
