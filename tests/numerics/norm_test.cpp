@@ -138,6 +138,13 @@ RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
   expect_header(random_group_norm(lanes, 1), lanes);
 }
 
+// A GPU reads sixteen samples of a lane at a time; 513 positions are two blocks of a chain.
+RC_GTEST_PROP(GroupNorm, OfManySamplesFollowsTheHeader, ()) {
+  const LaneBlocks lanes{.samples_per_lane = between(17, 36), .lanes = {between(1, 2)}};
+  const std::int64_t size = between(1, 40), spatial = size < 40 ? between(1, 3) : 513;
+  expect_header({lanes.samples(), spatial, 3, 1, 1e-5F, Activation::kSilu}, lanes);
+}
+
 // More channels than a block of a GPU has threads, and more positions than one takes.
 RC_GTEST_PROP(GroupNorm, OfManyChannelsFollowsTheHeader, ()) {
   const LaneBlocks lanes{.samples_per_lane = 1, .lanes = {1}};

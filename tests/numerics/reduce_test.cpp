@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+#include <random>
+
 #include "lockstep/numerics/spec/functions.h"
 #include "numerics/device.h"
 #include "numerics/reference.h"
@@ -139,6 +142,23 @@ TEST(Sums, StartFromPlusZeroSoThatNegativeZerosVanish) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(empty), 0u);
   }
   use_isa(best_isa());
+}
+
+// A GPU reads sixteen blocks of a chain at a time.
+TEST(Sums, OfManyBlocksAreAddedInTheirOrder) {
+  constexpr std::int64_t kRows = 37 * 512 + 100, kCols = 2;
+  Floats x(kRows * kCols), expected;
+  std::mt19937 engine(1);
+  for (float& value : x)
+    value = std::ldexp(static_cast<float>(static_cast<std::int32_t>(engine())),
+                       -static_cast<int>(engine() % 40));
+  for (std::size_t j = 0; j < kCols; ++j)
+    expected.push_back(chain(kRows, [&](float acc, std::int64_t i) {
+      return acc + x[static_cast<std::size_t>(i) * kCols + j];
+    }));
+  Floats sums(kCols);
+  device().spatial_sums(1, kRows, kCols, x.data(), sums.data());
+  EXPECT_EQ(bits(sums), bits(expected));
 }
 
 // A product that underflows rounds a chain to -0, and nothing may be added to a single block.

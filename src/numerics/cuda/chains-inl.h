@@ -53,7 +53,7 @@ struct ChainFold {
       // The last chain again, where there is no other.
       const auto column = read(first, first_chain + (lane < left ? lane : left - 1));
       go_through(t, shared, first, end, &acc, [&](std::int64_t k, int count, float* terms) {
-        compute_column(t, column, static_cast<int>(k - first), count, term, terms);
+        compute_column(t, column, static_cast<int>(k - first), count, lane < left, term, terms);
       });
     } else {
       go_through(t, shared, first, end, &acc, [&](std::int64_t k, int count, float* terms) {
@@ -108,10 +108,11 @@ struct ChainFold {
   }
 
   // Of one chain a thread: terms of a slice that begins with column(at). Behind its end the last
-  // one again, which nobody folds: no branch.
+  // one again, which nobody folds: no branch. A column that has `keep` is given each term once.
   template <class Thread, class Column, class MadeOf>
   LOCKSTEP_DEVICE static void compute_column(const Thread& t, const Column& column, int at,
-                                             int count, const MadeOf& term, float* terms) {
+                                             int count, bool own, const MadeOf& term,
+                                             float* terms) {
     const int warp = t.thread() / kWarp;
     float* const to = terms + t.thread() % kWarp;
     for (int i = warp; i < count; i += kReads * kBlockWarps) {
@@ -127,7 +128,14 @@ struct ChainFold {
         }
       }
       LOCKSTEP_UNROLL
-      for (int n = 0; n < kReads; ++n) store(term(made_of[n]), to + (i + n * kBlockWarps) * kLine);
+      for (int n = 0; n < kReads; ++n) {
+        const int place = i + n * kBlockWarps;
+        const auto made = term(made_of[n]);
+        store(made, to + place * kLine);
+        if constexpr (requires { column.keep(at, made); }) {
+          if (own && place < count) column.keep(at + place, made);
+        }
+      }
     }
   }
 
@@ -214,9 +222,21 @@ struct ChainSums {
   std::int64_t parts, all;
 
   LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
-    float sum = blocks[i];
-    for (std::int64_t part = 1; part < parts; ++part) sum = sum + blocks[part * all + i];
-    return sum;
+    return add_in_order(blocks[i], 1, parts,
+                        [&](std::int64_t part) { return blocks[part * all + i]; });
+  }
+  // Of chains i, i + step, …: all on their way.
+  template <int kCount>
+  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&sums)[kCount]) const {
+    LOCKSTEP_UNROLL
+    for (int n = 0; n < kCount; ++n) sums[n] = blocks[i + n * step];
+    for (std::int64_t part = 1; part < parts; ++part) {
+      float more[kCount];
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kCount; ++n) more[n] = blocks[part * all + i + n * step];
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kCount; ++n) sums[n] = sums[n] + more[n];
+    }
   }
 };
 

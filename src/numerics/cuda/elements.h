@@ -23,6 +23,23 @@ struct Itself {
   }
 };
 
+// acc + value(first) + … + value(end - 1), one after the other; sixteen on their way.
+template <class Value>
+LOCKSTEP_DEVICE inline float add_in_order(float acc, std::int64_t first, std::int64_t end,
+                                          const Value& value) {
+  constexpr int kSome = 16;
+  std::int64_t k = first;
+  for (; k + kSome <= end; k += kSome) {
+    float of[kSome];
+    LOCKSTEP_UNROLL
+    for (int n = 0; n < kSome; ++n) of[n] = value(k + n);
+    LOCKSTEP_UNROLL
+    for (int n = 0; n < kSome; ++n) acc = acc + of[n];
+  }
+  for (; k < end; ++k) acc = acc + value(k);
+  return acc;
+}
+
 inline constexpr int kTogether = 4;  // values of a thread
 
 // write(i, read(i)) for those of i, i + apart, ... below n, kTogether at most; i is below n. What

@@ -8,6 +8,8 @@
 #include "lockstep/numerics/cuda.h"
 #include "lockstep/numerics/device_memory.h"
 #include "numerics/cuda/copies-inl.h"
+#include "numerics/cuda/divisor.h"
+#include "numerics/cuda/elements.h"
 #include "numerics/cuda/idle_gpu.h"
 #include "numerics/cuda/kernels-inl.h"
 #include "numerics/cuda/thread.h"
@@ -18,43 +20,61 @@ namespace lockstep::numerics::cuda {
 // tensors.
 struct ItemSides {
   struct Side {
-    std::int64_t size, to, from;
+    std::int64_t to = 0, from = 0;
+    Divisor size{1, 0};
   };
   int count = 0;
-  Side all[ItemCopy::kMostSides] = {};
+  Side all[ItemCopy::kMostSides];
 
-  explicit ItemSides(const ItemCopy& items) {
+  ItemSides(const ItemCopy& items, std::int64_t n) {
+    std::int64_t sizes[ItemCopy::kMostSides];
     for (std::size_t d = items.sizes.size(); d > 0; --d) {
-      const Side side{items.sizes[d - 1], items.to_strides[d - 1], items.from_strides[d - 1]};
-      if (side.size == 1) continue;
-      if (count > 0) {
-        Side& inner = all[count - 1];
-        if (side.to == inner.to * inner.size && side.from == inner.from * inner.size) {
-          inner.size *= side.size;
-          continue;
-        }
+      const std::int64_t size = items.sizes[d - 1], to = items.to_strides[d - 1],
+                         from = items.from_strides[d - 1];
+      if (size == 1) continue;
+      const int inner = count - 1;
+      if (count > 0 && to == all[inner].to * sizes[inner] &&
+          from == all[inner].from * sizes[inner]) {
+        sizes[inner] *= size;
+        continue;
       }
       LOCKSTEP_ASSERT(count < static_cast<int>(ItemCopy::kMostSides));
-      all[count++] = side;
+      sizes[count] = size;
+      all[count++] = {to, from};
     }
+    for (int s = 0; s < count; ++s) all[s].size = Divisor(sizes[s], n);
   }
 };
 
+// An item on its way, and where it goes.
 template <class T>
-struct CopyItem {
+struct Item {
+  T value;
+  std::int64_t to;
+};
+
+template <class T>
+struct ReadItem {
   ItemSides sides;
-  T* to;
   const T* from;
 
-  LOCKSTEP_DEVICE void operator()(std::int64_t i) const {
-    std::int64_t into = 0, out_of = 0;
+  LOCKSTEP_DEVICE Item<T> operator()(std::int64_t i) const {
+    std::int64_t to = 0, at = 0;
     for (int s = 0; s < sides.count; ++s) {
-      const std::int64_t at = i % sides.all[s].size;
-      i /= sides.all[s].size;
-      into += at * sides.all[s].to;
-      out_of += at * sides.all[s].from;
+      const ItemSides::Side& side = sides.all[s];
+      const std::int64_t outer = side.size.quotient(i), along = i - outer * side.size.value();
+      i = outer;
+      to += along * side.to;
+      at += along * side.from;
     }
-    to[into] = from[out_of];
+    return {from[at], to};
+  }
+};
+template <class T>
+struct WriteItem {
+  T* to;
+  LOCKSTEP_DEVICE void operator()(std::int64_t, const Item<T>& item) const {
+    to[item.to] = item.value;
   }
 };
 
@@ -133,10 +153,10 @@ class Memory final : public DeviceMemory {
   void copy_as(const ItemCopy& items) {
     std::int64_t n = 1;
     for (const std::int64_t size : items.sizes) n *= size;
-    const CopyItem<T> body{ItemSides(items), static_cast<T*>(items.to),
-                           static_cast<const T*>(items.from)};
+    if (n == 0) return;
     const std::scoped_lock lock(mutex_);
-    gpu_->launch(grid_of(n), Each<CopyItem<T>>{n, body});
+    each_together(*gpu_, n, ReadItem<T>{ItemSides(items, n), static_cast<const T*>(items.from)},
+                  WriteItem<T>{static_cast<T*>(items.to)});
   }
 
   std::mutex mutex_;

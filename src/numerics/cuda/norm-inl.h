@@ -138,31 +138,45 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
       });
 }
 
-struct XAndDy {
-  float x, dy;
+struct XAndG {
+  float x, g;
 };
 
 // What gradients of group norm are made of: of a channel, from a position on.
 struct NormColumn {
   struct Value {
-    XAndDy of;
+    float x, dy;
     NormOfChannel norm;
   };
   Column<const float> x, dy;
   NormOfChannel norm;
 
-  LOCKSTEP_DEVICE Value operator()(int k) const { return {{x(k), dy(k)}, norm}; }
+  LOCKSTEP_DEVICE Value operator()(int k) const { return {x(k), dy(k), norm}; }
+};
+// The same, whose g stay where they are wanted again: silu's derivative is most of the work.
+struct KeepingNormColumn : NormColumn {
+  Column<float> kept;
+
+  LOCKSTEP_DEVICE void keep(int k, const Term& term) const { kept(k) = term.u; }
+};
+struct GAndXhat {
+  LOCKSTEP_DEVICE Term operator()(const NormColumn::Value& value) const {
+    const float xhat = value.norm.xhat(value.x);
+    return {value.norm.g(xhat, value.dy), xhat};
+  }
 };
 
+// In g's place, or elsewhere.
 struct ChannelGrad {
-  NormColumn of;
+  Column<const float> x, g;
+  NormOfChannel norm;
   Column<float> dx;
   float m, q;
 
-  LOCKSTEP_DEVICE XAndDy read(std::int64_t p) const { return {of.x(p), of.dy(p)}; }
-  LOCKSTEP_DEVICE void write(std::int64_t p, const XAndDy& value) const {
-    const float xhat = of.norm.xhat(value.x);
-    dx(p) = (of.norm.g(xhat, value.dy) * of.norm.gamma - spec::fma(xhat, q, m)) * of.norm.rstd;
+  LOCKSTEP_DEVICE XAndG read(std::int64_t p) const { return {x(p), g(p)}; }
+  LOCKSTEP_DEVICE void write(std::int64_t p, const XAndG& value) const {
+    const float xhat = norm.xhat(value.x);
+    dx(p) = (value.g * norm.gamma - spec::fma(xhat, q, m)) * norm.rstd;
   }
 };
 
@@ -175,22 +189,25 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
   LOCKSTEP_ASSERT((dgamma == nullptr) == (dbeta == nullptr), "dgamma and dbeta go together");
   const Groups g = groups_of(s);
   const Sides<const float> x = cut_somewhere(sides, s.c);
+  const Sides<float> out = cut_somewhere(dx, s.c);
   const bool activated = s.activation == Activation::kSilu;
-  const Scratch<Gpu, float> statistics(*gpu_, 2 * s.n * s.groups);
-  float* const m = statistics.data();
-  float* const q = m + s.n * s.groups;
   const auto column = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
     const std::int64_t statistic = g.statistic(sample, j), position = sample * g.spatial + p;
     return NormColumn{column_of(x, g.c, position, j),
                       {dy + position * g.c + j, g.c},
                       {mean[statistic], rstd[statistic], gamma[j], beta[j], activated}};
   };
-  const ColumnSumsAndProducts<Gpu> folded(*gpu_, s.n, s.spatial, s.c, column,
-                                          [] LOCKSTEP_DEVICE(const NormColumn::Value& value) {
-                                            const float xhat = value.norm.xhat(value.of.x);
-                                            return Term{value.norm.g(xhat, value.of.dy), xhat};
-                                          });
+  const auto keeping = [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
+    return KeepingNormColumn{column(sample, p, j), column_of(out, g.c, sample * g.spatial + p, j)};
+  };
+  const bool keeps = activated && dx.left != nullptr;
+  const ColumnSumsAndProducts<Gpu> folded =
+      keeps ? ColumnSumsAndProducts<Gpu>(*gpu_, s.n, s.spatial, s.c, keeping, GAndXhat())
+            : ColumnSumsAndProducts<Gpu>(*gpu_, s.n, s.spatial, s.c, column, GAndXhat());
   if (dx.left != nullptr) {
+    const Scratch<Gpu, float> statistics(*gpu_, 2 * s.n * s.groups);
+    float* const m = statistics.data();
+    float* const q = m + s.n * s.groups;
     const auto means = group_mean(s, g, AddWeighted{s.c, gamma, folded.sums()}),
                products = group_mean(s, g, AddWeighted{s.c, gamma, folded.products()});
     const std::int64_t count = s.n * s.groups;
@@ -200,11 +217,13 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
       else
         q[i - count] = products(i - count);
     });
-    const Sides<float> out = cut_somewhere(dx, s.c);
     each_of_channels(
         *gpu_, s.n, s.spatial, s.c, [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t j) {
           const std::int64_t statistic = g.statistic(sample, j);
-          return ChannelGrad{column(sample, 0, j), column_of(out, g.c, sample * g.spatial, j),
+          const NormColumn of = column(sample, 0, j);
+          const Column<float> to = column_of(out, g.c, sample * g.spatial, j);
+          return ChannelGrad{of.x,         keeps ? Column<const float>{to.first, to.step} : of.dy,
+                             of.norm,      to,
                              m[statistic], q[statistic]};
         });
   }
@@ -258,10 +277,10 @@ struct BatchNormChannelGrad {
   Column<float> dx;
   float mean, rstd, gamma, mean_dy, mean_dy_xhat;
 
-  LOCKSTEP_DEVICE XAndDy read(std::int64_t p) const { return {x(p), dy(p)}; }
-  LOCKSTEP_DEVICE void write(std::int64_t p, const XAndDy& value) const {
+  LOCKSTEP_DEVICE XAndG read(std::int64_t p) const { return {x(p), dy(p)}; }
+  LOCKSTEP_DEVICE void write(std::int64_t p, const XAndG& value) const {
     const float xhat = (value.x - mean) * rstd;
-    dx(p) = gamma * rstd * (value.dy - spec::fma(xhat, mean_dy_xhat, mean_dy));
+    dx(p) = gamma * rstd * (value.g - spec::fma(xhat, mean_dy_xhat, mean_dy));
   }
 };
 

@@ -118,17 +118,31 @@ void Device<Gpu>::tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, c
 struct InRows {
   const float* rows;
   LOCKSTEP_DEVICE float operator()(std::int64_t i) const { return rows[i]; }
+  template <int kCount>
+  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&values)[kCount]) const {
+    LOCKSTEP_UNROLL
+    for (int n = 0; n < kCount; ++n) values[n] = rows[i + n * step];
+  }
 };
 
-// Of a lane its samples' values in order, the first as it is.
+// Of a lane its samples' values in order, the first as it is. Few threads have many samples, so a
+// thread has several values on their way.
 template <class Value>
 struct OverSamples {
   std::int64_t samples, width;
   Value value;
   LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
     const std::int64_t first = i / width * samples * width + i % width;
+    constexpr int kSome = 16;
     float sum = value(first);
-    for (std::int64_t k = 1; k < samples; ++k) sum = sum + value(first + k * width);
+    std::int64_t k = 1;
+    for (; k + kSome <= samples; k += kSome) {
+      float of[kSome];
+      value.template some<kSome>(first + k * width, width, of);
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kSome; ++n) sum = sum + of[n];
+    }
+    for (; k < samples; ++k) sum = sum + value(first + k * width);
     return sum;
   }
 };
