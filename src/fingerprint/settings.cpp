@@ -34,6 +34,20 @@ void require(const Setting& setting) {
   }
 }
 
+// An operation that lacks memory may choose another kernel, of other bits. LibTorch's own allocator
+// counts that (ops/native_memory.h), CUDA's does not.
+void require_own_allocator() {
+  for (const char* const name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr ||
+        std::string_view(value).find("backend:cudaMalloc") == std::string_view::npos)
+      continue;
+    throw Error(Code::kEnvironment,
+                std::string(name) + "=" + value + ": native numerics need LibTorch's own allocator",
+                "leave out the backend");
+  }
+}
+
 }  // namespace
 
 std::vector<Setting> native_settings(ops::Precision precision) {
@@ -67,6 +81,7 @@ void require_native_settings(ops::Precision precision) {
                     " TF32 in this process, and the libraries do not change that",
                 "start another process for this recipe");
   for (const Setting& setting : native_settings(precision)) require(setting);
+  require_own_allocator();
   ops::prepare_native(precision);
   with_tf32 = tf32;
 }

@@ -95,22 +95,6 @@ Kernel kernel_of(const Factor& w) {
   return {w.size(1), w.size(2)};
 }
 
-// The same sums where LibTorch convolved.
-Tensor natively_convolved(const LaneBlocks& lanes, const Factor& x, const Factor& w,
-                          const Tensor& b, Conv conv, const Behind& behind) {
-  Tensor y = native::conv2d(lanes, x.floats(), w.value, b, conv);
-  if (behind.rows.defined()) {
-    const Tensor rows = bare(behind.rows).contiguous();
-    device().add_channel_bias(y.size(0), y.size(1) * y.size(2), y.size(3), read(y), read(rows),
-                              write(y));
-  }
-  if (behind.values.defined()) {
-    const Tensor values = bare(behind.values).contiguous();
-    device().binary(numerics::Binary::kAdd, y.numel(), read(values), read(y), write(y));
-  }
-  return y;
-}
-
 Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, const Tensor& b,
                Conv conv, const Behind& behind = {}) {
   const numerics::ConvShape s = shape_of(x_in.size(0), x_in.size(1), x_in.size(2), w_in, conv);
@@ -120,8 +104,9 @@ Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, 
   LOCKSTEP_ASSERT(!behind.rows.defined() || behind.rows.numel() == s.n * s.out);
   LOCKSTEP_ASSERT(!behind.values.defined() ||
                   behind.values.numel() == s.n * s.out_h() * s.out_w() * s.out);
-  const Tensor y = native::on() ? natively_convolved(lanes, xs[0], ws[0], b, conv, behind)
-                                : convolved(lanes, s, xs[0], ws[0], b, behind);
+  const Tensor y = native::on()
+                       ? native::conv2d(lanes, xs[0].floats(), ws[0].value, b, conv, behind)
+                       : convolved(lanes, s, xs[0], ws[0], b, behind);
   return record_with_parameters(
       "conv2d", {xs[0].value, ws[0].value, b, behind.rows, behind.values}, y,
       Differentiable::kTwice,

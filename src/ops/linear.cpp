@@ -159,6 +159,23 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy
 // Two tensors side by side
 // ------------------------
 
+// By LibTorch, for which they are joined once, rounded as the product takes them.
+Tensor native_forward_of_sides(const LaneBlocks& lanes, const SideBySide& x, const Tensor& w_in,
+                               const Tensor& b) {
+  const Tensor w = bare(w_in), joined = native::joined(x);
+  const std::int64_t cut = x.left.size(-1);
+  return record_with_parameters(
+      "linear", {x.left, w_in, b, x.right}, native::linear(lanes, joined, w, b),
+      Differentiable::kOnce, [=](const Tensor& dy, const std::vector<bool>& needed) -> Tensors {
+        const Tensor dys = activation({dy}, false).floats();
+        SideBySide dx{Tensor()};
+        if (needed[0] || needed[3]) dx = native::linear_input_grad(lanes, dys, w, cut);
+        show("linear_input_grad", {dy, w}, {dx.left, dx.right});
+        return {dx.left, needed[1] ? native::linear_weight_grad(lanes, joined, dys) : Tensor(),
+                needed[2] ? lane_column_sums(lanes, dy) : Tensor(), dx.right};
+      });
+}
+
 // Rows [first, first + count) of a parameter that is one tensor: those of one side.
 Factor rows_of_weight(const Factor& w, std::int64_t first, std::int64_t count) {
   Factor part{w.value.narrow(1, first, count)};
@@ -226,7 +243,7 @@ Tensor forward_of_sides(const LaneBlocks& lanes, const SideBySide& x_in, const T
 
 Tensor linear(const LaneBlocks& lanes, const SideBySide& x, const Tensor& w, const Tensor& b) {
   if (!x.right.defined()) return forward(lanes, Factor{x.left}, {w}, b);
-  if (native::on()) return forward(lanes, Factor{concat_channels(x.left, x.right)}, {w}, b);
+  if (native::on()) return native_forward_of_sides(lanes, x, w, b);
   return forward_of_sides(lanes, x, w, b);
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -154,6 +155,11 @@ void Piece::put(const Tensor& values, Tensor& x) const {
   theirs(x.narrow(0, first, count)).copy_(values);
 }
 
+void Piece::put_sum(const Tensor& values, const Tensor& more, Tensor& x) const {
+  Tensor rows = theirs(x.narrow(0, first, count));
+  at::add_out(rows, values, theirs(more));
+}
+
 void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body) {
   const std::int64_t each = numerics_in_use().samples;
   const at::ScalarType products = factor_type();
@@ -171,6 +177,19 @@ Tensor rounded(const Tensor& x) {
   return y;
 }
 
+Tensor joined(const SideBySide& x) {
+  std::vector<std::int64_t> sizes = x.left.sizes().vec();
+  sizes.back() = x.channels();
+  Tensor y = empty_on(tensors_device(), sizes, factor_type());
+  const std::int64_t cut = x.left.size(-1), rest = x.right.size(-1);
+  Tensor left = y.narrow(-1, 0, cut), right = y.narrow(-1, cut, rest);
+  for_each_piece(y.size(0), [&](const Piece& piece) {
+    piece.put(piece.of(bare(x.left)), left);
+    piece.put(piece.of(bare(x.right)), right);
+  });
+  return y;
+}
+
 Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
                const std::function<Tensor(const Tensor&)>& prepare) {
   if (!parameter.defined()) {
@@ -181,7 +200,7 @@ Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
   const std::int64_t different = parameter.stride(0) == 0 ? 1 : lanes.partials();
   foreign([&] {
     for (std::int64_t p = 0; p < different; ++p) {
-      slices_.push_back(aligned(prepare(bare(parameter).select(0, p))).to(factor_type()));
+      slices_.push_back(prepare(aligned(bare(parameter).select(0, p)).to(factor_type())));
       samples_.push_back(lanes.lanes[static_cast<std::size_t>(p)] * lanes.samples_per_lane);
     }
   });
@@ -199,10 +218,20 @@ Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows)
   std::vector<std::int64_t> sizes = rows.front().sizes().vec();
   sizes.insert(sizes.begin(), lanes.partials());
   Tensor partials = ops::empty(sizes);
+  if (lanes.lane_count() == lanes.partials()) {  // a tree of one
+    foreign([&] {
+      for (std::int64_t p = 0; p < lanes.partials(); ++p)
+        theirs(partials.select(0, p)).copy_(rows[static_cast<std::size_t>(p)]);
+    });
+    return partials;
+  }
   const std::int64_t width = rows.front().numel();
   std::vector<Tensor> held;
+  foreign([&] {
+    for (const Tensor& row : rows) held.push_back(ours(row.to(at::kFloat).contiguous()));
+  });
   std::vector<const float*> pointers;
-  for (const Tensor& row : rows) pointers.push_back(read(held.emplace_back(ours(row))));
+  for (const Tensor& row : held) pointers.push_back(read(row));
   const float* const* at = pointers.data();
   for (std::int64_t p = 0; p < lanes.partials(); ++p) {
     const std::int64_t count = lanes.lanes[static_cast<std::size_t>(p)];

@@ -32,6 +32,9 @@ struct Piece {
   Tensor factor(const Tensor& x) const;
   // Copies `values`, of either type, to its rows of x.
   void put(const Tensor& values, Tensor& x) const;
+  // The same of values + more, added in float32: `more` has such rows, too, or fewer sizes that are
+  // repeated.
+  void put_sum(const Tensor& values, const Tensor& more, Tensor& x) const;
 };
 // Calls body once for each piece of `samples` samples, in this thread and the rank's others. Body
 // may call LibTorch's kernels: it runs without autograd history, unobserved, on one thread.
@@ -43,8 +46,11 @@ inline bool rounds() {
 }
 // x [samples, …] so rounded: once for all products that take it.
 Tensor rounded(const Tensor& x);
+// What lies side by side as one operand: rounded, or float32.
+Tensor joined(const SideBySide& x);
 
-// A parameter [P, …] as the pieces' products take it: what `prepare` makes of each slice, aligned.
+// A parameter [P, …] as the pieces' products take it: what `prepare` makes of each slice, which is
+// rounded before; aligned.
 class Slices {
  public:
   Slices(const LaneBlocks& lanes, const Tensor& parameter,
@@ -56,17 +62,20 @@ class Slices {
   std::vector<std::int64_t> samples_;  // of each partial
 };
 
-// Sums rows [lanes, …] that kernels made, float32, one a lane, to [P, …]: the tree over each
-// partial's lanes.
+// Sums rows [lanes, …] that kernels made, of either type, one a lane, to [P, …], float32: the tree
+// over each partial's lanes.
 Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows);
 
 // --- kernels
 Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b);
 Tensor linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w);
+// The same, cut in two behind `cut` features.
+SideBySide linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
+                             std::int64_t cut);
 Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy);
 
-Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
-              Conv conv);
+Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
+              const Behind& behind);
 Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
                          const Tensor& b, Conv conv, std::int64_t height, std::int64_t width);
 Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy, Conv conv,

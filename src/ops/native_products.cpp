@@ -40,12 +40,12 @@ Tensor nchw(const Tensor& nhwc) {
 Tensor nhwc(const Tensor& nchw) {
   return nchw.permute({0, 2, 3, 1});
 }
-// [kh, kw, in, out] to [out, in, kh, kw].
+// [kh, kw, in, out] to [out, in, kh, kw], which lies in memory as pixels do, channels last.
 Tensor oihw(const Tensor& weight) {
-  return weight.permute({3, 2, 0, 1});
+  return aligned(weight.permute({3, 0, 1, 2})).permute({0, 3, 1, 2});
 }
 Tensor hwio(const Tensor& weight) {
-  return weight.permute({2, 3, 1, 0}).contiguous();
+  return weight.permute({2, 3, 1, 0});
 }
 
 Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, Conv conv, bool transposed,
@@ -69,36 +69,69 @@ Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
   return y;
 }
 
-Tensor linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w) {
+namespace {
+
+// put(piece, its rows of dx)
+void input_grad_of_linear(
+    const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
+    const std::function<void(const Piece& piece, const Tensor& values)>& put) {
   const Slices weight(lanes, w, as_it_is);
-  Tensor dx = ops::empty(with_last(dy, w.size(1)));
   for_each_piece(dy.size(0), [&](const Piece& piece) {
     const Tensor in = piece.factor(dy);
-    piece.put(at::mm(rows(in), weight.of(piece).t()).view(with_last(in, w.size(1))), dx);
+    put(piece, at::mm(rows(in), weight.of(piece).t()).view(with_last(in, w.size(1))));
   });
+}
+
+}  // namespace
+
+Tensor linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w) {
+  Tensor dx = ops::empty(with_last(dy, w.size(1)));
+  input_grad_of_linear(lanes, dy, w,
+                       [&](const Piece& piece, const Tensor& values) { piece.put(values, dx); });
   return dx;
+}
+
+SideBySide linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
+                             std::int64_t cut) {
+  const std::int64_t rest = w.size(1) - cut;
+  Tensor left = ops::empty(with_last(dy, cut)), right = ops::empty(with_last(dy, rest));
+  input_grad_of_linear(lanes, dy, w, [&](const Piece& piece, const Tensor& values) {
+    piece.put(values.narrow(-1, 0, cut), left);
+    piece.put(values.narrow(-1, cut, rest), right);
+  });
+  return {left, right};
 }
 
 Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy) {
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   for_each_piece(x.size(0), [&](const Piece& piece) {
     of_lanes.at(static_cast<std::size_t>(piece.index)) =
-        float32(at::mm(rows(piece.factor(x)).t(), rows(piece.factor(dy))));
+        at::mm(rows(piece.factor(x)).t(), rows(piece.factor(dy)));
   });
   return tree_over_lanes(lanes, of_lanes);
 }
 
-Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,
-              Conv conv) {
+Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
+              const Behind& behind) {
   const Slices weight(lanes, w, oihw), bias(lanes, b, as_it_is);
   const auto out = [&](std::int64_t size, std::int64_t kernel) {
     return (size + 2 * conv.pad - kernel) / conv.stride + 1;
   };
   Tensor y = empty({x.size(0), out(x.size(1), w.size(1)), out(x.size(2), w.size(2)), w.size(4)});
+  const Tensor more = behind.values.defined() ? bare(behind.values).contiguous() : Tensor();
+  const Tensor repeated = behind.rows.defined()
+                              ? bare(behind.rows).contiguous().view({x.size(0), 1, 1, w.size(4)})
+                              : Tensor();
   for_each_piece(x.size(0), [&](const Piece& piece) {
-    piece.put(nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
-                             /*transposed=*/false, {0, 0})),
-              y);
+    const auto its = [&](const Tensor& added) { return added.narrow(0, piece.first, piece.count); };
+    Tensor sum = nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
+                                /*transposed=*/false, {0, 0}));
+    if (!repeated.defined() && !more.defined()) return piece.put(sum, y);
+    for (const Tensor& added : {repeated, more}) {
+      if (!added.defined()) continue;
+      piece.put_sum(sum, its(added), y);
+      sum = piece.of(y);
+    }
   });
   return y;
 }
@@ -131,7 +164,7 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
         nchw(piece.factor(dy)), nchw(in), shape_only, at::OptionalIntArrayRef{},
         {conv.stride, conv.stride}, {conv.pad, conv.pad}, {1, 1}, /*transposed=*/false, {0, 0}, 1,
         {false, true, false});
-    of_lanes.at(static_cast<std::size_t>(piece.index)) = float32(hwio(dw));
+    of_lanes.at(static_cast<std::size_t>(piece.index)) = hwio(dw);
   });
   return tree_over_lanes(lanes, of_lanes);
 }

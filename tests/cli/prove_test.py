@@ -140,7 +140,8 @@ class Native(Prove):
 
     def test_a_setting_that_contradicts_is_named(self):
         for name, value in (("MKL_CBWR", "OFF"), ("NVIDIA_TF32_OVERRIDE", "1"),
-                            ("CUBLAS_WORKSPACE_CONFIG", ":0:0"), ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")):
+                            ("CUBLAS_WORKSPACE_CONFIG", ":0:0"), ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16"),
+                            ("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")):
             line = self.refused(4, "train", "tiny.toml", *NATIVE, "--quiet", **{name: value})
             self.assertIn(f"{name}={value}", line)
             self.ok("train", "tiny.toml", "--run", f"portable-{name}", "--quiet", **{name: value})
