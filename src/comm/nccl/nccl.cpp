@@ -36,8 +36,12 @@ class Nccl final : public Transport {
       : rank_(static_cast<std::size_t>(options.rank)),
         world_(static_cast<std::size_t>(options.world)),
         connect_timeout_(options.connect_timeout) {
-    if (!options.interface.empty())
-      setenv("NCCL_SOCKET_IFNAME", ("=" + options.interface).c_str(), 1);
+    // Where others reach this host: of several networks NCCL might choose another.
+    const std::string interface =
+        options.interface.empty() ? interface_of(options.address) : options.interface;
+    if (!interface.empty())
+      setenv("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), !options.interface.empty());
+    setenv("NCCL_COMM_BLOCKING", "0", 1);  // NCCL's files overwrite nothing that is set
     int count = 0;
     check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
     gpu_ = options.gpu >= 0 ? options.gpu : options.local_rank % count;
@@ -151,22 +155,29 @@ class Nccl final : public Transport {
   // Buffers are the caller's again when it returns. A GPU that hangs can keep NCCL in its abort for
   // ever: then the rank goes on to its end without them.
   void abort() noexcept {
+    if (communicator_ != nullptr) let_go(ncclCommAbort, kEndsWithin);
     const double until = monotonic_seconds() + kEndsWithin;
-    const auto in_time = [&](const auto& done) {
-      while (!done() && monotonic_seconds() < until) std::this_thread::sleep_for(kBetweenLooks);
-      return done();
-    };
+    while (!stuck_ && stream_state() == cudaErrorNotReady) {
+      stuck_ = monotonic_seconds() > until;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+  }
+
+  // Ends the communicator by a call of NCCL that may last for ever: in a thread of its own, and
+  // waits for it so many seconds.
+  void let_go(ncclResult_t (*end)(ncclComm_t), double seconds) noexcept {
+    const double until = monotonic_seconds() + seconds;
     try {
-      if (communicator_ != nullptr) {
-        const auto ended = std::make_shared<std::atomic<bool>>(false);
-        std::thread([ended, communicator = std::exchange(communicator_, nullptr), gpu = gpu_] {
-          cudaSetDevice(gpu);
-          ncclCommAbort(communicator);
-          *ended = true;
-        }).detach();
-        stuck_ = !in_time([&] { return ended->load(); });
+      const auto ended = std::make_shared<std::atomic<bool>>(false);
+      std::thread([=, communicator = std::exchange(communicator_, nullptr), gpu = gpu_] {
+        cudaSetDevice(gpu);
+        end(communicator);
+        *ended = true;
+      }).detach();
+      while (!*ended && !stuck_) {
+        stuck_ = monotonic_seconds() > until;
+        std::this_thread::sleep_for(kBetweenLooks);
       }
-      stuck_ = stuck_ || !in_time([&] { return stream_state() != cudaErrorNotReady; });
     } catch (const std::exception&) {  // no memory, or no thread
       stuck_ = true;
     }
@@ -298,13 +309,15 @@ class Nccl final : public Transport {
     reserved_ = 0;
   }
 
-  // Waits until all sent bytes have left, unless interrupted.
+  // Waits until all sent bytes have left, unless interrupted. NCCL's last call waits for the other
+  // ranks of this host (docs: "an intra-node collective call"), one of which may have stopped.
   void close() {
     attempt(connect_timeout_, [this] {
       check(ncclCommFinalize(communicator_), "ncclCommFinalize");
       wait_for_communicator();
     });
-    if (communicator_ != nullptr) ncclCommDestroy(communicator_);
+    if (communicator_ != nullptr)
+      let_go(ncclCommDestroy, 1e-3 * static_cast<double>(connect_timeout_.count()));
   }
 
   const std::size_t rank_, world_;
@@ -321,7 +334,7 @@ class Nccl final : public Transport {
   std::size_t reserved_ = 0;
   double until_ = 0;  // of the call that is going on
   std::atomic<bool> interrupted_ = false;
-  bool stuck_ = false;  // NCCL or the GPU did not let go of an aborted move
+  bool stuck_ = false;  // NCCL or the GPU did not let go
 };
 
 }  // namespace

@@ -16,7 +16,8 @@
 // LOCKSTEP_NCCL_VERSION: what ncclGetVersion says. LOCKSTEP_NCCL_FLIP=RANK:N: a bit of message N of
 // more than 4 KiB arrives at that rank as it was not sent. LOCKSTEP_NCCL_LOST=N: send N finds its
 // peer lost. LOCKSTEP_NCCL_BUFFERS=BYTES: what it takes of the GPU's memory for its first message.
-// LOCKSTEP_NCCL_STUCK: an abort never ends.
+// LOCKSTEP_NCCL_STUCK: an abort never ends. LOCKSTEP_NCCL_STAYS: nor does what ends a communicator
+// in peace.
 #include <nccl.h>
 #include <unistd.h>
 
@@ -204,6 +205,10 @@ void require_no_group() {
   if (open_group.depth > 0) die("a communicator is to end in a group that is open");
 }
 
+void stay_if_told(const char* variable) {
+  while (std::getenv(variable) != nullptr) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 bool loses_its_peer() {
   static const char* const wanted = std::getenv("LOCKSTEP_NCCL_LOST");
   static int sends = 0;
@@ -275,6 +280,10 @@ const char* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
+const char* ncclGetLastError(ncclComm_t) {
+  return "said by the stand-in for NCCL\n";
+}
+
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   std::memset(id, 0, sizeof *id);
   const int port = nccl::serve_ports();
@@ -300,12 +309,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state)
   if (all.failed) {
     *state = ncclSystemError;
   } else if (all.connected) {
-    bool heard = true;
-    for (const auto& link : all.links) heard = heard && (!link || link->heard_goodbye());
     if (all.lost()) {
       *state = ncclRemoteError;
-    } else if (all.finalized) {
-      if (heard) *state = ncclSuccess;
     } else if (all.grouped.empty()) {
       *state = ncclSuccess;
     } else if (--all.looks == 0) {
@@ -338,15 +343,20 @@ ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   require_no_group();
   require_ready(communicator);
+  stay_if_told("LOCKSTEP_NCCL_STAYS");
   communicator->all.finalized = true;
   for (const auto& link : communicator->all.links)
     if (link) link->say_goodbye();
   return ncclInProgress;
 }
 
+// Waits for the other ranks, as NCCL's proxy does for those of the host.
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   Communicator& all = communicator->all;
   if (!all.finalized) die("a communicator is destroyed that was not finalized");
+  for (const auto& link : all.links)
+    while (link && !link->heard_goodbye() && !link->lost())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   all.end();
   delete communicator;
   return ncclSuccess;
@@ -354,8 +364,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   require_no_group();
-  while (std::getenv("LOCKSTEP_NCCL_STUCK") != nullptr)
-    std::this_thread::sleep_for(std::chrono::hours(1));
+  stay_if_told("LOCKSTEP_NCCL_STUCK");
   communicator->all.end();
   delete communicator;
   return ncclSuccess;
