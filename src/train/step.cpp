@@ -68,46 +68,48 @@ struct Round {
   }
 };
 
-// What the host learns of a phase: on its way while the update computes.
+// What the host learns of a phase: on its way while the device goes on.
 class Measured {
  public:
-  Measured(const Tensor& squares, const lane::PhaseGradients& sums,
-           const std::vector<objective::Loss>& losses)
-      : losses_(losses), on_their_way_(tensors_of(squares, sums, losses)) {}
+  Measured(std::string phase, float inverse_batch, const Tensor& squares, const Tensor& loss_sum,
+           std::vector<objective::Loss> losses)
+      : phase_(std::move(phase)),
+        inverse_batch_(inverse_batch),
+        losses_(std::move(losses)),
+        on_their_way_(tensors_of(squares, loss_sum, losses_)) {}
 
-  struct Values {
-    std::vector<float> squares;  // of all gradients' tiles
-    float loss_sum;
-    objective::Counts counts;
-  };
-  Values values() {
+  // Waits for it.
+  void tell(StepRecord& record) {
     const std::vector<Tensor> here = on_their_way_.tensors();
     const ops::HostView squares(here[0]);
-    Values values{{squares.floats().begin(), squares.floats().end()}, ops::value_of(here[1]), {}};
+    record.gradient_squares.emplace_back(squares.floats().begin(), squares.floats().end());
+    record.gradient_norms.emplace_back(phase_, numerics::norm_of(record.gradient_squares.back()));
+    record.entry.losses.emplace_back(phase_, ops::value_of(here[1]) * inverse_batch_);
     auto next = here.begin() + 2;
     for (const objective::Loss& loss : losses_) {
       const auto end = next + std::ssize(loss.seen);
-      objective::add(values.counts, loss.counts({next, end}));
+      objective::add(record.counts, loss.counts({next, end}));
       next = end;
     }
-    return values;
   }
 
  private:
-  static std::vector<Tensor> tensors_of(const Tensor& squares, const lane::PhaseGradients& sums,
+  static std::vector<Tensor> tensors_of(const Tensor& squares, const Tensor& loss_sum,
                                         const std::vector<objective::Loss>& losses) {
-    std::vector<Tensor> all = {squares, sums.loss};
+    std::vector<Tensor> all = {squares, loss_sum};
     for (const objective::Loss& loss : losses)
       all.insert(all.end(), loss.seen.begin(), loss.seen.end());
     return all;
   }
 
-  const std::vector<objective::Loss>& losses_;
+  std::string phase_;
+  float inverse_batch_;
+  std::vector<objective::Loss> losses_;
   ops::Download on_their_way_;
 };
 
-void run_phase(Training& training, const Round& round, const PhaseAt& phase, Updates& update,
-               StepRecord& record) {
+Measured run_phase(Training& training, const Round& round, const PhaseAt& phase, Updates& update,
+                   StepRecord& record) {
   const std::string name(phase.names.name);
   const ops::Scope here("objective/" + name);
   Trained& trained = trained_of(training, phase.names.role);
@@ -123,8 +125,7 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
     return compute_phase(training, context, phase, round.batch, inverse_batch, trained,
                          activations ? &*activations : nullptr);
   };
-  const auto [sums, losses] =
-      round.captured ? (*round.captured)(name, round.batch, compute) : compute();
+  auto [sums, losses] = round.captured ? (*round.captured)(name, round.batch, compute) : compute();
   if (activations)
     std::ranges::move(activations->root_mean_squares(round.group),
                       std::back_inserter(record.activations));
@@ -133,7 +134,7 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
 
   optim::clip_by_value(static_cast<float>(trained.options.clip_value), sums.gradients);
   const Tensor squares = all_squares(round.group, trained, optim::tile_squares(sums.gradients));
-  Measured measured(squares, sums, losses);
+  Measured measured(name, inverse_batch, squares, sums.loss, std::move(losses));
   optim::clip_by_global_norm(static_cast<float>(trained.options.clip_norm), squares,
                              sums.gradients);
   ops::show("clip", {}, sums.gradients);
@@ -143,13 +144,8 @@ void run_phase(Training& training, const Round& round, const PhaseAt& phase, Upd
   const double lr = optim::learning_rate(trained.options, t);
   update(trained, t, lr, sums.gradients);
   ops::show(trained.options.kind.word().c_str(), sums.gradients, trained.updated);
-
-  const Measured::Values values = measured.values();
-  objective::add(record.counts, values.counts);
-  record.entry.losses.emplace_back(name, values.loss_sum * inverse_batch);
-  record.gradient_norms.emplace_back(name, numerics::norm_of(values.squares));
-  record.gradient_squares.push_back(values.squares);
   record.learning_rates.emplace_back(name, lr);
+  return measured;
 }
 
 StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed,
@@ -159,11 +155,12 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   record.entry.before = training.agreed->root;
   Updates update(training, group);
   const Round round(training, group, feed, look);
+  std::vector<Measured> measured;
   try {
     for (const PhaseAt& phase : phases_of(training))
-      run_phase(training, round, phase, update, record);
+      measured.push_back(run_phase(training, round, phase, update, record));
   } catch (const Error&) {
-    update.require_rest_unchanged();  // a changed state is the cause of whatever follows from it
+    update.require_unchanged_so_far();  // a changed state is the cause of what follows from it
     throw;
   }
   for (const Trained& trained : training.trained)
@@ -175,6 +172,8 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   for ([[maybe_unused]] const state::Named& named : training.state.tensors)
     LOCKSTEP_STRIKE(kState, group, named.tensor.mutable_data_ptr<float>(), named.tensor.numel());
   update.hash_rest();
+  update.finish();
+  for (Measured& of_phase : measured) of_phase.tell(record);
   const std::vector<bool> finite = update.finite();
   training.agreed = digest(group, training.state, std::move(update).leaves());
   agree(group, training.state, *training.agreed, finite);

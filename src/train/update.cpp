@@ -16,7 +16,6 @@ Updates::Updates(const Training& training, comm::Group& group)
     : training_(training),
       group_(group),
       pending_(training.state.tensors.size()),
-      before_(training.state.tensors.size()),
       written_(training.state.tensors.size()) {
   for (const PhaseAt& phase : phases_of(training)) {
     for (const Trained& trained : training.trained) {
@@ -30,8 +29,11 @@ Updates::Updates(const Training& training, comm::Group& group)
       mark(trained.numbers.averages, trained.averages.size() * count);
     }
   }
-  require_unchanged(training_,
-                    whole_leaves(training_.state, training_.agreed->leaves, agreed_where(true)));
+  require_unchanged(training_, training_.agreed->leaves);  // the cursor
+  std::vector<std::size_t> resting;
+  for (std::size_t i = 0; i < pending_.size(); ++i)
+    if (!pending_[i]) resting.push_back(i);
+  hash(resting, Take::kBefore);
 }
 
 void Updates::operator()(Trained& trained, std::int64_t t, double lr,
@@ -41,11 +43,11 @@ void Updates::operator()(Trained& trained, std::int64_t t, double lr,
   auto tensors = trained.optimizer->tensors(trained.updated, gradients);
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t first = whole ? 0 : trained.divisions[i].slice(group_.rank()).first;
-    watch(trained.numbers.parameters + i, first, tensors[i].n, whole ? Take::kBoth : Take::kBefore,
-          tensors[i].p);
+    hold(trained.numbers.parameters + i, first, tensors[i].n, whole ? Take::kBoth : Take::kBefore,
+         tensors[i].p);
     for (std::size_t s = 0; s < tensors[i].slots.size(); ++s)
-      watch(trained.numbers.slots + s * count + i, first, tensors[i].n, Take::kBoth,
-            tensors[i].slots[s]);
+      hold(trained.numbers.slots + s * count + i, first, tensors[i].n, Take::kBoth,
+           tensors[i].slots[s]);
   }
   if (whole) add_averages(trained, tensors);
   compute(groups_of(trained, t, lr, tensors));
@@ -57,20 +59,34 @@ void Updates::operator()(Trained& trained, std::int64_t t, double lr,
     Tensor parameter = ops::bare(trained.parameters[i]);
     tensors[i].n = parameter.numel();
     tensors[i].p.values = ops::write(parameter);
-    watch(trained.numbers.parameters + i, 0, tensors[i].n, Take::kAfter, tensors[i].p);
+    hold(trained.numbers.parameters + i, 0, tensors[i].n, Take::kAfter, tensors[i].p);
   }
   add_averages(trained, tensors);
   compute({{numerics::Keep{}, std::move(tensors)}});
 }
 
 void Updates::hash_rest() {
+  std::vector<std::size_t> rest;
+  for (std::size_t i = 0; i < written_.size(); ++i)
+    if (written_[i].empty()) rest.push_back(i);
+  hash(rest, Take::kAfter);
+}
+
+void Updates::finish() {
+  // The last first: then the others are done.
+  for (; !under_way_.empty(); under_way_.pop_back())
+    all_finite_ = under_way_.back()->finish() && all_finite_;
+  require_as_agreed();
+}
+
+void Updates::hash(const std::vector<std::size_t>& numbers, Take take) {
   std::vector<numerics::UpdatedTensor> tensors;
-  for (std::size_t i = 0; i < written_.size(); ++i) {
-    if (!written_[i].empty()) continue;
-    Tensor tensor = ops::bare(training_.state.tensors[i].tensor);
-    tensors.emplace_back().n = tensor.numel();
-    tensors.back().p.values = ops::write(tensor);
-    watch(i, 0, tensor.numel(), Take::kAfter, tensors.back().p);
+  for (const std::size_t i : numbers) {
+    const state::Named& named = training_.state.tensors[i];
+    Tensor held = ops::bare(named.tensor);
+    tensors.emplace_back().n = held.numel();
+    tensors.back().p.values = ops::write(held);
+    watch(i, named.first(), held.numel(), take, tensors.back().p);
   }
   if (!tensors.empty()) compute({{numerics::Keep{}, std::move(tensors)}});
 }
@@ -98,24 +114,30 @@ void Updates::add_averages(Trained& trained, std::vector<numerics::UpdatedTensor
     const std::size_t first = trained.numbers.averages + k * tensors.size();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       numerics::Updated average{ops::write(trained.averages[k][i])};
-      watch(first + i, 0, tensors[i].n, Take::kBoth, average);
+      hold(first + i, 0, tensors[i].n, Take::kBoth, average);
       tensors[i].averages.push_back({average, one_minus_decay});
     }
   }
 }
 
+void Updates::hold(std::size_t number, std::int64_t first, std::int64_t n, Take take,
+                   numerics::Updated& array) {
+  if (take != Take::kAfter) LOCKSTEP_STRIKE(kHeld, group_, array.values, n);
+  watch(number, first, n, take, array);
+}
+
 void Updates::watch(std::size_t number, std::int64_t first, std::int64_t n, Take take,
                     numerics::Updated& array) {
-  const std::vector<hash::Leaf>& agreed = training_.agreed->leaves[number];
-  const auto tile = static_cast<std::size_t>(lane::tiles_in(first));
+  const auto tiles_in = [](std::int64_t floats) {
+    return static_cast<std::size_t>(lane::tiles_in(floats));
+  };
+  const std::size_t tile = tiles_in(first);
   if (take != Take::kAfter) {
-    before_[number].resize(agreed.size());
-    array.before = before_[number].data() + tile;
-    reads_.push_back({number, tile, tile + static_cast<std::size_t>(lane::tiles_in(n))});
-    LOCKSTEP_STRIKE(kHeld, group_, array.values, n);
+    reads_.push_back({number, tile, std::vector<hash::Leaf>(tiles_in(n))});
+    array.before = reads_.back().leaves.data();
   }
   if (take != Take::kBefore) {
-    written_[number] = agreed;  // of slices the update writes its own
+    written_[number] = training_.agreed->leaves[number];  // of slices the update writes its own
     array.after = written_[number].data() + tile;
     pending_[number] = false;
   }
@@ -123,28 +145,23 @@ void Updates::watch(std::size_t number, std::int64_t first, std::int64_t n, Take
 
 void Updates::compute(const std::vector<Group>& groups) {
   for (const Group& group : groups)
-    all_finite_ = ops::device().update(group.rule, group.tensors) && all_finite_;
-  require_as_agreed();
-  reads_.clear();
+    under_way_.push_back(ops::device().update(group.rule, group.tensors));
 }
 
 void Updates::require_as_agreed() const {
   const state::Leaves& agreed = training_.agreed->leaves;
-  const bool same = std::ranges::all_of(reads_, [&](const Read& read) {
-    const hash::Leaf* const before = before_[read.number].data();
-    return std::equal(before + read.first, before + read.last,
-                      agreed[read.number].data() + read.first);
-  });
-  if (same) return;
-  state::Leaves now = agreed;
   for (const Read& read : reads_) {
-    const hash::Leaf* const before = before_[read.number].data();
-    std::copy(before + read.first, before + read.last, now[read.number].data() + read.first);
+    const auto first = agreed[read.number].begin() + static_cast<std::ptrdiff_t>(read.first);
+    if (std::ranges::equal(read.leaves, std::span(first, read.leaves.size()))) continue;
+    state::Leaves now = agreed;
+    std::ranges::copy(read.leaves,
+                      now[read.number].begin() + static_cast<std::ptrdiff_t>(read.first));
+    require_unchanged(training_, now);
   }
-  require_unchanged(training_, now);
 }
 
-void Updates::require_rest_unchanged() const {
+void Updates::require_unchanged_so_far() {
+  finish();
   require_unchanged(training_,
                     whole_leaves(training_.state, training_.agreed->leaves, agreed_where(false)));
 }

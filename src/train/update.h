@@ -1,7 +1,9 @@
 // The updates of one step, and with them the leaf hashes of the state: each tile that an update
-// reads is hashed as it is read, and each that it writes as it is written.
+// reads is hashed as it is read, and each that it writes as it is written. A device computes all
+// this beside the host, which waits once, at the end of the step.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "lockstep/comm/group.h"
@@ -11,25 +13,28 @@ namespace lockstep::train {
 
 class Updates {
  public:
-  // At the start of a step. The state must be training.agreed: what no update of this step will
-  // read whole is checked now (buffers, frozen networks, divided parameters), the rest by its
-  // update. Error(kDiffer) names tensor and elements. Keeps both references.
+  // At the start of a step: what no update of this step will read whole (buffers, frozen networks,
+  // divided parameters) is hashed as it is now. Keeps both references. Error(kDiffer) if the cursor
+  // is not training.agreed's.
   Updates(const Training& training, comm::Group& group);
 
   // Update number t of a network with its summed gradients, of all or of this rank's slices; then
-  // its average. Error(kDiffer) if what it read is not training.agreed. Collective: where the
-  // network is divided.
+  // its average. Collective: where the network is divided.
   void operator()(Trained& trained, std::int64_t t, double lr,
                   const std::vector<Tensor>& gradients);
-
-  // What no update has read yet must be training.agreed: an error in the middle of a step may be of
-  // that. Error(kDiffer).
-  void require_rest_unchanged() const;
 
   // After the updates: hashes what none of them wrote (buffers, frozen networks) as it is now.
   void hash_rest();
 
-  // After it: by number the tensors that are known to be finite.
+  // Waits for all of it. What was read must have been training.agreed, before anything rests on
+  // it: Error(kDiffer) names tensor and elements.
+  void finish();
+
+  // After an error in the middle of a step, which may be of a changed state: the same of what was
+  // read so far, and of what no update has read yet. Error(kDiffer).
+  void require_unchanged_so_far();
+
+  // After finish(): by number the tensors that are known to be finite.
   std::vector<bool> finite() const;
   // The leaf hashes of all tensors, of which this rank's slices.
   state::Leaves leaves() && { return std::move(written_); }
@@ -39,6 +44,11 @@ class Updates {
   // Lets an update take the leaves of tensor `number`, of which it has n elements from `first` on.
   void watch(std::size_t number, std::int64_t first, std::int64_t n, Take take,
              numerics::Updated& array);
+  // The same of what an optimiser's update holds.
+  void hold(std::size_t number, std::int64_t first, std::int64_t n, Take take,
+            numerics::Updated& array);
+  // Takes those of all that this rank holds of some tensors.
+  void hash(const std::vector<std::size_t>& numbers, Take take);
   void add_averages(Trained& trained, std::vector<numerics::UpdatedTensor>& tensors);
   // Tensors that one rule updates.
   struct Group {
@@ -54,12 +64,15 @@ class Updates {
   const Training& training_;
   comm::Group& group_;
   std::vector<bool> pending_;  // by number: an update will read it
+  // Of tiles from `first` on, as they were read.
   struct Read {
-    std::size_t number, first, last;  // tiles
+    std::size_t number, first;
+    std::vector<hash::Leaf> leaves;
   };
-  std::vector<Read> reads_;  // of the update at hand
-  state::Leaves before_, written_;
+  std::vector<Read> reads_;
+  state::Leaves written_;
   bool all_finite_ = true;
+  std::vector<std::unique_ptr<numerics::PendingUpdate>> under_way_;  // write to the two
 };
 
 }  // namespace lockstep::train

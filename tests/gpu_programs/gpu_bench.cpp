@@ -161,7 +161,7 @@ void update(Bench& bench, std::int64_t n) {
   const AdamW rule{0.9F, 0.1F, 0.999F, 0.001F, 1e-8F, 0.01F, 1.5F, 0.999F};
   bench.time("update_adamw_average_hashes", std::to_string(n), "bytes", static_cast<double>(n) * 36,
              [&] {
-               bench.device().update(rule, {&tensor, 1});
+               bench.device().update(rule, {&tensor, 1})->finish();
              });
 }
 

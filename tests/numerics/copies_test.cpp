@@ -125,8 +125,12 @@ TEST(GpuCopies, BringDownWhatWasThereWhenTheyBegan) {
   }
 }
 
-TEST(GpuCopies, BringDownPieces) {
-  const std::vector<std::size_t> sizes = {1, 0, 4095, 10000, 0, 4096, 7};
+// Few bytes in the order of the kernels, many beside them.
+class GpuPieces : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(OfThem, GpuPieces, testing::Values(10000, 700000));
+
+TEST_P(GpuPieces, ComeDownWhereTheyAreWanted) {
+  const std::vector<std::size_t> sizes = {1, 0, 4095, GetParam(), 0, 4096, 7};
   std::vector<std::unique_ptr<There>> there;
   std::vector<ByteView> pieces;
   std::vector<std::vector<char>> here;

@@ -129,7 +129,7 @@ Result updated(const UpdateRule& rule, const std::vector<Kept>& tensors, const A
       }
     }
   }
-  result.finite = device().update(rule, all);
+  result.finite = device().update(rule, all)->finish();
   for (Kept& kept : result.tensors) {
     for (Floats& values : kept.arrays)
       values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(behind));

@@ -156,7 +156,8 @@ class Cpu final : public Device {
                                  std::int64_t oh, std::int64_t ow, const float* dy,
                                  float* dx) override;
 
-  bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override;
+  std::unique_ptr<PendingUpdate> update(const UpdateRule& rule,
+                                        std::span<const UpdatedTensor> tensors) override;
 
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                  std::uint32_t* out) override;

@@ -109,7 +109,10 @@ class Idle final : public Device {
                         std::int64_t, const float*, float*) override {}
   void upsample_nearest_backward(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                  std::int64_t, std::int64_t, const float*, float*) override {}
-  bool update(const UpdateRule&, std::span<const UpdatedTensor>) override { return true; }
+  std::unique_ptr<PendingUpdate> update(const UpdateRule&,
+                                        std::span<const UpdatedTensor>) override {
+    return std::make_unique<DoneUpdate>(true);
+  }
   void fill_bits(const Stream&, std::uint64_t, std::int64_t n, std::uint32_t*) override {
     require_drawable(n);
   }

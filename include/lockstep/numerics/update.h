@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <variant>
 #include <vector>
@@ -60,11 +61,36 @@ struct UpdatedTensor {
   std::vector<Average> averages;
 };
 
+// An update that a device was asked for.
+class PendingUpdate {
+ public:
+  PendingUpdate() = default;
+  virtual ~PendingUpdate() = default;
+  PendingUpdate(const PendingUpdate&) = delete;
+  PendingUpdate& operator=(const PendingUpdate&) = delete;
+
+  // Waits for it; then the leaves are where they were to go. Whether all that was written is
+  // finite. Once. Error(kEnvironment) if the device is lost.
+  virtual bool finish() = 0;
+};
+
+// One that is done already.
+class DoneUpdate final : public PendingUpdate {
+ public:
+  explicit DoneUpdate(bool finite) : finite_(finite) {}
+  bool finish() override { return finite_; }
+
+ private:
+  const bool finite_;
+};
+
 class Updates {
  public:
-  // No array is in two places. Whether all that was written is finite. Bits: the rule and each
-  // tensor's values; not of the other tensors.
-  virtual bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) = 0;
+  // No array is in two places. What is called next finds the new values; places of leaves stay
+  // until it is finished or gone. Bits: the rule and each tensor's values; not of the other
+  // tensors.
+  virtual std::unique_ptr<PendingUpdate> update(const UpdateRule& rule,
+                                                std::span<const UpdatedTensor> tensors) = 0;
 
  protected:
   ~Updates() = default;

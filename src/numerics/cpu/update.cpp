@@ -111,7 +111,8 @@ class TileUpdate {
 
 }  // namespace
 
-bool Cpu::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
+std::unique_ptr<PendingUpdate> Cpu::update(const UpdateRule& rule,
+                                           std::span<const UpdatedTensor> tensors) {
   std::atomic<bool> finite{true};
   const std::vector<Tile> tiles = tiles_of(rule, tensors);
   parallel_for(static_cast<std::int64_t>(tiles.size()), 1,
@@ -121,7 +122,7 @@ bool Cpu::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors)
                    update(tiles[static_cast<std::size_t>(i)]);
                  if (!update.finite()) finite = false;
                });
-  return finite;
+  return std::make_unique<DoneUpdate>(finite);
 }
 
 }  // namespace lockstep::numerics

@@ -1,6 +1,7 @@
 // Private: copies beside the kernels (lockstep/numerics/device_memory.h), through pinned memory,
 // each way in a line of its own. What Gpu has for it:
 //
+//   gpu.begin_to_host(pieces)      update-inl.h
 //   gpu.event(), gpu.line()        an event; a stream beside the kernels'
 //   gpu.record(event), after       of what was called before; what is called next waits for it
 //   line.record(event), after      the same of the line
@@ -9,7 +10,8 @@
 //   line.from_slot(i, bytes, to), line.to_slot(i, bytes, from)
 //
 // What goes to the host is copied within the GPU first: its memory is tens of times as fast as the
-// way to the host, and whatever writes there next need not know of the copy.
+// way to the host, and whatever writes there next need not know of the copy. Few bytes go at once,
+// in the order of the kernels: a step's results are waited for, and a line would only delay them.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +24,7 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/device_memory.h"
+#include "numerics/cuda/pieces.h"
 
 namespace lockstep::numerics::cuda {
 
@@ -35,12 +38,16 @@ class Copies {
     return std::make_unique<Up>(*this, bytes, from);
   }
   std::unique_ptr<DeviceMemory::Download> begin_to_host(std::span<const ByteView> pieces) {
+    if (joined_size(pieces) <= kFew) return std::make_unique<Few>(*this, pieces);
     return std::make_unique<Down>(*this, pieces);
   }
 
  private:
   using Event = typename Gpu::Event;
   using Line = typename Gpu::Line;
+
+  // Some 10 us of the way to the host.
+  static constexpr std::size_t kFew = std::size_t{256} << 10;
 
   // One copy at a time. The line is made for the first.
   struct Way {
@@ -109,14 +116,34 @@ class Copies {
     void* memory_ = nullptr;
   };
 
+  class Few final : public DeviceMemory::Download {
+   public:
+    Few(Copies& copies, std::span<const ByteView> pieces) : sizes_(sizes_of(pieces)) {
+      const std::scoped_lock lock(copies.mutex_);
+      arrival_ = copies.gpu_.begin_to_host(pieces);
+    }
+
+    void finish(std::span<void* const> to) override {
+      const std::byte* from = arrival_->wait();
+      for (std::size_t i = 0; i < sizes_.size(); ++i) {
+        if (sizes_[i] > 0) std::memcpy(to[i], from, sizes_[i]);
+        from += sizes_[i];
+      }
+      arrival_.reset();
+    }
+
+   private:
+    const std::vector<std::size_t> sizes_;
+    std::unique_ptr<typename Gpu::Arrival> arrival_;
+  };
+
   class Down final : public DeviceMemory::Download {
    public:
     Down(Copies& copies, std::span<const ByteView> pieces)
-        : copies_(copies), there_(copies.gpu_.event()) {
-      for (const ByteView piece : pieces) {
-        sizes_.push_back(piece.size());
-        bytes_ += piece.size();
-      }
+        : copies_(copies),
+          there_(copies.gpu_.event()),
+          sizes_(sizes_of(pieces)),
+          bytes_(joined_size(pieces)) {
       const std::scoped_lock lock(copies_.mutex_);
       memory_ = static_cast<std::byte*>(copies_.gpu_.take(bytes_));
       try {
@@ -152,42 +179,28 @@ class Copies {
         line.slot(slot);
         ask(slot);
       }
-      Pieces pieces{sizes_, to};
+      Parted parted(sizes_, to);
       int slot = 0;
       for (std::size_t at = 0; at < bytes_; at += Line::kSlotBytes) {
-        pieces.put(line.slot(slot), std::min(Line::kSlotBytes, bytes_ - at));
+        parted.put(line.slot(slot), std::min(Line::kSlotBytes, bytes_ - at));
         ask(slot);
         slot = (slot + 1) % Line::kSlots;
       }
     }
 
    private:
-    // Where the next bytes go.
-    struct Pieces {
-      const std::vector<std::size_t>& sizes;
-      std::span<void* const> to;
-      std::size_t piece = 0, filled = 0;
-
-      void put(const std::byte* from, std::size_t bytes) {
-        while (bytes > 0) {
-          const std::size_t some = std::min(bytes, sizes[piece] - filled);
-          if (some > 0) std::memcpy(static_cast<std::byte*>(to[piece]) + filled, from, some);
-          filled += some;
-          from += some;
-          bytes -= some;
-          if (filled < sizes[piece]) return;
-          ++piece;
-          filled = 0;
-        }
-      }
-    };
-
     Copies& copies_;
     Event there_;
-    std::vector<std::size_t> sizes_;
-    std::size_t bytes_ = 0;
+    const std::vector<std::size_t> sizes_;
+    const std::size_t bytes_;
     std::byte* memory_ = nullptr;
   };
+
+  static std::vector<std::size_t> sizes_of(std::span<const ByteView> pieces) {
+    std::vector<std::size_t> sizes;
+    for (const ByteView piece : pieces) sizes.push_back(piece.size());
+    return sizes;
+  }
 
   Gpu& gpu_;
   std::mutex& mutex_;

@@ -17,6 +17,7 @@
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
 #include "numerics/cuda/graphs.h"
+#include "numerics/cuda/landing.cuh"
 #include "numerics/cuda/line.cuh"
 #include "numerics/cuda/staging.cuh"
 
@@ -113,6 +114,7 @@ class Course {
   cudaStream_t now() const { return now_; }
   bool capturing() const { return capturing_; }
   Stagings& stagings() { return stagings_; }
+  std::shared_ptr<Landings> landings() const { return landings_; }
   // Where the GPU finds by how much positions are moved, in work that is captured; else null.
   const std::uint64_t* moved() const { return moved_; }
   void moved(const std::uint64_t* by) { moved_ = by; }
@@ -200,6 +202,7 @@ class Course {
   cudaStream_t own_ = nullptr;  // of what is captured, or of all work
   cudaStream_t now_ = nullptr;
   Stagings stagings_;
+  const std::shared_ptr<Landings> landings_ = std::make_shared<Landings>();
   std::atomic<bool> capturing_ = false;
   Arena arena_;
   Graphs<Graph> graphs_;                 // so far

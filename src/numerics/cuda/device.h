@@ -164,7 +164,8 @@ class Device final : public numerics::Device {
                                  std::int64_t oh, std::int64_t ow, const float* dy,
                                  float* dx) override;
 
-  bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override;
+  std::unique_ptr<PendingUpdate> update(const UpdateRule& rule,
+                                        std::span<const UpdatedTensor> tensors) override;
   void fill_bits(const Stream& stream, std::uint64_t position, std::int64_t n,
                  std::uint32_t* out) override;
   void fill_uniform(const Stream& stream, std::uint64_t position, std::int64_t n,
@@ -187,8 +188,6 @@ class Device final : public numerics::Device {
                        const Second& second, float* more);
   template <class Value>
   void tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value, float* out);
-  template <class Rule>
-  bool update_by(const Rule& rule, std::span<const UpdatedTensor> tensors);
 
   std::unique_ptr<Gpu> gpu_;
   Cpu host_;

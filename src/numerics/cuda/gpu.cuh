@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "numerics/cuda/course.cuh"
+#include "numerics/cuda/landing.cuh"
 #include "numerics/cuda/line.cuh"
 #include "numerics/cuda/thread.h"
 
@@ -95,6 +97,7 @@ class Gpu {
  public:
   using Event = cuda::Event;
   using Line = cuda::Line;
+  using Arrival = cuda::Arrival;
 
   explicit Gpu(int number) : number_(number) {
     here();
@@ -193,6 +196,11 @@ class Gpu {
   std::string foreign_device() const { return "cuda:" + std::to_string(number_); }
   void* foreign(void* memory) const { return memory; }
 
+  std::unique_ptr<Arrival> begin_to_host(std::span<const ByteView> pieces) {
+    LOCKSTEP_ASSERT(!course_->capturing(), "captured work asks for values on the host");
+    here();
+    return std::make_unique<Arrival>(course_->landings(), number_, pieces, course_->now());
+  }
   void to_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     LOCKSTEP_ASSERT(!course_->capturing(), "captured work asks for values on the host");

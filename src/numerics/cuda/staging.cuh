@@ -76,22 +76,24 @@ class Staging {
   static constexpr std::size_t kBytes = std::size_t{4} << 20;
   static constexpr std::size_t kHalf = kBytes / 2, kPiece = kBytes / 4;
 
-  // A copy of these bytes that stays until work which is launched now is done.
+  // A copy of these bytes that stays until work which is launched now is done. While one half
+  // fills, the GPU reads the other.
   const void* keep(std::size_t bytes, const void* from, cudaStream_t stream) {
-    if (used_ + bytes > kBytes) {
-      halves_[0].record(stream);
-      halves_[0].wait();
+    if (used_ + bytes > kHalf) {
+      halves_[filling_].record(stream);
+      filling_ = 1 - filling_;
+      halves_[filling_].wait();
       used_ = 0;
     }
-    void* const at = memory_.data() + used_;
+    void* const at = memory_.data() + filling_ * kHalf + used_;
     std::memcpy(at, from, bytes);
     used_ += (bytes + 255) / 256 * 256;
     return at;
   }
 
   Pinned memory_{kBytes};
-  std::size_t used_ = 0;
-  std::array<Event, 2> halves_;
+  std::size_t filling_ = 0, used_ = 0;  // a half; its bytes
+  std::array<Event, 2> halves_;         // what was sent from there, or brought there
 };
 
 // Those of a stream that no Gpu has now. The driver is slow to give pinned memory, and waits for

@@ -1,11 +1,17 @@
 // Private: the update for CUDA (update.h): a block a tile, which hashes what it reads and writes.
+// What Gpu has for it, and copies-inl.h:
+//
+//   gpu.begin_to_host(pieces)   few bytes on their way to the host, behind what was called before:
+//   arrival->wait()             they are there, one piece behind the other, while it lives
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/spec/update.h"
 #include "numerics/cuda/leaf-inl.h"
@@ -199,7 +205,7 @@ class UpdateLists {
   }
 
   const std::vector<UpdatedTile>& tiles() const { return tiles_; }
-  std::int64_t leaves() const { return leaves_; }
+  std::size_t leaf_bytes() const { return static_cast<std::size_t>(leaves_) * sizeof(hash::Leaf); }
   // Their leaves lie here, one array's behind the other's.
   std::vector<UpdatedArray> arrays(hash::Leaf* leaves) const {
     std::vector<UpdatedArray> all = arrays_;
@@ -235,34 +241,55 @@ class UpdateLists {
   std::int64_t leaves_ = 0;
 };
 
+// What an update has found is on its way: leaves, and behind them the tiles' marks.
 template <class Gpu>
-template <class Rule>
-bool Device<Gpu>::update_by(const Rule& rule, std::span<const UpdatedTensor> tensors) {
-  const UpdateLists lists(tensors, Rule::kSlots);
-  if (lists.tiles().empty()) return true;
-  // Leaves, and behind them the tiles' marks: one copy to the host.
-  const std::size_t of_leaves = static_cast<std::size_t>(lists.leaves()) * sizeof(hash::Leaf);
-  std::vector<std::byte> host(of_leaves + lists.tiles().size() * sizeof(int));
-  const Scratch<Gpu, std::byte> found(*gpu_, std::ssize(host));
-  const Upload<Gpu, UpdatedTile> tiles(*gpu_, lists.tiles());
+class UpdateOnItsWay final : public PendingUpdate {
+ public:
+  UpdateOnItsWay(Gpu& gpu, UpdateLists lists, ByteView found)
+      : lists_(std::move(lists)), bytes_(found.size()), found_(gpu.begin_to_host({&found, 1})) {}
+
+  bool finish() override {
+    const std::byte* const there = found_->wait();
+    lists_.give(reinterpret_cast<const hash::Leaf*>(there));
+    const bool finite = std::all_of(there + lists_.leaf_bytes(), there + bytes_,
+                                    [](std::byte mark) { return mark == std::byte{0}; });
+    found_.reset();
+    return finite;
+  }
+
+ private:
+  const UpdateLists lists_;
+  const std::size_t bytes_;
+  std::unique_ptr<typename Gpu::Arrival> found_;
+};
+
+template <class Gpu, class Rule>
+std::unique_ptr<PendingUpdate> update_by(Gpu& gpu, const DeviceLeafKeys& keys, const Rule& rule,
+                                         std::span<const UpdatedTensor> tensors) {
+  UpdateLists lists(tensors, Rule::kSlots);
+  if (lists.tiles().empty()) return std::make_unique<DoneUpdate>(true);
+  const std::size_t of_leaves = lists.leaf_bytes();
+  const std::size_t bytes = of_leaves + lists.tiles().size() * sizeof(int);
+  const Scratch<Gpu, std::byte> found(gpu, static_cast<std::int64_t>(bytes));
+  const Upload<Gpu, UpdatedTile> tiles(gpu, lists.tiles());
   const std::vector<UpdatedArray> arrays =
       lists.arrays(reinterpret_cast<hash::Leaf*>(found.data()));
-  const Upload<Gpu, UpdatedArray> all(*gpu_, arrays);
-  gpu_->launch(Grid{std::ssize(lists.tiles()), kThreads, leaf_scratch_bytes(2 + 2 * Rule::kSlots)},
-               UpdateKernel<Rule>{rule, tiles.data(), all.data(), leaf_keys(),
-                                  reinterpret_cast<int*>(found.data() + of_leaves)});
-  gpu_->to_host(host.size(), found.data(), host.data());
-  lists.give(reinterpret_cast<const hash::Leaf*>(host.data()));
-  return std::all_of(host.begin() + static_cast<std::ptrdiff_t>(of_leaves), host.end(),
-                     [](std::byte mark) { return mark == std::byte{0}; });
+  const Upload<Gpu, UpdatedArray> all(gpu, arrays);
+  gpu.launch(Grid{std::ssize(lists.tiles()), kThreads, leaf_scratch_bytes(2 + 2 * Rule::kSlots)},
+             UpdateKernel<Rule>{rule, tiles.data(), all.data(), keys,
+                                reinterpret_cast<int*>(found.data() + of_leaves)});
+  return std::make_unique<UpdateOnItsWay<Gpu>>(gpu, std::move(lists),
+                                               ByteView(found.data(), bytes));
 }
 
 template <class Gpu>
-bool Device<Gpu>::update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) {
-  if (const auto* adamw = std::get_if<AdamW>(&rule)) return update_by(AdamWRule{*adamw}, tensors);
-  if (const auto* sgd = std::get_if<Sgd>(&rule)) return update_by(SgdRule{*sgd}, tensors);
-  if (const auto* lion = std::get_if<Lion>(&rule)) return update_by(LionRule{*lion}, tensors);
-  return update_by(KeepRule{}, tensors);
+std::unique_ptr<PendingUpdate> Device<Gpu>::update(const UpdateRule& rule,
+                                                   std::span<const UpdatedTensor> tensors) {
+  const auto by = [&](const auto& its) { return update_by(*gpu_, leaf_keys(), its, tensors); };
+  if (const auto* adamw = std::get_if<AdamW>(&rule)) return by(AdamWRule{*adamw});
+  if (const auto* sgd = std::get_if<Sgd>(&rule)) return by(SgdRule{*sgd});
+  if (const auto* lion = std::get_if<Lion>(&rule)) return by(LionRule{*lion});
+  return by(KeepRule{});
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -269,7 +269,8 @@ class FarDevice final : public numerics::Device {
                                  float* dx) override {
     host_.upsample_nearest_backward(n, h, w, c, oh, ow, near(dy), near(dx));
   }
-  bool update(const UpdateRule& rule, std::span<const UpdatedTensor> tensors) override {
+  std::unique_ptr<PendingUpdate> update(const UpdateRule& rule,
+                                        std::span<const UpdatedTensor> tensors) override {
     std::vector<UpdatedTensor> there(tensors.begin(), tensors.end());
     for (UpdatedTensor& one : there) {
       one.g = near(one.g);

@@ -6,7 +6,10 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 
+#include "lockstep/core/bytes.h"
+#include "numerics/cuda/pieces.h"
 #include "support/far_device/memory.h"
 #include "support/gpu/stream.h"
 #include "support/gpu/stream_memory.h"
@@ -48,6 +51,33 @@ class FarEvent {
  private:
   std::shared_ptr<Machine> machine_;
   Streams::Event event_;
+};
+
+// Few bytes on their way to the host (numerics/cuda/update-inl.h).
+class FarArrival {
+ public:
+  FarArrival(std::shared_ptr<Machine> machine, std::span<const ByteView> pieces,
+             Streams::Stream stream)
+      : there_(std::make_shared<Bytes>(numerics::cuda::joined_size(pieces))), done_(machine) {
+    std::size_t at = 0;
+    for (const ByteView piece : pieces) {
+      machine->streams.copy(stream, [there = there_, at, bytes = piece.size(),
+                                     from = testing::far::near(piece.data())] {
+        move(bytes, from, there->data() + at);
+      });
+      at += piece.size();
+    }
+    done_.record(stream);
+  }
+
+  const std::byte* wait() {
+    done_.wait();
+    return there_->data();
+  }
+
+ private:
+  const std::shared_ptr<Bytes> there_;
+  FarEvent done_;
 };
 
 // A stream beside the kernels' (numerics/cuda/copies-inl.h), with small slots.

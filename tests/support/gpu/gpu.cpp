@@ -2,8 +2,10 @@
 
 #include <cstring>
 #include <new>
+#include <span>
 #include <vector>
 
+#include "lockstep/core/bytes.h"
 #include "lockstep/core/error.h"
 #include "numerics/cuda/kernels-inl.h"
 #include "numerics/cuda/memory-inl.h"
@@ -38,6 +40,16 @@ class NearGpu {
   }
   void give_back(void* memory) { ::operator delete(memory); }
 
+  struct Arrival {
+    Bytes there;
+    const std::byte* wait() const { return there.data(); }
+  };
+  static std::unique_ptr<Arrival> begin_to_host(std::span<const ByteView> pieces) {
+    auto arrival = std::make_unique<Arrival>();
+    for (const ByteView piece : pieces)
+      arrival->there.insert(arrival->there.end(), piece.begin(), piece.end());
+    return arrival;
+  }
   void to_host(std::size_t bytes, const void* from, void* to) { move(bytes, from, to); }
   void from_host(std::size_t bytes, const void* from, void* to) { move(bytes, from, to); }
   void copy(std::size_t bytes, const void* from, void* to) { move(bytes, from, to); }

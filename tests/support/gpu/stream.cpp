@@ -201,7 +201,7 @@ void Streams::wait_event(Event event) {
   {
     const std::scoped_lock lock(mutex_);
     work = events_.at(event);
-    if (work) count(work->stream, &Calls::waits);
+    if (work && !work->done) count(work->stream, &Calls::waits);
   }
   wait_for(work);
 }
