@@ -227,11 +227,8 @@ Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows)
   }
   const std::int64_t width = rows.front().numel();
   std::vector<Tensor> held;
-  foreign([&] {
-    for (const Tensor& row : rows) held.push_back(ours(row.to(at::kFloat).contiguous()));
-  });
   std::vector<const float*> pointers;
-  for (const Tensor& row : held) pointers.push_back(read(row));
+  for (const Tensor& row : rows) pointers.push_back(read(held.emplace_back(ours(row))));
   const float* const* at = pointers.data();
   for (std::int64_t p = 0; p < lanes.partials(); ++p) {
     const std::int64_t count = lanes.lanes[static_cast<std::size_t>(p)];

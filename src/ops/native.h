@@ -62,8 +62,8 @@ class Slices {
   std::vector<std::int64_t> samples_;  // of each partial
 };
 
-// Sums rows [lanes, …] that kernels made, of either type, one a lane, to [P, …], float32: the tree
-// over each partial's lanes.
+// Sums rows [lanes, …] that kernels made, one a lane, to [P, …]: the tree over each partial's
+// lanes. Float32 and contiguous, unless each partial has one lane.
 Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows);
 
 // --- kernels

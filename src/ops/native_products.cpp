@@ -8,7 +8,6 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/stack.h>
 
 #include "ops/native.h"
 
@@ -21,6 +20,12 @@ Tensor as_it_is(const Tensor& slice) {
 
 Tensor float32(const Tensor& product) {
   return product.to(at::kFloat);
+}
+
+// A lane's gradient for tree_over_lanes: where it is the only one, it is copied to its place
+// anyway.
+Tensor of_lane(const LaneBlocks& lanes, const Tensor& dw) {
+  return lanes.lane_count() == lanes.partials() ? dw : float32(dw).contiguous();
 }
 
 Tensor rows(const Tensor& x) {
@@ -106,7 +111,7 @@ Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   for_each_piece(x.size(0), [&](const Piece& piece) {
     of_lanes.at(static_cast<std::size_t>(piece.index)) =
-        at::mm(rows(piece.factor(x)).t(), rows(piece.factor(dy)));
+        of_lane(lanes, at::mm(rows(piece.factor(x)).t(), rows(piece.factor(dy))));
   });
   return tree_over_lanes(lanes, of_lanes);
 }
@@ -164,7 +169,7 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
         nchw(piece.factor(dy)), nchw(in), shape_only, at::OptionalIntArrayRef{},
         {conv.stride, conv.stride}, {conv.pad, conv.pad}, {1, 1}, /*transposed=*/false, {0, 0}, 1,
         {false, true, false});
-    of_lanes.at(static_cast<std::size_t>(piece.index)) = hwio(dw);
+    of_lanes.at(static_cast<std::size_t>(piece.index)) = of_lane(lanes, hwio(dw));
   });
   return tree_over_lanes(lanes, of_lanes);
 }
@@ -186,13 +191,13 @@ Heads heads_of(const Tensor& qkv, std::int64_t heads) {
 Attended attention(const Tensor& qkv, std::int64_t heads, double factor) {
   const std::int64_t n = qkv.size(0), tokens = qkv.size(1), c = qkv.size(2) / 3;
   Attended all{empty({n, tokens, c}), empty({n, heads, tokens, tokens})};
+  Tensor out = all.out.view({n, tokens, heads, c / heads});
   for_each_piece(n, [&](const Piece& piece) {
     const auto [q, k, v] = heads_of(piece.factor(qkv), heads);
     const Tensor scores = float32(at::matmul(q, k.transpose(-2, -1)));
-    piece.put(at::softmax(scores.mul(factor), -1), all.weights);
-    piece.put(
-        at::matmul(piece.factor(all.weights), v).transpose(1, 2).reshape({piece.count, tokens, c}),
-        all.out);
+    const Tensor weights = at::softmax(scores.mul(factor), -1);
+    piece.put(weights, all.weights);
+    piece.put(at::matmul(weights.to(piece.products), v).transpose(1, 2), out);
   });
   return all;
 }
@@ -201,6 +206,7 @@ Tensor attention_backward(const Tensor& qkv, const Tensor& weights_in, const Ten
                           double factor) {
   const std::int64_t tokens = qkv.size(1), c = qkv.size(2) / 3, heads = weights_in.size(1);
   Tensor dqkv = empty(qkv.sizes());
+  const Tensor parts = dqkv.view({qkv.size(0), tokens, 3, heads, c / heads});  // of q, k, v
   for_each_piece(qkv.size(0), [&](const Piece& piece) {
     const auto [q, k, v] = heads_of(piece.factor(qkv), heads);
     const Tensor weights = piece.factor(weights_in);
@@ -213,10 +219,13 @@ Tensor attention_backward(const Tensor& qkv, const Tensor& weights_in, const Ten
         at::_softmax_backward_data(dweights, piece.of(weights_in), -1, at::kFloat)
             .mul(factor)
             .to(piece.products);
-    const Tensor together =
-        at::stack({at::matmul(dscores, k), at::matmul(dscores.transpose(-2, -1), q),
-                   at::matmul(weights.transpose(-2, -1), d)});
-    piece.put(together.permute({1, 3, 0, 2, 4}).reshape({piece.count, tokens, 3 * c}), dqkv);
+    const auto put = [&](std::int64_t which, const Tensor& values) {
+      Tensor part = parts.select(2, which);
+      piece.put(values.transpose(1, 2), part);
+    };
+    put(0, at::matmul(dscores, k));
+    put(1, at::matmul(dscores.transpose(-2, -1), q));
+    put(2, at::matmul(weights.transpose(-2, -1), d));
   });
   return dqkv;
 }

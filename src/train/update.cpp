@@ -1,6 +1,7 @@
 #include "train/update.h"
 
 #include <algorithm>
+#include <span>
 
 #include "lockstep/core/inject.h"
 #include "lockstep/lane/partition.h"
@@ -146,11 +147,12 @@ void Updates::watch(std::size_t number, std::int64_t first, std::int64_t n, Take
 void Updates::compute(const std::vector<Group>& groups) {
   for (const Group& group : groups)
     under_way_.push_back(ops::device().update(group.rule, group.tensors));
+  asked_ = reads_.size();
 }
 
 void Updates::require_as_agreed() const {
   const state::Leaves& agreed = training_.agreed->leaves;
-  for (const Read& read : reads_) {
+  for (const Read& read : std::span(reads_).first(asked_)) {
     const auto first = agreed[read.number].begin() + static_cast<std::ptrdiff_t>(read.first);
     if (std::ranges::equal(read.leaves, std::span(first, read.leaves.size()))) continue;
     state::Leaves now = agreed;
@@ -162,8 +164,8 @@ void Updates::require_as_agreed() const {
 
 void Updates::require_unchanged_so_far() {
   finish();
-  require_unchanged(training_,
-                    whole_leaves(training_.state, training_.agreed->leaves, agreed_where(false)));
+  require_unchanged(
+      training_, whole_leaves(training_.state, training_.agreed->leaves, agreed_unless_pending()));
 }
 
 std::vector<bool> Updates::finite() const {
@@ -172,11 +174,11 @@ std::vector<bool> Updates::finite() const {
   return numbers;
 }
 
-// The agreed leaves of the tensors that an update will read, or of the others.
-state::Leaves Updates::agreed_where(bool pending) const {
+// The agreed leaves of the tensors that no update will read any more.
+state::Leaves Updates::agreed_unless_pending() const {
   state::Leaves leaves(pending_.size());
   for (std::size_t i = 0; i < leaves.size(); ++i)
-    if (pending_[i] == pending) leaves[i] = training_.agreed->leaves[i];
+    if (!pending_[i]) leaves[i] = training_.agreed->leaves[i];
   return leaves;
 }
 

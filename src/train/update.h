@@ -59,7 +59,7 @@ class Updates {
                                       const std::vector<numerics::UpdatedTensor>& tensors);
   void compute(const std::vector<Group>& groups);
   void require_as_agreed() const;
-  state::Leaves agreed_where(bool pending) const;
+  state::Leaves agreed_unless_pending() const;
 
   const Training& training_;
   comm::Group& group_;
@@ -70,6 +70,7 @@ class Updates {
     std::vector<hash::Leaf> leaves;
   };
   std::vector<Read> reads_;
+  std::size_t asked_ = 0;  // of these: an update that fails has not read what it noted
   state::Leaves written_;
   bool all_finite_ = true;
   std::vector<std::unique_ptr<numerics::PendingUpdate>> under_way_;  // write to the two

@@ -74,7 +74,7 @@ TEST(Nccl, ASendThatFailsIsTold) {
        over_nccl("barriers", 2, {}, {{}, {"env=LOCKSTEP_NCCL_LOST:20"}}).wait()) {
     EXPECT_EQ(rank.code, 6);
     EXPECT_THAT(rank.err, AllOf(HasSubstr("barrier (verb "), HasSubstr("remote process exited"),
-                                HasSubstr("(said by the stand-in for NCCL)")));
+                                HasSubstr("(NCCL's last warning: said by the stand-in for NCCL)")));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/core/error.h"
 
 namespace lockstep::inject {
 namespace {
@@ -84,8 +85,9 @@ void strike(Place place, const comm::Group& group, float* floats, std::int64_t c
   if (!armed || armed->place != place || armed->rank != rank || step_of[rank] != armed->step ||
       number != wanted || struck.happened)
     return;
-  flip(armed->pattern, armed->bits, floats, count);
   struck = {true, number};
+  if (armed->pattern == Pattern::kError) throw Error(Code::kEnvironment, "the device is lost");
+  flip(armed->pattern, armed->bits, floats, count);
 }
 
 }  // namespace lockstep::inject

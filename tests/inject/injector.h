@@ -9,7 +9,8 @@
 
 namespace lockstep::inject {
 
-enum class Pattern { kOneBit, kSeveralBits, kWarp };
+// kError: no bits; the place throws Error(kEnvironment), as a device that is lost does.
+enum class Pattern { kOneBit, kSeveralBits, kWarp, kError };
 
 struct Fault {
   Place place;

@@ -43,7 +43,8 @@ class DeviceMemory {
     // them there, and the host does not wait. Once. Error(kEnvironment) if the copy failed.
     virtual void* take() = 0;
   };
-  // Bytes on their way to the host, beside the device's kernels.
+  // Bytes on their way to the host, beside the device's kernels; few bytes, behind those that were
+  // called before.
   class Download {
    public:
     Download() = default;
@@ -93,7 +94,8 @@ class DeviceMemory {
 
   // Copies beside the kernels; neither kind outlives this. To new memory: the host's may be used
   // again when the call returns. To the host: the pieces may be overwritten by kernels that are
-  // called later, and until it is finished, as much memory again is taken. std::bad_alloc.
+  // called later, and of many bytes, until it is finished, as much memory again is taken.
+  // std::bad_alloc.
   virtual std::unique_ptr<Upload> begin_from_host(std::size_t bytes, const void* from) = 0;
   virtual std::unique_ptr<Download> begin_to_host(std::span<const ByteView> pieces) = 0;
 };

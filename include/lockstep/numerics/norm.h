@@ -26,7 +26,8 @@ class Normalisations {
   // mean, rstd: [n][groups], saved for the backward pass.
   virtual void group_norm(const GroupNormShape& s, Sides<const float> x, const float* gamma,
                           const float* beta, float* y, float* mean, float* rstd) = 0;
-  // dx may be null, else it is cut as x is. dgamma, dbeta: [partials][c]; both null or neither.
+  // dx may be null, else it is cut as x is, and lies nowhere else. dgamma, dbeta: [partials][c];
+  // both null or neither.
   virtual void group_norm_backward(const GroupNormShape& s, const LaneBlocks& lanes,
                                    Sides<const float> x, const float* gamma, const float* beta,
                                    const float* mean, const float* rstd, const float* dy,

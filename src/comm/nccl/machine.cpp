@@ -1,12 +1,6 @@
 #include "comm/nccl/machine.h"
 
-#include <ifaddrs.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <cstdlib>
-#include <cstring>
 
 #include "lockstep/core/host.h"
 
@@ -25,17 +19,6 @@ std::string line_of(std::string_view& text) {
   const std::string line(text.substr(0, end));
   text.remove_prefix(end + 1);
   return line;
-}
-
-// Whatever the ports.
-bool same_host(const sockaddr& a, const sockaddr& b) {
-  if (a.sa_family != b.sa_family) return false;
-  if (a.sa_family == AF_INET)
-    return reinterpret_cast<const sockaddr_in&>(a).sin_addr.s_addr ==
-           reinterpret_cast<const sockaddr_in&>(b).sin_addr.s_addr;
-  return a.sa_family == AF_INET6 &&
-         std::memcmp(&reinterpret_cast<const sockaddr_in6&>(a).sin6_addr,
-                     &reinterpret_cast<const sockaddr_in6&>(b).sin6_addr, sizeof(in6_addr)) == 0;
 }
 
 }  // namespace
@@ -58,21 +41,6 @@ std::string version() {
   if (ncclGetVersion(&number) != ncclSuccess) return "";
   return "NCCL " + std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
          std::to_string(number % 100);
-}
-
-std::string interface_of(const std::string& address) {
-  addrinfo* found = nullptr;
-  ifaddrs* all = nullptr;
-  std::string name;
-  if (getaddrinfo(address.c_str(), nullptr, nullptr, &found) == 0 && getifaddrs(&all) == 0) {
-    for (const ifaddrs* one = all; one != nullptr && name.empty(); one = one->ifa_next)
-      for (const addrinfo* at = found; at != nullptr; at = at->ai_next)
-        if (one->ifa_addr != nullptr && same_host(*one->ifa_addr, *at->ai_addr))
-          name = one->ifa_name;
-  }
-  if (found != nullptr) freeaddrinfo(found);
-  if (all != nullptr) freeifaddrs(all);
-  return name;
 }
 
 Machine this_machine(int gpu, bool computes) {

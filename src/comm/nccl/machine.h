@@ -16,7 +16,8 @@ inline void check(cudaError_t error, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-// With the last that NCCL itself had to say, in one line: errors have names alone.
+// With the last that NCCL itself had to say, in one line: its errors have names alone. It may be of
+// an earlier call.
 inline void check(ncclResult_t result, const char* what) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   std::string said = ncclGetLastError(nullptr);
@@ -24,7 +25,7 @@ inline void check(ncclResult_t result, const char* what) {
   for (char& letter : said)
     if (letter == '\n') letter = ' ';
   throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(result) +
-                           (said.empty() ? "" : " (" + said + ")"));
+                           (said.empty() ? "" : " (NCCL's last warning: " + said + ")"));
 }
 
 struct Machine {
@@ -37,9 +38,6 @@ struct Machine {
 std::string missing();
 // "NCCL 2.28.9"; "" if it does not say.
 std::string version();
-
-// The network interface of this host that has the address, or "".
-std::string interface_of(const std::string& address);
 
 // Throws std::runtime_error.
 Machine this_machine(int gpu, bool computes);

@@ -36,11 +36,8 @@ class Nccl final : public Transport {
       : rank_(static_cast<std::size_t>(options.rank)),
         world_(static_cast<std::size_t>(options.world)),
         connect_timeout_(options.connect_timeout) {
-    // Where others reach this host: of several networks NCCL might choose another.
-    const std::string interface =
-        options.interface.empty() ? interface_of(options.address) : options.interface;
-    if (!interface.empty())
-      setenv("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), !options.interface.empty());
+    if (!options.interface.empty())
+      setenv("NCCL_SOCKET_IFNAME", ("=" + options.interface).c_str(), 1);
     setenv("NCCL_COMM_BLOCKING", "0", 1);  // NCCL's files overwrite nothing that is set
     int count = 0;
     check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
