@@ -33,6 +33,14 @@ def lose(cpu, gpu, name, folder, how, after, ranks):
     return code != 0
 
 
+def hang_behind_many(gpu, folder):
+    """A step of more launches than a driver takes before it lets the host wait (tests/support/ptx)."""
+    settings = ("--set", "samples.count=0", "--set", "run.steps=1", "--set", "model.blocks=3")
+    code, _, err = gpu.run("train", golden.recipe("ddpm"), "--run", os.path.join(folder, "behind-many"), "--quiet", *settings,
+                           "--device", "cuda", environment={**gpu.environment, "LOCKSTEP_PTX_HANGS_AT": "300", **DEADLINE["HANGS"]})
+    assert code == 4 and SAID["HANGS"] in err and len(err.splitlines()) == 1, f"exit {code}:\n{err}"
+
+
 def main():
     cpu, gpu, name = golden.Program(sys.argv[1]), golden.Program(sys.argv[2]), sys.argv[3]
     seed = random.randrange(10**6)
@@ -44,6 +52,7 @@ def main():
                   *(("LOST", chance.randrange(KERNELS), 1) for _ in range(4)), ("LOST", chance.randrange(400), 2)]
         lost = [lose(cpu, gpu, name, folder, *place) for place in places]
         assert all(lost[:3]), "the GPU was not lost"
+        hang_behind_many(gpu, folder)
     print(f"{name}: the GPU was lost {sum(lost)} times, and the run went on on the CPU to the golden bytes")
 
 

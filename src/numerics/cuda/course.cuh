@@ -16,6 +16,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
+#include "numerics/cuda/backlog.cuh"
 #include "numerics/cuda/graphs.h"
 #include "numerics/cuda/landing.cuh"
 #include "numerics/cuda/line.cuh"
@@ -92,7 +93,7 @@ class Course {
 
   enum class Where { kNull, kOwn };
 
-  Course(int number, Where where) : number_(make_current(number)) {
+  Course(int number, Where where) : number_(make_current(number)), backlog_(number) {
     // Not a blocking one: the null stream may be used while something is captured.
     if (where == Where::kNull) {
       must(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking), "a stream");
@@ -112,6 +113,10 @@ class Course {
   cudaStream_t stream() const { return capturing_ ? own_ : now_; }
   // Of what is not captured.
   cudaStream_t now() const { return now_; }
+  // A kernel will be launched.
+  void add() {
+    if (!capturing_) backlog_.add(now_);
+  }
   bool capturing() const { return capturing_; }
   Stagings& stagings() { return stagings_; }
   std::shared_ptr<Landings> landings() const { return landings_; }
@@ -201,6 +206,7 @@ class Course {
   int number_;
   cudaStream_t own_ = nullptr;  // of what is captured, or of all work
   cudaStream_t now_ = nullptr;
+  Backlog backlog_;
   Stagings stagings_;
   const std::shared_ptr<Landings> landings_ = std::make_shared<Landings>();
   std::atomic<bool> capturing_ = false;

@@ -144,6 +144,7 @@ class Gpu {
   void launch(const Grid& grid, const Kernel& kernel) {
     if (grid.blocks == 0) return;
     here();
+    course_->add();
     if (grid.shared_bytes > kUnasked) {
       must(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 static_cast<int>(grid.shared_bytes)),
