@@ -129,14 +129,12 @@ Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
                               : Tensor();
   for_each_piece(x.size(0), [&](const Piece& piece) {
     const auto its = [&](const Tensor& added) { return added.narrow(0, piece.first, piece.count); };
-    Tensor sum = nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
-                                /*transposed=*/false, {0, 0}));
-    if (!repeated.defined() && !more.defined()) return piece.put(sum, y);
-    for (const Tensor& added : {repeated, more}) {
-      if (!added.defined()) continue;
-      piece.put_sum(sum, its(added), y);
-      sum = piece.of(y);
-    }
+    const Tensor product =
+        nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
+                       /*transposed=*/false, {0, 0}));
+    if (!repeated.defined() && !more.defined()) return piece.put(product, y);
+    piece.put_sum(product, its(repeated.defined() ? repeated : more), y);
+    if (repeated.defined() && more.defined()) piece.put_sum(piece.of(y), its(more), y);
   });
   return y;
 }

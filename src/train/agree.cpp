@@ -121,20 +121,24 @@ void name_odd(comm::Group& group, const state::State& state, const state::StateD
   throw Error(Code::kDiffer, who + "the cursor", hint);
 }
 
+[[noreturn]] void tell_changed(const std::string& what) {
+  throw Error(Code::kDiffer, "the state changed since the last step: " + what,
+              "memory of this machine is not to be trusted; resume elsewhere");
+}
+
 }  // namespace
+
+void require_same_cursor(const Training& training) {
+  if (state::root(training.state, training.agreed->tensors) != training.agreed->root)
+    tell_changed("the cursor");
+}
 
 void require_unchanged(const Training& training, const state::Leaves& now) {
   const auto difference = state::first_difference(training.state, now, training.agreed->leaves);
-  const bool same_cursor =
-      state::root(training.state, training.agreed->tensors) == training.agreed->root;
-  if (!difference && same_cursor) return;
-  throw Error(
-      Code::kDiffer,
-      "the state changed since the last step: " +
-          (difference ? difference->tensor + ", elements " + std::to_string(difference->first) +
-                            " to " + std::to_string(difference->last - 1)
-                      : std::string("the cursor")),
-      "memory of this machine is not to be trusted; resume elsewhere");
+  if (difference)
+    tell_changed(difference->tensor + ", elements " + std::to_string(difference->first) + " to " +
+                 std::to_string(difference->last - 1));
+  require_same_cursor(training);
 }
 
 }  // namespace lockstep::train

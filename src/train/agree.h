@@ -13,6 +13,8 @@ namespace lockstep::train {
 void agree(comm::Group& group, const state::State& state, const state::StateDigest& digest,
            const std::vector<bool>& finite = {});
 
+// Throws Error(kDiffer) unless the state has the cursor of training.agreed.
+void require_same_cursor(const Training& training);
 // Throws Error(kDiffer), naming tensor and elements, unless the state is still training.agreed: it
 // has its cursor, and `now`, the leaf hashes of its tensors, are its.
 void require_unchanged(const Training& training, const state::Leaves& now);

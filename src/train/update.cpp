@@ -30,7 +30,7 @@ Updates::Updates(const Training& training, comm::Group& group)
       mark(trained.numbers.averages, trained.averages.size() * count);
     }
   }
-  require_unchanged(training_, training_.agreed->leaves);  // the cursor
+  require_same_cursor(training_);
   std::vector<std::size_t> resting;
   for (std::size_t i = 0; i < pending_.size(); ++i)
     if (!pending_[i]) resting.push_back(i);

@@ -222,18 +222,15 @@ struct ChainSums {
   std::int64_t parts, all;
 
   LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
-    return add_in_order(blocks[i], 1, parts,
-                        [&](std::int64_t part) { return blocks[part * all + i]; });
+    return add_in_order(InRows{blocks}, i, all, parts);
   }
   // Of chains i, i + step, …: all on their way.
   template <int kCount>
   LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&sums)[kCount]) const {
-    LOCKSTEP_UNROLL
-    for (int n = 0; n < kCount; ++n) sums[n] = blocks[i + n * step];
+    InRows{blocks}.some(i, step, sums);
     for (std::int64_t part = 1; part < parts; ++part) {
       float more[kCount];
-      LOCKSTEP_UNROLL
-      for (int n = 0; n < kCount; ++n) more[n] = blocks[part * all + i + n * step];
+      InRows{blocks}.some(part * all + i, step, more);
       LOCKSTEP_UNROLL
       for (int n = 0; n < kCount; ++n) sums[n] = sums[n] + more[n];
     }

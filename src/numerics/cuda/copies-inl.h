@@ -118,22 +118,20 @@ class Copies {
 
   class Few final : public DeviceMemory::Download {
    public:
-    Few(Copies& copies, std::span<const ByteView> pieces) : sizes_(sizes_of(pieces)) {
+    Few(Copies& copies, std::span<const ByteView> pieces)
+        : sizes_(sizes_of(pieces)), bytes_(joined_size(pieces)) {
       const std::scoped_lock lock(copies.mutex_);
       arrival_ = copies.gpu_.begin_to_host(pieces);
     }
 
     void finish(std::span<void* const> to) override {
-      const std::byte* from = arrival_->wait();
-      for (std::size_t i = 0; i < sizes_.size(); ++i) {
-        if (sizes_[i] > 0) std::memcpy(to[i], from, sizes_[i]);
-        from += sizes_[i];
-      }
+      Parted(sizes_, to).put(arrival_->wait(), bytes_);
       arrival_.reset();
     }
 
    private:
     const std::vector<std::size_t> sizes_;
+    const std::size_t bytes_;
     std::unique_ptr<typename Gpu::Arrival> arrival_;
   };
 

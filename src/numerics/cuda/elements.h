@@ -23,21 +23,34 @@ struct Itself {
   }
 };
 
-// acc + value(first) + … + value(end - 1), one after the other; sixteen on their way.
-template <class Value>
-LOCKSTEP_DEVICE inline float add_in_order(float acc, std::int64_t first, std::int64_t end,
-                                          const Value& value) {
-  constexpr int kSome = 16;
-  std::int64_t k = first;
-  for (; k + kSome <= end; k += kSome) {
-    float of[kSome];
+// Values in memory.
+struct InRows {
+  const float* rows;
+  LOCKSTEP_DEVICE float operator()(std::int64_t i) const { return rows[i]; }
+  // Of i, i + step, …: all on their way.
+  template <int kCount>
+  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&values)[kCount]) const {
     LOCKSTEP_UNROLL
-    for (int n = 0; n < kSome; ++n) of[n] = value(k + n);
-    LOCKSTEP_UNROLL
-    for (int n = 0; n < kSome; ++n) acc = acc + of[n];
+    for (int n = 0; n < kCount; ++n) values[n] = rows[i + n * step];
   }
-  for (; k < end; ++k) acc = acc + value(k);
-  return acc;
+};
+
+// value(first), the first as it is, + value(first + step) + …, `count` in all, one after the other.
+// Few threads may have many, so a thread has sixteen on their way.
+template <class Value>
+LOCKSTEP_DEVICE inline float add_in_order(const Value& value, std::int64_t first, std::int64_t step,
+                                          std::int64_t count) {
+  constexpr int kSome = 16;
+  float sum = value(first);
+  std::int64_t k = 1;
+  for (; k + kSome <= count; k += kSome) {
+    float of[kSome];
+    value.template some<kSome>(first + k * step, step, of);
+    LOCKSTEP_UNROLL
+    for (int n = 0; n < kSome; ++n) sum = sum + of[n];
+  }
+  for (; k < count; ++k) sum = sum + value(first + k * step);
+  return sum;
 }
 
 inline constexpr int kTogether = 4;  // values of a thread

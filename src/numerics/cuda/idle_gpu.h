@@ -49,17 +49,9 @@ class IdleGpu {
     taken_.erase(at);
   }
 
-  // Zeros.
-  class Arrival {
-   public:
-    explicit Arrival(std::size_t bytes) : bytes_(bytes) {}
-    const std::byte* wait() const { return bytes_.data(); }
-
-   private:
-    const Bytes bytes_;
-  };
+  using Arrival = Landed;
   static std::unique_ptr<Arrival> begin_to_host(std::span<const ByteView> pieces) {
-    return std::make_unique<Arrival>(joined_size(pieces));
+    return std::make_unique<Arrival>(Arrival{Bytes(joined_size(pieces))});  // zeros
   }
   void to_host(std::size_t, const void*, void*) {}
   void from_host(std::size_t, const void*, void*) {}

@@ -2,7 +2,6 @@
 // update-inl.h want of a Gpu.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>

@@ -17,6 +17,12 @@ inline std::size_t joined_size(std::span<const ByteView> pieces) {
   return bytes;
 }
 
+// Joined bytes that are there: what begin_to_host (update-inl.h) gives where nothing is under way.
+struct Landed {
+  Bytes there;
+  const std::byte* wait() const { return there.data(); }
+};
+
 // Where the next of the joined bytes go.
 class Parted {
  public:

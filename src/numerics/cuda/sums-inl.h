@@ -114,36 +114,13 @@ void Device<Gpu>::tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, c
   each(2 * n, LaneTrees<Value, Second>{n, width, partials_of(lanes), value, out, second, more});
 }
 
-// Values in memory, [rows][width].
-struct InRows {
-  const float* rows;
-  LOCKSTEP_DEVICE float operator()(std::int64_t i) const { return rows[i]; }
-  template <int kCount>
-  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&values)[kCount]) const {
-    LOCKSTEP_UNROLL
-    for (int n = 0; n < kCount; ++n) values[n] = rows[i + n * step];
-  }
-};
-
-// Of a lane its samples' values in order, the first as it is. Few threads have many samples, so a
-// thread has several values on their way.
+// Of a lane its samples' values in order, the first as it is.
 template <class Value>
 struct OverSamples {
   std::int64_t samples, width;
   Value value;
   LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
-    const std::int64_t first = i / width * samples * width + i % width;
-    constexpr int kSome = 16;
-    float sum = value(first);
-    std::int64_t k = 1;
-    for (; k + kSome <= samples; k += kSome) {
-      float of[kSome];
-      value.template some<kSome>(first + k * width, width, of);
-      LOCKSTEP_UNROLL
-      for (int n = 0; n < kSome; ++n) sum = sum + of[n];
-    }
-    for (; k < samples; ++k) sum = sum + value(first + k * width);
-    return sum;
+    return add_in_order(value, i / width * samples * width + i % width, width, samples);
   }
 };
 

@@ -40,10 +40,7 @@ class NearGpu {
   }
   void give_back(void* memory) { ::operator delete(memory); }
 
-  struct Arrival {
-    Bytes there;
-    const std::byte* wait() const { return there.data(); }
-  };
+  using Arrival = numerics::cuda::Landed;
   static std::unique_ptr<Arrival> begin_to_host(std::span<const ByteView> pieces) {
     auto arrival = std::make_unique<Arrival>();
     for (const ByteView piece : pieces)
