@@ -34,7 +34,7 @@ Workers::~Workers() {
 void Workers::stop() {
   stop_ = true;
   ++announced_;
-  announced_.notify_all();
+  wake();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -44,12 +44,19 @@ void Workers::run(std::int64_t pieces, const std::function<void(std::int64_t)>& 
   next_ = 0;
   open_ = true;
   ++announced_;
-  if (sleeping_ > 0) announced_.notify_all();
+  if (sleeping_ > 0) wake();
   take_pieces();
   // From here nobody enters; who is inside finishes its piece. A worker counts itself in before it
   // looks at open_, and these are sequentially consistent, so none is overlooked.
   open_ = false;
   for (int spin = 0; inside_ > 0; ++spin) spin < kSpins ? pause() : std::this_thread::yield();
+}
+
+// Whoever counted itself among the sleepers has looked at announced_, or holds the lock until it
+// sleeps.
+void Workers::wake() {
+  { const std::scoped_lock lock(mutex_); }
+  awake_.notify_all();
 }
 
 void Workers::take_pieces() {
@@ -61,8 +68,9 @@ void Workers::work() {
   while (true) {
     for (int spin = 0; announced_ == seen && spin < kSpins; ++spin) pause();
     if (announced_ == seen) {
+      std::unique_lock lock(mutex_);
       ++sleeping_;
-      announced_.wait(seen);
+      awake_.wait(lock, [&] { return announced_ != seen; });
       --sleeping_;
     }
     seen = announced_;

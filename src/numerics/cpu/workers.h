@@ -3,12 +3,16 @@
 // Pieces are taken one by one, by the caller too, so a worker that the machine does not schedule
 // just now costs nothing: its pieces are done by others. (OpenMP's static pieces and spinning
 // barriers made a step on a busy machine 20 times slower.) Workers spin a little for the next job,
-// then sleep.
+// then sleep. One module's code may start them and another's wake them: the program calls a GPU's
+// host, which the plug-in made. So they do not sleep by std::atomic::wait, whose table of sleepers
+// each module has for itself.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -29,6 +33,7 @@ class Workers {
  private:
   void work();
   void stop();
+  void wake();
   void take_pieces();
 
   // The job: written by the caller while no worker is inside.
@@ -40,6 +45,8 @@ class Workers {
   std::atomic<int> inside_{0};               // workers that may be touching it
   std::atomic<std::uint32_t> announced_{0};  // counts jobs; what sleepers wait for
   std::atomic<int> sleeping_{0};
+  std::mutex mutex_;
+  std::condition_variable awake_;
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };

@@ -1,12 +1,16 @@
-// The plug-in for CUDA on one GPU of several, in a thread whose GPU others change, as LibTorch
-// does.
+// The plug-in for CUDA beside what else is in its process: a thread whose GPU others change, as
+// LibTorch does, and the program's own copy of the CPU's code.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/cuda.h"
 
 namespace lockstep::numerics {
@@ -42,6 +46,16 @@ TEST(PtxThreads, TheirGpuIsOursWhateverOthersDo) {
     others();
     gpu.memory->give_back(memory);
   }
+}
+
+// Each of the two has a copy of what the CPU's threads are made of. The program starts the threads
+// of a GPU's host, the plug-in ends them.
+TEST(PtxThreads, OfTheHostAreStartedByTheProgramAndEndedByThePlugIn) {
+  const Gpu gpu = open_gpu(1, 4);
+  std::atomic<int> pieces = 0;
+  gpu.kernels->host().parallel_for(64, 1, [&](std::int64_t, std::int64_t) { ++pieces; });
+  EXPECT_GT(pieces, 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until they sleep
 }
 
 }  // namespace
