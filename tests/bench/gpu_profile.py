@@ -4,7 +4,8 @@ needs on a GPU, and what it is bound by.
 usage: LOCKSTEP_PTX_PROFILE=FILE build/release/bin/ptx/lockstep train RECIPE --run RUN --device cuda
        gpu_profile.py [--gpu h100 | rtx4090] [--rows N] FILE
 
-The model is a bound, no measurement: each unit works without a pause, and no sector of memory is in a cache.
+The model is a bound, no measurement: each unit works without a pause, and no sector of memory is in a cache. Beside the units there is
+the way through a block (clock.h), which is the bound of kernels of few threads, and what a launch takes that waits for the one before.
 """
 import argparse
 import collections
@@ -13,10 +14,20 @@ import re
 import subprocess
 
 # Multiprocessors, their clock under load, bytes a second of memory; of a multiprocessor, warps' instructions on binary64 a clock,
-# and clocks of an m16n8k32 of bytes (NVIDIA: H100 and Ada architecture white papers).
-Gpu = collections.namedtuple("Gpu", "multiprocessors clock bytes binary64 mma")
-GPUS = {"h100": Gpu(132, 1.7e9, 3.0e12, 2, 1), "rtx4090": Gpu(128, 2.5e9, 0.9e12, 1 / 16, 4)}
+# clocks of an m16n8k32 of bytes, warps, and bytes of shared memory (NVIDIA: H100 and Ada architecture white papers).
+Gpu = collections.namedtuple("Gpu", "multiprocessors clock bytes binary64 mma warps shared")
+GPUS = {"h100": Gpu(132, 1.7e9, 3.0e12, 2, 1, 64, 227 << 10), "rtx4090": Gpu(128, 2.5e9, 0.9e12, 1 / 16, 4, 48, 99 << 10)}
 FMA, ISSUE = 4, 4  # warps' instructions a clock and multiprocessor
+LAUNCH = 1.3e-6  # seconds from a kernel's end to the next one's first instruction, in a graph
+BLOCKS = 32  # of a multiprocessor
+
+
+def resident(kernel, gpu):
+    """Blocks of a multiprocessor, if registers do not matter."""
+    blocks = max(kernel["blocks"], 1)
+    return max(min(BLOCKS, gpu.warps * blocks / max(kernel["warps"], 1), gpu.shared * blocks / max(kernel["shared_bytes"], 1)), 1)
+
+
 UNITS = {  # clocks of all multiprocessors together
     "fma": lambda k, gpu: k["fma"] / FMA,
     "binary64": lambda k, gpu: k["binary64"] / gpu.binary64,
@@ -24,6 +35,8 @@ UNITS = {  # clocks of all multiprocessors together
     "shared": lambda k, gpu: k["wavefronts"],
     "tensor": lambda k, gpu: k["mma"] * gpu.mma,
     "memory": lambda k, gpu: k["sectors"] * 32 / gpu.bytes * gpu.clock * gpu.multiprocessors,
+    "latency": lambda k, gpu: max(k["longest"] * gpu.multiprocessors, k["clocks"] / resident(k, gpu)),
+    "launch": lambda k, gpu: k["launches"] * LAUNCH * gpu.clock * gpu.multiprocessors,
 }
 
 
@@ -57,7 +70,9 @@ def main():
     kernels.sort(key=lambda k: -max(seconds(k, gpu).values()))
     whole = sum(max(seconds(k, gpu).values()) for k in kernels)
     alone = {unit: sum(seconds(k, gpu)[unit] for k in kernels) * 1e3 for unit in ("fma", "binary64")}
-    print(f"{sum(k['launches'] for k in kernels)} launches, at least {whole * 1e3:.3f} ms; floats' fma alone {alone['fma']:.3f} ms, "
+    waits = ("latency", "launch")
+    units = sum(max(time for unit, time in seconds(k, gpu).items() if unit not in waits) for k in kernels) * 1e3
+    print(f"{sum(k['launches'] for k in kernels)} launches, at least {whole * 1e3:.3f} ms; units alone {units:.3f} ms, floats' fma alone {alone['fma']:.3f} ms, "
           f"binary64 alone {alone['binary64']:.3f} ms")
     print("| kernel | launches | share | bound by | fma of instructions | wavefronts of the least | bytes asked of sectors |")
     print("| --- | --- | --- | --- | --- | --- | --- |")

@@ -48,11 +48,19 @@ class GpuProfile(unittest.TestCase):
 
     def test_the_slowest_unit_is_the_bound(self):
         one = {"kernel": "_Z1kv", "launches": 1, "blocks": 1, "instructions": 0, "fma": 0, "binary64": 0, "mma": 0, "barriers": 0,
-               "shared": 0, "wavefronts": 0, "least": 0, "global": 0, "sectors": 0, "bytes": 0}
+               "shared": 0, "wavefronts": 0, "least": 0, "global": 0, "sectors": 0, "bytes": 0, "warps": 1, "clocks": 0, "longest": 0,
+               "shared_bytes": 0}
         for gpu in gpu_profile.GPUS.values():
             clocks = 1e-3 * gpu.clock * gpu.multiprocessors
             for field, count in (("sectors", 1e-3 * gpu.bytes / 32), ("wavefronts", clocks), ("binary64", clocks * gpu.binary64)):
                 self.assertAlmostEqual(max(gpu_profile.seconds({**one, field: count}, gpu).values()), 1e-3, msg=field)
+            # Few blocks take as long as the longest; of many, as many run at once as a multiprocessor holds: 16 of four warps.
+            clocks = 1e-3 * gpu.clock
+            self.assertAlmostEqual(gpu_profile.seconds({**one, "longest": clocks}, gpu)["latency"], 1e-3)
+            blocks = 1000 * gpu.multiprocessors
+            many = {**one, "blocks": blocks, "warps": 4 * blocks, "longest": 1, "clocks": clocks * gpu.multiprocessors * gpu.warps / 4}
+            self.assertAlmostEqual(gpu_profile.seconds(many, gpu)["latency"], 1e-3)
+            self.assertAlmostEqual(gpu_profile.seconds({**one, "launches": 1000}, gpu)["launch"], 1000 * gpu_profile.LAUNCH)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,12 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
                                            Dim{threads, blocks}, shared, global));
   std::vector<std::size_t> order(warps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  Counts all{.launches = 1, .blocks = blocks, .warps = blocks * warps.size()};
+  const auto clock = [&] {
+    std::uint64_t latest = 0;
+    for (const auto& warp : warps) latest = std::max(latest, warp->clock().now());
+    return latest;
+  };
   for (std::uint32_t block = 0; block < blocks; ++block) {
     shared.begin();
     global.begin_block();
@@ -37,11 +43,15 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
         die("a barrier that not all threads of the block reach: " + kernel.name);
       shared.barrier();
       global.barrier();
+      if (!profiling()) continue;
+      for (const std::uint64_t now = clock(); const auto& warp : warps) warp->clock().go_on_at(now);
     }
+    all.clocks += clock();
+    all.longest = std::max(all.longest, clock());
     for (const auto& warp : warps) warp->end();
   }
   if (!profiling()) return;
-  Counts all{.launches = 1, .blocks = blocks};
+  all.shared_bytes = blocks * shared_bytes;
   for (const auto& warp : warps) all.add(*warp->counts());
   keep(kernel.name, all);
 }

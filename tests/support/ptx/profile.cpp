@@ -18,6 +18,10 @@ constexpr std::size_t kBanks = 32, kSector = 32;
 constexpr std::pair<const char*, std::uint64_t Counts::*> kFields[] = {
     {"launches", &Counts::launches},
     {"blocks", &Counts::blocks},
+    {"warps", &Counts::warps},
+    {"clocks", &Counts::clocks},
+    {"longest", &Counts::longest},
+    {"shared_bytes", &Counts::shared_bytes},
     {"instructions", &Counts::instructions},
     {"fma", &Counts::fma},
     {"binary64", &Counts::binary64},

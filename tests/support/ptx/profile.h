@@ -9,7 +9,10 @@
 namespace lockstep::test::ptx {
 
 struct Counts {
-  std::uint64_t launches = 0, blocks = 0;
+  std::uint64_t launches = 0, blocks = 0, warps = 0;
+  std::uint64_t clocks = 0;        // from a block's first instruction to its last (clock.h)
+  std::uint64_t longest = 0;       // those of each launch's longest block
+  std::uint64_t shared_bytes = 0;  // of blocks
   std::uint64_t instructions = 0, mma = 0, barriers = 0;
   std::uint64_t fma = 0;       // on binary32
   std::uint64_t binary64 = 0;  // arithmetic and conversions

@@ -37,16 +37,22 @@ struct Instruction {
     kMatrices,
     kMma
   };
+  // What it does to asynchronous copies.
+  enum class Copies : std::uint8_t { kNone, kBegin, kCommit, kWait };
   static constexpr std::size_t kMostSlots = 14;  // mma
 
   // What a plain one does, for the lanes of the mask.
   using Run = void (*)(Warp& warp, const Instruction& instruction, std::uint32_t mask);
 
   Kind kind = Kind::kPlain;
-  bool guarded = false, negated = false;  // @%p, @!%p
-  bool turned = false;                    // ldmatrix.trans
-  bool fma = false;                       // for profiles: Counts
-  std::uint8_t issued = 1, binary64 = 0;  // instructions of a GPU: all, and on binary64
+  bool guarded = false, negated = false;   // @%p, @!%p
+  bool turned = false;                     // ldmatrix.trans
+  bool fma = false;                        // for profiles: Counts
+  std::uint8_t issued = 1, binary64 = 0;   // instructions of a GPU: all, and on binary64
+  std::uint8_t results = 0, operands = 0;  // slots of each, for clocks
+  std::uint16_t latency = 4;               // clocks until its results are there
+  Copies copies = Copies::kNone;
+  int newest = 0;  // kWait: groups that may be under way
   Slot guard = 0;
   Run run = nullptr;
   std::array<Slot, kMostSlots> slots{};  // results first

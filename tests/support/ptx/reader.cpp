@@ -24,6 +24,17 @@ constexpr Sequence kSequences[] = {
 
 using Kind = Instruction::Kind;
 
+// Of one that is no product of matrices (clock.h).
+std::uint16_t latency_of(std::string_view name, const Instruction& made) {
+  if (name.starts_with("ld.shared")) return 30;
+  if (name.starts_with("ld.param")) return 8;
+  if (name.starts_with("ld.local")) return 40;
+  if (name.starts_with("ld") || name.starts_with("cp.async")) return 500;
+  if (made.issued > 1) return static_cast<std::uint16_t>(5 * made.issued + 11 * made.binary64);
+  if (made.binary64 != 0) return 16;
+  return name.starts_with("cvt") ? 12 : 4;
+}
+
 // 4 of b32, s32, f32 …; 0 of pred; 2 bytes lie in 4.
 int lane_bytes(std::string_view type) {
   if (type == "pred") return 0;
@@ -245,7 +256,8 @@ class Reader {
       made.kind = Kind::kBarrier;
     } else if (name == "shfl.sync.down.b32") {
       made.kind = Kind::kShuffle;
-      fill(made, split(rest), {4, 0, 4, 4, 4, 4});
+      made.latency = 24;
+      fill(made, 2, split(rest), {4, 0, 4, 4, 4, 4});
     } else if (name == "ldmatrix.sync.aligned.m8n8.x4.shared.b16" ||
                name == "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16") {
       made.kind = Kind::kMatrices;
@@ -256,18 +268,22 @@ class Reader {
       if (plus != address.npos)
         made.offset = static_cast<std::int32_t>(number_of(address.substr(plus + 1)));
       operands.back() = address.substr(1, std::min(plus, address.size() - 1) - 1);
-      fill(made, operands, {4, 4, 4, 4, 4});
+      made.latency = 33;
+      fill(made, 4, operands, {4, 4, 4, 4, 4});
     } else if (name == "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32") {
       made.kind = Kind::kMma;
-      fill(made, split(rest), std::vector<int>(Instruction::kMostSlots, 4));
+      made.latency = 34;
+      fill(made, 4, split(rest), std::vector<int>(Instruction::kMostSlots, 4));
     } else {
       plain(made, name, rest);
     }
   }
 
-  void fill(Instruction& made, const std::vector<std::string_view>& operands,
+  void fill(Instruction& made, std::size_t results, const std::vector<std::string_view>& operands,
             const std::vector<int>& bytes) {
     if (operands.size() != bytes.size()) die("operands that are not known: " + where());
+    made.results = static_cast<std::uint8_t>(results);
+    made.operands = static_cast<std::uint8_t>(bytes.size() - results);
     for (std::size_t n = 0; n < bytes.size(); ++n) made.slots[n] = operand(operands[n], bytes[n]);
   }
 
@@ -293,6 +309,16 @@ class Reader {
       if (!name.starts_with(one.name)) continue;
       made.issued = one.instructions;
       made.binary64 = one.binary64;
+    }
+    made.latency = latency_of(name, made);
+    made.results = static_cast<std::uint8_t>(operation->results.size());
+    made.operands = static_cast<std::uint8_t>(operation->operands.size());
+    if (name.starts_with("cp.async")) {
+      made.copies = name == "cp.async.commit_group" ? Instruction::Copies::kCommit
+                    : name == "cp.async.wait_group" ? Instruction::Copies::kWait
+                                                    : Instruction::Copies::kBegin;
+      if (made.copies == Instruction::Copies::kWait)
+        made.newest = static_cast<int>(number_of(rest));
     }
     std::vector<int> bytes = operation->results;
     bytes.insert(bytes.end(), operation->operands.begin(), operation->operands.end());

@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "support/ptx/clock.h"
 #include "support/ptx/global_memory.h"
 #include "support/ptx/memory.h"
 #include "support/ptx/profile.h"
@@ -104,6 +105,7 @@ class Warp {
   void end() const;
   // Null: nobody asked.
   Counts* counts() { return profiling_ ? &counts_ : nullptr; }
+  Clock& clock() { return clock_; }
   // Where the warp is, in words.
   [[noreturn]] void fail(const std::string& what) const;
   [[noreturn]] void race() const { fail("a race for global memory"); }
@@ -150,6 +152,7 @@ class Warp {
   std::uint64_t reach_at_ = 0;
   const bool profiling_ = profiling();
   Counts counts_;
+  Clock clock_;
   std::array<int, kLanes> group_{};
   std::array<std::vector<Copy>, kLanes> copies_;
 };
