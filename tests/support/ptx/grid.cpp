@@ -24,13 +24,12 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
                                            Dim{threads, blocks}, shared, global));
   std::vector<std::size_t> order(warps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  Counts all{.launches = 1, .blocks = blocks, .warps = blocks * warps.size()};
-  const auto clock = [&] {
-    std::uint64_t latest = 0;
-    for (const auto& warp : warps) latest = std::max(latest, warp->clock().now());
-    return latest;
-  };
+  Counts all{.launches = 1,
+             .blocks = blocks,
+             .warps = blocks * warps.size(),
+             .shared_bytes = blocks * shared_bytes};
   for (std::uint32_t block = 0; block < blocks; ++block) {
+    std::uint64_t clock = 0;
     shared.begin();
     global.begin_block();
     for (const auto& warp : warps) warp->begin(block);
@@ -44,14 +43,14 @@ void run_grid(const Function& kernel, const void* const* arguments, std::uint32_
       shared.barrier();
       global.barrier();
       if (!profiling()) continue;
-      for (const std::uint64_t now = clock(); const auto& warp : warps) warp->clock().go_on_at(now);
+      for (const auto& warp : warps) clock = std::max(clock, warp->clock()->now());
+      for (const auto& warp : warps) warp->clock()->go_on_at(clock);
     }
-    all.clocks += clock();
-    all.longest = std::max(all.longest, clock());
+    all.clocks += clock;
+    all.longest = std::max(all.longest, clock);
     for (const auto& warp : warps) warp->end();
   }
   if (!profiling()) return;
-  all.shared_bytes = blocks * shared_bytes;
   for (const auto& warp : warps) all.add(*warp->counts());
   keep(kernel.name, all);
 }

@@ -75,8 +75,8 @@ Warp::Warp(const Function& kernel, const void* const* arguments, int number, con
       shared_(shared),
       global_(global),
       kernel_frame_(kernel),
-      frame_(&kernel_frame_),
-      clock_(kernel) {
+      frame_(&kernel_frame_) {
+  if (profiling_) clock_.emplace(kernel);
   for (const int parameter : kernel.parameters) kernel_frame_.give(parameter, *arguments++);
 }
 
@@ -91,7 +91,7 @@ void Warp::begin(std::uint32_t block) {
   fill(special(kZero), 0);
   group_ = {};
   for (auto& copies : copies_) copies.clear();
-  clock_.begin();
+  if (clock_) clock_->begin();
   activation_.emplace(Activation{kernel_frame_, kAllLanes, kAllLanes});
 }
 
@@ -201,7 +201,7 @@ Warp::Stop Warp::run(Activation& a) {
 }
 
 void Warp::count(const Instruction& i) {
-  clock_.issue(i);
+  clock_->issue(i);
   counts_.instructions += i.issued;
   counts_.fma += i.fma;
   counts_.binary64 += i.binary64;
@@ -221,9 +221,9 @@ void Warp::call(Activation& caller, const Instruction& i, std::uint32_t mask) {
   for (std::size_t n = 0; n < call.arguments.size(); ++n)
     copy(caller.frame, call.arguments[n], frame, call.function->parameters[n]);
   Activation activation{frame, mask, mask};
-  if (profiling_) clock_.enter(*call.function);
+  if (clock_) clock_->enter(*call.function);
   run(activation);
-  if (profiling_) clock_.leave();
+  if (clock_) clock_->leave();
   if (call.result >= 0) copy(frame, call.function->result, caller.frame, call.result);
 }
 

@@ -105,7 +105,7 @@ class Warp {
   void end() const;
   // Null: nobody asked.
   Counts* counts() { return profiling_ ? &counts_ : nullptr; }
-  Clock& clock() { return clock_; }
+  Clock* clock() { return clock_ ? &*clock_ : nullptr; }
   // Where the warp is, in words.
   [[noreturn]] void fail(const std::string& what) const;
   [[noreturn]] void race() const { fail("a race for global memory"); }
@@ -152,7 +152,7 @@ class Warp {
   std::uint64_t reach_at_ = 0;
   const bool profiling_ = profiling();
   Counts counts_;
-  Clock clock_;
+  std::optional<Clock> clock_;
   std::array<int, kLanes> group_{};
   std::array<std::vector<Copy>, kLanes> copies_;
 };
