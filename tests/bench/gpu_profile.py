@@ -5,7 +5,8 @@ usage: LOCKSTEP_PTX_PROFILE=FILE build/release/bin/ptx/lockstep train RECIPE --r
        gpu_profile.py [--gpu h100 | rtx4090] [--rows N] FILE
 
 The model is a bound, no measurement: each unit works without a pause, and no sector of memory is in a cache. Beside the units there is
-the way through a block (clock.h), which is the bound of kernels of few threads, and what a launch takes that waits for the one before.
+the way from a launch to the end of its last block (clock.h), which is the bound of kernels of few threads. A launch waits for the one before.
+Products are cut for an H100.
 """
 import argparse
 import collections
@@ -35,8 +36,8 @@ UNITS = {  # clocks of all multiprocessors together
     "shared": lambda k, gpu: k["wavefronts"],
     "tensor": lambda k, gpu: k["mma"] * gpu.mma,
     "memory": lambda k, gpu: k["sectors"] * 32 / gpu.bytes * gpu.clock * gpu.multiprocessors,
-    "latency": lambda k, gpu: max(k["longest"] * gpu.multiprocessors, k["clocks"] / resident(k, gpu)),
-    "launch": lambda k, gpu: k["launches"] * LAUNCH * gpu.clock * gpu.multiprocessors,
+    "latency": lambda k, gpu: (max(k["longest"] * gpu.multiprocessors, k["clocks"] / resident(k, gpu)) +
+                               k["launches"] * LAUNCH * gpu.clock * gpu.multiprocessors),
 }
 
 
@@ -70,8 +71,7 @@ def main():
     kernels.sort(key=lambda k: -max(seconds(k, gpu).values()))
     whole = sum(max(seconds(k, gpu).values()) for k in kernels)
     alone = {unit: sum(seconds(k, gpu)[unit] for k in kernels) * 1e3 for unit in ("fma", "binary64")}
-    waits = ("latency", "launch")
-    units = sum(max(time for unit, time in seconds(k, gpu).items() if unit not in waits) for k in kernels) * 1e3
+    units = sum(max(time for unit, time in seconds(k, gpu).items() if unit != "latency") for k in kernels) * 1e3
     print(f"{sum(k['launches'] for k in kernels)} launches, at least {whole * 1e3:.3f} ms; units alone {units:.3f} ms, floats' fma alone {alone['fma']:.3f} ms, "
           f"binary64 alone {alone['binary64']:.3f} ms")
     print("| kernel | launches | share | bound by | fma of instructions | wavefronts of the least | bytes asked of sectors |")

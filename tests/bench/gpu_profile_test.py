@@ -54,13 +54,14 @@ class GpuProfile(unittest.TestCase):
             clocks = 1e-3 * gpu.clock * gpu.multiprocessors
             for field, count in (("sectors", 1e-3 * gpu.bytes / 32), ("wavefronts", clocks), ("binary64", clocks * gpu.binary64)):
                 self.assertAlmostEqual(max(gpu_profile.seconds({**one, field: count}, gpu).values()), 1e-3, msg=field)
-            # Few blocks take as long as the longest; of many, as many run at once as a multiprocessor holds: 16 of four warps.
+            # Few blocks take as long as the longest; of many, as many run at once as a multiprocessor holds: 16 of four warps. Each
+            # launch comes to that.
             clocks = 1e-3 * gpu.clock
-            self.assertAlmostEqual(gpu_profile.seconds({**one, "longest": clocks}, gpu)["latency"], 1e-3)
+            self.assertAlmostEqual(gpu_profile.seconds({**one, "longest": clocks}, gpu)["latency"], 1e-3 + gpu_profile.LAUNCH)
             blocks = 1000 * gpu.multiprocessors
             many = {**one, "blocks": blocks, "warps": 4 * blocks, "longest": 1, "clocks": clocks * gpu.multiprocessors * gpu.warps / 4}
-            self.assertAlmostEqual(gpu_profile.seconds(many, gpu)["latency"], 1e-3)
-            self.assertAlmostEqual(gpu_profile.seconds({**one, "launches": 1000}, gpu)["launch"], 1000 * gpu_profile.LAUNCH)
+            self.assertAlmostEqual(gpu_profile.seconds(many, gpu)["latency"], 1e-3 + gpu_profile.LAUNCH)
+            self.assertAlmostEqual(gpu_profile.seconds({**one, "launches": 1000}, gpu)["latency"], 1000 * gpu_profile.LAUNCH)
 
 
 if __name__ == "__main__":

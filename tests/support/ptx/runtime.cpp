@@ -4,6 +4,7 @@
 // call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. LOCKSTEP_PTX_LOST_AT=N:
 // the kernel after N others does what no GPU survives; LOCKSTEP_PTX_HANGS_AT=N: it never ends.
 // Here: the program's kernels, launches, devices.
+#include "support/ptx/profile.h"
 #include "support/ptx/runtime.h"
 
 #include <fatbinary_section.h>
@@ -82,7 +83,10 @@ using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
 
-constexpr int kMultiprocessors = 3;
+// Few, so that small products take more than one round of them; an H100's, if its time is asked for.
+int multiprocessors() {
+  return ptx::profiling() ? 132 : 3;
+}
 
 // A GPU as this process sees it.
 struct Seen {
@@ -298,7 +302,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* facts, int number) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
   switch (what) {
     case cudaDevAttrMultiProcessorCount:
-      *value = kMultiprocessors;
+      *value = multiprocessors();
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
       *value = 8;
