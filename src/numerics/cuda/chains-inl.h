@@ -26,9 +26,9 @@ enum class Neighbours { kTerms, kChains };
 enum class Fold { kSums, kProducts, kBoth };
 
 // Folds terms of 32 chains by all threads of a block, which has room for kSharedBytes.
-template <Neighbours kNeighbours, Fold kFold>
+template <Neighbours kNeighbours, Fold kFold, int kThreads>
 struct ChainFold {
-  static constexpr int kBlockThreads = 128;
+  static constexpr int kBlockThreads = kThreads;
   static constexpr int kSlice = 64, kLine = kWarp + 1;  // terms; floats a term: no bank conflicts
   static constexpr int kFactors = kFold == Fold::kSums ? 1 : 2,
                        kWarps = kFold == Fold::kBoth ? 2 : 1;
@@ -191,8 +191,10 @@ struct Column {
 // - first) of neighbouring chains.
 template <Neighbours kNeighbours, Fold kFold, class Read, class MadeOf>
 struct ChainKernel {
-  using Folds = ChainFold<kNeighbours, kFold>;
-  static constexpr int kBlockThreads = Folds::kBlockThreads, kResidentBlocks = 4;
+  // Two chains of the same terms are of norms, where a term is most of the work.
+  static constexpr int kBlockThreads = kFold == Fold::kBoth ? 256 : 128,
+                       kResidentBlocks = 512 / kBlockThreads;
+  using Folds = ChainFold<kNeighbours, kFold, kBlockThreads>;
 
   std::int64_t groups, depth, chains, parts;
   Read read;
@@ -247,7 +249,7 @@ class Chains {
          const MadeOf& term = {})
       : parts_(depth > kBlock ? (depth + kBlock - 1) / kBlock : 1),
         all_(groups * count),
-        memory_(gpu, ChainFold<kNeighbours, kFold>::kWarps * parts_ * all_) {
+        memory_(gpu, (kFold == Fold::kBoth ? 2 : 1) * parts_ * all_) {
     launch(gpu, groups, depth, count, read, term, memory_.data());
   }
 

@@ -35,21 +35,28 @@ struct InRows {
   }
 };
 
-// value(first), the first as it is, + value(first + step) + …, `count` in all, one after the other.
-// Few threads may have many, so a thread has sixteen on their way.
-template <class Value>
-LOCKSTEP_DEVICE inline float add_in_order(const Value& value, std::int64_t first, std::int64_t step,
-                                          std::int64_t count) {
-  constexpr int kSome = 16;
-  float sum = value(first);
-  std::int64_t k = 1;
+// sum + value(first + k * step) + …, k up to count, as long as there are kSome of them.
+template <int kSome, class Value>
+LOCKSTEP_DEVICE inline void add_some(const Value& value, std::int64_t first, std::int64_t step,
+                                     std::int64_t count, std::int64_t& k, float& sum) {
   for (; k + kSome <= count; k += kSome) {
     float of[kSome];
     value.template some<kSome>(first + k * step, step, of);
     LOCKSTEP_UNROLL
     for (int n = 0; n < kSome; ++n) sum = sum + of[n];
   }
-  for (; k < count; ++k) sum = sum + value(first + k * step);
+}
+
+// value(first), the first as it is, + value(first + step) + …, `count` in all, one after the other.
+// Few threads may have many, so a thread has sixteen on their way.
+template <class Value>
+LOCKSTEP_DEVICE inline float add_in_order(const Value& value, std::int64_t first, std::int64_t step,
+                                          std::int64_t count) {
+  float sum = value(first);
+  std::int64_t k = 1;
+  add_some<16>(value, first, step, count, k, sum);
+  add_some<4>(value, first, step, count, k, sum);
+  add_some<1>(value, first, step, count, k, sum);
   return sum;
 }
 

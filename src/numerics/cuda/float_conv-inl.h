@@ -177,6 +177,18 @@ FloatSums<Gpu> weight_grads_by_tiles(Gpu& gpu, const ConvShape& s, const LaneBlo
           RowsAlongOuter{gradients.data(), shape.depth * columns, columns, columns, shape.depth}};
 }
 
+// Weights' gradients [lanes * taps][tap], of which the sums have padded_tap.
+struct OfTaps {
+  ChainSums sums;
+  std::int64_t tap, padded_tap;
+
+  // `step` is some taps.
+  template <int kCount>
+  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&values)[kCount]) const {
+    sums.some(i / tap * padded_tap + i % tap, step / tap * padded_tap, values);
+  }
+};
+
 template <class Gpu>
 void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes, const float* x,
                                      const float* dy, float* dw) {
@@ -193,10 +205,7 @@ void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes
   const auto sums = weight_grads_by_tiles(*gpu_, p, lanes, activations.data(), dy);
   const ChainSums all = sums.sums();
   if (p.in == s.in) return tree_over_lanes(lanes, width, all, dw);
-  const std::int64_t tap = s.in * s.out, padded_tap = p.in * s.out;
-  tree_over_lanes(
-      lanes, width,
-      [=] LOCKSTEP_DEVICE(std::int64_t i) { return all(i / tap * padded_tap + i % tap); }, dw);
+  tree_over_lanes(lanes, width, OfTaps{all, s.in * s.out, p.in * s.out}, dw);
 }
 
 }  // namespace lockstep::numerics::cuda

@@ -239,7 +239,7 @@ void Device<Gpu>::integer_conv2d_weight_grad(const ConvShape& shape, const LaneB
   if (in_turn)
     tree_over_lanes(lanes, width, InRows{products.data()}, dw);
   else
-    tree_over_lanes(lanes, width, OverSamples<InRows>{samples, width, {products.data()}}, dw);
+    tree_over_lanes(lanes, width, OverSamples<InRows>(lanes, width, {products.data()}), dw);
 }
 
 }  // namespace lockstep::numerics::cuda

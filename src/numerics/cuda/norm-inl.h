@@ -2,7 +2,6 @@
 #pragma once
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/moments.h"
 #include "lockstep/numerics/spec/scalar.h"
 #include "numerics/cuda/channels-inl.h"
@@ -37,39 +36,55 @@ struct Groups {
   }
 };
 
-// Of group i, among [n][groups], the chain over its channels of f(acc, sample, channel), divided by
-// the count of values.
-template <class F>
+// Of group i, among [n][groups], the chain over its channels of step(acc, channel, sum), divided by
+// the count of values. Eight channels' sums are on their way at a time.
+template <class Step>
 struct GroupMean {
   Groups g;
   float count;
-  F f;
+  ChainSums sums;
+  Step step;
 
   LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
-    const std::int64_t sample = i / g.groups, first = i % g.groups * g.per_group;
-    return blocked_chain(g.per_group,
-                         [&](float acc, std::int64_t j) { return f(acc, sample, first + j); }) /
-           count;
+    const std::int64_t channel = i % g.groups * g.per_group;
+    float total = 0.0F;
+    for (std::int64_t begin = 0; begin < g.per_group; begin += kBlock) {
+      const std::int64_t end = begin + kBlock < g.per_group ? begin + kBlock : g.per_group;
+      std::int64_t j = begin;
+      float acc = 0.0F;
+      some<8>(i * g.per_group, channel, end, j, acc);
+      some<1>(i * g.per_group, channel, end, j, acc);
+      total = begin == 0 ? acc : total + acc;
+    }
+    return total / count;
+  }
+
+ private:
+  // As long as there are kSome of them.
+  template <int kSome>
+  LOCKSTEP_DEVICE void some(std::int64_t first, std::int64_t channel, std::int64_t end,
+                            std::int64_t& j, float& acc) const {
+    for (; j + kSome <= end; j += kSome) {
+      float of[kSome];
+      sums.some(first + j, 1, of);
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kSome; ++n) acc = step(acc, channel + j + n, of[n]);
+    }
   }
 };
-template <class F>
-GroupMean<F> group_mean(const GroupNormShape& s, const Groups& g, const F& f) {
-  return {g, static_cast<float>(s.spatial * g.per_group), f};
+template <class Step>
+GroupMean<Step> group_mean(const GroupNormShape& s, const Groups& g, const ChainSums& sums,
+                           const Step& step) {
+  return {g, static_cast<float>(s.spatial * g.per_group), sums, step};
 }
 
-struct AddChannel {
-  std::int64_t c;
-  ChainSums sums;
-  LOCKSTEP_DEVICE float operator()(float acc, std::int64_t sample, std::int64_t channel) const {
-    return acc + sums(sample * c + channel);
-  }
+struct AddSum {
+  LOCKSTEP_DEVICE float operator()(float acc, std::int64_t, float sum) const { return acc + sum; }
 };
 struct AddWeighted {
-  std::int64_t c;
   const float* gamma;
-  ChainSums sums;
-  LOCKSTEP_DEVICE float operator()(float acc, std::int64_t sample, std::int64_t channel) const {
-    return spec::fma(gamma[channel], sums(sample * c + channel), acc);
+  LOCKSTEP_DEVICE float operator()(float acc, std::int64_t channel, float sum) const {
+    return spec::fma(gamma[channel], sum, acc);
   }
 };
 
@@ -115,7 +130,7 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
       [=] LOCKSTEP_DEVICE(std::int64_t sample, std::int64_t p, std::int64_t j) {
         return column_of(x, g.c, sample * g.spatial + p, j);
       });
-  const auto means = group_mean(s, g, AddChannel{s.c, values.sums()});
+  const auto means = group_mean(s, g, values.sums(), AddSum());
   each(s.n * s.groups, [=] LOCKSTEP_DEVICE(std::int64_t i) { mean[i] = means(i); });
   const ColumnProducts<Gpu> squares(
       *gpu_, s.n, s.spatial, s.c,
@@ -124,7 +139,7 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
                             mean[g.statistic(sample, j)]};
       },
       SquaredDifference());
-  const auto variances = group_mean(s, g, AddChannel{s.c, squares.sums()});
+  const auto variances = group_mean(s, g, squares.sums(), AddSum());
   const float eps = s.eps;
   each(s.n * s.groups,
        [=] LOCKSTEP_DEVICE(std::int64_t i) { rstd[i] = 1.0F / spec::sqrt(variances(i) + eps); });
@@ -208,8 +223,8 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
     const Scratch<Gpu, float> statistics(*gpu_, 2 * s.n * s.groups);
     float* const m = statistics.data();
     float* const q = m + s.n * s.groups;
-    const auto means = group_mean(s, g, AddWeighted{s.c, gamma, folded.sums()}),
-               products = group_mean(s, g, AddWeighted{s.c, gamma, folded.products()});
+    const auto means = group_mean(s, g, folded.sums(), AddWeighted{gamma}),
+               products = group_mean(s, g, folded.products(), AddWeighted{gamma});
     const std::int64_t count = s.n * s.groups;
     each(2 * count, [=] LOCKSTEP_DEVICE(std::int64_t i) {
       if (i < count)
@@ -228,9 +243,8 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
         });
   }
   if (dgamma == nullptr) return;
-  const std::int64_t samples = lanes.samples_per_lane;
-  tree_over_lanes(lanes, s.c, OverSamples<ChainSums>{samples, s.c, folded.products()}, dgamma,
-                  OverSamples<ChainSums>{samples, s.c, folded.sums()}, dbeta);
+  tree_over_lanes(lanes, s.c, OverSamples<ChainSums>(lanes, s.c, folded.products()), dgamma,
+                  OverSamples<ChainSums>(lanes, s.c, folded.sums()), dbeta);
 }
 
 template <class Gpu>
@@ -254,8 +268,12 @@ void Device<Gpu>::merge_moments(std::int64_t lanes, std::int64_t c, float count,
   each(c, [=] LOCKSTEP_DEVICE(std::int64_t j) {
     const Moments merged = fold_tree<Moments>(
         lanes,
-        [&](std::int64_t lane) {
-          return Moments{count, rows[2 * lane * c + j], rows[(2 * lane + 1) * c + j]};
+        [&]<int kCount>(std::int64_t lane, Moments(&values)[kCount]) {
+          LOCKSTEP_UNROLL
+          for (int n = 0; n < kCount; ++n) {
+            const float* const at = rows + 2 * (lane + n) * c + j;
+            values[n] = {count, at[0], at[c]};
+          }
         },
         [](const Moments& a, const Moments& b) { return merge(a, b); });
     mean[j] = merged.mean;

@@ -10,8 +10,8 @@ namespace lockstep::numerics::cuda {
 
 // How a kernel of rows is launched.
 struct RowsBlock {
-  using Folds = ChainFold<Neighbours::kTerms, Fold::kBoth>;
-  static constexpr int kBlockThreads = Folds::kBlockThreads, kResidentBlocks = 4;
+  static constexpr int kBlockThreads = 256, kResidentBlocks = 2;
+  using Folds = ChainFold<Neighbours::kTerms, Fold::kBoth, kBlockThreads>;
 
   static Grid grid(std::int64_t rows) {
     return {(rows + kWarp - 1) / kWarp, kBlockThreads, Folds::kSharedBytes + 2 * kWarp * 4};
@@ -34,7 +34,7 @@ class RowsOfBlock {
   // and products take(row, sum, product), by one thread.
   template <Fold kFold, class Read, class MadeOf, class Take>
   LOCKSTEP_DEVICE void fold(const Read& read, const MadeOf& term, const Take& take) const {
-    using Folds = ChainFold<Neighbours::kTerms, kFold>;
+    using Folds = ChainFold<Neighbours::kTerms, kFold, RowsBlock::kBlockThreads>;
     float total = 0.0F;
     for (std::int64_t first = 0; first == 0 || first < cols_; first += kBlock) {
       const float acc = Folds::folded(

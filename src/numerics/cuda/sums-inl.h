@@ -5,31 +5,50 @@
 
 #include "lockstep/core/error.h"
 #include "numerics/cuda/chains-inl.h"
+#include "numerics/cuda/divisor.h"
 #include "numerics/cuda/tensors-inl.h"
 
 namespace lockstep::numerics::cuda {
 
-// The tree over `count` leaves, without recursion: sums of 2^k leaves wait until their sibling is
-// there (a binary counter); what is left over joins from the right, as in spec/tree.h.
-template <class Value, class Leaf, class Merge>
-LOCKSTEP_DEVICE inline Value fold_tree(std::int64_t count, const Leaf& leaf, const Merge& merge) {
+// Leaves [i, i + kCount), i a multiple of kCount: a subtree. Sums of 2^k leaves wait until their
+// sibling is there (a binary counter).
+template <int kCount, class Value, class Read, class Merge>
+LOCKSTEP_DEVICE inline void add_subtree(std::int64_t i, const Read& read, const Merge& merge,
+                                        Value* waiting, int& depth) {
+  Value of[kCount];
+  read(i, of);
+  LOCKSTEP_UNROLL
+  for (int span = 1; span < kCount; span *= 2) {
+    LOCKSTEP_UNROLL
+    for (int n = 0; n < kCount; n += 2 * span) of[n] = merge(of[n], of[n + span]);
+  }
+  Value sum = of[0];
+  for (std::int64_t filled = i / kCount; (filled & 1) != 0; filled >>= 1)
+    sum = merge(waiting[--depth], sum);
+  waiting[depth++] = sum;
+}
+
+// The tree over `count` leaves, without recursion: what is left over joins from the right, as in
+// spec/tree.h. Eight leaves are on their way at a time: read(i, values) reads i, i + 1, …, as many
+// as there are values.
+template <class Value, class Read, class Merge>
+LOCKSTEP_DEVICE inline Value fold_tree(std::int64_t count, const Read& read, const Merge& merge) {
   Value waiting[48];
   int depth = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    Value sum = leaf(i);
-    for (std::int64_t filled = i; (filled & 1) != 0; filled >>= 1)
-      sum = merge(waiting[--depth], sum);
-    waiting[depth++] = sum;
-  }
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) add_subtree<8>(i, read, merge, waiting, depth);
+  if ((count & 4) != 0) add_subtree<4>(i, read, merge, waiting, depth), i += 4;
+  if ((count & 2) != 0) add_subtree<2>(i, read, merge, waiting, depth), i += 2;
+  if ((count & 1) != 0) add_subtree<1>(i, read, merge, waiting, depth);
   Value sum = waiting[--depth];
   while (depth > 0) sum = merge(waiting[--depth], sum);
   return sum;
 }
 
 // The same of floats.
-template <class Leaf>
-LOCKSTEP_DEVICE inline float fold_sums(std::int64_t count, const Leaf& leaf) {
-  return fold_tree<float>(count, leaf, [](float a, float b) { return a + b; });
+template <class Read>
+LOCKSTEP_DEVICE inline float fold_sums(std::int64_t count, const Read& read) {
+  return fold_tree<float>(count, read, [](float a, float b) { return a + b; });
 }
 
 // How often the walk joins two subtrees after each of the nodes, which tile [0, total).
@@ -72,11 +91,13 @@ const LanesOfPartial* Device<Gpu>::partials_of(const LaneBlocks& lanes) {
   return known->data();
 }
 
-// Element i of out[partials][width]: the tree over its partial's lanes of value(lane * width + j);
-// behind them those of `more`, of a second value.
+// Element i of out[partials][width]: the tree over its partial's lanes of value(lane * width + j),
+// of which several are read by value.some (elements.h); behind them those of `more`, of a second
+// value.
 template <class Value, class Second>
 struct LaneTrees {
-  std::int64_t n, width;  // n of each
+  std::int64_t n;  // of each
+  Divisor by_width;
   const LanesOfPartial* partials;
   Value value;
   float* out;
@@ -93,9 +114,12 @@ struct LaneTrees {
  private:
   template <class Of>
   LOCKSTEP_DEVICE float tree(const Of& of, std::int64_t i) const {
-    const LanesOfPartial one = partials[i / width];
-    return fold_sums(one.count,
-                     [&](std::int64_t lane) { return of((one.first + lane) * width + i % width); });
+    const std::int64_t partial = by_width.quotient(i), width = by_width.value();
+    const LanesOfPartial one = partials[partial];
+    const std::int64_t first = one.first * width + (i - partial * width);
+    return fold_sums(one.count, [&](std::int64_t lane, auto& values) {
+      of.some(first + lane * width, width, values);
+    });
   }
 };
 
@@ -104,24 +128,44 @@ template <class Value>
 void Device<Gpu>::tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value,
                                   float* out) {
   const std::int64_t n = lanes.partials() * width;
-  each(n, LaneTrees<Value, Value>{n, width, partials_of(lanes), value, out, value, nullptr});
+  each(n, LaneTrees<Value, Value>{n, Divisor(width, n), partials_of(lanes), value, out, value,
+                                  nullptr});
 }
 template <class Gpu>
 template <class Value, class Second>
 void Device<Gpu>::tree_over_lanes(const LaneBlocks& lanes, std::int64_t width, const Value& value,
                                   float* out, const Second& second, float* more) {
   const std::int64_t n = lanes.partials() * width;
-  each(2 * n, LaneTrees<Value, Second>{n, width, partials_of(lanes), value, out, second, more});
+  each(2 * n, LaneTrees<Value, Second>{n, Divisor(width, n), partials_of(lanes), value, out, second,
+                                       more});
 }
 
 // Of a lane its samples' values in order, the first as it is.
 template <class Value>
-struct OverSamples {
-  std::int64_t samples, width;
-  Value value;
-  LOCKSTEP_DEVICE float operator()(std::int64_t i) const {
-    return add_in_order(value, i / width * samples * width + i % width, width, samples);
+class OverSamples {
+ public:
+  OverSamples(const LaneBlocks& lanes, std::int64_t width, const Value& value)
+      : samples_(lanes.samples_per_lane),
+        by_width_(width, lanes.lane_count() * width),
+        value_(value) {}
+
+  // Of lanes one after another: `step` is the width.
+  template <int kCount>
+  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&sums)[kCount]) const {
+    const std::int64_t first = i + by_width_.quotient(i) * (samples_ - 1) * step;
+    value_.some(first, samples_ * step, sums);
+    for (std::int64_t sample = 1; sample < samples_; ++sample) {
+      float more[kCount];
+      value_.some(first + sample * step, samples_ * step, more);
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kCount; ++n) sums[n] = sums[n] + more[n];
+    }
   }
+
+ private:
+  std::int64_t samples_;
+  Divisor by_width_;
+  Value value_;
 };
 
 // Of two numbers, both factors of the square of their difference.
@@ -232,7 +276,9 @@ void Device<Gpu>::tile_squares(std::span<const std::span<const float>> tensors, 
   row_products(
       *gpu_, most, std::ssize(list), out,
       [tiles = table.data()] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t i) {
-        const float value = k < tiles[i].n ? tiles[i].data[k] : 0.0F;
+        const TensorTile<const float> tile = tiles[i];
+        const float some = tile.data[k < tile.n ? k : 0];  // a read without a branch
+        const float value = k < tile.n ? some : 0.0F;
         return Term{value, value};
       });
 }
@@ -243,7 +289,10 @@ void Device<Gpu>::tree_sum(const float* const* rows, std::int64_t count, std::in
   const Upload<Gpu, const float*> list(*gpu_, std::span(rows, static_cast<std::size_t>(count)));
   const float* const* const all = list.data();
   each(width, [=] LOCKSTEP_DEVICE(std::int64_t j) {
-    out[j] = fold_sums(count, [&](std::int64_t i) { return all[i][j]; });
+    out[j] = fold_sums(count, [&]<int kCount>(std::int64_t i, float(&values)[kCount]) {
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kCount; ++n) values[n] = all[i + n][j];
+    });
   });
 }
 
