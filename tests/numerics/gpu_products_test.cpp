@@ -257,13 +257,110 @@ TEST(GpuConv, TapsOutsideTheImageAreMultipliedNotSkipped) {
   EXPECT_TRUE(std::isnan(dw[0]));
 }
 
+// One multiprocessor takes each tile for results of its own shape.
+struct TileOf {
+  cuda::TileKind kind;
+  int m, n;
+};
+constexpr TileOf kTiles[] = {{cuda::TileKind::k128x128, 256, 128},
+                             {cuda::TileKind::k128x64, 256, 64},
+                             {cuda::TileKind::k64x64, 64, 128},
+                             {cuda::TileKind::k128x32, 256, 32},
+                             {cuda::TileKind::k32x32, 32, 32}};
+
+void expect_same_by_tile(const TileOf& tile, int depth,
+                         const std::function<void(Device&, float*)>& kernel,
+                         const std::string& what) {
+  const std::string name = what + " of " + std::to_string(tile.m) + "x" + std::to_string(tile.n);
+  ASSERT_EQ(cuda::cut_of({1, tile.m, tile.n, depth}, 1).tile, tile.kind) << name;
+  Floats expected(size(tile.m * tile.n)), out(size(tile.m * tile.n));
+  kernel(cpu(), expected.data());
+  kernel(*test::gpu::make_gpu(1, 1), out.data());
+  EXPECT_TRUE(same_bits(out, expected)) << name;
+}
+
+TEST(GpuTiles, AreAlikeForEveryOperand) {
+  for (const TileOf& tile : kTiles) {
+    const std::int64_t m = tile.m, n = tile.n, depth = 556;
+    const Floats a = random_floats(m * depth, 1), b = random_floats(depth * n, 2);
+    for (const bool turned_a : {false, true}) {
+      for (const bool turned_b : {false, true}) {
+        const Operand left = turned_a ? Operand{a.data(), 1, m} : Operand{a.data(), depth, 1};
+        const Operand right = turned_b ? Operand{b.data(), 1, depth} : Operand{b.data(), n, 1};
+        expect_same_by_tile(
+            tile, depth,
+            [&](Device& device, float* out) {
+              device.gemm(1, m, n, depth, left, right, nullptr, {out, n});
+            },
+            "gemm " + std::to_string(turned_a) + std::to_string(turned_b));
+      }
+    }
+    expect_same_by_tile(
+        tile, depth,
+        [&](Device& device, float* y) {
+          device.linear(m, depth, n, {a.data(), 28, a.data() + m * 28}, b.data(), nullptr, y);
+        },
+        "linear");
+  }
+}
+
+TEST(GpuTiles, AreAlikeForEveryConvolution) {
+  for (const TileOf& tile : kTiles) {
+    const ConvShape forward{
+        .n = 1, .h = tile.m / 8, .w = 8, .in = 12, .out = tile.n, .kh = 3, .kw = 3, .pad = 1};
+    ConvShape back = forward, weights{.n = 2,
+                                      .h = 5,
+                                      .w = 9,
+                                      .in = tile.m / 4,
+                                      .out = tile.n,
+                                      .kh = 2,
+                                      .kw = 2,
+                                      .pad = 1};
+    back.in = tile.n, back.out = 12;
+    const auto x = [](const ConvShape& s) { return random_floats(s.n * s.h * s.w * s.in, 1); };
+    const auto w = [](const ConvShape& s) { return random_floats(s.kh * s.kw * s.in * s.out, 2); };
+    const auto dy = [](const ConvShape& s) {
+      return random_floats(s.n * s.out_h() * s.out_w() * s.out, 3);
+    };
+    expect_same_by_tile(
+        tile, 108,
+        [&](Device& device, float* y) {
+          device.conv2d(forward, x(forward).data(), w(forward).data(), nullptr, y);
+        },
+        "conv2d");
+    expect_same_by_tile(
+        tile, 108,
+        [&](Device& device, float* dx) {
+          device.conv2d_input_grad(back, dy(back).data(), w(back).data(), nullptr, dx);
+        },
+        "conv2d_input_grad");
+    expect_same_by_tile(
+        tile, 120,
+        [&](Device& device, float* dw) {
+          device.conv2d_weight_grad(weights, {2, {1}}, x(weights).data(), dy(weights).data(), dw);
+        },
+        "conv2d_weight_grad");
+  }
+}
+
 TEST(GpuCut, FitsTheTileToTheShape) {
   using namespace cuda;
   constexpr int kMany = 132;  // multiprocessors of an H100
   EXPECT_EQ(cut_of({1, 1 << 18, 128, 512}, kMany).tile, TileKind::k128x128);
   EXPECT_EQ(cut_of({1, 1 << 18, 64, 512}, kMany).tile, TileKind::k128x64);
   EXPECT_EQ(cut_of({1, 1 << 18, 3, 512}, kMany).tile, TileKind::k128x32);
-  EXPECT_EQ(cut_of({1, 512, 512, 512}, kMany).tile, TileKind::k64x64);
+  EXPECT_EQ(cut_of({1, 64, 1 << 14, 512}, kMany).tile, TileKind::k64x64);
+  EXPECT_EQ(cut_of({1, 512, 512, 512}, kMany).tile, TileKind::k32x32);
+}
+
+TEST(GpuCut, TakesSmallTilesOnlyWhileMultiprocessorsWouldBeIdle) {
+  using namespace cuda;
+  constexpr int kMany = 132;
+  const auto of = [](int rows) { return cut_of({1, rows, 128, 512}, kMany).tile; };
+  EXPECT_EQ(of(16), TileKind::k32x32);
+  EXPECT_EQ(of(32 * kMany / 4), TileKind::k32x32);
+  for (int rows = 64 * kMany; rows < 1024 * kMany; rows += 4999)
+    EXPECT_NE(of(rows), TileKind::k32x32) << rows;
 }
 
 TEST(GpuCut, TakesAChainsBlocksSideBySideWhereTilesAreFew) {

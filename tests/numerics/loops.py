@@ -2,6 +2,7 @@
 
 usage: loops.py PAGE CUOBJDUMP NVDISASM LIBRARY   writes them into the page; sass_test.py checks them
 """
+import math
 import re
 import sys
 from collections import Counter
@@ -13,7 +14,11 @@ ARCHITECTURE = "80"
 FLOATS = re.compile(r"FloatKernel<Tile<(\d+, \d+)>, (\w+), (\w+), \w+>")
 INTEGERS = re.compile(r"IntegerKernel<IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, (\w+), (\w+), \w+>")
 OTHERS = {"LDSM": r"LDSM", "PRMT": r"PRMT", "LDGSTS": r"LDGSTS"}
-K = 8  # a step of a float tile
+
+
+def k_of(tile):
+    """Of a float tile's stage."""
+    return 32 if tile == "32, 32" else 8
 
 
 def found(kernels, pattern, product):
@@ -30,12 +35,12 @@ def heads(*names):
 def of_floats(kernels):
     loops = found(kernels, FLOATS, "FFMA")
     for which, body in loops.items():
-        count, sums = Counter(body), float_sums(which[0])
-        if (count["FFMA"], count["LDS.128"]) != (K * sums, K * (8 + sums // 8) // 4):
+        count, k, (down, across) = Counter(body), k_of(which[0]), float_sums(which[0])
+        if (count["FFMA"], count["LDS.128"]) != (k * down * across, k * (down + across) // 4):
             raise AssertionError(f"the loop of {which} has {count}")
     lines = heads("left operand", "right operand", *(tile.replace(", ", " x ") for tile in TILES))
     for left, right in sorted({which[1:] for which in loops}):
-        whole = [(len(loops[tile, left, right]), K * float_sums(tile)) for tile in TILES]
+        whole = [(len(loops[tile, left, right]), k_of(tile) * math.prod(float_sums(tile))) for tile in TILES]
         lines.append(f"| {left} | {right} | " + " | ".join(f"{n}: {100 * sums // n} %" for n, sums in whole) + " |")
     return lines
 

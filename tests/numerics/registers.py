@@ -2,12 +2,13 @@
 
 usage: registers.py PAGE CUOBJDUMP LIBRARY   writes it into the page; nvcc_test.py checks it
 """
+import math
 import re
 import subprocess
 import sys
 
 ARCHITECTURES = ("80", "90a", "100", "120")
-TILES = ("128, 128", "128, 64", "64, 64", "128, 32")
+TILES = ("128, 128", "128, 64", "64, 64", "128, 32", "32, 32")
 FLOATS = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
 INTEGERS = re.compile(r"IntegerKernel<[\w:]*IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
 INTEGER_WARPS = {"96, 128": 8, "128, 64": 8, "32, 32": 4}
@@ -55,13 +56,13 @@ def resident(warps, most):
 
 
 def float_sums(tile):
-    """Of a thread."""
-    return 128 if tile.endswith(", 128") else 64
+    """Of a thread, down and across."""
+    return {"128, 128": (8, 16), "32, 32": (4, 4)}.get(tile, (8, 8))
 
 
 def float_warps(tile):
     rows, columns = map(int, tile.split(", "))
-    return rows * columns // float_sums(tile) // 32
+    return rows * columns // math.prod(float_sums(tile)) // 32
 
 
 def table(usage, pattern, warps):

@@ -27,8 +27,7 @@ struct BiasedRows {
   }
 };
 
-// The tiles, from 256 threads to 64.
-enum class TileKind { k128x128, k128x64, k64x64, k128x32 };
+enum class TileKind { k128x128, k128x64, k64x64, k128x32, k32x32 };
 
 struct Cut {
   TileKind tile = TileKind::k128x128;
@@ -36,29 +35,40 @@ struct Cut {
   int at_once = 0;  // of them side by side; 0: one after another
 };
 
-// Of a product that has results: the fastest cut, if a multiprocessor takes as long for a tile as
-// its area says, and longer by the reads of narrow tiles. `multiprocessors` work side by side.
+// What a tile costs a multiprocessor, beside others: what its threads' sums take one warp. Reads of
+// narrow tiles make each sum dearer.
+struct TileCost {
+  TileKind kind;
+  std::int64_t rows, columns, warps, sums, of_a_sum;
+
+  // Of some tiles in one multiprocessor. Each warp works alone at its sums, four warps side by
+  // side: a few tiles of 32 x 32 are over long before one of 128 x 32 is.
+  std::int64_t of(std::int64_t tiles) const { return (tiles * warps + 3) / 4 * sums * of_a_sum; }
+};
+template <int kRows, int kColumns>
+constexpr TileCost cost_of(TileKind kind, std::int64_t of_a_sum) {
+  using Shape = Tile<kRows, kColumns>;
+  return {kind,    kRows, kColumns, Shape::kThreads / kWarp, kRows * kColumns / Shape::kThreads,
+          of_a_sum};
+}
+
+// Of a product that has results: the fastest cut. `multiprocessors` work side by side.
 inline Cut cut_of(const FloatShape& s, int multiprocessors) {
-  struct Choice {
-    TileKind tile;
-    std::int64_t rows, columns, cost;  // cost of a result
-  };
-  constexpr Choice kChoices[] = {{TileKind::k128x128, 128, 128, 8},
-                                 {TileKind::k128x64, 128, 64, 9},
-                                 {TileKind::k64x64, 64, 64, 10},
-                                 {TileKind::k128x32, 128, 32, 11}};
+  constexpr TileCost kTiles[] = {
+      cost_of<128, 128>(TileKind::k128x128, 8), cost_of<128, 64>(TileKind::k128x64, 9),
+      cost_of<64, 64>(TileKind::k64x64, 10), cost_of<128, 32>(TileKind::k128x32, 11),
+      cost_of<32, 32>(TileKind::k32x32, 18)};
   Cut cut;
   cut.parts = static_cast<int>((s.depth + kBlock - 1) / kBlock);
   std::int64_t least = 0, tiles = 0;
-  for (const Choice& choice : kChoices) {
-    const std::int64_t here = s.batch * ((s.m + choice.rows - 1) / choice.rows) *
-                              ((s.n + choice.columns - 1) / choice.columns);
-    const std::int64_t rounds = (here * cut.parts + multiprocessors - 1) / multiprocessors;
-    const std::int64_t cost = rounds * choice.rows * choice.columns * choice.cost;
+  for (const TileCost& tile : kTiles) {
+    const std::int64_t here =
+        s.batch * ((s.m + tile.rows - 1) / tile.rows) * ((s.n + tile.columns - 1) / tile.columns);
+    const std::int64_t cost = tile.of((here * cut.parts + multiprocessors - 1) / multiprocessors);
     if (least != 0 && cost >= least) continue;
     least = cost;
     tiles = here;
-    cut.tile = choice.tile;
+    cut.tile = tile.kind;
   }
   const std::int64_t full = 2 * static_cast<std::int64_t>(multiprocessors);
   if (cut.parts > 1 && tiles < full) {
@@ -111,6 +121,8 @@ void launch_tiles(Gpu& gpu, TileKind tile, const FloatShape& s, const Parts& par
       return launch_tiles<Tile<64, 64>>(gpu, s, parts, left, right, result);
     case TileKind::k128x32:
       return launch_tiles<Tile<128, 32>>(gpu, s, parts, left, right, result);
+    case TileKind::k32x32:
+      return launch_tiles<Tile<32, 32>>(gpu, s, parts, left, right, result);
   }
 }
 

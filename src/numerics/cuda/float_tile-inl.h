@@ -1,6 +1,6 @@
 // Private: one tile of a float product for CUDA (gemm.h): k goes through shared memory, eight of it
-// at a time, two steps ahead of the sums; a thread has 8 x 8 sums in registers, or 8 x 16. The
-// shape is that of CUTLASS's SIMT products (github.com/NVIDIA/cutlass,
+// a step, two stages ahead of the sums; a thread has 8 x 8 sums in registers, or 8 x 16, or 4 x 4
+// where tiles are few. The shape is that of CUTLASS's SIMT products (github.com/NVIDIA/cutlass,
 // include/cutlass/gemm/threadblock).
 //
 // A tile's blocks of the chain are summed one after another: the sum of those before waits where
@@ -20,10 +20,8 @@ LOCKSTEP_DEVICE inline void store_quad(float* to, const Quad& quad) {
   *reinterpret_cast<Quad*>(to) = quad;
 }
 
-inline constexpr int kStages = 3;  // steps in shared memory
+inline constexpr int kStages = 3;  // in shared memory: that of the sums, and two ahead of it
 inline constexpr int kPad = 4;     // floats behind each line: transposing stores meet no conflict
-static_assert(kBlock % kFloatStep == 0, "a step lies in one block of the chain");
-
 // Of a block: matrix, part of its chains, first row and column. It waits in shared memory, because
 // the sums leave few registers.
 struct TilePlace {
@@ -35,14 +33,19 @@ struct Tile {
   static constexpr int kRows = kRowsIn, kColumns = kColumnsIn;
   // A thread's sums, in fours. The more, the fewer operands come from shared memory for each: for
   // 8 x 8 sums loads of them take it as long as the sums take a multiprocessor, for 8 x 16 three
-  // quarters of that.
-  static constexpr int kDown = 2, kAcross = kColumns >= 128 ? 4 : 2;
+  // quarters of that, for 4 x 4 twice as long. The fewer, the sooner a tile is done that is alone.
+  static constexpr int kDown = kRows >= 64 ? 2 : 1;
+  static constexpr int kAcross = kColumns >= 128 ? 4 : kDown;
   static constexpr int kRowsApart = kRows / kDown, kColumnsApart = kColumns / kAcross;
   static constexpr int kThreads = kRowsApart / 4 * (kColumnsApart / 4);
+  // Of a stage. Sums of 4 x 4 are done with a step before memory answers, so they get four.
+  static constexpr int kSteps = kDown == 1 ? 4 : 1;
+  static_assert(kBlock % (kSteps * kFloatStep) == 0, "a stage lies in one block of the chain");
   // Of a multiprocessor: those with 16 fours of sums may have 255 registers, others 168.
   static constexpr int kResidentThreads = kAcross == 4 ? 256 : 384;
   static constexpr int kLeft = kFloatStep * (kRows + kPad);  // floats
-  static constexpr int kStage = kLeft + kFloatStep * (kColumns + kPad);
+  static constexpr int kStep = kLeft + kFloatStep * (kColumns + kPad);
+  static constexpr int kStage = kSteps * kStep;
   static constexpr std::int64_t kSharedBytes = kStages * kStage * 4 + sizeof(TilePlace);
 
   // Where in its tile a thread has its sums: rows [row, row + 4) and as many kRowsApart further,
@@ -85,15 +88,18 @@ constexpr bool loads_meet_no_bank_twice() {
 static_assert(loads_meet_no_bank_twice<Tile<128, 128>>() &&
               loads_meet_no_bank_twice<Tile<128, 64>>() &&
               loads_meet_no_bank_twice<Tile<64, 64>>() &&
-              loads_meet_no_bank_twice<Tile<128, 32>>());
+              loads_meet_no_bank_twice<Tile<128, 32>>() &&
+              loads_meet_no_bank_twice<Tile<32, 32>>());
 
 static_assert(Tile<128, 128>::kSharedBytes <= 26 * 1024, "registers decide, not shared memory");
 
-// Brings steps of an operand to shared memory, as lines of k: [kFloatStep][kSide + kPad]. A step's
-// lines behind the depth are +0 of the left operand and -0 of the right one: their product -0
-// leaves every sum as it is.
-template <class Source, int kSide, int kThreads, bool kRight, bool = Source::kAlongK>
+// Brings stages of an operand to shared memory: of each step, Shape::kStep apart, lines of k,
+// [kFloatStep][kSide + kPad]. Lines behind the depth are +0 of the left operand and -0 of the right
+// one: their product -0 leaves every sum as it is.
+template <class Source, class Shape, bool kRight, bool = Source::kAlongK>
 class Feed {
+  static constexpr int kSide = kRight ? Shape::kColumns : Shape::kRows;
+  static constexpr int kThreads = Shape::kThreads;
   static constexpr int kAcross = kSide / 4, kDown = kThreads / kAcross;  // of a line; lines
   static constexpr int kQuads = kFloatStep / kDown;                      // a thread
   static_assert(kDown * kAcross == kThreads && kQuads * kDown == kFloatStep);
@@ -109,14 +115,17 @@ class Feed {
   template <class Thread>
   LOCKSTEP_DEVICE void begin(Thread& t, float* stage) {
     LOCKSTEP_UNROLL
-    for (int q = 0; q < kQuads; ++q) {
-      float* const to = stage + to_ + q * kDown * (kSide + kPad);
-      if (kRight && source_.past(cursors_[q])) {
-        store_quad(to, {-0.0F, -0.0F, -0.0F, -0.0F});
-      } else {
-        t.copy_async(to, source_.at(place_, cursors_[q]), source_.there(place_, cursors_[q]));
+    for (int step = 0; step < Shape::kSteps; ++step) {
+      LOCKSTEP_UNROLL
+      for (int q = 0; q < kQuads; ++q) {
+        float* const to = stage + step * Shape::kStep + to_ + q * kDown * (kSide + kPad);
+        if (kRight && source_.past(cursors_[q])) {
+          store_quad(to, {-0.0F, -0.0F, -0.0F, -0.0F});
+        } else {
+          t.copy_async(to, source_.at(place_, cursors_[q]), source_.there(place_, cursors_[q]));
+        }
+        source_.advance(cursors_[q]);
       }
-      source_.advance(cursors_[q]);
     }
   }
   LOCKSTEP_DEVICE void end(float*) {}
@@ -128,9 +137,11 @@ class Feed {
   typename Source::Cursor cursors_[kQuads];
 };
 
-// Transposed, through registers: they are loaded before a step's sums and stored after them.
-template <class Source, int kSide, int kThreads, bool kRight>
-class Feed<Source, kSide, kThreads, kRight, true> {
+// Transposed, through registers: they are loaded before a stage's sums and stored after them.
+template <class Source, class Shape, bool kRight>
+class Feed<Source, Shape, kRight, true> {
+  static constexpr int kSide = kRight ? Shape::kColumns : Shape::kRows;
+  static constexpr int kThreads = Shape::kThreads;
   static constexpr int kQuads = kSide * kFloatStep / 4 / kThreads;
   static constexpr int kDown = kThreads / (kFloatStep / 4);  // outer indices
   static_assert(kFloatStep == 8 && kQuads * kThreads == kSide * 2);
@@ -156,19 +167,27 @@ class Feed<Source, kSide, kThreads, kRight, true> {
 
   template <class Thread>
   LOCKSTEP_DEVICE void begin(Thread&, float*) {
-    const float none = kRight && source_.past(cursor_) ? -0.0F : 0.0F;
     LOCKSTEP_UNROLL
-    for (int q = 0; q < kQuads; ++q) {
-      held_[q] = Quad{{none, none, none, none}};
-      if (source_.there(places_[q], cursor_)) held_[q] = load_quad(source_.at(places_[q], cursor_));
+    for (int step = 0; step < Shape::kSteps; ++step) {
+      const float none = kRight && source_.past(cursor_) ? -0.0F : 0.0F;
+      LOCKSTEP_UNROLL
+      for (int q = 0; q < kQuads; ++q) {
+        Quad& held = held_[step][q];
+        held = Quad{{none, none, none, none}};
+        if (source_.there(places_[q], cursor_)) held = load_quad(source_.at(places_[q], cursor_));
+      }
+      source_.advance(cursor_);
     }
-    source_.advance(cursor_);
   }
   LOCKSTEP_DEVICE void end(float* stage) {
     LOCKSTEP_UNROLL
-    for (int q = 0; q < kQuads; ++q) {
+    for (int step = 0; step < Shape::kSteps; ++step) {
+      float* const to = stage + step * Shape::kStep + to_;
       LOCKSTEP_UNROLL
-      for (int e = 0; e < 4; ++e) stage[to_ + e * (kSide + kPad) + q * kDown] = held_[q].of[e];
+      for (int q = 0; q < kQuads; ++q) {
+        LOCKSTEP_UNROLL
+        for (int e = 0; e < 4; ++e) to[e * (kSide + kPad) + q * kDown] = held_[step][q].of[e];
+      }
     }
   }
 
@@ -177,7 +196,7 @@ class Feed<Source, kSide, kThreads, kRight, true> {
   int to_;
   typename Source::Cursor cursor_;
   typename Source::Place places_[kQuads];
-  Quad held_[kQuads];
+  Quad held_[Shape::kSteps][kQuads];
 };
 
 struct FloatShape {
@@ -207,18 +226,18 @@ struct FloatKernel {
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
     const TilePlace place = place_of(t.block());
     if (t.thread() == 0) *shared_place(t) = place;
-    constexpr int kBlockSteps = static_cast<int>(kBlock) / kFloatStep;
+    constexpr int kStageDepth = Shape::kSteps * kFloatStep;
+    constexpr int kBlockStages = static_cast<int>(kBlock) / kStageDepth;
     const int first = (parts.first + place.part) * static_cast<int>(kBlock);
-    int steps = (s.depth - first + kFloatStep - 1) / kFloatStep;
-    if (parts.sums != nullptr && steps > kBlockSteps) steps = kBlockSteps;
+    int count = (s.depth - first + kStageDepth - 1) / kStageDepth;
+    if (parts.sums != nullptr && count > kBlockStages) count = kBlockStages;
     float* const stages = t.template shared<float>();
-    Feed<Left, Shape::kRows, Shape::kThreads, false> a(left, t.thread(), place.z, place.i, first);
-    Feed<Right, Shape::kColumns, Shape::kThreads, true> b(right, t.thread(), place.z, place.j,
-                                                          first);
+    Feed<Left, Shape, false> a(left, t.thread(), place.z, place.i, first);
+    Feed<Right, Shape, true> b(right, t.thread(), place.z, place.j, first);
     const int row = Shape::row_of(t.thread()), column = Shape::column_of(t.thread());
-    // What is brought behind the last step is never read.
-    for (int step = 0; step < kStages - 1; ++step) {
-      float* const stage = stages + step * Shape::kStage;
+    // What is brought behind the last stage is never read.
+    for (int ahead = 0; ahead < kStages - 1; ++ahead) {
+      float* const stage = stages + ahead * Shape::kStage;
       a.begin(t, stage);
       b.begin(t, stage + Shape::kLeft);
       a.end(stage);
@@ -226,27 +245,24 @@ struct FloatKernel {
       t.commit();
     }
     Sums sums = {};
-    float* now = stages;  // of `step` and, kStages - 1 steps ahead of it, `next`
+    float* now = stages;  // and, kStages - 1 ahead of it, `next`
     float* next = stages + (kStages - 1) * Shape::kStage;
-    for (int step = 0; step < steps;) {
-      const bool first_block = step == 0;
-      const int end = step + kBlockSteps < steps ? step + kBlockSteps : steps;
-      for (; step < end; ++step) {
+    for (int stage = 0; stage < count;) {
+      const bool first_block = stage == 0;
+      const int end = stage + kBlockStages < count ? stage + kBlockStages : count;
+      for (; stage < end; ++stage) {
         t.template wait<kStages - 2>();
         t.barrier();
         const float* const left_of = now + row;
         const float* const right_of = now + Shape::kLeft + column;
-        Operands operands(left_of, right_of);  // on their way while others are asked for
+        Operands operands(left_of, right_of, 0);  // on their way while others are asked for
         a.begin(t, next);
         b.begin(t, next + Shape::kLeft);
         t.commit();
         LOCKSTEP_UNROLL
-        for (int k = 0; k < kFloatStep; ++k) {
+        for (int k = 0; k < kStageDepth; ++k) {
           const Operands those = operands;
-          if (k + 1 < kFloatStep) {
-            operands = Operands(left_of + (k + 1) * (Shape::kRows + kPad),
-                                right_of + (k + 1) * (Shape::kColumns + kPad));
-          }
+          if (k + 1 < kStageDepth) operands = Operands(left_of, right_of, k + 1);
           those.multiply(sums);
         }
         a.end(next);
@@ -254,7 +270,7 @@ struct FloatKernel {
         next = now;
         now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
       }
-      end_block(t, first_block, step == steps, sums);
+      end_block(t, first_block, stage == count, sums);
     }
     t.template wait<0>();  // for what nobody reads: the next block has this shared memory
   }
@@ -262,11 +278,14 @@ struct FloatKernel {
  private:
   using Sums = float[Shape::kDown * 4][Shape::kAcross * 4];
 
-  // A thread's, of one k.
+  // A thread's, of one k of a stage.
   struct Operands {
     Quad rows[Shape::kDown], columns[Shape::kAcross];
 
-    LOCKSTEP_DEVICE Operands(const float* a, const float* b) {
+    LOCKSTEP_DEVICE Operands(const float* left, const float* right, int k) {
+      const int step = k / kFloatStep * Shape::kStep, line = k % kFloatStep;
+      const float* const a = left + step + line * (Shape::kRows + kPad);
+      const float* const b = right + step + line * (Shape::kColumns + kPad);
       LOCKSTEP_UNROLL
       for (int i = 0; i < Shape::kDown; ++i) rows[i] = load_quad(a + i * Shape::kRowsApart);
       LOCKSTEP_UNROLL
