@@ -4,7 +4,6 @@
 // call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. LOCKSTEP_PTX_LOST_AT=N:
 // the kernel after N others does what no GPU survives; LOCKSTEP_PTX_HANGS_AT=N: it never ends.
 // Here: the program's kernels, launches, devices.
-#include "support/ptx/profile.h"
 #include "support/ptx/runtime.h"
 
 #include <fatbinary_section.h>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "support/ptx/grid.h"
+#include "support/ptx/profile.h"
 
 namespace lockstep::test::ptx {
 namespace {
@@ -83,7 +83,8 @@ using ptx::known;
 using ptx::Runtime;
 using ptx::runtime;
 
-// Few, so that small products take more than one round of them; an H100's, if its time is asked for.
+// Few, so that small products take more than one round of them; an H100's, if its time is asked
+// for.
 int multiprocessors() {
   return ptx::profiling() ? 132 : 3;
 }
