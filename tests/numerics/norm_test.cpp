@@ -138,10 +138,12 @@ RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
   expect_header(random_group_norm(lanes, 1), lanes);
 }
 
-// A GPU reads sixteen samples of a lane at a time; 513 positions are two blocks of a chain.
+// A GPU reads several samples of a lane, or of several lanes, at a time; 513 positions are two
+// blocks of a chain.
 RC_GTEST_PROP(GroupNorm, OfManySamplesFollowsTheHeader, ()) {
-  const LaneBlocks lanes{.samples_per_lane = between(17, 36), .lanes = {between(1, 2)}};
-  const std::int64_t size = between(1, 40), spatial = size < 40 ? between(1, 3) : 513;
+  const bool wide = between(1, 40) == 40;
+  const LaneBlocks lanes{.samples_per_lane = between(17, 36), .lanes = {between(1, wide ? 2 : 9)}};
+  const std::int64_t spatial = wide ? 513 : between(1, 3);
   expect_header({lanes.samples(), spatial, 3, 1, 1e-5F, Activation::kSilu}, lanes);
 }
 
@@ -149,6 +151,12 @@ RC_GTEST_PROP(GroupNorm, OfManySamplesFollowsTheHeader, ()) {
 RC_GTEST_PROP(GroupNorm, OfManyChannelsFollowsTheHeader, ()) {
   const LaneBlocks lanes{.samples_per_lane = 1, .lanes = {1}};
   expect_header({1, between(1, 41), 3 * between(84, 180), 3, 1e-5F, Activation::kNone}, lanes);
+}
+
+// A group's chain over its channels has several blocks.
+RC_GTEST_PROP(GroupNorm, OfWideGroupsFollowsTheHeader, ()) {
+  const LaneBlocks lanes{.samples_per_lane = 1, .lanes = {1}};
+  expect_header({1, between(1, 3), between(513, 1100), 1, 1e-5F, Activation::kNone}, lanes);
 }
 
 RC_GTEST_PROP(GroupNorm, WithSiluEqualsTheTwoInARow, ()) {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 ARCHITECTURES = ("80", "90a", "100", "120")
+SHARED = {"80": 164, "90a": 228, "100": 228, "120": 100}  # KiB of a multiprocessor (CUDA programming guide, "Compute Capabilities")
 TILES = ("128, 128", "128, 64", "64, 64", "128, 32", "32, 32")
 FLOATS = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
 INTEGERS = re.compile(r"IntegerKernel<[\w:]*IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
@@ -50,9 +51,10 @@ def stacks(usage):
     return {symbol: int(size) for symbol, size in re.findall(r"^ Function (\S+):\n.*?\bSTACK:(\d+)", usage, re.MULTILINE)}
 
 
-def resident(warps, most):
-    """Blocks that a multiprocessor's four files of 16384 registers hold: a warp takes multiples of 8 a thread."""
-    return 4 * (16384 // (-(-most // 8) * 8 * 32)) // warps
+def resident(architecture, warps, used, shared):
+    """Blocks that a multiprocessor's four files of 16384 registers hold, of which a warp takes multiples of 8 a thread, and its shared
+    memory, of which CUDA takes a KiB a block."""
+    return min(4 * (16384 // (-(-used // 8) * 8 * 32)) // warps, SHARED[architecture] * 1024 // (shared + 1024))
 
 
 def float_sums(tile):
@@ -65,8 +67,20 @@ def float_warps(tile):
     return rows * columns // math.prod(float_sums(tile)) // 32
 
 
-def table(usage, pattern, warps):
-    """usage: cuobjdump's, by architecture; warps: of a block, by tile."""
+def float_shared(tile):
+    """Bytes of a block."""
+    rows, columns = map(int, tile.split(", "))
+    lines = 2 * 32 if tile == "32, 32" else 3 * 8
+    return lines * (rows + columns + 8) * 4 + 16
+
+
+def integer_shared(tile):
+    rows, columns = map(int, tile.split(", "))
+    return 3 * 64 * (rows + columns) * 2
+
+
+def table(usage, pattern, warps, shared):
+    """usage: cuobjdump's, by architecture; warps: of a block, by tile; shared(tile): bytes of a block."""
     found = {architecture: registers(usage[architecture], pattern) for architecture in ARCHITECTURES}
     pairs = sorted({(left, right) for _, left, right in found[ARCHITECTURES[0]]})
     lines = ["| left operand | right operand | " + " | ".join(tile.replace(", ", " x ") for tile in warps) + " |",
@@ -75,8 +89,11 @@ def table(usage, pattern, warps):
         cells = [", ".join(str(found[architecture][tile, left, right]) for architecture in ARCHITECTURES)
                  if (tile, left, right) in found[ARCHITECTURES[0]] else "–" for tile in warps]
         lines.append(f"| {left} | {right} | " + " | ".join(cells) + " |")
-    most = {tile: max(used for one in found.values() for kernel, used in one.items() if kernel[0] == tile) for tile in warps}
-    lines.append("| blocks of a multiprocessor | | " + " | ".join(str(resident(warps[tile], most[tile])) for tile in warps) + " |")
+    def fewest(tile):
+        most = {architecture: max(used for kernel, used in one.items() if kernel[0] == tile) for architecture, one in found.items()}
+        return min(resident(architecture, warps[tile], used, shared(tile)) for architecture, used in most.items())
+
+    lines.append("| blocks of a multiprocessor | | " + " | ".join(str(fewest(tile)) for tile in warps) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -97,7 +114,8 @@ def rewrite(path, renew):
 
 def renewed(page, cuobjdump, library):
     usage = listed(cuobjdump, library, "-res-usage")
-    floats, integers = table(usage, FLOATS, {tile: float_warps(tile) for tile in TILES}), table(usage, INTEGERS, INTEGER_WARPS)
+    floats = table(usage, FLOATS, {tile: float_warps(tile) for tile in TILES}, float_shared)
+    integers = table(usage, INTEGERS, INTEGER_WARPS, integer_shared)
     return put(page, "registers", f"{floats}\n{integers}")
 
 

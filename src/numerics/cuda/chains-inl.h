@@ -108,7 +108,7 @@ struct ChainFold {
   }
 
   // Of one chain a thread: terms of a slice that begins with column(at). Behind its end the last
-  // one again, which nobody folds: no branch. A column that has `keep` is given each term once.
+  // one is read again: no branch. A column that has `keep` is given each term once.
   template <class Thread, class Column, class MadeOf>
   LOCKSTEP_DEVICE static void compute_column(const Thread& t, const Column& column, int at,
                                              int count, bool own, const MadeOf& term,
@@ -117,24 +117,28 @@ struct ChainFold {
     float* const to = terms + t.thread() % kWarp;
     for (int i = warp; i < count; i += kReads * kBlockWarps) {
       std::remove_cvref_t<decltype(column(at))> made_of[kReads];
+      const auto compute = [&](int n) {
+        const int place = i + n * kBlockWarps;
+        const auto made = term(made_of[n]);
+        store(made, to + place * kLine);
+        if constexpr (requires { column.keep(at, made); }) {
+          if (own) column.keep(at + place, made);
+        }
+      };
       if (i + (kReads - 1) * kBlockWarps < count) {
         LOCKSTEP_UNROLL
         for (int n = 0; n < kReads; ++n) made_of[n] = column(at + i + n * kBlockWarps);
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kReads; ++n) compute(n);
       } else {
         LOCKSTEP_UNROLL
         for (int n = 0; n < kReads; ++n) {
           const int place = i + n * kBlockWarps;
           made_of[n] = column(at + (place < count ? place : count - 1));
         }
-      }
-      LOCKSTEP_UNROLL
-      for (int n = 0; n < kReads; ++n) {
-        const int place = i + n * kBlockWarps;
-        const auto made = term(made_of[n]);
-        store(made, to + place * kLine);
-        if constexpr (requires { column.keep(at, made); }) {
-          if (own && place < count) column.keep(at + place, made);
-        }
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kReads; ++n)
+          if (i + n * kBlockWarps < count) compute(n);
       }
     }
   }
@@ -191,7 +195,7 @@ struct Column {
 // - first) of neighbouring chains.
 template <Neighbours kNeighbours, Fold kFold, class Read, class MadeOf>
 struct ChainKernel {
-  // Two chains of the same terms are of norms, where a term is most of the work.
+  // Two chains of the same terms are of norms: group norm's derivatives are most of the work.
   static constexpr int kBlockThreads = kFold == Fold::kBoth ? 256 : 128,
                        kResidentBlocks = 512 / kBlockThreads;
   using Folds = ChainFold<kNeighbours, kFold, kBlockThreads>;

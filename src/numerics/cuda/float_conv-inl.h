@@ -180,12 +180,13 @@ FloatSums<Gpu> weight_grads_by_tiles(Gpu& gpu, const ConvShape& s, const LaneBlo
 // Weights' gradients [lanes * taps][tap], of which the sums have padded_tap.
 struct OfTaps {
   ChainSums sums;
-  std::int64_t tap, padded_tap;
+  Divisor by_tap;
+  std::int64_t padded_tap, padded_lane;
 
-  // `step` is some taps.
+  // Of lanes one after another.
   template <int kCount>
-  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&values)[kCount]) const {
-    sums.some(i / tap * padded_tap + i % tap, step / tap * padded_tap, values);
+  LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t, float (&values)[kCount]) const {
+    sums.some(by_tap.quotient(i) * padded_tap + by_tap.remainder(i), padded_lane, values);
   }
 };
 
@@ -205,7 +206,10 @@ void Device<Gpu>::conv2d_weight_grad(const ConvShape& s, const LaneBlocks& lanes
   const auto sums = weight_grads_by_tiles(*gpu_, p, lanes, activations.data(), dy);
   const ChainSums all = sums.sums();
   if (p.in == s.in) return tree_over_lanes(lanes, width, all, dw);
-  tree_over_lanes(lanes, width, OfTaps{all, s.in * s.out, p.in * s.out}, dw);
+  tree_over_lanes(lanes, width,
+                  OfTaps{all, Divisor(s.in * s.out, lanes.lane_count() * width), p.in * s.out,
+                         s.kh * s.kw * p.in * s.out},
+                  dw);
 }
 
 }  // namespace lockstep::numerics::cuda

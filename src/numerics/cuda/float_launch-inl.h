@@ -2,6 +2,8 @@
 // blocks of its chains are computed side by side. No bit depends on it.
 #pragma once
 
+#include <algorithm>
+
 #include "numerics/cuda/float_tile-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -35,21 +37,23 @@ struct Cut {
   int at_once = 0;  // of them side by side; 0: one after another
 };
 
-// What a tile costs a multiprocessor, beside others: what its threads' sums take one warp. Reads of
-// narrow tiles make each sum dearer.
+// What tiles cost a multiprocessor: the sums of a thread, one after another, each by its weight.
+// The weight grows as a tile's sides shrink, because each sum needs more of its operands read.
 struct TileCost {
   TileKind kind;
-  std::int64_t rows, columns, warps, sums, of_a_sum;
+  std::int64_t rows, columns, warps, sums, weight;
 
-  // Of some tiles in one multiprocessor. Each warp works alone at its sums, four warps side by
-  // side: a few tiles of 32 x 32 are over long before one of 128 x 32 is.
-  std::int64_t of(std::int64_t tiles) const { return (tiles * warps + 3) / 4 * sums * of_a_sum; }
+  // Of some tiles in one multiprocessor. Four warps work side by side: one tile of 32 x 32 takes as
+  // long as two do.
+  std::int64_t of(std::int64_t tiles) const { return (tiles * warps + 3) / 4 * sums * weight; }
+  // Tiles that fill a GPU: eight warps a multiprocessor.
+  std::int64_t full(int multiprocessors) const { return 8 / warps * multiprocessors; }
 };
 template <int kRows, int kColumns>
-constexpr TileCost cost_of(TileKind kind, std::int64_t of_a_sum) {
+constexpr TileCost cost_of(TileKind kind, std::int64_t weight) {
   using Shape = Tile<kRows, kColumns>;
-  return {kind,    kRows, kColumns, Shape::kThreads / kWarp, kRows * kColumns / Shape::kThreads,
-          of_a_sum};
+  return {kind,  kRows, kColumns, Shape::kThreads / kWarp, kRows * kColumns / Shape::kThreads,
+          weight};
 }
 
 // Of a product that has results: the fastest cut. `multiprocessors` work side by side.
@@ -60,20 +64,19 @@ inline Cut cut_of(const FloatShape& s, int multiprocessors) {
       cost_of<32, 32>(TileKind::k32x32, 18)};
   Cut cut;
   cut.parts = static_cast<int>((s.depth + kBlock - 1) / kBlock);
-  std::int64_t least = 0, tiles = 0;
+  std::int64_t least = 0;
   for (const TileCost& tile : kTiles) {
-    const std::int64_t here =
+    const std::int64_t tiles =
         s.batch * ((s.m + tile.rows - 1) / tile.rows) * ((s.n + tile.columns - 1) / tile.columns);
-    const std::int64_t cost = tile.of((here * cut.parts + multiprocessors - 1) / multiprocessors);
+    const std::int64_t room = tile.full(multiprocessors) / tiles,
+                       beside = std::max<std::int64_t>(std::min<std::int64_t>(room, cut.parts), 1);
+    const std::int64_t launches = (cut.parts + beside - 1) / beside;
+    const std::int64_t cost =
+        launches * tile.of((tiles * beside + multiprocessors - 1) / multiprocessors);
     if (least != 0 && cost >= least) continue;
     least = cost;
-    tiles = here;
     cut.tile = tile.kind;
-  }
-  const std::int64_t full = 2 * static_cast<std::int64_t>(multiprocessors);
-  if (cut.parts > 1 && tiles < full) {
-    const auto most = static_cast<int>((full + tiles - 1) / tiles);
-    cut.at_once = cut.parts < most ? cut.parts : most;
+    cut.at_once = beside > 1 ? static_cast<int>(beside) : 0;
   }
   return cut;
 }
@@ -93,7 +96,10 @@ struct AddParts {
     const auto row = result.row(static_cast<int>(at / s.n / s.m), i);
     const std::int64_t all = static_cast<std::int64_t>(s.batch) * s.m * s.n;
     float sum = first == 0 ? sums[at] : row.to[j] + sums[at];
-    for (int part = 1; part < count; ++part) sum = sum + sums[part * all + at];
+    std::int64_t part = 1;
+    add_some<16>(InRows{sums}, at, all, count, part, sum);
+    add_some<4>(InRows{sums}, at, all, count, part, sum);
+    add_some<1>(InRows{sums}, at, all, count, part, sum);
     row.to[j] = last ? row(j, sum) : sum;
   }
 };

@@ -164,6 +164,7 @@ struct PixelsAlongK {
   LOCKSTEP_DEVICE Cursor cursor(int k) const { return taps.of(k); }
   LOCKSTEP_DEVICE void advance(Cursor& k) const { taps.advance(k); }
   LOCKSTEP_DEVICE bool past(const Cursor& k) const { return k.high >= taps_y; }
+  // Behind the depth `high` is at most 31: stages go less than 64 of k behind it, a tap has four.
   LOCKSTEP_DEVICE bool there(const Place& p, const Cursor& k) const {
     const unsigned inside = (p.inside >> k.high) & (p.inside >> (kMostTaps + k.middle)) & 1U;
     return (inside & (past(k) ? 0U : 1U)) != 0;

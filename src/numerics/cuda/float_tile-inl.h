@@ -1,7 +1,7 @@
 // Private: one tile of a float product for CUDA (gemm.h): k goes through shared memory, eight of it
-// a step, two stages ahead of the sums; a thread has 8 x 8 sums in registers, or 8 x 16, or 4 x 4
-// where tiles are few. The shape is that of CUTLASS's SIMT products (github.com/NVIDIA/cutlass,
-// include/cutlass/gemm/threadblock).
+// a step, stage after stage ahead of the sums; a thread has 8 x 8 sums in registers, or 8 x 16, or
+// 4 x 4 where tiles are few. The shape is that of CUTLASS's SIMT products
+// (github.com/NVIDIA/cutlass, include/cutlass/gemm/threadblock).
 //
 // A tile's blocks of the chain are summed one after another: the sum of those before waits where
 // the result will be, so that only the sums of one block need registers.
@@ -20,8 +20,8 @@ LOCKSTEP_DEVICE inline void store_quad(float* to, const Quad& quad) {
   *reinterpret_cast<Quad*>(to) = quad;
 }
 
-inline constexpr int kStages = 3;  // in shared memory: that of the sums, and two ahead of it
-inline constexpr int kPad = 4;     // floats behind each line: transposing stores meet no conflict
+inline constexpr int kPad = 4;  // floats behind each line: transposing stores meet no conflict
+
 // Of a block: matrix, part of its chains, first row and column. It waits in shared memory, because
 // the sums leave few registers.
 struct TilePlace {
@@ -41,6 +41,7 @@ struct Tile {
   // Of a stage. Sums of 4 x 4 are done with a step before memory answers, so they get four.
   static constexpr int kSteps = kDown == 1 ? 4 : 1;
   static_assert(kBlock % (kSteps * kFloatStep) == 0, "a stage lies in one block of the chain");
+  static constexpr int kStages = kSteps == 1 ? 3 : 2;  // in shared memory, one of them for the sums
   // Of a multiprocessor: those with 16 fours of sums may have 255 registers, others 168.
   static constexpr int kResidentThreads = kAcross == 4 ? 256 : 384;
   static constexpr int kLeft = kFloatStep * (kRows + kPad);  // floats
@@ -236,7 +237,7 @@ struct FloatKernel {
     Feed<Right, Shape, true> b(right, t.thread(), place.z, place.j, first);
     const int row = Shape::row_of(t.thread()), column = Shape::column_of(t.thread());
     // What is brought behind the last stage is never read.
-    for (int ahead = 0; ahead < kStages - 1; ++ahead) {
+    for (int ahead = 0; ahead < Shape::kStages - 1; ++ahead) {
       float* const stage = stages + ahead * Shape::kStage;
       a.begin(t, stage);
       b.begin(t, stage + Shape::kLeft);
@@ -245,13 +246,13 @@ struct FloatKernel {
       t.commit();
     }
     Sums sums = {};
-    float* now = stages;  // and, kStages - 1 ahead of it, `next`
-    float* next = stages + (kStages - 1) * Shape::kStage;
+    float* now = stages;  // and, as far ahead as stages go, `next`
+    float* next = stages + (Shape::kStages - 1) * Shape::kStage;
     for (int stage = 0; stage < count;) {
       const bool first_block = stage == 0;
       const int end = stage + kBlockStages < count ? stage + kBlockStages : count;
       for (; stage < end; ++stage) {
-        t.template wait<kStages - 2>();
+        t.template wait<Shape::kStages - 2>();
         t.barrier();
         const float* const left_of = now + row;
         const float* const right_of = now + Shape::kLeft + column;
@@ -268,7 +269,7 @@ struct FloatKernel {
         a.end(next);
         b.end(next + Shape::kLeft);
         next = now;
-        now = now == stages + (kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
+        now = now == stages + (Shape::kStages - 1) * Shape::kStage ? stages : now + Shape::kStage;
       }
       end_block(t, first_block, stage == count, sums);
     }
@@ -311,7 +312,8 @@ struct FloatKernel {
   }
   template <class Thread>
   LOCKSTEP_DEVICE static TilePlace* shared_place(Thread& t) {
-    return reinterpret_cast<TilePlace*>(t.template shared<float>() + kStages * Shape::kStage);
+    return reinterpret_cast<TilePlace*>(t.template shared<float>() +
+                                        Shape::kStages * Shape::kStage);
   }
 
   template <class Row>

@@ -37,7 +37,7 @@ struct Groups {
 };
 
 // Of group i, among [n][groups], the chain over its channels of step(acc, channel, sum), divided by
-// the count of values. Eight channels' sums are on their way at a time.
+// the count of values. Up to eight channels' sums are on their way at a time.
 template <class Step>
 struct GroupMean {
   Groups g;
@@ -52,8 +52,10 @@ struct GroupMean {
       const std::int64_t end = begin + kBlock < g.per_group ? begin + kBlock : g.per_group;
       std::int64_t j = begin;
       float acc = 0.0F;
-      some<8>(i * g.per_group, channel, end, j, acc);
-      some<1>(i * g.per_group, channel, end, j, acc);
+      fold_some<8>(i * g.per_group, channel, end, j, acc);
+      fold_some<4>(i * g.per_group, channel, end, j, acc);
+      fold_some<2>(i * g.per_group, channel, end, j, acc);
+      fold_some<1>(i * g.per_group, channel, end, j, acc);
       total = begin == 0 ? acc : total + acc;
     }
     return total / count;
@@ -62,8 +64,8 @@ struct GroupMean {
  private:
   // As long as there are kSome of them.
   template <int kSome>
-  LOCKSTEP_DEVICE void some(std::int64_t first, std::int64_t channel, std::int64_t end,
-                            std::int64_t& j, float& acc) const {
+  LOCKSTEP_DEVICE void fold_some(std::int64_t first, std::int64_t channel, std::int64_t end,
+                                 std::int64_t& j, float& acc) const {
     for (; j + kSome <= end; j += kSome) {
       float of[kSome];
       sums.some(first + j, 1, of);

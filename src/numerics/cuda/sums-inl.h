@@ -149,10 +149,17 @@ class OverSamples {
         by_width_(width, lanes.lane_count() * width),
         value_(value) {}
 
-  // Of lanes one after another: `step` is the width.
+  // Of lanes one after another: `step` is the width. Of few, several samples are on their way, else
+  // one of each.
   template <int kCount>
   LOCKSTEP_DEVICE void some(std::int64_t i, std::int64_t step, float (&sums)[kCount]) const {
     const std::int64_t first = i + by_width_.quotient(i) * (samples_ - 1) * step;
+    if constexpr (kCount < 4) {
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kCount; ++n)
+        sums[n] = add_in_order(value_, first + n * samples_ * step, step, samples_);
+      return;
+    }
     value_.some(first, samples_ * step, sums);
     for (std::int64_t sample = 1; sample < samples_; ++sample) {
       float more[kCount];
@@ -277,8 +284,8 @@ void Device<Gpu>::tile_squares(std::span<const std::span<const float>> tensors, 
       *gpu_, most, std::ssize(list), out,
       [tiles = table.data()] LOCKSTEP_DEVICE(std::int64_t, std::int64_t k, std::int64_t i) {
         const TensorTile<const float> tile = tiles[i];
-        const float some = tile.data[k < tile.n ? k : 0];  // a read without a branch
-        const float value = k < tile.n ? some : 0.0F;
+        const float read = tile.data[k < tile.n ? k : 0];  // without a branch
+        const float value = k < tile.n ? read : 0.0F;
         return Term{value, value};
       });
 }
