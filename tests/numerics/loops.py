@@ -8,17 +8,12 @@ import sys
 from collections import Counter
 
 import sass
-from registers import TILES, float_sums, put, rewrite
+from registers import TILES, float_k, float_sums, put, rewrite
 
 ARCHITECTURE = "80"
 FLOATS = re.compile(r"FloatKernel<Tile<(\d+, \d+)>, (\w+), (\w+), \w+>")
 INTEGERS = re.compile(r"IntegerKernel<IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, (\w+), (\w+), \w+>")
 OTHERS = {"LDSM": r"LDSM", "PRMT": r"PRMT", "LDGSTS": r"LDGSTS"}
-
-
-def k_of(tile):
-    """Of a float tile's stage."""
-    return 32 if tile == "32, 32" else 8
 
 
 def found(kernels, pattern, product):
@@ -35,12 +30,12 @@ def heads(*names):
 def of_floats(kernels):
     loops = found(kernels, FLOATS, "FFMA")
     for which, body in loops.items():
-        count, k, (down, across) = Counter(body), k_of(which[0]), float_sums(which[0])
+        count, k, (down, across) = Counter(body), float_k(which[0]), float_sums(which[0])
         if (count["FFMA"], count["LDS.128"]) != (k * down * across, k * (down + across) // 4):
             raise AssertionError(f"the loop of {which} has {count}")
     lines = heads("left operand", "right operand", *(tile.replace(", ", " x ") for tile in TILES))
     for left, right in sorted({which[1:] for which in loops}):
-        whole = [(len(loops[tile, left, right]), k_of(tile) * math.prod(float_sums(tile))) for tile in TILES]
+        whole = [(len(loops[tile, left, right]), float_k(tile) * math.prod(float_sums(tile))) for tile in TILES]
         lines.append(f"| {left} | {right} | " + " | ".join(f"{n}: {100 * sums // n} %" for n, sums in whole) + " |")
     return lines
 

@@ -62,6 +62,11 @@ def float_sums(tile):
     return {"128, 128": (8, 16), "32, 32": (4, 4)}.get(tile, (8, 8))
 
 
+def float_k(tile):
+    """Of a stage."""
+    return 32 if tile == "32, 32" else 8
+
+
 def float_warps(tile):
     rows, columns = map(int, tile.split(", "))
     return rows * columns // math.prod(float_sums(tile)) // 32
@@ -70,8 +75,8 @@ def float_warps(tile):
 def float_shared(tile):
     """Bytes of a block."""
     rows, columns = map(int, tile.split(", "))
-    lines = 2 * 32 if tile == "32, 32" else 3 * 8
-    return lines * (rows + columns + 8) * 4 + 16
+    stages = 2 if tile == "32, 32" else 3
+    return stages * float_k(tile) * (rows + columns + 8) * 4 + 16
 
 
 def integer_shared(tile):

@@ -24,14 +24,15 @@ enum class Neighbours { kTerms, kChains };
 
 // What chains are of: values, products of two factors, or both, each folded by a warp of its own.
 enum class Fold { kSums, kProducts, kBoth };
+constexpr int chains_of(Fold fold) {
+  return fold == Fold::kBoth ? 2 : 1;
+}
 
 // Folds terms of 32 chains by all threads of a block, which has room for kSharedBytes.
-template <Neighbours kNeighbours, Fold kFold, int kThreads>
+template <Neighbours kNeighbours, Fold kFold, int kBlockThreads>
 struct ChainFold {
-  static constexpr int kBlockThreads = kThreads;
   static constexpr int kSlice = 64, kLine = kWarp + 1;  // terms; floats a term: no bank conflicts
-  static constexpr int kFactors = kFold == Fold::kSums ? 1 : 2,
-                       kWarps = kFold == Fold::kBoth ? 2 : 1;
+  static constexpr int kFactors = kFold == Fold::kSums ? 1 : 2, kWarps = chains_of(kFold);
   static constexpr int kBuffer = kFactors * kSlice * kLine;
   static constexpr int kSecond = kBuffer - kSlice * kLine;  // where second factors begin
   static constexpr std::int64_t kSharedBytes = 2 * kBuffer * 4;
@@ -253,7 +254,7 @@ class Chains {
          const MadeOf& term = {})
       : parts_(depth > kBlock ? (depth + kBlock - 1) / kBlock : 1),
         all_(groups * count),
-        memory_(gpu, (kFold == Fold::kBoth ? 2 : 1) * parts_ * all_) {
+        memory_(gpu, chains_of(kFold) * parts_ * all_) {
     launch(gpu, groups, depth, count, read, term, memory_.data());
   }
 

@@ -47,17 +47,22 @@ LOCKSTEP_DEVICE inline void add_some(const Value& value, std::int64_t first, std
   }
 }
 
-// value(first), the first as it is, + value(first + step) + …, `count` in all, one after the other.
-// Few threads may have many, so a thread has sixteen on their way.
+// sum + value(first) + value(first + step) + …, `count` of them, one after the other. Few threads
+// may have many, so a thread has sixteen on their way.
 template <class Value>
-LOCKSTEP_DEVICE inline float add_in_order(const Value& value, std::int64_t first, std::int64_t step,
-                                          std::int64_t count) {
-  float sum = value(first);
-  std::int64_t k = 1;
+LOCKSTEP_DEVICE inline float add_onto(float sum, const Value& value, std::int64_t first,
+                                      std::int64_t step, std::int64_t count) {
+  std::int64_t k = 0;
   add_some<16>(value, first, step, count, k, sum);
   add_some<4>(value, first, step, count, k, sum);
   add_some<1>(value, first, step, count, k, sum);
   return sum;
+}
+// value(first), the first as it is, + value(first + step) + …, `count` in all.
+template <class Value>
+LOCKSTEP_DEVICE inline float add_in_order(const Value& value, std::int64_t first, std::int64_t step,
+                                          std::int64_t count) {
+  return add_onto(value(first), value, first + step, step, count - 1);
 }
 
 inline constexpr int kTogether = 4;  // values of a thread

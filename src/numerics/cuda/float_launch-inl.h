@@ -96,10 +96,7 @@ struct AddParts {
     const auto row = result.row(static_cast<int>(at / s.n / s.m), i);
     const std::int64_t all = static_cast<std::int64_t>(s.batch) * s.m * s.n;
     float sum = first == 0 ? sums[at] : row.to[j] + sums[at];
-    std::int64_t part = 1;
-    add_some<16>(InRows{sums}, at, all, count, part, sum);
-    add_some<4>(InRows{sums}, at, all, count, part, sum);
-    add_some<1>(InRows{sums}, at, all, count, part, sum);
+    sum = add_onto(sum, InRows{sums}, at + all, all, count - 1);
     row.to[j] = last ? row(j, sum) : sum;
   }
 };

@@ -158,14 +158,14 @@ class OverSamples {
       LOCKSTEP_UNROLL
       for (int n = 0; n < kCount; ++n)
         sums[n] = add_in_order(value_, first + n * samples_ * step, step, samples_);
-      return;
-    }
-    value_.some(first, samples_ * step, sums);
-    for (std::int64_t sample = 1; sample < samples_; ++sample) {
-      float more[kCount];
-      value_.some(first + sample * step, samples_ * step, more);
-      LOCKSTEP_UNROLL
-      for (int n = 0; n < kCount; ++n) sums[n] = sums[n] + more[n];
+    } else {
+      value_.some(first, samples_ * step, sums);
+      for (std::int64_t sample = 1; sample < samples_; ++sample) {
+        float more[kCount];
+        value_.some(first + sample * step, samples_ * step, more);
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kCount; ++n) sums[n] = sums[n] + more[n];
+      }
     }
   }
 
