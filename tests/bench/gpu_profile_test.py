@@ -41,7 +41,7 @@ class GpuProfile(unittest.TestCase):
         for kernel in products:
             self.assertLess(kernel["fma"], kernel["instructions"])
             self.assertEqual(kernel["wavefronts"], kernel["least"], "a float tile meets a bank twice")
-        activated = [k for k in kernels if "group_norm" in k["kernel"]]
+        activated = [k for k in kernels if "GroupNorm" in k["kernel"]]
         self.assertGreater(sum(k["fma"] for k in activated), 0)
         self.assertLess(sum(k["binary64"] for k in activated), sum(k["instructions"] for k in activated) / 500,
                         "exp in binary64: GPUs for graphics have 1/64 of it")

@@ -253,7 +253,7 @@ TEST(IntegerTiles, SumsBeyond32Bits) {
   }
 }
 
-// Groups of one block and of several, in one piece and in two, wide or not.
+// Groups of one block (up to 32768 values) and of several, in one piece and in two, wide or not.
 TEST(IntegerTiles, RoundingReadsEveryValue) {
   struct Layout {
     std::int64_t groups, rows, c, cut, shift;
@@ -263,6 +263,8 @@ TEST(IntegerTiles, RoundingReadsEveryValue) {
        {Layout{3, 1, 1, 0, 0}, Layout{2, 5, 7, 0, 0}, Layout{5, 40, 16, 0, 0},
         Layout{2, 600, 20, 0, 0}, Layout{2, 600, 20, 0, 1}, Layout{2, 700, 20, 8, 0},
         Layout{2, 450, 20, 7, 0}, Layout{2, 450, 32, 7, 0}, Layout{2, 90, 48, 16, 0},
+        Layout{2, 2048, 16, 0, 0}, Layout{2, 2049, 16, 0, 0}, Layout{2, 1639, 20, 0, 1},
+        Layout{2, 1700, 20, 8, 0}, Layout{2, 1700, 20, 7, 0}, Layout{2, 800, 48, 16, 0},
         Layout{1, 300, 3700, 0, 0}, Layout{3, 0, 8, 0, 0}, Layout{0, 4, 8, 4, 0}}) {
     for (int hostile = 0; hostile < 4; ++hostile) {
       const std::int64_t n = l.groups * l.rows * l.c;

@@ -85,13 +85,13 @@ struct Most {
 class Launches : public ::testing::TestWithParam<Most> {};
 INSTANTIATE_TEST_SUITE_P(
     Golden, Launches,
-    ::testing::Values(Most{"ddpm", Over::kNothing, {1002, 12, 1}, {6, 7, 1}, {}},
-                      Most{"ddpm", Over::kHost, {1002, 12, 2}, {6, 7, 2}, {2, 8, 2}},
-                      Most{"ddpm", Over::kDevice, {1002, 12, 2}, {6, 7, 2}, {3, 12, 4}},
+    ::testing::Values(Most{"ddpm", Over::kNothing, {786, 12, 1}, {6, 7, 1}, {}},
+                      Most{"ddpm", Over::kHost, {786, 12, 2}, {6, 7, 2}, {2, 8, 2}},
+                      Most{"ddpm", Over::kDevice, {786, 12, 2}, {6, 7, 2}, {3, 12, 4}},
                       Most{"dit", Over::kNothing, {273, 13, 1}, {6, 7, 1}, {}},
                       Most{"dit", Over::kHost, {274, 13, 2}, {6, 7, 2}, {2, 8, 2}},
                       Most{"dit", Over::kDevice, {274, 13, 2}, {6, 7, 2}, {3, 12, 4}},
-                      Most{"integer-ddpm", Over::kNothing, {1339, 12, 1}, {6, 7, 1}, {}},
+                      Most{"integer-ddpm", Over::kNothing, {946, 12, 1}, {6, 7, 1}, {}},
                       Most{"dcgan", Over::kNothing, {425, 47, 1}, {10, 20, 1}, {}},
                       Most{"dcgan", Over::kHost, {425, 68, 24}, {32, 41, 24}, {4, 16, 4}},
                       Most{"dcgan", Over::kDevice, {425, 68, 24}, {32, 41, 24}, {6, 24, 8}},

@@ -9,6 +9,7 @@
 
 #include "lockstep/numerics/spec/chain.h"
 #include "lockstep/numerics/spec/operations.h"
+#include "numerics/cuda/columns.h"
 #include "numerics/cuda/device.h"
 #include "numerics/cuda/elements.h"
 
@@ -182,14 +183,6 @@ struct ChainFold {
     to[0] = term.u;
     to[kSecond] = term.v;
   }
-};
-
-// Values at equal steps in memory: of one channel, position after position.
-template <class T>
-struct Column {
-  T* first;
-  std::int64_t step;
-  LOCKSTEP_DEVICE T& operator()(std::int64_t k) const { return first[k * step]; }
 };
 
 // Of a group's chain, x is read(group, k, chain) of neighbouring terms, read(group, first, chain)(k

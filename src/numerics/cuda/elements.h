@@ -69,8 +69,8 @@ inline constexpr int kTogether = 4;  // values of a thread
 
 // write(i, read(i)) for those of i, i + apart, ... below n, kTogether at most; i is below n. What
 // is read may be what is written, element by element.
-template <class Read, class Write>
-LOCKSTEP_DEVICE inline void together(std::int64_t i, int apart, std::int64_t n, const Read& read,
+template <class Index, class Read, class Write>
+LOCKSTEP_DEVICE inline void together(Index i, int apart, Index n, const Read& read,
                                      const Write& write) {
   // The first one again, where there is no other: a read without a branch.
   const auto place = [&](int e) { return i + e * apart < n ? i + e * apart : i; };

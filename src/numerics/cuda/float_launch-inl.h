@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "numerics/cuda/chains-inl.h"
 #include "numerics/cuda/float_tile-inl.h"
 
 namespace lockstep::numerics::cuda {
@@ -129,12 +130,10 @@ void launch_tiles(Gpu& gpu, TileKind tile, const FloatShape& s, const Parts& par
   }
 }
 
-// Results of depth > 0. No offset within an operand needs more than 31 bits.
+// Where there are results.
 template <class Gpu, class Left, class Right, class Result>
-void launch_float(Gpu& gpu, const FloatShape& s, const Left& left, const Right& right,
-                  const Result& result) {
-  if (s.batch == 0 || s.m == 0 || s.n == 0) return;
-  const Cut cut = cut_of(s, gpu.multiprocessors());
+void launch_cut(Gpu& gpu, const FloatShape& s, const Cut& cut, const Left& left, const Right& right,
+                const Result& result) {
   if (cut.at_once == 0) return launch_tiles(gpu, cut.tile, s, {}, left, right, result);
   const std::int64_t all = static_cast<std::int64_t>(s.batch) * s.m * s.n;
   const Scratch<Gpu, float> sums(gpu, cut.at_once * all);
@@ -146,6 +145,14 @@ void launch_float(Gpu& gpu, const FloatShape& s, const Left& left, const Right& 
   }
 }
 
+// Results of depth > 0. No offset within an operand needs more than 31 bits.
+template <class Gpu, class Left, class Right, class Result>
+void launch_float(Gpu& gpu, const FloatShape& s, const Left& left, const Right& right,
+                  const Result& result) {
+  if (s.batch == 0 || s.m == 0 || s.n == 0) return;
+  launch_cut(gpu, s, cut_of(s, gpu.multiprocessors()), left, right, result);
+}
+
 // The same, [batch][m][n], for kernels to read: where all blocks of a chain are computed side by
 // side, these add them up.
 template <class Gpu>
@@ -154,27 +161,23 @@ class FloatSums {
   template <class Left, class Right>
   FloatSums(Gpu& gpu, const FloatShape& s, const Left& left, const Right& right)
       : all_(static_cast<std::int64_t>(s.batch) * s.m * s.n),
-        parts_(parts_of(s, gpu.multiprocessors())),
+        cut_(all_ == 0 ? Cut() : cut_of(s, gpu.multiprocessors())),
+        parts_(cut_.at_once == cut_.parts ? cut_.parts : 1),
         memory_(gpu, parts_ * all_) {
+    if (all_ == 0) return;
     const BiasedRows result{memory_.data(), static_cast<std::int64_t>(s.m) * s.n, s.n, nullptr};
-    if (parts_ > 1) {
-      const Parts all{0, static_cast<int>(parts_), memory_.data()};
-      launch_tiles(gpu, cut_of(s, gpu.multiprocessors()).tile, s, all, left, right, result);
-    } else {
-      launch_float(gpu, s, left, right, result);
-    }
+    if (parts_ > 1)
+      launch_tiles(gpu, cut_.tile, s, {0, cut_.parts, memory_.data()}, left, right, result);
+    else
+      launch_cut(gpu, s, cut_, left, right, result);
   }
 
   ChainSums sums() const { return {memory_.data(), parts_, all_}; }
 
  private:
-  static int parts_of(const FloatShape& s, int multiprocessors) {
-    if (s.batch == 0 || s.m == 0 || s.n == 0) return 1;
-    const Cut cut = cut_of(s, multiprocessors);
-    return cut.at_once == cut.parts ? cut.parts : 1;
-  }
-
-  const std::int64_t all_, parts_;
+  const std::int64_t all_;
+  const Cut cut_;
+  const std::int64_t parts_;
   const Scratch<Gpu, float> memory_;
 };
 

@@ -4,7 +4,6 @@
 
 #include "numerics/cuda/elementwise-inl.h"
 #include "numerics/cuda/integer_tile-inl.h"
-#include "numerics/cuda/norm-inl.h"
 #include "numerics/cuda/round-inl.h"
 
 namespace lockstep::numerics::cuda {

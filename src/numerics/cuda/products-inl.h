@@ -8,8 +8,8 @@
 #pragma once
 
 #include "lockstep/core/error.h"
+#include "numerics/cuda/columns.h"
 #include "numerics/cuda/elementwise-inl.h"
-#include "numerics/cuda/norm-inl.h"
 
 namespace lockstep::numerics::cuda {
 

@@ -1,6 +1,7 @@
-// Private: groups of values rounded to integers for CUDA (integer.h, round_groups). A group is read
-// by several blocks: first for its largest value, whose exponent all its values share, then to be
-// rounded.
+// Private: groups of values rounded to integers for CUDA (integer.h, round_groups). A group is gone
+// through twice: first for its largest value, whose exponent all its values share, then to be
+// rounded. A small one is a block's, which finds it in its cache again; of a large one several
+// blocks have a part each, in two launches.
 #pragma once
 
 #include "lockstep/numerics/spec/integer.h"
@@ -49,8 +50,10 @@ LOCKSTEP_DEVICE inline void for_each_of_part(const Thread& t, const RoundShape& 
   }
 }
 
-// The largest of what a block's threads have, in all of them. `shared`: kMaxBytes.
-inline constexpr std::int64_t kMaxBytes = (kThreads / kWarp + 1) * 4;
+// What is largest among a block's threads, in all of them. `shared`: max_bytes(threads).
+constexpr std::int64_t max_bytes(int threads) {
+  return (threads / kWarp + 1) * 4;
+}
 
 template <class Thread>
 LOCKSTEP_DEVICE inline std::uint32_t block_max(Thread& t, std::uint32_t most) {
@@ -59,7 +62,7 @@ LOCKSTEP_DEVICE inline std::uint32_t block_max(Thread& t, std::uint32_t most) {
     most = other > most ? other : most;
   }
   auto* const warps = t.template shared<std::uint32_t>();
-  auto* const all = warps + kThreads / kWarp;
+  auto* const all = warps + t.threads() / kWarp;
   if (t.thread() % kWarp == 0) warps[t.thread() / kWarp] = most;
   t.barrier();
   if (t.thread() == 0) {
@@ -71,41 +74,29 @@ LOCKSTEP_DEVICE inline std::uint32_t block_max(Thread& t, std::uint32_t most) {
   return *all;
 }
 
-// largest[groups][parts]
-struct LargestKernel {
-  RoundShape s;
-  std::uint32_t* largest;
+// The largest magnitude of this block's part, in all its threads.
+template <class Thread>
+LOCKSTEP_DEVICE inline std::uint32_t largest_of_part(Thread& t, const RoundShape& s) {
+  std::uint32_t most = 0;
+  for_each_of_part(t, s, [&](const Side&, std::int64_t, const auto& values) {
+    for (const float value : values.of) {
+      const std::uint32_t one = spec::magnitude(value);
+      most = one > most ? one : most;
+    }
+  });
+  return block_max(t, most);
+}
 
-  template <class Thread>
-  LOCKSTEP_DEVICE void operator()(Thread& t) const {
-    std::uint32_t most = 0;
-    for_each_of_part(t, s, [&](const Side&, std::int64_t, const auto& values) {
-      for (const float value : values.of) {
-        const std::uint32_t one = spec::magnitude(value);
-        most = one > most ? one : most;
-      }
-    });
-    most = block_max(t, most);
-    if (t.thread() == 0) largest[t.block()] = most;
-  }
-};
-
-// By the largest value of a group, which every block of it finds once more among its parts'.
-struct RoundKernel {
-  RoundShape s;
-  const std::uint32_t* largest;
+// Where rounded groups go.
+struct RoundedGroups {
   std::int32_t* exponents;
   std::int16_t* q;
 
+  // This block's part of a group whose largest magnitude is `most`.
   template <class Thread>
-  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+  LOCKSTEP_DEVICE void round_part(const Thread& t, const RoundShape& s, std::uint32_t most) const {
     const std::int64_t group = t.block() / s.parts;
-    std::uint32_t most = 0;
-    for (std::int64_t i = t.thread(); i < s.parts; i += t.threads()) {
-      const std::uint32_t one = largest[group * s.parts + i];
-      most = one > most ? one : most;
-    }
-    const std::int32_t exponent = spec::exponent_of(block_max(t, most));
+    const std::int32_t exponent = spec::exponent_of(most);
     if (t.block() % s.parts == 0 && t.thread() == 0) exponents[group] = exponent;
     const bool finite = exponent != spec::kNotFinite;
     const float factor = finite ? spec::rounding_factor(exponent) : 0.0F;
@@ -135,6 +126,49 @@ struct RoundKernel {
   }
 };
 
+// Of groups of one part.
+struct RoundKernel {
+  static constexpr int kBlockThreads = 1024, kResidentBlocks = 1;
+
+  RoundShape s;
+  RoundedGroups out;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    out.round_part(t, s, largest_of_part(t, s));
+  }
+};
+
+// largest[groups][parts]
+struct LargestOfPartKernel {
+  RoundShape s;
+  std::uint32_t* largest;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const std::uint32_t most = largest_of_part(t, s);
+    if (t.thread() == 0) largest[t.block()] = most;
+  }
+};
+
+// By the largest value of a group, which every block of it finds once more among its parts'.
+struct RoundPartKernel {
+  RoundShape s;
+  const std::uint32_t* largest;
+  RoundedGroups out;
+
+  template <class Thread>
+  LOCKSTEP_DEVICE void operator()(Thread& t) const {
+    const std::int64_t group = t.block() / s.parts;
+    std::uint32_t most = 0;
+    for (std::int64_t i = t.thread(); i < s.parts; i += t.threads()) {
+      const std::uint32_t one = largest[group * s.parts + i];
+      most = one > most ? one : most;
+    }
+    out.round_part(t, s, block_max(t, most));
+  }
+};
+
 template <class Gpu>
 void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int64_t c,
                                Sides<const float> x, std::int16_t* q, std::int32_t* exponents) {
@@ -146,15 +180,21 @@ void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int6
   for (const Side& side : s.sides)
     s.wide = s.wide && reinterpret_cast<std::uintptr_t>(side.data) % 16 == 0 && side.width % 4 == 0;
   s.wide = s.wide && reinterpret_cast<std::uintptr_t>(q) % 8 == 0;
+  const RoundedGroups out{exponents, q};
+  constexpr std::int64_t kSmall = 32 * 1024;  // values of a group
+  if (rows * c <= kSmall) {
+    s.parts = 1;
+    constexpr int kWhole = RoundKernel::kBlockThreads;
+    return gpu_->launch(Grid{groups, kWhole, max_bytes(kWhole)}, RoundKernel{s, out});
+  }
   // A thread has about 16 values, unless they are very many.
   constexpr std::int64_t kOfPart = kThreads * 16, kMostParts = 256;
   s.parts = (rows * c + kOfPart - 1) / kOfPart;
-  s.parts = s.parts < 1 ? 1 : s.parts > kMostParts ? kMostParts : s.parts;
-
+  s.parts = s.parts > kMostParts ? kMostParts : s.parts;
   const Scratch<Gpu, std::uint32_t> largest(*gpu_, groups * s.parts);
-  const Grid grid{groups * s.parts, kThreads, kMaxBytes};
-  gpu_->launch(grid, LargestKernel{s, largest.data()});
-  gpu_->launch(grid, RoundKernel{s, largest.data(), exponents, q});
+  const Grid grid{groups * s.parts, kThreads, max_bytes(kThreads)};
+  gpu_->launch(grid, LargestOfPartKernel{s, largest.data()});
+  gpu_->launch(grid, RoundPartKernel{s, largest.data(), out});
 }
 
 template <class Gpu>

@@ -35,15 +35,13 @@ class RowsOfBlock {
   template <Fold kFold, class Read, class MadeOf, class Take>
   LOCKSTEP_DEVICE void fold(const Read& read, const MadeOf& term, const Take& take) const {
     using Folds = ChainFold<Neighbours::kTerms, kFold, RowsBlock::kBlockThreads>;
-    float total = 0.0F;
-    for (std::int64_t first = 0; first == 0 || first < cols_; first += kBlock) {
+    const float total = blocked_sum(cols_, [&](std::int64_t first, std::int64_t end) {
       const float acc = Folds::folded(
-          t_, found_ + 2 * kWarp, first_, rows_, first,
-          first + kBlock < cols_ ? first + kBlock : cols_,
+          t_, found_ + 2 * kWarp, first_, rows_, first, end,
           [&](std::int64_t k, std::int64_t row) { return read(row * cols_ + k, row); }, term);
-      total = first == 0 ? acc : total + acc;
       t_.barrier();
-    }
+      return acc;
+    });
     const std::int64_t row = first_ + t_.thread() % kWarp;
     if constexpr (kFold == Fold::kBoth) {
       if (t_.thread() < 2 * kWarp) found_[t_.thread()] = total;

@@ -9,17 +9,25 @@
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics {
 
-// step(acc, i) folds element i into a block's sum; blocks are added in order. n = 0 gives +0.
-template <class Step>
-LOCKSTEP_HD static inline float blocked_chain(std::int64_t n, const Step& step) {
+// fold(begin, end) is a block's sum; blocks are added in order. n = 0 gives +0.
+template <class Fold>
+LOCKSTEP_HD static inline float blocked_sum(std::int64_t n, const Fold& fold) {
   float total = 0.0F;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-    const std::int64_t end = begin + kBlock < n ? begin + kBlock : n;
-    float acc = 0.0F;
-    for (std::int64_t i = begin; i < end; ++i) acc = step(acc, i);
-    total = begin == 0 ? acc : total + acc;
+    const float sum = fold(begin, begin + kBlock < n ? begin + kBlock : n);
+    total = begin == 0 ? sum : total + sum;
   }
   return total;
+}
+
+// The same where step(acc, i) folds element i into a block's sum.
+template <class Step>
+LOCKSTEP_HD static inline float blocked_chain(std::int64_t n, const Step& step) {
+  return blocked_sum(n, [&](std::int64_t begin, std::int64_t end) {
+    float acc = 0.0F;
+    for (std::int64_t i = begin; i < end; ++i) acc = step(acc, i);
+    return acc;
+  });
 }
 
 }  // namespace lockstep::numerics
