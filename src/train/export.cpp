@@ -1,7 +1,8 @@
 #include "lockstep/train/export.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 
 #include "lockstep/core/error.h"
@@ -29,11 +30,15 @@ constexpr const char* kScheduler = "scheduler/scheduler_config.json";
 
 Bytes in_order(const at::Tensor& tensor, const TorchLayout& layout) {
   const ops::HostView view(tensor);
-  const std::span<const float> values = view.floats();
+  const ByteView values = view.bytes();  // a checkpoint's lie anywhere: no floats to the compiler
   Bytes bytes;
-  bytes.reserve(values.size_bytes());
-  for (const std::int64_t here : layout.here)
-    put_u32_le(bytes, std::bit_cast<std::uint32_t>(values[static_cast<std::size_t>(here)]));
+  bytes.reserve(values.size());
+  for (const std::int64_t here : layout.here) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, values.data() + static_cast<std::size_t>(here) * sizeof value,
+                sizeof value);
+    put_u32_le(bytes, value);
+  }
   return bytes;
 }
 

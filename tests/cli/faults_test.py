@@ -8,7 +8,7 @@ import signal
 import subprocess
 import unittest
 
-from support import PROGRAM, Cli, main
+from support import PROGRAM, Cli, not_beside_sanitizers, main
 
 EVERY_STEP = ["--quiet", "--set", "run.steps=8", "--set", "checkpoint.every=1", "--set",
               "checkpoint.keep_last=3", "--set", "samples.every=2", "--set", "samples.count=2"]
@@ -65,6 +65,7 @@ class FullDisk(Cli):
         self.assertEqual(self.evidence("limited"), self.whole)
 
 
+@not_beside_sanitizers
 class Limits(Cli):
     """Few processes, little memory for threads, few open files, no standard streams: as `ulimit` and a shell set them."""
 
@@ -304,6 +305,7 @@ class InstructionSets(Cli):
                 self.assertIn(isa, self.one_line(4, result))
         self.assertGreater(missing, 0)  # no CPU has AVX2 and NEON
 
+    @not_beside_sanitizers
     @unittest.skipUnless(shutil.which("qemu-x86_64"), "NOT PROVED: no qemu-x86_64 (qemu-user)")
     def test_a_cpu_without_fused_multiply_add_is_4_and_no_illegal_instruction(self):
         result = subprocess.run(["qemu-x86_64", "-cpu", "Nehalem", PROGRAM, "train", "tiny.toml"],

@@ -16,7 +16,7 @@ import sys
 
 LIBRARY, STRIDE = sys.argv.pop(3), int(sys.argv.pop(3))
 
-from support import PROGRAM, Cli, main  # noqa: E402
+from support import PROGRAM, Cli, not_beside_sanitizers, main  # noqa: E402
 
 STEPS = ["--quiet", "--set", "run.steps=2", "--set", "checkpoint.every=1", "--set",
          "checkpoint.keep_last=1", "--set", "samples.every=2", "--set", "samples.count=2"]
@@ -25,6 +25,7 @@ BEGIN = [*TRAIN, "--set", "run.steps=1"]
 SIGNED = [*TRAIN, "--sign", "key"]
 
 
+@not_beside_sanitizers
 class FailingCalls(Cli):
     def setUp(self):
         super().setUp()
@@ -103,6 +104,7 @@ class FailingCalls(Cli):
         self.assertGreater(self.every_call("list", errno.EIO), 2)
 
 
+@not_beside_sanitizers
 class Retired(Cli):
     """Beside a run that trains and keeps one checkpoint: at every call of a reader it goes, and a newer one is there."""
 
