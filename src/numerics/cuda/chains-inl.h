@@ -1,6 +1,6 @@
 // Private: many blocked chains at once for CUDA (spec/chain.h). All threads of a block compute
-// terms of 32 chains, 64 of each at a time; a warp folds them in order while the others compute the
-// next. A thread reads what several terms are made of before it computes the first (elements.h).
+// terms of 32 chains, a slice of 64 of each at a time, which a warp folds in order. What the next
+// slice is made of is on its way meanwhile.
 // Where chains are neighbours, a thread computes terms of one chain: what these have in common is
 // read once. The blocks of a chain are folded side by side; whoever reads a chain adds them up.
 #pragma once
@@ -11,6 +11,7 @@
 #include "lockstep/numerics/spec/operations.h"
 #include "numerics/cuda/columns.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/divisor.h"
 #include "numerics/cuda/elements.h"
 
 namespace lockstep::numerics::cuda {
@@ -37,7 +38,8 @@ struct ChainFold {
   static constexpr int kBuffer = kFactors * kSlice * kLine;
   static constexpr int kSecond = kBuffer - kSlice * kLine;  // where second factors begin
   static constexpr std::int64_t kSharedBytes = 2 * kBuffer * 4;
-  static constexpr int kReads = 8;  // of a thread, before it computes
+  static constexpr int kOfThread = kSlice * kWarp / kBlockThreads;  // terms of a slice
+  static constexpr int kReads = 8;  // of a thread's terms together, where it has several rows'
 
   // Terms [first, end) of chains [first_chain, first_chain + 32) below `chains`. Term k of a chain
   // is term(x), a float or a Term; x is read(k, chain) of neighbouring terms, and of neighbouring
@@ -54,15 +56,12 @@ struct ChainFold {
     if constexpr (kNeighbours == Neighbours::kChains) {
       // The last chain again, where there is no other.
       const auto column = read(first, first_chain + (lane < left ? lane : left - 1));
-      go_through(t, shared, first, end, &acc, [&](std::int64_t k, int count, float* terms) {
-        compute_column(t, column, static_cast<int>(k - first), count, lane < left, term, terms);
-      });
+      go_through(t, shared, first, end, &acc,
+                 OfColumn<std::remove_cvref_t<decltype(column)>, MadeOf>{
+                     column, term, first, t.thread() / kWarp, lane, lane < left});
     } else {
-      go_through(t, shared, first, end, &acc, [&](std::int64_t k, int count, float* terms) {
-        compute_rows(
-            t, [&](int i, int chain) { return read(k + i, first_chain + chain); }, count, left,
-            term, terms);
-      });
+      go_through(t, shared, first, end, &acc,
+                 OfRows<Read, MadeOf>{read, term, first_chain, t.thread(), left});
     }
     return acc;
   }
@@ -70,17 +69,23 @@ struct ChainFold {
  private:
   static constexpr int kBlockWarps = kBlockThreads / kWarp;
 
-  // compute(k, count, terms) for each slice of [first, end), which is then folded.
-  template <class Thread, class Compute>
+  // `of` reads what a thread's terms of slice [k, k + count) are made of, and stores the terms.
+  template <class Thread, class Of>
   LOCKSTEP_DEVICE static void go_through(Thread& t, float* shared, std::int64_t first,
-                                         std::int64_t end, float* acc, const Compute& compute) {
+                                         std::int64_t end, float* acc, const Of& of) {
+    if (first >= end) return;
+    const auto count_of = [&](std::int64_t k) {
+      return static_cast<int>(end - k < kSlice ? end - k : kSlice);
+    };
     const int lane = t.thread() % kWarp, warp = t.thread() / kWarp;
+    auto values = of.read(first, count_of(first));
     int buffer = 0;
     for (std::int64_t k = first; k < end; k += kSlice, buffer = kBuffer - buffer) {
-      const int count = static_cast<int>(end - k < kSlice ? end - k : kSlice);
+      const int count = count_of(k);
       float* const terms = shared + buffer;
-      compute(k, count, terms);
+      of.store(k, count, values, terms);
       t.barrier();
+      if (k + kSlice < end) values = of.read(k + kSlice, count_of(k + kSlice));
       if (warp >= kWarps) continue;
       if (kFold == Fold::kProducts || warp == 1)
         *acc = fold<true>(*acc, terms + lane, count);
@@ -109,64 +114,84 @@ struct ChainFold {
     return acc;
   }
 
-  // Of one chain a thread: terms of a slice that begins with column(at). Behind its end the last
-  // one is read again: no branch. A column that has `keep` is given each term once.
-  template <class Thread, class Column, class MadeOf>
-  LOCKSTEP_DEVICE static void compute_column(const Thread& t, const Column& column, int at,
-                                             int count, bool own, const MadeOf& term,
-                                             float* terms) {
-    const int warp = t.thread() / kWarp;
-    float* const to = terms + t.thread() % kWarp;
-    for (int i = warp; i < count; i += kReads * kBlockWarps) {
-      std::remove_cvref_t<decltype(column(at))> made_of[kReads];
-      const auto compute = [&](int n) {
-        const int place = i + n * kBlockWarps;
-        const auto made = term(made_of[n]);
-        store(made, to + place * kLine);
-        if constexpr (requires { column.keep(at, made); }) {
-          if (own) column.keep(at + place, made);
-        }
-      };
-      if (i + (kReads - 1) * kBlockWarps < count) {
+  template <class Value>
+  struct Values {
+    Value of[kOfThread];
+  };
+
+  // Terms of one chain a thread, whose column begins with term `first`. Behind a slice's end its
+  // last one is read again: no branch. A column that has `keep` is given each term once.
+  template <class Column, class MadeOf>
+  struct OfColumn {
+    Column column;
+    const MadeOf& term;
+    std::int64_t first;
+    int warp, lane;
+    bool own;
+
+    LOCKSTEP_DEVICE auto read(std::int64_t k, int count) const {
+      const int at = static_cast<int>(k - first);
+      Values<std::remove_cvref_t<decltype(column(at))>> values;
+      if (count == kSlice) {
         LOCKSTEP_UNROLL
-        for (int n = 0; n < kReads; ++n) made_of[n] = column(at + i + n * kBlockWarps);
-        LOCKSTEP_UNROLL
-        for (int n = 0; n < kReads; ++n) compute(n);
+        for (int n = 0; n < kOfThread; ++n) values.of[n] = column(at + warp + n * kBlockWarps);
       } else {
         LOCKSTEP_UNROLL
-        for (int n = 0; n < kReads; ++n) {
-          const int place = i + n * kBlockWarps;
-          made_of[n] = column(at + (place < count ? place : count - 1));
+        for (int n = 0; n < kOfThread; ++n) {
+          const int place = warp + n * kBlockWarps;
+          values.of[n] = column(at + (place < count ? place : count - 1));
         }
+      }
+      return values;
+    }
+    template <class Some>
+    LOCKSTEP_DEVICE void store(std::int64_t k, int count, const Some& values, float* terms) const {
+      LOCKSTEP_UNROLL
+      for (int n = 0; n < kOfThread; ++n) {
+        const int place = warp + n * kBlockWarps;
+        if (place >= count) continue;
+        const auto made = term(values.of[n]);
+        put(made, terms + place * kLine + lane);
+        if constexpr (requires { column.keep(place, made); }) {
+          if (own) column.keep(static_cast<int>(k - first) + place, made);
+        }
+      }
+    }
+  };
+
+  // Terms of several chains a thread, of `left` in all: neighbours in memory by neighbouring
+  // threads. Reading may write (softmax keeps its exp), so nothing is read ahead or twice by
+  // others.
+  template <class Read, class MadeOf>
+  struct OfRows {
+    const Read& read_one;
+    const MadeOf& term;
+    std::int64_t first_chain;
+    int thread, left;
+
+    struct Nothing {};
+    LOCKSTEP_DEVICE Nothing read(std::int64_t, int) const { return {}; }
+    LOCKSTEP_DEVICE void store(std::int64_t k, int count, Nothing, float* terms) const {
+      for (int e = thread; e < kSlice * kWarp; e += kReads * kBlockThreads) {
+        const Place here(e);
+        if (!here.below(count, left)) break;  // nor are those behind it
+        // The first one again, where there is no other: a read without a branch.
+        const auto place = [&](int n) {
+          const Place other(e + n * kBlockThreads);
+          return other.below(count, left) ? other : here;
+        };
+        std::remove_cvref_t<decltype(read_one(k, first_chain))> made_of[kReads];
         LOCKSTEP_UNROLL
         for (int n = 0; n < kReads; ++n)
-          if (i + n * kBlockWarps < count) compute(n);
+          made_of[n] = read_one(k + place(n).term, first_chain + place(n).chain);
+        LOCKSTEP_UNROLL
+        for (int n = 0; n < kReads; ++n) {
+          const Place one(e + n * kBlockThreads);
+          if (one.below(count, left)) put(term(made_of[n]), terms + one.term * kLine + one.chain);
+        }
       }
     }
-  }
-
-  // Of several chains a thread, `left` in all.
-  template <class Thread, class Read, class MadeOf>
-  LOCKSTEP_DEVICE static void compute_rows(const Thread& t, const Read& read, int count, int left,
-                                           const MadeOf& term, float* terms) {
-    for (int e = t.thread(); e < kSlice * kWarp; e += kReads * kBlockThreads) {
-      const Place here(e);
-      if (!here.below(count, left)) break;  // nor are those behind it
-      // The first one again, where there is no other: a read without a branch.
-      const auto place = [&](int n) {
-        const Place other(e + n * kBlockThreads);
-        return other.below(count, left) ? other : here;
-      };
-      decltype(read(0, 0)) made_of[kReads];
-      LOCKSTEP_UNROLL
-      for (int n = 0; n < kReads; ++n) made_of[n] = read(place(n).term, place(n).chain);
-      LOCKSTEP_UNROLL
-      for (int n = 0; n < kReads; ++n) {
-        const Place one(e + n * kBlockThreads);
-        if (one.below(count, left)) store(term(made_of[n]), terms + one.term * kLine + one.chain);
-      }
-    }
-  }
+  };
 
   // Of element e of a slice of rows: neighbours in memory by neighbouring threads. Of a thread's
   // elements neither falls.
@@ -178,8 +203,8 @@ struct ChainFold {
     }
   };
 
-  LOCKSTEP_DEVICE static void store(float value, float* to) { *to = value; }
-  LOCKSTEP_DEVICE static void store(const Term& term, float* to) {
+  LOCKSTEP_DEVICE static void put(float value, float* to) { *to = value; }
+  LOCKSTEP_DEVICE static void put(const Term& term, float* to) {
     to[0] = term.u;
     to[kSecond] = term.v;
   }
@@ -195,17 +220,28 @@ struct ChainKernel {
   using Folds = ChainFold<kNeighbours, kFold, kBlockThreads>;
 
   std::int64_t groups, depth, chains, parts;
+  Divisor tiles, by_groups;  // tiles are of 32 chains
   Read read;
   MadeOf term;
   float* out;  // [sums, products][blocks of a chain][groups][chains]
 
-  LOCKSTEP_HD std::int64_t tiles() const { return (chains + kWarp - 1) / kWarp; }
+  static ChainKernel of(std::int64_t groups, std::int64_t depth, std::int64_t chains,
+                        const Read& read, const MadeOf& term, float* out) {
+    const std::int64_t parts = depth > kBlock ? (depth + kBlock - 1) / kBlock : 1,
+                       tiles = tiles_of(chains), blocks = parts * groups * tiles;
+    return {groups, depth, chains, parts, Divisor(tiles, blocks), Divisor(groups, blocks),
+            read,   term,  out};
+  }
+  static std::int64_t tiles_of(std::int64_t chains) { return (chains + kWarp - 1) / kWarp; }
+  Grid grid() const {
+    return {parts * groups * tiles_of(chains), kBlockThreads, Folds::kSharedBytes};
+  }
 
   template <class Thread>
   LOCKSTEP_DEVICE void operator()(Thread& t) const {
-    const std::int64_t across = tiles();
-    const std::int64_t group = t.block() / across % groups, part = t.block() / across / groups,
-                       first_chain = t.block() % across * kWarp, first = part * kBlock,
+    const std::int64_t row = tiles.quotient(t.block()), part = by_groups.quotient(row),
+                       group = row - part * groups,
+                       first_chain = tiles.remainder(t.block()) * kWarp, first = part * kBlock,
                        end = first + kBlock < depth ? first + kBlock : depth;
     const float acc = Folds::folded(
         t, t.template shared<float>(), first_chain, chains, first, end,
@@ -260,11 +296,8 @@ class Chains {
   static void launch(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t count,
                      const Read& read, const MadeOf& term, float* out) {
     using Kernel = ChainKernel<kNeighbours, kFold, Read, MadeOf>;
-    const std::int64_t parts = depth > kBlock ? (depth + kBlock - 1) / kBlock : 1;
-    const Kernel kernel{groups, depth, count, parts, read, term, out};
-    gpu.launch(
-        Grid{parts * groups * kernel.tiles(), Kernel::kBlockThreads, Kernel::Folds::kSharedBytes},
-        kernel);
+    const Kernel kernel = Kernel::of(groups, depth, count, read, term, out);
+    gpu.launch(kernel.grid(), kernel);
   }
 
  private:
