@@ -31,7 +31,8 @@ def of_floats(kernels):
     loops = found(kernels, FLOATS, "FFMA")
     for which, body in loops.items():
         count, k, (down, across) = Counter(body), float_k(which[0]), float_sums(which[0])
-        if (count["FFMA"], count["LDS.128"]) != (k * down * across, k * (down + across) // 4):
+        loads = (k * across // 4, k) if down == 2 else (k * (down + across) // 4, 0)
+        if (count["FFMA"], count["LDS.128"], count["LDS.64"]) != (k * down * across, *loads):
             raise AssertionError(f"the loop of {which} has {count}")
     lines = heads("left operand", "right operand", *(tile.replace(", ", " x ") for tile in TILES))
     for left, right in sorted({which[1:] for which in loops}):

@@ -59,7 +59,7 @@ def resident(architecture, warps, used, shared):
 
 def float_sums(tile):
     """Of a thread, down and across."""
-    return {"128, 128": (8, 16), "32, 32": (4, 4)}.get(tile, (8, 8))
+    return {"128, 128": (8, 16), "32, 32": (2, 4)}.get(tile, (8, 8))
 
 
 def float_k(tile):

@@ -1,8 +1,8 @@
 // Private: many blocked chains at once for CUDA (spec/chain.h). All threads of a block compute
-// terms of 32 chains, a slice of 64 of each at a time, which a warp folds in order. What the next
-// slice is made of is on its way meanwhile.
-// Where chains are neighbours, a thread computes terms of one chain: what these have in common is
-// read once. The blocks of a chain are folded side by side; whoever reads a chain adds them up.
+// terms of 32 chains, a slice of 64 of each at a time, which a warp folds in order. Of columns,
+// what the next slice is made of is on its way meanwhile. Where chains are neighbours, a thread
+// computes terms of one chain: what these have in common is read once. The blocks of a chain are
+// folded side by side; whoever reads a chain adds them up.
 #pragma once
 
 #include <type_traits>
@@ -160,8 +160,8 @@ struct ChainFold {
   };
 
   // Terms of several chains a thread, of `left` in all: neighbours in memory by neighbouring
-  // threads. Reading may write (softmax keeps its exp), so nothing is read ahead or twice by
-  // others.
+  // threads. Terms of rows are made of up to five values, too many to be held while a slice is
+  // folded. No thread reads what another one does: softmax may write there.
   template <class Read, class MadeOf>
   struct OfRows {
     const Read& read_one;
@@ -214,7 +214,7 @@ struct ChainFold {
 // - first) of neighbouring chains.
 template <Neighbours kNeighbours, Fold kFold, class Read, class MadeOf>
 struct ChainKernel {
-  // Two chains of the same terms are of norms: group norm's derivatives are most of the work.
+  // Two chains of the same terms are of norms, whose terms are most of the work.
   static constexpr int kBlockThreads = kFold == Fold::kBoth ? 256 : 128,
                        kResidentBlocks = 512 / kBlockThreads;
   using Folds = ChainFold<kNeighbours, kFold, kBlockThreads>;

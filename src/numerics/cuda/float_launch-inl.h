@@ -44,8 +44,7 @@ struct TileCost {
   TileKind kind;
   std::int64_t rows, columns, warps, sums, weight;
 
-  // Of some tiles in one multiprocessor. Four warps work side by side: one tile of 32 x 32 takes as
-  // long as two do.
+  // Of some tiles in one multiprocessor, where four warps work side by side.
   std::int64_t of(std::int64_t tiles) const { return (tiles * warps + 3) / 4 * sums * weight; }
   // Tiles that fill a GPU: eight warps a multiprocessor.
   std::int64_t full(int multiprocessors) const { return 8 / warps * multiprocessors; }
@@ -62,7 +61,7 @@ inline Cut cut_of(const FloatShape& s, int multiprocessors) {
   constexpr TileCost kTiles[] = {
       cost_of<128, 128>(TileKind::k128x128, 8), cost_of<128, 64>(TileKind::k128x64, 9),
       cost_of<64, 64>(TileKind::k64x64, 10), cost_of<128, 32>(TileKind::k128x32, 11),
-      cost_of<32, 32>(TileKind::k32x32, 18)};
+      cost_of<32, 32>(TileKind::k32x32, 22)};
   Cut cut;
   cut.parts = static_cast<int>((s.depth + kBlock - 1) / kBlock);
   std::int64_t least = 0;

@@ -1,6 +1,6 @@
 // Private: one tile of a float product for CUDA (gemm.h): k goes through shared memory, eight of it
 // a step, stage after stage ahead of the sums; a thread has 8 x 8 sums in registers, or 8 x 16, or
-// 4 x 4 where tiles are few. The shape is that of CUTLASS's SIMT products
+// 2 x 4 where tiles are few. The shape is that of CUTLASS's SIMT products
 // (github.com/NVIDIA/cutlass, include/cutlass/gemm/threadblock).
 //
 // A tile's blocks of the chain are summed one after another: the sum of those before waits where
@@ -31,14 +31,16 @@ struct TilePlace {
 template <int kRowsIn, int kColumnsIn>
 struct Tile {
   static constexpr int kRows = kRowsIn, kColumns = kColumnsIn;
-  // A thread's sums, in fours. The more, the fewer operands come from shared memory for each: for
-  // 8 x 8 sums loads of them take it as long as the sums take a multiprocessor, for 8 x 16 three
-  // quarters of that, for 4 x 4 twice as long. The fewer, the sooner a tile is done that is alone.
-  static constexpr int kDown = kRows >= 64 ? 2 : 1;
+  // A thread's sums, in fours of columns and fours, or twos, of rows. The more, the fewer operands
+  // come from shared memory for each: for 8 x 8 sums loads of them take it as long as the sums take
+  // a multiprocessor, for 8 x 16 three quarters of that, for 2 x 4 thrice as long. The fewer, the
+  // sooner a tile is done that is alone: its 2 x 4 sums keep the four quarters of a multiprocessor
+  // busy.
+  static constexpr int kDown = kRows >= 64 ? 2 : 1, kHeight = kRows >= 64 ? 4 : 2;
   static constexpr int kAcross = kColumns >= 128 ? 4 : kDown;
   static constexpr int kRowsApart = kRows / kDown, kColumnsApart = kColumns / kAcross;
-  static constexpr int kThreads = kRowsApart / 4 * (kColumnsApart / 4);
-  // Of a stage. Sums of 4 x 4 are done with a step before memory answers, so they get four.
+  static constexpr int kThreads = kRowsApart / kHeight * (kColumnsApart / 4);
+  // Of a stage. Sums of 2 x 4 are done with a step before memory answers, so they get four.
   static constexpr int kSteps = kDown == 1 ? 4 : 1;
   static_assert(kBlock % (kSteps * kFloatStep) == 0, "a stage lies in one block of the chain");
   static constexpr int kStages = kSteps == 1 ? 3 : 2;  // in shared memory, one of them for the sums
@@ -49,10 +51,10 @@ struct Tile {
   static constexpr int kStage = kSteps * kStep;
   static constexpr std::int64_t kSharedBytes = kStages * kStage * 4 + sizeof(TilePlace);
 
-  // Where in its tile a thread has its sums: rows [row, row + 4) and as many kRowsApart further,
-  // columns so.
+  // Where in its tile a thread has its sums: rows [row, row + kHeight) and as many kRowsApart
+  // further, columns [column, column + 4) so.
   LOCKSTEP_HD static constexpr int row_of(int thread) {
-    return (thread / kWarp / kWarpsAcross * (kWarp / kLanes) + thread % kWarp / kLanes) * 4;
+    return (thread / kWarp / kWarpsAcross * (kWarp / kLanes) + thread % kWarp / kLanes) * kHeight;
   }
   LOCKSTEP_HD static constexpr int column_of(int thread) {
     return (thread / kWarp % kWarpsAcross * kLanes + thread % kLanes) * 4;
@@ -94,29 +96,39 @@ static_assert(loads_meet_no_bank_twice<Tile<128, 128>>() &&
 
 static_assert(Tile<128, 128>::kSharedBytes <= 26 * 1024, "registers decide, not shared memory");
 
+// A step has no more fours than that for a tile's threads: teams of them have steps in turn.
+template <class Shape>
+constexpr int teams_of(int side) {
+  const int fours = side * kFloatStep / 4;
+  return Shape::kThreads > fours ? Shape::kThreads / fours : 1;
+}
+
 // Brings stages of an operand to shared memory: of each step, Shape::kStep apart, lines of k,
 // [kFloatStep][kSide + kPad]. Lines behind the depth are +0 of the left operand and -0 of the right
 // one: their product -0 leaves every sum as it is.
 template <class Source, class Shape, bool kRight, bool = Source::kAlongK>
 class Feed {
   static constexpr int kSide = kRight ? Shape::kColumns : Shape::kRows;
-  static constexpr int kThreads = Shape::kThreads;
+  static constexpr int kTeams = teams_of<Shape>(kSide), kThreads = Shape::kThreads / kTeams;
   static constexpr int kAcross = kSide / 4, kDown = kThreads / kAcross;  // of a line; lines
   static constexpr int kQuads = kFloatStep / kDown;                      // a thread
   static_assert(kDown * kAcross == kThreads && kQuads * kDown == kFloatStep);
 
  public:
   LOCKSTEP_DEVICE Feed(const Source& source, int thread, int z, int outer, int k)
-      : source_(source), to_(thread / kAcross * (kSide + kPad) + thread % kAcross * 4) {
-    place_ = source.place(z, outer + thread % kAcross * 4);
+      : source_(source) {
+    const int team = thread / kThreads, one = thread % kThreads;
+    to_ = team * Shape::kStep + one / kAcross * (kSide + kPad) + one % kAcross * 4;
+    place_ = source.place(z, outer + one % kAcross * 4);
     LOCKSTEP_UNROLL
-    for (int q = 0; q < kQuads; ++q) cursors_[q] = source.cursor(k + thread / kAcross + q * kDown);
+    for (int q = 0; q < kQuads; ++q)
+      cursors_[q] = source.cursor(k + team * kFloatStep + one / kAcross + q * kDown);
   }
 
   template <class Thread>
   LOCKSTEP_DEVICE void begin(Thread& t, float* stage) {
     LOCKSTEP_UNROLL
-    for (int step = 0; step < Shape::kSteps; ++step) {
+    for (int step = 0; step < Shape::kSteps; step += kTeams) {
       LOCKSTEP_UNROLL
       for (int q = 0; q < kQuads; ++q) {
         float* const to = stage + step * Shape::kStep + to_ + q * kDown * (kSide + kPad);
@@ -125,7 +137,8 @@ class Feed {
         } else {
           t.copy_async(to, source_.at(place_, cursors_[q]), source_.there(place_, cursors_[q]));
         }
-        source_.advance(cursors_[q]);
+        LOCKSTEP_UNROLL
+        for (int team = 0; team < kTeams; ++team) source_.advance(cursors_[q]);
       }
     }
   }
@@ -142,7 +155,7 @@ class Feed {
 template <class Source, class Shape, bool kRight>
 class Feed<Source, Shape, kRight, true> {
   static constexpr int kSide = kRight ? Shape::kColumns : Shape::kRows;
-  static constexpr int kThreads = Shape::kThreads;
+  static constexpr int kTeams = teams_of<Shape>(kSide), kThreads = Shape::kThreads / kTeams;
   static constexpr int kQuads = kSide * kFloatStep / 4 / kThreads;
   static constexpr int kDown = kThreads / (kFloatStep / 4);  // outer indices
   static_assert(kFloatStep == 8 && kQuads * kThreads == kSide * 2);
@@ -159,35 +172,39 @@ class Feed<Source, Shape, kRight, true> {
 
  public:
   LOCKSTEP_DEVICE Feed(const Source& source, int thread, int z, int outer, int k)
-      : source_(source), to_(place_of(thread)) {
+      : source_(source) {
     static_assert(stores_meet_no_bank_twice());
-    cursor_ = source.cursor(k + thread % 2 * 4);
+    const int team = thread / kThreads, one = thread % kThreads;
+    to_ = team * Shape::kStep + place_of(one);
+    cursor_ = source.cursor(k + team * kFloatStep + one % 2 * 4);
     LOCKSTEP_UNROLL
-    for (int q = 0; q < kQuads; ++q) places_[q] = source.place(z, outer + thread / 2 + q * kDown);
+    for (int q = 0; q < kQuads; ++q) places_[q] = source.place(z, outer + one / 2 + q * kDown);
   }
 
   template <class Thread>
   LOCKSTEP_DEVICE void begin(Thread&, float*) {
     LOCKSTEP_UNROLL
-    for (int step = 0; step < Shape::kSteps; ++step) {
+    for (int step = 0; step < Shape::kSteps; step += kTeams) {
       const float none = kRight && source_.past(cursor_) ? -0.0F : 0.0F;
       LOCKSTEP_UNROLL
       for (int q = 0; q < kQuads; ++q) {
-        Quad& held = held_[step][q];
+        Quad& held = held_[step / kTeams][q];
         held = Quad{{none, none, none, none}};
         if (source_.there(places_[q], cursor_)) held = load_quad(source_.at(places_[q], cursor_));
       }
-      source_.advance(cursor_);
+      LOCKSTEP_UNROLL
+      for (int team = 0; team < kTeams; ++team) source_.advance(cursor_);
     }
   }
   LOCKSTEP_DEVICE void end(float* stage) {
     LOCKSTEP_UNROLL
-    for (int step = 0; step < Shape::kSteps; ++step) {
+    for (int step = 0; step < Shape::kSteps; step += kTeams) {
       float* const to = stage + step * Shape::kStep + to_;
       LOCKSTEP_UNROLL
       for (int q = 0; q < kQuads; ++q) {
         LOCKSTEP_UNROLL
-        for (int e = 0; e < 4; ++e) to[e * (kSide + kPad) + q * kDown] = held_[step][q].of[e];
+        for (int e = 0; e < 4; ++e)
+          to[e * (kSide + kPad) + q * kDown] = held_[step / kTeams][q].of[e];
       }
     }
   }
@@ -197,7 +214,7 @@ class Feed<Source, Shape, kRight, true> {
   int to_;
   typename Source::Cursor cursor_;
   typename Source::Place places_[kQuads];
-  Quad held_[Shape::kSteps][kQuads];
+  Quad held_[Shape::kSteps / kTeams][kQuads];
 };
 
 struct FloatShape {
@@ -277,27 +294,31 @@ struct FloatKernel {
   }
 
  private:
-  using Sums = float[Shape::kDown * 4][Shape::kAcross * 4];
+  using Sums = float[Shape::kDown * Shape::kHeight][Shape::kAcross * 4];
+  using Rows = Vector<float, Shape::kHeight>;
 
   // A thread's, of one k of a stage.
   struct Operands {
-    Quad rows[Shape::kDown], columns[Shape::kAcross];
+    Rows rows[Shape::kDown];
+    Quad columns[Shape::kAcross];
 
     LOCKSTEP_DEVICE Operands(const float* left, const float* right, int k) {
       const int step = k / kFloatStep * Shape::kStep, line = k % kFloatStep;
       const float* const a = left + step + line * (Shape::kRows + kPad);
       const float* const b = right + step + line * (Shape::kColumns + kPad);
       LOCKSTEP_UNROLL
-      for (int i = 0; i < Shape::kDown; ++i) rows[i] = load_quad(a + i * Shape::kRowsApart);
+      for (int i = 0; i < Shape::kDown; ++i)
+        rows[i] = *reinterpret_cast<const Rows*>(a + i * Shape::kRowsApart);
       LOCKSTEP_UNROLL
       for (int j = 0; j < Shape::kAcross; ++j) columns[j] = load_quad(b + j * Shape::kColumnsApart);
     }
     LOCKSTEP_DEVICE void multiply(Sums& sums) const {
       LOCKSTEP_UNROLL
-      for (int i = 0; i < Shape::kDown * 4; ++i) {
+      for (int i = 0; i < Shape::kDown * Shape::kHeight; ++i) {
         LOCKSTEP_UNROLL
         for (int j = 0; j < Shape::kAcross * 4; ++j)
-          sums[i][j] = spec::fma(rows[i / 4].of[i % 4], columns[j / 4].of[j % 4], sums[i][j]);
+          sums[i][j] = spec::fma(rows[i / Shape::kHeight].of[i % Shape::kHeight],
+                                 columns[j / 4].of[j % 4], sums[i][j]);
       }
     }
   };
@@ -329,8 +350,8 @@ struct FloatKernel {
     const TilePlace place = *shared_place(t);
     const int i0 = place.i + Shape::row_of(t.thread()), j0 = place.j + Shape::column_of(t.thread());
     LOCKSTEP_UNROLL
-    for (int r = 0; r < Shape::kDown * 4; ++r) {
-      const int i = i0 + r / 4 * Shape::kRowsApart + r % 4;
+    for (int r = 0; r < Shape::kDown * Shape::kHeight; ++r) {
+      const int i = i0 + r / Shape::kHeight * Shape::kRowsApart + r % Shape::kHeight;
       if (i < s.m) {
         const auto row = result.row(place.z, i);
         float* const to =

@@ -146,8 +146,9 @@ class Gpu {
     here();
     course_->add();
     if (grid.shared_bytes > kUnasked) {
+      // A limit: the same for all launches, because a graph may hold several that differ.
       must(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                static_cast<int>(grid.shared_bytes)),
+                                static_cast<int>(kMostShared)),
            "shared memory for a kernel");
     }
     const std::int64_t blocks = grid.fewer_do ? std::min(grid.blocks, kMostBlocks) : grid.blocks;

@@ -51,7 +51,7 @@ struct GroupNormKernel : GroupTile {
       const int channel = here.channel(j);
       return Normalised{
           values,
-          {y + here.sample() * groups.spatial * c + channel, c},
+          {y + here.sample() * in_tile.spatial * c + channel, c},
           {here.kept(0, j), here.kept(1, j), gamma[channel], beta[channel], activated}};
     });
   }
@@ -65,7 +65,7 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
   const bool activated = s.activation == Activation::kSilu;
   const std::optional<GroupTile> tile =
       GroupTile::of(s, GroupNormKernel::kTensors, gpu_->multiprocessors());
-  if (tile && in_fours(x, s.c) && in_fours(y, {})) {
+  if (tile && in_fours(x, s.c)) {
     return gpu_->launch(tile->grid<GroupNormKernel>(),
                         GroupNormKernel{*tile, x, gamma, beta, s.eps, activated, y, mean, rstd});
   }
@@ -110,7 +110,7 @@ struct GroupNormGradKernel : GroupTile {
   const float* rstd;
   bool activated;
   Sides<float> dx;  // or null
-  float* sums;      // [samples][c] of g, [samples][c] of g * xhat
+  float* folded;    // [samples][c] of g, [samples][c] of g * xhat
 
   // In the tile xhat comes to where x was, and g to where dy was.
   struct Derived {
@@ -161,9 +161,9 @@ struct GroupNormGradKernel : GroupTile {
       };
     });
     const std::int64_t first = here.sample() * c + here.channel(0);
-    for (int i = t.thread(); i < 2 * groups.c; i += t.threads()) {
-      const int which = i < groups.c ? 0 : 1, j = i - which * static_cast<int>(groups.c);
-      sums[which * samples * c + first + j] = here.chains(which)(j);
+    for (int i = t.thread(); i < 2 * in_tile.c; i += t.threads()) {
+      const int which = i < in_tile.c ? 0 : 1, j = i - which * static_cast<int>(in_tile.c);
+      folded[which * samples * c + first + j] = here.chains(which)(j);
     }
     if (dx.left == nullptr) return;
     for (int which = 0; which < 2; ++which)
@@ -172,7 +172,7 @@ struct GroupNormGradKernel : GroupTile {
     here.each([&](int j) {
       return InputGrad{xhats,
                        gs,
-                       column_of(dx, c, here.sample() * groups.spatial, here.channel(j)),
+                       column_of(dx, c, here.sample() * in_tile.spatial, here.channel(j)),
                        norm(j),
                        here.kept(0, j),
                        here.kept(1, j)};
@@ -235,7 +235,7 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
   };
   const std::optional<GroupTile> tile =
       GroupTile::of(s, GroupNormGradKernel::kTensors, gpu_->multiprocessors());
-  if (tile && in_fours(x, s.c) && in_fours(dy, {}) && in_fours(out, s.c)) {
+  if (tile && in_fours(x, s.c) && in_fours(dy, {})) {
     const std::int64_t all = s.n * s.c;
     const Scratch<Gpu, float> sums(*gpu_, 2 * all);
     gpu_->launch(tile->grid<GroupNormGradKernel>(),

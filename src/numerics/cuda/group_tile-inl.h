@@ -1,5 +1,5 @@
 // Private: group norm of groups that a block's shared memory holds, for CUDA (norm.h). The block
-// reads them once, folds them and normalises them where they are: a launch each way.
+// reads them once, folds them and normalises them where they are.
 //
 // A tile is some neighbouring channels of a sample, whole groups, at all positions. In shared
 // memory it is [blocks of a chain][512 positions and one more][width]: so the chains of
@@ -14,17 +14,20 @@
 
 namespace lockstep::numerics::cuda {
 
-// How tensors are cut. `groups` are those of a tile.
+// How tensors are cut.
 struct GroupTile {
-  // A smaller tile is made wider: threads read more neighbours, and more of them fold.
-  static constexpr std::int64_t kWide = 32, kLarge = 32 * 1024;  // channels, bytes
+  // A tile is made wider as long as it is small: more threads fold, and read neighbours. Rows of
+  // less than a sector of memory cost most.
+  static constexpr std::int64_t kSector = 8, kWide = 32;                         // channels
+  static constexpr std::int64_t kSmall = 40 * 1024, kSmallOfSector = 72 * 1024;  // bytes
 
   std::int64_t samples, c, all_groups;
-  Groups groups;
+  Groups in_tile;
   float count;  // of a group
-  Divisor by_width, by_across;
+  Divisor by_width, by_tiles;
 
-  // Of kernels that hold so many tensors; none if a block cannot hold them.
+  // Of kernels that hold so many tensors. None where no tile is whole groups and a multiple of four
+  // channels, or where a block cannot hold it.
   static std::optional<GroupTile> of(const GroupNormShape& s, int tensors, int multiprocessors) {
     const std::int64_t per_group = groups_of(s).per_group;
     const auto with = [&](std::int64_t width) {
@@ -32,40 +35,41 @@ struct GroupTile {
       part.n = 1;
       part.c = width;
       part.groups = width / per_group;
-      const std::int64_t across = s.c / width;
+      const std::int64_t tiles = s.c / width;
       return GroupTile{s.n,
                        s.c,
                        s.groups,
                        groups_of(part),
                        static_cast<float>(s.spatial * per_group),
-                       Divisor(width, kMostShared),
-                       Divisor(across, s.n * across)};
+                       Divisor(width, kMostShared),  // threads' numbers, and what lies in memory
+                       Divisor(tiles, s.n * tiles)};
     };
-    if (s.spatial == 0 || s.c % 4 != 0) return {};
+    if (s.c == 0 || s.spatial == 0 || s.c % 4 != 0) return {};
     std::int64_t width = std::lcm(per_group, std::int64_t{4});
     if (width > kThreads || with(width).shared_bytes(tensors) > kMostShared) return {};
     const auto pays = [&](const GroupTile& wider) {
-      return wider.groups.c <= kWide && wider.shared_bytes(tensors) <= kLarge &&
+      const std::int64_t most = wider.in_tile.c <= kSector ? kSmallOfSector : kSmall;
+      return wider.in_tile.c <= kWide && wider.shared_bytes(tensors) <= most &&
              wider.blocks() >= 2 * multiprocessors;
     };
     while (s.c % (2 * width) == 0 && pays(with(2 * width))) width *= 2;
     return with(width);
   }
 
-  std::int64_t blocks() const { return samples * by_across.value(); }
+  std::int64_t blocks() const { return samples * by_tiles.value(); }
   // Blocks of a chain.
-  LOCKSTEP_HD std::int64_t parts() const { return (groups.spatial + kBlock - 1) / kBlock; }
-  LOCKSTEP_HD std::int64_t sums() const { return parts() * groups.c; }
+  LOCKSTEP_HD std::int64_t parts() const { return (in_tile.spatial + kBlock - 1) / kBlock; }
+  LOCKSTEP_HD std::int64_t sums() const { return parts() * in_tile.c; }
   // Floats of a tensor's tile.
-  LOCKSTEP_HD std::int64_t size() const { return (groups.spatial + parts() - 1) * groups.c; }
+  LOCKSTEP_HD std::int64_t size() const { return (in_tile.spatial + parts() - 1) * in_tile.c; }
   // Two sums of each chain's block and two statistics of each group are behind the tiles.
   std::int64_t shared_bytes(int tensors) const {
-    return 4 * (tensors * size() + 2 * sums() + 2 * groups.groups);
+    return 4 * (tensors * size() + 2 * sums() + 2 * in_tile.groups);
   }
   template <class Kernel>
   Grid grid() const {
     const std::int64_t bytes = shared_bytes(Kernel::kTensors);
-    return {blocks(), bytes > kLarge ? Kernel::kBlockThreads : kThreads, bytes};
+    return {blocks(), bytes > kSmall ? Kernel::kBlockThreads : kThreads, bytes};
   }
 };
 
@@ -76,11 +80,11 @@ class TileOfBlock {
   LOCKSTEP_DEVICE TileOfBlock(Thread& t, const GroupTile& cut)
       : t_(t),
         cut_(cut),
-        width_(static_cast<int>(cut.groups.c)),
-        spatial_(static_cast<int>(cut.groups.spatial)),
+        width_(static_cast<int>(cut.in_tile.c)),
+        spatial_(static_cast<int>(cut.in_tile.spatial)),
         sums_(static_cast<int>(cut.sums())),
-        sample_(static_cast<int>(cut.by_across.quotient(t.block()))),
-        tile_(static_cast<int>(cut.by_across.remainder(t.block()))),
+        sample_(static_cast<int>(cut.by_tiles.quotient(t.block()))),
+        tile_(static_cast<int>(cut.by_tiles.remainder(t.block()))),
         found_(t.template shared<float>() + kTensors * cut.size()) {}
 
   LOCKSTEP_DEVICE std::int64_t sample() const { return sample_; }
@@ -88,10 +92,10 @@ class TileOfBlock {
   LOCKSTEP_DEVICE int channel(int j) const { return tile_ * width_ + j; }
   // Group i of the tile, among those of all samples.
   LOCKSTEP_DEVICE std::int64_t group(int i) const {
-    return sample() * cut_.all_groups + tile_ * cut_.groups.groups + i;
+    return sample() * cut_.all_groups + tile_ * cut_.in_tile.groups + i;
   }
   LOCKSTEP_DEVICE int group_of(int j) const {
-    return static_cast<int>(cut_.groups.by_per_group.quotient(j));
+    return static_cast<int>(cut_.in_tile.by_per_group.quotient(j));
   }
   LOCKSTEP_DEVICE float* tile(int tensor) const {
     return t_.template shared<float>() + tensor * cut_.size();
@@ -157,13 +161,13 @@ class TileOfBlock {
   // of its chains. All threads have what others have kept.
   template <class Step, class Of>
   LOCKSTEP_DEVICE void keep(int number, int fold, const Step& step, const Of& of) const {
-    const GroupMean<Step> mean{cut_.groups, cut_.count, chains(fold), step};
-    for (int i = t_.thread(); i < cut_.groups.groups; i += t_.threads())
-      found_[2 * sums_ + number * cut_.groups.groups + i] = of(i, mean(i));
+    const GroupMean<Step> mean{cut_.in_tile, cut_.count, chains(fold), step};
+    for (int i = t_.thread(); i < cut_.in_tile.groups; i += t_.threads())
+      found_[2 * sums_ + number * cut_.in_tile.groups + i] = of(i, mean(i));
     t_.barrier();
   }
   LOCKSTEP_DEVICE float kept(int number, int j) const {
-    return found_[2 * sums_ + number * cut_.groups.groups + group_of(j)];
+    return found_[2 * sums_ + number * cut_.in_tile.groups + group_of(j)];
   }
 
  private:

@@ -181,14 +181,13 @@ void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int6
     s.wide = s.wide && reinterpret_cast<std::uintptr_t>(side.data) % 16 == 0 && side.width % 4 == 0;
   s.wide = s.wide && reinterpret_cast<std::uintptr_t>(q) % 8 == 0;
   const RoundedGroups out{exponents, q};
-  constexpr std::int64_t kSmall = 32 * 1024;  // values of a group
+  // Values of a group that one block rounds, and of a part; a thread has 16 of these, or 32.
+  constexpr std::int64_t kSmall = 32 * 1024, kOfPart = kThreads * 16, kMostParts = 256;
   if (rows * c <= kSmall) {
     s.parts = 1;
-    constexpr int kWhole = RoundKernel::kBlockThreads;
-    return gpu_->launch(Grid{groups, kWhole, max_bytes(kWhole)}, RoundKernel{s, out});
+    const int threads = rows * c <= kOfPart ? kThreads : RoundKernel::kBlockThreads;
+    return gpu_->launch(Grid{groups, threads, max_bytes(threads)}, RoundKernel{s, out});
   }
-  // A thread has about 16 values, unless they are very many.
-  constexpr std::int64_t kOfPart = kThreads * 16, kMostParts = 256;
   s.parts = (rows * c + kOfPart - 1) / kOfPart;
   s.parts = s.parts > kMostParts ? kMostParts : s.parts;
   const Scratch<Gpu, std::uint32_t> largest(*gpu_, groups * s.parts);
