@@ -18,7 +18,7 @@ void broadcast_tensors(comm::Group& group, const state::State* whole, state::Sta
     passing.resize(static_cast<std::size_t>(c10::multiply_integers(named.shape())));
     if (group.rank() == Rank(0)) {
       const ops::HostView held(named.part ? whole->tensors[i].tensor : named.tensor);
-      std::ranges::copy(held.floats(), passing.begin());
+      std::ranges::copy(held.bytes(), std::as_writable_bytes(std::span(passing)).begin());
     }
     group.broadcast(Rank(0), std::as_writable_bytes(std::span(passing)));
     if (group.rank() == Rank(0) && !named.part) continue;  // its own

@@ -6,7 +6,7 @@ import re
 import resource
 import subprocess
 
-from support import PROGRAM, SOURCE, Cli, main
+from support import PROGRAM, SOURCE, Cli, main, not_beside_sanitizers
 
 RECIPE = os.path.join(SOURCE, "recipes/fashion-mnist-ddpm.toml")
 # 8 lanes of 16 samples: about 300 MiB at once, 65 one by one.
@@ -14,6 +14,7 @@ FEW = ["--set", "run.steps=1", "--set", "samples.count=0", "--set", "batch.sampl
 MIB = 1 << 20
 
 
+@not_beside_sanitizers
 class Memory(Cli):
     def limited(self, space, *arguments):
         """The program with an address space of so many bytes."""

@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from support import SOURCE, main
+from support import SOURCE, main, not_beside_sanitizers
 from toy import TRAIN, Toy
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
@@ -88,6 +88,7 @@ class OddRank(Toy):
         self.assertRegex(err, r"warning: the ranks differ: isa: rank \d on \S+ has '[\w-]+', rank \d on \S+ has '[\w-]+'")
         self.assertEqual(self.evidence("run"), self.alone())
 
+    @not_beside_sanitizers
     @unittest.skipUnless(shutil.which("faketime"), "NOT PROVED: ranks with other clocks (no faketime)")
     def test_another_clock_changes_no_bit(self):
         preload = subprocess.run(["faketime", "2020-01-01 00:00:00", "printenv", "LD_PRELOAD"], check=True,

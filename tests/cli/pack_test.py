@@ -12,7 +12,7 @@ import h5py
 import numpy
 
 from pictures import chunk, exif, jpeg, png, samples
-from support import Cli, PROGRAM, SOURCE, main
+from support import PROGRAM, SOURCE, Cli, main, not_beside_sanitizers
 
 
 def resized(picture, width, height):
@@ -445,6 +445,7 @@ class Broken(Pack):
         os.chmod(self.path("d/a.png"), 0)
         self.assertIn("d/a.png", self.refused_pack("d"))
 
+    @not_beside_sanitizers
     def test_memory_is_that_of_one_picture_and_the_pack(self):
         """A header that promises much takes nothing."""
         self.folder_of({"d/huge.png": self.broken["bomb.png"]})

@@ -52,6 +52,7 @@ class Facts(unittest.TestCase):
         self.assertEqual(self.facts(""), {"cuda": "13.0", "gpu": "none"})
 
 
+    @unittest.skipIf("ASAN_OPTIONS" in os.environ, "NOT PROVED: not beside a sanitizer")
     def test_of_libraries_of_cuda_12(self):
         def cublas(**more):
             return json.loads(run("", "fingerprint", "--json", **more)[1]).get("cublas")

@@ -39,7 +39,7 @@ endfunction()
 function(lockstep_test name)
   cmake_parse_arguments(arg "TORCH" "TIMEOUT" "LABELS;LIBS;SOURCES" ${ARGN})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 600)  # against hangs only
+    set(arg_TIMEOUT ${LOCKSTEP_TEST_TIMEOUT})
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} lockstep_warnings GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
