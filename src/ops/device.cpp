@@ -63,6 +63,13 @@ std::span<const float> HostView::floats() const {
   return {held_.const_data_ptr<float>(), static_cast<std::size_t>(held_.numel())};
 }
 
+std::vector<float> HostView::copy() const {
+  const ByteView held = bytes();
+  std::vector<float> values(held.size() / sizeof(float));
+  std::ranges::copy(held, std::as_writable_bytes(std::span(values)).begin());
+  return values;
+}
+
 float value_of(const Tensor& x) {
   LOCKSTEP_ASSERT(x.numel() == 1);
   return HostView(x).floats().front();

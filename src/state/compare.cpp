@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/finite.h"
@@ -16,14 +15,6 @@ std::int64_t place(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto magnitude = static_cast<std::int64_t>(bits & 0x7fffffffU);
   return bits >> 31 == 0 ? magnitude : -1 - magnitude;
-}
-
-// A copy: a checkpoint's tensors lie where its file has them, at any byte.
-std::vector<float> values_of(const Named& named) {
-  const ByteView held = ops::HostView(named.tensor).bytes();
-  std::vector<float> values(static_cast<std::size_t>(named.tensor.numel()));
-  if (!values.empty()) std::memcpy(values.data(), held.data(), held.size());
-  return values;
 }
 
 std::string shape_text(const Named& named) {
@@ -76,7 +67,8 @@ std::vector<TensorDifference> compare(const State& a, const State& b) {
     } else if (mine.shape() != theirs->shape()) {
       result.push_back(
           {mine.name, "shapes " + shape_text(mine) + " and " + shape_text(*theirs), {}});
-    } else if (const ValueDifference values = compare(values_of(mine), values_of(*theirs));
+    } else if (const ValueDifference values =
+                   compare(ops::HostView(mine.tensor).copy(), ops::HostView(theirs->tensor).copy());
                values.different > 0) {
       result.push_back({mine.name, "values", values});
     }

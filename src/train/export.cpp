@@ -1,8 +1,7 @@
 #include "lockstep/train/export.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstring>
+#include <bit>
 #include <filesystem>
 
 #include "lockstep/core/error.h"
@@ -29,16 +28,11 @@ constexpr const char* kWeights = "diffusion_pytorch_model.safetensors";
 constexpr const char* kScheduler = "scheduler/scheduler_config.json";
 
 Bytes in_order(const at::Tensor& tensor, const TorchLayout& layout) {
-  const ops::HostView view(tensor);
-  const ByteView values = view.bytes();  // a checkpoint's lie anywhere: no floats to the compiler
+  const std::vector<float> values = ops::HostView(tensor).copy();
   Bytes bytes;
-  bytes.reserve(values.size());
-  for (const std::int64_t here : layout.here) {
-    std::uint32_t value = 0;
-    std::memcpy(&value, values.data() + static_cast<std::size_t>(here) * sizeof value,
-                sizeof value);
-    put_u32_le(bytes, value);
-  }
+  bytes.reserve(values.size() * sizeof(float));
+  for (const std::int64_t here : layout.here)
+    put_u32_le(bytes, std::bit_cast<std::uint32_t>(values[static_cast<std::size_t>(here)]));
   return bytes;
 }
 

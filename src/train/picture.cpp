@@ -46,8 +46,7 @@ bool make_pictures(const recipe::Recipe& recipe, const std::vector<std::int64_t>
 }
 
 std::vector<std::uint8_t> pixels_of(const Tensor& samples, data::SampleKind kind) {
-  const ops::HostView held(samples);
-  std::vector<float> values(held.floats().begin(), held.floats().end());
+  std::vector<float> values = ops::HostView(samples).copy();
   if (kind == data::SampleKind::kFields)
     for (float& value : values) value *= 1 / kFieldRange;
   std::vector<std::uint8_t> bytes(values.size());

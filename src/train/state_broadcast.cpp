@@ -1,6 +1,5 @@
 #include "train/state_broadcast.h"
 
-#include <algorithm>
 #include <array>
 
 #include "lockstep/ops/device.h"
@@ -16,10 +15,8 @@ void broadcast_tensors(comm::Group& group, const state::State* whole, state::Sta
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     state::Named& named = state.tensors[i];
     passing.resize(static_cast<std::size_t>(c10::multiply_integers(named.shape())));
-    if (group.rank() == Rank(0)) {
-      const ops::HostView held(named.part ? whole->tensors[i].tensor : named.tensor);
-      std::ranges::copy(held.bytes(), std::as_writable_bytes(std::span(passing)).begin());
-    }
+    if (group.rank() == Rank(0))
+      passing = ops::HostView(named.part ? whole->tensors[i].tensor : named.tensor).copy();
     group.broadcast(Rank(0), std::as_writable_bytes(std::span(passing)));
     if (group.rank() == Rank(0) && !named.part) continue;  // its own
     ops::from_host(std::span(passing).subspan(static_cast<std::size_t>(named.first()),

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import unittest
 
-from support import PROGRAM, Cli, not_beside_sanitizers, main
+from support import PROGRAM, Cli, main, not_beside_sanitizers
 
 EVERY_STEP = ["--quiet", "--set", "run.steps=8", "--set", "checkpoint.every=1", "--set",
               "checkpoint.keep_last=3", "--set", "samples.every=2", "--set", "samples.count=2"]

@@ -16,7 +16,7 @@ import sys
 
 LIBRARY, STRIDE = sys.argv.pop(3), int(sys.argv.pop(3))
 
-from support import PROGRAM, Cli, not_beside_sanitizers, main  # noqa: E402
+from support import PROGRAM, Cli, main, not_beside_sanitizers  # noqa: E402
 
 STEPS = ["--quiet", "--set", "run.steps=2", "--set", "checkpoint.every=1", "--set",
          "checkpoint.keep_last=1", "--set", "samples.every=2", "--set", "samples.count=2"]

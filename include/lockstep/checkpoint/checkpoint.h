@@ -52,7 +52,7 @@ class Loaded {
  public:
   const Meta& meta() const { return meta_; }
   const hash::Digest& root() const { return root_; }  // of the file's SHA-256 tree
-  // Tensors are views of the file's bytes, wherever these lie: their floats may not be aligned.
+  // Tensors are views of the file's bytes: their floats may not be aligned (HostView::copy).
   // Step and samples are set.
   const state::State& state() const { return state_; }
   void restore(state::State& into) const { checkpoint::restore(state_, into); }

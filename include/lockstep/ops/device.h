@@ -65,6 +65,8 @@ class HostView {
 
   std::span<const float> floats() const;
   ByteView bytes() const { return std::as_bytes(floats()); }
+  // A copy, whose floats are aligned wherever the tensor's lie: a loaded checkpoint's may not be.
+  std::vector<float> copy() const;
 
  private:
   Tensor held_;

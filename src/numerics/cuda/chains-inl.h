@@ -30,6 +30,11 @@ constexpr int chains_of(Fold fold) {
   return fold == Fold::kBoth ? 2 : 1;
 }
 
+// One, if it has no term.
+constexpr std::int64_t blocks_of_chain(std::int64_t depth) {
+  return depth > kBlock ? (depth + kBlock - 1) / kBlock : 1;
+}
+
 // Folds terms of 32 chains by all threads of a block, which has room for kSharedBytes.
 template <Neighbours kNeighbours, Fold kFold, int kBlockThreads>
 struct ChainFold {
@@ -227,8 +232,8 @@ struct ChainKernel {
 
   static ChainKernel of(std::int64_t groups, std::int64_t depth, std::int64_t chains,
                         const Read& read, const MadeOf& term, float* out) {
-    const std::int64_t parts = depth > kBlock ? (depth + kBlock - 1) / kBlock : 1,
-                       tiles = tiles_of(chains), blocks = parts * groups * tiles;
+    const std::int64_t parts = blocks_of_chain(depth), tiles = tiles_of(chains),
+                       blocks = parts * groups * tiles;
     return {groups, depth, chains, parts, Divisor(tiles, blocks), Divisor(groups, blocks),
             read,   term,  out};
   }
@@ -281,7 +286,7 @@ class Chains {
   template <class Read, class MadeOf = Itself>
   Chains(Gpu& gpu, std::int64_t groups, std::int64_t depth, std::int64_t count, const Read& read,
          const MadeOf& term = {})
-      : parts_(depth > kBlock ? (depth + kBlock - 1) / kBlock : 1),
+      : parts_(blocks_of_chain(depth)),
         all_(groups * count),
         memory_(gpu, chains_of(kFold) * parts_ * all_) {
     launch(gpu, groups, depth, count, read, term, memory_.data());
