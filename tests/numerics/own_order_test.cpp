@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,6 +85,23 @@ TEST(OwnOrder, IsNotThatOfOtherKernels) {
     static_cast<void>(values(device(), first));
   }
   EXPECT_GT(before, 0);
+}
+
+// What the other order gives back is free when its work is done, and no memory is lacking before.
+TEST(OwnOrder, HasTheMemoryThatTheOtherOneGivesBack) {
+  const Gpu own = gpu().memory->own_order();
+  const There first(*gpu().memory);
+  const std::int64_t most = gpu().memory->left().value() / sizeof(float) / 4 * 3;
+  for (int i = 0; i < kOften; ++i) {
+    {
+      const There given_back(*gpu().memory, most);
+      for (int later = 0; later < 50; ++later) device().scale(kFloats, 1, given_back, first);
+    }
+    const There taken(*own.memory, most);
+    own.kernels->fill(kFloats, 3, taken);
+    ASSERT_EQ(values(*own.kernels, taken), all(3));
+  }
+  EXPECT_THROW(own.memory->take(most * sizeof(float) * 2), std::bad_alloc);
 }
 
 // With its memory.

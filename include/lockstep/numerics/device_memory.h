@@ -62,8 +62,8 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   // Memory that is aligned to 256 bytes and holds anything; null for none. std::bad_alloc if there
-  // is not so much. It may be given back while kernels of its order still use it: who gets it next
-  // works after them.
+  // is not so much, not even when all work is done. It may be given back while kernels of its order
+  // still use it: who gets it next works after them.
   virtual void* take(std::size_t bytes) = 0;
   virtual void give_back(void* memory) = 0;
   // Bytes that can be taken still, as far as the device says.

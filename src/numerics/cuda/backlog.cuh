@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "numerics/cuda/line.cuh"
+#include "numerics/cuda/event.cuh"
 
 namespace lockstep::numerics::cuda {
 

@@ -17,9 +17,11 @@
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
 #include "numerics/cuda/backlog.cuh"
+#include "numerics/cuda/event.cuh"
 #include "numerics/cuda/graphs.h"
 #include "numerics/cuda/landing.cuh"
-#include "numerics/cuda/line.cuh"
+#include "numerics/cuda/must.cuh"
+#include "numerics/cuda/pool.cuh"
 #include "numerics/cuda/staging.cuh"
 
 namespace lockstep::numerics::cuda {
@@ -91,21 +93,26 @@ class Course {
  public:
   using Graph = cuda::Graph;
 
-  enum class Where { kNull, kOwn };
-
-  Course(int number, Where where) : number_(make_current(number)), backlog_(number) {
+  // In the null stream.
+  explicit Course(int number)
+      : number_(make_current(number)), pool_(std::make_shared<Pool>(number)), backlog_(number) {
     // Not a blocking one: the null stream may be used while something is captured.
-    if (where == Where::kNull) {
-      must(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking), "a stream");
-    } else {
-      // Multiprocessors take its blocks first: others wait for them.
-      int least = 0, greatest = 0;
-      must(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
-      must(cudaStreamCreateWithPriority(&own_, cudaStreamNonBlocking, greatest), "a stream");
-      now_ = own_;
-    }
+    must(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking), "a stream");
   }
-  ~Course() { cudaStreamDestroy(own_); }
+  // In a stream of its own.
+  explicit Course(std::shared_ptr<Pool> pool)
+      : number_(make_current(pool->number())), pool_(std::move(pool)), backlog_(number_) {
+    // Multiprocessors take its blocks first: others wait for them.
+    int least = 0, greatest = 0;
+    must(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
+    must(cudaStreamCreateWithPriority(&own_, cudaStreamNonBlocking, greatest), "a stream");
+    now_ = own_;
+    pool_->add(now_);
+  }
+  ~Course() {
+    if (now_ != nullptr) pool_->remove(now_);
+    cudaStreamDestroy(own_);
+  }
   Course(const Course&) = delete;
   Course& operator=(const Course&) = delete;
 
@@ -118,6 +125,7 @@ class Course {
     if (!capturing_) backlog_.add(now_);
   }
   bool capturing() const { return capturing_; }
+  const std::shared_ptr<Pool>& pool() const { return pool_; }
   Stagings& stagings() { return stagings_; }
   std::shared_ptr<Landings> landings() const { return landings_; }
   // Where the GPU finds by how much positions are moved, in work that is captured; else null.
@@ -127,7 +135,7 @@ class Course {
   void* take(std::size_t bytes) {
     void* memory = capturing_ ? arena_.take(bytes) : nullptr;
     if (memory != nullptr) return memory;
-    must(cudaMallocAsync(&memory, bytes, now_), "memory");
+    memory = pool_->take(bytes, now_);
     if (capturing_) arena_.add(memory, bytes);
     return memory;
   }
@@ -204,6 +212,7 @@ class Course {
   }
 
   int number_;
+  const std::shared_ptr<Pool> pool_;
   cudaStream_t own_ = nullptr;  // of what is captured, or of all work
   cudaStream_t now_ = nullptr;
   Backlog backlog_;

@@ -101,19 +101,9 @@ class Gpu {
 
   explicit Gpu(int number) : number_(number) {
     here();
-    cudaMemPool_t pool = nullptr;
-    must(cudaDeviceGetDefaultMemPool(&pool, number), "its memory");
-    // What was given back is taken again, and the driver not asked.
-    std::uint64_t most = UINT64_MAX;
-    must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
-    // A stream would wait for another one to have what that gave back: one beside the kernels for
-    // the whole backward pass.
-    int none = 0;
-    must(cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &none),
-         "its memory");
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");
-    course_ = std::make_shared<Course>(number, Course::Where::kNull);
+    course_ = std::make_shared<Course>(number);
   }
   // Another one whose work goes there.
   Gpu(const Gpu& one, std::shared_ptr<Course> course)
@@ -130,7 +120,7 @@ class Gpu {
   std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this, course_); }
   // One whose work is in a stream of its own, and that of its others.
   std::unique_ptr<Gpu> own_order() const {
-    return std::make_unique<Gpu>(*this, std::make_shared<Course>(number_, Course::Where::kOwn));
+    return std::make_unique<Gpu>(*this, std::make_shared<Course>(course_->pool()));
   }
 
   std::string name() const {
@@ -171,7 +161,7 @@ class Gpu {
     here();
     return Event(number_);
   }
-  std::unique_ptr<Line> line() const { return std::make_unique<Line>(number_); }
+  std::unique_ptr<Line> line() const { return std::make_unique<Line>(number_, course_->pool()); }
   // The event is what was called before; what is called next comes after the event.
   void record(Event& event) {
     here();
@@ -181,17 +171,9 @@ class Gpu {
     here();
     event.hold(course_->now());
   }
-  // Free, or kept by the pool and not in use.
   std::optional<std::int64_t> left() {
     here();
-    std::size_t free = 0, all = 0;
-    must(cudaMemGetInfo(&free, &all), "its memory");
-    cudaMemPool_t pool = nullptr;
-    must(cudaDeviceGetDefaultMemPool(&pool, number_), "its memory");
-    std::uint64_t kept = 0, used = 0;
-    must(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &kept), "its memory");
-    must(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), "its memory");
-    return static_cast<std::int64_t>(free + kept - used);
+    return course_->pool()->left();
   }
 
   // LibTorch's kernels are in the same stream.

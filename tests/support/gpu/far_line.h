@@ -31,7 +31,11 @@ struct Machine {
 };
 
 inline void* take_far(Machine& machine, std::size_t bytes, Streams::Stream stream) {
-  void* const memory = machine.memory.take(bytes, stream);
+  void* memory = machine.memory.take(bytes, stream);
+  if (memory == nullptr && bytes > 0) {
+    machine.streams.wait();  // then all that was given back is free
+    memory = machine.memory.take(bytes, stream);
+  }
   if (memory == nullptr && bytes > 0) throw std::bad_alloc();
   return memory;
 }

@@ -10,6 +10,9 @@ namespace lockstep::test::gpu {
 
 namespace far = testing::far;
 
+// Of larger blocks no more: pages take memory when they are written.
+constexpr std::size_t kFilled = std::size_t{256} << 20;
+
 StreamMemory::StreamMemory(Streams& streams, Heard there, Heard gone)
     : streams_(streams), there_(std::move(there)), gone_(std::move(gone)) {}
 
@@ -29,7 +32,7 @@ void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   taken_[memory] = bytes;
   order_after_frees(static_cast<const char*>(memory), bytes, stream);
   streams_.put(stream, [this, memory, bytes] {
-    std::memset(far::near(memory), 0xff, bytes);
+    std::memset(far::near(memory), 0xff, std::min(bytes, kFilled));
     if (there_) there_(memory, bytes);
   });
   return memory;

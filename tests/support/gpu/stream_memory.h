@@ -25,7 +25,8 @@ class StreamMemory {
   // have what that gives back. From the start it may.
   void order_streams(bool allowed) { orders_ = allowed; }
 
-  // Null for no bytes, or if there is not so much. Full of NaNs: what nobody wrote is seen.
+  // Null for no bytes, or if there is not so much; what another stream will give back is not there.
+  // Full of NaNs: what nobody wrote is seen.
   void* take(std::size_t bytes, Streams::Stream stream);
   // Whether it was taken and not given back.
   bool give_back(void* memory, Streams::Stream stream);

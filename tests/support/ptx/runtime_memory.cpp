@@ -79,6 +79,9 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, vo
     runtime().memory.order_streams(*static_cast<const int*>(value) != 0);
   return cudaSuccess;
 }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) {
+  return lost() ? failed(cudaErrorUnknown) : cudaSuccess;
+}
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value) {
   *static_cast<std::uint64_t*>(value) = 0;
   return cudaSuccess;

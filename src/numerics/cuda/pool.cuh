@@ -1,0 +1,90 @@
+// Private: a GPU's memory, which streams take and give back in their order (CUDA C++ Programming
+// Guide, "Stream-Ordered Memory Allocator"). The driver has one pool for all streams of a process.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <set>
+
+#include "numerics/cuda/event.cuh"
+#include "numerics/cuda/must.cuh"
+
+namespace lockstep::numerics::cuda {
+
+class Pool {
+ public:
+  explicit Pool(int number) : number_(make_current(number)) {
+    must(cudaDeviceGetDefaultMemPool(&pool_, number), "its memory");
+    // What was given back is taken again, and the driver not asked.
+    std::uint64_t most = UINT64_MAX;
+    must(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &most), "its memory");
+    // A stream would wait for another one to have what that gave back: one beside the kernels for
+    // the whole backward pass.
+    int none = 0;
+    must(cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowInternalDependencies, &none),
+         "its memory");
+  }
+
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  int number() const { return number_; }
+
+  // Streams that take, beside the null stream; any thread.
+  void add(cudaStream_t stream) {
+    const std::scoped_lock lock(mutex_);
+    streams_.insert(stream);
+  }
+  void remove(cudaStream_t stream) {
+    const std::scoped_lock lock(mutex_);
+    streams_.erase(stream);
+  }
+
+  // For what comes next in the stream. std::bad_alloc if there is not so much, not even when all
+  // streams have done their work.
+  void* take(std::size_t bytes, cudaStream_t stream) {
+    void* memory = nullptr;
+    cudaError_t found = cudaMallocAsync(&memory, bytes, stream);
+    if (found == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // forgets it
+      gather();
+      found = cudaMallocAsync(&memory, bytes, stream);
+    }
+    must(found, "memory");
+    return memory;
+  }
+
+  // Bytes that are free, or kept by the pool and not in use.
+  std::int64_t left() const {
+    std::size_t free = 0, all = 0;
+    must(cudaMemGetInfo(&free, &all), "its memory");
+    std::uint64_t kept = 0, used = 0;
+    must(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &kept), "its memory");
+    must(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "its memory");
+    return static_cast<std::int64_t>(free + kept - used);
+  }
+
+ private:
+  // What a stream gave back is another one's, or a part of a larger block, only when the work
+  // before it is done (github.com/tensorflow/tensorflow/pull/50699). Then the pool lets go of it.
+  void gather() {
+    const std::scoped_lock lock(mutex_);
+    for (const cudaStream_t stream : streams_) {
+      Event done(number_);
+      done.record(stream);
+      done.wait();
+      must(cudaStreamSynchronize(stream), "the work before");  // says that it has been waited for
+    }
+    must(cudaMemPoolTrimTo(pool_, 0), "its memory");
+  }
+
+  int number_;
+  cudaMemPool_t pool_ = nullptr;
+  std::mutex mutex_;
+  std::set<cudaStream_t> streams_{nullptr};  // that take
+};
+
+}  // namespace lockstep::numerics::cuda
