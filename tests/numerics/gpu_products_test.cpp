@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "numerics/cuda/float_conv-inl.h"
 #include "numerics/cuda/float_launch-inl.h"
 #include "numerics/matrix_testing.h"
 #include "support/gpu/gpu.h"
@@ -22,6 +23,17 @@ void expect_same(std::int64_t count, const std::function<void(Device&, float*)>&
     kernel(*test::gpu::make_gpu(seed), out.data());
     EXPECT_TRUE(same_bits(out, expected)) << what << ", seed " << seed;
   }
+}
+
+// Weight gradients of a linear layer are those of a convolution with one tap, which leaves no
+// image: they are tiles wherever the other passes are.
+TEST(GpuConv, CountsPlacesAroundPixelsOnlyForTapsThatLeaveThem) {
+  constexpr std::int64_t kTokens = 1024, kWidth = 3072, kSamples = 340;
+  static_assert(kSamples * kTokens * kWidth < std::int64_t{1} << 30);
+  const ConvShape linear{kSamples, kTokens, 1, kWidth, 768, 1, 1, 1, 0};
+  EXPECT_TRUE(cuda::fits_with_taps(linear));
+  EXPECT_FALSE(cuda::fits_with_taps({kSamples, kTokens, 1, kWidth, 768, 3, 3, 1, 1}));
+  EXPECT_FALSE(cuda::fits_with_taps({kSamples + 2, kTokens, 1, kWidth, 768, 1, 1, 1, 0}));
 }
 
 struct Matrices {

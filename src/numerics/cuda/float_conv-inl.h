@@ -50,10 +50,12 @@ struct ParityRows {
 };
 
 // Whether places around an image's pixels can be counted in 31 bits, so wide that no tap leaves it.
+// One tap leaves none.
 inline bool fits_with_taps(const ConvShape& s) {
+  const bool around = s.kh > 1 || s.kw > 1 || s.pad > 0 || s.stride > 1;
   const std::int64_t channels = s.in > s.out ? s.in : s.out,
-                     h = s.h + 2 * s.pad + 2 * s.kh + s.stride,
-                     w = s.w + 2 * s.pad + 2 * s.kw + s.stride;
+                     h = s.h + (around ? 2 * s.pad + 2 * s.kh + s.stride : 0),
+                     w = s.w + (around ? 2 * s.pad + 2 * s.kw + s.stride : 0);
   return s.kh <= kMostTaps && s.kw <= kMostTaps && s.in > 0 && s.out > 0 && fits(s.n) && fits(h) &&
          fits(w) && fits(channels) && fits(s.n * h) && fits(s.n * h * w) &&
          fits(s.n * h * w * channels) && fits(s.in * s.out) && fits(s.kh * s.kw * s.in * s.out);

@@ -6,6 +6,8 @@
 
 #include "lockstep/numerics/spec/integer.h"
 #include "numerics/cuda/device.h"
+#include "numerics/cuda/divisor.h"
+#include "numerics/cuda/elements.h"
 #include "numerics/cuda/integer_slices-inl.h"
 #include "numerics/cuda/vector.h"
 
@@ -15,6 +17,7 @@ namespace lockstep::numerics::cuda {
 struct Side {
   const float* data = nullptr;
   std::int64_t width = 0, first = 0;
+  Divisor by_width{1, 0};
 };
 
 struct RoundShape {
@@ -26,26 +29,31 @@ struct RoundShape {
 };
 
 // body(side, i, values) for values i, i + 1 ... of a group's side that this block's part has: a
-// Vector of 4 if wide, else of 1.
+// Vector of 4 if wide, else of 1. A thread has several on their way.
 template <class Thread, class Body>
 LOCKSTEP_DEVICE inline void for_each_of_part(const Thread& t, const RoundShape& s,
                                              const Body& body) {
   const std::int64_t group = t.block() / s.parts, part = t.block() % s.parts;
-  const std::int64_t first = part * t.threads() + t.thread(), step = s.parts * t.threads();
+  const std::int64_t first = part * t.threads() + t.thread();
+  const int step = static_cast<int>(s.parts) * t.threads();
   LOCKSTEP_UNROLL
   for (int which = 0; which < 2; ++which) {
     const Side& side = s.sides[which];
     const std::int64_t n = s.rows * side.width;
     const float* const x = side.data + group * n;
+    const auto each_of = [&]<int kCount>(const Vector<float, kCount>* vectors) {
+      const std::int64_t count = n / kCount;
+      const auto read = [&](std::int64_t i) { return vectors[i]; };
+      const auto give = [&](std::int64_t i, const Vector<float, kCount>& values) {
+        body(side, i * kCount, values);
+      };
+      for (std::int64_t i = first; i < count; i += std::int64_t{kTogether} * step)
+        together(i, step, count, read, give);
+    };
     if (s.wide) {
-      for (std::int64_t i = first * 4; i < n; i += step * 4) {
-        const auto values = *reinterpret_cast<const Vector<float, 4>*>(x + i);
-        body(side, i, values);
-      }
+      each_of(reinterpret_cast<const Vector<float, 4>*>(x));
     } else {
-      for (std::int64_t i = first; i < n; i += step) {
-        body(side, i, Vector<float, 1>{{x[i]}});
-      }
+      each_of(reinterpret_cast<const Vector<float, 1>*>(x));
     }
   }
 }
@@ -114,7 +122,10 @@ struct RoundedGroups {
         high.of[e] = static_cast<std::uint8_t>(pair >> 8);
       }
       std::int64_t at = i;
-      if (side.width != s.c) at = i / side.width * s.c + side.first + i % side.width;
+      if (side.width != s.c) {
+        const std::int64_t row = side.by_width.quotient(i);
+        at = i + row * (s.c - side.width) + side.first;
+      }
       if (s.apart) {
         auto* const lower = low_of(reinterpret_cast<std::uint8_t*>(of_group + at));
         *reinterpret_cast<Vector<std::uint8_t, kCount>*>(lower) = low;
@@ -153,6 +164,8 @@ struct LargestOfPartKernel {
 
 // By the largest value of a group, which every block of it finds once more among its parts'.
 struct RoundPartKernel {
+  static constexpr int kBlockThreads = kThreads, kResidentBlocks = 4;
+
   RoundShape s;
   const std::uint32_t* largest;
   RoundedGroups out;
@@ -177,8 +190,10 @@ void Device<Gpu>::round_groups(std::int64_t groups, std::int64_t rows, std::int6
     s.sides[0].width = x.cut;
     s.sides[1] = {x.right, c - x.cut, x.cut};
   }
-  for (const Side& side : s.sides)
+  for (Side& side : s.sides) {
+    side.by_width = Divisor(side.width, rows * side.width);
     s.wide = s.wide && reinterpret_cast<std::uintptr_t>(side.data) % 16 == 0 && side.width % 4 == 0;
+  }
   s.wide = s.wide && reinterpret_cast<std::uintptr_t>(q) % 8 == 0;
   const RoundedGroups out{exponents, q};
   // Values of a group that one block rounds, and of a part; a thread has 16 of these, or 32.
