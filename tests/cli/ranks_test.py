@@ -222,6 +222,20 @@ class Ranks(Toy):
         self.assertEqual((one.returncode, out), (code, ""), err)
         zero.communicate(timeout=200)
 
+    def test_a_doctor_that_comes_late_finds_rank_0_at_its_port(self):
+        port = free_port()
+        variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                     "LOCKSTEP_SECRET_FILE": self.secret()}
+        zero = self.start("doctor", RANK="0", **variables)
+        deadline = time.monotonic() + 60
+        while port not in self.ports(zero.pid, "0A"):
+            self.assertLess(time.monotonic(), deadline, "rank 0 does not listen")
+            time.sleep(0.01)
+        one = self.start("doctor", RANK="1", **variables)
+        for process in (zero, one):
+            out, err = process.communicate(timeout=200)
+            self.assertEqual((process.returncode, err), (0, ""), out)
+
     def test_the_reason_why_a_replay_ends_reaches_all(self):
         self.ok("train", "tiny.toml", "--run", "run", "--quiet")
         variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),

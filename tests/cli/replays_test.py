@@ -56,6 +56,14 @@ class Contained(Prove):
             self.refused(4, "replay", "run", "--quiet", "--device", device, *self.engine("echo $* > words; exit 127"))
             self.assertEqual(b"--device cuda:3" in self.read("words"), device != "cpu")
 
+    def test_the_engines_words_may_hold_its_verb_and_what_comes_behind(self):
+        self.gan("run")
+        engine = self.engine("exit 127")
+        self.write("podman", f"#!/bin/sh\necho $* > {self.path('words')}\nexit 127\n")
+        for more in ("", " run --gpus all"):
+            self.refused(4, "replay", "run", "--quiet", *engine[:-1], engine[-1] + more)
+            self.assertRegex(self.read("words").decode(), rf"^--storage-driver vfs{more or ' run'} --rm ")
+
     def test_what_is_no_report_proves_nothing(self):
         self.gan("run")
         self.ok("replay", "run", "--quiet")

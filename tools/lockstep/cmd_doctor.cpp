@@ -210,7 +210,8 @@ Code run(const Options& options) {
   if (identity.local_rank == 0) check_gpus(checks);
   if (!options.run.empty() && identity.rank == Rank(0))
     checks.add("run folder", [&] { return run_folder(options.run); });
-  if (!identity.host.empty() && meeting.listening_socket < 0)
+  // The port is free until rank 0's doctor listens there.
+  if (identity.rank == Rank(0) && !identity.host.empty() && meeting.listening_socket < 0)
     checks.add("rank 0", [&] { return address(identity, meeting); });
   comm::Survey survey;
   if (!one) survey = check_links(identity, meeting, checks);

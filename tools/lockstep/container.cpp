@@ -1,5 +1,6 @@
 #include "container.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <sstream>
@@ -20,6 +21,13 @@ Words split(const std::string& text) {
   std::istringstream stream(text);
   Words words;
   for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+// The engine's words, and the verb behind them, if it is not among them.
+Words with_verb(const Words& engine, const std::string& verb) {
+  Words words = engine;
+  if (std::ranges::find(words, verb) == words.end()) words.push_back(verb);
   return words;
 }
 
@@ -120,16 +128,18 @@ Code run_contained(const Container& container, const std::vector<Mount>& mounts,
   const auto options = [&](const char* volume) {
     return joined(volumes(mounts, volume), variables(settings));
   };
-  const auto run = [&](const Words& words) {
-    return run_child(joined(joined(joined(engine, words), {container.image}), command), {}, output);
+  const auto run = [&](const std::string& verb, const Words& words) {
+    return run_child(
+        joined(joined(joined(with_verb(engine, verb), words), {container.image}), command), {},
+        output);
   };
   if (name == "buildah")
     return exit_code(run_buildah(engine, container, options("--volume"), command, output));
   if (name == "podman" || name == "docker")
     return exit_code(
-        run(joined({"run", "--rm", "--network", "none", "--entrypoint", ""}, options("--volume"))));
+        run("run", joined({"--rm", "--network", "none", "--entrypoint", ""}, options("--volume"))));
   if (name == "apptainer" || name == "singularity")
-    return exit_code(run(joined({"exec", "--cleanenv", "--contain"}, options("--bind"))));
+    return exit_code(run("exec", joined({"--cleanenv", "--contain"}, options("--bind"))));
   throw Error(Code::kUsage, "--engine " + container.engine + " is not known",
               "give buildah, podman, docker or apptainer");
 }
