@@ -273,8 +273,8 @@ every = 500
 warn_spike = 20.0
 ```
 
-`lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A loss that stays near 1 (ddpm)
-means that the network has learnt nothing: lower the learning rate. A diffusion model trained without warm-up, clipping
+`lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A loss that stays near its first
+value means that the network has learnt nothing: lower the learning rate. A diffusion model trained without warm-up, clipping
 and an average (`ema_decay`) makes worse pictures: those values are not the defaults, so a recipe of yours should have
 them. The held-out loss is the average's, which lags behind at first.
 

@@ -80,8 +80,8 @@ class Controls(unittest.TestCase):
         self.reported(files.listed, "src/core/b.h: nobody includes it")
         self.write("include/lockstep/core/b.h", "#pragma once\n")
         self.reported(files.described, "include/lockstep/core/b.h")
-        self.write("README.md", "## Folders\n| `src/` | sources |\n| `gone` | nothing |\n")
-        self.reported(files.folders, "README.md, Folders")
+        self.write("CONTRIBUTING.md", "## Folders\n| `src/` | sources |\n| `gone` | nothing |\n")
+        self.reported(files.folders, "CONTRIBUTING.md, Folders")
         self.write("docs/architecture.md", "## Layers\n| `numerics` | 1 |\n| `core` | 0 |\n")
         self.reported(files.folders, "not in the order")
 

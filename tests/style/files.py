@@ -1,5 +1,5 @@
 """Files: short enough, listed in their CMakeLists.txt, headers that begin by saying what they are,
-and the lists of folders in README.md and docs/architecture.md.
+and the lists of folders in CONTRIBUTING.md and docs/architecture.md.
 
 usage: files.py ROOT
 """
@@ -64,8 +64,8 @@ def folders(root):
     found = []
     ignored = {line.strip("/\n") for line in Path(root, ".gitignore").read_text().splitlines()}
     tree = {p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")} - ignored
-    if (said := set(first_cells(root / "README.md", "Folders"))) != tree:
-        found.append(f"README.md, Folders: says {sorted(said)}, the tree has {sorted(tree)}")
+    if (said := set(first_cells(root / "CONTRIBUTING.md", "Folders"))) != tree:
+        found.append(f"CONTRIBUTING.md, Folders: says {sorted(said)}, the tree has {sorted(tree)}")
     tree = {p.parent.name for p in Path(root, "src").glob("*/CMakeLists.txt")}
     architecture = root / "docs/architecture.md"
     if (said := set(first_cells(architecture, "Layers"))) != tree:

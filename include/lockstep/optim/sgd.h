@@ -12,7 +12,7 @@ struct SgdOptions {
 inline void describe(Fields& f, SgdOptions& o) {
   f.field("momentum", o.momentum, 0.0, 0.999999, Effect::kBits, "decay of the velocity");
   f.field("nesterov", o.nesterov, bits_unless(o.nesterov, false),
-          "Nesterov's momentum: a step along the gradient and what the velocity becomes of it");
+          "Nesterov's momentum: the step is the gradient plus momentum times the new velocity");
 }
 
 }  // namespace lockstep::optim
