@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "lockstep/audit/trace.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
@@ -97,6 +98,10 @@ class Diff {
 
   void ledgers(const stdfs::path& a, const stdfs::path& b, const char* kind) {
     result_.kind = kind;
+    for (const stdfs::path& path : {a, b})
+      if (is_trace(path))
+        throw Error(Code::kCannotCompare, path.string() + " is a trace",
+                    "`lockstep bisect` compares traces");
     const auto mine = ledger::read(fs_, a, ledger::TornTail::kDrop),
                theirs = ledger::read(fs_, b, ledger::TornTail::kDrop);
     result_.steps = static_cast<std::int64_t>(std::min(mine.entries.size(), theirs.entries.size()));
@@ -243,8 +248,9 @@ stdfs::path file_of(const std::string& source) {
   if (saved)
     file = train::RunFolder{saved->folder}.checkpoints() / checkpoint::file_name(*saved->step);
   if (stdfs::exists(file)) return file;
-  throw Error(Code::kCannotCompare,
-              "there is no " + source + (saved ? ": no " + file.string() : ""));
+  throw Error(
+      Code::kCannotCompare, "there is no " + source + (saved ? ": no " + file.string() : ""),
+      saved ? "" : "give two run folders, ledgers, checkpoints, pictures, recipes or fingerprints");
 }
 
 }  // namespace

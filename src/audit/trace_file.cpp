@@ -1,7 +1,10 @@
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include "lockstep/audit/trace.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
 #include "lockstep/core/foreign.h"
 #include "lockstep/core/json.h"
 
@@ -80,6 +83,14 @@ void write_trace(const std::filesystem::path& path, const Trace& trace) {
   for (const TracedOp& op : trace.ops) text += json_line(line_of(op));
   text += json_line({{"state", trace.state}, {"tensors", trace.tensors}});
   publish(real_file_system(), path, as_bytes(text));
+}
+
+bool is_trace(const std::filesystem::path& path) {
+  constexpr std::string_view kBegin = R"({"lockstep":"trace")";
+  std::string begin(kBegin.size(), ' ');
+  const auto file = real_file_system().open_read(path);
+  file->read_at(0, std::as_writable_bytes(std::span(begin)));
+  return begin == kBegin;
 }
 
 Trace read_trace(const std::filesystem::path& path) {

@@ -268,9 +268,9 @@ class Verifier : public Findings {
     if (data_) data::move_to(recipe.data, *data_);
     shape_ = train::shape_at_hand(recipe, data);
     if (!*shape_)
-      result.notes.push_back(
-          "the data set is not at hand: the shape of samples in checkpoints is not compared "
-          "(--data)");
+      result.notes.push_back(std::string(recipe_ || data_ ? "the data set is not at hand"
+                                                          : "nobody says where the data set is") +
+                             ": the shape of samples in checkpoints is not compared (--data)");
     return *shape_;
   }
 
@@ -352,14 +352,6 @@ hash::Digest chain_of(const std::string& text) {
   }
 }
 
-void require_run(const stdfs::path& path) {
-  const train::RunFolder folder{path};
-  if (stdfs::exists(folder.ledger()) || stdfs::exists(folder.recipe())) return;
-  throw Error(Code::kUsage,
-              path.string() + " is not a run folder: it has neither recipe.toml nor ledger.jsonl",
-              "give a run folder or a step-NNNNNNNN.h5");
-}
-
 }  // namespace
 
 VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
@@ -367,8 +359,8 @@ VerifyResult verify(const stdfs::path& path, const VerifyOptions& options) {
   Verifier verifier(real_file_system(), chain ? std::optional(chain_of(*chain)) : std::nullopt,
                     key ? std::optional(hash::read_public_key(*key)) : std::nullopt, data);
   if (stdfs::is_directory(path)) {
-    for (const stdfs::path& parent : parents) require_run(parent);
-    require_run(path);
+    for (const stdfs::path& parent : parents) train::require_run(real_file_system(), {parent});
+    train::require_run(real_file_system(), {path});
     verifier.run_folder({path});
     verifier.follow(parents);
   } else if (!stdfs::exists(path)) {

@@ -19,10 +19,10 @@ std::string write(Recipe recipe, bool bits_only) {
 }
 
 [[noreturn]] void corrupt(const std::string& name, const std::string& what) {
-  throw Error(
-      Code::kCorrupt, name + ": " + what,
-      "a run's recipe does not change: restore it from a copy; to go on under another recipe: "
-      "train RECIPE --from RUN --run NEW");
+  throw Error(Code::kCorrupt, name + ": " + what,
+              "a run's recipe does not change: undo what was changed (--set run.steps=N makes a "
+              "run longer), "
+              "or write it anew from the recipe that the run was made of: train RECIPE --run RUN");
 }
 
 // Takes one line with this beginning off the front of `text` and returns the rest of it.

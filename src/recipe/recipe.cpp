@@ -38,8 +38,8 @@ void describe(Fields& f, Run& o) {
       "software");
   f.choice("precision", o.precision, {"float32", "tf32", "bfloat16"},
            bits_unless(o.precision, "float32"),
-           "of products in native numerics: binary32; tf32, on a GPU alone; or operands and "
-           "results rounded to bfloat16. The rest stays binary32");
+           "of products in native numerics: binary32; tf32, on a GPU alone (on a CPU binary32); or "
+           "operands and results rounded to bfloat16. The rest stays binary32");
   f.choice("products", o.products, {"float", "integer"}, bits_unless(o.products, "float"),
            "of layers: binary32, or operands rounded to 12 bits, which are multiplied and added "
            "without error");

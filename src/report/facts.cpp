@@ -238,11 +238,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 Facts gather(FileSystem& fs, const train::RunFolder& folder, const audit::VerifyOptions& options) {
-  if (!fs.exists(folder.recipe()) && !fs.exists(folder.ledger()))
-    throw Error(
-        Code::kUsage,
-        folder.root.string() + " is not a run folder: it has neither recipe.toml nor ledger.jsonl",
-        "give the folder that `lockstep train` made");
+  train::require_run(fs, folder);
   Facts facts;
   if (options.key) facts.key = hash::read_public_key(*options.key).hex();
   facts.parent_given = !options.parents.empty();

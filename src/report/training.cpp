@@ -221,7 +221,9 @@ Html attempts(const Facts& facts) {
     return out + paragraph("Nothing stopped it, and log.txt has no warnings.");
   std::vector<Row> lines;
   for (const train::Stop& stop : facts.metrics.stops)
-    lines.push_back({{text(shortened(stop.by, 40)), text(shortened(stop.reason, 400))}, true});
+    lines.push_back({{text(shortened(stop.by, 40)),
+                      text(stop.by == "signal" ? "all was saved" : shortened(stop.reason, 400))},
+                     true});
   for (const std::string& line : facts.warnings)
     lines.push_back({{text("log.txt"), text(shortened(line, 400))}});
   return out + element("h3", text("Stops and warnings")) + table({"From", "Line"}, lines);

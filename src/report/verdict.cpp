@@ -107,7 +107,12 @@ Statement outcome(const Facts& facts) {
     const std::string head = stop.by == "monitor" ? "A monitor stopped it"
                              : stop.code == static_cast<int>(Code::kDiverged) ? "It diverged"
                                                                               : "An error ended it";
-    return {Tone::kWrong, head + " at " + of + ".", "", {without_step(stop.reason, done)}};
+    const bool in_the_next =
+        stop.reason.starts_with("step " + std::to_string(steps_of(facts) + 1) + ":");
+    return {Tone::kWrong,
+            head + (in_the_next ? " after " : " at ") + of + ".",
+            "",
+            {without_step(stop.reason, done)}};
   }
   if (steps_of(facts) < all)
     return {Tone::kOpen,

@@ -58,6 +58,11 @@ recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
   return recipe;
 }
 
+// What the process takes besides.
+std::int64_t beside(const StepMemory& memory) {
+  return memory.total() / kLossOf + kBeside;
+}
+
 std::string sentence(std::int64_t lanes, const StepMemory& memory) {
   return counted(lanes, "lane needs ", "lanes at once need ") + to_text(memory);
 }
@@ -150,7 +155,7 @@ double StepWalk::flops_of_lane() const {
 }
 
 bool fits(const StepMemory& memory, const MemoryLeft& left) {
-  return memory.total() + memory.total() / kLossOf + kBeside <= left.bytes;
+  return memory.total() + beside(memory) <= left.bytes;
 }
 
 std::vector<std::int64_t> lanes_at_once_choices(const recipe::Recipe& recipe, const Ranks& ranks) {
@@ -191,9 +196,11 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
   const auto least = std::ranges::min_element(needs, {}, &StepMemory::total);
   throw Error(Code::kEnvironment,
               sentence(choices[static_cast<std::size_t>(least - needs.begin())], *least) +
-                  ", and " + to_text(*left),
+                  ", libraries and allocators up to " +
+                  human_bytes(static_cast<double>(beside(*least))) + " more, and " + to_text(*left),
               asked > 0 ? "lower --lanes-at-once, or leave it out: as many as fit"
-                        : "use more machines, lower batch.samples_per_lane or the model's size");
+                        : "raise that limit, use more machines, lower batch.samples_per_lane or "
+                          "the model's size");
 }
 
 }  // namespace lockstep::train

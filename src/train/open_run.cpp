@@ -117,8 +117,8 @@ SavedState parse_saved_state(const std::string& text) {
     throw Error(Code::kUsage, "'" + text + "' names no run", "for example runs/a@500");
   if (at == std::string::npos) return {text, std::nullopt};
   const auto step = parse_int(std::string_view(text).substr(at + 1));
-  if (!step || *step < 1)
-    throw Error(Code::kUsage, "'" + text + "': after '@' comes a step, 1 or more",
+  if (!step || *step < 0)
+    throw Error(Code::kUsage, "'" + text + "': after '@' comes the number of a step",
                 "for example runs/a@500");
   return {text.substr(0, at), Step(*step)};
 }

@@ -10,6 +10,7 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
@@ -25,6 +26,16 @@ stdfs::path RunFolder::sample(Step step) const {
 
 stdfs::path RunFolder::sample_arrays(Step step) const {
   return sample(step).replace_extension(".npz");
+}
+
+void require_run(FileSystem& fs, const RunFolder& folder) {
+  if (fs.exists(folder.ledger()) || fs.exists(folder.recipe())) return;
+  const std::string root = folder.root.string();
+  throw Error(Code::kUsage,
+              fs.exists(folder.root)
+                  ? root + " is not a run folder: it has neither recipe.toml nor ledger.jsonl"
+                  : "there is no " + root,
+              "give the folder that `lockstep train` made");
 }
 
 void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& hint) {
@@ -106,11 +117,31 @@ void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
 
 }  // namespace
 
+namespace {
+
+// The run's recipe; none where it is missing or damaged and the ledger says that `mine` is the
+// same: then that is written anew.
+std::optional<recipe::Recipe> recipe_there(FileSystem& fs, const RunFolder& folder,
+                                           const recipe::Recipe& mine) {
+  try {
+    return recipe::of_run(fs, folder.root);
+  } catch (const Error& error) {
+    if (error.code() != Code::kCorrupt || !fs.exists(folder.ledger())) throw;
+    const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
+    if (ledger.header.recipe != recipe::id(mine)) throw;
+    log::warn(error.message() + ": written anew, because the ledger is of the given recipe");
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                   const data::Dataset& dataset) {
-  if (fs.exists(folder.recipe())) {
+  if (fs.exists(folder.recipe()) || fs.exists(folder.ledger())) {
+    const auto there = recipe_there(fs, folder, recipe);
     const std::string mine = recipe::canonical_bits(recipe),
-                      theirs = recipe::canonical_bits(recipe::of_run(fs, folder.root));
+                      theirs = recipe::canonical_bits(there.value_or(recipe));
     if (mine != theirs) {
       throw Error(Code::kUsage,
                   folder.root.string() +
@@ -127,10 +158,7 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe
       const auto done = static_cast<std::int64_t>(ledger.entries.size());
       recipe.run.steps = std::max(recipe.run.steps, done);
     }
-    if (read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return;
-  } else if (fs.exists(folder.ledger())) {
-    throw Error(Code::kCorrupt, folder.root.string() + " has a ledger but no recipe.toml",
-                "give another folder with --run");
+    if (there && read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return;
   } else {
     require_no_strangers(fs, folder);
   }

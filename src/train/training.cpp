@@ -77,7 +77,9 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
   } else {
     trained.updated = trained.parameters;
   }
-  trained.optimizer = optim::make_optimizer(options.optimizer, trained.updated);
+  trained.optimizer = in_table(options.role + ".optimizer", [&] {
+    return optim::make_optimizer(options.optimizer, trained.updated);
+  });
   if (options.optimizer.ema_decay > 0) {
     trained.average = make_network();
     trained.average->name_layers(options.role);

@@ -175,10 +175,16 @@ class FromAnotherRun(Cli):
         self.assertIn("another recipe: run.from.optimizer is absent, there \"anew\"", other.stderr)
         self.ok("verify", "child", "--parent", "elsewhere")
 
+    def test_its_first_state_has_a_number(self):
+        self.ok(*self.child, "--from", "parent", "--run", "child")
+        self.ok("sample", "child@0", "--count", "1", "--out", "first.png")
+        self.assertIn("child@0 is what that run itself starts from",
+                      self.refused(2, *self.child, "--from", "child@0", "--run", "grandchild"))
+
     def test_refusals(self):
         for code, arguments, words in (
                 (2, ["--from", "parent@4"], "there are those of steps 3, 6"),
-                (2, ["--from", "parent@x"], "after '@' comes a step"),
+                (2, ["--from", "parent@x"], "after '@' comes the number of a step"),
                 (2, ["--from", "nowhere"], "there is no nowhere"),
                 (2, ["--from", ""], "it is empty"),
                 (2, ["--from", "@3"], "names no run"),

@@ -23,6 +23,25 @@ class Kept(Cli):
                         ["trace", "run", "a.jsonl", "--step", "1"]):
             self.assertIn("run has checkpoints but no ledger.jsonl (restore it from a copy)", self.refused(5, *command))
 
+    def test_a_lost_or_changed_recipe_is_written_anew_from_its_own_alone(self):
+        text = self.read("run", "recipe.toml").decode()
+        for change in (lambda: self.write("run/recipe.toml", text.replace("\nsteps = 2\n", "\nsteps = 9\n")),
+                       lambda: os.remove(self.path("run/recipe.toml"))):
+            change()
+            before = self.contents()
+            for command in (["train", "run"], ["replay", "run"], ["sample", "run"], ["inspect", "run"], ["verify", "run", "--json"],
+                            ["train", "tiny.toml", "--run", "run", "--set", "run.seed=5"],
+                            ["train", "tiny.toml", "--run", "new", "--from", "run"]):
+                result = self.run_it(*command)
+                self.assertEqual(result.returncode, 5, result.stderr)
+                self.assertIn("run/recipe.toml", result.stdout + result.stderr)
+            self.assertEqual(self.contents(), before)
+            said = self.run_it(*TRAIN, "--run", "run")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertIn("written anew, because the ledger is of the given recipe", said.stderr)
+            self.assertEqual(self.read("run", "recipe.toml").decode(), text)
+            self.ok("verify", "run")
+
     def test_a_folder_that_is_no_run_is_no_place_for_one(self):
         for name in ("samples/notes.txt", "checkpoints/x", "environment/x", "log.txt", "metrics.jsonl",
                      "replays.jsonl", "cat.png", "of/mine/deep"):

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import subprocess
 
 from support import PROGRAM, SOURCE, Cli, main, not_beside_sanitizers
@@ -73,7 +74,8 @@ class Memory(Cli):
         large = [RECIPE, *FEW, "--set", "model.channels=[128, 128]", "--set", "model.attention_levels=[1]"]
         space = self.space_for(250)
         line = self.one_line(4, self.limited(space, "train", *large, "--run", "large"))
-        self.assertRegex(line, r"needs? \d+\.\d MiB \(state .*\), and .* leaves .* \(use more machines")
+        self.assertRegex(line, r"needs? \d+\.\d MiB \(state .*\), libraries and allocators up to \d+\.\d MiB more, "
+                               r"and .* leaves .* \(raise that limit, use more machines")
         self.assertFalse(os.path.exists(self.path("large")))
         result = self.limited(space, "train", *large, "--dry-run")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -87,6 +89,11 @@ class Memory(Cli):
 
     def test_a_dry_run_of_some_lanes_at_once_is_of_these(self):
         self.assertEqual(list(self.steps(RECIPE, *FEW, "--lanes-at-once", "3")), [3])
+
+    def test_a_limit_on_files_is_named(self):
+        script = f'ulimit -f 1000; exec {shlex.quote(PROGRAM)} train {RECIPE} --run small'
+        result = subprocess.run(["bash", "-c", script], cwd=self.folder, text=True, capture_output=True, timeout=300)
+        self.assertRegex(self.one_line(4, result), r"File too large \(allow larger files: ulimit -f\)$")
 
     def test_more_than_a_tensor_can_hold_is_2(self):
         line = self.refused(2, "train", "tiny.toml", "--dry-run", "--set", "model.channels=[65536, 65536]")

@@ -407,6 +407,9 @@ class Bisect(Prove):
         for setting in ("NAME", "=value"):
             self.assertIn("NAME=VALUE", self.refused(2, "bisect", "a", "a", "--step", "1", "--env-a", setting))
         self.refused(2, "bisect", "a", "a", "--step", "-1")
+        self.assertIn("`lockstep bisect` compares traces", self.refused(125, "diff", "one.jsonl", "one.jsonl"))
+        self.assertIn("true wrote no trace of step 1",
+                      self.refused(125, "bisect", "a", "a", "--step", "1", "--program-b", shutil.which("true")))
         self.assertIn("is a trace", self.refused(125, "bisect", "a", "one.jsonl", "--env-b", "A=b"))
         self.assertIn("has its own lockstep",
                       self.refused(125, "bisect", "a", "a", "--step", "1", "--program-a", PROGRAM, "--container-a", "i"))

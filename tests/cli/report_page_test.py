@@ -304,7 +304,7 @@ class Runs(Report):
         self.assertEqual(result.returncode, 7, result.stderr)
         step = self.lines()  # of the one that gave no line
         said = self.page().text()
-        self.assertIn(f"It diverged at step {step - 1} of 40. step {step}: training diverged: non-finite value in", said)
+        self.assertIn(f"It diverged after step {step - 1} of 40. step {step}: training diverged: non-finite value in", said)
         self.assertTrue(self.read("run/log.txt").decode().endswith(" " + result.stderr.splitlines()[-1] + "\n"))
         stop = json.loads(self.read("run/metrics.jsonl").splitlines()[-1])["stop"]
         self.assertEqual((stop["by"], stop["step"], stop["code"]), ("error", step - 1, 7))
@@ -383,7 +383,7 @@ class Damage(Report):
     def test_that_is_no_run_is_refused(self):
         os.mkdir(self.path("empty"))
         self.assertIn("is not a run folder", self.refused(2, "report", "empty"))
-        self.assertIn("is not a run folder", self.refused(2, "report", "nothing"))
+        self.assertIn("there is no nothing", self.refused(2, "report", "nothing"))
         self.train()
         self.assertIn("is no name for a page", self.refused(2, "report", "run", "--out", "run/ledger.jsonl"))
         self.assertIn("cannot read the key", self.refused(2, "report", "run", "--key", "none"))

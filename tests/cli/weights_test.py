@@ -3,6 +3,7 @@
 usage: weights_test.py PROGRAM SOURCE   (by a Python with numpy, h5py, safetensors and torch; PYTHONPATH: python, torch)"""
 
 import hashlib
+import json
 import os
 import shutil
 import sys
@@ -91,6 +92,9 @@ class Weights(Cli):
         self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")
         tensors = load_file(self.path("w.safetensors"))
         first = next(iter(tensors))
+        self.assertEqual(json.loads(self.ok("inspect", "w.safetensors", "--json")),
+                         {"kind": "weights", "tensors": len(tensors), "values": sum(t.numel() for t in tensors.values()),
+                          "sha256": self.digest("w.safetensors")})
 
         def said(changed, code=2):
             save_file(changed, self.path("x.safetensors"))
@@ -104,7 +108,10 @@ class Weights(Cli):
         self.assertIn(f"{first} has values of type I64", said(tensors | {first: tensors[first].long()}, 3))
         self.write("cut.safetensors", self.read("w.safetensors")[:-1])
         self.assertIn("are cut", self.refused(3, "train", "tiny.toml", "--weights", "cut.safetensors", "--run", "new"))
-        self.refused(3, "train", "tiny.toml", "--weights", "none.safetensors", "--run", "new")
+        self.assertIn("there is no none.safetensors",
+                      self.refused(2, "train", "tiny.toml", "--weights", "none.safetensors", "--run", "new"))
+        self.assertIn("ROLE= before it may be model",
+                      self.refused(2, "train", "tiny.toml", "--weights", "generator=w.safetensors", "--run", "new"))
         self.assertFalse(os.path.exists(self.path("new")))
         # Another file than the recipe names, or none.
         save_file(tensors | {first: tensors[first] + 1}, self.path("x.safetensors"))

@@ -5,6 +5,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/evaluate.h"
+#include "mistaken.h"
 #include "output.h"
 #include "progress.h"
 
@@ -74,6 +75,7 @@ void print_lines_of(const std::string& source, const train::Evaluation& evaluati
 }
 
 Code run(const Options& options) {
+  require_no_other_than_samples(options.evaluated.source);
   train::EvaluateOptions evaluated = options.evaluated;
   const ComputingScope computing(options.machine);
   std::optional<Progress> progress;  // ends before the result is printed

@@ -9,6 +9,7 @@
 #include "lockstep/data/npz.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/png.h"
+#include "lockstep/data/safetensors.h"
 #include "lockstep/data/shards.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/ledger/ledger.h"
@@ -182,20 +183,24 @@ Json of_trace(const stdfs::path& path) {
           {"environment", trace.environment}};
 }
 
-// A trace says so in its first bytes.
-bool is_trace(const stdfs::path& path) {
-  constexpr std::string_view kBegin = R"({"lockstep":"trace")";
-  std::string begin(kBegin.size(), ' ');
-  const auto file = real_file_system().open_read(path);
-  file->read_at(0, std::as_writable_bytes(std::span(begin)));
-  return begin == kBegin;
+Json of_weights(const stdfs::path& path) {
+  const data::LoadedTensors all = data::read_safetensors(path);
+  std::size_t values = 0;
+  for (const data::LoadedTensor& tensor : all.tensors) values += tensor.values.size();
+  return {{"kind", "weights"},
+          {"tensors", all.tensors.size()},
+          {"values", values},
+          {"sha256", all.digest.hex()}};
 }
 
 Json of_run(const stdfs::path& path) {
+  const bool any = stdfs::exists(path / "recipe.toml") || stdfs::exists(path / "ledger.jsonl");
   for (const char* file : {"recipe.toml", "ledger.jsonl"}) {
-    if (!stdfs::exists(path / file))
-      throw Error(Code::kUsage, path.string() + " is not a run: it has no " + file,
-                  "give the folder that `lockstep train` made");
+    if (stdfs::exists(path / file)) continue;
+    if (any)
+      throw Error(Code::kCorrupt, (path / file).string() + " is missing", "restore it from a copy");
+    throw Error(Code::kUsage, path.string() + " is not a run: it has no " + file,
+                "give the folder that `lockstep train` made");
   }
   Json out = {{"kind", "run"},
               {"recipe", of_recipe(path / "recipe.toml")["id"]},
@@ -228,19 +233,21 @@ Json look_at(const stdfs::path& path) {
   if (stdfs::is_directory(path)) return of_run(path);
   refuse_no_evidence(path);
   if (path.extension() == ".toml") return of_recipe(path);
-  if (path.extension() == ".jsonl") return is_trace(path) ? of_trace(path) : of_ledger(path);
+  if (path.extension() == ".jsonl") return audit::is_trace(path) ? of_trace(path) : of_ledger(path);
   if (path.extension() == ".png") return of_picture(path);
   if (path.extension() == ".npz") return of_archive(path);
   if (path.extension() == ".sha256") return of_sidecar(path);
   if (path.extension() == ".sig") return of_statement(path);
   if (path.extension() == ".json") return of_fingerprint(path);
+  if (path.extension() == ".safetensors") return of_weights(path);
   if (is_checkpoint(path)) return of_checkpoint(path);
   if (data::is_pack(path)) return of_pack(path);
   throw Error(
       Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",
       "give a run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint "
+      "or data file (.h5), .sha256, .sig, picture (.png), samples (.npz), weights (.safetensors) "
       "or "
-      "data file (.h5), .sha256, .sig, picture (.png), samples (.npz) or fingerprint (.json)");
+      "fingerprint (.json)");
 }
 
 // Two columns, nested objects indented.
@@ -273,8 +280,8 @@ Run add_inspect(Command& command) {
       .add_option(
           "path", options->path,
           "run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint or "
-          "data file (.h5), its .sha256 or .sig, picture (.png), samples (.npz) or fingerprint "
-          "(.json)")
+          "data file (.h5), its .sha256 or .sig, picture (.png), samples (.npz), weights "
+          "(.safetensors) or fingerprint (.json)")
       .required();
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(

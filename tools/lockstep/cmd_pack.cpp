@@ -216,7 +216,7 @@ Run add_pack(Command& command) {
   command.add_flag("--quiet", options->quiet, "warnings and errors only");
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(
-      "Example: lockstep pack photographs data/photographs.h5 --size 64\n"
+      "Example: lockstep pack photographs photographs.h5 --size 64\n"
       "The same pictures and labels give the same bytes; a run accepts the pack in place of the "
       "original.");
   return [options] { return run(*options); };

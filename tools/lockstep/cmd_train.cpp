@@ -100,17 +100,27 @@ void require_no_parent(const recipe::Recipe& recipe) {
                   "give the run that has them with --from");
 }
 
+train::WeightsFile weights_there(const std::string& role, const std::string& file,
+                                 const std::string& roles) {
+  if (!stdfs::exists(file))
+    throw Error(
+        Code::kUsage, "--weights: there is no " + file,
+        "give a safetensors file, as `lockstep export` writes it; ROLE= before it may be " + roles);
+  return {role, file};
+}
+
 // "generator=g.safetensors"; of a recipe with one network, "w.safetensors".
 train::WeightsFile parse_weights(const std::string& text, const recipe::Recipe& recipe) {
   std::string roles;
-  for (const recipe::NetworkOptions& one : recipe.networks) {
-    if (text.starts_with(one.role + "=")) return {one.role, text.substr(one.role.size() + 1)};
+  for (const recipe::NetworkOptions& one : recipe.networks)
     roles += (roles.empty() ? "" : ", ") + one.role;
-  }
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    if (text.starts_with(one.role + "="))
+      return weights_there(one.role, text.substr(one.role.size() + 1), roles);
   if (recipe.networks.size() > 1)
     throw Error(Code::kUsage, "--weights " + text + " does not say which network they are for",
                 "write ROLE=FILE, of: " + roles);
-  return {recipe.networks.front().role, text};
+  return weights_there(recipe.networks.front().role, text, roles);
 }
 
 // Once: what it comes from may go on, and retire that checkpoint.

@@ -79,6 +79,10 @@ void require_no_other_than_recipe(const stdfs::path& path) {
   }
 }
 
+void require_no_other_than_samples(const stdfs::path& path) {
+  if (seen(path) != Given::kArrays) require_no_other_than_run(path);
+}
+
 void require_no_other_than_run(const stdfs::path& path) {
   const std::string no_run = ", no run and no checkpoint";
   switch (seen(path)) {

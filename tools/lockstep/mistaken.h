@@ -12,6 +12,8 @@ namespace lockstep::cli {
 // picture or a recipe given as a run or a checkpoint.
 void require_no_other_than_recipe(const std::filesystem::path& path);
 void require_no_other_than_run(const std::filesystem::path& path);
+// The same of what may be samples, too: arrays.
+void require_no_other_than_samples(const std::filesystem::path& path);
 
 // A checkpoint by its name or, under another one, by what it holds.
 bool is_checkpoint(const std::filesystem::path& path);

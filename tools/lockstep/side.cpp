@@ -43,6 +43,10 @@ std::string traced(const Side& side, const Computing& computing, std::int64_t st
                 "step " + std::to_string(step) + " of " + side.source +
                     " could not be computed (exit code " + std::to_string(code) + ", see above)",
                 "if that lockstep has no `trace`, it is too old");
+  if (!stdfs::exists(out))
+    throw Error(Code::kCannotCompare,
+                arguments.front() + " wrote no trace of step " + std::to_string(step),
+                "give another build of lockstep");
   return out;
 }
 

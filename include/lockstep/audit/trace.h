@@ -57,6 +57,8 @@ struct TraceResult {
 TraceResult trace(const TraceOptions& options);
 
 void write_trace(const std::filesystem::path& path, const Trace& trace);
+// Whether a file says so in its first bytes.
+bool is_trace(const std::filesystem::path& path);
 // Throws Error(kCannotCompare) naming the line if it is not a trace.
 Trace read_trace(const std::filesystem::path& path);
 

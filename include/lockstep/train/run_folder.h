@@ -49,13 +49,16 @@ class FolderLock {
   int fd_;
 };
 
+// Error(kUsage) if the folder has neither recipe nor ledger.
+void require_run(FileSystem& fs, const RunFolder& folder);
+
 // Removes what a killed attempt left: temporary files, lone sidecars. The caller holds the lock.
 void sweep(FileSystem& fs, const RunFolder& folder);
 
 // Makes the folder a run of this recipe, or checks that it is one. Fields that cannot change bits
 // are renewed; run.steps does not fall below what is done. Errors, after which nothing is changed:
 // kUsage for another recipe id, kData for other data than the run's, kCorrupt for a run that has
-// lost its recipe or ledger.
+// lost its ledger, or its recipe where the ledger is not of this one.
 void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                   const data::Dataset& dataset);
 
