@@ -5,6 +5,7 @@
 //   gpu.take(bytes), give_back(p)    scratch memory, of what is launched between the two
 //   gpu.to_host(bytes, from, to), from_host, copy    return when the host's memory is the caller's
 //   gpu.multiprocessors()            how many blocks of many threads run side by side
+//   gpu.most_shared()                bytes of a block's shared memory, kMostShared at least
 #pragma once
 
 #include <map>

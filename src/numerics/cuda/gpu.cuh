@@ -103,11 +103,16 @@ class Gpu {
     here();
     must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
          "how many multiprocessors there are");
+    must(cudaDeviceGetAttribute(&most_shared_, cudaDevAttrMaxSharedMemoryPerBlockOptin, number),
+         "how much shared memory there is");
     course_ = std::make_shared<Course>(number);
   }
   // Another one whose work goes there.
   Gpu(const Gpu& one, std::shared_ptr<Course> course)
-      : number_(one.number_), multiprocessors_(one.multiprocessors_), course_(std::move(course)) {}
+      : number_(one.number_),
+        multiprocessors_(one.multiprocessors_),
+        most_shared_(one.most_shared_),
+        course_(std::move(course)) {}
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -116,6 +121,7 @@ class Gpu {
   }
 
   int multiprocessors() const { return multiprocessors_; }
+  std::int64_t most_shared() const { return most_shared_; }
 
   std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this, course_); }
   // One whose work is in a stream of its own, and that of its others.
@@ -138,7 +144,7 @@ class Gpu {
     if (grid.shared_bytes > kUnasked) {
       // A limit: the same for all launches, because a graph may hold several that differ.
       must(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                static_cast<int>(kMostShared)),
+                                most_shared_),
            "shared memory for a kernel");
     }
     const std::int64_t blocks = grid.fewer_do ? std::min(grid.blocks, kMostBlocks) : grid.blocks;
@@ -231,7 +237,7 @@ class Gpu {
     return *staging_;
   }
 
-  int number_, multiprocessors_ = 0;
+  int number_, multiprocessors_ = 0, most_shared_ = 0;
   std::shared_ptr<Course> course_;
   std::unique_ptr<Staging> staging_;
 };

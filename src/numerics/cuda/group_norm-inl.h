@@ -63,8 +63,7 @@ void Device<Gpu>::group_norm(const GroupNormShape& s, Sides<const float> sides, 
   const Groups g = groups_of(s);
   const Sides<const float> x = cut_somewhere(sides, s.c);
   const bool activated = s.activation == Activation::kSilu;
-  const std::optional<GroupTile> tile =
-      GroupTile::of(s, GroupNormKernel::kTensors, gpu_->multiprocessors());
+  const std::optional<GroupTile> tile = GroupTile::of(s, GroupNormKernel::kTensors, *gpu_);
   if (tile && in_fours(x, s.c)) {
     return gpu_->launch(tile->grid<GroupNormKernel>(),
                         GroupNormKernel{*tile, x, gamma, beta, s.eps, activated, y, mean, rstd});
@@ -233,8 +232,7 @@ void Device<Gpu>::group_norm_backward(const GroupNormShape& s, const LaneBlocks&
     tree_over_lanes(lanes, s.c, OverSamples<ChainSums>(lanes, s.c, of_g_xhat), dgamma,
                     OverSamples<ChainSums>(lanes, s.c, of_g), dbeta);
   };
-  const std::optional<GroupTile> tile =
-      GroupTile::of(s, GroupNormGradKernel::kTensors, gpu_->multiprocessors());
+  const std::optional<GroupTile> tile = GroupTile::of(s, GroupNormGradKernel::kTensors, *gpu_);
   if (tile && in_fours(x, s.c) && in_fours(dy, {})) {
     const std::int64_t all = s.n * s.c;
     const Scratch<Gpu, float> sums(*gpu_, 2 * all);

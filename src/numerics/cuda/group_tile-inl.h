@@ -28,7 +28,8 @@ struct GroupTile {
 
   // Of kernels that hold so many tensors. None where no tile is whole groups and a multiple of four
   // channels, or where a block cannot hold it.
-  static std::optional<GroupTile> of(const GroupNormShape& s, int tensors, int multiprocessors) {
+  template <class Gpu>
+  static std::optional<GroupTile> of(const GroupNormShape& s, int tensors, const Gpu& gpu) {
     const std::int64_t per_group = groups_of(s).per_group;
     const auto with = [&](std::int64_t width) {
       GroupNormShape part = s;
@@ -36,21 +37,22 @@ struct GroupTile {
       part.c = width;
       part.groups = width / per_group;
       const std::int64_t tiles = s.c / width;
-      return GroupTile{s.n,
-                       s.c,
-                       s.groups,
-                       groups_of(part),
-                       static_cast<float>(s.spatial * per_group),
-                       Divisor(width, kMostShared),  // threads' numbers, and what lies in memory
-                       Divisor(tiles, s.n * tiles)};
+      return GroupTile{
+          s.n,
+          s.c,
+          s.groups,
+          groups_of(part),
+          static_cast<float>(s.spatial * per_group),
+          Divisor(width, gpu.most_shared()),  // threads' numbers, and what lies in memory
+          Divisor(tiles, s.n * tiles)};
     };
     if (s.c == 0 || s.spatial == 0 || s.c % 4 != 0) return {};
     std::int64_t width = std::lcm(per_group, std::int64_t{4});
-    if (width > kThreads || with(width).shared_bytes(tensors) > kMostShared) return {};
+    if (width > kThreads || with(width).shared_bytes(tensors) > gpu.most_shared()) return {};
     const auto pays = [&](const GroupTile& wider) {
       const std::int64_t most = wider.in_tile.c <= kSector ? kSmallOfSector : kSmall;
       return wider.in_tile.c <= kWide && wider.shared_bytes(tensors) <= most &&
-             wider.blocks() >= 2 * multiprocessors;
+             wider.blocks() >= 2 * gpu.multiprocessors();
     };
     while (s.c % (2 * width) == 0 && pays(with(2 * width))) width *= 2;
     return with(width);

@@ -21,15 +21,19 @@ class IdleGpu {
  public:
   using Scratch = std::function<void(std::int64_t bytes)>;
 
-  // As many multiprocessors as the GPU that it stands for: they decide how products are cut.
-  IdleGpu(int multiprocessors, Scratch scratch)
-      : multiprocessors_(multiprocessors), scratch_(std::move(scratch)) {}
+  // As many multiprocessors as the GPU that it stands for, and as much shared memory: they decide
+  // how work is cut.
+  IdleGpu(int multiprocessors, std::int64_t most_shared, Scratch scratch)
+      : multiprocessors_(multiprocessors),
+        most_shared_(most_shared),
+        scratch_(std::move(scratch)) {}
 
   static std::string name() { return "idle"; }
   std::unique_ptr<IdleGpu> another() const {
-    return std::make_unique<IdleGpu>(multiprocessors_, scratch_);
+    return std::make_unique<IdleGpu>(multiprocessors_, most_shared_, scratch_);
   }
   int multiprocessors() const { return multiprocessors_; }
+  std::int64_t most_shared() const { return most_shared_; }
 
   template <class Kernel>
   void launch(const Grid&, const Kernel&) {}
@@ -61,6 +65,7 @@ class IdleGpu {
   static constexpr std::uintptr_t kAlignment = 256;
 
   int multiprocessors_;
+  std::int64_t most_shared_;
   Scratch scratch_;
   std::uintptr_t next_ = 0;
   std::map<std::uintptr_t, std::int64_t> taken_;  // bytes

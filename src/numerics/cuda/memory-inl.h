@@ -113,8 +113,8 @@ class Memory final : public DeviceMemory {
     gpu_->copy(bytes, from, to);
   }
   std::unique_ptr<numerics::Device> idle(std::function<void(std::int64_t)> scratch) override {
-    return std::make_unique<Device<IdleGpu>>(
-        std::make_unique<IdleGpu>(gpu_->multiprocessors(), std::move(scratch)));
+    return std::make_unique<Device<IdleGpu>>(std::make_unique<IdleGpu>(
+        gpu_->multiprocessors(), gpu_->most_shared(), std::move(scratch)));
   }
   numerics::Gpu own_order() override {
     const std::scoped_lock lock(mutex_);

@@ -26,25 +26,28 @@ class FarGpu {
   using Line = FarLine;
   using Arrival = FarArrival;
 
-  FarGpu(std::uint64_t seed, int multiprocessors, std::shared_ptr<FarCourse> course)
-      : orders_(seed, multiprocessors), course_(std::move(course)) {}
+  FarGpu(std::uint64_t seed, int multiprocessors, std::int64_t most_shared,
+         std::shared_ptr<FarCourse> course)
+      : orders_(seed, multiprocessors, most_shared), course_(std::move(course)) {}
 
   static std::string name() { return "an emulated GPU, in far memory"; }
   std::unique_ptr<FarGpu> another() {
-    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), course_);
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(), course_);
   }
   std::unique_ptr<FarGpu> own_order() {
-    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(),
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(),
                                     std::make_shared<FarCourse>(course_->machine, true));
   }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
+  std::int64_t most_shared() const { return orders_.most_shared(); }
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
     if (grid.blocks == 0) return;
-    streams().launch(stream(),
-                     [grid, kernel, seed = orders_.next()] { run_bounded(grid, kernel, seed); });
+    streams().launch(stream(), [grid, kernel, seed = orders_.next(), most = most_shared()] {
+      run_bounded(grid, kernel, seed, most);
+    });
   }
 
   void* take(std::size_t bytes) {

@@ -17,18 +17,20 @@ namespace {
 // What device.h asks of a GPU, at once and in the host's memory.
 class NearGpu {
  public:
-  NearGpu(std::uint64_t seed, int multiprocessors) : orders_(seed, multiprocessors) {}
+  NearGpu(std::uint64_t seed, int multiprocessors, std::int64_t most_shared)
+      : orders_(seed, multiprocessors, most_shared) {}
 
   static std::string name() { return "an emulated GPU"; }
   std::unique_ptr<NearGpu> another() {
-    return std::make_unique<NearGpu>(orders_.next(), multiprocessors());
+    return std::make_unique<NearGpu>(orders_.next(), multiprocessors(), most_shared());
   }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
+  std::int64_t most_shared() const { return orders_.most_shared(); }
 
   template <class Kernel>
   void launch(const numerics::cuda::Grid& grid, const Kernel& kernel) {
-    run_bounded(grid, kernel, orders_.next());
+    run_bounded(grid, kernel, orders_.next(), most_shared());
   }
 
   // Full of NaNs: what nobody wrote is seen.
@@ -58,15 +60,16 @@ class NearGpu {
 }  // namespace
 
 std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
-  return std::make_unique<numerics::cuda::Device<NearGpu>>(
-      std::make_unique<NearGpu>(seed, multiprocessors.value_or(few(seed))));
+  return std::make_unique<numerics::cuda::Device<NearGpu>>(std::make_unique<NearGpu>(
+      seed, multiprocessors.value_or(few(seed)), shared_of(seed, multiprocessors)));
 }
 
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
   const auto course = std::make_shared<FarCourse>(std::make_shared<Machine>(seed), false);
   const auto gpu = [&](std::uint64_t own) {
-    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)), course);
+    return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)),
+                                    shared_of(seed, multiprocessors), course);
   };
   return {std::make_unique<Device<FarGpu>>(gpu(seed)),
           std::make_shared<Memory<FarGpu>>(gpu(seed + 1))};

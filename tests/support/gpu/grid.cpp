@@ -252,8 +252,7 @@ void run(const numerics::cuda::Grid& grid, const void* kernel, Body body, std::u
   if (grid.blocks == 0) return;
   if (grid.threads < 1 || grid.threads > 1024 || grid.threads % static_cast<int>(kWarp) != 0)
     die("a block of no such size");
-  if (grid.shared_bytes > numerics::cuda::kMostShared)
-    die("more shared memory than a launch may ask for");
+  if (grid.shared_bytes > kMostSharedOfAny) die("more shared memory than a launch may ask for");
   if (grid.blocks >= std::int64_t{1} << 31) die("more blocks than a grid can have");
   Block block(grid, seed);
   // A walk through all blocks in an order that looks random: steps that share no divisor with their

@@ -13,7 +13,7 @@
 // - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
 // A barrier that not all threads reach ends the program and says so, and so does a shuffle, a load
 // or a product of matrices that not all threads of the warp reach, and a launch that no GPU takes
-// (kMostShared).
+// (kMostSharedOfAny).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,9 @@
 #include "numerics/cuda/thread.h"
 
 namespace lockstep::test::gpu {
+
+// Bytes of a block on GPUs of compute capability 9.0 and 10.0.
+inline constexpr std::int64_t kMostSharedOfAny = 227 * 1024;
 
 class Block;
 

@@ -327,7 +327,7 @@ TEST(GridDeathTest, ALaunchThatNoGpuTakesEndsTheProgram) {
     void operator()(Thread&) const {}
   };
   EXPECT_DEATH(run({1, 48, 0}, Kernel{}, 1), "a block of no such size");
-  EXPECT_DEATH(run({1, 32, numerics::cuda::kMostShared + 4}, Kernel{}, 1), "more shared memory");
+  EXPECT_DEATH(run({1, 32, kMostSharedOfAny + 4}, Kernel{}, 1), "more shared memory");
   EXPECT_DEATH(run({std::int64_t{1} << 31, 32, 0}, Kernel{}, 1), "more blocks");
 }
 
