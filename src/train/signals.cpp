@@ -40,15 +40,23 @@ void announce_stop_signals() {
   telling = true;
 }
 
+std::vector<int> stop_signals() {
+  std::vector<int> all = {SIGTERM, SIGINT};
+  struct sigaction found {};
+  if (sigaction(SIGHUP, nullptr, &found) == 0 && found.sa_handler != SIG_IGN) all.push_back(SIGHUP);
+  return all;
+}
+
 void catch_stop_signals() {
   struct sigaction action {};
   action.sa_handler = on_signal;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
   // Whoever started this process may have held them back until now.
   sigset_t caught;
   sigemptyset(&caught);
-  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&caught, signal);
+  for (const int signal : stop_signals()) {
+    sigaction(signal, &action, nullptr);
+    sigaddset(&caught, signal);
+  }
   sigprocmask(SIG_UNBLOCK, &caught, nullptr);
 }
 

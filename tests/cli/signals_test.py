@@ -3,6 +3,7 @@ the bytes of a run that nobody disturbed."""
 
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -53,14 +54,14 @@ class Signals(Cli):
     def test_stop_between_steps_with_a_checkpoint_there_and_continue_to_the_same_bytes(self):
         self.ok(*TRAIN, "--run", "undisturbed")
         at = []
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             process = self.start(*TRAIN, "--run", "run")
             self.wait_for_step("run", at[-1] + 7 if at else 7)
             process.send_signal(number)
             at.append(self.stopped(process, "run"))
-        self.assertGreater(at[1], at[0])
+        self.assertGreater(at[2], at[1])
         ended = json.loads(self.ok(*TRAIN, "--run", "run"))
-        self.assertEqual((ended["first"], ended["steps"], ended["preempted"]), (at[1], STEPS, False))
+        self.assertEqual((ended["first"], ended["steps"], ended["preempted"]), (at[2], STEPS, False))
         self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
 
     def test_say_at_once_what_they_lead_to(self):
@@ -74,6 +75,39 @@ class Signals(Cli):
             self.assertEqual(process.returncode, 75, err)
             self.assertEqual(err.splitlines().count(FIRST), 1, err)
             self.assertNotIn(SECOND, err)
+
+    def test_a_terminal_that_goes_stops_a_run_and_nohup_keeps_it(self):
+        for ranks, ends in (("1", 75), ("2", 75), ("nohup", 0)):
+            command = [PROGRAM, *(word for word in TRAIN if word != "--quiet"), "--run", ranks]
+            command = ["nohup", *command] if ranks == "nohup" else [*command, "--ranks", ranks]
+            pid, terminal = pty.fork()
+            if pid == 0:
+                try:
+                    os.chdir(self.folder)
+                    os.execvp(command[0], command)
+                finally:
+                    os._exit(127)
+            process = self.Left(pid)
+            self.addCleanup(process.end)
+            self.wait_for_step(ranks, 7)
+            os.close(terminal)
+            self.assertEqual(process.code(), ends)
+            self.ok("verify", ranks)
+
+    class Left:
+        """A child that has lost its terminal."""
+
+        def __init__(self, pid):
+            self.pid, self.status = pid, None
+
+        def code(self):
+            _, self.status = os.waitpid(self.pid, 0)
+            return os.waitstatus_to_exitcode(self.status)
+
+        def end(self):
+            if self.status is None:
+                os.kill(self.pid, signal.SIGKILL)
+                self.code()
 
     def test_a_second_ctrl_c_ends_at_once(self):
         long = ["samples.every=1", "samples.count=4096", "objective.timesteps=200", "objective.sampler_steps=200"]

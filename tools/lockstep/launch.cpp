@@ -19,6 +19,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/hash/hmac.h"
+#include "lockstep/train/signals.h"
 #include "ranks.h"
 #include "startup.h"
 
@@ -69,13 +70,14 @@ void hand_over(posix_spawn_file_actions_t& actions, int fd) {
   posix_spawn_file_actions_adddup2(&actions, fd, fd);
 }
 
-// Blocks SIGCHLD, SIGTERM and SIGINT during the launcher's whole life and takes them one by one. A
+// Blocks SIGCHLD and what stops a run during the launcher's whole life and takes them one by one. A
 // rank starts with them blocked, too, until it can stop in good order.
 class Signals {
  public:
   Signals() {
     sigemptyset(&awaited_);
-    for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) sigaddset(&awaited_, signal);
+    sigaddset(&awaited_, SIGCHLD);
+    for (const int signal : train::stop_signals()) sigaddset(&awaited_, signal);
     sigprocmask(SIG_BLOCK, &awaited_, nullptr);
   }
   // The next one, or 0 if none comes in `seconds`.
@@ -83,7 +85,7 @@ class Signals {
     const auto whole = static_cast<time_t>(seconds);
     const timespec wait{whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
     const int signal = sigtimedwait(&awaited_, nullptr, &wait);
-    if (signal == SIGTERM || signal == SIGINT) stop_ = true;
+    if (signal > 0 && signal != SIGCHLD) stop_ = true;
     return std::max(signal, 0);
   }
   bool stop_requested() const { return stop_; }
@@ -127,7 +129,7 @@ class Ranks {
         kill_those_left(grace);
       }
       const int signal = signals.next(std::clamp(until - monotonic_seconds(), 0.01, 3600.0));
-      if (signal == SIGTERM || signal == SIGINT) send(SIGTERM);
+      if (signal > 0 && signal != SIGCHLD) send(SIGTERM);
       reap();
     }
   }

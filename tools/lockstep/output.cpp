@@ -1,6 +1,7 @@
 #include "output.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,13 +48,23 @@ std::string left(const std::string& text, std::size_t width) {
   return text.size() < width ? text + std::string(width - text.size(), ' ') : text;
 }
 
+namespace {
+
+// A terminal: where it is gone, writing to it fails with EIO.
+bool is_device(int descriptor) {
+  struct stat found {};
+  return ::fstat(descriptor, &found) == 0 && S_ISCHR(found.st_mode);
+}
+
+}  // namespace
+
 void flush_output() {
   const std::string text = std::exchange(printed(), {});
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EPIPE) return;
+    if (n < 0 && (errno == EPIPE || (errno == EIO && is_device(STDOUT_FILENO)))) return;
     if (n < 0 && errno == EAGAIN) {  // who made the stream has it not wait: the reader is slow
       pollfd ready{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
       ::poll(&ready, 1, -1);

@@ -82,7 +82,7 @@ void follow_launcher(const comm::Environment& environment) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t held;  // by the launcher, until the rank can stop
   sigemptyset(&held);
-  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&held, signal);
+  for (const int signal : train::stop_signals()) sigaddset(&held, signal);
   ::sigprocmask(SIG_UNBLOCK, &held, nullptr);
   if (::getppid() != inherited(environment, "LOCKSTEP_PARENT")) ::raise(SIGTERM);
 }

@@ -1,8 +1,14 @@
-// SIGTERM and SIGINT ask for an end: the handler sets a flag, the loop finishes its step and saves.
+// SIGTERM, SIGINT and SIGHUP ask for an end: the handler sets a flag, the loop finishes its step
+// and saves.
 #pragma once
+
+#include <vector>
 
 namespace lockstep::train {
 
+// Those three; without SIGHUP, the end of a terminal, where whoever started this process ignores it
+// (nohup).
+std::vector<int> stop_signals();
 void catch_stop_signals();  // a second SIGINT ends the process at once
 // From now on a line on standard error says, at once, that the signal came and what follows: a
 // step's pictures may take long.
