@@ -241,23 +241,18 @@ bool DiffResult::same() const {
 
 namespace {
 
-// RUN@STEP is that run's checkpoint.
-stdfs::path file_of(const std::string& source) {
-  stdfs::path file = source;
-  const auto saved = train::state_of_step(source);
-  if (saved)
-    file = train::RunFolder{saved->folder}.checkpoints() / checkpoint::file_name(*saved->step);
+stdfs::path there(const std::string& source) {
+  const stdfs::path file = train::file_of(source);
   if (stdfs::exists(file)) return file;
-  throw Error(
-      Code::kCannotCompare, "there is no " + source + (saved ? ": no " + file.string() : ""),
-      saved ? "" : "give two run folders, ledgers, checkpoints, pictures, recipes or fingerprints");
+  throw Error(Code::kCannotCompare, "there is no " + source,
+              "give two run folders, ledgers, checkpoints, pictures, recipes or fingerprints");
 }
 
 }  // namespace
 
 DiffResult diff(const std::string& a, const std::string& b) {
   try {
-    return Diff(file_of(a), file_of(b)).run();
+    return Diff(there(a), there(b)).run();
   } catch (const Error& error) {
     throw Error(Code::kCannotCompare, error.message(), error.hint());
   } catch (const stdfs::filesystem_error& error) {

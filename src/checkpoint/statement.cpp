@@ -48,7 +48,9 @@ class Scanner {
   int line() const { return line_; }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const { throw Error(Code::kCorrupt, what); }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(Code::kCorrupt, what, "restore the file from another copy");
+  }
 
   std::string_view rest_;
   int line_ = 0;

@@ -57,8 +57,10 @@ std::string read(const stdfs::path& path, bool privately) {
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (n < 0)
-    throw Error(Code::kUsage, "cannot read the key " + path.string() + ": " +
-                                  std::generic_category().message(error));
+    throw Error(
+        Code::kUsage,
+        "cannot read the key " + path.string() + ": " + std::generic_category().message(error),
+        error == ENOENT ? "`lockstep keygen KEY` makes a pair: KEY and KEY.pub" : "");
   if (privately &&
       std::string_view(text).substr(0, static_cast<std::size_t>(n)).find("BEGIN PUBLIC KEY") !=
           std::string_view::npos)

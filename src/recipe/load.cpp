@@ -160,7 +160,7 @@ Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {
   if (!fs.exists(folder))
     throw Error(Code::kUsage, "there is no " + folder.string(),
                 folder.string().find('@') == std::string::npos
-                    ? ""
+                    ? "give the folder that `lockstep train` made"
                     : "give the run's folder alone, without @STEP");
   if (!fs.exists(file)) {
     if (fs.exists(folder / "ledger.jsonl"))

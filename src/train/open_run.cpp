@@ -128,6 +128,15 @@ std::optional<SavedState> state_of_step(const std::string& source) {
   return parse_saved_state(source);
 }
 
+stdfs::path file_of(const std::string& source) {
+  const auto saved = state_of_step(source);
+  if (!saved) return source;
+  const stdfs::path file =
+      RunFolder{saved->folder}.checkpoints() / checkpoint::file_name(*saved->step);
+  if (stdfs::exists(file)) return file;
+  throw Error(Code::kUsage, "there is no " + source + ": no " + file.string());
+}
+
 namespace {
 
 // Of those that are there.

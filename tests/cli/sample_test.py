@@ -134,7 +134,7 @@ class Sample(Sampling):
         self.assertIn(" of step 3, ", self.ok("sample", "long@3", "--out", "run.png"))
         self.ok("sample", "long/checkpoints/step-00000003.h5", "--out", "file.png")
         self.assertEqual(self.read("run.png"), self.read("file.png"))
-        for source, said in (("long@9", "there are those of steps "), ("long@x", "after '@' comes a step"),
+        for source, said in (("long@9", "there are those of steps "), ("long@x", "after '@' comes the number of a step"),
                              ("none@1", "none")):
             self.assertIn(said, self.refused(2, "sample", source))
 

@@ -15,12 +15,12 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
 import golden
+from clocks import faketime_library
 
 # What the kernels of an instruction set need, as Linux spells it in /proc/cpuinfo.
 CPU_FLAGS = {
@@ -95,18 +95,12 @@ def elsewhere(program, name, run):
     golden.require(name, run)
 
 
-def faketime_library():
-    """What the command preloads; a clock that jumps needs its settings, which the command lacks."""
-    if not shutil.which("faketime"):
-        print("NOT PROVED here: other clocks (no faketime)")
-        sys.exit(golden.SKIPPED)
-    return subprocess.run(["faketime", "2020-01-01 00:00:00", "printenv", "LD_PRELOAD"], check=True,
-                          capture_output=True, text=True).stdout.strip()
-
-
 def clock(program, name, run):
     """Stopped half-way under one clock and continued under another, years before."""
     preload, half = faketime_library(), golden.steps_of(name) // 2
+    if preload is None:
+        print("NOT PROVED here: other clocks (no faketime)")
+        sys.exit(golden.SKIPPED)
     year_of = {"-10y": -10, "+10y": 10}
     for first, second in (("+10y", "-10y"), ("-10y", "+10y i0.001")):
         folder = run + first

@@ -44,7 +44,7 @@ std::string text_of(const std::string& file) {
   try {
     return read_text(real_file_system(), file);
   } catch (const Error& error) {
-    throw Error(Code::kUsage, error.message(), error.hint());
+    throw Error(Code::kUsage, error.message(), "give reports of `lockstep fingerprint --json`");
   }
 }
 

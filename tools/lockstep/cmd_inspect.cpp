@@ -15,6 +15,7 @@
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/open_run.h"
 #include "lockstep/train/sample_archive.h"
 #include "lockstep/train/stop.h"
 #include "mistaken.h"
@@ -227,7 +228,8 @@ void refuse_no_evidence(const stdfs::path& path) {
                 "`tensorboard --logdir` with its folder shows it");
 }
 
-Json look_at(const stdfs::path& path) {
+Json look_at(const std::string& source) {
+  const stdfs::path path = train::file_of(source);
   if (!stdfs::exists(path)) throw Error(Code::kUsage, "there is no " + path.string());
   if (data::is_sharded(path)) return of_shards(path);
   if (stdfs::is_directory(path)) return of_run(path);
@@ -277,11 +279,12 @@ Run add_inspect(Command& command) {
   };
   const auto options = std::make_shared<Options>();
   command
-      .add_option(
-          "path", options->path,
-          "run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint or "
-          "data file (.h5), its .sha256 or .sig, picture (.png), samples (.npz), weights "
-          "(.safetensors) or fingerprint (.json)")
+      .add_option("path", options->path,
+                  "run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), "
+                  "checkpoint (.h5, "
+                  "or RUN@STEP) or data file (.h5), its .sha256 or .sig, picture (.png), samples "
+                  "(.npz), weights "
+                  "(.safetensors) or fingerprint (.json)")
       .required();
   command.add_flag("--json", options->json, "report as JSON");
   command.footer(

@@ -47,6 +47,9 @@ struct SavedState {
 SavedState parse_saved_state(const std::string& text);
 // That of "runs/a@500", unless a file or folder has this name; nothing of a text without '@'.
 std::optional<SavedState> state_of_step(const std::string& source);
+// The checkpoint of "runs/a@500", by the same rule; else the path itself. Error(kUsage) if the run
+// has no such checkpoint.
+std::filesystem::path file_of(const std::string& source);
 
 // The same for those who only read the folder. A run that trains meanwhile may retire its newest
 // checkpoint before it is opened: then the next one is taken. Error(kUsage) if there is none of
