@@ -70,12 +70,14 @@ class Arena {
     const std::size_t wanted = (std::max(bytes, 2 * largest) + kReal - 1) / kReal * kReal;
     if (file_ < 0) {
       file_ = ::memfd_create("lockstep-allocations", MFD_CLOEXEC);
-      if (file_ < 0 || ::ftruncate(file_, kReal) != 0)
+      if (file_ < 0 || ::ftruncate(file_, kReal) != 0) {
+        const int error = errno;
         throw Error(Code::kEnvironment,
                     "a step's memory cannot be counted, which takes a file of " +
                         human_bytes(kReal) +
-                        " in memory: " + std::generic_category().message(errno),
-                    errno == EFBIG ? "allow larger files: ulimit -f" : "");
+                        " in memory: " + std::generic_category().message(error),
+                    error == EFBIG ? "allow larger files: ulimit -f" : "");
+      }
     }
     void* base =
         ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

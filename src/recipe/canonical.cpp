@@ -19,10 +19,10 @@ std::string write(Recipe recipe, bool bits_only) {
 }
 
 [[noreturn]] void corrupt(const std::string& name, const std::string& what) {
-  throw Error(Code::kCorrupt, name + ": " + what,
-              "a run's recipe does not change: undo what was changed (--set run.steps=N makes a "
-              "run longer), "
-              "or write it anew from the recipe that the run was made of: train RECIPE --run RUN");
+  throw Error(
+      Code::kCorrupt, name + ": " + what,
+      "a run's recipe does not change: undo what was changed (--set run.steps=N makes a run "
+      "longer), or write it anew by the command that made the run: train RECIPE --run RUN");
 }
 
 // Takes one line with this beginning off the front of `text` and returns the rest of it.
@@ -87,7 +87,8 @@ Recipe parse_run_text(const std::string& text, const std::string& name) {
 
 Recipe parse_bits(const std::string& text, const std::string& name) {
   const Recipe recipe = parse_own(text, name);
-  if (canonical_bits(recipe) != text) corrupt(name, "its recipe is not in canonical form");
+  if (canonical_bits(recipe) != text)
+    throw Error(Code::kCorrupt, name + ": its recipe is not in canonical form");
   return recipe;
 }
 

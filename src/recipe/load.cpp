@@ -164,10 +164,11 @@ Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {
                     : "give the run's folder alone, without @STEP");
   if (!fs.exists(file)) {
     if (fs.exists(folder / "ledger.jsonl"))
-      throw Error(Code::kCorrupt, file.string() + " is missing",
-                  "restore it from a copy, or write it anew from the recipe that the run was made "
-                  "of: train RECIPE --run " +
-                      folder.string());
+      throw Error(
+          Code::kCorrupt, file.string() + " is missing",
+          "restore it from a copy, or write it anew by the command that made the run: train "
+          "RECIPE --run " +
+              folder.string());
     throw Error(Code::kUsage, folder.string() + " is not a run: it has no recipe.toml",
                 "give the folder that `lockstep train` made");
   }

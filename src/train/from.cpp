@@ -136,8 +136,9 @@ Start start_from(const SavedState& parent, recipe::Recipe recipe) {
   recipe = without_files(std::move(recipe));
   const auto [theirs, ledger, step, loaded] = open_run(real_file_system(), parent);
   if (step == Step(0))
-    throw Error(Code::kUsage, parent.folder.string() + "@0 is what that run itself starts from",
-                "start from the run that it names, or from a later step");
+    throw Error(
+        Code::kUsage, parent.folder.string() + "@0 is what that run itself starts from",
+        "start from what that run names (--from RUN@STEP, --weights FILE), or from a later step");
 
   recipe.run.start = "fresh";
   Training training = make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});

@@ -198,9 +198,11 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
               sentence(choices[static_cast<std::size_t>(least - needs.begin())], *least) +
                   ", libraries and allocators up to " +
                   human_bytes(static_cast<double>(beside(*least))) + " more, and " + to_text(*left),
-              asked > 0 ? "lower --lanes-at-once, or leave it out: as many as fit"
-                        : "raise that limit, use more machines, lower batch.samples_per_lane or "
-                          "the model's size");
+              asked > 0
+                  ? "lower --lanes-at-once, or leave it out: as many as fit"
+                  : (left->limit.find("limit") != std::string::npos ? "raise that limit, " : "") +
+                        std::string("use more machines, lower batch.samples_per_lane or the "
+                                    "model's size"));
 }
 
 }  // namespace lockstep::train

@@ -128,15 +128,6 @@ std::optional<SavedState> state_of_step(const std::string& source) {
   return parse_saved_state(source);
 }
 
-stdfs::path file_of(const std::string& source) {
-  const auto saved = state_of_step(source);
-  if (!saved) return source;
-  const stdfs::path file =
-      RunFolder{saved->folder}.checkpoints() / checkpoint::file_name(*saved->step);
-  if (stdfs::exists(file)) return file;
-  throw Error(Code::kUsage, "there is no " + source + ": no " + file.string());
-}
-
 namespace {
 
 // Of those that are there.
@@ -156,6 +147,14 @@ Step step_of(const std::vector<Step>& steps, const SavedState& saved) {
 }
 
 }  // namespace
+
+stdfs::path file_of(const std::string& source) {
+  const auto saved = state_of_step(source);
+  if (!saved) return source;
+  const stdfs::path folder = RunFolder{saved->folder}.checkpoints();
+  return folder /
+         checkpoint::file_name(step_of(checkpoint::list(real_file_system(), folder), *saved));
+}
 
 OpenedRun open_run(FileSystem& fs, const SavedState& saved) {
   constexpr int kTries = 20;

@@ -10,7 +10,6 @@
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
@@ -115,31 +114,28 @@ void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-// The run's recipe; none where it is missing or damaged and the ledger says that `mine` is the
-// same: then that is written anew.
+// The run's recipe; none where it is missing or damaged (`mended` says what) and the ledger says
+// that `mine` is the same: then that is to be written anew.
 std::optional<recipe::Recipe> recipe_there(FileSystem& fs, const RunFolder& folder,
-                                           const recipe::Recipe& mine) {
+                                           const recipe::Recipe& mine, std::string& mended) {
   try {
     return recipe::of_run(fs, folder.root);
   } catch (const Error& error) {
     if (error.code() != Code::kCorrupt || !fs.exists(folder.ledger())) throw;
     const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
     if (ledger.header.recipe != recipe::id(mine)) throw;
-    log::warn(error.message() + ": written anew, because the ledger is of the given recipe");
+    mended = error.message();
     return std::nullopt;
   }
 }
 
 }  // namespace
 
-void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
-                  const data::Dataset& dataset) {
+std::string adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
+                         const data::Dataset& dataset) {
+  std::string mended;
   if (fs.exists(folder.recipe()) || fs.exists(folder.ledger())) {
-    const auto there = recipe_there(fs, folder, recipe);
+    const auto there = recipe_there(fs, folder, recipe, mended);
     const std::string mine = recipe::canonical_bits(recipe),
                       theirs = recipe::canonical_bits(there.value_or(recipe));
     if (mine != theirs) {
@@ -158,11 +154,12 @@ void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe
       const auto done = static_cast<std::int64_t>(ledger.entries.size());
       recipe.run.steps = std::max(recipe.run.steps, done);
     }
-    if (there && read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return;
+    if (there && read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return {};
   } else {
     require_no_strangers(fs, folder);
   }
   publish(fs, folder.recipe(), as_bytes(recipe::run_text(recipe)));
+  return mended;
 }
 
 }  // namespace lockstep::train

@@ -30,8 +30,10 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   lock_ = std::make_unique<FolderLock>(folder_);
   sweep(fs_, folder_);
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
-  adopt_recipe(fs_, folder_, recipe_, dataset);
+  const std::string mended = adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
+  if (!mended.empty())
+    log::warn(mended + ": written anew, because the ledger is of the given recipe");
   ledger_ =
       std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset.hash()));
   require_of_recipe(folder_, ledger_->ledger(), recipe_);

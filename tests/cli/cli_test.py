@@ -161,7 +161,7 @@ class Runs(Cli):
         self.assertTrue(json.loads(self.ok("replay", "runs/tiny", "--json", "--quiet"))["agrees"])
         run = json.loads(self.ok("inspect", "runs/tiny", "--json"))
         self.assertEqual(json.loads(self.ok("inspect", "runs/tiny@2", "--json"))["step"], 2)
-        self.assertIn("there is no runs/tiny@1: no ", self.refused(2, "inspect", "runs/tiny@1"))
+        self.assertIn("runs/tiny has no checkpoint of step 1 (there are those of steps 2)", self.refused(2, "inspect", "runs/tiny@1"))
         self.assertEqual(run["ledger"]["chain"], trained["chain"])
         for name in ("recipe.toml", "ledger.jsonl", "checkpoints/step-00000002.h5"):
             json.loads(self.ok("inspect", "runs/tiny/" + name, "--json"))

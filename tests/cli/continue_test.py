@@ -175,6 +175,17 @@ class FromAnotherRun(Cli):
         self.assertIn("another recipe: run.from.optimizer is absent, there \"anew\"", other.stderr)
         self.ok("verify", "child", "--parent", "elsewhere")
 
+    def test_its_recipe_is_written_anew_by_its_own_command(self):
+        command = [*self.child, "--from", "parent@3", "--run", "child"]
+        self.ok(*command)
+        text = self.read("child", "recipe.toml")
+        for damage in (lambda: self.write("child/recipe.toml", text + b"# more\n"),
+                       lambda: os.remove(self.path("child/recipe.toml"))):
+            damage()
+            self.assertIn("recipe.toml", self.refused(5, *self.child, "--run", "child"))
+            self.ok(*command)
+            self.assertEqual(self.read("child", "recipe.toml"), text)
+
     def test_its_first_state_has_a_number(self):
         self.ok(*self.child, "--from", "parent", "--run", "child")
         self.ok("sample", "child@0", "--count", "1", "--out", "first.png")

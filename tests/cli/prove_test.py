@@ -235,7 +235,7 @@ class Diff(Prove):
         self.assertIn("the ledgers agree on all 12 steps", self.ok("diff", "a", "b"))
         self.assertTrue(self.ok("diff", "a@12", "b/checkpoints/step-00000012.h5").endswith("same\n"))
         self.assertEqual(self.refused(125, "diff", "a@11", "b@12"),
-                         "there is no a@11: no a/checkpoints/step-00000011.h5")
+                         "a has no checkpoint of step 11 (there are those of steps 5, 10, 12)")
         self.assertIn("(give the run's folder alone, without @STEP)", self.refused(2, "trace", "a@12", "t.jsonl"))
         self.assertIn("(give the folder alone: --from and --to say which steps)", self.refused(2, "replay", "a@12"))
         for file in ("ledger.jsonl", "recipe.toml", "checkpoints/step-00000010.h5", "samples/step-00000012.png"):

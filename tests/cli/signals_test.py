@@ -19,6 +19,10 @@ FIRST = "lockstep: stopping after this step and its pictures; a second Ctrl-C en
 SECOND = "lockstep: ended at once; the same command goes on from the last checkpoint"
 
 
+def setUpModule():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's would be inherited
+
+
 class Signals(Cli):
     def start(self, *arguments):
         process = subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, text=True,

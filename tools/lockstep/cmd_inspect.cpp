@@ -195,14 +195,10 @@ Json of_weights(const stdfs::path& path) {
 }
 
 Json of_run(const stdfs::path& path) {
-  const bool any = stdfs::exists(path / "recipe.toml") || stdfs::exists(path / "ledger.jsonl");
-  for (const char* file : {"recipe.toml", "ledger.jsonl"}) {
-    if (stdfs::exists(path / file)) continue;
-    if (any)
-      throw Error(Code::kCorrupt, (path / file).string() + " is missing", "restore it from a copy");
-    throw Error(Code::kUsage, path.string() + " is not a run: it has no " + file,
-                "give the folder that `lockstep train` made");
-  }
+  recipe::of_run(real_file_system(), path);  // says what is missing
+  if (!stdfs::exists(path / "ledger.jsonl"))
+    throw Error(Code::kCorrupt, (path / "ledger.jsonl").string() + " is missing",
+                "restore it from a copy");
   Json out = {{"kind", "run"},
               {"recipe", of_recipe(path / "recipe.toml")["id"]},
               {"ledger", of_ledger(path / "ledger.jsonl")},
@@ -248,8 +244,7 @@ Json look_at(const std::string& source) {
       Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",
       "give a run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint "
       "or data file (.h5), .sha256, .sig, picture (.png), samples (.npz), weights (.safetensors) "
-      "or "
-      "fingerprint (.json)");
+      "or fingerprint (.json)");
 }
 
 // Two columns, nested objects indented.

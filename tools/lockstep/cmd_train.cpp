@@ -168,7 +168,11 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
                 "the run that starts from " + parent.folder.string() + " needs a folder of its own",
                 "give it with --run");
   std::optional<recipe::Recipe> begun;
-  if (stdfs::exists(folder / "recipe.toml")) begun = recipe::of_run(real_file_system(), folder);
+  try {
+    if (stdfs::exists(folder / "recipe.toml")) begun = recipe::of_run(real_file_system(), folder);
+  } catch (const Error& error) {  // a damaged one may be written anew
+    if (error.code() != Code::kCorrupt) throw;
+  }
   if (begun && recipe::has_parent(*begun)) {
     const recipe::From& from = begun->run.from;
     if (!parent.step) parent.step = Step(from.step);

@@ -50,7 +50,7 @@ std::string left(const std::string& text, std::size_t width) {
 
 namespace {
 
-// A terminal: where it is gone, writing to it fails with EIO.
+// As a terminal is, also one that is gone, where isatty fails: writing to that fails with EIO.
 bool is_device(int descriptor) {
   struct stat found {};
   return ::fstat(descriptor, &found) == 0 && S_ISCHR(found.st_mode);

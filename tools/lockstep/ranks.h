@@ -19,9 +19,9 @@ struct Launch {
 };
 
 // Starts this very command as `ranks` processes with a secret of their own, waits for them, and
-// passes SIGTERM and SIGINT on. If signals killed ranks or the network failed, it starts the
-// remaining ranks again, at most max_restarts times. Returns the last attempt's code: that of the
-// rank that failed first, or kOk. A rank that a signal killed counts as kNetwork.
+// passes on, as SIGTERM, what stops a run. If signals killed ranks or the network failed, it starts
+// the remaining ranks again, at most max_restarts times. Returns the last attempt's code: that of
+// the rank that failed first, or kOk. A rank that a signal killed counts as kNetwork.
 Code launch(const Launch& how, const comm::Environment& environment);
 
 // Error(kUsage) if --ranks asks for more ranks than the recipe has lanes.

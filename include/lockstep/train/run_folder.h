@@ -56,10 +56,11 @@ void require_run(FileSystem& fs, const RunFolder& folder);
 void sweep(FileSystem& fs, const RunFolder& folder);
 
 // Makes the folder a run of this recipe, or checks that it is one. Fields that cannot change bits
-// are renewed; run.steps does not fall below what is done. Errors, after which nothing is changed:
-// kUsage for another recipe id, kData for other data than the run's, kCorrupt for a run that has
-// lost its ledger, or its recipe where the ledger is not of this one.
-void adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
-                  const data::Dataset& dataset);
+// are renewed; run.steps does not fall below what is done. A recipe that is missing or damaged is
+// written anew if the ledger is of this one; returns what was wrong with it, else "". Errors, after
+// which nothing is changed: kUsage for another recipe id, kData for other data than the run's,
+// kCorrupt for a run that has lost its ledger, or its recipe where the ledger is not of this one.
+std::string adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
+                         const data::Dataset& dataset);
 
 }  // namespace lockstep::train

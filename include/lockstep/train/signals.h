@@ -6,8 +6,8 @@
 
 namespace lockstep::train {
 
-// Those three; without SIGHUP, the end of a terminal, where whoever started this process ignores it
-// (nohup).
+// Those three. SIGHUP, which a terminal sends as it ends, is not among them if this process was
+// started to ignore it (nohup).
 std::vector<int> stop_signals();
 void catch_stop_signals();  // a second SIGINT ends the process at once
 // From now on a line on standard error says, at once, that the signal came and what follows: a

@@ -26,7 +26,7 @@ class StreamMemory {
   void order_streams(bool allowed) { orders_ = allowed; }
 
   // Null for no bytes, or if there is not so much; what another stream will give back is not there.
-  // Full of NaNs: what nobody wrote is seen.
+  // Full of NaNs, up to 256 MiB: what nobody wrote is seen.
   void* take(std::size_t bytes, Streams::Stream stream);
   // Whether it was taken and not given back.
   bool give_back(void* memory, Streams::Stream stream);
