@@ -66,7 +66,7 @@ class Diff {
     else if (both_end(".toml"))
       recipes();
     else if (both_end(".jsonl"))
-      ledgers(a_, b_, "ledgers");
+      ledger_files();
     else if (both_end(".json"))
       fingerprints();
     else
@@ -96,12 +96,16 @@ class Diff {
     common_checkpoints(a, b);
   }
 
-  void ledgers(const stdfs::path& a, const stdfs::path& b, const char* kind) {
-    result_.kind = kind;
-    for (const stdfs::path& path : {a, b})
+  void ledger_files() {
+    for (const stdfs::path& path : {a_, b_})
       if (is_trace(path))
         throw Error(Code::kCannotCompare, path.string() + " is a trace",
                     "`lockstep bisect` compares traces");
+    ledgers(a_, b_, "ledgers");
+  }
+
+  void ledgers(const stdfs::path& a, const stdfs::path& b, const char* kind) {
+    result_.kind = kind;
     const auto mine = ledger::read(fs_, a, ledger::TornTail::kDrop),
                theirs = ledger::read(fs_, b, ledger::TornTail::kDrop);
     result_.steps = static_cast<std::int64_t>(std::min(mine.entries.size(), theirs.entries.size()));
