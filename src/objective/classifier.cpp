@@ -33,7 +33,7 @@ class Classification final : public Objective {
         network_as<model::Classifier>(setting, "model", "a classifier")));
   }
 
-  Tensor sample(const Numbers& /*numbers*/) const override {
+  Tensor sample(const Numbers& /*numbers*/, const BeforePass& /*before*/) const override {
     throw Error(Code::kBug, "a classifier makes no samples");
   }
 };

@@ -158,12 +158,12 @@ class Diffusion final : public Objective {
     phases_.push_back(std::move(denoise));
   }
 
-  Tensor sample(const Numbers& numbers) const override;
+  Tensor sample(const Numbers& numbers, const BeforePass& before) const override;
   Tensor held_out_losses(const Batch& batch) const override;
 
  private:
-  Tensor piece(const Numbers& numbers) const;
-  Predict prediction(const Numbers& numbers) const;
+  Tensor piece(const Numbers& numbers, const BeforePass& before) const;
+  Predict prediction(const Numbers& numbers, const BeforePass& before) const;
   Predict guided(Predict with_class, Predict without) const;
 
   const Denoise* denoise_ = nullptr;  // the phase
@@ -176,10 +176,10 @@ class Diffusion final : public Objective {
   numerics::Stream start_, noise_;
 };
 
-Tensor Diffusion::sample(const Numbers& numbers) const {
+Tensor Diffusion::sample(const Numbers& numbers, const BeforePass& before) const {
   const at::NoGradGuard no_gradients;
   network_->prepare(false);
-  return in_pieces(numbers, shape_, [&](const Numbers& some) { return piece(some); });
+  return in_pieces(numbers, shape_, [&](const Numbers& some) { return piece(some, before); });
 }
 
 Tensor Diffusion::held_out_losses(const Batch& batch) const {
@@ -189,19 +189,20 @@ Tensor Diffusion::held_out_losses(const Batch& batch) const {
   return denoise_->held_out_losses(context, batch);
 }
 
-Tensor Diffusion::piece(const Numbers& numbers) const {
+Tensor Diffusion::piece(const Numbers& numbers, const BeforePass& before) const {
   const auto more = [&](std::int64_t use) {
     numerics::Stream stream = noise_;
     stream.micro = static_cast<std::uint32_t>(use);
     return normals(stream, numbers.first, numbers.count, shape_);
   };
   const Tensor start = normals(start_, numbers.first, numbers.count, shape_);
-  return sampler_->sample(scaled(start, process_->start()), prediction(numbers), more);
+  return sampler_->sample(scaled(start, process_->start()), prediction(numbers, before), more);
 }
 
-Predict Diffusion::prediction(const Numbers& numbers) const {
-  const auto under = [this, n = numbers.count](const Tensor& condition) -> Predict {
-    return [this, n, condition](const Tensor& x, Time t) {
+Predict Diffusion::prediction(const Numbers& numbers, const BeforePass& before) const {
+  const auto under = [this, n = numbers.count, &before](const Tensor& condition) -> Predict {
+    return [this, n, &before, condition](const Tensor& x, Time t) {
+      before();
       lane::Context context = lane::Context::evaluation(n);
       return network_->forward(context, scaled(x, process_->scale(t)),
                                ops::filled({n}, process_->told(t)), condition);

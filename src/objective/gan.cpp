@@ -206,10 +206,11 @@ class Gan final : public Objective {
         std::make_unique<GeneratorPhase>(loss, Maker(setting, generator_, 1), discriminator));
   }
 
-  Tensor sample(const Numbers& numbers) const override {
+  Tensor sample(const Numbers& numbers, const BeforePass& before) const override {
     const at::NoGradGuard no_gradients;
     generator_->prepare(false);
     return in_pieces(numbers, shape_, [&](const Numbers& some) {
+      before();
       lane::Context context = lane::Context::evaluation(some.count);
       return generator_->forward(context,
                                  normals(latent_, some.first, some.count, {generator_->latent()}),

@@ -100,16 +100,24 @@ data::Provenance provenance(const Training& training, const hash::Digest& state_
   return provenance(recipe::id(training.recipe), training.state.step, state_root, first, count);
 }
 
-SampleFiles sample_files(Training& training, const hash::Digest& state_root) {
+SampleForms sample_forms(const Training& training) {
+  const bool points = data::samples_of(training.recipe.data) == data::SampleKind::kPoints;
+  return {.png = points || make_pictures(training.recipe, training.sample_shape),
+          .npz = data::arrays(training.recipe.data)};
+}
+
+SampleFiles sample_files(Training& training, const hash::Digest& state_root,
+                         const objective::BeforePass& before) {
   const auto& [every, count, columns] = training.recipe.samples;
-  const Tensor samples = draw_samples(training, {.first = 0, .count = count});
+  const Tensor samples = draw_samples(training, {.first = 0, .count = count}, before);
   const data::Provenance origin = provenance(training, state_root, 0, count);
   const data::SampleKind kind = data::samples_of(training.recipe.data);
+  const SampleForms forms = sample_forms(training);
   SampleFiles files;
-  if (kind == data::SampleKind::kPoints || make_pictures(training.recipe, training.sample_shape))
+  if (forms.png)
     files.png =
         data::write_png(picture_of(samples, kind, grid_layout(training.recipe, columns)), origin);
-  if (data::arrays(training.recipe.data)) files.npz = archive_of(training, samples, origin);
+  if (forms.npz) files.npz = archive_of(training, samples, origin);
   return files;
 }
 

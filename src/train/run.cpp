@@ -88,12 +88,12 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   Pace pace(training.plan, queue);
   if (writer) writer->show_pace(pace);
   try {
-    while (training.state.step < end) {
-      result.preempted = pace.anyone_stops(group, stop_requested());
-      if (result.preempted) {
-        if (writer) log::info("stopped by a signal: saving, then ending");
-        break;
-      }
+    for (;;) {
+      const bool samples_left = writer && writer->leaves_samples();
+      const bool done = training.state.step >= end;
+      result.preempted = pace.anyone_stops(group, done ? samples_left : stop_requested());
+      if (result.preempted && writer) log::info("stopped by a signal: saving, then ending");
+      if (result.preempted || done) break;
       const Look look = watch.look_at(training.state.step + 1);
       const StepRecord record = pace.timed(
           [&] { return step(training, group, std::ref(batches), held_out, evaluate, look); });

@@ -7,6 +7,7 @@
 #include "lockstep/hash/key_file.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/sample.h"
+#include "lockstep/train/signals.h"
 #include "lockstep/train/signing.h"
 #include "lockstep/train/warnings.h"
 #include "train/divided_state.h"
@@ -140,8 +141,6 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
   metrics().record(record, report);
   if (report.verdict == monitor::Verdict::kStop) return;
   for (const std::string& line : report.lines) log::warn(line);
-  // Before the step's checkpoint: a checkpoint implies its picture.
-  if (at() == end() || due(recipe_.samples.every)) write_sample();
 }
 
 void RunWriter::finish() {
@@ -150,19 +149,37 @@ void RunWriter::finish() {
   ledger_->sync();
 }
 
-void RunWriter::write_sample() {
-  if (!recipe::makes_pictures(recipe_)) return;
+bool RunWriter::leaves_samples() try {
+  const bool is_due = at() == end() || (at().value > 0 && due(recipe_.samples.every));
+  if (!is_due || !recipe::makes_pictures(recipe_)) return false;
+  if (at() == attempt_.first && has_samples()) return false;  // of an earlier attempt
+  write_samples();
+  return false;
+} catch (const Error& error) {
+  if (error.code() != Code::kPreempted) throw;
+  log::info("the samples of step " + std::to_string(at().value) + " are made at the next start");
+  return true;
+}
+
+bool RunWriter::has_samples() {
+  const auto [png, npz] = sample_forms(training_);
+  return (!png || fs_.exists(folder_.sample(at()))) &&
+         (!npz || fs_.exists(folder_.sample_arrays(at())));
+}
+
+void RunWriter::write_samples() {
   log::info("making " + counted(recipe_.samples.count, "sample"));
   make_folder(fs_, folder_.samples());
   const auto write = [&](const std::filesystem::path& path, const Bytes& bytes) {
     publish(fs_, path, bytes);
     log::info("wrote " + path.string());
   };
-  const SampleFiles files = sample_files(training_, training_.agreed->root);
+  const SampleFiles files =
+      sample_files(training_, training_.agreed->root, [] { require_no_stop("making samples"); });
   if (files.npz) write(folder_.sample_arrays(at()), *files.npz);
   if (!files.png) return;
   write(folder_.sample(at()), *files.png);
-  metrics_->picture(at(), *files.png);
+  metrics().picture(at(), *files.png);
 }
 
 // The ledger is durable before any checkpoint that refers to it.

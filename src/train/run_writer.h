@@ -29,9 +29,12 @@ class RunWriter {
   // Metrics have each rank's from now on; `pace` lives as long as steps are noted.
   void show_pace(Pace& pace) { pace_ = &pace; }
 
-  // Writes the step's ledger line and metrics, and a picture when it is due. A step that an earlier
-  // attempt did must come out the same, else Error(kDiffer).
+  // Writes the step's ledger line and metrics. A step that an earlier attempt did must come out the
+  // same, else Error(kDiffer).
   void note(const StepRecord& record, const monitor::Report& report);
+  // Makes the samples that are due at this step, after its checkpoint: so those that a checkpoint
+  // lacks are made by whoever goes on from it. Are some left, because a signal asks for an end?
+  bool leaves_samples();
   // Writes why the run ends early; never throws.
   void note_stop(const std::string& by, const Error& reason) noexcept;
   // Saves a checkpoint of this step in the background.
@@ -44,7 +47,8 @@ class RunWriter {
   Step at() const { return training_.state.step; }
   Step end() const { return Step(recipe_.run.steps); }
   bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
-  void write_sample();
+  bool has_samples();  // files of this step
+  void write_samples();
   Metrics& metrics();
   void begin_from(const RunOptions& options);
   std::string source_option() const;  // of `train`: what names the state that the run starts from

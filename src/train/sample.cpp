@@ -12,6 +12,7 @@
 #include "lockstep/ops/device.h"
 #include "lockstep/train/picture.h"
 #include "lockstep/train/sample_archive.h"
+#include "lockstep/train/signals.h"
 #include "open_state.h"
 
 namespace lockstep::train {
@@ -173,7 +174,8 @@ class Sampling {
       if (options_.progress) options_.progress(done, options_.count);
       const std::int64_t first = options_.first + done;
       take(first, draw_samples(training_,
-                               {first, std::min(kAtOnce, options_.count - done), options_.label}));
+                               {first, std::min(kAtOnce, options_.count - done), options_.label},
+                               [&] { require_no_stop("making " + options_.out); }));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 
 namespace lockstep::train {
@@ -29,8 +30,7 @@ void on_signal(int signal) {
     tell("lockstep: ended at once; the same command goes on from the last checkpoint\n");
     std::_Exit(128 + SIGINT);
   }
-  if (!again)
-    tell("lockstep: stopping after this step and its pictures; a second Ctrl-C ends at once\n");
+  if (!again) tell("lockstep: stopping after this step; a second Ctrl-C ends at once\n");
 }
 
 }  // namespace
@@ -62,6 +62,11 @@ void catch_stop_signals() {
 
 bool stop_requested() {
   return requested;
+}
+
+void require_no_stop(const std::string& what) {
+  if (requested)
+    throw Error(Code::kPreempted, what + " was stopped by a signal", "the same command does it");
 }
 
 }  // namespace lockstep::train

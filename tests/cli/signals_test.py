@@ -15,7 +15,10 @@ from support import PROGRAM, Cli, main
 STEPS = 400
 TRAIN = ["train", "tiny.toml", "--quiet", "--json", "--set", f"run.steps={STEPS}", "--set",
          "checkpoint.every=100"]
-FIRST = "lockstep: stopping after this step and its pictures; a second Ctrl-C ends at once"
+FIRST = "lockstep: stopping after this step; a second Ctrl-C ends at once"
+MAKING = "making 256 samples"
+SLOW = [word for key in ("samples.count=256", "objective.timesteps=100", "objective.sampler_steps=100")
+        for word in ("--set", key)]
 SECOND = "lockstep: ended at once; the same command goes on from the last checkpoint"
 
 
@@ -112,6 +115,52 @@ class Signals(Cli):
             if self.status is None:
                 os.kill(self.pid, signal.SIGKILL)
                 self.code()
+
+    def stopped_while_it_makes(self, *train):
+        """Exit code and standard error of a run that a signal met while it made samples."""
+        process = self.start(*train)
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if MAKING in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=120)
+        return process.returncode, "".join(lines) + err
+
+    def test_samples_that_were_cut_short_are_made_at_the_next_start(self):
+        train = ["train", "tiny.toml", *SLOW, "--set", "samples.every=1"]
+        self.ok(*train, "--run", "undisturbed")
+        made = {name for name in self.contents("undisturbed") if name.startswith("samples/")}
+        self.assertEqual(made, {"samples/step-00000001.png", "samples/step-00000002.png"})
+        for ranks in ("1", "2"):
+            run = f"run-{ranks}"
+            for step in (1, 2):  # the second is the last: its samples alone are left
+                code, err = self.stopped_while_it_makes(*train, "--run", run, "--ranks", ranks)
+                self.assertEqual(code, 75, err)
+                self.assertIn(f"the samples of step {step} are made at the next start", err)
+                self.assertIn(f"checkpoints/step-{step:08}.h5", self.contents(run))
+                self.assertNotIn(f"samples/step-{step:08}.png", self.contents(run))
+                self.ok("verify", run)
+                if step == 1:
+                    self.ok(*train, "--run", run, "--ranks", ranks)
+                    self.assertEqual(self.evidence(run), self.evidence("undisturbed"))
+                    os.remove(self.path(run, "samples/step-00000002.png"))
+            self.ok(*train, "--run", run, "--ranks", ranks)
+            self.assertEqual(self.evidence(run), self.evidence("undisturbed"))
+
+    def test_sample_leaves_nothing_unfinished(self):
+        self.ok("train", "tiny.toml", *SLOW, "--quiet", "--run", "run")
+        before = self.contents(".")
+        process = self.start("sample", "run", "--count", "100000", "--out", "samples.npz")
+        while not os.path.exists(self.path("samples.npz.lockstep.tmp")):
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+        self.assertEqual((process.returncode, err),
+                         (75, "lockstep: making samples.npz was stopped by a signal (the same command does it)\n"))
+        self.assertEqual(self.contents("."), before)
 
     def test_a_second_ctrl_c_ends_at_once(self):
         long = ["samples.every=1", "samples.count=4096", "objective.timesteps=200", "objective.sampler_steps=200"]

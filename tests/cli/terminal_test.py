@@ -108,7 +108,7 @@ class Terminal(Toy):
         text = self.shown(*TOY, "--run", "run", "--set", "run.steps=1000000", "--set", "samples.count=0", code=75,
                           meanwhile=lambda shown: shown.count("\x1b[K\r") > 3)
         lines = screen(text)
-        self.assertIn("lockstep: stopping after this step and its pictures; a second Ctrl-C ends at once", lines)
+        self.assertIn("lockstep: stopping after this step; a second Ctrl-C ends at once", lines)
         self.assertIn("stopped by a signal: saving, then ending", lines)
         self.assertEqual(lines[-1], "")
 

@@ -6,6 +6,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/data/grid.h"
 #include "lockstep/train/sample.h"
+#include "lockstep/train/signals.h"
 #include "mistaken.h"
 #include "output.h"
 #include "progress.h"
@@ -26,6 +27,7 @@ Code run(const Options& options) {
   sample.source = options.source;
   sample.guidance = parse_double(options.guidance);
   const ComputingScope computing(options.machine);
+  train::catch_stop_signals();       // nothing unfinished is left behind
   std::optional<Progress> progress;  // ends before the result is printed
   sample.progress = std::ref(progress.emplace("samples are made", /*quiet=*/false));
   const train::SampleResult result = train::sample(sample);

@@ -71,13 +71,19 @@ struct Numbers {
 // The class of each; empty where there are no classes. Error(kUsage) for a label that none has.
 std::vector<std::int64_t> labels_of(const Numbers& numbers, std::int64_t classes);
 
+// Called before each pass of a network that makes samples. What it throws ends the making.
+using BeforePass = std::function<void()>;
+
 class Objective {
  public:
   virtual ~Objective() = default;
   // As many as the kind's row has names, in its order.
   const std::vector<std::unique_ptr<Phase>>& phases() const { return phases_; }
   // [count, ...sample shape], without gradients.
-  virtual Tensor sample(const Numbers& numbers) const = 0;
+  virtual Tensor sample(const Numbers& numbers, const BeforePass& before) const = 0;
+  Tensor sample(const Numbers& numbers) const {
+    return sample(numbers, [] {});
+  }
   // The loss of each held-out sample [N], without gradients, by random numbers of streams of their
   // own: sample i from position first + i, at every step the same. Labels are not dropped. Only
   // where the kind is a diffusion (diffusion() in options.h); else Error(kBug). Bits: parameters,

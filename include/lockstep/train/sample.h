@@ -48,6 +48,13 @@ std::string sample_name(std::int64_t number);
 struct SampleFiles {
   std::optional<Bytes> png, npz;
 };
-SampleFiles sample_files(Training& training, const hash::Digest& state_root);
+// before: may throw, which ends the making.
+SampleFiles sample_files(Training& training, const hash::Digest& state_root,
+                         const objective::BeforePass& before);
+// Which of the two this recipe's runs have.
+struct SampleForms {
+  bool png = false, npz = false;
+};
+SampleForms sample_forms(const Training& training);
 
 }  // namespace lockstep::train
