@@ -130,7 +130,8 @@ hash::Digest publish(FileSystem& fs, const stdfs::path& folder, const Meta& meta
   std::vector<Region> regions;
   for (std::size_t i = 0; i < specs.size(); ++i)
     regions.push_back({skeleton.datasets[i].offset, skeleton.datasets[i].bytes, specs[i].path});
-  std::vector<hash::Digest> leaves;
+  static_assert(hdf5::kBlockBytes == hash::kBlockBytes);
+  std::vector<hash::Digest> leaves;  // of the file's blocks
   hash::Digest root;
   const auto publish_sidecar = [&] {
     require_state(file, meta, state);

@@ -29,6 +29,13 @@ bool due(const Retention& retention, Step step) {
   return multiple(step, retention.every) || step == retention.last;
 }
 
+// After a failure, whose reason must not be hidden by a second.
+bool may_exist(FileSystem& fs, const stdfs::path& path) noexcept try {
+  return fs.exists(path);
+} catch (const Error&) {
+  return true;
+}
+
 // An empty file; anything else with that name marks nothing.
 bool is_marker(FileSystem& fs, const stdfs::path& path) {
   if (!fs.exists(path)) return false;
@@ -137,7 +144,7 @@ void Saver::write(const Meta& meta, const state::State& state, Reason reason) {
     try {
       return publish(fs_, folder_, meta, state);
     } catch (...) {
-      discard(fs_, marker);
+      if (!may_exist(fs_, folder_ / file_name(state.step))) discard(fs_, marker);
       throw;
     }
   };

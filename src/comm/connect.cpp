@@ -45,11 +45,11 @@ std::unique_ptr<Group> connect(const Identity& identity, const Options& options)
   LOCKSTEP_ASSERT(options.mac && options.random, "the secret's functions are not set");
   Joined joined = identity.rank == Rank(0) ? gather(identity, options) : join(identity, options);
   const Nonce session = joined.session;
+  const std::string own_address = joined.own_address;
   const TransportOptions how{
       kTransportVersion,
       static_cast<int>(identity.rank.value),
       identity.world,
-      joined.own_address,
       options.interface,
       std::chrono::milliseconds(static_cast<std::int64_t>(options.deadline * 1000)),
       identity.local_rank,
@@ -62,7 +62,7 @@ std::unique_ptr<Group> connect(const Identity& identity, const Options& options)
     control->abort(error);
     throw;
   }
-  return std::make_unique<ConnectedGroup>(identity.rank, options, session, how.address,
+  return std::make_unique<ConnectedGroup>(identity.rank, options, session, own_address,
                                           std::move(control), std::move(transport));
 }
 

@@ -28,6 +28,17 @@ ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& s
       control_(std::move(control)),
       line_(rank_, options.deadline, *control_, *transport_) {
   control_->on_stop([this] { transport_->interrupt(); });
+  try {
+    connect(rank, options, session, own_address);
+  } catch (const Error& error) {  // no destructor tells the others
+    control_->abort(error);
+    control_->on_stop({});
+    throw;
+  }
+}
+
+void ConnectedGroup::connect(Rank rank, const Options& options, const Nonce& session,
+                             const std::string& own_address) {
   std::string problem;
   if (transport_->takes_sockets()) {
     const auto sockets = pair_up(rank, options, session, own_address, *control_);

@@ -39,6 +39,8 @@ class ConnectedGroup final : public Group {
   using To = std::vector<ByteView>;
   using From = std::vector<MutableByteView>;
 
+  void connect(Rank rank, const Options& options, const Nonce& session,
+               const std::string& own_address);
   std::vector<std::string> exchange_addresses();
   void prove(const Options& options, const Nonce& session);
 

@@ -78,7 +78,7 @@ std::vector<Bytes> Control::exchange(ByteView mine) {
   if (rank_ == 0)
     contribute(0, Bytes(mine.begin(), mine.end()));
   else
-    send(0, kExchange, mine);
+    send(0, kExchange, mine, monotonic_seconds() + silence_ / 2);
   std::unique_lock lock(mutex_);
   const bool done = changed_.wait_for(lock, seconds(deadline_),
                                       [&] { return exchanged_.has_value() || reason_; });
@@ -107,7 +107,8 @@ void Control::contribute(std::size_t r, Bytes blob) {
   Bytes out;
   for (const Bytes& one : all)
     put_text(out, {reinterpret_cast<const char*>(one.data()), one.size()});
-  for (std::size_t peer = 1; peer < world(); ++peer) send(peer, kExchange, out);
+  const double until = monotonic_seconds() + silence_ / 2;  // who waits hears no ping meanwhile
+  for (std::size_t peer = 1; peer < world(); ++peer) send(peer, kExchange, out, until);
   std::scoped_lock lock(mutex_);
   exchanged_ = std::move(all);
   changed_.notify_all();
@@ -172,9 +173,14 @@ void Control::stop(const Error& reason) {
 }
 
 void Control::send(std::size_t r, char type, ByteView payload) {
+  send(r, type, payload, monotonic_seconds() + kSendWithin);
+}
+
+void Control::send(std::size_t r, char type, ByteView payload, double until) {
   std::scoped_lock lock(sending_);
-  if (peers_[r].socket)
-    send_frame(peers_[r].socket, type, payload, monotonic_seconds() + kSendWithin);
+  // Nothing may follow a part of a frame: the peer sees the connection end.
+  if (peers_[r].socket && !send_frame(peers_[r].socket, type, payload, until))
+    shutdown(peers_[r].socket.fd(), SHUT_WR);
 }
 
 void Control::lost(std::size_t r, const std::string& how) {

@@ -48,6 +48,7 @@ class Control {
   void lost(std::size_t r, const std::string& how);
   void contribute(std::size_t r, Bytes blob);
   void send(std::size_t r, char type, ByteView payload);
+  void send(std::size_t r, char type, ByteView payload, double until);
   bool all_closed();
 
   const std::size_t rank_;

@@ -84,8 +84,11 @@ std::optional<Identity> identity_from(const Variables& variables, const Names& n
                                   " is not below " + names.local_size + "=" +
                                   std::to_string(*local_size));
   if (found.local_size > found.world)
-    throw Error(Code::kUsage, std::string(names.local_size) + "=" + std::to_string(*local_size) +
-                                  " is more than " + names.world + "=" + std::to_string(*world));
+    throw Error(Code::kUsage, (local_size ? std::string(names.local_size) + "=" +
+                                                std::to_string(*local_size) + " is more than "
+                                          : std::string(names.local_rank) + "=" +
+                                                std::to_string(*local_rank) + " is not below ") +
+                                  names.world + "=" + std::to_string(*world));
   const std::string by = names.rank;  // by hand: its variable stands for a launcher's name
   found.sentence = pair_of(found) + " from " +
                    (found.launcher == by ? by + " and " + names.world
@@ -145,6 +148,14 @@ void check_agents(const Variables& variables, const Identity& torchrun, const Id
                 "one task of srun a node, and torchrun --nnodes with that number");
 }
 
+// A rank of --ranks: whatever else is set is meant for the process that started it.
+Identity of_ranks(const Variables& variables, Identity plain) {
+  plain.sentence = pair_of(plain) + " from --ranks " + std::to_string(plain.world);
+  plain.host = variables.text("MASTER_ADDR").value_or("");
+  plain.port = static_cast<int>(variables.number("MASTER_PORT", 1, 65535).value_or(kDefaultPort));
+  return plain;
+}
+
 // Where rank 0 listens.
 void find_master(const Variables& variables, Identity& identity) {
   const bool pet = identity.launcher == "PET";
@@ -182,9 +193,8 @@ void find_master(const Variables& variables, Identity& identity) {
 
 Identity discover(const Environment& environment) {
   const Variables variables(environment);
-  auto plain = identity_from(variables, kPlain);
-  if (plain && variables.has("LOCKSTEP_PARENT"))
-    plain->sentence = pair_of(*plain) + " from --ranks " + std::to_string(plain->world);
+  const auto plain = identity_from(variables, kPlain);
+  if (plain && variables.has("LOCKSTEP_PARENT")) return of_ranks(variables, *plain);
   const auto srun_names = of_srun(variables);
   auto srun = srun_names ? identity_from(variables, *srun_names) : std::nullopt;
   if (srun) count_local_tasks(variables, *srun);

@@ -5,6 +5,7 @@
 
 #include "lockstep/core/clock.h"
 #include "lockstep/core/json.h"
+#include "lockstep/core/log.h"
 
 namespace lockstep::comm {
 namespace {
@@ -32,7 +33,14 @@ class JournaledVerb final : public Verb {
  public:
   JournaledVerb(Journal& journal, Journal::Entry entry, std::unique_ptr<Verb> verb)
       : journal_(journal), entry_(std::move(entry)), verb_(std::move(verb)) {}
+  ~JournaledVerb() override {
+    if (!ended_) journal_.end(entry_, "nobody waited for it");
+  }
+  JournaledVerb(const JournaledVerb&) = delete;
+  JournaledVerb& operator=(const JournaledVerb&) = delete;
+
   void finish() override {
+    ended_ = true;
     timed(journal_, entry_, [&] { verb_->finish(); });
     journal_.end(entry_, "");
   }
@@ -40,6 +48,7 @@ class JournaledVerb final : public Verb {
  private:
   Journal& journal_;
   Journal::Entry entry_;
+  bool ended_ = false;
   std::unique_ptr<Verb> verb_;
 };
 
@@ -132,7 +141,8 @@ Journal::Entry Journal::begin(const std::string& verb, std::span<const ByteView>
           .began = monotonic_seconds()};
 }
 
-void Journal::end(const Entry& entry, const std::string& error) {
+void Journal::end(const Entry& entry, const std::string& error) noexcept try {
+  if (!file_) return;
   const auto others = [&](std::vector<std::size_t> sizes) {
     if (!sizes.empty()) sizes.at(static_cast<std::size_t>(rank_)) = 0;
     return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
@@ -152,6 +162,9 @@ void Journal::end(const Entry& entry, const std::string& error) {
                {"waited", entry.waited}};
   if (!error.empty()) line["error"] = error;
   file_->append(as_bytes(json_line(line)));
+} catch (const std::exception& failure) {
+  log::warn(std::string("the exchange log ends here: ") + failure.what());
+  file_ = nullptr;
 }
 
 std::unique_ptr<Group> journaled(std::unique_ptr<Group> group,

@@ -7,9 +7,9 @@
 
 namespace lockstep::comm {
 
-// Opens lockstep_<name>.so, which lies in the program's folder or in ../lib of it. Errors:
-// kEnvironment if the file is missing, cannot be loaded, or needs what this machine lacks; kNetwork
-// if the transport cannot start.
+// Opens liblockstep_<name>.so, which lies in the program's folder or in ../lib of it. Throws
+// Error(kEnvironment) if the file is missing or cannot be loaded, if it needs what this machine
+// lacks, or if the transport cannot start.
 std::unique_ptr<Transport> open_transport(const std::string& name, const TransportOptions& options);
 
 }  // namespace lockstep::comm

@@ -58,10 +58,12 @@ class Measured {
 };
 
 void put_links(Bytes& out, const std::vector<Link>& links) {
+  constexpr std::size_t kRest = 64;  // of a link, at most
+  const std::size_t each = kMostBlob / std::max<std::size_t>(links.size(), 1) - kRest;
   for (const Link& link : links) {
     put_u64_le(out, static_cast<std::uint64_t>(link.from));
     put_u64_le(out, static_cast<std::uint64_t>(link.to));
-    put_text(out, link.problem.substr(0, 2000));
+    put_text(out, link.problem.substr(0, std::min<std::size_t>(each, 2000)));
     put_u64_le(out, static_cast<std::uint64_t>(link.round_trip * 1e9));
     put_u64_le(out, static_cast<std::uint64_t>(link.bytes_per_second));
   }

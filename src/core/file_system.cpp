@@ -66,13 +66,22 @@ bool is_no_file(const stdfs::path& path) {
   return ::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode);
 }
 
+// Whether the path leads to this open file.
+bool is_at(int fd, const stdfs::path& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 // Another process writes this file.
 [[noreturn]] void fail_busy(const stdfs::path& path) {
   throw Error(Code::kEnvironment, "another process is writing " + path.string(),
               "wait for it, or write elsewhere");
 }
 
-// False if somebody else has the lock. A file system without locks gives none and refuses none.
+// False if somebody else has the lock. A file system without locks gives none and refuses none. The
+// file is open for writing: NFS locks no other.
 bool lock(int fd) {
   return retry([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) == 0 || errno != EWOULDBLOCK;
 }
@@ -148,6 +157,8 @@ class RealFile final : public File {
       fail("sync", path_, errno);  // never retried: the kernel may have dropped the pages
   }
 
+  bool is_at(const stdfs::path& path) override { return lockstep::is_at(fd_, path); }
+
  private:
   // O_NONBLOCK: a FIFO in a file's place is recognised, and not waited for.
   static constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -190,20 +201,17 @@ class RealFileSystem final : public FileSystem {
   bool remove_abandoned(const stdfs::path& path) override {
     while (true) {
       if (is_no_file(path)) return true;  // no writer of ours made it
-      const int fd = retry(
-          [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+      const int fd =
+          retry([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
       if (fd < 0 && errno == ENOENT) return true;
       if (fd < 0 && errno == ELOOP) {  // a planted link, which no writer of ours made
         remove(path);
         return true;
       }
       if (fd < 0) fail("open", path, errno);
-      struct stat opened {
-      }, named{};
       const bool mine = lock(fd);
       // It may have been published since, and the name may be another writer's by now.
-      const bool same = ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
-                        opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+      const bool same = is_at(fd, path);
       int error = 0;
       if (mine && same && ::unlink(path.c_str()) != 0) error = errno;
       ::close(fd);
@@ -239,14 +247,18 @@ class RealFileSystem final : public FileSystem {
     return false;
   }
   std::vector<std::string> list(const stdfs::path& path) override {
-    DIR* directory = ::opendir(path.c_str());
+    const auto close = [](DIR* opened) { ::closedir(opened); };
+    const std::unique_ptr<DIR, decltype(close)> directory(::opendir(path.c_str()), close);
     if (!directory) fail("list", path, errno);
     std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(directory)) {
+    for (;;) {
+      errno = 0;
+      const dirent* const entry = ::readdir(directory.get());
+      if (!entry) break;
       const std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(name);
     }
-    ::closedir(directory);
+    if (errno != 0) fail("list", path, errno);
     std::sort(names.begin(), names.end());  // directory order is the file system's, not ours
     return names;
   }

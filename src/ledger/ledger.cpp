@@ -159,7 +159,7 @@ std::optional<Difference> Writer::record(Entry entry) {
 void Writer::sync() {
   if (!file_) return renew();
   file_->sync();
-  if (!fs_.exists(path_) || fs_.open_read(path_)->size() != file_->size())
+  if (!file_->is_at(path_))
     throw Error(Code::kEnvironment,
                 path_.string() + " was replaced or removed while the run wrote to it",
                 "nothing else may write there; the same command goes on from the last checkpoint");

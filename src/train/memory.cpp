@@ -37,14 +37,17 @@ std::int64_t lanes_of(const recipe::Recipe& recipe, const Ranks& ranks) {
   return lane::Partition(recipe.batch.lanes, ranks.world).lanes_of(Rank(0)).count;
 }
 
-// A sampler's steps need the same memory, one after the other.
-void take_one_step(objective::DiffusionOptions& options) {
-  for (const objective::SamplerKind& row : options.sampler.rows()) {
-    if (!row.steps) continue;
-    options.sampler = row.word;
-    row.steps(options.sampler) = 1;
-    return;
+// A sampler's steps need the same memory, one after the other: but the last may need less.
+void take_few_steps(objective::DiffusionOptions& options) {
+  if (!options.sampler.row("sampler").steps) {  // it visits all timesteps: one of another kind is
+    const auto rows = options.sampler.rows();   // as large
+    const auto row =
+        std::ranges::find_if(rows, [](const auto& one) { return one.steps != nullptr; });
+    LOCKSTEP_ASSERT(row != rows.end());
+    options.sampler = row->word;
   }
+  std::int64_t& steps = options.sampler.row("sampler").steps(options.sampler);
+  steps = std::min<std::int64_t>(steps, 2);
 }
 
 // The recipe of a rank alone with `lanes` lanes: in what it needs for its passes like one of many.
@@ -54,7 +57,7 @@ recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
   recipe.evidence.witness_rate = 0;
   recipe.evidence.commit_every = 0;
   recipe.run.numerics = "portable";
-  if (auto* const diffusion = objective::diffusion(recipe.objective)) take_one_step(*diffusion);
+  if (auto* const diffusion = objective::diffusion(recipe.objective)) take_few_steps(*diffusion);
   return recipe;
 }
 

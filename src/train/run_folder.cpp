@@ -1,12 +1,6 @@
 #include "lockstep/train/run_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/core/error.h"
@@ -57,21 +51,19 @@ std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder
   }
 }
 
-FolderLock::FolderLock(const RunFolder& folder)
-    : fd_(::open(folder.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (fd_ < 0)
-    throw Error(Code::kEnvironment, "cannot open the run folder " + folder.root.string() + ": " +
-                                        std::generic_category().message(errno));
-  // A file system without locks lets everybody in.
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(fd_);
+FolderLock::FolderLock(FileSystem& fs, const RunFolder& folder) : fs_(fs), name_(folder.lock()) {
+  if (!fs_.remove_abandoned(name_))
     throw Error(Code::kUsage, "another process is writing to " + folder.root.string(),
                 "wait for it, or give another folder with --run");
-  }
+  file_ = fs_.create_new(name_);
 }
 
 FolderLock::~FolderLock() {
-  ::close(fd_);
+  try {
+    fs_.remove(name_);  // before it is unlocked: the name may be another's then
+  } catch (const Error&) {
+    // the next writer finds it unlocked
+  }
 }
 
 void sweep(FileSystem& fs, const RunFolder& folder) {

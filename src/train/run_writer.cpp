@@ -28,7 +28,7 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
                     "checkpoint",
                 "give what it starts from with " + source_option());
   make_folders(fs_, folder_.root);
-  lock_ = std::make_unique<FolderLock>(folder_);
+  lock_ = std::make_unique<FolderLock>(fs_, folder_);
   sweep(fs_, folder_);
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
   const std::string mended = adopt_recipe(fs_, folder_, recipe_, dataset);

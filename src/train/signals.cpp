@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -25,12 +26,14 @@ void tell(std::string_view line) {
 }
 
 void on_signal(int signal) {
+  const int error = errno;  // of the call that it came between
   const bool again = requested.exchange(true);
   if (again && signal == SIGINT) {
     tell("lockstep: ended at once; the same command goes on from the last checkpoint\n");
     std::_Exit(128 + SIGINT);
   }
   if (!again) tell("lockstep: stopping after this step; a second Ctrl-C ends at once\n");
+  errno = error;
 }
 
 }  // namespace

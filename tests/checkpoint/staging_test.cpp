@@ -67,6 +67,7 @@ class FlippingDisk final : public FileSystem {
     std::uint64_t size() override { return file->size(); }
     void truncate(std::uint64_t size) override { file->truncate(size); }
     void sync() override { file->sync(); }
+    bool is_at(const std::filesystem::path& path) override { return file->is_at(path); }
     std::unique_ptr<File> file;
     std::uint64_t left;
   };

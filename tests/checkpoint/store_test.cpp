@@ -279,6 +279,27 @@ TEST(Saver, KeepsOlderCheckpointsWhereverTheDiskBreaksForGood) {
   save_with_failures(FaultyFileSystem::After::kStaysBroken);
 }
 
+TEST(Saver, WhatAStopSavedHasItsMarkerWhereverOneCallFails) {
+  for (int n = 1, failed = 0;; ++n) {
+    const TemporaryFolder folder;
+    FaultyFileSystem fs(real(), n, FaultyFileSystem::After::kRecovers);
+    try {
+      Saver saver(fs, folder.path(), kTwo);
+      save(saver, Step(13), Reason::kStopped);
+      saver.wait();
+    } catch (const Error&) {
+      ++failed;
+    }
+    const bool saved = real().exists(folder.path() / file_name(Step(13)));
+    const bool marked = real().exists(folder.path() / marker_name(Step(13)));
+    EXPECT_TRUE(!saved || marked) << n;
+    if (fs.failed()) continue;
+    EXPECT_TRUE(saved);
+    EXPECT_GT(failed, 12);
+    return;
+  }
+}
+
 TEST(Saver, ThrowsAFailureOfTheBackgroundAtTheNextSave) {
   const TemporaryFolder folder;
   FaultyFileSystem fs(real(), 4);

@@ -92,7 +92,7 @@ std::vector<std::unique_ptr<Transport>> ranks(int world) {
   std::vector<std::unique_ptr<Transport>> all;
   for (int r = 0; r < world; ++r) {
     std::string problem;
-    all.emplace_back(open({kTransportVersion, r, world, "127.0.0.1", "", 20000ms, 0, -1}, problem));
+    all.emplace_back(open({kTransportVersion, r, world, "", 20000ms, 0, -1}, problem));
     if (!problem.empty()) std::abort();
     all.back()->take(sockets[static_cast<std::size_t>(r)]);
   }

@@ -198,6 +198,28 @@ TEST(Identity, SaysWhereTheRankCameFrom) {
             "rank 1 of 2 from --ranks 2");
 }
 
+TEST(Identity, RanksOfOurOwnLauncherListenToNobodyElse) {
+  const Map own{{"RANK", "1"},
+                {"WORLD_SIZE", "2"},
+                {"LOCAL_RANK", "1"},
+                {"LOCAL_WORLD_SIZE", "2"},
+                {"MASTER_ADDR", "127.0.0.1"},
+                {"MASTER_PORT", "4711"},
+                {"LOCKSTEP_PARENT", "77"}};
+  // What a task of one finds, of each launcher; and what rank 0 would do without --ranks.
+  for (const Map& others :
+       {Map{{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}},
+        Map{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}},
+        Map{{"TORCHELASTIC_RUN_ID", "x"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}},
+        Map{{"LOCKSTEP_PORT", "5000"}}}) {
+    const Identity found = of(with(own, others));
+    EXPECT_EQ(found.rank, Rank(1));
+    EXPECT_EQ(found.world, 2);
+    EXPECT_EQ(found.host + ":" + std::to_string(found.port), "127.0.0.1:4711");
+    EXPECT_EQ(found.sentence, "rank 1 of 2 from --ranks 2");
+  }
+}
+
 TEST(Identity, IncompleteOrContradictoryVariablesAreNamed) {
   const auto expect = [](const Map& variables, const std::vector<std::string>& words) {
     const std::string error = error_of(variables);
@@ -214,6 +236,8 @@ TEST(Identity, IncompleteOrContradictoryVariablesAreNamed) {
   expect({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, {"MASTER_ADDR is not set"});
   expect(with(kTorchrun, {{"LOCAL_RANK", "2"}}), {"LOCAL_RANK=2 is not below LOCAL_WORLD_SIZE=2"});
   expect(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}), {"LOCAL_WORLD_SIZE=8", "WORLD_SIZE=4"});
+  expect({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "3"}},
+         {"LOCAL_RANK=3 is not below WORLD_SIZE=1"});
   expect(with(kTorchrun, {{"MASTER_PORT", "0"}}), {"MASTER_PORT=0"});
   for (const std::string port : {"65534", "65535"})
     expect(with(kTorchrun, {{"MASTER_PORT", port}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}}),

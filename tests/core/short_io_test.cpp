@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <string>
 
+#include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 #include "support/temporary_folder.h"
 
@@ -50,6 +53,22 @@ TEST(ShortIo, LosesNothing) {
     fs.open_append(path)->append(as_bytes("tail"));
     EXPECT_EQ(read_text(fs, path), some_text(size) + "tail");
   }
+}
+
+TEST(ShortIo, AListOfAFolderIsWholeOrAnError) {
+  FileSystem& fs = real_file_system();
+  const TemporaryFolder folder;
+  const auto mark = folder.path() / "mark";
+  for (const char* name : {"a", "b", "c"}) fs.create_new(folder.path() / name);
+  ::setenv("FAULT_CALL", "readdir", 1);
+  ::setenv("FAULT_ERRNO", std::to_string(EIO).c_str(), 1);
+  ::setenv("FAULT_MARK", mark.c_str(), 1);
+  static int calls = 0;  // that were counted before, where tests are repeated
+  ::setenv("FAULT_AT", std::to_string(calls += 3).c_str(), 1);
+  EXPECT_THROW(fs.list(folder.path()), Error);
+  ::unsetenv("FAULT_CALL");
+  EXPECT_TRUE(fs.exists(mark)) << "the control: no call failed";
+  EXPECT_EQ(fs.list(folder.path()).size(), 4U);
 }
 
 }  // namespace

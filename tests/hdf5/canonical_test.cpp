@@ -84,6 +84,7 @@ class FullDisk final : public FileSystem {
       disk.count();
       file->sync();
     }
+    bool is_at(const stdfs::path& path) override { return file->is_at(path); }
     FullDisk& disk;
     std::unique_ptr<File> file;
   };

@@ -86,6 +86,14 @@ TEST_F(LedgerWriter, PublishesOldLinesAnewBeforeItWritesOrSyncsAndNotBefore) {
   EXPECT_EQ(read_text(fs_, path_), joined(some_lines(3)));
 }
 
+TEST_F(LedgerWriter, RefusesToSyncWhatAnotherFileHasReplacedHoweverLike) {
+  Writer writer = open();
+  EXPECT_FALSE(writer.record(some_entry(1)));
+  writer.sync();
+  publish(fs_, path_, as_bytes(read_text(fs_, path_)));  // as another run of this recipe would
+  EXPECT_THROW(writer.sync(), Error);
+}
+
 TEST_F(LedgerWriter, ChecksRecomputedStepsAndWritesNothingForThem) {
   write(joined(some_lines(4)));
   Writer writer = open();

@@ -6,7 +6,7 @@
 //   FAULT_LOG=<file>                  gets a line "<verb> <path>" for each write, fsync and rename
 //   FAULT_CALL=<verb> FAULT_AT=<n>    the n-th such call (from 1) fails with FAULT_ERRNO, a number;
 //   FAULT_ERRNO=<e> FAULT_MARK=<file> <file> is made then. Verbs: open write read fsync rename
-//                                     mkdir unlink ftruncate list inspect
+//                                     mkdir unlink ftruncate list readdir inspect
 //   FAULT_SWAP=<folder>               instead: before that call <folder> is moved away, and
 //                                     <folder>.after takes its place, as by another process
 #include <dirent.h>
@@ -179,6 +179,9 @@ int lstat(const char* path, struct stat* info) noexcept {
 }
 DIR* opendir(const char* path) {
   return fails("list", path) ? nullptr : next<DIR*(const char*)>("opendir")(path);
+}
+dirent* readdir(DIR* folder) {
+  return fails("readdir", ::dirfd(folder)) ? nullptr : next<dirent*(DIR*)>("readdir")(folder);
 }
 
 }  // extern "C"

@@ -115,6 +115,10 @@ class FaultyFileSystem final : public FileSystem {
       fs_.call("sync", path_);
       inner_->sync();
     }
+    bool is_at(const std::filesystem::path& path) override {
+      fs_.call("inspect", path_);
+      return inner_->is_at(path);
+    }
 
    private:
     FaultyFileSystem& fs_;

@@ -59,6 +59,11 @@ class SimulatedDisk::OpenFile final : public File {
     if (++disk_.syncs_ == disk_.failing_sync_) fail("sync", "a file", "Input/output error");
     for (const Write& write : pending) write_to(inode_->durable, write.offset, write.bytes);
   }
+  bool is_at(const std::filesystem::path& path) override {
+    disk_.alive();
+    const auto there = disk_.names_.find(key(path));
+    return there != disk_.names_.end() && there->second.file == inode_;
+  }
 
  private:
   SimulatedDisk& disk_;

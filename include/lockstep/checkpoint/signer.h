@@ -38,7 +38,7 @@ class Signer {
   Signer(FileSystem& fs, std::filesystem::path folder, const hash::PrivateKey& key,
          const hash::Digest& run, std::int64_t every, Statements statements);
 
-  // Publishes the statement of the checkpoint that `published` gave `root` for, durably.
+  // Publishes, durably, the statement of the checkpoint whose file has this root (`publish`).
   void sign(const Meta& meta, Step step, const hash::Digest& root);
   // Removes statements before `newest` that are not of the chain and whose checkpoints are gone.
   void retire(Step newest);

@@ -1,6 +1,7 @@
 // Who am I: the rank, the world and where rank 0 is, from the variables that launchers set.
 //
-// Who wins where several spoke, first to last: RANK and WORLD_SIZE (torchrun, PyTorchJob, by hand),
+// A rank that --ranks started (LOCKSTEP_PARENT) is what its launcher says. Who else wins where
+// several spoke, first to last: RANK and WORLD_SIZE (torchrun, PyTorchJob, by hand),
 // Open MPI, MVAPICH2, PMI (MPICH, Intel MPI), srun, PET_* (Kubeflow Trainer without torchrun). An
 // agent of torchrun may itself be a task of srun, and mpirun's daemons are, so those are not
 // compared; RANK set by hand must agree with all the others. A shell of Slurm (sbatch's script,
@@ -9,7 +10,7 @@
 // Rank 0 is at MASTER_ADDR:MASTER_PORT (PET_MASTER_*). Without them: srun has the first host of the
 // node list and 15000 + the job id's last four digits, MPI 127.0.0.1 if all ranks are on one host.
 // The port is otherwise 29500. Where torchrun's agent holds MASTER_PORT
-// (TORCHELASTIC_USE_AGENT_STORE=True) it is MASTER_PORT + 1. LOCKSTEP_PORT overrides all of these.
+// (TORCHELASTIC_USE_AGENT_STORE=True) it is MASTER_PORT + 2. LOCKSTEP_PORT overrides all of these.
 #pragma once
 
 #include <functional>

@@ -31,8 +31,9 @@ class Journal {
   };
   Entry begin(const std::string& verb, std::span<const ByteView> to,
               std::span<const MutableByteView> from, Memory memory);
-  // error: why it failed; "" if it did not.
-  void end(const Entry& entry, const std::string& error);
+  // error: why it failed; "" if it did not. What cannot be written is warned of, and ends the
+  // journal: not the run.
+  void end(const Entry& entry, const std::string& error) noexcept;
 
  private:
   const std::int64_t rank_, world_;

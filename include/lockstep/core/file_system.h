@@ -29,6 +29,8 @@ class File {
   virtual std::uint64_t size() = 0;
   virtual void truncate(std::uint64_t size) = 0;
   virtual void sync() = 0;  // fsync
+  // Whether the path leads to this very file.
+  virtual bool is_at(const std::filesystem::path& path) = 0;
 };
 
 class FileSystem {
@@ -65,8 +67,9 @@ void make_folder(FileSystem& fs, const std::filesystem::path& path);
 void make_folders(FileSystem& fs, const std::filesystem::path& path);
 
 // Whole files. `publish` is the only way a finished file gets its name: temporary file beside it,
-// write, fsync, rename, fsync of the directory. Leaves the old file (or none) on any failure. Of
-// two writers at the same time one gets an Error.
+// write, fsync, rename, fsync of the directory. Leaves the old file (or none) on any failure but
+// the last: whether the new name survives a crash is then unknown. Of two writers at the same time
+// one gets an Error.
 Bytes read_file(FileSystem& fs, const std::filesystem::path& path);
 std::string read_text(FileSystem& fs, const std::filesystem::path& path);
 void publish(FileSystem& fs, const std::filesystem::path& path, ByteView bytes);

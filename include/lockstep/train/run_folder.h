@@ -26,6 +26,7 @@ struct RunFolder {
   std::filesystem::path tensorboard() const { return root / "tensorboard"; }
   std::filesystem::path environment() const { return root / "environment"; }
   std::filesystem::path log() const { return root / "log.txt"; }
+  std::filesystem::path lock() const { return root / ".lock"; }  // while a process writes there
 };
 
 // Error(kCorrupt), with this hint, if the folder has checkpoints but no ledger.
@@ -36,17 +37,19 @@ void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& 
 std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
                                          const data::Options& options, const std::string& option);
 
-// One writer a folder. Held for the life of the object; the system releases it however the process
-// ends.
+// One writer a folder, of all machines that see it. Held for the life of the object; the system
+// releases it however the process ends.
 class FolderLock {
  public:
-  explicit FolderLock(const RunFolder& folder);  // Error(kUsage) if another process holds it
+  FolderLock(FileSystem& fs, const RunFolder& folder);  // Error(kUsage) if another process holds it
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  int fd_;
+  FileSystem& fs_;
+  const std::filesystem::path name_;
+  std::unique_ptr<File> file_;
 };
 
 // Error(kUsage) if the folder has neither recipe nor ledger.

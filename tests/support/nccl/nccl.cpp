@@ -201,8 +201,10 @@ void require_ready(const ncclComm* communicator) {
 }
 
 // NCCL would end it with the group.
+std::atomic<int> open_groups = 0;  // of all threads: who aborts may be another than who sends
+
 void require_no_group() {
-  if (open_group.depth > 0) die("a communicator is to end in a group that is open");
+  if (open_groups > 0) die("a communicator is to end in a group that is open");
 }
 
 void stay_if_told(const char* variable) {
@@ -325,9 +327,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state)
 
 ncclResult_t ncclGroupStart() {
   ++open_group.depth;
+  ++open_groups;
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
+  --open_groups;
   return --open_group.depth > 0 ? ncclSuccess : end_group();
 }
 

@@ -1,6 +1,7 @@
 // Gloo until 2022 (Debian 12), where each pair listens.
 #pragma once
 
+#include <fcntl.h>
 #include <gloo/common/memory.h>  // ours where the package lacks it
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
@@ -30,7 +31,8 @@ class AdoptedPair : public tcp::Pair {
   }
   void take(int socket) {
     std::scoped_lock lock(m_);
-    fd_ = ::dup(socket);
+    fd_ = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    if (fd_ < 0) throw std::runtime_error("too many files are open");
     handleConnected();
   }
 };

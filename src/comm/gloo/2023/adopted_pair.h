@@ -13,8 +13,12 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
+#include <string>
+
+#include "lockstep/core/text.h"
 
 namespace lockstep::comm {
 
@@ -41,19 +45,21 @@ class Silent final : public tcp::Handler {
 // at the end; so another file takes over the descriptor's number.
 inline void stop_listening(tcp::Device& device, const sockaddr_in& address) {
   static Silent silent;
-  for (int socket = 0, end = getdtablesize(); socket < end; ++socket) {
+  for (const auto& open : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const auto number = parse_int(open.path().filename().native());
+    const int socket = static_cast<int>(number.value_or(-1));
     if (!listens_at(socket, address)) continue;
     device.unregisterDescriptor(socket, &silent);
     const int nothing = eventfd(0, EFD_CLOEXEC);
-    if (nothing < 0 || dup3(nothing, socket, O_CLOEXEC) < 0)
-      throw std::runtime_error("its device cannot be kept from listening");
-    ::close(nothing);
+    const bool silenced = nothing >= 0 && dup3(nothing, socket, O_CLOEXEC) >= 0;
+    if (nothing >= 0) ::close(nothing);
+    if (!silenced) throw std::runtime_error("its device cannot be kept from listening");
     device.registerDescriptor(socket, EPOLLIN, &silent);
   }
 }
 
-// A pair that takes over a connection made elsewhere. Its device stops listening in the constructor
-// of its first pair.
+// A pair that takes over a connection made elsewhere. Its device listens only until the first pair
+// is constructed.
 class AdoptedPair : public tcp::Pair {
  public:
   AdoptedPair(tcp::Context* context, tcp::Device* device, int rank,
@@ -64,7 +70,9 @@ class AdoptedPair : public tcp::Pair {
     stop_listening(*device, address);
   }
   void take(int socket) {
-    connectCallback(std::make_shared<tcp::Socket>(::dup(socket)), tcp::Error::kSuccess);
+    const int own = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    if (own < 0) throw std::runtime_error("too many files are open");
+    connectCallback(std::make_shared<tcp::Socket>(own), tcp::Error::kSuccess);
   }
 };
 
