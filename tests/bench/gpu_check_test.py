@@ -136,7 +136,8 @@ class GpuCheck(unittest.TestCase):
                                           "--golden", "classifier", "--only", "kernels", "--only", "golden")
         self.assertEqual(code, 1, said)
         failed = {row["check"]: row["detail"] for row in found["checks"] if row["result"] == "FAILS"}
-        self.assertEqual(set(failed), {"doctor", "docs/conformance.json", "classifier", "classifier, moving"})
+        self.assertEqual(set(failed), {"doctor", "docs/conformance.json", "classifier", "classifier, its steps not captured",
+                                       "classifier, moving"})
         self.assertIn("cases differ", failed["docs/conformance.json"])
 
     def stand_in(self, name, script, interpreter="/bin/sh"):
@@ -181,7 +182,8 @@ class GpuCheck(unittest.TestCase):
         code, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--only", "kernels", "--only", "golden", "--only", "speed",
                                           "--golden", "wgan", "--quick")
         self.assertEqual(code, 1, said)  # and the others are tried all the same
-        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "floats one by one", "wgan", "wgan, moving",
+        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "floats one by one", "wgan",
+                                               "wgan, its steps not captured", "wgan, moving",
                                                "gpu_bench",
                                                *STEPS})
 
@@ -285,7 +287,8 @@ class GpuCheck(unittest.TestCase):
     @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
     def test_without_libtorch_for_cuda_native_numerics_are_not_done(self):
         code, said, found, _ = self.check("ptx/lockstep", "--only", "native")
-        self.assertEqual(code, 0, said)
+        self.assertEqual(code, 3, said)
+        self.assertIn("nothing was shown of: native", said)
         rows = {row["check"]: row["result"] for row in found["checks"] if row["part"] == "native"}
         self.assertEqual(rows, dict.fromkeys(("float32", "tf32", "bfloat16"), "not done"))
 
@@ -294,9 +297,32 @@ class GpuCheck(unittest.TestCase):
             self.skipTest("here is a GPU")
         code, said, found, page = self.check("lockstep")
         self.assertEqual(code, 4, said)
-        self.assertEqual({row["check"]: row["result"] for row in found["checks"] if row["check"] != "PyTorch's libraries"},
-                         {"fingerprint": "not done"})
-        self.assertIn("no driver", said + page)
+        self.assertEqual([(row["part"], row["result"]) for row in found["checks"] if row["check"] != "PyTorch's libraries"],
+                         [(part, "not done") for part in ("device", "kernels", "golden", "native", "ranks", "speed")])
+        self.assertRegex(page, "^GPUs: (there is no driver of NVIDIA here|.* neither in )|^a GPU needs liblockstep_cuda.so")
+
+    def test_wrong_arguments_are_no_fault_of_a_gpu(self):
+        for words, why in ((("--device", "CUDA"), "give cuda, cuda:N or cpu"), (("--device", ""), "give cuda, cuda:N or cpu"),
+                           (("--steps", "-3"), "--steps"), (("--seconds", "0"), "--seconds"), (("--golden", "ddmp"), "no golden recipe 'ddmp'"),
+                           (("--conformance", "/nowhere"), "no /nowhere"), (("--binaries", "/nowhere"), "no folder /nowhere"),
+                           (("--out", "/nowhere/x.json"), "cannot write to /nowhere"), (("--program", "/nowhere"), "no /nowhere")):
+            with self.subTest(words):
+                done = subprocess.run([TOOL, "--program", binary("lockstep"), "--out", self.out, *words], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(why, done.stderr.splitlines()[-1])
+                self.assertFalse(os.path.exists(self.out))
+
+    def test_the_cpu_is_never_called_a_gpu(self):
+        code, said, _, page = self.check("lockstep", "--device", "cpu", "--only", "golden", "--golden", "toy-gan", "--steps", "3")
+        self.assertEqual(code, 0, said)
+        self.assertTrue(page.startswith("NOT A GPU: "), page)
+        self.assertIn("3 steps on the CPU in", page)
+        self.assertIn("holds: CPU, CPU, CPU", page)
+
+    def test_a_part_of_which_nothing_was_done_is_no_success(self):
+        code, said, _, _ = self.check("lockstep", "--device", "cpu", "--only", "golden", "--golden", "ddpm", "--data", "/nowhere")
+        self.assertEqual(code, 3, said)
+        self.assertIn("nothing was shown of: golden", said)
 
 
 class Stretch(unittest.TestCase):
