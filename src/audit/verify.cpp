@@ -6,6 +6,7 @@
 #include "audit/findings.h"
 #include "audit/picture_claims.h"
 #include "lockstep/checkpoint/store.h"
+#include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/png.h"
 #include "lockstep/hash/key_file.h"
@@ -53,6 +54,11 @@ class Verifier : public Findings {
     statements(folder, checkpoints_now, *ledger);
     checkpoints(folder, checkpoints_now, *ledger);
     pictures(folder, samples_now, *ledger);
+    if (recipe_ && result.steps < recipe_->run.steps)
+      result.notes.push_back("the run is not finished: its recipe has " +
+                             counted(recipe_->run.steps, "step"));
+    if (!statements_.empty() && !key_)
+      result.notes.push_back("checkpoints are signed: --key compares that with a public key");
   }
 
   // Where the run starts from another one's state: its parent, that one's parent, and so on.
@@ -265,7 +271,10 @@ class Verifier : public Findings {
   // Of the data's samples, opened once.
   const std::optional<train::Shape>& shape(recipe::Recipe recipe, const hash::Digest& data) {
     if (shape_) return *shape_;
-    if (data_) data::move_to(recipe.data, *data_);
+    if (data_) {
+      data::move_to(recipe.data, *data_);
+      return shape_.emplace(train::shape_of_data(recipe, data));
+    }
     shape_ = train::shape_at_hand(recipe, data);
     if (!*shape_)
       result.notes.push_back(std::string(recipe_ || data_ ? "the data set is not at hand"
@@ -347,7 +356,8 @@ hash::Digest chain_of(const std::string& text) {
   try {
     return hash::Digest::from_hex(text);
   } catch (const Error&) {
-    throw Error(Code::kUsage, "--chain " + text + ": a chain is 64 hexadecimal digits",
+    throw Error(Code::kUsage,
+                "--chain " + text + ": a chain is 64 hexadecimal digits, a to f in lower case",
                 "as `lockstep train` and `lockstep inspect` print it");
   }
 }

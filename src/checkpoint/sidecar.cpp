@@ -114,15 +114,15 @@ void parse(std::string_view text, Parsed& parsed) {
   if (in.next_line()) in.refuse("something stands after the check line");
 }
 
-std::string names_between(const Sidecar& sidecar, std::uint64_t begin, std::uint64_t end,
-                          std::size_t most = SIZE_MAX) {
+std::string names_between(const Sidecar& sidecar, std::uint64_t begin, std::uint64_t end) {
+  constexpr std::size_t kMost = 4;  // a line is for people
   std::string names;
   std::size_t count = 0;
   for (const Region& tensor : sidecar.tensors) {
     if (tensor.offset >= end || begin >= tensor.offset + tensor.bytes) continue;
-    if (++count <= most) names += (names.empty() ? "" : ", ") + tensor.path;
+    if (++count <= kMost) names += (names.empty() ? "" : ", ") + tensor.path;
   }
-  if (count > most) names += " and " + std::to_string(count - most) + " more";
+  if (count > kMost) names += " and " + std::to_string(count - kMost) + " more";
   return names;
 }
 
@@ -211,8 +211,7 @@ std::optional<Finding> verify_sidecar(ByteView file, std::string_view text,
   }
   if (file.size() < sidecar.length) {
     return Finding{file_name, file.size(), sidecar.length,
-                   names_between(sidecar, file.size(), sidecar.length, /*most=*/4),
-                   "the file is cut off"};
+                   names_between(sidecar, file.size(), sidecar.length), "the file is cut off"};
   }
   if (file.size() > sidecar.length) {
     return Finding{file_name, sidecar.length, file.size(), {}, "bytes were appended to the file"};

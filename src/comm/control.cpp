@@ -221,7 +221,8 @@ void Control::run() {
     for (std::size_t r = 0; r < world(); ++r)
       if (peers_[r].socket && !left_[r] && monotonic_seconds() > last_heard_[r] + silence_)
         lost(r, "no sign of life for " + fixed(silence_, 1) +
-                    " s (stopped, its machine or the network is down)");
+                    " s (stopped, its machine or the network is down; or LOCKSTEP_DEADLINE is too "
+                    "short for a slow network)");
   }
   // If unread bytes remain at close, our last words are lost: wait until the others have read.
   if (!reason())

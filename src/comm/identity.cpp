@@ -100,7 +100,16 @@ std::optional<Identity> identity_from(const Variables& variables, const Names& n
 std::optional<Names> of_srun(const Variables& variables) {
   static constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;  // batch, extern, interactive
   const auto step = variables.text("SLURM_STEP_ID");
-  if (!variables.has("SLURM_PROCID") || !step) return std::nullopt;
+  if (!variables.has("SLURM_PROCID") || !step) {
+    // sbatch's script is process 0, and of no step.
+    const bool several = variables.number("SLURM_PROCID", 0, INT64_MAX).value_or(0) > 0 ||
+                         variables.number("SLURM_STEP_NUM_TASKS", 1, INT64_MAX).value_or(1) > 1;
+    if (!several) return std::nullopt;
+    throw Error(Code::kUsage,
+                std::string("a task of srun has SLURM_PROCID and SLURM_STEP_ID, and ") +
+                    (step ? "SLURM_PROCID" : "SLURM_STEP_ID") + " is not set",
+                "start it by srun, or give RANK, WORLD_SIZE and MASTER_ADDR");
+  }
   if (const auto id = parse_int(*step); !id || *id >= kFirstSpecialStep) return std::nullopt;
   if (variables.has("SLURM_PTY_PORT")) return std::nullopt;
   const bool of_step = variables.has("SLURM_STEP_NUM_TASKS");

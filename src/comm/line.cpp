@@ -218,7 +218,8 @@ void Line::require(const std::string& problem, std::uint64_t number, double unti
   if (monotonic_seconds() < until) broken(what, problem);
   const std::string late = control_.laggards(number);
   give_up(what + " did not finish in " + fixed(deadline_, 1) + " s" +
-          (late.empty() ? ": " + problem : ": " + late + " did not begin it"));
+          (late.empty() ? ": " + problem + " (LOCKSTEP_DEADLINE gives a slow network more time)"
+                        : ": " + late + " did not begin it"));
 }
 
 }  // namespace lockstep::comm

@@ -9,23 +9,18 @@ namespace {
 
 // Own symbols: its own Gloo, and not the one that LibTorch has put in the global scope.
 Plugin load(const std::string& name, const std::string& what) {
-  return {name, what, "choose another transport", Plugin::Symbols::kOwn};
+  return {name, what, "install it there, or choose another transport", Plugin::Symbols::kOwn};
 }
 
 }  // namespace
 
-std::vector<std::string> libraries() {
-  std::vector<std::string> all;
-  for (const char* name : {"gloo", "nccl"}) {
-    try {
-      const Plugin library = load(name, name);
-      std::string text;
-      if (const auto tell = library.function<TransportLibrary>(kTransportLibrary)) tell(text);
-      if (!text.empty()) all.push_back(text);
-    } catch (const Error&) {  // not there
-    }
-  }
-  return all;
+std::string library_of(const std::string& transport) try {
+  const Plugin library = load(transport, transport);
+  std::string text;
+  if (const auto tell = library.function<TransportLibrary>(kTransportLibrary)) tell(text);
+  return text;
+} catch (const Error&) {  // not there
+  return "";
 }
 
 std::unique_ptr<Transport> open_transport(const std::string& name,
@@ -43,7 +38,9 @@ std::unique_ptr<Transport> open_transport(const std::string& name,
   std::unique_ptr<Transport> transport(open(options, problem));
   if (!transport)
     throw Error(Code::kEnvironment, what + " cannot start here: " + problem,
-                "see the limits on processes and open files (ulimit -u and -n)");
+                problem == kOtherBuild
+                    ? "install program and plug-ins together"
+                    : "see the limits on processes and open files (ulimit -u and -n)");
   return transport;
 }
 

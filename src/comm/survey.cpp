@@ -13,7 +13,8 @@ namespace lockstep::comm {
 namespace {
 
 constexpr int kPings = 20;
-constexpr std::size_t kPiece = 256 * 1024, kPieces = 16;
+constexpr std::size_t kLeast = 64 * 1024, kMost = 4 * 1024 * 1024;  // bytes at once
+constexpr double kLongEnough = 0.25;                                // seconds
 constexpr char kData = 'd';
 
 // One side of a link that is measured: `first` begins. Throws Error(kNetwork).
@@ -31,8 +32,8 @@ class Measured {
       best = std::min(best, monotonic_seconds() - start);
     }
     link.round_trip = best;
-    const double one = timed(first, best), other = timed(!first, best);
-    link.bytes_per_second = static_cast<double>(kPiece * kPieces) / std::max(one, other);
+    const double mine = rate(first, best), theirs = rate(!first, best);
+    link.bytes_per_second = std::max(mine, theirs);
   }
 
  private:
@@ -40,16 +41,26 @@ class Measured {
     if (!send_frame(socket_, kData, Bytes(bytes), until_))
       throw Error(Code::kNetwork, "it did not take " + std::to_string(bytes) + " bytes in time");
   }
-  void hear() {
-    if (!read_frame(socket_, reader_, kPiece, {until_}))
-      throw Error(Code::kNetwork, "the connection broke");
+  std::size_t hear() {
+    const auto frame = read_frame(socket_, reader_, kMost, {until_});
+    if (!frame) throw Error(Code::kNetwork, "the connection broke");
+    return frame->payload.size();
   }
-  // Seconds that kPieces take until the other side has said so; 0 for who receives.
-  double timed(bool sends, double round_trip) {
-    const double start = monotonic_seconds();
-    for (std::size_t i = 0; i < kPieces; ++i) sends ? say(kPiece) : hear();
-    sends ? hear() : say(1);
-    return sends ? std::max(1e-9, monotonic_seconds() - start - round_trip / 2) : 0;
+  // Bytes a second, by as many as a slow network takes in time; 0 for who receives.
+  double rate(bool sends, double round_trip) {
+    if (!sends) {
+      while (hear() > 1) say(1);
+      return 0;
+    }
+    for (std::size_t bytes = kLeast;; bytes *= 4) {
+      const double start = monotonic_seconds();
+      say(bytes);
+      hear();
+      const double took = std::max(1e-9, monotonic_seconds() - start - round_trip / 2);
+      if (bytes < kMost && took < kLongEnough) continue;
+      say(1);  // the end
+      return static_cast<double>(bytes) / took;
+    }
   }
 
   Socket socket_;

@@ -59,6 +59,7 @@ struct TransportOptions {
   int gpu;         // that this rank computes on, which then has the bytes, too; -1: none
 };
 inline constexpr int kTransportVersion = 7;
+inline constexpr const char* kOtherBuild = "it is of another build of lockstep";
 
 // An optional symbol. Sets `problem` to what this machine lacks to run the plug-in; "" if nothing.
 using TransportNeeds = void (*)(std::string& problem);

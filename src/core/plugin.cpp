@@ -19,7 +19,7 @@ std::filesystem::path find_plugin(const std::string& name, const std::string& wh
   throw Error(Code::kEnvironment,
               what + " needs " + file + ", which is neither in " + folder.string() + " nor in " +
                   (folder.parent_path() / "lib").string(),
-              "install it there, or " + instead);
+              instead);
 }
 
 }  // namespace

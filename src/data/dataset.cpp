@@ -22,6 +22,11 @@ std::vector<std::int64_t> Dataset::class_counts() const {
   return counts;
 }
 
+std::unique_ptr<Dataset> open_all(Options options) {
+  options.holdout = 0;
+  return open(options);
+}
+
 std::unique_ptr<Dataset> open(const Options& options) {
   auto dataset = options.kind.row("data.kind").open(options);
   if (options.holdout >= dataset->size())

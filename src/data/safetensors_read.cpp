@@ -128,6 +128,9 @@ LoadedTensors parse(ByteView file) {
   if (file.size() < kLengthBytes) damaged("it is shorter than a header");
   const std::uint64_t length = get_u64_le(file);
   const ByteView rest = file.subspan(kLengthBytes);
+  const std::string_view begin(reinterpret_cast<const char*>(file.data()), 4);
+  if (begin == "PK\x03\x04" || begin.starts_with("\x80\x02"))
+    damaged("it is a file of torch.save, not of safetensors");
   if (length > rest.size() || length > kMostJson) damaged("its header is cut, or too long");
   const ByteView values = rest.subspan(length);
   LoadedTensors loaded;

@@ -26,6 +26,8 @@ constexpr std::array kNeverMatter = {
 constexpr std::array<std::string_view, 3> kOfGpuNeverMatter = {".ecc_errors", ".throttling",
                                                                ".peers"};
 
+constexpr const char* kRefusal = "native";  // the fact that says why they were not tried
+
 bool is_kernel(const std::string& fact) {
   return fact.starts_with(kPortable) || fact.starts_with(kNative);
 }
@@ -115,6 +117,17 @@ void add_native(const std::vector<Node>& nodes, const std::vector<std::string>& 
   }
 }
 
+// Nodes that cannot try native kernels, and why; even where all nodes agree in that.
+Finding of_refusals(std::vector<Group> groups) {
+  std::string sentence = "native kernels were not tried";
+  for (const char* between = ": "; const Group& group : groups) {
+    if (group.value.empty()) continue;
+    sentence += between + ("on " + joined(group.nodes)) + ": " + group.value;
+    between = "; ";
+  }
+  return {kRefusal, Matters::kNative, false, std::move(groups), sentence};
+}
+
 Finding of_fact(const std::string& name, std::vector<Group> groups) {
   std::string sentence = name + ": ";
   for (std::size_t i = 0; i < groups.size(); ++i)
@@ -159,6 +172,10 @@ Comparison compare(const std::vector<Node>& nodes, ops::Precision precision) {
   for (const std::string& name : names) {
     if (is_kernel(name) || name == "self_test") continue;
     std::vector<Group> groups = groups_of(nodes, name);
+    if (name == kRefusal) {
+      result.findings.push_back(of_refusals(std::move(groups)));
+      continue;
+    }
     if (groups.size() > 1) result.findings.push_back(of_fact(name, std::move(groups)));
   }
   return result;

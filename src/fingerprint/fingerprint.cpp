@@ -114,10 +114,11 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
-std::string transports() {
-  std::string list;
-  for (const std::string& library : comm::libraries()) list += (list.empty() ? "" : ", ") + library;
-  return list.empty() ? "none" : list;
+// The one that is in use: NCCL's is loaded for nobody else.
+std::string transport() {
+  const char* const name = std::getenv("LOCKSTEP_TRANSPORT");
+  const std::string library = comm::library_of(name != nullptr ? name : "gloo");
+  return library.empty() ? "none" : library;
 }
 
 }  // namespace
@@ -153,7 +154,7 @@ Fingerprint take(Kernels kernels, ops::Precision precision) {
                        {"mkl", one_line(at::get_mkl_version())},
                        {"onednn", one_line(at::get_mkldnn_version())},
                        {"openmp", one_line(at::get_openmp_version())},
-                       {"transports", transports()},
+                       {"transport", transport()},
                        {"hdf5", hdf5::version()},
                        {"openssl", hash::openssl_version()}};
   for (auto& one : gpu_facts()) facts.push_back(std::move(one));

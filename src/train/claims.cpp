@@ -35,13 +35,22 @@ ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data)
   return header;
 }
 
+Shape shape_of_data(const recipe::Recipe& recipe, const hash::Digest& data) {
+  const auto dataset = data::open_all(recipe.data);
+  if (dataset->hash() != data)
+    throw Error(Code::kData,
+                "the data set is not the run's: its hash is " +
+                    dataset->hash().hex().substr(0, 12) + ", the run's " + data.hex().substr(0, 12),
+                "give the run's data with --data PATH; `lockstep inspect` shows a pack's hash");
+  return dataset->sample_shape();
+}
+
 std::optional<Shape> shape_at_hand(const recipe::Recipe& recipe, const hash::Digest& data) {
   try {
-    const auto dataset = data::open(recipe.data);
-    if (dataset->hash() == data) return dataset->sample_shape();
+    return shape_of_data(recipe, data);
   } catch (const Error&) {  // not here, or cannot be opened
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 recipe::Recipe recipe_in(const checkpoint::Meta& meta, const std::string& name) {

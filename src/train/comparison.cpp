@@ -13,9 +13,8 @@
 namespace lockstep::train {
 
 std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::string& path) {
-  if (path.empty()) return data::open(options);
-  data::move_to(options, path);
-  return data::open(options);
+  if (!path.empty()) data::move_to(options, path);
+  return data::open_all(options);
 }
 
 DataDraws::DataDraws(const data::Dataset& set, std::int64_t seed)

@@ -84,7 +84,8 @@ Evaluation evaluate_pictures(const EvaluateOptions& options) {
   require_pinned(options.features, of, options.features_hash);
   require_same_kind(options, file.images->shape(), *network);
   const std::int64_t count = count_of(options, *file.images);
-  require_enough(count, of);
+  require_enough(count, of,
+                 options.samples ? "--samples" : "all samples of " + options.source + ":");
   const auto dataset = data_of(options, *network, shape);
   require_at_most(count, *dataset);
   const evaluation::Features real = features_of_data(*dataset, options.seed, count, *network),

@@ -44,7 +44,7 @@ void announce_stop_signals() {
 }
 
 std::vector<int> stop_signals() {
-  std::vector<int> all = {SIGTERM, SIGINT};
+  std::vector<int> all = {SIGTERM, SIGINT, SIGUSR1, SIGXCPU};
   struct sigaction found {};
   if (sigaction(SIGHUP, nullptr, &found) == 0 && found.sa_handler != SIG_IGN) all.push_back(SIGHUP);
   return all;

@@ -79,8 +79,8 @@ RC_GTEST_PROP(Load, RefusesAnyChangedByteOfTheFileAndNamesThePlace, ()) {
   RC_ASSERT(contains(line, "step-00000500.h5, bytes "));
   for (std::size_t i = 0; i < whole().extents.size(); ++i) {
     const hdf5::Extent& extent = whole().extents[i];
-    if (extent.offset <= at && at < extent.offset + extent.bytes)
-      RC_ASSERT(contains(line, whole().specs[i].path));
+    if (extent.offset <= at && at < extent.offset + extent.bytes)  // of a block, four are named
+      RC_ASSERT(contains(line, whole().specs[i].path) || contains(line, " more)"));
   }
 }
 

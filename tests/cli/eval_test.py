@@ -102,6 +102,17 @@ class Eval(Cli):
         self.write("images", pictures[:-1] + b"\0")
         self.assertIn("the data are not those of the run", self.refused(3, *asked[:3]))
 
+    def test_what_training_keeps_back_is_no_part_of_other_data(self):
+        self.write("labels", b"\0\0\x08\x01\0\0\0\x10" + bytes(i % 4 for i in range(16)))
+        pictures = self.read("images")
+        self.write("few", pictures[:7] + b"\x03" + pictures[8:16] + pictures[16:16 + 3 * (len(pictures) - 16) // 16])
+        self.write("few-labels", b"\0\0\x08\x01\0\0\0\3\0\1\2")
+        self.ok("pack", "images", "images.h5", "--labels", "labels")
+        self.ok("pack", "few", "few.h5", "--labels", "few-labels")
+        self.ok("train", golden("classifier"), "--run", "judge", "--quiet", "--set", "run.steps=2", "--set", "data.kind=images",
+                "--set", "data.path=images.h5", "--set", "data.classes=4", "--set", "data.holdout=4")
+        self.assertEqual(json.loads(self.ok("eval", "judge", "--quiet", "--json", "--data", "few.h5"))["samples"], 3)
+
     def test_a_classifier_of_native_numerics_has_no_portable_features(self):
         self.both()
         self.train("classifier", "native", "data.shapes.side=12", "run.numerics=native")

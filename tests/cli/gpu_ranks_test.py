@@ -133,6 +133,30 @@ class GpuRanks(Toy):
         self.ok(*ALONE, "--set", "run.steps=1", "--run", "alone")
         self.assertEqual(self.evidence("run"), self.evidence("alone"))
 
+    def test_a_gpu_that_cannot_be_used_is_told_why(self):
+        for variable, value, why in (("LOCKSTEP_PTX_DRIVER", "12040", "the driver knows CUDA up to 12.4, and 13.0 is needed"),
+                                     ("LOCKSTEP_PTX_DRIVER", "0", "there is no driver of NVIDIA here"),
+                                     ("LOCKSTEP_PTX_CAPABILITY", "7", "its compute capability is 7.0, and 8.0 is needed"),
+                                     ("CUDA_VISIBLE_DEVICES", "", "the driver shows no GPU")):
+            for command in (("train", RECIPE, "--run", "none"), ("fingerprint",), ("check",)):
+                result = self.run_it(*command, "--device", "cuda:0", **{variable: value})
+                self.assertEqual(result.returncode, 4, result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1)
+                self.assertIn(f"cuda:0: {why} (it needs NVIDIA's driver 580 or later", result.stderr)
+        result = self.run_it("fingerprint", "--device", "cuda:5")
+        self.assertIn("cuda:5: the driver shows 2 of them, numbered from 0", result.stderr)
+
+    def test_a_dry_run_is_of_the_device(self):
+        said = self.ok("train", RECIPE, "--dry-run", "--device", "cuda")
+        self.assertIn("the GPU's memory leaves 4.0 GiB", said)
+        self.assertNotIn("# time ", said)
+        self.assertIn("too much here", self.ok("train", RECIPE, "--dry-run", "--device", "cuda", *TOO_LARGE))
+        self.assertEqual(self.run_it("train", RECIPE, "--dry-run", "--device", "cuda:7").returncode, 4)
+
+    def test_each_gpus_kernels_are_compared(self):
+        report = json.loads(self.ok("check", "--ranks", "2", "--device", "cuda", "--json"))
+        self.assertEqual((report["code"], len(report["nodes"])), (0, 2))
+
     def test_nccl_is_not_asked_where_ranks_have_one_gpu(self):
         for devices in (["1", "1"], ["MIG-1", "MIG-2"]):  # NCCL knows GPUs by their place on the bus
             for err, code in self.each_with(devices, LOCKSTEP_TRANSPORT="nccl"):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -109,6 +110,27 @@ class Replay(Prove):
         shutil.copy(self.path("images"), self.path("other"))
         self.flip("other", at=-1)
         self.assertIn("other is not the run's", self.refused(3, "replay", "run", "--data", "other"))
+        self.assertIn("the data set is not the run's: its hash is", self.refused(3, "verify", "run", "--data", "other"))
+        self.assertIn("nowhere", self.refused(3, "verify", "run", "--data", "nowhere"))
+        self.ok("verify", "run", "--data", "images")
+        self.train("held", "--set", "data.holdout=3")
+        self.write("fewer", b"\0\0\x08\x03\0\0\0\2\0\0\0\x08\0\0\0\x08" + bytes(2 * 64))
+        self.assertIn("fewer is not the run's", self.refused(3, "replay", "held", "--data", "fewer"))
+
+    def test_a_stop_is_no_difference(self):
+        self.gan("run", "--set", "run.steps=400")
+        for ranks in ("1", "2"):
+            process = subprocess.Popen([PROGRAM, "replay", "run", "--ranks", ranks], cwd=self.folder, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            for line in process.stderr:
+                if "needs" in line:  # after the first step
+                    break
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 75, out + err)
+            self.assertIn("replaying run was stopped by a signal", err)
+        self.assertFalse(os.path.exists(self.path("run", "replays.jsonl")))
 
     def test_is_noted_beside_the_run(self):
         self.gan("run")
@@ -454,6 +476,17 @@ class Check(Prove):
         self.report(1, "check", "a.json", "b.json", "--recipe", "native.toml")
         self.report(0, "check", "a.json", "c.json")
         self.report(4, "check", "a.json", "c.json", "--recipe", "native.toml")
+
+    def test_native_kernels_that_nobody_can_try_end_a_native_run_beforehand(self):
+        self.write("native.toml", self.read("tiny.toml").replace(b"[run]\n", b'[run]\nnumerics = "native"\n', 1))
+        report = self.report(4, "check", "--recipe", "native.toml", MKL_CBWR="OFF")
+        self.assertIn("native kernels were not tried: on rank 0 (", report["findings"][0]["sentence"])
+        self.report(0, "check", "--recipe", "tiny.toml", MKL_CBWR="OFF")
+        result = self.run_it("doctor", "native.toml", MKL_CBWR="OFF")
+        self.assertEqual(result.returncode, 4, result.stdout)
+        self.assertRegex(result.stdout, "(?m)^FAIL  native +native kernels do not work here: ")
+        self.assertRegex(self.ok("doctor", "native.toml"), "(?m)^ok    native +kernels of LibTorch .* work$")
+        self.assertIn("leave one of them out", self.refused(2, "check", "native.json", "--device", "cuda"))
 
     def test_a_machine_that_computes_wrongly(self):
         facts = json.loads(self.ok("fingerprint", "--json"))

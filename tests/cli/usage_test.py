@@ -179,7 +179,7 @@ class Refused(Cli):
         self.ok("train", "tiny.toml", "--quiet")
         for words in (["train", "tiny.toml"], ["train", "tiny.toml", "--dry-run"], ["replay", "runs/tiny"]):
             self.assertEqual(self.refused(2, *words, "--ranks", "3"),
-                             "--ranks 3: the recipe has 2 lanes (a rank holds at least one; use fewer ranks)")
+                             "3 ranks: the recipe has 2 lanes (a rank holds at least one; use fewer ranks)")
 
     def test_a_file_that_is_not_there_is_named_once(self):
         self.assertEqual(self.refused(2, "check", "gone.json").count("gone.json"), 1)

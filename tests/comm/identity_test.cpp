@@ -236,6 +236,9 @@ TEST(Identity, IncompleteOrContradictoryVariablesAreNamed) {
   expect({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, {"MASTER_ADDR is not set"});
   expect(with(kTorchrun, {{"LOCAL_RANK", "2"}}), {"LOCAL_RANK=2 is not below LOCAL_WORLD_SIZE=2"});
   expect(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "8"}}), {"LOCAL_WORLD_SIZE=8", "WORLD_SIZE=4"});
+  expect({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}}, {"SLURM_STEP_ID is not set"});
+  expect({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}}, {"SLURM_STEP_ID is not set"});
+  expect({{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}}, {"SLURM_PROCID is not set"});
   expect({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "3"}},
          {"LOCAL_RANK=3 is not below WORLD_SIZE=1"});
   expect(with(kTorchrun, {{"MASTER_PORT", "0"}}), {"MASTER_PORT=0"});

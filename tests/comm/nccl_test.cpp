@@ -121,8 +121,8 @@ TEST(Nccl, VersionsThatDifferAreToldBeforeRanksConnect) {
                                 HasSubstr("all ranks need the same")));
   }
   for (const Ended& rank :
-       over_nccl("verbs", 2, {}, {{}, {"env=LOCKSTEP_PTX_DRIVER:12080"}}).wait())
-    EXPECT_THAT(rank.err, HasSubstr("and a driver of CUDA 12.8"));
+       over_nccl("verbs", 2, {}, {{}, {"env=LOCKSTEP_PTX_DRIVER:13080"}}).wait())
+    EXPECT_THAT(rank.err, HasSubstr("and a driver of CUDA 13.8"));
 }
 
 TEST(Nccl, AnEnvironmentThatTakesDeadlinesAwayIsTold) {

@@ -35,7 +35,7 @@ TEST(Fingerprint, NamesWhatResultsAreBlamedOn) {
   const Fingerprint facts = take();
   for (const char* name :
        {"lockstep", "self_test", "isa", "cpu", "kernel", "glibc", "compiler", "system", "mkl",
-        "onednn", "transports", "gpu", "libtorch", "hdf5", "openssl"}) {
+        "onednn", "transport", "gpu", "libtorch", "hdf5", "openssl"}) {
     const auto fact =
         std::find_if(facts.begin(), facts.end(), [&](const auto& f) { return f.first == name; });
     ASSERT_NE(fact, facts.end()) << name;

@@ -190,6 +190,10 @@ void print(const Options& options, const BisectResult& result) {
   print_lines(histogram(*result.values));
 }
 
+std::string options_of(const std::string& side) {
+  return "--env-" + side + ", --program-" + side + " or --container-" + side;
+}
+
 // The ledgers differ, but the operations do not: that does not answer the question.
 [[noreturn]] void refuse_agreement(const Options& options, const BisectResult& result) {
   const std::string what = "the ledgers differ at step " + std::to_string(result.a.step.value) +
@@ -198,8 +202,8 @@ void print(const Options& options, const BisectResult& result) {
     cannot_compare(what, "their states are the same, too: `lockstep diff` shows what is not");
   cannot_compare(what, "give the environment in which " +
                            (result.not_as_a ? options.a.source : options.b.source) +
-                           " was trained, by --env-, --program- or --container-, or a trace that "
-                           "was made there");
+                           " was trained, by " + options_of(result.not_as_a ? "a" : "b") +
+                           ", or a trace that was made there");
 }
 
 void use_engine(Options& options) {

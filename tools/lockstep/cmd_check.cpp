@@ -117,8 +117,8 @@ void print_text(const std::vector<Node>& nodes, const Comparison& comparison, Co
   print_line(verdict);
   if (code == Code::kEnvironment)
     print_line(
-        "the recipe's numerics are native: the differences above may change bits even where "
-        "the kernels tried here agree");
+        "the recipe's numerics are native: what is told above may change bits, even where the "
+        "kernels tried here agree, or end the run");
   else if (code == Code::kOk && question == Question::kPortable && !native)
     print_line("the recipe's numerics are portable: native kernels do not matter to it");
 }
@@ -184,6 +184,9 @@ Code run_saved(const Options& options) {
 Code run(const Options& options) {
   if (!options.reports.empty() && options.ranks > 1)
     throw Error(Code::kUsage, "--ranks compares ranks, not saved reports", "leave one of them out");
+  if (!options.reports.empty() && options.device != "cpu")
+    throw Error(Code::kUsage, "--device tries kernels here, not those of saved reports",
+                "leave one of them out");
   if (!options.reports.empty()) return run_saved(options);
   if (options.ranks == 1) return run_rank(options);
   require_device(options.device);

@@ -16,6 +16,7 @@
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/numerics.h"
 #include "output.h"
 #include "ranks.h"
 
@@ -58,9 +59,19 @@ std::string arithmetic() {
   if (!found.findings.empty())
     throw Error(Code::kEnvironment, found.findings.front().sentence, "`lockstep check` shows all");
   numerics::Device& device = ops::device();
-  return "self-test passed, kernels for " + (ops::tensors_device().is_cpu()
-                                                 ? std::string(numerics::name(device.host().isa()))
-                                                 : device.name());
+  return "self-test passed, kernels for " +
+         (ops::tensors_device().is_cpu()
+              ? "the CPU (" + std::string(numerics::name(device.host().isa())) + ")"
+              : device.name());
+}
+
+std::string native(const recipe::Recipe& recipe) {
+  const auto facts = fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(recipe));
+  const std::string refused = fingerprint::fact(facts, "native");
+  if (!refused.empty())
+    throw Error(Code::kEnvironment, "native kernels do not work here: " + refused,
+                "use another machine, --device cpu, or portable numerics");
+  return "kernels of LibTorch " + fingerprint::fact(facts, "libtorch") + " work";
 }
 
 std::string memory() {
@@ -204,6 +215,7 @@ Code run(const Options& options) {
       return ops::device().name();
     });
   checks.add("arithmetic", arithmetic);
+  if (recipe && recipe::is_native(*recipe)) checks.add("native", [&] { return native(*recipe); });
   checks.add("memory", memory);
   checks.add("open files", [&] { return open_files(identity.world); });
   checks.add("clock", utc_timestamp);

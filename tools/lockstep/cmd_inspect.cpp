@@ -12,6 +12,7 @@
 #include "lockstep/data/safetensors.h"
 #include "lockstep/data/shards.h"
 #include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/hash/key_file.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
@@ -210,6 +211,10 @@ Json of_run(const stdfs::path& path) {
   return out;
 }
 
+Json of_key(const stdfs::path& path) {
+  return {{"kind", "public key"}, {"ed25519", hash::read_public_key(path).hex()}};
+}
+
 // What lockstep writes beside evidence, by its name.
 void refuse_no_evidence(const stdfs::path& path) {
   const std::string name = path.filename().string();
@@ -236,6 +241,7 @@ Json look_at(const std::string& source) {
   if (path.extension() == ".npz") return of_archive(path);
   if (path.extension() == ".sha256") return of_sidecar(path);
   if (path.extension() == ".sig") return of_statement(path);
+  if (path.extension() == ".pub") return of_key(path);
   if (path.extension() == ".json") return of_fingerprint(path);
   if (path.extension() == ".safetensors") return of_weights(path);
   if (is_checkpoint(path)) return of_checkpoint(path);
@@ -243,8 +249,8 @@ Json look_at(const std::string& source) {
   throw Error(
       Code::kUsage, path.string() + " is foreign: nothing that lockstep makes",
       "give a run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), checkpoint "
-      "or data file (.h5), .sha256, .sig, picture (.png), samples (.npz), weights (.safetensors) "
-      "or fingerprint (.json)");
+      "or data file (.h5), .sha256, .sig, public key (.pub), picture (.png), samples (.npz), "
+      "weights (.safetensors) or fingerprint (.json)");
 }
 
 // Two columns, nested objects indented.
@@ -277,7 +283,8 @@ Run add_inspect(Command& command) {
       .add_option("path", options->path,
                   "run folder, folder of shards, recipe (.toml), ledger or trace (.jsonl), "
                   "checkpoint (.h5, "
-                  "or RUN@STEP) or data file (.h5), its .sha256 or .sig, picture (.png), samples "
+                  "or RUN@STEP) or data file (.h5), its .sha256 or .sig, public key (.pub), "
+                  "picture (.png), samples "
                   "(.npz), weights "
                   "(.safetensors) or fingerprint (.json)")
       .required();

@@ -12,6 +12,7 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/signals.h"
 #include "mistaken.h"
 #include "output.h"
 #include "progress.h"
@@ -54,6 +55,7 @@ Code shown(const Options& options, const Json& report) {
 
 // This process's part.
 Code run_rank(const Options& options) {
+  train::catch_stop_signals();
   const comm::Identity identity = comm::discover(process_environment());
   if (identity.world > 1 && options.spot > 0 && options.seed < 0)
     throw Error(Code::kUsage, "several ranks draw the same windows from the same seed",
@@ -77,8 +79,11 @@ Code run_rank(const Options& options) {
       identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
       "none", options.machine.device, process_environment());
   std::optional<Progress> progress;  // one rank shows it
-  if (group->rank() == Rank(0))
-    replay.progress = std::ref(progress.emplace("steps agree with the ledger", options.quiet));
+  if (group->rank() == Rank(0)) progress.emplace("steps agree with the ledger", options.quiet);
+  replay.progress = [&](std::int64_t done, std::int64_t total) {
+    train::require_no_stop("replaying " + options.folder);
+    if (progress) (*progress)(done, total);
+  };
   const audit::ReplayResult result = audit::replay(replay, *group);
   progress.reset();
   show(*group, [&] { shown(options, replay_report(replay, group->size(), result)); });

@@ -212,6 +212,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   const comm::Identity identity = comm::discover(process_environment());
   if (identity.rank == Rank(0) && !options.quiet) train::announce_stop_signals();
   if (identity.world > 1) log::info(identity.sentence);
+  require_lanes(identity.world, given);  // at once: the others would wait for a deadline
   const std::string folder = folder_of(options, given);
   const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
   std::unique_ptr<comm::Group> group;
@@ -252,6 +253,8 @@ Code run(const Options& options) {
   if (options.dry_run) {
     train::Ranks ranks{.world = options.ranks};
     if (options.shard == "optimizer") ranks.keeps = Rank(0);
+    std::optional<ComputingScope> computing;
+    if (options.machine.device != "cpu") computing.emplace(options.machine);
     dry_run(train::with_features_hash(beginning(options, recipe).recipe), ranks,
             options.lanes_at_once, options.json);
     return Code::kOk;

@@ -5,12 +5,15 @@
 #include <iostream>
 
 #include "arguments.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "output.h"
 #include "startup.h"
 #include "tables.h"
+
+extern char** environ;
 
 namespace lockstep::cli {
 namespace {
@@ -134,9 +137,25 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
   return error.what();
 }
 
+// A variable that nobody reads, and is nearly one of ours. Ranks of --ranks leave it to who started
+// them.
+void warn_of_mistyped_variables() {
+  if (process_environment()("LOCKSTEP_PARENT")) return;
+  std::vector<std::string> known;
+  for (const Listed& one : variables())
+    if (std::string_view(one.name).starts_with("LOCKSTEP_")) known.emplace_back(one.name);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable, name = text.substr(0, text.find('='));
+    if (!name.starts_with("LOCKSTEP_") || std::ranges::find(known, name) != known.end()) continue;
+    if (const auto meant = nearest_word(name, known))
+      log::warn("the variable " + name + " is not read (did you mean " + *meant + "?)");
+  }
+}
+
 // In every thread by the instruction set that LOCKSTEP_ISA asks for.
 Run computing(const Run& run) {
   return [run] {
+    warn_of_mistyped_variables();
     require_open_files(/*world=*/1);
     const auto isa = process_environment()("LOCKSTEP_ISA");
     try {

@@ -9,7 +9,8 @@
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/numerics/cpu.h"
-#include "lockstep/ops/memory.h"
+#include "lockstep/ops/device.h"
+#include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/warnings.h"
 #include "lockstep/train/interval.h"
@@ -127,7 +128,7 @@ Json json_of(const std::vector<Memory>& memories) {
 }
 
 void print(const std::vector<Memory>& memories, int processes) {
-  const auto left = memory_left(processes);
+  const auto left = ops::memory_left(processes);
   for (const auto& [lanes, step] : memories)
     print_line("# memory      ", counted(lanes, "lane"), " at once: ", train::to_text(step),
                left && !train::fits(step, *left) ? ", too much here" : "");
@@ -166,7 +167,6 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
                 {"warnings", warnings}});
     return;
   }
-  const double least = least_seconds(size.step_flops);
   print_lines(recipe::canonical(recipe));
   print_line("");
   print_line("# recipe id   ", id);
@@ -177,9 +177,14 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
   print_line("# training    ", counted(recipe.run.steps, "step"), ", ",
              counted(course.samples, "sample"), ", ", fixed(course.epochs, 2), " epochs of ",
              drawn);
-  print_line("# time        at least ", fixed(least, 3), " s a step and ",
-             human_seconds(least * static_cast<double>(recipe.run.steps)),
-             " in all on one thread here, usually two to three times that");
+  if (ops::tensors_device().is_cpu()) {
+    const double least = least_seconds(size.step_flops);
+    print_line(
+        "# time        at least ", fixed(least, 3), " s a step and ",
+        human_seconds(least * static_cast<double>(recipe.run.steps)),
+        " in all on one thread here, usually two to three times that",
+        course.grids + course.evaluations > 0 ? "; samples and evaluations come on top" : "");
+  }
   if (course.grids > 0)
     print_line("# pictures    ", counted(course.grids, "grid"), " of ",
                counted(recipe.samples.count, "sample"));

@@ -70,11 +70,13 @@ void add_machine(Command& command, Machine& machine) {
 
 void add_device(Command& command, std::string& device) {
   command
-      .add_option("--device", device, "cpu, cuda:N or cuda (this rank's GPU); never changes a bit")
+      .add_option(
+          "--device", device,
+          "cpu, cuda:N or cuda (this rank's GPU); with portable numerics never changes a bit")
       .value("DEVICE")
       .check([](const std::string& name) -> std::string {
         if (is_device(name)) return "";
-        return "there is no device '" + name + "', but cpu, cuda and cuda:N";
+        return "there is no device '" + name + "', but cpu, cuda and cuda:N, N from 0 to 127";
       });
 }
 

@@ -10,7 +10,8 @@ namespace lockstep::cli {
 
 int gpu_of(const std::string& name, int local_rank) {
   if (name == "cpu") return -1;
-  return gpu_number(name).value_or(local_rank % std::max(1, numerics::count_gpus()));
+  if (const auto number = gpu_number(name)) return *number;
+  return local_rank % std::max(1, numerics::count_gpus());
 }
 
 std::string gpu_identity(const std::string& name, int local_rank) {

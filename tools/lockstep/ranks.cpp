@@ -98,8 +98,7 @@ void share_gpu(comm::Group& group, const std::string& mine) {
 void require_lanes(int ranks, const recipe::Recipe& recipe) {
   if (ranks > recipe.batch.lanes)
     throw Error(Code::kUsage,
-                "--ranks " + std::to_string(ranks) + ": the recipe has " +
-                    counted(recipe.batch.lanes, "lane"),
+                counted(ranks, "rank") + ": the recipe has " + counted(recipe.batch.lanes, "lane"),
                 "a rank holds at least one; use fewer ranks");
 }
 

@@ -1,6 +1,7 @@
 #include "startup.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -32,8 +33,9 @@ void start_up() {
                       std::generic_category().message(errno));
   }
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by a parent, children would vanish unheard
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress may go; training goes on
+  std::signal(SIGCHLD, SIG_DFL);     // ignored by a parent, children would vanish unheard
+  std::signal(SIGPIPE, SIG_IGN);     // a reader of the progress may go; training goes on
+  ::prctl(PR_SET_NAME, "lockstep");  // ranks are started from /proc/self/exe
 }
 
 void require_open_files(int world) {

@@ -5,7 +5,8 @@ namespace lockstep::cli {
 
 // Opens on /dev/null those of descriptors 0, 1 and 2 that are closed: otherwise messages would go
 // into the next file that is opened, perhaps the ledger. Ignores SIGXFSZ, so that a limit on file
-// sizes makes a write fail, and SIGPIPE: who reads the progress may go, and training goes on.
+// sizes makes a write fail, and SIGPIPE: who reads the progress may go, and training goes on. The
+// process is called lockstep.
 // Throws Error(kEnvironment).
 void start_up();
 

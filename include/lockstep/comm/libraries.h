@@ -1,13 +1,12 @@
-// Which libraries move bytes between ranks; for the fingerprint.
+// Which library moves bytes between ranks; for the fingerprint.
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace lockstep::comm {
 
-// Of the transports beside the program, as they say it: "Gloo 0.5.0", "NCCL 2.28.9". Those that are
-// missing or cannot be loaded are left out.
-std::vector<std::string> libraries();
+// Of this transport, as it says it: "Gloo 0.5.0", "NCCL 2.28.9"; "" if it is missing or cannot be
+// loaded.
+std::string library_of(const std::string& transport);
 
 }  // namespace lockstep::comm

@@ -18,8 +18,9 @@ using Shape = std::vector<std::int64_t>;  // of a sample: [H, W, C] or [D]
 // The header of every ledger of this recipe on this data.
 ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data);
 
-// The shape of the run's samples. data: the hash that the run's ledger names. Nothing if the recipe
-// names files that are not here or have another hash.
+// The shape of the run's samples. data: the hash that the run's ledger names. Error(kData) if the
+// recipe names files that are not here or have another hash; shape_at_hand gives nothing then.
+Shape shape_of_data(const recipe::Recipe& recipe, const hash::Digest& data);
 std::optional<Shape> shape_at_hand(const recipe::Recipe& recipe, const hash::Digest& data);
 
 // The recipe in a checkpoint. Its text must be canonical and have the id beside it; its semantics

@@ -255,7 +255,7 @@ extern "C" __attribute__((visibility("default"))) void lockstep_transport_librar
 extern "C" __attribute__((visibility("default"))) lockstep::comm::Transport*
 lockstep_open_transport(const lockstep::comm::TransportOptions& options, std::string& problem) {
   if (options.version != lockstep::comm::kTransportVersion) {
-    problem = "it is of another build of lockstep";
+    problem = lockstep::comm::kOtherBuild;
     return nullptr;
   }
   try {

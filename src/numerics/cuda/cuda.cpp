@@ -7,12 +7,18 @@
 namespace lockstep::numerics {
 namespace {
 
-constexpr const char* kInstead = "compute on the CPU: --device cpu";
+constexpr const char* kInstead =
+    "it needs NVIDIA's driver 580 or later, and a GPU of compute capability 8.0; or use --device "
+    "cpu";
 
 // Calls a function of the plug-in, whose last argument is what went wrong.
 template <class Function, class... Arguments>
 void call(const char* name, const std::string& what, Arguments&... arguments) {
-  static const Plugin library("cuda", "a GPU", kInstead, Plugin::Symbols::kPrograms);
+  static const Plugin library(
+      "cuda", "a GPU",
+      "build it with CUDA (tools/bootstrap --cuda, then tools/build), use the "
+      "wheel, or --device cpu",
+      Plugin::Symbols::kPrograms);
   const auto function = library.function<Function>(name);
   LOCKSTEP_ASSERT(function != nullptr, name);
   std::string problem;

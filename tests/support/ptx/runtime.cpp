@@ -272,6 +272,9 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = static_cast<int>(seen().size());
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  if (driver / 1000 < CUDART_VERSION / 1000) return failed(cudaErrorInsufficientDriver);
   return *count > 0 ? cudaSuccess : failed(cudaErrorNoDevice);
 }
 cudaError_t cudaSetDevice(int number) {
@@ -312,9 +315,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = most_shared();
       return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = 8;
+    case cudaDevAttrComputeCapabilityMajor: {
+      const char* const wanted = std::getenv("LOCKSTEP_PTX_CAPABILITY");
+      *value = wanted != nullptr ? std::atoi(wanted) : 8;
       return cudaSuccess;
+    }
     case cudaDevAttrComputeCapabilityMinor:
       *value = 0;
       return cudaSuccess;
