@@ -101,12 +101,18 @@ Entry parse_entry(const Json::Member& member, std::uint64_t values) {
   return entry;
 }
 
-std::vector<Entry> parse_header(std::string_view text, std::uint64_t values) {
+std::vector<Entry> parse_header(std::string_view text, std::uint64_t values,
+                                std::vector<std::pair<std::string, std::string>>& metadata) {
   const auto header = parse_json(text);
   if (!header || !header->is_object()) damaged("its header is no JSON object");
   std::vector<Entry> entries;
   for (const Json::Member& member : header->members()) {
-    if (member.name == "__metadata__") continue;
+    if (member.name == "__metadata__") {
+      if (!member.value.is_object()) damaged("its __metadata__ is no object");
+      for (const Json::Member& one : member.value.members())
+        if (one.value.is_string()) metadata.emplace_back(one.name, one.value.get<std::string>());
+      continue;
+    }
     try {
       entries.push_back(parse_entry(member, values));
     } catch (const JsonError&) {
@@ -134,8 +140,8 @@ LoadedTensors parse(ByteView file) {
   if (length > rest.size() || length > kMostJson) damaged("its header is cut, or too long");
   const ByteView values = rest.subspan(length);
   LoadedTensors loaded;
-  for (Entry& entry :
-       parse_header({reinterpret_cast<const char*>(rest.data()), length}, values.size())) {
+  for (Entry& entry : parse_header({reinterpret_cast<const char*>(rest.data()), length},
+                                   values.size(), loaded.metadata)) {
     const std::byte* at = values.data() + entry.begin;
     entry.tensor.values.reserve((entry.end - entry.begin) / entry.type->bytes);
     for (; at != values.data() + entry.end; at += entry.type->bytes)

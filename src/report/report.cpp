@@ -1,5 +1,6 @@
 #include "lockstep/report/report.h"
 
+#include "lockstep/core/error.h"
 #include "lockstep/core/output_file.h"
 #include "report/sections.h"
 
@@ -11,7 +12,12 @@ ReportResult write_report(const ReportOptions& options) {
   const std::filesystem::path out = options.out.value_or(folder.root / "report.html");
   if (std::filesystem::is_directory(folder.root)) require_output(out, {"a page", ".html"});
   Facts facts = gather(fs, folder, {.key = options.key, .parents = options.parents});
-  publish(fs, out, as_bytes(page(facts)));
+  try {
+    publish(fs, out, as_bytes(page(facts)));
+  } catch (const Error& error) {
+    if (options.out) throw;
+    throw Error(error.code(), error.message(), "--out writes it elsewhere");
+  }
   return {out, std::move(facts.verified)};
 }
 

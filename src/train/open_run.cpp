@@ -190,7 +190,11 @@ std::optional<checkpoint::Loaded> restore_newest(FileSystem& fs, const RunFolder
       loaded = checkpoint::load_if_there(fs, file);
       if (!loaded) continue;  // a run that trains meanwhile retired it
     } catch (const Error& failure) {
-      if (failure.code() != Code::kCorrupt || damaged == Damaged::kRefuse) throw;
+      if (failure.code() != Code::kCorrupt) throw;
+      if (damaged == Damaged::kRefuse)
+        throw Error(failure.code(), failure.message(),
+                    "restore it from another copy; or remove it with its .sha256: then steps are "
+                    "computed from the one before");
       log::warn(std::string(failure.what()) + "; trying the one before");
       continue;
     }

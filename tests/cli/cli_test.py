@@ -12,6 +12,13 @@ COMMANDS = ["train", "sample", "verify", "replay", "diff", "bisect", "trace", "i
 
 
 class Help(Cli):
+    def test_a_run_on_a_cpu_loads_no_library_of_gpus(self):
+        self.ok("train", "tiny.toml", "--quiet", "--run", "loads", LD_DEBUG="files", LD_DEBUG_OUTPUT=self.path("loaded"))
+        loaded = b"".join(self.read(name) for name in os.listdir(self.folder) if name.startswith("loaded."))
+        self.assertIn(b"libtorch_cpu.so", loaded)  # the control
+        for name in (b"liblockstep_nccl", b"libnccl", b"liblockstep_cuda"):
+            self.assertNotIn(name, loaded)
+
     def test_names_every_command(self):
         text = self.ok("--help")
         for command in COMMANDS:

@@ -92,7 +92,10 @@ class Weights(Cli):
         self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")
         tensors = load_file(self.path("w.safetensors"))
         first = next(iter(tensors))
-        self.assertEqual(json.loads(self.ok("inspect", "w.safetensors", "--json")),
+        known = json.loads(self.ok("inspect", "w.safetensors", "--json"))
+        metadata = known.pop("metadata")
+        self.assertEqual((metadata["lockstep.step"], metadata["lockstep.weights"]), ("2", "trained"))
+        self.assertEqual(known,
                          {"kind": "weights", "tensors": len(tensors), "values": sum(t.numel() for t in tensors.values()),
                           "sha256": self.digest("w.safetensors")})
 

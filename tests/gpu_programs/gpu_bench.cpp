@@ -166,14 +166,16 @@ void update(Bench& bench, std::int64_t n) {
 }
 
 void functions(Bench& bench, std::int64_t n) {
-  const float* const x = bench.floats(n);
-  float* const y = bench.take<float>(n);
-  bench.time("exp", std::to_string(n), "bytes", static_cast<double>(n) * 8,
-             [&] { bench.device().unary(Unary::kExp, n, x, y); });
-  const float* const z = bench.floats(n);
-  float* const out = bench.take<float>(n);
-  bench.time("gelu", std::to_string(n), "bytes", static_cast<double>(n) * 8,
-             [&] { bench.device().unary(Unary::kGelu, n, z, out); });
+  // exp and gelu begin in pairs of binary32, log and sin are binary64 throughout.
+  for (const auto& [name, function] : {std::pair{"exp", Unary::kExp},
+                                       {"gelu", Unary::kGelu},
+                                       {"log", Unary::kLog},
+                                       {"sin", Unary::kSin}}) {
+    const float* const x = bench.floats(n);
+    float* const y = bench.take<float>(n);
+    bench.time(name, std::to_string(n), "bytes", static_cast<double>(n) * 8,
+               [&, function = function] { bench.device().unary(function, n, x, y); });
+  }
 }
 
 void all(bool quick, bool once) {

@@ -175,9 +175,9 @@ RC_GTEST_PROP(Elementwise, BinaryAndScaledFormsAreTheScalarDefinition, ()) {
 }
 
 RC_GTEST_PROP(Elementwise, RowsAndChannelsAreTheScalarDefinition, ()) {
-  const auto rows = *rc::gen::inRange<std::size_t>(1, 5);
-  const auto spatial = *rc::gen::inRange<std::size_t>(1, 5);
-  const auto cols = *rc::gen::inRange<std::size_t>(1, 40);
+  const auto rows = *rc::gen::inRange<std::size_t>(0, 5);
+  const auto spatial = *rc::gen::inRange<std::size_t>(0, 5);
+  const auto cols = *rc::gen::inRange<std::size_t>(0, 40);
   const std::vector<float> x = draw_floats(rows * spatial * cols);
   const std::vector<float> per_column = draw_floats(cols), per_row = draw_floats(rows * spatial);
   const std::vector<float> per_channel = draw_floats(rows * cols);

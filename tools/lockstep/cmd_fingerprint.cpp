@@ -1,5 +1,6 @@
 #include "command.h"
 #include "device.h"
+#include "lockstep/comm/identity.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/numerics.h"
@@ -21,7 +22,8 @@ Run add_fingerprint(Command& command) {
   return [json, recipe, machine] {
     const auto precision =
         recipe->empty() ? ops::Precision::kFloat32 : train::precision_of(recipe::load(*recipe, {}));
-    const ComputingScope computing(*machine);
+    const comm::Identity identity = comm::discover(process_environment());
+    const ComputingScope computing(*machine, identity.local_size, identity.local_rank);
     const fingerprint::Fingerprint facts =
         fingerprint::take(fingerprint::Kernels::kBoth, precision);
     if (*json) {

@@ -189,10 +189,12 @@ Json of_weights(const stdfs::path& path) {
   const data::LoadedTensors all = data::read_safetensors(path);
   std::size_t values = 0;
   for (const data::LoadedTensor& tensor : all.tensors) values += tensor.values.size();
-  return {{"kind", "weights"},
-          {"tensors", all.tensors.size()},
-          {"values", values},
-          {"sha256", all.digest.hex()}};
+  Json out = {{"kind", "weights"},
+              {"tensors", all.tensors.size()},
+              {"values", values},
+              {"sha256", all.digest.hex()}};
+  for (const auto& [name, text] : all.metadata) out["metadata"][name] = text;
+  return out;
 }
 
 Json of_run(const stdfs::path& path) {

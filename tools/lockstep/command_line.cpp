@@ -13,8 +13,6 @@
 #include "startup.h"
 #include "tables.h"
 
-extern char** environ;
-
 namespace lockstep::cli {
 namespace {
 
@@ -144,9 +142,8 @@ void warn_of_mistyped_variables() {
   std::vector<std::string> known;
   for (const Listed& one : variables())
     if (std::string_view(one.name).starts_with("LOCKSTEP_")) known.emplace_back(one.name);
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string text = *variable, name = text.substr(0, text.find('='));
-    if (!name.starts_with("LOCKSTEP_") || std::ranges::find(known, name) != known.end()) continue;
+  for (const std::string& name : names_of_variables("LOCKSTEP_")) {
+    if (std::ranges::find(known, name) != known.end()) continue;
     if (const auto meant = nearest_word(name, known))
       log::warn("the variable " + name + " is not read (did you mean " + *meant + "?)");
   }

@@ -104,6 +104,15 @@ comm::Environment process_environment() {
   };
 }
 
+std::vector<std::string> names_of_variables(const std::string& prefix) {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    if (text.starts_with(prefix)) names.push_back(text.substr(0, text.find('=')));
+  }
+  return names;
+}
+
 }  // namespace lockstep::cli
 
 int main(int argc, char** argv) {

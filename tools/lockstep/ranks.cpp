@@ -124,6 +124,7 @@ comm::Options meeting_options(const comm::Identity& identity,
   comm::Options options;
   options.interface = environment("LOCKSTEP_INTERFACE").value_or("");
   options.deadline = deadline(environment);
+  options.transport = transport(environment);
   if (identity.world > 1) {
     require_open_files(identity.world);
     options.mac = [secret = read_secret(environment)](ByteView message) {
@@ -131,7 +132,6 @@ comm::Options meeting_options(const comm::Identity& identity,
     };
     options.random = hash::random_bytes;
     options.listening_socket = inherited(environment, "LOCKSTEP_LISTENING_SOCKET");
-    options.transport = transport(environment);
     options.hopeless = [notice = inherited(environment, "LOCKSTEP_NOTICE")]() -> std::string {
       if (train::stop_requested()) return "stopped by a signal before all ranks had met";
       return read_notice(notice);
@@ -159,7 +159,7 @@ std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
   for (const auto& [name, value] : facts)
     if (name.starts_with("native.")) list.push_back({name, value, false});
   // A different machine is no error as long as it computes the same bits; it is worth knowing.
-  for (const char* name : {"isa", "cpu", "glibc", "libtorch"})
+  for (const char* name : {"isa", "cpu", "glibc", "libtorch", "device", "driver"})
     list.push_back({name, fingerprint::fact(facts, name), true});
   list.push_back({"transport", options.transport, false});
   return list;

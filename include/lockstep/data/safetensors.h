@@ -34,8 +34,9 @@ struct LoadedTensor {
 };
 
 struct LoadedTensors {
-  std::vector<LoadedTensor> tensors;  // in the order of their values
-  hash::Digest digest;                // SHA-256 of the file
+  std::vector<LoadedTensor> tensors;                               // in the order of their values
+  std::vector<std::pair<std::string, std::string>> metadata = {};  // of the header; texts only
+  hash::Digest digest;                                             // SHA-256 of the file
 };
 
 // Reads a file that any program may have made, whole. F32 as it is, F16 and BF16 widened: every

@@ -1,16 +1,22 @@
 #include "comm/nccl/machine.h"
 
 #include <cstdlib>
+#include <fstream>
 
 #include "lockstep/core/host.h"
 
 namespace lockstep::comm {
 namespace {
 
+// Its own version, "580.82.07", where the kernel's module says it: drivers of one version of CUDA
+// differ.
 std::string driver() {
+  std::string own;
+  std::ifstream("/sys/module/nvidia/version") >> own;
   int number = 0;
   check(cudaDriverGetVersion(&number), "cudaDriverGetVersion");
-  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  return "a driver" + (own.empty() ? "" : " " + own) + " of CUDA " + std::to_string(number / 1000) +
+         "." + std::to_string(number % 1000 / 10);
 }
 
 std::string line_of(std::string_view& text) {
@@ -32,8 +38,13 @@ std::string missing() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return "";
-  return std::string("no CUDA device: ") +
-         (error == cudaSuccess ? "the driver has none" : cudaGetErrorString(error));
+  int known = 0;
+  if (error == cudaErrorInsufficientDriver &&
+      (cudaDriverGetVersion(&known) != cudaSuccess || known == 0))
+    return "there is no driver of NVIDIA here";
+  return std::string("no CUDA device: ") + (error == cudaSuccess || error == cudaErrorNoDevice
+                                                ? "the driver shows no GPU"
+                                                : cudaGetErrorString(error));
 }
 
 std::string version() {
@@ -46,7 +57,7 @@ std::string version() {
 Machine this_machine(int gpu, bool computes) {
   char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu), "cudaDeviceGetPCIBusId");
-  return {version() + " and a driver of CUDA " + driver(), boot_id() + " " + bus, computes};
+  return {version() + " and " + driver(), boot_id() + " " + bus, computes};
 }
 
 std::string text_of(const Machine& machine) {
