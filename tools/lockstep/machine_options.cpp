@@ -1,0 +1,40 @@
+// The options that say what a command computes on; they never change a portable bit.
+#include "command.h"
+#include "device.h"
+
+namespace lockstep::cli {
+
+void add_machine(Command& command, Machine& machine) {
+  add_device(command, machine.device);
+  add_threads(command, machine.threads);
+}
+
+void add_device(Command& command, std::string& device) {
+  command
+      .add_option(
+          "--device", device,
+          "cpu, cuda:N or cuda (this rank's GPU); with portable numerics never changes a bit")
+      .value("DEVICE")
+      .check([](const std::string& name) -> std::string {
+        if (is_device(name)) return "";
+        return "there is no device '" + name + "', but cpu, cuda and cuda:N, N from 0 to 127";
+      });
+}
+
+void add_threads(Command& command, int& threads) {
+  command
+      .add_option("--threads", threads,
+                  "threads of this process, 0: one a core; never changes a bit")
+      .range(0, 4096);
+}
+
+void add_lanes_at_once(Command& command, std::int64_t& lanes) {
+  command
+      .add_option("--lanes-at-once", lanes,
+                  "lanes of this process that are computed at once, 0: as many as fit and keep the "
+                  "cores busy; fewer need less "
+                  "memory; never changes a bit")
+      .range(std::int64_t{0}, std::int64_t{1} << 40);
+}
+
+}  // namespace lockstep::cli
