@@ -16,8 +16,8 @@ namespace stdfs = std::filesystem;
 // As train/run_folder.h names them.
 constexpr std::string_view kLedger = "ledger.jsonl";
 constexpr std::string_view kRecipe = "recipe.toml", kRunRecipe = "# recipe ";
-constexpr std::string_view kFilesOfARun[] = {kLedger, kRecipe, "metrics.jsonl", "replays.jsonl",
-                                             "log.txt"};
+constexpr std::string_view kFilesOfARun[] = {kLedger,         kRecipe,   "metrics.jsonl",
+                                             "replays.jsonl", "log.txt", ".lock"};
 constexpr std::string_view kFoldersOfARun[] = {"checkpoints", "samples", "environment",
                                                "tensorboard"};
 

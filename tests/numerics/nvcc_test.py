@@ -49,7 +49,7 @@ class Nvcc(unittest.TestCase):
         self.assertGreater(sum(name == INTEGERS for name in instructions(ptx)), 100)
         self.assertEqual(forbidden(ptx), {})
 
-    def test_the_page_has_the_registers_of_float_products(self):
+    def test_the_page_has_the_registers_of_hot_kernels(self):
         page = (Path(__file__).parents[2] / "docs/cuda.md").read_text(encoding="utf-8")
         self.assertEqual(page, registers.renewed(page, CUOBJDUMP, LIBRARY))
 

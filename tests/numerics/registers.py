@@ -12,6 +12,9 @@ SHARED = {"80": 164, "90a": 228, "100": 228, "120": 100}  # KiB of a multiproces
 TILES = ("128, 128", "128, 64", "64, 64", "128, 32", "32, 32")
 FLOATS = re.compile(r"FloatKernel<[\w:]*Tile<(\d+, \d+)>, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
 INTEGERS = re.compile(r"IntegerKernel<[\w:]*IntegerTile<(\d+, \d+), \d+, \d+, \w+>, true, [\w:]*?(\w+), [\w:]*?(\w+), [\w:]+>")
+OTHERS = ("GroupNormKernel", "GroupNormGradKernel", "LayerNormKernel", "LayerNormInputGradKernel", "SoftmaxKernel", "SoftmaxGradKernel",
+          "RoundKernel", "RoundPartKernel", "UpdateKernel", "LeafKernel", "ChainKernel")
+OTHER = re.compile(rf"cuda::({'|'.join(OTHERS)})\b")
 INTEGER_WARPS = {"96, 128": 8, "128, 64": 8, "32, 32": 4}
 
 
@@ -35,14 +38,14 @@ def listed(cuobjdump, library, what):
 
 
 def registers(usage, pattern):
-    """{(tile, left, right): registers}"""
+    """{(tile, left, right): registers}, of kernels of one name the most"""
     usage = subprocess.run(["c++filt"], input=usage.replace(":\n", "\n"), capture_output=True, text=True, check=True).stdout
     found, kernel = {}, None
     for line in usage.splitlines():
         if line.startswith(" Function "):
             kernel = pattern.search(line)
         elif kernel and (used := re.search(r"\bREG:(\d+)", line)):
-            found[kernel.groups()] = int(used[1])
+            found[kernel.groups()] = max(int(used[1]), found.get(kernel.groups(), 0))
     return found
 
 
@@ -102,6 +105,15 @@ def table(usage, pattern, warps, shared):
     return "\n".join(lines) + "\n"
 
 
+def others(usage):
+    """The hot kernels that are no products."""
+    found = {architecture: registers(usage[architecture], OTHER) for architecture in ARCHITECTURES}
+    lines = ["| kernel | registers |", "| --- | --- |"]
+    for name in OTHERS:
+        lines.append(f"| {name} | {', '.join(str(found[architecture][name,]) for architecture in ARCHITECTURES)} |")
+    return "\n".join(lines) + "\n"
+
+
 def put(page, mark, text):
     """The page with this text in the place of that mark."""
     new, times = re.subn(rf"(?<=<!-- {mark} -->\n).*?(?=<!-- end -->)", lambda _: text, page, flags=re.DOTALL)
@@ -121,7 +133,7 @@ def renewed(page, cuobjdump, library):
     usage = listed(cuobjdump, library, "-res-usage")
     floats = table(usage, FLOATS, {tile: float_warps(tile) for tile in TILES}, float_shared)
     integers = table(usage, INTEGERS, INTEGER_WARPS, integer_shared)
-    return put(page, "registers", f"{floats}\n{integers}")
+    return put(page, "registers", f"{floats}\n{integers}\n{others(usage)}")
 
 
 def main():
