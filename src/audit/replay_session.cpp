@@ -15,9 +15,7 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
   FileSystem& fs = real_file_system();
   recipe_ = recipe::of_run(fs, folder_.root);
   if (data) data::move_to(recipe_.data, *data);
-  data::Options options = recipe_.data;
-  options.holdout = 0;  // other data may have fewer samples: their hash is what tells
-  dataset_ = train::open_data(fs, folder_, options, "--data PATH");
+  dataset_ = train::open_data(fs, folder_, data::whole(recipe_.data), "--data PATH");
   ledger_ = train::ledger_of_run(fs, folder_, recipe_);
   if (ledger_.header.data != dataset_->hash()) {
     std::string names;  // the images' file, and that of labels: either may be another one

@@ -45,6 +45,7 @@ class Verifier : public Findings {
     });
     if (recipe_) result.recipe = recipe::id(*recipe_).hex();
     if (!ledger) return;
+    if (recipe_ && data_) shape(*recipe_, ledger->header.data);  // an error of its own
     result.steps = static_cast<std::int64_t>(ledger->entries.size());
     result.chain = ledger->chain().hex();
     if (recipe_) of_recipe(folder, *ledger);
@@ -271,10 +272,8 @@ class Verifier : public Findings {
   // Of the data's samples, opened once.
   const std::optional<train::Shape>& shape(recipe::Recipe recipe, const hash::Digest& data) {
     if (shape_) return *shape_;
-    if (data_) {
-      data::move_to(recipe.data, *data_);
-      return shape_.emplace(train::shape_of_data(recipe, data));
-    }
+    if (data_) data::move_to(recipe.data, *data_);
+    if (data_) return shape_.emplace(train::shape_of_data(recipe, data));
     shape_ = train::shape_at_hand(recipe, data);
     if (!*shape_)
       result.notes.push_back(std::string(recipe_ || data_ ? "the data set is not at hand"

@@ -30,8 +30,9 @@ ConnectedGroup::ConnectedGroup(Rank rank, const Options& options, const Nonce& s
   control_->on_stop([this] { transport_->interrupt(); });
   try {
     connect(rank, options, session, own_address);
-  } catch (const Error& error) {  // no destructor tells the others
-    control_->abort(error);
+  } catch (const std::exception& error) {  // no destructor tells the others
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    control_->abort(known ? *known : Error(Code::kNetwork, error.what()));
     control_->on_stop({});
     throw;
   }

@@ -108,7 +108,8 @@ void Control::contribute(std::size_t r, Bytes blob) {
   for (const Bytes& one : all)
     put_text(out, {reinterpret_cast<const char*>(one.data()), one.size()});
   const double until = monotonic_seconds() + silence_ / 2;  // who waits hears no ping meanwhile
-  for (std::size_t peer = 1; peer < world(); ++peer) send(peer, kExchange, out, until);
+  for (std::size_t peer = 1; peer < world(); ++peer)
+    send(peer, kExchange, out, std::max(until, monotonic_seconds() + kSendWithin));
   std::scoped_lock lock(mutex_);
   exchanged_ = std::move(all);
   changed_.notify_all();

@@ -100,16 +100,7 @@ std::optional<Identity> identity_from(const Variables& variables, const Names& n
 std::optional<Names> of_srun(const Variables& variables) {
   static constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;  // batch, extern, interactive
   const auto step = variables.text("SLURM_STEP_ID");
-  if (!variables.has("SLURM_PROCID") || !step) {
-    // sbatch's script is process 0, and of no step.
-    const bool several = variables.number("SLURM_PROCID", 0, INT64_MAX).value_or(0) > 0 ||
-                         variables.number("SLURM_STEP_NUM_TASKS", 1, INT64_MAX).value_or(1) > 1;
-    if (!several) return std::nullopt;
-    throw Error(Code::kUsage,
-                std::string("a task of srun has SLURM_PROCID and SLURM_STEP_ID, and ") +
-                    (step ? "SLURM_PROCID" : "SLURM_STEP_ID") + " is not set",
-                "start it by srun, or give RANK, WORLD_SIZE and MASTER_ADDR");
-  }
+  if (!variables.has("SLURM_PROCID") || !step) return std::nullopt;
   if (const auto id = parse_int(*step); !id || *id >= kFirstSpecialStep) return std::nullopt;
   if (variables.has("SLURM_PTY_PORT")) return std::nullopt;
   const bool of_step = variables.has("SLURM_STEP_NUM_TASKS");
@@ -119,6 +110,20 @@ std::optional<Names> of_srun(const Variables& variables) {
   if (shell && (!of_step || variables.is("SLURM_STEP_NUM_TASKS", "1"))) return std::nullopt;
   return Names{"srun", "SLURM_PROCID", of_step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS",
                "SLURM_LOCALID", ""};
+}
+
+// Of a process that nobody else started: a part of srun's names is a mistake.
+void refuse_half_a_task(const Variables& variables) {
+  // sbatch's script is process 0, and of no step.
+  const bool several = variables.number("SLURM_PROCID", 0, INT64_MAX).value_or(0) > 0 ||
+                       variables.number("SLURM_STEP_NUM_TASKS", 1, INT64_MAX).value_or(1) > 1;
+  const bool whole = variables.has("SLURM_PROCID") && variables.has("SLURM_STEP_ID");
+  if (!several || whole) return;
+  throw Error(Code::kUsage,
+              std::string("a task of srun has SLURM_PROCID and SLURM_STEP_ID, and ") +
+                  (variables.has("SLURM_PROCID") ? "SLURM_STEP_ID" : "SLURM_PROCID") +
+                  " is not set",
+              "start it by srun, or give RANK, WORLD_SIZE and MASTER_ADDR");
 }
 
 // srun gives the tasks of each node, "4,2(x3)". Known for this node only if all have equally many.
@@ -223,6 +228,7 @@ Identity discover(const Environment& environment) {
   if (!chosen) chosen = srun;
   if (!chosen) chosen = of_pet(variables);
   if (!chosen) {
+    refuse_half_a_task(variables);
     chosen.emplace();
     chosen->launcher = "none";
     chosen->sentence = "rank 0 of 1, started by no launcher";

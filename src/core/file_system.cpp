@@ -201,8 +201,12 @@ class RealFileSystem final : public FileSystem {
   bool remove_abandoned(const stdfs::path& path) override {
     while (true) {
       if (is_no_file(path)) return true;  // no writer of ours made it
-      const int fd =
-          retry([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+      const auto open_as = [&](int how) {
+        return retry(
+            [&] { return ::open(path.c_str(), how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+      };
+      int fd = open_as(O_RDWR);
+      if (fd < 0 && errno == EACCES) fd = open_as(O_RDONLY);  // another user's
       if (fd < 0 && errno == ENOENT) return true;
       if (fd < 0 && errno == ELOOP) {  // a planted link, which no writer of ours made
         remove(path);

@@ -134,10 +134,12 @@ LoadedTensors parse(ByteView file) {
   if (file.size() < kLengthBytes) damaged("it is shorter than a header");
   const std::uint64_t length = get_u64_le(file);
   const ByteView rest = file.subspan(kLengthBytes);
-  const std::string_view begin(reinterpret_cast<const char*>(file.data()), 4);
-  if (begin == "PK\x03\x04" || begin.starts_with("\x80\x02"))
-    damaged("it is a file of torch.save, not of safetensors");
-  if (length > rest.size() || length > kMostJson) damaged("its header is cut, or too long");
+  if (length > rest.size() || length > kMostJson) {
+    const std::string_view begin(reinterpret_cast<const char*>(file.data()), 4);
+    damaged(begin == "PK\x03\x04" || begin.starts_with("\x80\x02")
+                ? "it is a file of torch.save, not of safetensors"
+                : "its header is cut, or too long");
+  }
   const ByteView values = rest.subspan(length);
   LoadedTensors loaded;
   for (Entry& entry : parse_header({reinterpret_cast<const char*>(rest.data()), length},

@@ -117,7 +117,8 @@ std::string one_line(const std::string& text) {
 // The one that is in use: NCCL's is loaded for nobody else.
 std::string transport() {
   const char* const name = std::getenv("LOCKSTEP_TRANSPORT");
-  const std::string library = comm::library_of(name != nullptr ? name : "gloo");
+  const bool nccl = name != nullptr && std::string_view(name) == "nccl";
+  const std::string library = comm::library_of(nccl ? "nccl" : "gloo");
   return library.empty() ? "none" : library;
 }
 

@@ -36,7 +36,7 @@ ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data)
 }
 
 Shape shape_of_data(const recipe::Recipe& recipe, const hash::Digest& data) {
-  const auto dataset = data::open_all(recipe.data);
+  const auto dataset = data::open(data::whole(recipe.data));
   if (dataset->hash() != data)
     throw Error(Code::kData,
                 "the data set is not the run's: its hash is " +

@@ -14,7 +14,7 @@ namespace lockstep::train {
 
 std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::string& path) {
   if (!path.empty()) data::move_to(options, path);
-  return data::open_all(options);
+  return data::open(data::whole(options));
 }
 
 DataDraws::DataDraws(const data::Dataset& set, std::int64_t seed)

@@ -45,6 +45,7 @@ void take_few_steps(objective::DiffusionOptions& options) {
         std::ranges::find_if(rows, [](const auto& one) { return one.steps != nullptr; });
     LOCKSTEP_ASSERT(row != rows.end());
     options.sampler = row->word;
+    row->steps(options.sampler) = 1;  // however few timesteps there are
   }
   std::int64_t& steps = options.sampler.row("sampler").steps(options.sampler);
   steps = std::min<std::int64_t>(steps, 2);

@@ -7,6 +7,7 @@
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/ops/memory.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
 #include "lockstep/train/memory.h"
@@ -134,6 +135,13 @@ RunResult run(const RunOptions& options, comm::Group& group) {
   } catch (const Error& error) {
     group.abort(error);  // the others hear why
     throw;
+  } catch (const std::bad_alloc&) {
+    // The plan of a step's memory does not foresee all: of native numerics it is our kernels'.
+    const Error error(Code::kEnvironment,
+                      ops::on_gpu() ? "out of memory, the GPU's or the host's" : "out of memory",
+                      "lower --lanes-at-once, batch.samples_per_lane or the model's size");
+    group.abort(error);
+    throw error;
   } catch (const std::exception& error) {
     group.abort({Code::kBug, error.what()});
     throw;

@@ -52,15 +52,23 @@ std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder
 }
 
 FolderLock::FolderLock(FileSystem& fs, const RunFolder& folder) : fs_(fs), name_(folder.lock()) {
-  if (!fs_.remove_abandoned(name_))
-    throw Error(Code::kUsage, "another process is writing to " + folder.root.string(),
-                "wait for it, or give another folder with --run");
-  file_ = fs_.create_new(name_);
+  constexpr int kTries = 100;  // of several that start together, one may take away another's
+  for (int tries = 1; !file_; ++tries) {
+    if (!fs_.remove_abandoned(name_))
+      throw Error(Code::kUsage, "another process is writing to " + folder.root.string(),
+                  "wait for it, or give another folder with --run");
+    try {
+      file_ = fs_.create_new(name_);
+    } catch (const Error&) {
+      if (tries == kTries) throw;
+    }
+  }
 }
 
 FolderLock::~FolderLock() {
   try {
-    fs_.remove(name_);  // before it is unlocked: the name may be another's then
+    // Before it is unlocked: the name may be another's then, or already is.
+    if (file_->is_at(name_)) fs_.remove(name_);
   } catch (const Error&) {
     // the next writer finds it unlocked
   }

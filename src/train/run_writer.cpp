@@ -97,7 +97,7 @@ void RunWriter::announce() const {
     return log::info("all " + counted(end().value, "step is", "steps are") + " done");
   if (at().value > 0 || known > 0) {
     if (at().value == 0 && !recipe::starts_from_state(recipe_))
-      log::warn("no checkpoint is left: all " + counted(known, "step") + " are recomputed");
+      log::warn("there is no checkpoint: all " + counted(known, "step") + " are recomputed");
     log::info("continuing at step " + std::to_string(at().value) +
               (known > at().value
                    ? "; steps up to " + std::to_string(known) + " are recomputed and compared"

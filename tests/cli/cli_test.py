@@ -109,6 +109,11 @@ class DryRun(Cli):
         text = self.ok("train", "tiny.toml", "--dry-run", "--set", "run.steps=25")
         self.assertIn("# training    25 steps, 50 samples, 3.12 epochs of 16\n", text)
 
+    def test_few_timesteps_are_enough_for_every_sampler(self):
+        for sampler in ("ancestral", "ddim"):
+            self.ok("train", "tiny.toml", "--dry-run", "--set", "objective.timesteps=1", "--set", f"objective.sampler={sampler}",
+                    "--set", "samples.count=2", *(("--set", "objective.sampler_steps=1") if sampler == "ddim" else ()))
+
     def test_only_what_changes_bits_changes_the_id(self):
         def recipe_id(*overrides):
             arguments = [word for override in overrides for word in ("--set", override)]

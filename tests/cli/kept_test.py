@@ -42,6 +42,28 @@ class Kept(Cli):
             self.assertEqual(self.read("run", "recipe.toml").decode(), text)
             self.ok("verify", "run")
 
+    def test_without_checkpoints_all_steps_are_recomputed_and_that_is_told(self):
+        train = ("train", "tiny.toml", "--run", "part", "--set", "run.steps=4", "--set", "checkpoint.every=2")
+        self.ok(*train)
+        whole = self.evidence("part")
+        shutil.rmtree(self.path("part", "checkpoints"))
+        result = self.run_it(*train)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("there is no checkpoint: all 4 steps are recomputed", result.stderr)
+        self.assertEqual(self.evidence("part"), whole)
+
+    def test_a_damaged_checkpoint_can_be_done_without(self):
+        self.ok(*TRAIN, "--run", "part", "--set", "run.steps=6", "--set", "checkpoint.every=2")
+        name = self.path("part", "checkpoints", "step-00000004.h5")
+        with open(name, "r+b") as file:
+            file.seek(-9, os.SEEK_END)
+            file.write(b"damaged!!")
+        line = self.refused(5, "replay", "part", "--from", "5", "--to", "6")
+        self.assertIn("or remove it with its .sha256: then steps are computed from the one before", line)
+        os.remove(name)
+        os.remove(name + ".sha256")
+        self.ok("replay", "part", "--from", "5", "--to", "6", "--quiet")
+
     def test_a_folder_that_is_no_run_is_no_place_for_one(self):
         for name in ("samples/notes.txt", "checkpoints/x", "environment/x", "log.txt", "metrics.jsonl",
                      "replays.jsonl", "cat.png", "of/mine/deep"):

@@ -56,6 +56,10 @@ class Keys(Signed):
         self.assertEqual(self.openssl("pkey", "-pubin", "-in", "other.pub", "-outform", "DER")[-32:].hex(), out["key"])
         self.assertNotEqual(self.read("other"), self.read("key"))
 
+    def test_inspect_shows_whose_key_it_is(self):
+        out = json.loads(self.ok("keygen", "other", "--json"))
+        self.assertEqual(json.loads(self.ok("inspect", "other.pub", "--json")), {"kind": "public key", "ed25519": out["key"]})
+
     def test_are_not_overwritten(self):
         before = self.contents()
         self.assertIn("key is there already", self.refused(2, "keygen", "key"))
@@ -136,7 +140,9 @@ class Runs(Signed):
         self.assertEqual(self.verified(0).splitlines()[1], "run: signed up to step 30; ledger lines after it: 5")
         report = json.loads(self.verified(0, "run", "--key", "key.pub", "--json"))
         self.assertEqual((report["ok"], report["signed_to"], report["steps"]), (True, 30, 35))
-        self.assertNotIn("signed_to", json.loads(self.verified(0, "run", "--json")))
+        without = json.loads(self.verified(0, "run", "--json"))
+        self.assertNotIn("signed_to", without)
+        self.assertIn("checkpoints are signed: --key compares that with a public key", without["notes"])
         self.assertEqual(self.verified(0, checkpoint(30), "--key", "key.pub").splitlines()[1],
                          checkpoint(30) + ": signed up to step 30")
 

@@ -175,6 +175,13 @@ class Refused(Cli):
                               (["train", "tiny.toml", "--dry-run=3"], "train: --dry-run takes no value (")):
             self.assertIn(wanted, self.refused(2, *words))
 
+    def test_variables_that_are_nearly_ours_are_named(self):
+        told = "warning: the variable LOCKSTEP_DEADLIN is not read (did you mean LOCKSTEP_DEADLINE?)\n"
+        for variables, err in (({"LOCKSTEP_DEADLIN": "3"}, told), ({"LOCKSTEP_HOME": "/opt"}, ""), ({"LOCKSTEP_DEADLINE": "3"}, ""),
+                               ({"LOCKSTEP_DEADLIN": "3", "SLURM_PROCID": "1"}, "")):
+            result = self.run_it("inspect", "tiny.toml", **variables)
+            self.assertEqual((result.returncode, result.stderr), (0, err))
+
     def test_ranks_without_lanes_are_refused_before_any_starts(self):
         self.ok("train", "tiny.toml", "--quiet")
         for words in (["train", "tiny.toml"], ["train", "tiny.toml", "--dry-run"], ["replay", "runs/tiny"]):

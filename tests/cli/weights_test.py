@@ -88,6 +88,19 @@ class Weights(Cli):
                 self.assertEqual(values.tobytes() == old[name].tobytes(), name.startswith("discriminator"), name)
         self.ok("verify", "run")
 
+    def test_files_of_torch_save_are_told_from_headers_that_begin_alike(self):
+        torch.save({"x": torch.zeros(3)}, self.path("w.pt"))
+        self.assertIn("it is a file of torch.save, not of safetensors",
+                      self.refused(3, "train", "tiny.toml", "--weights", "w.pt", "--run", "new"))
+        whole = self.read("w.safetensors")
+        length = int.from_bytes(whole[:8], "little")
+        for wanted in range(length, 1 << 17, 8):  # a header of such a length begins as pickles do
+            if wanted & 0xffff == 0x0280:
+                break
+        self.write("alike.safetensors", wanted.to_bytes(8, "little") + whole[8:8 + length].ljust(wanted) + whole[8 + length:])
+        self.assertEqual(self.read("alike.safetensors")[:2], b"\x80\x02")
+        self.ok("train", "tiny.toml", "--weights", "alike.safetensors", "--run", "new", "--quiet")
+
     def test_what_is_refused(self):
         self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")
         tensors = load_file(self.path("w.safetensors"))

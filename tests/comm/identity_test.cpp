@@ -198,6 +198,14 @@ TEST(Identity, SaysWhereTheRankCameFrom) {
             "rank 1 of 2 from --ranks 2");
 }
 
+TEST(Identity, APartOfSrunsVariablesIsNothingBesideAnothersWord) {
+  const Map part{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  EXPECT_EQ(of(with(kTorchrun, part)).launcher, "torchrun");
+  EXPECT_EQ(of(with(kOpenMpi, part)).launcher, "Open MPI");
+  EXPECT_EQ(of(with({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "m"}}, part)).launcher,
+            "RANK");
+}
+
 TEST(Identity, RanksOfOurOwnLauncherListenToNobodyElse) {
   const Map own{{"RANK", "1"},
                 {"WORLD_SIZE", "2"},

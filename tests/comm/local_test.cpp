@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
 
 namespace lockstep::comm {
@@ -190,6 +191,37 @@ TEST(Local, BuffersStayWhileOthersReadThemThoughSomebodyAborts) {
     EXPECT_EQ(std::count(received.begin(), received.end(), std::byte(2)), 0);
     copied += received.back() == std::byte(1);
   }
+}
+
+// Takes so many lines; the disk is full then.
+class Disk final : public File {
+ public:
+  Disk(std::vector<std::string>& lines, std::size_t room) : lines_(lines), room_(room) {}
+  void append(ByteView bytes) override {
+    if (lines_.size() == room_) throw Error(Code::kEnvironment, "no space is left");
+    lines_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  void write_at(std::uint64_t, ByteView) override {}
+  std::size_t read_at(std::uint64_t, MutableByteView) override { return 0; }
+  std::uint64_t size() override { return 0; }
+  void truncate(std::uint64_t) override {}
+  void sync() override {}
+  bool is_at(const std::filesystem::path&) override { return true; }
+
+ private:
+  std::vector<std::string>& lines_;
+  const std::size_t room_;
+};
+
+TEST(Journal, EndsByItselfWhereItCannotBeWritten) {
+  std::vector<std::string> lines;
+  run_local(1, [&](Group& group) {
+    Journal journal(group, std::make_unique<Disk>(lines, 2));
+    for (int i = 0; i < 5; ++i)
+      journal.end(journal.begin("barrier", {}, {}, Memory::kHost), i == 1 ? "lost" : "");
+  });
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines[1], HasSubstr("lost"));
 }
 
 }  // namespace

@@ -259,7 +259,6 @@ TEST(NativeScope, NormsAndActivationsStayOurs) {
   }
 }
 
-// LibTorch's kernels for CPUs have no TF32 that this program would use.
 // Whatever somebody chose before. A GPU's kernels are only chosen by these.
 TEST(NativeScope, LibtorchsSwitchesAreSet) {
   at::Context& context = at::globalContext();
@@ -284,6 +283,7 @@ TEST(NativeScope, LibtorchsSwitchesAreSet) {
   }
 }
 
+// LibTorch's kernels for CPUs have no TF32 that this program would use.
 TEST_P(Native, Tf32IsFloat32OnACpu) {
   const Tensors exact = natively(GetParam(), {kEach, {6}}, 0),
                 same = natively(GetParam(), {kEach, {6}}, 0, Precision::kTf32);

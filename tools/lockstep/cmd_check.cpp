@@ -208,7 +208,8 @@ Run add_check(Command& command) {
   command.footer(
       "Example: srun lockstep check --recipe recipes/fashion-mnist-ddpm.toml\n"
       "Tries every kernel, in portable and in native numerics. Exit codes: 0, 1 bits differ, 4 "
-      "environments differ and the recipe's numerics are native.");
+      "environments differ, or native kernels cannot be tried, and the recipe's numerics are "
+      "native.");
   return [options] { return run(*options); };
 }
 

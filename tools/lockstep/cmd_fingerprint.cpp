@@ -22,7 +22,8 @@ Run add_fingerprint(Command& command) {
   return [json, recipe, machine] {
     const auto precision =
         recipe->empty() ? ops::Precision::kFloat32 : train::precision_of(recipe::load(*recipe, {}));
-    const comm::Identity identity = comm::discover(process_environment());
+    comm::Identity identity;
+    if (machine->device == "cuda") identity = comm::discover(process_environment());
     const ComputingScope computing(*machine, identity.local_size, identity.local_rank);
     const fingerprint::Fingerprint facts =
         fingerprint::take(fingerprint::Kernels::kBoth, precision);

@@ -8,11 +8,8 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
-#include "lockstep/core/memory.h"
 #include "lockstep/core/output_file.h"
 #include "lockstep/core/text.h"
-#include "lockstep/ops/gpu_tensors.h"
-#include "lockstep/ops/memory.h"
 #include "lockstep/recipe/help.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/recipe/warnings.h"
@@ -209,15 +206,6 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
   return beginning_of(std::move(start));
 }
 
-// The plan of a step's memory does not foresee all: of native numerics it is that of our kernels.
-train::RunResult run_in_memory(const train::RunOptions& options, comm::Group& group) try {
-  return train::run(options, group);
-} catch (const std::bad_alloc&) {
-  const auto left = ops::on_gpu() ? ops::memory_left(1) : std::nullopt;
-  throw Error(Code::kEnvironment, "out of memory" + (left ? ": " + to_text(*left) : ""),
-              "lower --lanes-at-once, batch.samples_per_lane or the model's size");
-}
-
 // This process's part of the run.
 Code run_rank(const Options& options, const recipe::Recipe& given) {
   train::catch_stop_signals();
@@ -236,7 +224,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     group = join(identity, recipe, options.shard, options.machine.device, process_environment());
     if (!options.exchange_log.empty())
       group = comm::journaled(std::move(group), options.exchange_log);
-    const train::RunResult result = run_in_memory(
+    const train::RunResult result = train::run(
         {.recipe = recipe,
          .folder = folder,
          .shard = options.shard == "optimizer" ? train::Shard::kOptimizer : train::Shard::kNone,

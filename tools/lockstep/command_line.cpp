@@ -135,17 +135,22 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
   return error.what();
 }
 
-// A variable that nobody reads, and is nearly one of ours. Ranks of --ranks leave it to who started
-// them.
+// A variable that nobody reads, and is nearly one of ours. One rank says so.
 void warn_of_mistyped_variables() {
-  if (process_environment()("LOCKSTEP_PARENT")) return;
-  std::vector<std::string> known;
+  const auto environment = process_environment();
+  if (environment("LOCKSTEP_PARENT") || environment("RANK").value_or("0") != "0" ||
+      environment("SLURM_PROCID").value_or("0") != "0")
+    return;
+  const std::string prefix = "LOCKSTEP_";
+  std::vector<std::string> known;  // without it
   for (const Listed& one : variables())
-    if (std::string_view(one.name).starts_with("LOCKSTEP_")) known.emplace_back(one.name);
-  for (const std::string& name : names_of_variables("LOCKSTEP_")) {
-    if (std::ranges::find(known, name) != known.end()) continue;
-    if (const auto meant = nearest_word(name, known))
-      log::warn("the variable " + name + " is not read (did you mean " + *meant + "?)");
+    if (std::string_view(one.name).starts_with(prefix))
+      known.push_back(std::string(one.name).substr(prefix.size()));
+  for (const std::string& name : names_of_variables(prefix)) {
+    const std::string own = name.substr(prefix.size());
+    if (std::ranges::find(known, own) != known.end()) continue;
+    if (const auto meant = nearest_word(own, known))
+      log::warn("the variable " + name + " is not read (did you mean " + prefix + *meant + "?)");
   }
 }
 

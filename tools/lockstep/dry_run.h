@@ -7,7 +7,7 @@ namespace lockstep::cli {
 
 // Prints the resolved recipe, its id, parameters, FLOPs a step, a rank's memory for several numbers
 // of lanes at once, or for the one asked for (0: none is), and warnings; trains nothing. What fits
-// here is in the text alone: the JSON is the same on every machine, of CPUs and of GPUs.
+// here is in the text alone: the JSON is the same on all CPUs, and on all GPUs.
 void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64_t lanes_at_once,
              bool json);
 

@@ -13,7 +13,8 @@ constexpr ExitCode kExitCodes[] = {
     {Code::kNetwork, "peers or network"},
     {Code::kDiverged, "training diverged"},
     {Code::kBug, "a bug of the program"},
-    {Code::kPreempted, "stopped by a signal, everything saved; the same command continues"},
+    {Code::kPreempted,
+     "stopped by a signal; train has saved everything, and the same command continues"},
     {Code::kCannotCompare, "cannot compare"},
 };
 
@@ -44,6 +45,7 @@ constexpr Listed kRunFiles[] = {
     {"metrics.jsonl, log.txt", "losses, norms, monitors, times and messages; no evidence"},
     {"replays.jsonl", "what replay recomputed; no evidence"},
     {"environment/attempt-NNN-rank-R.json", "fingerprints of the machines; no evidence"},
+    {".lock", "there while a process writes to the folder"},
     {"tensorboard/", "event files of `train --tensorboard`; no evidence"},
     {"report.html", "the page that report makes of all of it"},
 };

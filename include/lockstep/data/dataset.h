@@ -43,7 +43,7 @@ class Dataset {
 // Opens what the options name. Throws Error(kData) with the path if a file is missing, damaged, not
 // of a known format, or larger than its format allows; Error(kUsage) for impossible options.
 std::unique_ptr<Dataset> open(const Options& options);
-// For who does not train: data.holdout may be as many as there are, or more.
-std::unique_ptr<Dataset> open_all(Options options);
+// For who does not train: no sample is held out, so there may be fewer than data.holdout.
+Options whole(Options options);
 
 }  // namespace lockstep::data

@@ -19,7 +19,7 @@ namespace lockstep::train {
 // 200 MiB) and its threads' scratch memory are not among them.
 struct StepMemory {
   std::int64_t state = 0;     // parameters, buffers, optimiser slots, averages
-  std::int64_t copy = 0;      // of the state, while a checkpoint is written beside the next step
+  std::int64_t copy = 0;      // of the state, while a checkpoint is written beside what comes next
   std::int64_t passes = 0;    // activations, gradients and pending partials of the largest phase
   std::int64_t pictures = 0;  // of samples.count samples; never beside the passes
   std::int64_t ahead = 0;     // samples of the next step
@@ -29,7 +29,7 @@ struct StepMemory {
 
   std::int64_t exchange() const { return sums + messages + staging; }
   std::int64_t total() const {
-    return state + ahead + staging + std::max(copy + passes + sums + messages, pictures);
+    return state + copy + ahead + staging + std::max(passes + sums + messages, pictures);
   }
 };
 

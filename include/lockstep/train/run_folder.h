@@ -37,8 +37,9 @@ void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& 
 std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
                                          const data::Options& options, const std::string& option);
 
-// One writer a folder, of all machines that see it. Held for the life of the object; the system
-// releases it however the process ends.
+// One writer a folder, of all machines to which the file system's locks reach; one without locks
+// lets everybody in. Held for the life of the object; the system releases it however the process
+// ends.
 class FolderLock {
  public:
   FolderLock(FileSystem& fs, const RunFolder& folder);  // Error(kUsage) if another process holds it

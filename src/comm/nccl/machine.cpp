@@ -1,22 +1,16 @@
 #include "comm/nccl/machine.h"
 
 #include <cstdlib>
-#include <fstream>
 
 #include "lockstep/core/host.h"
 
 namespace lockstep::comm {
 namespace {
 
-// Its own version, "580.82.07", where the kernel's module says it: drivers of one version of CUDA
-// differ.
 std::string driver() {
-  std::string own;
-  std::ifstream("/sys/module/nvidia/version") >> own;
   int number = 0;
   check(cudaDriverGetVersion(&number), "cudaDriverGetVersion");
-  return "a driver" + (own.empty() ? "" : " " + own) + " of CUDA " + std::to_string(number / 1000) +
-         "." + std::to_string(number % 1000 / 10);
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
 std::string line_of(std::string_view& text) {
@@ -57,7 +51,7 @@ std::string version() {
 Machine this_machine(int gpu, bool computes) {
   char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu), "cudaDeviceGetPCIBusId");
-  return {version() + " and " + driver(), boot_id() + " " + bus, computes};
+  return {version() + " and a driver of CUDA " + driver(), boot_id() + " " + bus, computes};
 }
 
 std::string text_of(const Machine& machine) {

@@ -200,9 +200,9 @@ void require_ready(const ncclComm* communicator) {
     die("a call on a communicator that is not ready");
 }
 
-// NCCL would end it with the group.
 std::atomic<int> open_groups = 0;  // of all threads: who aborts may be another than who sends
 
+// NCCL would end it with the group.
 void require_no_group() {
   if (open_groups > 0) die("a communicator is to end in a group that is open");
 }
