@@ -1,8 +1,7 @@
 #include "audit/replay_session.h"
 
-#include "lockstep/comm/local.h"
+#include "lockstep/comm/alone.h"
 #include "lockstep/core/error.h"
-#include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/open_run.h"
@@ -53,12 +52,8 @@ Step ReplaySession::restore(Step target) {
 }
 
 void on_one_rank(const std::function<void(comm::Group& group)>& body) {
-  numerics::Device& device = ops::device();
-  const at::Device tensors = ops::tensors_device();
-  comm::run_local(1, [&](comm::Group& group) {
-    const ops::DeviceScope here(device, tensors);
-    body(group);
-  });
+  comm::Alone group;
+  body(group);
 }
 
 ReplaySession::Way ReplaySession::go_before(Step target) {

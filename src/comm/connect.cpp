@@ -1,44 +1,12 @@
 #include "lockstep/comm/connect.h"
 
-#include <cstring>
-
 #include "connected.h"
+#include "lockstep/comm/alone.h"
 #include "lockstep/core/error.h"
 #include "plugin.h"
 #include "reason.h"
 
 namespace lockstep::comm {
-namespace {
-
-// A world of one: what it sends itself arrives.
-class Alone final : public Group {
- public:
-  Rank rank() const override { return Rank(0); }
-  int size() const override { return 1; }
-  void all_to_all(std::span<const ByteView> to, std::span<const MutableByteView> from,
-                  Memory memory) override {
-    check();
-    LOCKSTEP_ASSERT(memory == Memory::kHost);
-    LOCKSTEP_ASSERT(to.size() == 1 && from.size() == 1 && to[0].size() == from[0].size());
-    if (!to[0].empty()) std::memmove(from[0].data(), to[0].data(), to[0].size());
-  }
-  void all_gather(ByteView mine, std::span<const MutableByteView> from, Memory memory) override {
-    all_to_all({&mine, 1}, from, memory);
-  }
-  void broadcast(Rank, MutableByteView) override { check(); }
-  void barrier() override { check(); }
-  void abort(const Error& reason) override {
-    if (!reason_) reason_ = reason.within(kGroupStopped);
-  }
-
- private:
-  void check() const {
-    if (reason_) throw *reason_;
-  }
-  std::optional<Error> reason_;
-};
-
-}  // namespace
 
 std::unique_ptr<Group> connect(const Identity& identity, const Options& options) {
   if (identity.world == 1) return std::make_unique<Alone>();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockstep/comm/local.h"
+#include "lockstep/comm/alone.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
@@ -131,16 +131,14 @@ void StepWalk::walk_step(StepMemory& memory) {
   }
   const std::int64_t before = tensors_.live();
   tensors_.reset_peak();
-  numerics::Device& device = ops::device();
-  comm::run_local(1, [&](comm::Group& group) {
-    const ops::DeviceScope here(device);
-    step(training_, group, [&](Draw first, std::int64_t count) {
-      std::vector<std::int64_t> sizes = training_.sample_shape;
-      sizes.insert(sizes.begin(), count);
-      const std::int64_t classes = training_.recipe.data.classes;
-      return objective::Batch{ops::empty(sizes), first,
-                              classes > 0 ? ops::empty({count, classes}) : Tensor()};
-    });
+  const ops::DeviceScope here(ops::device());
+  comm::Alone group;
+  step(training_, group, [&](Draw first, std::int64_t count) {
+    std::vector<std::int64_t> sizes = training_.sample_shape;
+    sizes.insert(sizes.begin(), count);
+    const std::int64_t classes = training_.recipe.data.classes;
+    return objective::Batch{ops::empty(sizes), first,
+                            classes > 0 ? ops::empty({count, classes}) : Tensor()};
   });
   memory.passes = tensors_.peak() - before;
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lockstep/checkpoint/store.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
@@ -18,6 +17,7 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
+#include "support/local_ranks.h"
 
 namespace lockstep {
 namespace {

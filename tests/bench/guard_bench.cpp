@@ -7,13 +7,13 @@
 #include <ctime>
 #include <vector>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/ops/where.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
+#include "support/local_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "exercise.h"
-#include "lockstep/comm/local.h"
 #include "processes.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::comm {
 namespace {

@@ -1,5 +1,3 @@
-#include "lockstep/comm/local.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 
 #include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::comm {
 namespace {

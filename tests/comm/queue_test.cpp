@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "lockstep/comm/gather.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::comm {
 namespace {

@@ -4,11 +4,11 @@
 #include <iostream>
 #include <string_view>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/run.h"
+#include "support/local_ranks.h"
 
 int main(int argc, char** argv) {
   using namespace lockstep;

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "inject/injector.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::train {
 

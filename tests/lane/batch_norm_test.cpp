@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
 #include "ops/finite_differences.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::lane {
 namespace {

@@ -7,12 +7,12 @@
 #include <cstring>
 #include <functional>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/lane/backward.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/where.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::lane {
 namespace {

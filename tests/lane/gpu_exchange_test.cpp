@@ -7,12 +7,12 @@
 #include <atomic>
 
 #include "lane/one_gpu.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
 #include "lockstep/lane/slices.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
+#include "support/local_ranks.h"
 #include "support/over_device.h"
 
 namespace lockstep::lane {

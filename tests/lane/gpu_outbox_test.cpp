@@ -8,13 +8,13 @@
 #include <thread>
 
 #include "lane/one_gpu.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/error.h"
 #include "lockstep/lane/exchange.h"
 #include "lockstep/lane/messages.h"
 #include "lockstep/numerics/cpu.h"
 #include "support/gpu/stream.h"
+#include "support/local_ranks.h"
 #include "support/over_device.h"
 
 namespace lockstep::lane {

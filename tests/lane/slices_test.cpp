@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/lane/exchange.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::lane {
 namespace {

@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "lane/pending.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/lane/backward.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/beside.h"
 #include "lockstep/ops/device.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::lane {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "model/testing.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::model {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <functional>
 
-#include "lockstep/comm/local.h"
 #include "model/conditional.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::model {
 namespace {

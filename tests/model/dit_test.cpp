@@ -2,10 +2,10 @@
 
 #include <tuple>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "model/testing.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::model {
 namespace {

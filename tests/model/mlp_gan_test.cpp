@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/model/layers.h"
 #include "model/testing.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::model {
 namespace {

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/lane/backward.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/objective/condition.h"
 #include "lockstep/objective/objective.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
+#include "support/local_ranks.h"
 #include "support/network_options.h"
 
 namespace lockstep::objective::testing {

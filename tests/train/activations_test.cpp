@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "lockstep/ops/where.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::train {
 namespace {

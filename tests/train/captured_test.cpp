@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/dataset.h"
@@ -25,6 +24,7 @@
 #include "support/far_device/memory.h"
 #include "support/gpu/gpu.h"
 #include "support/gpu/stream.h"
+#include "support/local_ranks.h"
 #include "support/over_device.h"
 
 namespace lockstep::train {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "emulated.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/comm/queue.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/numerics/cpu.h"
@@ -19,6 +18,7 @@
 #include "lockstep/train/memory.h"
 #include "lockstep/train/step.h"
 #include "support/far_device/memory.h"
+#include "support/local_ranks.h"
 #include "support/over_device.h"
 
 namespace lockstep::train {

@@ -8,13 +8,13 @@
 
 #include <thread>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/model/layers.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/run.h"
 #include "lockstep/train/step.h"
+#include "support/local_ranks.h"
 #include "support/temporary_folder.h"
 #include "train/some_run.h"
 

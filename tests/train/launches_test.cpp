@@ -9,7 +9,6 @@
 
 #include "emulated.h"
 #include "lockstep/checkpoint/store.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
@@ -18,6 +17,7 @@
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
 #include "support/gpu/stream.h"
+#include "support/local_ranks.h"
 #include "support/over_device.h"
 #include "support/temporary_folder.h"
 

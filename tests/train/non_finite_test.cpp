@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
+#include "support/local_ranks.h"
 #include "train/agree.h"
 
 namespace lockstep::train {

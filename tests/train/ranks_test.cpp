@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/numerics/cpu.h"
@@ -14,6 +13,7 @@
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/step.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::train {
 namespace {

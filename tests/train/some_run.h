@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/run.h"
+#include "support/local_ranks.h"
 #include "support/temporary_folder.h"
 
 namespace lockstep::testing {

@@ -7,13 +7,13 @@
 #include <chrono>
 #include <thread>
 
-#include "lockstep/comm/local.h"
 #include "lockstep/core/error.h"
 #include "lockstep/model/layers.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/step.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::train {
 namespace {

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "conformance/networks/tensors.h"
-#include "lockstep/comm/local.h"
 #include "lockstep/lane/batch_norm.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
@@ -12,6 +11,7 @@
 #include "lockstep/optim/lion.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/sgd.h"
+#include "support/local_ranks.h"
 
 namespace lockstep::conformance {
 namespace {

@@ -1,4 +1,4 @@
-// Ranks as threads of one process: for tests, and for any world size without a network.
+// Ranks as threads of one process: any world size without a network.
 #pragma once
 
 #include <functional>

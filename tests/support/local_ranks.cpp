@@ -1,4 +1,4 @@
-#include "lockstep/comm/local.h"
+#include "support/local_ranks.h"
 
 #include <condition_variable>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "comm/reason.h"
 #include "lockstep/core/error.h"
-#include "reason.h"
 
 namespace lockstep::comm {
 namespace {
