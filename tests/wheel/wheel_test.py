@@ -153,7 +153,9 @@ class Wheel(unittest.TestCase):
         other = subprocess.run([PROGRAM, "fingerprint", "--json"], capture_output=True, check=True).stdout
         self.assertEqual(json.loads(out)["self_test"], json.loads(other)["self_test"])
         self.assertNotIn("LD_LIBRARY_PATH", out)
-        self.assertRegex(out, r"Gloo [\d.]+, NCCL")
+        self.assertRegex(json.loads(out)["transport"], r"^Gloo [\d.]+$")
+        _, out, _ = self.environment.run("fingerprint", "--json", LOCKSTEP_TRANSPORT="nccl")
+        self.assertRegex(json.loads(out)["transport"], r"^NCCL [\d.]+$")
 
     def test_it_trains_a_golden_recipe_by_one_rank_and_by_two(self):
         recipe = os.path.join(self.environment.folder, "share/lockstep/recipes/golden/toy-gan.toml")
