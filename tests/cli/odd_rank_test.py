@@ -121,10 +121,10 @@ class OddRank(Toy):
         process = self.start("train", recipe, "--run", "run", "--quiet", "--ranks", "3", LOCKSTEP_DEADLINE="20")
         over = threading.Event()
 
-        def stutter():  # stopped for most of the time, but never for long
+        def stutter():  # stopped for so much of the time that a fast machine, too, needs its 5 s of a rank; never for long
             while not over.is_set():
                 slow = self.rank_processes("RANK").get(1)
-                for number, seconds in ((signal.SIGSTOP, 0.3), (signal.SIGCONT, 0.1)):
+                for number, seconds in ((signal.SIGSTOP, 0.9), (signal.SIGCONT, 0.1)):
                     try:
                         if slow:
                             os.kill(slow, number)
