@@ -100,12 +100,12 @@ void warn_of_others(const stdfs::path& folder, const Listing& found) {
                  ? " is no picture by its name and is left out: "
                  : " are no pictures by their names and are left out, the first: ") +
             found.others[0]);
-  std::set<std::string> classes;
-  for (const std::string& picture : found.pictures) classes.insert(top_of(picture));
-  if (classes.contains("")) return;
+  const std::vector<std::string> classes = classes_of(folder, found);
+  if (classes.empty()) return;
   std::set<std::string> none;
   for (const std::string& other : found.others)
-    if (const std::string top = top_of(other); !top.empty() && !classes.contains(top))
+    if (const std::string top = top_of(other);
+        !top.empty() && !std::ranges::binary_search(classes, top))
       none.insert(top);
   for (const std::string& one : none)
     log::warn((folder / one).string() + " has no pictures: it is no class");

@@ -185,6 +185,12 @@ std::string fact(const Fingerprint& fingerprint, const std::string& name) {
   return {};
 }
 
+void require_native(const Fingerprint& fingerprint) {
+  if (const std::string refused = fact(fingerprint, "native"); !refused.empty())
+    throw Error(Code::kEnvironment, "native kernels do not work here: " + refused,
+                "use another machine, --device cpu, or portable numerics");
+}
+
 void require_self_test(const Fingerprint& fingerprint) {
   const std::string prefix = "portable.";
   const auto refuse = [](const std::string& why) {

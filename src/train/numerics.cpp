@@ -16,4 +16,10 @@ ops::Numerics numerics_of(const recipe::Recipe& recipe, std::int64_t samples) {
           .precision = precision_of(recipe)};
 }
 
+fingerprint::Fingerprint fingerprint_for(const recipe::Recipe& recipe) {
+  using fingerprint::Kernels;
+  return fingerprint::take(recipe::is_native(recipe) ? Kernels::kBoth : Kernels::kPortable,
+                           precision_of(recipe));
+}
+
 }  // namespace lockstep::train

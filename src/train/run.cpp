@@ -32,18 +32,6 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
   return step.value == recipe.run.steps || (every > 0 && step.value % every == 0);
 }
 
-// This machine, with the kernels that the recipe's numbers come from.
-fingerprint::Fingerprint fingerprint_for(const recipe::Recipe& recipe) {
-  if (!recipe::is_native(recipe))
-    return fingerprint::take(fingerprint::Kernels::kPortable, precision_of(recipe));
-  auto facts = fingerprint::take(fingerprint::Kernels::kBoth, precision_of(recipe));
-  // Without their hashes nobody could tell whether the run goes on where bits are the same.
-  if (const std::string refused = fingerprint::fact(facts, "native"); !refused.empty())
-    throw Error(Code::kEnvironment, "native kernels do not work here: " + refused,
-                "use another machine, --device cpu, or portable numerics");
-  return facts;
-}
-
 // `stopped`: why, if a monitor stopped the run; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
                     std::optional<Error>& stopped) {
@@ -65,8 +53,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
   broadcast_state(group, writer ? writer->restored() : nullptr, training);
   if (writer) writer->forget_restored();
-  const auto fingerprints =
-      comm::gather_texts(group, fingerprint::to_json(fingerprint_for(options.recipe)));
+  const fingerprint::Fingerprint mine = fingerprint_for(options.recipe);
+  fingerprint::require_native(mine);
+  const auto fingerprints = comm::gather_texts(group, fingerprint::to_json(mine));
   if (writer) {
     writer->environments(fingerprints);
     writer->announce();

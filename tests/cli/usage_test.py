@@ -178,7 +178,9 @@ class Refused(Cli):
     def test_variables_that_are_nearly_ours_are_named(self):
         told = "warning: the variable LOCKSTEP_DEADLIN is not read (did you mean LOCKSTEP_DEADLINE?)\n"
         for variables, err in (({"LOCKSTEP_DEADLIN": "3"}, told), ({"LOCKSTEP_HOME": "/opt"}, ""), ({"LOCKSTEP_DEADLINE": "3"}, ""),
-                               ({"LOCKSTEP_DEADLIN": "3", "SLURM_PROCID": "1"}, "")):
+                               ({"LOCKSTEP_DEADLIN": "3", "SLURM_PROCID": "1", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2",
+                                 "MASTER_ADDR": "m"}, ""),
+                               ({"LOCKSTEP_DEADLIN": "3", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "MASTER_ADDR": "m"}, "")):
             result = self.run_it("inspect", "tiny.toml", **variables)
             self.assertEqual((result.returncode, result.stderr), (0, err))
 

@@ -53,13 +53,6 @@ class Checks {
   std::vector<Check> list;
 };
 
-// Facts with the kernels' hashes, of native ones too if the recipe has these: they set variables of
-// this process, which has no other threads yet.
-fingerprint::Fingerprint facts_for(const std::optional<recipe::Recipe>& recipe) {
-  if (!recipe || !recipe::is_native(*recipe)) return fingerprint::take();
-  return fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(*recipe));
-}
-
 // Checks rounding and subnormals, too.
 std::string arithmetic(const fingerprint::Fingerprint& facts) {
   const auto found = fingerprint::compare({{"this machine", facts}});
@@ -74,10 +67,7 @@ std::string arithmetic(const fingerprint::Fingerprint& facts) {
 }
 
 std::string native(const fingerprint::Fingerprint& facts) {
-  const std::string refused = fingerprint::fact(facts, "native");
-  if (!refused.empty())
-    throw Error(Code::kEnvironment, "native kernels do not work here: " + refused,
-                "use another machine, --device cpu, or portable numerics");
+  fingerprint::require_native(facts);
   return "kernels of LibTorch " + fingerprint::fact(facts, "libtorch") + " work";
 }
 
@@ -223,7 +213,7 @@ Code run(const Options& options) {
     });
   fingerprint::Fingerprint facts;
   checks.add("arithmetic", [&] {
-    facts = facts_for(recipe);
+    facts = recipe ? train::fingerprint_for(*recipe) : fingerprint::take();
     return arithmetic(facts);
   });
   if (recipe && recipe::is_native(*recipe)) checks.add("native", [&] { return native(facts); });

@@ -91,6 +91,8 @@ void add_threads(Command& command, int& threads);
 void add_lanes_at_once(Command& command, std::int64_t& lanes);
 
 comm::Environment process_environment();
+// Ranks share standard output: rank 0 speaks for all. Is it this process?
+bool speaks();
 // Of those that are set, the names that begin so.
 std::vector<std::string> names_of_variables(const std::string& prefix);
 

@@ -137,10 +137,7 @@ std::string complaint(const CLI::App& command, const Words& words, const CLI::Pa
 
 // A variable that nobody reads, and is nearly one of ours. One rank says so.
 void warn_of_mistyped_variables() {
-  const auto environment = process_environment();
-  if (environment("LOCKSTEP_PARENT") || environment("RANK").value_or("0") != "0" ||
-      environment("SLURM_PROCID").value_or("0") != "0")
-    return;
+  if (process_environment()("LOCKSTEP_PARENT") || !speaks()) return;  // who started it has said so
   const std::string prefix = "LOCKSTEP_";
   std::vector<std::string> known;  // without it
   for (const Listed& one : variables())

@@ -34,15 +34,6 @@ int run(int argc, char** argv) {
   return static_cast<int>(code);
 }
 
-// Ranks share standard output: rank 0 speaks for all.
-bool speaks() {
-  try {
-    return comm::discover(process_environment()).rank == Rank(0);
-  } catch (const Error&) {
-    return true;
-  }
-}
-
 // The end of the process, without the destructors of static objects: LibTorch's take a quarter of
 // the time of a short command, and nothing is left to them. Sanitizers report what they found in
 // theirs.
@@ -69,6 +60,14 @@ comm::Environment process_environment() {
     if (value == nullptr) return std::nullopt;
     return value;
   };
+}
+
+bool speaks() {
+  try {
+    return comm::discover(process_environment()).rank == Rank(0);
+  } catch (const Error&) {
+    return true;
+  }
 }
 
 std::vector<std::string> names_of_variables(const std::string& prefix) {

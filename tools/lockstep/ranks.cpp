@@ -143,10 +143,8 @@ comm::Options meeting_options(const comm::Identity& identity,
 // The recipe key by key, so that a difference names the key.
 std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
                                           const comm::Options& options) {
-  const bool native = recipe != nullptr && recipe::is_native(*recipe);
   const fingerprint::Fingerprint facts =
-      native ? fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(*recipe))
-             : fingerprint::take(fingerprint::Kernels::kPortable);
+      recipe ? train::fingerprint_for(*recipe) : fingerprint::take();
   std::vector<comm::Credential> list = {
       {"semantics", std::to_string(recipe::kSemantics), false},
       {"numeric self-test", fingerprint::fact(facts, "self_test"), false},

@@ -30,6 +30,10 @@ std::string to_json(const Fingerprint& fingerprint);
 // Throws Error(kCannotCompare) if the text is not one.
 Fingerprint from_json(const std::string& text);
 
+// Throws Error(kEnvironment), with the reason, if native kernels were to be tried and cannot be:
+// without their hashes nobody could tell whether a run goes on where bits are the same.
+void require_native(const Fingerprint& fingerprint);
+
 // Throws Error(kCannotCompare) if it does not have the hash of every portable kernel of this
 // version, of no other, and the self_test that belongs to them: nothing is known of a machine
 // without them.
