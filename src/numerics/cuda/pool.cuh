@@ -57,8 +57,9 @@ class Pool {
     return memory;
   }
 
-  // Bytes that are free, or kept by the pool and not in use.
-  std::int64_t left() const {
+  // Bytes that are free, or kept by the pool and not in use, when all streams have done their work.
+  std::int64_t left() {
+    observe_all();
     std::size_t free = 0, all = 0;
     must(cudaMemGetInfo(&free, &all), "its memory");
     std::uint64_t kept = 0, used = 0;
@@ -71,6 +72,11 @@ class Pool {
   // What a stream gave back is another one's, or a part of a larger block, only when the work
   // before it is done (github.com/tensorflow/tensorflow/pull/50699). Then the pool lets go of it.
   void gather() {
+    observe_all();
+    must(cudaMemPoolTrimTo(pool_, 0), "its memory");
+  }
+  // Until the host has seen that it is done, what was given back counts as in use.
+  void observe_all() {
     const std::scoped_lock lock(mutex_);
     for (const cudaStream_t stream : streams_) {
       Event done(number_);
@@ -78,7 +84,6 @@ class Pool {
       done.wait();
       done.observe();
     }
-    must(cudaMemPoolTrimTo(pool_, 0), "its memory");
   }
 
   int number_;

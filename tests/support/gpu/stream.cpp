@@ -89,6 +89,11 @@ void Streams::copy(Stream stream, std::function<void()> work) {
   add(stream, nullptr, std::move(work));
 }
 
+void Streams::count_block(Stream stream) {
+  const std::scoped_lock lock(mutex_);
+  count(stream, &Calls::blocks);
+}
+
 void Streams::begin_capture(Stream stream) {
   const std::scoped_lock lock(mutex_);
   queues_.at(stream).graph = std::make_shared<std::vector<std::function<void()>>>();

@@ -15,9 +15,10 @@
 namespace lockstep::test::gpu {
 
 // What a process has asked of its emulated GPUs: kernels and graphs that it launched, copies to and
-// within them, and how often the host waited for them. Not what was captured.
+// within them, how often the host waited for them, and blocks that it took of their pools. Not what
+// was captured.
 struct Calls {
-  std::int64_t launches = 0, copies = 0, waits = 0;
+  std::int64_t launches = 0, copies = 0, waits = 0, blocks = 0;
 };
 enum class Of { kNullStreams, kOwnOrders, kOthers };  // whose streams
 Calls calls_so_far(Of which = Of::kNullStreams);
@@ -47,6 +48,8 @@ class Streams {
   void copy(Stream stream, std::function<void()> work);
   // Neither: memory is filled, for tests to see who reads what nobody wrote.
   void put(Stream stream, std::function<void()> work);
+  // A block of a pool is the stream's from now on.
+  void count_block(Stream stream);
   // The same, not before `ready` says so, which others than streams decide (support/nccl).
   void put_when(Stream stream, std::function<bool()> ready, std::function<void()> work);
 

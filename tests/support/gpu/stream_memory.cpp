@@ -18,11 +18,10 @@ StreamMemory::StreamMemory(Streams& streams, Heard there, Heard gone)
 
 void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(freed_, [](const Freed& freed) { return freed.done->load(); });
   void* const memory = far::take(bytes, [&](const void* at) {
     const auto* const first = static_cast<const char*>(at);
     const auto elsewhere = std::ranges::find_if(freed_, [&](const Freed& freed) {
-      return !orders_ && is_elsewhere(freed, first, bytes, stream);
+      return !orders_ && !freed.done->load() && is_elsewhere(freed, first, bytes, stream);
     });
     if (elsewhere == freed_.end()) return first;
     return elsewhere->first +
@@ -30,6 +29,7 @@ void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   });
   if (memory == nullptr) return nullptr;
   taken_[memory] = bytes;
+  streams_.count_block(stream);
   order_after_frees(static_cast<const char*>(memory), bytes, stream);
   streams_.put(stream, [this, memory, bytes] {
     std::memset(far::near(memory), 0xff, std::min(bytes, kFilled));
@@ -54,6 +54,18 @@ bool StreamMemory::give_back(void* memory, Streams::Stream stream) {
   return true;
 }
 
+std::size_t StreamMemory::unseen() {
+  const std::scoped_lock lock(mutex_);
+  std::size_t bytes = 0;
+  for (const Freed& freed : freed_) bytes += freed.bytes;
+  return bytes;
+}
+
+void StreamMemory::see() {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(freed_, [](const Freed& freed) { return freed.done->load(); });
+}
+
 bool StreamMemory::is_elsewhere(const Freed& freed, const char* first, std::size_t bytes,
                                 Streams::Stream stream) const {
   return freed.by != stream && freed.first < first + bytes && first < freed.first + freed.bytes;
@@ -62,7 +74,7 @@ bool StreamMemory::is_elsewhere(const Freed& freed, const char* first, std::size
 // What other streams will have given back and lies in it: a driver orders them.
 void StreamMemory::order_after_frees(const char* first, std::size_t bytes, Streams::Stream stream) {
   for (const Freed& freed : freed_) {
-    if (!is_elsewhere(freed, first, bytes, stream)) continue;
+    if (freed.done->load() || !is_elsewhere(freed, first, bytes, stream)) continue;
     if (!streams_.knows(freed.by)) {
       streams_.wait();
       continue;

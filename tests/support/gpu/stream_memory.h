@@ -31,6 +31,12 @@ class StreamMemory {
   // Whether it was taken and not given back.
   bool give_back(void* memory, Streams::Stream stream);
 
+  // Bytes that were given back, but the host has not synchronised since that was done, so the pool
+  // counts them as taken (CUDA Runtime API, cudaMemPoolTrimTo). A query is no synchronisation.
+  std::size_t unseen();
+  // The host has synchronised with some of the work.
+  void see();
+
  private:
   struct Freed {
     const char* first;

@@ -89,7 +89,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void* value)
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   if (lost()) return failed(cudaErrorUnknown);
   *total = far::kMemoryBytes;
-  *free = far::kMemoryBytes - far::bytes_in_use();
+  *free = far::kMemoryBytes - far::bytes_in_use() - runtime().memory.unseen();
   return cudaSuccess;
 }
 

@@ -50,6 +50,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
   wait_if_it_hangs();
   runtime().streams.wait(*stream);
+  runtime().memory.see();
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
@@ -69,6 +70,7 @@ cudaError_t cudaDeviceSynchronize() {
   if (lost()) return failed(cudaErrorUnknown);
   wait_if_it_hangs();
   runtime().streams.wait();
+  runtime().memory.see();
   return cudaSuccess;
 }
 
@@ -94,6 +96,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   if (!event) return failed(cudaErrorInvalidResourceHandle);
   wait_if_it_hangs();
   runtime().streams.wait_event(*event);
+  runtime().memory.see();
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
