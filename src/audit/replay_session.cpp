@@ -3,6 +3,7 @@
 #include "lockstep/comm/alone.h"
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/claims.h"
 #include "lockstep/train/memory.h"
 #include "lockstep/train/open_run.h"
 
@@ -16,16 +17,7 @@ ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<s
   if (data) data::move_to(recipe_.data, *data);
   dataset_ = train::open_data(fs, folder_, data::whole(recipe_.data), "--data PATH");
   ledger_ = train::ledger_of_run(fs, folder_, recipe_);
-  if (ledger_.header.data != dataset_->hash()) {
-    std::string names;  // the images' file, and that of labels: either may be another one
-    for (const std::string& file : data::files(recipe_.data))
-      names += (names.empty() ? "" : " with ") + file;
-    throw Error(Code::kData,
-                "the data set " + (names.empty() ? recipe_.data.kind.word() : names) +
-                    " is not the run's: its hash is " + dataset_->hash().hex().substr(0, 12) +
-                    ", the ledger says " + ledger_.header.data.hex().substr(0, 12),
-                "give the run's data with --data PATH; `lockstep inspect` shows a pack's hash");
-  }
+  train::require_data(*dataset_, recipe_, ledger_.header.data);
   lanes_at_once_ =
       train::lanes_at_once_that_fit(recipe_, dataset_->sample_shape(), {.world = group_.size()},
                                     group_, lanes_at_once, processes);

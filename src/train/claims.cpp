@@ -4,7 +4,6 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
-#include "lockstep/data/dataset.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/semantics.h"
 #include "lockstep/train/from.h"
@@ -35,13 +34,22 @@ ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data)
   return header;
 }
 
+void require_data(const data::Dataset& dataset, const recipe::Recipe& recipe,
+                  const hash::Digest& data) {
+  if (dataset.hash() == data) return;
+  std::string names;  // the images' file, and that of labels: either may be another one
+  for (const std::string& file : data::files(recipe.data))
+    names += (names.empty() ? "" : " with ") + file;
+  throw Error(Code::kData,
+              "the data set " + (names.empty() ? recipe.data.kind.word() : names) +
+                  " is not the run's: its hash is " + dataset.hash().hex().substr(0, 12) +
+                  ", the ledger says " + data.hex().substr(0, 12),
+              "give the run's data with --data PATH; `lockstep inspect` shows a pack's hash");
+}
+
 Shape shape_of_data(const recipe::Recipe& recipe, const hash::Digest& data) {
   const auto dataset = data::open(data::whole(recipe.data));
-  if (dataset->hash() != data)
-    throw Error(Code::kData,
-                "the data set is not the run's: its hash is " +
-                    dataset->hash().hex().substr(0, 12) + ", the run's " + data.hex().substr(0, 12),
-                "give the run's data with --data PATH; `lockstep inspect` shows a pack's hash");
+  require_data(*dataset, recipe, data);
   return dataset->sample_shape();
 }
 

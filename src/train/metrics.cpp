@@ -38,6 +38,52 @@ Json json_of(const std::vector<RankPace>& ranks) {
   return all;
 }
 
+Json json_of(const StepRecord& record, const monitor::Report& report) {
+  Json line;
+  line["step"] = record.entry.step.value;
+  line["samples"] = record.entry.samples;
+  line["loss"] = record.entry.losses;
+  if (record.entry.validation) line["validation"] = *record.entry.validation;
+  for (const auto& [key, value] : record.entry.evaluation) line["evaluation"][key] = value;
+  line["gradient_norm"] = record.gradient_norms;
+  line["learning_rate"] = record.learning_rates;
+  if (!report.values.empty()) line["monitor"] = report.values;
+  if (!report.layers.empty()) line["layers"] = json_of_layers(report);
+  return line;
+}
+
+EventFile::Scalars scalars_of(const StepRecord& record, const monitor::Report& report) {
+  EventFile::Scalars scalars;
+  const auto add = [&](const std::string& group, const auto& values) {
+    for (const auto& [name, value] : values)
+      scalars.emplace_back(group + "/" + name, static_cast<double>(value));
+  };
+  add("loss", record.entry.losses);
+  if (record.entry.validation)
+    scalars.emplace_back("validation", static_cast<double>(*record.entry.validation));
+  add("evaluation", record.entry.evaluation);
+  add("gradient_norm", record.gradient_norms);
+  add("learning_rate", record.learning_rates);
+  add("monitor", report.values);
+  for (const monitor::Layer& layer : report.layers) {
+    scalars.emplace_back("layer_norm/" + layer.tensor, layer.norm);
+    scalars.emplace_back("layer_gradient_norm/" + layer.tensor, layer.gradient_norm);
+  }
+  add("layer_activation_rms", report.activations);
+  return scalars;
+}
+
+// What the step measured besides: not each does.
+void tell_measured(const ledger::Entry& entry) {
+  const std::string step = "step " + std::to_string(entry.step.value) + ": ";
+  if (entry.validation)
+    log::info(step + "loss on held-out samples " + brief(static_cast<double>(*entry.validation)));
+  std::string values;
+  for (const auto& [key, value] : entry.evaluation)
+    values += (values.empty() ? "" : ", ") + key + " " + brief(value);
+  if (!values.empty()) log::info(step + values);
+}
+
 }  // namespace
 
 Metrics::Metrics(FileSystem& fs, const RunFolder& folder, const Attempt& attempt, bool tensorboard,
@@ -64,58 +110,24 @@ Metrics::~Metrics() {
 }
 
 void Metrics::record(const StepRecord& record, const monitor::Report& report) {
-  const double now = monotonic_seconds();
-  Json line;
+  const double now = monotonic_seconds(), time = unix_seconds();
+  Json line = json_of(record, report);
   line["attempt"] = attempt_.number;
-  line["step"] = record.entry.step.value;
-  line["samples"] = record.entry.samples;
-  line["loss"] = record.entry.losses;
-  if (record.entry.validation) line["validation"] = *record.entry.validation;
-  for (const auto& [key, value] : record.entry.evaluation) line["evaluation"][key] = value;
-  line["gradient_norm"] = record.gradient_norms;
-  line["learning_rate"] = record.learning_rates;
-  if (!report.values.empty()) line["monitor"] = report.values;
-  if (!report.layers.empty()) line["layers"] = json_of_layers(report);
   if (pace_ && (now - last_ranks_ >= kSecondsBetweenLines || record.entry.step == attempt_.last)) {
     if (const auto ranks = pace_->take(); !ranks.empty()) line["ranks"] = json_of(ranks);
     last_ranks_ = now;
   }
   line["seconds"] = now - last_step_;
-  const double time = unix_seconds();
   line["time"] = time;
   file_->append(as_bytes(json_line(line)));
   if (events_) {
-    EventFile::Scalars scalars;
-    const auto add = [&](const std::string& group, const auto& values) {
-      for (const auto& [name, value] : values)
-        scalars.emplace_back(group + "/" + name, static_cast<double>(value));
-    };
-    add("loss", record.entry.losses);
-    if (record.entry.validation)
-      scalars.emplace_back("validation", static_cast<double>(*record.entry.validation));
-    add("evaluation", record.entry.evaluation);
-    add("gradient_norm", record.gradient_norms);
-    add("learning_rate", record.learning_rates);
-    add("monitor", report.values);
-    for (const monitor::Layer& layer : report.layers) {
-      scalars.emplace_back("layer_norm/" + layer.tensor, layer.norm);
-      scalars.emplace_back("layer_gradient_norm/" + layer.tensor, layer.gradient_norm);
-    }
-    add("layer_activation_rms", report.activations);
+    EventFile::Scalars scalars = scalars_of(record, report);
     scalars.emplace_back("seconds", now - last_step_);
     events_->scalars(record.entry.step, time, scalars);
   }
   done_ = record.entry.step;
   last_step_ = now;
-  if (record.entry.validation)
-    log::info("step " + std::to_string(record.entry.step.value) + ": loss on held-out samples " +
-              brief(static_cast<double>(*record.entry.validation)));
-  if (!record.entry.evaluation.empty()) {
-    std::string values;
-    for (const auto& [key, value] : record.entry.evaluation)
-      values += (values.empty() ? "" : ", ") + key + " " + brief(value);
-    log::info("step " + std::to_string(record.entry.step.value) + ": " + values);
-  }
+  tell_measured(record.entry);
   show(record, now);
 }
 

@@ -110,7 +110,7 @@ class Replay(Prove):
         shutil.copy(self.path("images"), self.path("other"))
         self.flip("other", at=-1)
         self.assertIn("other is not the run's", self.refused(3, "replay", "run", "--data", "other"))
-        self.assertIn("the data set is not the run's: its hash is", self.refused(3, "verify", "run", "--data", "other"))
+        self.assertIn("other is not the run's", self.refused(3, "verify", "run", "--data", "other"))
         self.assertIn("nowhere", self.refused(3, "verify", "run", "--data", "nowhere"))
         self.ok("verify", "run", "--data", "images")
         self.train("held", "--set", "data.holdout=3")

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/checkpoint/checkpoint.h"
+#include "lockstep/data/dataset.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/recipe.h"
 
@@ -17,6 +18,11 @@ using Shape = std::vector<std::int64_t>;  // of a sample: [H, W, C] or [D]
 
 // The header of every ledger of this recipe on this data.
 ledger::Header header_of(const recipe::Recipe& recipe, const hash::Digest& data);
+
+// Error(kData) unless they are the run's, whose ledger names their hash `data`. The recipe says
+// which files they are of.
+void require_data(const data::Dataset& dataset, const recipe::Recipe& recipe,
+                  const hash::Digest& data);
 
 // The shape of the run's samples. data: the hash that the run's ledger names. Error(kData) if the
 // recipe names files that are not here or have another hash; shape_at_hand gives nothing then.
