@@ -132,7 +132,7 @@ MessageBytes messages_of(const Exchanger& who, const std::vector<Outbox::Expecte
     largest = std::max(largest, whole);
   }
   if (rows > 1) bytes.kept += rows * largest;  // of one the rows, and they together
-  std::vector<std::size_t> first = first_of_buckets(expected);
+  std::vector<std::size_t> first = first_of_buckets(expected, who.in_device);
   first.push_back(expected.size());
   std::vector<Together> buckets;
   for (std::size_t b = 0; b + 1 < first.size(); ++b) {

@@ -15,9 +15,12 @@ namespace lockstep::lane {
 namespace {
 
 // A bucket is closed when it holds this much: the first leaves early, the others are so large that
-// waiting for messages does not matter.
+// waiting for messages does not matter. NCCL starts a thread for each of a bucket's four groups
+// (its src/group.cc), which takes as long as tens of MiB between GPUs.
 constexpr std::int64_t kFirstBucketFloats = 1 << 18;  // 1 MiB
-constexpr std::int64_t kBucketFloats = 1 << 20;
+constexpr std::int64_t bucket_floats(bool in_device) {
+  return in_device ? 1 << 23 : 1 << 20;
+}
 
 // For the exchange: a rank alone sums in the order of its other calls, which may be captured.
 ops::OwnOrder order_of(const comm::Group& group) {
@@ -37,11 +40,13 @@ std::vector<Division> divided(const Partition& partition,
   return divisions;
 }
 
-std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& expected) {
+std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& expected,
+                                          bool in_device) {
+  const std::int64_t whole = bucket_floats(in_device);
   std::vector<std::size_t> first;
-  std::int64_t floats = kBucketFloats;  // of the last bucket
+  std::int64_t floats = whole;  // of the last bucket
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (floats >= (first.size() == 1 ? kFirstBucketFloats : kBucketFloats)) {
+    if (floats >= (first.size() == 1 ? kFirstBucketFloats : whole)) {
       first.push_back(i);
       floats = 0;
     }
@@ -146,7 +151,7 @@ Outbox::Outbox(const Plan& plan, comm::Group& group, std::vector<Expected> expec
       jobs_(new Jobs{group, buckets_, {}}) {
   tell(expected_);
   auto& buckets = buckets_->all;
-  for (const std::size_t first : first_of_buckets(expected_)) {
+  for (const std::size_t first : first_of_buckets(expected_, group.takes_device_memory())) {
     if (!buckets.empty()) buckets.back().last = first;
     buckets.emplace_back().first = first;
   }

@@ -10,8 +10,9 @@ namespace lockstep::lane {
 // Who sums what, balanced over the whole list; what stays sliced is summed where it is kept.
 std::vector<Division> divided(const Partition& partition,
                               const std::vector<Outbox::Expected>& expected);
-// The first number in the list of each bucket.
-std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& expected);
+// The first number in the list of each bucket, of messages in GPUs' memory or in the host's.
+std::vector<std::size_t> first_of_buckets(const std::vector<Outbox::Expected>& expected,
+                                          bool in_device);
 // How far a bucket is behind the one before it: its partials leave while that one is summed. Not
 // where messages are in GPUs' memory: those move while they are waited for, and only then (NCCL),
 // so a bucket is exchanged before the next one.

@@ -117,6 +117,7 @@ StepMemory StepWalk::operator()(std::int64_t lanes_at_once) {
 void StepWalk::walk_step(StepMemory& memory) {
   const lane::Exchanger who{.plan = plan_,
                             .rank = exchanges_.rank,
+                            .in_device = exchanges_.in_device,
                             .elsewhere = ops::on_gpu() && !exchanges_.in_device,
                             .divided = divided_};
   const auto most_of = [&](const lane::MessageBytes& one) {

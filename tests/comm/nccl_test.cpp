@@ -87,6 +87,23 @@ TEST(Nccl, AnAbortThatNeverEndsKeepsNoRank) {
   EXPECT_THAT(ended[1].err, AllOf(HasSubstr("barrier (verb "), HasSubstr("remote process exited")));
 }
 
+// CUDA keeps the thread that waits for NCCL, behind another one that waits for the GPU.
+TEST(Nccl, ARankWhoseLookNeverEndsGivesUpTheOther) {
+  const std::string loading = "env=LOCKSTEP_PTX_LOADING:1";
+  {
+    const Ended ended = over_nccl("stuck", 2, {"deadline=4", "odd=1", loading})[0].wait();
+    EXPECT_EQ(ended.code, 6);
+    EXPECT_THAT(ended.err,
+                AllOf(HasSubstr("did not finish in 4.0 s"), HasSubstr("did not begin it")));
+  }
+  Ranks ranks = over_nccl("barriers", 2, {loading});
+  for (int r = 0; r < 2; ++r) ranks[r].wait_for_output("ready");
+  ranks[1].signal(SIGKILL);
+  const Ended ended = ranks[0].wait();
+  EXPECT_EQ(ended.code, 6) << ended.err;
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("rank 1 on "), HasSubstr("was lost")));
+}
+
 // NCCL's last call waits for the host's other ranks, one of which may have stopped in its own.
 TEST(Nccl, ARankThatNeverEndsKeepsNoOther) {
   Ranks ranks = over_nccl("verbs", 2, {"handshake=2"}, {{}, {"env=LOCKSTEP_NCCL_STAYS:1"}});

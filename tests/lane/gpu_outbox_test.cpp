@@ -100,7 +100,7 @@ TEST(GpuOutbox, IsInEveryLaunchOfWhatWasCapturedInGpusMemory) {
 enum class Kept { kWhole, kSliced, kMixed };
 void takes_what_is_planned(int world, Kept which) {
   const Plan plan({.lanes = 2 * world, .samples_per_lane = 1}, world);  // of a rank, one subtree
-  // Three buckets. The last is the largest: only then all places of sums are there.
+  // Two buckets. The last is the largest: only then all places of sums are there.
   const std::vector<std::int64_t> sizes = {600'000, 70, 400'000, 700'000, 500'000, 1'100'000};
   const std::vector<Division> divisions = plan.partition().divide(sizes);
   comm::run_local(world, [&](comm::Group& inner) {
@@ -125,7 +125,8 @@ void takes_what_is_planned(int world, Kept which) {
     if (!first) return;
     const auto most = static_cast<double>(testing::far::most_in_use() - before);
     const MessageBytes planned = messages_of(
-        {.plan = plan, .rank = group.rank(), .divided = which != Kept::kWhole}, expected);
+        {.plan = plan, .rank = group.rank(), .in_device = true, .divided = which != Kept::kWhole},
+        expected);
     EXPECT_LE(most, static_cast<double>(planned.in_flight + planned.kept));
     EXPECT_GE(most, 0.95 * static_cast<double>(planned.in_flight + planned.kept));
   });

@@ -22,6 +22,7 @@ struct MessageBytes {
 struct Exchanger {
   const Plan& plan;
   Rank rank{0};
+  bool in_device = false;  // messages lie in GPUs' memory, of all ranks
   // Messages lie in the host's memory and tensors on a GPU: they pass through copies there.
   bool elsewhere = false;
   bool divided = false;  // every rank keeps its slices of the parameters' gradients

@@ -1,7 +1,7 @@
 // The plug-in for NCCL: sends and receives between GPUs, none of its reductions. It reads and
 // writes the memory of the GPUs that compute; what lies in the host's memory passes through a
 // buffer on the GPU and a pinned one of the host. Every wait polls with a deadline in the calling
-// thread, which also handles interruptions.
+// thread, which also handles interruptions; where CUDA keeps that thread, a watch ends NCCL's work.
 #include <cuda_runtime.h>
 #include <nccl.h>
 #include <stdlib.h>
@@ -12,10 +12,12 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "comm/nccl/machine.h"
+#include "comm/nccl/watch.h"
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
 
@@ -53,7 +55,7 @@ class Nccl final : public Transport {
   }
 
   ~Nccl() override {
-    if (communicator_ != nullptr) close();
+    if (connected()) close();
     if (stuck_) return;  // these calls would wait for the GPU; the process's end frees all
     release();
     cudaStreamDestroy(stream_);
@@ -86,11 +88,7 @@ class Nccl final : public Transport {
           throw std::runtime_error("rank 0 uses another transport");
         std::memcpy(id_.internal, rest.data(), sizeof id_.internal);
       }
-      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-      config.blocking = 0;
-      check(ncclCommInitRankConfig(&communicator_, static_cast<int>(world_), id_,
-                                   static_cast<int>(rank_), &config),
-            "ncclCommInitRankConfig");
+      meet();
       wait_for_communicator();
       takes_device_memory_ = all_compute;
     });
@@ -119,7 +117,10 @@ class Nccl final : public Transport {
     });
   }
 
-  void interrupt() noexcept override { interrupted_ = true; }
+  void interrupt() noexcept override {
+    interrupted_ = true;
+    watch_.hurry();
+  }
 
  private:
   struct Move {
@@ -135,24 +136,27 @@ class Nccl final : public Transport {
   // After a failure nothing works any more.
   template <class Body>
   std::string attempt(std::chrono::milliseconds timeout, const Body& body) noexcept {
-    if (interrupted_ && communicator_ == nullptr) return "interrupted";
+    if (interrupted_ && !connected()) return "interrupted";
     until_ = monotonic_seconds() + 1e-3 * static_cast<double>(timeout.count());
+    watch_.begin(until_);
+    std::string problem;
     try {
       if (interrupted_) throw std::runtime_error("interrupted");
       check(cudaSetDevice(gpu_), "cudaSetDevice");  // in whichever thread this is
       body();
-      return "";
     } catch (const std::exception& error) {
       const bool by_others = interrupted_.exchange(true);
       abort();
-      return by_others ? "interrupted" : std::string("NCCL, ") + error.what();
+      problem = by_others ? "interrupted" : std::string("NCCL, ") + error.what();
     }
+    watch_.finish();
+    return problem;
   }
 
   // Buffers are the caller's again when it returns. A GPU that hangs can keep NCCL in its abort for
   // ever: then the rank goes on to its end without them.
   void abort() noexcept {
-    if (communicator_ != nullptr) let_go(ncclCommAbort, kEndsWithin);
+    let_go(ncclCommAbort, kEndsWithin);
     const double until = monotonic_seconds() + kEndsWithin;
     while (!stuck_ && stream_state() == cudaErrorNotReady) {
       stuck_ = monotonic_seconds() > until;
@@ -161,13 +165,15 @@ class Nccl final : public Transport {
   }
 
   // Ends the communicator by a call of NCCL that may last for ever: in a thread of its own, and
-  // waits for it so many seconds.
+  // waits for it so many seconds. Of two threads the first one does.
   void let_go(ncclResult_t (*end)(ncclComm_t), double seconds) noexcept {
     const double until = monotonic_seconds() + seconds;
+    const ncclComm_t communicator = taken();
+    if (communicator == nullptr) return;
     try {
       const auto ended = std::make_shared<std::atomic<bool>>(false);
-      std::thread([=, communicator = std::exchange(communicator_, nullptr), gpu = gpu_] {
-        cudaSetDevice(gpu);
+      // NCCL sets the GPU itself, but only when it has told its work to end.
+      std::thread([=] {
         end(communicator);
         *ended = true;
       }).detach();
@@ -180,24 +186,53 @@ class Nccl final : public Transport {
     }
   }
 
+  [[noreturn]] static void give_up() { throw std::runtime_error("no answer in time"); }
+
   // Between two looks. What takes long leaves its core to those who launch kernels.
   void pause(int looks) const {
     if (interrupted_) throw std::runtime_error("interrupted");
-    if (monotonic_seconds() > until_) throw std::runtime_error("no answer in time");
+    if (monotonic_seconds() > until_) give_up();
     if (looks < kLooksAwake)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(kBetweenLooks);
   }
 
-  void wait_for_communicator() const {
-    for (int looks = 0;; ++looks) {
-      ncclResult_t state = ncclSuccess;
-      check(ncclCommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError");
-      check(state, "its communicator");
-      if (state == ncclSuccess) return;
-      pause(looks);
-    }
+  ncclComm_t taken() {
+    const std::scoped_lock lock(calls_);
+    return std::exchange(communicator_, nullptr);
+  }
+  bool connected() {
+    const std::scoped_lock lock(calls_);
+    return communicator_ != nullptr;
+  }
+  // NCCL is called, and the communicator is there until the call returns: none of them waits.
+  template <class Call>
+  void ask(const char* what, const Call& call) {
+    const std::scoped_lock lock(calls_);
+    if (communicator_ == nullptr) give_up();
+    check(call(communicator_), what);
+  }
+
+  void meet() {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const std::scoped_lock lock(calls_);
+    check(ncclCommInitRankConfig(&communicator_, static_cast<int>(world_), id_,
+                                 static_cast<int>(rank_), &config),
+          "ncclCommInitRankConfig");
+  }
+
+  // A peer that is gone shows here.
+  ncclResult_t communicator_state() {
+    ncclResult_t state = ncclSuccess;
+    ask("ncclCommGetAsyncError",
+        [&](ncclComm_t communicator) { return ncclCommGetAsyncError(communicator, &state); });
+    check(state, "its communicator");
+    return state;
+  }
+  void wait_for_communicator() {
+    for (int looks = 0; communicator_state() != ncclSuccess; ++looks) pause(looks);
   }
 
   // CUDA keeps "not ready" as this thread's last error, and LibTorch would find it behind the next
@@ -208,31 +243,33 @@ class Nccl final : public Transport {
     return state;
   }
 
-  void wait_for_stream() const {
+  // Also that nobody has ended the communicator, and so the stream's work before it was done.
+  void wait_for_stream() {
     for (int looks = 0;; ++looks) {
       const cudaError_t state = stream_state();
-      if (state == cudaSuccess) return;
+      if (state == cudaSuccess) break;
       if (state != cudaErrorNotReady) check(state, "its stream");
-      ncclResult_t others = ncclSuccess;  // a peer that is gone shows here
-      check(ncclCommGetAsyncError(communicator_, &others), "ncclCommGetAsyncError");
-      check(others, "its communicator");
+      communicator_state();
       pause(looks);
     }
+    if (!connected()) give_up();
   }
 
   // Buffers are in the GPU's memory. The host waits: what it calls afterwards finds the bytes.
   void exchange(const std::vector<ByteView>& to, const std::vector<MutableByteView>& from) {
-    check(ncclGroupStart(), "ncclGroupStart");
-    for (std::size_t r = 0; r < world_; ++r) {
-      if (r == rank_) continue;
-      // The group's end tells their errors: in a group that is left open nothing can be aborted.
-      const int peer = static_cast<int>(r);
-      if (!to[r].empty())
-        ncclSend(to[r].data(), to[r].size(), ncclUint8, peer, communicator_, stream_);
-      if (!from[r].empty())
-        ncclRecv(from[r].data(), from[r].size(), ncclUint8, peer, communicator_, stream_);
-    }
-    check(ncclGroupEnd(), "sends and receives");
+    ask("sends and receives", [&](ncclComm_t communicator) {
+      check(ncclGroupStart(), "ncclGroupStart");
+      for (std::size_t r = 0; r < world_; ++r) {
+        if (r == rank_) continue;
+        // The group's end tells their errors: in a group that is left open nothing can be aborted.
+        const int peer = static_cast<int>(r);
+        if (!to[r].empty())
+          ncclSend(to[r].data(), to[r].size(), ncclUint8, peer, communicator, stream_);
+        if (!from[r].empty())
+          ncclRecv(from[r].data(), from[r].size(), ncclUint8, peer, communicator, stream_);
+      }
+      return ncclGroupEnd();
+    });
     wait_for_communicator();
     wait_for_stream();
   }
@@ -310,11 +347,10 @@ class Nccl final : public Transport {
   // ranks of this host (docs: "an intra-node collective call"), one of which may have stopped.
   void close() {
     attempt(connect_timeout_, [this] {
-      check(ncclCommFinalize(communicator_), "ncclCommFinalize");
+      ask("ncclCommFinalize", ncclCommFinalize);
       wait_for_communicator();
     });
-    if (communicator_ != nullptr)
-      let_go(ncclCommDestroy, 1e-3 * static_cast<double>(connect_timeout_.count()));
+    let_go(ncclCommDestroy, 1e-3 * static_cast<double>(connect_timeout_.count()));
   }
 
   const std::size_t rank_, world_;
@@ -324,14 +360,16 @@ class Nccl final : public Transport {
   bool takes_device_memory_ = false;
   std::deque<Move> moves_;  // begun, not finished
   ncclUniqueId id_{};
-  ncclComm_t communicator_ = nullptr;
+  std::mutex calls_;                   // of NCCL, and the next
+  ncclComm_t communicator_ = nullptr;  // null: not yet, or not any more
   cudaStream_t stream_ = nullptr;
   std::byte* staging_ = nullptr;  // on the GPU, and as much of the host's memory, pinned: the GPU
   std::byte* pinned_ = nullptr;   // copies to and from there by itself, as fast as it can
   std::size_t reserved_ = 0;
   double until_ = 0;  // of the call that is going on
   std::atomic<bool> interrupted_ = false;
-  bool stuck_ = false;  // NCCL or the GPU did not let go
+  std::atomic<bool> stuck_ = false;                              // NCCL or the GPU did not let go
+  Watch watch_{[this] { let_go(ncclCommAbort, kEndsWithin); }};  // last: it uses all of these
 };
 
 }  // namespace

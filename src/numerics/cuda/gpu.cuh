@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "numerics/cuda/course.cuh"
 #include "numerics/cuda/landing.cuh"
@@ -87,8 +88,16 @@ __global__ void __launch_bounds__(Bounds<Kernel>::kBlockThreads, Bounds<Kernel>:
   kernel(thread);
 }
 
-// Shared memory of a block that a kernel need not ask for.
-inline constexpr std::int64_t kUnasked = 48 * 1024;
+// The functions of all kernels that are launched anywhere in this library.
+inline std::vector<const void*>& kernels() {
+  static std::vector<const void*> all;
+  return all;
+}
+template <class Kernel>
+inline const bool listed = [] {
+  kernels().push_back(reinterpret_cast<const void*>(run<Kernel>));
+  return true;
+}();
 
 // Of kernels that take fewer: enough for any GPU.
 inline constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
@@ -136,17 +145,26 @@ class Gpu {
            std::to_string(facts.minor);
   }
 
+  // All kernels, before the first is launched. The driver would load each with its first launch,
+  // and keep every other call of the process waiting until the GPU has done all its work (CUDA
+  // Programming Guide, "Lazy Loading"): a message of NCCL's, too, which other ranks are to answer.
+  void load() const {
+    here();
+    for (const void* const kernel : kernels()) {
+      cudaFuncAttributes facts{};
+      must(cudaFuncGetAttributes(&facts, kernel), "a kernel was not loaded");
+      // A limit: the same for all launches, because a graph may hold several that differ.
+      must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared_),
+           "shared memory for a kernel");
+    }
+  }
+
   template <class Kernel>
   void launch(const Grid& grid, const Kernel& kernel) {
+    LOCKSTEP_ASSERT(listed<Kernel>, "a kernel that was not loaded");
     if (grid.blocks == 0) return;
     here();
     course_->add();
-    if (grid.shared_bytes > kUnasked) {
-      // A limit: the same for all launches, because a graph may hold several that differ.
-      must(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                most_shared_),
-           "shared memory for a kernel");
-    }
     const std::int64_t blocks = grid.fewer_do ? std::min(grid.blocks, kMostBlocks) : grid.blocks;
     run<<<static_cast<unsigned>(blocks), static_cast<unsigned>(grid.threads),
           static_cast<std::size_t>(grid.shared_bytes), course_->stream()>>>(kernel);

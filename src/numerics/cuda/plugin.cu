@@ -86,6 +86,7 @@ LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, double patien
     numerics::cuda::Patience::seconds = patience;
     require(number);
     auto gpu = std::make_unique<Gpu>(number);
+    gpu->load();
     opened.memory = std::make_shared<numerics::cuda::Memory<Gpu>>(gpu->another());
     opened.kernels = std::make_unique<numerics::cuda::Device<Gpu>>(std::move(gpu), threads);
   });

@@ -3,6 +3,7 @@
 // that events leave (support/gpu/stream.h). It has the functions that our plug-in and its tests
 // call. Two GPUs, or those of CUDA_VISIBLE_DEVICES, which share everything. LOCKSTEP_PTX_LOST_AT=N:
 // the kernel after N others does what no GPU survives; LOCKSTEP_PTX_HANGS_AT=N: it never ends.
+// LOCKSTEP_PTX_LOADING: looks at streams wait for all work, as behind a thread that loads a kernel.
 // Here: the program's kernels, launches, devices.
 #include "support/ptx/runtime.h"
 
@@ -228,6 +229,9 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
   {
     const std::scoped_lock lock(all.mutex);
     const Runtime::Kernel& found = all.kernels.at(reinterpret_cast<const void*>(called));
+    // Allowed, but then it may wait for all of the GPU's work, and all calls for it: nobody wants
+    // that.
+    if (!found.loaded) return failed(cudaErrorLaunchPendingCountExceeded);
     kernel = &found.module->function(found.name);
     most_shared = found.most_shared;
     seed = all.launches++;
@@ -251,6 +255,16 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
   return cudaSuccess;
 }
 
+// CUDA Programming Guide, "Lazy Loading": loads the kernel, if it is not.
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* facts, const void* host) {
+  Runtime& all = runtime();
+  const std::scoped_lock lock(all.mutex);
+  const auto found = all.kernels.find(host);
+  if (found == all.kernels.end()) return failed(cudaErrorInvalidDeviceFunction);
+  found->second.loaded = true;
+  *facts = {};
+  return cudaSuccess;
+}
 cudaError_t cudaFuncSetAttribute(const void* host, cudaFuncAttribute what, int value) {
   if (what != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > most_shared())
     return failed(cudaErrorInvalidValue);

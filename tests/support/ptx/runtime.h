@@ -36,6 +36,7 @@ struct Runtime {
     Module* module;
     std::string name;
     std::size_t most_shared = 48 * 1024;  // that a block may ask for
+    bool loaded = false;
   };
   std::map<const void*, Kernel> kernels;  // by the host's function
   std::uint64_t launches = 0;

@@ -1,0 +1,74 @@
+// Private: ends from outside what its own thread cannot. A thread that looks at a stream with a
+// deadline may be kept inside its look: another thread loads a kernel, holds the context meanwhile,
+// and waits for all of the GPU's work, to which NCCL's belongs (CUDA Programming Guide, "Lazy
+// Loading"; github.com/meta-pytorch/torchcomms/pull/2334). If the other rank is gone, that never
+// ends by itself.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "lockstep/core/clock.h"
+
+namespace lockstep::comm {
+
+class Watch {
+ public:
+  // `end` is called by the watch's thread when a call is late. It may not call the watch, nor CUDA.
+  explicit Watch(std::function<void()> end) : end_(std::move(end)), thread_([this] { look(); }) {}
+  ~Watch() {
+    {
+      const std::scoped_lock lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // A call that should be over at that time (core/clock.h), and ends by itself if it can.
+  void begin(double until) {
+    const std::scoped_lock lock(mutex_);
+    until_ = until;
+  }
+  void finish() {
+    const std::scoped_lock lock(mutex_);
+    until_.reset();
+  }
+  // The call that is going on should be over.
+  void hurry() {
+    const std::scoped_lock lock(mutex_);
+    if (until_) until_ = monotonic_seconds();
+  }
+
+ private:
+  static constexpr double kGrace = 1;  // seconds, in which calls end by themselves
+  static constexpr std::chrono::milliseconds kBetweenLooks{250};
+
+  void look() {
+    std::unique_lock lock(mutex_);
+    while (!over_) {
+      changed_.wait_for(lock, kBetweenLooks);
+      if (!until_ || monotonic_seconds() < *until_ + kGrace) continue;
+      until_.reset();
+      lock.unlock();
+      end_();
+      lock.lock();
+    }
+  }
+
+  const std::function<void()> end_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<double> until_;  // of the call that is going on
+  bool over_ = false;
+  std::thread thread_;  // last: it looks at all of these
+};
+
+}  // namespace lockstep::comm
