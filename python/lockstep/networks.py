@@ -255,6 +255,12 @@ def sides(levels, side):
     return found
 
 
+def require_classes(network, y):
+    """A generator with classes has learnt nothing of pictures without one."""
+    if y is None and hasattr(network, "classes"):
+        raise ValueError(f"this generator has {network.classes.in_features} classes: give y, a class for each latent")
+
+
 class ConvGenerator(nn.Module):
     """Of DCGAN and SNGAN: SNGAN has a transposed convolution less, and makes the picture by a convolution of 3x3."""
 
@@ -277,6 +283,7 @@ class ConvGenerator(nn.Module):
             self.up0 = dcgan(nn.ConvTranspose2d(channels[0], colours, 4, 2, 1))
 
     def forward(self, z, y=None):
+        require_classes(self, y)
         h = self.project(z) if y is None else self.project(z) + self.classes(rows_of(y, self.classes))
         h = h.view(len(z), *self.sizes[-1], self.channels).permute(0, 3, 1, 2)
         h = F.relu(self.project_norm(h))
@@ -388,6 +395,7 @@ class MlpGenerator(nn.Module):
             self.classes = nn.Linear(classes, recipe["hidden"], bias=False)
 
     def forward(self, z, y=None):
+        require_classes(self, y)
         h = z
         for i in range(self.count):
             h = getattr(self, f"hidden{i}")(h)
@@ -457,6 +465,8 @@ def load(folder, role="model"):
     """The network of this role, with its weights, ready to be asked (eval)."""
     from safetensors.torch import load_file
     home = pathlib.Path(folder) / role
+    if not home.is_dir():
+        raise ValueError(f"{folder} has no folder {role!r}: give a folder that `lockstep export` made")
     model = make(json.loads((home / "config.json").read_text()))
     weights = load_file(home / "diffusion_pytorch_model.safetensors")
     for name, tensor in model.state_dict().items():  # a linear layer at every position is a convolution of 1x1 here

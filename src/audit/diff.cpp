@@ -110,6 +110,17 @@ class Diff {
                theirs = ledger::read(fs_, b, ledger::TornTail::kDrop);
     result_.steps = static_cast<std::int64_t>(std::min(mine.entries.size(), theirs.entries.size()));
     result_.ledger = ledger::first_difference(mine, theirs);
+    if (!result_.ledger || result_.ledger->step > Step(0)) return;
+    const Facts heads[] = {heads_of(mine.header), heads_of(theirs.header)};
+    result_.headings = differences(heads[0], heads[1]);
+    for (std::size_t i = 0; !result_.losses && i < static_cast<std::size_t>(result_.steps); ++i)
+      if (mine.entries[i].losses != theirs.entries[i].losses) result_.losses = mine.entries[i].step;
+  }
+
+  static Facts heads_of(const ledger::Header& header) {
+    return {{"ledger's recipe", header.recipe.hex()},
+            {"ledger's semantics", std::to_string(header.semantics)},
+            {"ledger's data", header.data.hex()}};
   }
 
   // The ledger has one hash a step; only checkpoints can tell which tensors differ.

@@ -8,11 +8,6 @@
 namespace lockstep::audit {
 namespace {
 
-std::string value_of(const data::Provenance& texts, const std::string& key) {
-  const auto found = std::ranges::find(texts, key, &data::Provenance::value_type::first);
-  return found == texts.end() ? std::string() : found->second;
-}
-
 // Of "0 to 63" the 64.
 std::int64_t samples_in(const std::string& text) {
   const auto last =
@@ -24,7 +19,7 @@ std::int64_t samples_in(const std::string& text) {
 
 std::vector<Finding> misfits(const train::RunFolder& folder, const std::filesystem::path& picture,
                              const data::Provenance& texts, const ledger::Ledger& ledger) {
-  const std::string file = picture.string(), number = value_of(texts, "step");
+  const std::string file = picture.string(), number = data::value_of(texts, "step");
   const auto step = parse_int(number);
   if (!step || *step < 1) return {{Code::kDiffer, file + ": it does not name its step"}};
   std::vector<Finding> found;
@@ -37,12 +32,12 @@ std::vector<Finding> misfits(const train::RunFolder& folder, const std::filesyst
     return found;
   }
   const hash::Digest& state = ledger.entries[static_cast<std::size_t>(*step) - 1].state;
-  if (value_of(texts, "recipe") != ledger.header.recipe.hex())
+  if (data::value_of(texts, "recipe") != ledger.header.recipe.hex())
     found.push_back({Code::kDiffer, file + ": it was made by another recipe"});
-  if (value_of(texts, "state") != state.hex())
+  if (data::value_of(texts, "state") != state.hex())
     found.push_back({Code::kDiffer, file + ": it was made from another state than the ledger's"});
   // Nothing more, and in this order: another text could say anything.
-  const std::int64_t samples = samples_in(value_of(texts, "samples"));
+  const std::int64_t samples = samples_in(data::value_of(texts, "samples"));
   if (found.empty() &&
       texts != train::provenance(ledger.header.recipe, Step(*step), state, 0, samples))
     found.push_back({Code::kDiffer, file + ": its texts are not those that training writes"});

@@ -269,17 +269,18 @@ class Verifier : public Findings {
     });
   }
 
-  // Of the data's samples, opened once.
   const std::optional<train::Shape>& shape(recipe::Recipe recipe, const hash::Digest& data) {
     if (shape_) return *shape_;
     if (data_) data::move_to(recipe.data, *data_);
-    if (data_) return shape_.emplace(train::shape_of_data(recipe, data));
-    shape_ = train::shape_at_hand(recipe, data);
-    if (!*shape_)
-      result.notes.push_back(std::string(recipe_ || data_ ? "the data set is not at hand"
-                                                          : "nobody says where the data set is") +
+    std::optional<train::Shape> found;
+    try {
+      found = train::shape_of_data(recipe, data);
+    } catch (const Error& error) {
+      if (data_) throw;
+      result.notes.push_back((recipe_ ? error.message() : "nobody says where the data set is") +
                              ": the shape of samples in checkpoints is not compared (--data)");
-    return *shape_;
+    }
+    return shape_.emplace(std::move(found));  // opened once
   }
 
   void against_ledger(const stdfs::path& file, const checkpoint::Loaded& loaded,

@@ -111,6 +111,16 @@ void warn_of_others(const stdfs::path& folder, const Listing& found) {
     log::warn((folder / one).string() + " has no pictures: it is no class");
 }
 
+// A data set's parts, as most of them are published, would be classes.
+void warn_of_parts(const stdfs::path& folder, const std::vector<std::string>& classes) {
+  static const std::set<std::string> parts = {"train",      "test",     "val",    "valid",
+                                              "validation", "training", "testing"};
+  for (const std::string& one : classes)
+    if (parts.contains(one))
+      return log::warn(folder.string() + ": its folders become classes, and '" + one +
+                       "' is rather a part of a data set: give " + (folder / one).string());
+}
+
 Source read_listed(const stdfs::path& folder, const Listing& found, const SourceOptions& options,
                    PictureStack& stack) {
   Source source;
@@ -163,6 +173,8 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
   const Listing found = list(folder);
   if (found.pictures.empty()) refuse_empty(folder, found);
   warn_of_others(folder, found);
+  if (options.labels_wanted && options.labels.empty())
+    warn_of_parts(folder, classes_of(folder, found));
   return read_listed(folder, found, options, stack);
 } catch (const stdfs::filesystem_error& e) {
   throw Error(Code::kData, "cannot list " + e.path1().string() + ": " + e.code().message());

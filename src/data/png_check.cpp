@@ -182,6 +182,11 @@ Provenance read_provenance(ByteView png) {
   return pairs;
 }
 
+std::string value_of(const Provenance& texts, const std::string& key) {
+  const auto found = std::ranges::find(texts, key, &Provenance::value_type::first);
+  return found == texts.end() ? std::string() : found->second;
+}
+
 std::vector<PngChunk> png_chunks(ByteView png, const std::string& name) {
   std::vector<PngChunk> chunks;
   try {

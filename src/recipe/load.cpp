@@ -45,7 +45,7 @@ void require_validation(Recipe& recipe, const std::string& place) {
                 place +
                     ": validate_every in [run] is of diffusion models: kind in [objective] is " +
                     recipe.objective.kind.word(),
-                "leave it out: a GAN has no such loss");
+                "leave it out: others have no such loss");
 }
 
 void require_evaluation(const Recipe& recipe, const Place& at) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/log.h"
 #include "lockstep/objective/right.h"
 #include "lockstep/recipe/canonical.h"
 #include "train/comparison.h"
@@ -27,9 +28,16 @@ class Evaluating {
   }
 
  private:
+  std::unique_ptr<data::Dataset> open_moved() const try {
+    return open_compared(opened_.recipe.data, options_.data);
+  } catch (const Error& error) {
+    if (error.code() != Code::kData || !options_.data.empty()) throw;
+    throw Error(error.code(), error.message(), "if the data moved, say where with --data PATH");
+  }
+
   // The run's data, which must be what was trained on; or others of the same shape.
   std::unique_ptr<data::Dataset> open_dataset() const {
-    auto dataset = open_compared(opened_.recipe.data, options_.data);
+    auto dataset = open_moved();
     const checkpoint::Meta& meta = opened_.loaded.meta();
     if (dataset->sample_shape() != meta.sample_shape)
       throw Error(Code::kUsage,
@@ -63,6 +71,7 @@ class Evaluating {
     const FeaturesOf of = network->of();
     require_pinned(options_.features, of, options_.features_hash);
     const auto dataset = open_dataset();
+    warn_of_proportions(*dataset);
     const std::int64_t count = options_.samples.value_or(std::min(kEvaluated, dataset->size()));
     require_enough(count, of);
     Evaluation evaluation = begun(*dataset, count);
@@ -71,6 +80,18 @@ class Evaluating {
     evaluation.portable = evaluation.portable && of.step.has_value();
     evaluation.distances = distances_between(of, real, made);
     return evaluation;
+  }
+
+  // Sample i has class i mod classes: each is as frequent as the others.
+  void warn_of_proportions(const data::Dataset& dataset) const {
+    if (opened_.recipe.data.classes == 0 || dataset.classes() == 0) return;
+    const auto counts = dataset.class_counts();
+    const auto [least, most] = std::ranges::minmax(counts);
+    if (most > 2 * least)
+      log::warn(options_.source + " makes as many samples of each class, and the data have " +
+                std::to_string(least) + " to " + std::to_string(most) +
+                " of one: the distances measure that, too (`lockstep sample --class` makes samples "
+                "of one class, and `eval` takes an .npz)");
   }
 
   // Sample i is that of the run's pictures, but for the key of its streams: options_.seed.

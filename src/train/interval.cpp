@@ -18,7 +18,10 @@ TrainedClassifier opened(const std::string& source) {
   try {
     return {source, open_state(real_file_system(), source)};
   } catch (const Error& error) {
-    throw Error(error.code(), "[evaluation]: features: " + error.message(), error.hint());
+    throw Error(error.code(), "[evaluation]: features: " + error.message(),
+                error.hint() +
+                    "; if it moved, say where: `train --set evaluation.features=RUN`, or `replay "
+                    "--features RUN`");
   }
 }
 

@@ -136,7 +136,8 @@ Step step_of(const std::vector<Step>& steps, const SavedState& saved) {
     throw Error(
         Code::kUsage,
         saved.folder.string() + " has no checkpoint: none was due yet, or they were removed",
-        "`lockstep train " + saved.folder.string() + "` goes on and makes what is due");
+        "`lockstep train " + saved.folder.string() +
+            "` goes on and makes what is due, up to run.steps");
   const Step step = saved.step.value_or(steps.back());
   if (std::ranges::binary_search(steps, step)) return step;
   std::string list;

@@ -152,7 +152,7 @@ void RunWriter::finish() {
 }
 
 bool RunWriter::leaves_samples() try {
-  const bool is_due = at() == end() || (at().value > 0 && due(recipe_.samples.every));
+  const bool is_due = at().value > 0 && (at() == end() || due(recipe_.samples.every));
   if (!is_due || !recipe::makes_pictures(recipe_)) return false;
   if (at() == attempt_.first && has_samples()) return false;  // of an earlier attempt
   write_samples();

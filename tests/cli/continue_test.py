@@ -43,6 +43,15 @@ class GoesOn(Cli):
         self.assertTrue(self.read("run", "log.txt").decode().endswith("the run already has 5 steps\n"))
         self.ok("verify", "run")
 
+    def test_of_no_steps_holds_and_goes_on(self):
+        self.ok("train", "tiny.toml", "--run", "run", "--quiet", "--set", "run.steps=0")
+        self.assertFalse(os.path.exists(self.path("run/samples")))
+        self.ok("verify", "run")
+        self.ok("train", "tiny.toml", "--run", "run", "--quiet")
+        self.ok("verify", "run")
+        self.ok("train", "tiny.toml", "--run", "whole", "--quiet")
+        self.assertEqual(self.evidence("run"), self.evidence("whole"))
+
     def test_another_schedule_removes_no_checkpoint(self):
         """Saved every 2 steps, continued without that: F1 of the practitioner's table."""
         self.train(TOY, "--run", "run", *SMALL, "--set", "run.steps=6", "--set", "checkpoint.every=2")

@@ -102,6 +102,19 @@ class Eval(Cli):
         self.write("images", pictures[:-1] + b"\0")
         self.assertIn("the data are not those of the run", self.refused(3, *asked[:3]))
 
+    def test_data_that_moved_and_classes_of_other_proportions_are_told(self):
+        for name, labels in (("even", [i % 2 for i in range(16)]), ("odd", [int(i > 12) for i in range(16)])):
+            self.write(name, b"\0\0\x08\x01\0\0\0\x10" + bytes(labels))
+            if name == "even":
+                self.train("classifier", "judge", "data.kind=images", "data.path=images", "data.labels=even", "data.classes=2")
+            self.ok("train", "tiny.toml", "--run", f"of-{name}", "--quiet", "--set", f"data.labels={name}", "--set",
+                    "data.classes=2")
+            result = self.run_it("eval", f"of-{name}", "--features", "judge", "--quiet", *EVALUATED)
+            self.assertEqual("makes as many samples of each class, and the data have 3 to 13 of one" in result.stderr,
+                             name == "odd", result.stderr)
+        os.remove(self.path("images"))
+        self.assertIn("say where with --data PATH", self.refused(3, "eval", "of-even", "--features", "judge", *EVALUATED))
+
     def test_what_training_keeps_back_is_no_part_of_other_data(self):
         self.write("labels", b"\0\0\x08\x01\0\0\0\x10" + bytes(i % 4 for i in range(16)))
         pictures = self.read("images")

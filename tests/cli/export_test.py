@@ -137,6 +137,10 @@ class Export(Cli):
                 for folder in ("run", "out"):
                     shutil.rmtree(self.path(folder), ignore_errors=True)
                 self.close(*self.generated(name))
+        with self.assertRaisesRegex(ValueError, "this generator has 3 classes: give y"):
+            networks.load(self.path("out"), "generator")(torch.zeros(1, 1))
+        with self.assertRaisesRegex(ValueError, "has no folder 'model'"):
+            networks.load(self.path("out"))
 
     def test_points_of_a_multilayer_perceptron(self):
         ours, theirs = self.generated("toy-gan")

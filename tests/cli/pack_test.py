@@ -94,6 +94,14 @@ class PictureFolder(Pack):
         self.write("mine", b"\0\0\x08\x01\0\0\0\4\3\2\1\0")
         self.assertEqual(self.packed("d", "--labels", "mine", out="mine.h5")[2], [3, 2, 1, 0])
 
+    def test_whose_folders_are_parts_of_a_data_set_is_warned_of(self):
+        self.folder_of({f"d/{name}": png(8, 8, samples(64, i, 255), colour=0) for i, name in enumerate(
+            ("train/cat/1.png", "train/dog/2.png", "test/cat/3.png"))})
+        said = "warning: d: its folders become classes, and 'test' is rather a part of a data set: give d/test"
+        self.assertIn(said, self.run_it("pack", "d", "out.h5").stderr)
+        for arguments in (("d/train", "a.h5"), ("d", "b.h5", "--no-labels")):
+            self.assertEqual(self.run_it("pack", *arguments, "--quiet").stderr, "")
+
     def test_may_be_reached_by_links_that_lead_in_no_circle(self):
         self.folder_of({"there/1.png": png(1, 1, [1], colour=0)})
         os.makedirs(self.path("d/b"))

@@ -113,6 +113,10 @@ class Replay(Prove):
         self.assertIn("other is not the run's", self.refused(3, "verify", "run", "--data", "other"))
         self.assertIn("nowhere", self.refused(3, "verify", "run", "--data", "nowhere"))
         self.ok("verify", "run", "--data", "images")
+        shutil.move(self.path("other"), self.path("images"))  # what lies there now is told, and no finding
+        self.assertRegex(self.ok("verify", "run"), r"note: the data set \S*images is not the run's: .* is not compared \(--data\)")
+        shutil.copy(self.path("images"), self.path("other"))
+        self.flip("images", at=-1)
         self.train("held", "--set", "data.holdout=3")
         self.write("fewer", b"\0\0\x08\x03\0\0\0\2\0\0\0\x08\0\0\0\x08" + bytes(2 * 64))
         self.assertIn("fewer is not the run's", self.refused(3, "replay", "held", "--data", "fewer"))
@@ -297,9 +301,23 @@ class Diff(Prove):
         self.gan("b", "--set", "run.seed=7")
         report = self.report(1, "diff", "a", "b")
         self.assertEqual(report["first_difference"]["step"], 0)
+        self.assertEqual(report["first_losses"], 1)
         self.assertEqual([(r["name"], r["bits"]) for r in report["recipe"]], [("run.seed", True)])
         pictures = self.report(1, "diff", "a/samples/step-00000012.png", "b/samples/step-00000012.png")
         self.assertGreater(pictures["picture"]["different"], 0)
+
+    def test_of_other_data_names_both_and_the_first_step_that_shows_it(self):
+        self.train("a", "--set", "run.steps=9")
+        self.flip("images", at=-1)
+        self.train("b", "--set", "run.steps=9")
+        report = self.report(1, "diff", "a", "b")
+        self.assertEqual([difference["name"] for difference in report["files"]], ["ledger's data"])
+        losses = [[json.loads(line)["loss"] for line in self.read(f"{run}/ledger.jsonl").splitlines()[1:]] for run in "ab"]
+        first = next(i for i, (a, b) in enumerate(zip(*losses)) if a != b) + 1
+        self.assertEqual(report["first_losses"], first)
+        self.assertIn(f"data differs; step {first} is the first of other losses", self.run_it("diff", "a", "b").stdout)
+        self.ok("pack", "images", "pack.h5")
+        self.assertIn("pack.h5 is a data file, and those are not compared", self.refused(125, "diff", "pack.h5", "pack.h5"))
 
     def test_of_pictures_of_another_shape(self):
         self.train("a")

@@ -138,6 +138,19 @@ class Sample(Sampling):
                              ("none@1", "none")):
             self.assertIn(said, self.refused(2, "sample", source))
 
+    def test_a_folder_has_samples_of_one_state(self):
+        self.ok("train", "tiny.toml", "--run", "long", "--quiet", "--set", "run.steps=4", "--set", "checkpoint.every=1")
+        ask = ("sample", "long@3", "--out", "mine/")
+        self.ok(*ask, "--count", "4")
+        self.ok(*ask, "--count", "2", "--first", "4")
+        for other in ("long@4", "run"):
+            said = self.refused(2, "sample", other, "--out", "mine/", "--count", "2")
+            self.assertRegex(said, r"mine/ has samples of another state: sample-00000002.png is of step 3 of recipe [0-9a-f]{12} ")
+        self.assertEqual(len(os.listdir(self.path("mine"))), 6)
+        self.ok("sample", "long@4", "--out", "mine/", "--count", "6")  # in the place of all
+        self.write("mine/sample-00000005.png", self.read("mine/sample-00000005.png")[:-20])
+        self.assertIn("mine/sample-00000005.png: ", self.refused(5, "sample", "long@4", "--out", "mine/", "--count", "5"))
+
     def test_what_it_cannot_do_is_refused(self):
         for out in ("a.jpg", "-", "a", "a.PNG", "run"):
             self.assertIn("name.npz", self.refused(2, "sample", "run", "--out", out))

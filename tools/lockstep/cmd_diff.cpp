@@ -4,6 +4,7 @@
 #include "lockstep/audit/diff.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
+#include "mistaken.h"
 #include "output.h"
 #include "values.h"
 
@@ -32,6 +33,7 @@ Json json_of(const audit::DiffResult& diff) {
   if (diff.kind == "runs" || diff.kind == "ledgers") out["steps_compared"] = diff.steps;
   if (diff.ledger)
     out["first_difference"] = {{"step", diff.ledger->step.value}, {"what", diff.ledger->what}};
+  if (diff.losses) out["first_losses"] = diff.losses->value;
   if (!diff.checkpoints.empty()) {
     out["checkpoints_compared"] = Json::array();
     for (const Step step : diff.checkpoints) out["checkpoints_compared"].push_back(step.value);
@@ -103,7 +105,11 @@ void print(const audit::DiffResult& diff, std::int64_t most) {
     if (!diff.ledger)
       print_line("the ledgers agree on all ", counted(diff.steps, "step"), " that both have");
     else if (diff.ledger->step.value == 0)
-      print_line("the ledgers are not of one run: ", diff.ledger->what, " differs");
+      print_line(
+          "the ledgers are not of one run: ", diff.ledger->what, " differs; ",
+          diff.losses
+              ? "step " + std::to_string(diff.losses->value) + " is the first of other losses"
+              : "the losses of all " + counted(diff.steps, "step") + " are the same");
     else
       print_line("step ", diff.ledger->step.value, " is the first that differs: its ",
                  diff.ledger->what);
@@ -118,6 +124,7 @@ void print(const audit::DiffResult& diff, std::int64_t most) {
 }
 
 Code run(const Options& options) {
+  for (const std::string& path : {options.a, options.b}) require_no_data(path);
   const audit::DiffResult diff = audit::diff(options.a, options.b);
   if (options.json)
     print_json(json_of(diff));

@@ -103,6 +103,12 @@ void require_no_other_than_run(const stdfs::path& path) {
   }
 }
 
+void require_no_data(const stdfs::path& path) {
+  if (seen(path) == Given::kPack)
+    throw Error(Code::kCannotCompare, path.string() + " is a data file, and those are not compared",
+                "`lockstep inspect " + path.string() + "` shows its hashes");
+}
+
 std::string meant_beside(const stdfs::path& path,
                          const std::function<bool(const stdfs::path&)>& takes) {
   std::vector<std::string> names;

@@ -36,6 +36,9 @@ struct DiffResult {
   std::vector<FactDifference> headings;  // what else the files say of themselves: step, data, …
   std::int64_t steps = 0;                // that both ledgers have
   std::optional<ledger::Difference> ledger;
+  // Of ledgers that are not of one run, which differ in every digest: the first step with other
+  // losses.
+  std::optional<Step> losses;
   // Tensors in the order in which checkpoints that both have show a difference, then in the
   // state's.
   struct Tensor {

@@ -25,6 +25,8 @@ struct Picture {
 };
 
 using Provenance = std::vector<std::pair<std::string, std::string>>;  // key, value: printable ASCII
+// The value of a key, "" if there is none.
+std::string value_of(const Provenance& texts, const std::string& key);
 
 inline constexpr std::int64_t kMaxPictureSide =
     65535;  // pixels; larger is refused, read or written
