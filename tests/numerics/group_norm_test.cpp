@@ -175,6 +175,14 @@ RC_GTEST_PROP(GroupNorm, OfQuadsFollowsTheHeader, ()) {
                 between(0, 5) / 5);
 }
 
+// Tiles that fit the shared memory of some GPUs and not of others, each way (docs/cuda.md, "Sums,
+// norms and softmax"): 32 x 32 pixels.
+RC_GTEST_PROP(GroupNorm, OfTilesForEachSharedMemoryFollowsTheHeader, ()) {
+  const std::int64_t channels = *rc::gen::element<std::int64_t>(12, 20, 24, 28, 40, 56);
+  expect_header({1, 1024, channels, 1, 1e-5F, Activation::kSilu},
+                {.samples_per_lane = 1, .lanes = {1}});
+}
+
 // A group's chain over its channels has several blocks.
 RC_GTEST_PROP(GroupNorm, OfWideGroupsFollowsTheHeader, ()) {
   const LaneBlocks lanes{.samples_per_lane = 1, .lanes = {1}};

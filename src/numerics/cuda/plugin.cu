@@ -57,6 +57,10 @@ void require(int number) {
   if (major < kOldest)
     throw Error(Code::kEnvironment, "its compute capability is " + std::to_string(major) + "." +
                                         std::to_string(minor) + ", and 8.0 is needed");
+  int pools = 0;
+  must(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, number), "its memory");
+  if (pools == 0)
+    throw Error(Code::kEnvironment, "it has no memory pools (cudaMallocAsync), as some vGPUs");
 }
 
 }  // namespace

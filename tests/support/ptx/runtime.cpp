@@ -90,8 +90,11 @@ int multiprocessors() {
   return ptx::profiling() ? 132 : 3;
 }
 
-// Bytes of a block: an H100's, or those of compute capability 8.0.
+// Bytes of a block: an H100's, or those of compute capability 8.0. LOCKSTEP_PTX_SHARED: so many
+// KiB.
 int most_shared() {
+  static const char* const wanted = std::getenv("LOCKSTEP_PTX_SHARED");
+  if (wanted != nullptr) return std::atoi(wanted) * 1024;
   return (ptx::profiling() ? 227 : 163) * 1024;
 }
 
@@ -336,6 +339,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr what, int) {
     }
     case cudaDevAttrComputeCapabilityMinor:
       *value = 0;
+      return cudaSuccess;
+    case cudaDevAttrMemoryPoolsSupported:
+      *value = std::getenv("LOCKSTEP_PTX_NO_POOLS") == nullptr;
       return cudaSuccess;
     case cudaDevAttrCanUseHostPointerForRegisteredMem:
       *value = 1;
