@@ -112,10 +112,12 @@ class Sampling {
                   "leave it out, or write a .png");
     const objective::Options asked = chosen(options, training_.recipe.objective);
     require_pictured();
-    sample_by(training_, asked);
+    const std::int64_t of_run = source_.recipe.run.seed, seed = options.seed.value_or(of_run);
+    sample_by(training_, asked, seed);
     const Manner manner = manner_of(asked), of_recipe = manner_of(training_.recipe.objective);
     if (manner.sampler != of_recipe.sampler) others_.emplace_back("sampler", manner.sampler);
     if (manner.guidance != of_recipe.guidance) others_.emplace_back("guidance", manner.guidance);
+    if (seed != of_run) others_.emplace_back("seed", std::to_string(seed));
     if (options.label) others_.emplace_back("class", std::to_string(*options.label));
     if (options.average > 1) others_.emplace_back("average", std::to_string(options.average));
     const bool trained = options.weights == "trained";

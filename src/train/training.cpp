@@ -155,7 +155,7 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
   }
   training.objective = bound(training, recipe.objective, recipe.run.seed,
                              [](const Trained& one) { return one.network; });
-  sample_by(training, recipe.objective);
+  sample_by(training, recipe.objective, recipe.run.seed);
   return training;
 }
 
@@ -199,8 +199,8 @@ std::shared_ptr<model::Network> averaged(const Trained& one) {
 
 }  // namespace
 
-void sample_by(Training& training, const objective::Options& options) {
-  training.pictures = bound(training, options, training.recipe.run.seed, averaged);
+void sample_by(Training& training, const objective::Options& options, std::int64_t seed) {
+  training.pictures = bound(training, options, seed, averaged);
 }
 
 std::unique_ptr<objective::Objective> sampler_of(const Training& training, std::int64_t seed) {

@@ -6,6 +6,7 @@ usage: sample_test.py PROGRAM SOURCE   (by a Python with numpy)
 import hashlib
 import json
 import os
+import re
 import struct
 import zipfile
 import zlib
@@ -137,6 +138,23 @@ class Sample(Sampling):
         for source, said in (("long@9", "there are those of steps "), ("long@x", "after '@' comes the number of a step"),
                              ("none@1", "none")):
             self.assertIn(said, self.refused(2, "sample", source))
+
+    def test_of_another_seed_have_its_noise_and_say_so(self):
+        self.ok("train", "tiny.toml", "--from", "run", "--run", "five", "--quiet", "--set", "run.seed=5", "--set",
+                "run.from.optimizer=anew", "--set", "run.steps=0")  # the same weights
+        self.sample("of-run.npz", "--count", "3")
+        self.sample("asked.npz", "--count", "3", "--seed", "5")
+        self.ok("sample", "five", "--out", "of-five.npz", "--count", "3")
+        read = {}
+        for name in ("of-run", "asked", "of-five"):
+            with numpy.load(self.path(f"{name}.npz")) as archive:
+                read[name] = archive["arr_0"].tobytes(), archive["provenance.txt"]
+        self.assertEqual(read["asked"][0], read["of-five"][0])
+        self.assertNotEqual(read["asked"][0], read["of-run"][0])
+        self.assertEqual([b"\nseed: 5\n" in read[name][1] for name in read], [False, True, False])
+        seed = re.search(r"(?m)^seed = (\d+)$", self.read("run/recipe.toml").decode())
+        self.sample("same.npz", "--count", "3", "--seed", seed[1] if seed else "0")
+        self.assertEqual(self.read("same.npz"), self.read("of-run.npz"))
 
     def test_a_folder_has_samples_of_one_state(self):
         self.ok("train", "tiny.toml", "--run", "long", "--quiet", "--set", "run.steps=4", "--set", "checkpoint.every=1")

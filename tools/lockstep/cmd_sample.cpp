@@ -68,6 +68,11 @@ Run add_sample(Command& command) {
                   "number of the first sample; a sample is a function of its number, not of count")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
   command.add_option("--count", sample.count, "samples").range(1, 1 << 20);
+  command
+      .add_option("--seed", sample.seed,
+                  "of the samples' noise, instead of the recipe's run.seed: runs of several seeds "
+                  "get the same noise")
+      .range(std::int64_t{0}, INT64_MAX);
   command.add_option("--columns", sample.columns, "columns of the grid [8]")
       .range(1, data::kMostColumns);
   command.add_option("--sampler", sample.sampler, "instead of the recipe's (diffusion models only)")

@@ -18,6 +18,7 @@ struct SampleOptions {
   std::string out;
   std::int64_t first = 0;  // number of the first sample in the pictures' stream
   std::int64_t count = 64;
+  std::optional<std::int64_t> seed = {};           // of the pictures' stream; else run.seed
   std::optional<std::int64_t> columns = {};        // of a grid; 8 if not given
   std::optional<std::int64_t> label = {};          // class of all; without: number mod classes
   std::optional<std::string> sampler = {};         // if not the recipe's
@@ -34,7 +35,7 @@ struct SampleResult {
   std::string sha256;  // of the file's bytes; "" of a folder
 };
 
-// Bits of a file: state, recipe, first, count, columns, label, sampler, guidance, weights,
+// Bits of a file: state, recipe, first, count, seed, columns, label, sampler, guidance, weights,
 // average. Memory: that of a picture, or of a few samples. Throws Error(kUsage) for what does not
 // fit the recipe or the form.
 SampleResult sample(const SampleOptions& options);

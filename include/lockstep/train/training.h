@@ -84,8 +84,9 @@ using MakeNetwork = std::function<std::shared_ptr<model::Network>(
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network = model::make_network);
 
-// Makes the training's samples as these options say. Errors: as objective::make_objective.
-void sample_by(Training& training, const objective::Options& options);
+// Makes the training's samples as these options say, by the streams of this seed. Errors: as
+// objective::make_objective.
+void sample_by(Training& training, const objective::Options& options, std::int64_t seed);
 
 // Makes them with the averages of this number, or with the trained weights, which take the place of
 // the first averages in the state.

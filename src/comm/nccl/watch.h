@@ -26,7 +26,7 @@ class Watch {
       const std::scoped_lock lock(mutex_);
       over_ = true;
     }
-    changed_.notify_one();
+    changed_.notify_all();
     thread_.join();
   }
   Watch(const Watch&) = delete;
@@ -37,9 +37,11 @@ class Watch {
     const std::scoped_lock lock(mutex_);
     until_ = until;
   }
+  // It is over. If the watch is ending it, also that.
   void finish() {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     until_.reset();
+    changed_.wait(lock, [this] { return !ending_; });
   }
   // The call that is going on should be over.
   void hurry() {
@@ -57,9 +59,12 @@ class Watch {
       changed_.wait_for(lock, kBetweenLooks);
       if (!until_ || monotonic_seconds() < *until_ + kGrace) continue;
       until_.reset();
+      ending_ = true;
       lock.unlock();
       end_();
       lock.lock();
+      ending_ = false;
+      changed_.notify_all();
     }
   }
 
@@ -67,7 +72,7 @@ class Watch {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<double> until_;  // of the call that is going on
-  bool over_ = false;
+  bool ending_ = false, over_ = false;
   std::thread thread_;  // last: it looks at all of these
 };
 
