@@ -13,10 +13,27 @@ numerics::Stream stream_of(const recipe::Recipe& recipe, const char* name) {
 
 }  // namespace
 
+data::Holdout holdout_of(const recipe::Recipe& recipe, const data::Dataset& dataset) {
+  return {stream_of(recipe, "data/holdout"), dataset.size(), recipe.data.holdout};
+}
+
+data::Batch held_out(const data::Dataset& dataset, const data::Holdout& holdout, std::int64_t first,
+                     std::int64_t count) {
+  const std::int64_t values = dataset.sample_values();
+  data::Batch batch{Draw(first), count,
+                    std::vector<float>(static_cast<std::size_t>(count * values))};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Sample sample = holdout.held_out(first + i);
+    dataset.read(sample, batch.values.data() + i * values);
+    if (dataset.classes() > 0) batch.labels.push_back(dataset.label(sample));
+  }
+  return batch;
+}
+
 Batches::Batches(const data::Dataset& dataset, const recipe::Recipe& recipe, const lane::Plan& plan,
                  Rank rank)
     : dataset_(dataset),
-      holdout_(stream_of(recipe, "data/holdout"), dataset.size(), recipe.data.holdout),
+      holdout_(holdout_of(recipe, dataset)),
       order_(stream_of(recipe, "data/order"), holdout_),
       augment_(recipe.data, dataset, static_cast<std::uint64_t>(recipe.run.seed)),
       place_(ops::tensors_device()),
@@ -37,15 +54,7 @@ objective::Batch Batches::operator()(Draw first, std::int64_t count) {
 }
 
 objective::Batch Batches::held_out(std::int64_t first, std::int64_t count) const {
-  const std::int64_t values = dataset_.sample_values();
-  data::Batch batch{Draw(first), count,
-                    std::vector<float>(static_cast<std::size_t>(count * values))};
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Sample sample = holdout_.held_out(first + i);
-    dataset_.read(sample, batch.values.data() + i * values);
-    if (dataset_.classes() > 0) batch.labels.push_back(dataset_.label(sample));
-  }
-  return send(batch).arrived();
+  return send(train::held_out(dataset_, holdout_, first, count)).arrived();
 }
 
 Batches::OnItsWay Batches::send(const data::Batch& batch) const {

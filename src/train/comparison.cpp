@@ -5,7 +5,6 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/finite.h"
-#include "lockstep/data/batch.h"
 #include "lockstep/data/stream.h"
 #include "lockstep/objective/condition.h"
 #include "lockstep/ops/device.h"
@@ -25,12 +24,16 @@ void DataDraws::in_blocks(std::int64_t first, std::int64_t end,
                           const std::function<void(const Tensor&, const Tensor&)>& take) const {
   for (std::int64_t done = first; done < end; done += kComparedAtOnce) {
     const std::int64_t n = std::min(kComparedAtOnce, end - done);
-    const data::Batch batch = data::assemble(set_, order_, Draw(done), n);
-    std::vector<std::int64_t> sizes = set_.sample_shape();
-    sizes.insert(sizes.begin(), n);
-    take(ops::from_host(batch.values, sizes),
-         objective::condition_of(batch.labels, set_.classes()));
+    const auto [samples, condition] = block_of(set_, data::assemble(set_, order_, Draw(done), n));
+    take(samples, condition);
   }
+}
+
+Block block_of(const data::Dataset& set, const data::Batch& batch) {
+  std::vector<std::int64_t> sizes = set.sample_shape();
+  sizes.insert(sizes.begin(), batch.count);
+  return {ops::from_host(batch.values, sizes),
+          objective::condition_of(batch.labels, set.classes())};
 }
 
 evaluation::Features features_of_data(const data::Dataset& set, std::int64_t seed,

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "lockstep/data/batch.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/order.h"
 #include "lockstep/train/evaluate.h"
@@ -29,6 +30,12 @@ class DataDraws {
   const data::Dataset& set_;
   data::Order order_;
 };
+
+// A batch's values and conditions, where tensors are.
+struct Block {
+  Tensor samples, condition;
+};
+Block block_of(const data::Dataset& set, const data::Batch& batch);
 
 // Of the draws 0 … count - 1. Error(kDiverged) if a value is not finite.
 evaluation::Features features_of_data(const data::Dataset& set, std::int64_t seed,

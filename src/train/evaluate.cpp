@@ -6,6 +6,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/objective/right.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/train/batches.h"
 #include "train/comparison.h"
 #include "train/evaluate_pictures.h"
 
@@ -114,6 +115,9 @@ class Evaluating {
   Evaluation accuracy() {
     const auto dataset = open_dataset();
     Evaluation evaluation = begun(*dataset, options_.samples.value_or(dataset->size()));
+    std::optional<data::Holdout> kept;
+    if (dataset->hash() == opened_.loaded.meta().data)
+      kept.emplace(holdout_of(opened_.recipe, *dataset));
     TrainedClassifier network(options_.source, std::move(opened_));
     std::int64_t done = 0;
     DataDraws(*dataset, options_.seed)
@@ -122,7 +126,20 @@ class Evaluating {
           evaluation.right += objective::classified_rightly(network.logits(samples), condition);
           done += samples.size(0);
         });
+    if (kept && kept->count() > 0) evaluation.held_out = accuracy_of(network, *dataset, *kept);
     return evaluation;
+  }
+
+  Accuracy accuracy_of(TrainedClassifier& network, const data::Dataset& dataset,
+                       const data::Holdout& kept) const {
+    Accuracy accuracy{.samples = kept.count()};
+    for (std::int64_t done = 0; done < kept.count(); done += kComparedAtOnce) {
+      progress(done, kept.count());
+      const auto [samples, condition] = block_of(
+          dataset, held_out(dataset, kept, done, std::min(kComparedAtOnce, kept.count() - done)));
+      accuracy.right += objective::classified_rightly(network.logits(samples), condition);
+    }
+    return accuracy;
   }
 
   FileSystem& fs_ = real_file_system();

@@ -5,6 +5,7 @@ Values are recomputed from the pages by tests/reference/training/test_evaluation
 
 import json
 import os
+import shutil
 
 from support import SOURCE, Cli, main
 
@@ -114,6 +115,21 @@ class Eval(Cli):
                              name == "odd", result.stderr)
         os.remove(self.path("images"))
         self.assertIn("say where with --data PATH", self.refused(3, "eval", "of-even", "--features", "judge", *EVALUATED))
+
+    def test_what_training_keeps_back_has_an_accuracy_of_its_own(self):
+        self.write("labels", b"\0\0\x08\x01\0\0\0\x10" + bytes(i % 4 for i in range(16)))
+        self.train("classifier", "judge", "data.kind=images", "data.path=images", "data.labels=labels", "data.classes=4",
+                   "data.holdout=6")
+        said = json.loads(self.ok("eval", "judge", "--quiet", "--json"))
+        kept = said["held_out"]
+        self.assertEqual((kept["samples"], kept["accuracy"]), (6, kept["right"] / 6))
+        self.assertIn(f"of those held out {kept['right'] / 6}: {kept['right']} of 6 samples\n", self.ok("eval", "judge", "--quiet"))
+        self.assertLessEqual(kept["right"], said["right"])  # they are among all
+        shutil.copy(self.path("images"), self.path("moved"))
+        self.assertEqual(json.loads(self.ok("eval", "judge", "--quiet", "--json", "--data", "moved")), said)
+        pictures = self.read("images")
+        self.write("others", pictures[:-1] + bytes([pictures[-1] ^ 1]))
+        self.assertNotIn("held_out", json.loads(self.ok("eval", "judge", "--quiet", "--json", "--data", "others")))
 
     def test_what_training_keeps_back_is_no_part_of_other_data(self):
         self.write("labels", b"\0\0\x08\x01\0\0\0\x10" + bytes(i % 4 for i in range(16)))

@@ -26,8 +26,8 @@ std::string title(std::string key) {
   return key;
 }
 
-double accuracy_of(const train::Evaluation& evaluation) {
-  return static_cast<double>(evaluation.right) / static_cast<double>(evaluation.samples);
+double share(std::int64_t right, std::int64_t samples) {
+  return static_cast<double>(right) / static_cast<double>(samples);
 }
 
 Json json_of(const train::Evaluation& evaluation) {
@@ -42,7 +42,11 @@ Json json_of(const train::Evaluation& evaluation) {
   out["portable"] = evaluation.portable;
   if (!evaluation.distances) {
     out["right"] = evaluation.right;
-    out["accuracy"] = accuracy_of(evaluation);
+    out["accuracy"] = share(evaluation.right, evaluation.samples);
+    if (const auto& kept = evaluation.held_out)
+      out["held_out"] = {{"samples", kept->samples},
+                         {"right", kept->right},
+                         {"accuracy", share(kept->right, kept->samples)}};
     return out;
   }
   const train::FeaturesOf& of = evaluation.distances->features;
@@ -59,9 +63,12 @@ void print_lines_of(const std::string& source, const train::Evaluation& evaluati
                     from = evaluation.run ? ": step " + std::to_string(evaluation.run->step.value)
                                           : ": sha256 " + evaluation.pictures->hex().substr(0, 12);
   if (!evaluation.distances) {
-    print_line(source, from, ", accuracy ", to_text(accuracy_of(evaluation)), ": ",
-               evaluation.right, " of ", counted(evaluation.samples, "sample"), of_data,
+    print_line(source, from, ", accuracy ", to_text(share(evaluation.right, evaluation.samples)),
+               ": ", evaluation.right, " of ", counted(evaluation.samples, "sample"), of_data,
                others ? "" : ", those that it learnt from among them");
+    if (const auto& kept = evaluation.held_out)
+      print_line("of those held out ", to_text(share(kept->right, kept->samples)), ": ",
+                 kept->right, " of ", counted(kept->samples, "sample"));
   } else {
     const std::string both = counted(evaluation.samples, "sample"),
                       behind = "  (features: " + evaluation.distances->features.network + " " +

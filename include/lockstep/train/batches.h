@@ -13,6 +13,13 @@
 
 namespace lockstep::train {
 
+// Which samples training keeps back. Bits: how many samples there are, seed, data.holdout.
+data::Holdout holdout_of(const recipe::Recipe& recipe, const data::Dataset& dataset);
+// Of these [first, first + count), as they are, without augmentation; their numbers stand for
+// draws.
+data::Batch held_out(const data::Dataset& dataset, const data::Holdout& holdout, std::int64_t first,
+                     std::int64_t count);
+
 class Batches {
  public:
   // For this thread's device. `dataset` must outlive this.
@@ -21,8 +28,7 @@ class Batches {
   // Draws [first, first + count). Bits: data, its augmentation, seed, first,
   // count.
   objective::Batch operator()(Draw first, std::int64_t count);
-  // Held-out samples [first, first + count), as they are, without augmentation; their numbers stand
-  // for draws. Bits: data, seed, data.holdout, first, count.
+  // Held-out samples [first, first + count). Bits: data, seed, data.holdout, first, count.
   objective::Batch held_out(std::int64_t first, std::int64_t count) const;
 
  private:

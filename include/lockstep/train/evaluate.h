@@ -60,6 +60,10 @@ struct EvaluatedRun {
   hash::Digest recipe, state;
 };
 
+struct Accuracy {
+  std::int64_t right = 0, samples = 0;  // classified rightly, of so many
+};
+
 struct Evaluation {
   std::optional<EvaluatedRun> run = {};
   std::optional<hash::Digest> pictures = {};  // else: SHA-256 of the file that has them
@@ -69,6 +73,7 @@ struct Evaluation {
   bool portable = true;
   std::optional<Distances> distances = {};  // of what makes samples
   std::int64_t right = 0;                   // of a classifier: samples that it classifies rightly
+  std::optional<Accuracy> held_out = {};    // the same of those that its training kept back
 };
 
 // Errors: kUsage for sides that do not fit together (shapes, too few samples) and another hash,
