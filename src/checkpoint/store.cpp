@@ -1,6 +1,7 @@
 #include "lockstep/checkpoint/store.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
@@ -12,6 +13,8 @@ namespace lockstep::checkpoint {
 namespace stdfs = std::filesystem;
 
 namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{10};
 
 constexpr std::string_view kSidecar = ".sha256", kMarker = ".interim";
 
@@ -119,6 +122,7 @@ void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
     copy.tensors.push_back({named.name, {}});
     tensors.push_back(named.tensor);
   }
+  writing_ = true;
   thread_ = start_thread(
       [this, meta, copy = std::move(copy), values = ops::Download(tensors), reason]() mutable {
         try {
@@ -128,10 +132,15 @@ void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
         } catch (...) {
           failure_ = std::current_exception();
         }
+        writing_ = false;
       });
 }
 
-void Saver::wait() {
+void Saver::wait(const std::function<void()>& meanwhile) {
+  while (meanwhile && thread_.joinable() && writing_) {
+    meanwhile();
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
   if (thread_.joinable()) thread_.join();
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }

@@ -113,12 +113,14 @@ void warn_of_others(const stdfs::path& folder, const Listing& found) {
 
 // A data set's parts, as most of them are published, would be classes.
 void warn_of_parts(const stdfs::path& folder, const std::vector<std::string>& classes) {
-  static const std::set<std::string> parts = {"train",      "test",     "val",    "valid",
-                                              "validation", "training", "testing"};
-  for (const std::string& one : classes)
-    if (parts.contains(one))
-      return log::warn(folder.string() + ": its folders become classes, and '" + one +
-                       "' is rather a part of a data set: give " + (folder / one).string());
+  static const std::vector<std::string> parts = {"train",      "training", "val",    "valid",
+                                                 "validation", "test",     "testing"};
+  std::vector<std::string> found;
+  for (const std::string& one : parts)
+    if (std::ranges::binary_search(classes, one)) found.push_back(one);
+  if (found.size() < 2) return;
+  log::warn(folder.string() + ": its folders become classes, and " + found[0] + " and " + found[1] +
+            " are rather parts of a data set: give " + (folder / found[0]).string());
 }
 
 Source read_listed(const stdfs::path& folder, const Listing& found, const SourceOptions& options,

@@ -33,7 +33,9 @@ class Evaluating {
     return open_compared(opened_.recipe.data, options_.data);
   } catch (const Error& error) {
     if (error.code() != Code::kData || !options_.data.empty()) throw;
-    throw Error(error.code(), error.message(), "if the data moved, say where with --data PATH");
+    throw Error(error.code(), error.message(),
+                "if the data moved, say where with --data PATH" +
+                    (error.hint().empty() ? "" : "; else " + error.hint()));
   }
 
   // The run's data, which must be what was trained on; or others of the same shape.
@@ -85,7 +87,8 @@ class Evaluating {
 
   // Sample i has class i mod classes: each is as frequent as the others.
   void warn_of_proportions(const data::Dataset& dataset) const {
-    if (opened_.recipe.data.classes == 0 || dataset.classes() == 0) return;
+    // What a recipe makes has classes alike, and may have no end.
+    if (dataset.classes() == 0 || data::files(opened_.recipe.data).empty()) return;
     const auto counts = dataset.class_counts();
     const auto [least, most] = std::ranges::minmax(counts);
     if (most > 2 * least)

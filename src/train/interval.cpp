@@ -18,10 +18,12 @@ TrainedClassifier opened(const std::string& source) {
   try {
     return {source, open_state(real_file_system(), source)};
   } catch (const Error& error) {
+    const bool absent = error.code() == Code::kUsage;
     throw Error(error.code(), "[evaluation]: features: " + error.message(),
-                error.hint() +
-                    "; if it moved, say where: `train --set evaluation.features=RUN`, or `replay "
-                    "--features RUN`");
+                absent ? "if it moved, say where: `train --set evaluation.features=RUN`, or "
+                         "`replay --features RUN`; else " +
+                             error.hint()
+                       : error.hint());
   }
 }
 

@@ -24,9 +24,16 @@ class Pace {
   Pace(const lane::Plan& plan, const comm::Queue* queue)
       : plan_(plan), queue_(queue), straggler_(plan) {}
 
-  // Whether any rank wants to stop: all get the same answer. Rank 0 logs who is slow. Collective:
-  // yes.
-  bool anyone_stops(comm::Group& group, bool mine);
+  // What ranks agree on, the same on all.
+  struct Wishes {
+    bool stop = false;  // a signal asked one of them for an end
+    bool left = false;  // one leaves something undone
+  };
+  // left: this rank's. Waits for a rank that keeps busy. Rank 0 logs who is slow. Collective: yes.
+  Wishes agree(comm::Group& group, bool left);
+  // For a rank that does alone what takes long, between its parts, while the others wait in agree:
+  // they do not take it for hanging. Whether a rank wants to stop. Collective: yes, now and then.
+  bool keep_busy(comm::Group& group);
 
   template <class Step>
   auto timed(Step&& step) {
@@ -44,12 +51,15 @@ class Pace {
   }
 
  private:
+  struct Round;
+  Round round(comm::Group& group, bool left, bool busy);
   double in_verbs() const { return queue_ ? queue_->seconds() : 0.0; }
 
   const lane::Plan plan_;
   const comm::Queue* queue_;
   Straggler straggler_;
   double computing_ = 0, waiting_ = 0;  // seconds of the last step; 0: there was none
+  double told_ = 0;                     // when the last round ended
   std::vector<RankPace> ranks_;
 };
 

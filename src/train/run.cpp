@@ -76,12 +76,13 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
     saved = training.state.step;
   };
   Pace pace(training.plan, queue);
-  if (writer) writer->show_pace(pace);
+  if (writer) writer->show_pace(pace, group);
   try {
     for (;;) {
       const bool samples_left = writer && writer->leaves_samples();
       const bool done = training.state.step >= end;
-      result.preempted = pace.anyone_stops(group, done ? samples_left : stop_requested());
+      const Pace::Wishes wishes = pace.agree(group, samples_left);
+      result.preempted = done ? wishes.left : wishes.stop;
       if (result.preempted && writer) log::info("stopped by a signal: saving, then ending");
       if (result.preempted || done) break;
       const Look look = watch.look_at(training.state.step + 1);
@@ -107,7 +108,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   }
   if (writer && stopped) writer->note_stop("monitor", *stopped);
   if (writer && result.preempted) writer->note_stop("signal", {Code::kPreempted, "a signal"});
-  group.barrier();  // nobody leaves before all is saved
+  pace.agree(group, false);  // nobody leaves before all is saved
   result.last = training.state.step;
   return result;
 }

@@ -147,7 +147,7 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
 
 void RunWriter::finish() {
   if (!metrics_) return;  // no step was done: nothing is touched
-  saver_->wait();
+  saver_->wait([this] { others_stop(); });
   ledger_->sync();
 }
 
@@ -176,8 +176,10 @@ void RunWriter::write_samples() {
     publish(fs_, path, bytes);
     log::info("wrote " + path.string());
   };
-  const SampleFiles files =
-      sample_files(training_, training_.agreed->root, [] { require_no_stop("making samples"); });
+  const SampleFiles files = sample_files(training_, training_.agreed->root, [this] {
+    require_no_stop("making samples");
+    if (others_stop()) throw Error(Code::kPreempted, "a signal to another rank stopped it");
+  });
   if (files.npz) write(folder_.sample_arrays(at()), *files.npz);
   if (!files.png) return;
   write(folder_.sample(at()), *files.png);
@@ -187,6 +189,7 @@ void RunWriter::write_samples() {
 // The ledger is durable before any checkpoint that refers to it.
 void RunWriter::save(const state::State& whole, checkpoint::Reason reason) {
   ledger_->sync();
+  saver_->wait([this] { others_stop(); });  // for the one before
   saver_->save(meta_of(training_, ledger_->ledger()), whole, reason);
 }
 

@@ -26,8 +26,12 @@ class RunWriter {
   const state::State* restored() const;
   void forget_restored();
 
-  // Metrics have each rank's from now on; `pace` lives as long as steps are noted.
-  void show_pace(Pace& pace) { pace_ = &pace; }
+  // Metrics have each rank's from now on, and while samples are made and checkpoints are waited for
+  // the other ranks may wait in pace.agree. Both live as long as steps are noted.
+  void show_pace(Pace& pace, comm::Group& group) {
+    pace_ = &pace;
+    group_ = &group;
+  }
 
   // Writes the step's ledger line and metrics. A step that an earlier attempt did must come out the
   // same, else Error(kDiffer).
@@ -47,7 +51,8 @@ class RunWriter {
   Step at() const { return training_.state.step; }
   Step end() const { return Step(recipe_.run.steps); }
   bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
-  bool has_samples();  // files of this step
+  bool others_stop() { return pace_ && pace_->keep_busy(*group_); }  // meanwhile
+  bool has_samples();                                                // files of this step
   void write_samples();
   Metrics& metrics();
   void begin_from(const RunOptions& options);
@@ -64,6 +69,7 @@ class RunWriter {
   std::unique_ptr<checkpoint::Saver> saver_;  // uses the signer
   Attempt attempt_;
   Pace* pace_ = nullptr;
+  comm::Group* group_ = nullptr;
   std::unique_ptr<Metrics> metrics_;  // once there is a step
   std::optional<checkpoint::Loaded> loaded_;
   std::optional<state::State> start_;  // step 0 of a new run, taken from another run

@@ -233,37 +233,43 @@ class Sampling {
     return hash.finish().hex();
   }
 
+  // Of a picture, but for which samples it has.
+  static data::Provenance without_samples(data::Provenance texts) {
+    std::erase_if(
+        texts, [](const auto& text) { return text.first == "samples" || text.first == "class"; });
+    return texts;
+  }
   data::Provenance provenance_in(const stdfs::path& picture) const {
     try {
       return data::read_provenance(read_file(fs_, picture));
-    } catch (const Error& error) {
-      throw error.within(picture.string());
+    } catch (const Error&) {
+      return {};  // another program's, or damaged
     }
   }
 
-  // A folder may get its samples bit by bit, but all of one state: whoever scores it asks no more.
-  void require_same_state(const stdfs::path& folder) const {
-    const data::Provenance ours = provenance_of(options_.first, 1);
+  // A folder may get its samples bit by bit, but all made alike: whoever scores it asks no more.
+  void require_alike(const stdfs::path& folder) const {
+    const data::Provenance ours = without_samples(provenance_of(options_.first, 1));
     for (const std::string& name : fs_.list(folder)) {
       const auto number = number_in(name);
       if (!number || (*number >= options_.first && *number - options_.first < options_.count))
         continue;
-      const data::Provenance theirs = provenance_in(folder / name);
-      for (const char* const key : {"recipe", "state"})
-        if (data::value_of(theirs, key) != data::value_of(ours, key))
-          throw Error(Code::kUsage,
-                      options_.out + " has samples of another state: " + name + " is of step " +
-                          data::value_of(theirs, "step") + " of recipe " +
-                          data::value_of(theirs, "recipe").substr(0, 12),
-                      "give another folder, or remove them");
-      return;  // the others were asked when they came
+      const data::Provenance theirs = without_samples(provenance_in(folder / name));
+      if (theirs == ours) continue;
+      const std::string step = data::value_of(theirs, "step");
+      throw Error(Code::kUsage,
+                  options_.out + " has pictures that are not made alike: " + name + " is " +
+                      (step.empty() ? "none of lockstep"
+                                    : "of step " + step + " of recipe " +
+                                          data::value_of(theirs, "recipe").substr(0, 12)),
+                  "give another folder, or remove them; `lockstep inspect` shows how it was made");
     }
   }
 
   void folder() {
     const stdfs::path folder(options_.out);
     make_folders(fs_, folder.parent_path());
-    require_same_state(folder.parent_path());
+    require_alike(folder.parent_path());
     in_blocks([&](std::int64_t first, const Tensor& samples) {
       const std::vector<std::uint8_t> bytes = pixels_of(samples, kind());
       const std::size_t each = bytes.size() / static_cast<std::size_t>(samples.size(0));

@@ -163,11 +163,13 @@ class Sample(Sampling):
         self.ok(*ask, "--count", "2", "--first", "4")
         for other in ("long@4", "run"):
             said = self.refused(2, "sample", other, "--out", "mine/", "--count", "2")
-            self.assertRegex(said, r"mine/ has samples of another state: sample-00000002.png is of step 3 of recipe [0-9a-f]{12} ")
+            self.assertRegex(said, r"mine/ has pictures that are not made alike: sample-00000002.png is of step 3 of recipe "
+                                   r"[0-9a-f]{12} ")
+        self.assertIn("sample-00000001.png is of step 3", self.refused(2, *ask, "--count", "1", "--weights", "trained"))
         self.assertEqual(len(os.listdir(self.path("mine"))), 6)
         self.ok("sample", "long@4", "--out", "mine/", "--count", "6")  # in the place of all
         self.write("mine/sample-00000005.png", self.read("mine/sample-00000005.png")[:-20])
-        self.assertIn("mine/sample-00000005.png: ", self.refused(5, "sample", "long@4", "--out", "mine/", "--count", "5"))
+        self.assertIn("sample-00000005.png is none of lockstep", self.refused(2, "sample", "long@4", "--out", "mine/", "--count", "5"))
 
     def test_what_it_cannot_do_is_refused(self):
         for out in ("a.jpg", "-", "a", "a.PNG", "run"):

@@ -116,15 +116,19 @@ class Signals(Cli):
                 os.kill(self.pid, signal.SIGKILL)
                 self.code()
 
-    def stopped_while_it_makes(self, *train):
-        """Exit code and standard error of a run that a signal met while it made samples."""
+    def stopped_while_it_makes(self, *train, rank=None):
+        """Exit code and standard error of a run that a signal met while it made samples: all of it, or this rank."""
         process = self.start(*train)
         lines = []
         for line in process.stderr:
             lines.append(line)
             if MAKING in line:
                 break
-        process.send_signal(signal.SIGTERM)
+        if rank is None:
+            process.send_signal(signal.SIGTERM)
+        else:
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                os.kill(int(file.read().split()[rank]), signal.SIGTERM)
         _, err = process.communicate(timeout=120)
         return process.returncode, "".join(lines) + err
 
@@ -148,6 +152,24 @@ class Signals(Cli):
                     os.remove(self.path(run, "samples/step-00000002.png"))
             self.ok(*train, "--run", run, "--ranks", ranks)
             self.assertEqual(self.evidence(run), self.evidence("undisturbed"))
+
+    def test_samples_are_cut_short_by_a_signal_to_any_rank(self):
+        train = ["train", "tiny.toml", *SLOW, "--run", "run", "--ranks", "2"]
+        code, err = self.stopped_while_it_makes(*train, rank=1)
+        self.assertEqual(code, 75, err)
+        self.assertIn("the samples of step 2 are made at the next start", err)
+        self.ok(*train)
+        self.ok("train", "tiny.toml", *SLOW, "--run", "undisturbed")
+        self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
+
+    def test_other_ranks_wait_for_samples_beyond_a_deadline(self):
+        train = ["train", "tiny.toml", *SLOW, "--set", "objective.timesteps=500", "--set", "objective.sampler_steps=500"]
+        began = time.monotonic()
+        self.ok(*train, "--run", "alone")
+        deadline = max(2, int((time.monotonic() - began) / 3))
+        self.assertGreater(time.monotonic() - began, 2 * deadline)
+        self.ok(*train, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE=str(deadline))
+        self.assertEqual(self.evidence("run"), self.evidence("alone"))
 
     def test_sample_leaves_nothing_unfinished(self):
         self.ok("train", "tiny.toml", *SLOW, "--quiet", "--run", "run")

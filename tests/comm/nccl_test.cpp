@@ -96,6 +96,13 @@ TEST(Nccl, ARankWhoseLookNeverEndsGivesUpTheOther) {
     EXPECT_THAT(ended.err,
                 AllOf(HasSubstr("did not finish in 4.0 s"), HasSubstr("did not begin it")));
   }
+  {  // nor does NCCL's abort end: the rank has to
+    const Ended ended = over_nccl("stuck", 2, {"deadline=4", "odd=1"},
+                                  {{loading, "env=LOCKSTEP_NCCL_STUCK:1"}, {}})[0]
+                            .wait();
+    EXPECT_EQ(ended.code, 6);
+    EXPECT_THAT(ended.err, HasSubstr("rank 0: the GPU hangs"));
+  }
   Ranks ranks = over_nccl("barriers", 2, {loading});
   for (int r = 0; r < 2; ++r) ranks[r].wait_for_output("ready");
   ranks[1].signal(SIGKILL);

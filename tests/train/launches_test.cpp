@@ -80,24 +80,39 @@ Steps calls_of(const std::string& name, Over over) {
 struct Most {
   const char* recipe;
   Over over;
-  Calls called, captured, exchange;
+  Calls called, captured, exchange, exchange_captured;
 };
 
 class Launches : public ::testing::TestWithParam<Most> {};
 INSTANTIATE_TEST_SUITE_P(
     Golden, Launches,
     ::testing::Values(
-        Most{"ddpm", Over::kNothing, {786, 12, 1, 863}, {6, 8, 1, 8}, {}},
-        Most{"ddpm", Over::kHost, {786, 12, 2, 1090}, {6, 8, 2, 8}, {2, 8, 2, 9}},
-        Most{"ddpm", Over::kDevice, {786, 12, 2, 1090}, {6, 8, 2, 8}, {3, 12, 4, 18}},
-        Most{"dit", Over::kNothing, {273, 13, 1, 262}, {6, 9, 1, 8}, {}},
-        Most{"dit", Over::kHost, {274, 13, 2, 306}, {6, 9, 2, 8}, {2, 8, 2, 9}},
-        Most{"dit", Over::kDevice, {274, 13, 2, 306}, {6, 9, 2, 8}, {3, 12, 4, 18}},
-        Most{"integer-ddpm", Over::kNothing, {946, 12, 1, 1208}, {6, 8, 1, 8}, {}},
-        Most{"dcgan", Over::kNothing, {425, 47, 1, 385}, {10, 21, 1, 18}, {}},
-        Most{"dcgan", Over::kHost, {425, 68, 24, 439}, {32, 42, 24, 18}, {4, 16, 4, 18}},
-        Most{"dcgan", Over::kDevice, {425, 68, 24, 439}, {32, 42, 24, 18}, {6, 24, 8, 36}},
-        Most{"sngan", Over::kNothing, {584, 53, 1, 495}, {10, 21, 1, 18}, {}}),
+        Most{"ddpm", Over::kNothing, {786, 12, 1, 863}, {6, 8, 1, 8}, {}, {}},
+        Most{"ddpm", Over::kHost, {786, 12, 2, 1090}, {6, 8, 2, 8}, {2, 8, 2, 9}, {2, 7, 2, 8}},
+        Most{"ddpm",
+             Over::kDevice,
+             {786, 12, 2, 1090},
+             {6, 8, 2, 8},
+             {3, 12, 4, 18},
+             {3, 11, 4, 17}},
+        Most{"dit", Over::kNothing, {273, 13, 1, 262}, {6, 9, 1, 8}, {}, {}},
+        Most{"dit", Over::kHost, {274, 13, 2, 306}, {6, 9, 2, 8}, {2, 8, 2, 9}, {2, 7, 2, 8}},
+        Most{"dit", Over::kDevice, {274, 13, 2, 306}, {6, 9, 2, 8}, {3, 12, 4, 18}, {3, 11, 4, 17}},
+        Most{"integer-ddpm", Over::kNothing, {946, 12, 1, 1208}, {6, 8, 1, 8}, {}, {}},
+        Most{"dcgan", Over::kNothing, {425, 47, 1, 385}, {10, 21, 1, 18}, {}, {}},
+        Most{"dcgan",
+             Over::kHost,
+             {425, 68, 24, 439},
+             {32, 42, 24, 18},
+             {4, 16, 4, 18},
+             {4, 14, 4, 16}},
+        Most{"dcgan",
+             Over::kDevice,
+             {425, 68, 24, 439},
+             {32, 42, 24, 18},
+             {6, 24, 8, 36},
+             {6, 22, 8, 34}},
+        Most{"sngan", Over::kNothing, {584, 53, 1, 495}, {10, 21, 1, 18}, {}, {}}),
     [](const auto& row) {
       std::string name = row.param.recipe;
       if (row.param.over == Over::kHost) name += "OverTheHost";
@@ -122,7 +137,7 @@ TEST_P(Launches, OfASteadyStepAreAsFewAsTheyWere) {
   compare("called", steps.called.kernels, most.called);
   compare("captured", steps.captured.kernels, most.captured);
   compare("exchange, called", steps.called.exchange, most.exchange);
-  compare("exchange, captured", steps.captured.exchange, most.exchange);
+  compare("exchange, captured", steps.captured.exchange, most.exchange_captured);
 }
 
 // The next step goes on while the state of this one is on its way.

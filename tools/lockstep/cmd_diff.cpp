@@ -97,6 +97,14 @@ void print_tensors(const audit::DiffResult& diff, std::int64_t most) {
   }
 }
 
+std::string losses_of(const audit::DiffResult& diff) {
+  if (diff.steps == 0) return "";
+  return diff.losses
+             ? "; step " + std::to_string(diff.losses->value) + " is the first of other losses"
+             : "; the losses of all " + counted(diff.steps, "step") +
+                   " that both have are the same";
+}
+
 void print(const audit::DiffResult& diff, std::int64_t most) {
   print("recipe", diff.recipe);
   print("environment", diff.environment);
@@ -105,11 +113,8 @@ void print(const audit::DiffResult& diff, std::int64_t most) {
     if (!diff.ledger)
       print_line("the ledgers agree on all ", counted(diff.steps, "step"), " that both have");
     else if (diff.ledger->step.value == 0)
-      print_line(
-          "the ledgers are not of one run: ", diff.ledger->what, " differs; ",
-          diff.losses
-              ? "step " + std::to_string(diff.losses->value) + " is the first of other losses"
-              : "the losses of all " + counted(diff.steps, "step") + " are the same");
+      print_line("the ledgers are not of one run: ", diff.ledger->what, " differs",
+                 losses_of(diff));
     else
       print_line("step ", diff.ledger->step.value, " is the first that differs: its ",
                  diff.ledger->what);

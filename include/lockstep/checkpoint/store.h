@@ -1,8 +1,10 @@
 // A run's folder of checkpoints: finding, writing in the background, retention.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -64,8 +66,8 @@ class Saver {
   // attempt may not have come to it. Later ones, which are not known to be whole, neither go nor
   // count.
   void retire(Step newest);
-  // Until everything is durable; throws what failed.
-  void wait();
+  // Until everything is durable; throws what failed. meanwhile: called every now and then.
+  void wait(const std::function<void()>& meanwhile = {});
 
  private:
   void write(const Meta& meta, const state::State& state, Reason reason);
@@ -76,6 +78,7 @@ class Saver {
   Retention retention_;
   Signer* signer_;  // used by the thread while there is one
   std::thread thread_;
+  std::atomic<bool> writing_ = false;
   std::exception_ptr failure_;
 };
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -17,9 +19,11 @@
 #include <utility>
 
 #include "comm/nccl/machine.h"
+#include "comm/nccl/staging.h"
 #include "comm/nccl/watch.h"
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
+#include "lockstep/core/error.h"
 
 namespace lockstep::comm {
 namespace {
@@ -57,7 +61,7 @@ class Nccl final : public Transport {
   ~Nccl() override {
     if (connected()) close();
     if (stuck_) return;  // these calls would wait for the GPU; the process's end frees all
-    release();
+    staging_.release();
     cudaStreamDestroy(stream_);
   }
 
@@ -186,6 +190,18 @@ class Nccl final : public Transport {
     }
   }
 
+  bool ended() noexcept {
+    let_go(ncclCommAbort, kEndsWithin);
+    return !stuck_;
+  }
+  // Neither NCCL nor CUDA gives this rank back.
+  [[noreturn]] void perish() const {
+    std::fprintf(stderr,
+                 "lockstep: rank %zu: the GPU hangs, and what waits for it does not return\n",
+                 rank_);
+    std::_Exit(static_cast<int>(Code::kNetwork));
+  }
+
   [[noreturn]] static void give_up() { throw std::runtime_error("no answer in time"); }
 
   // Between two looks. What takes long leaves its core to those who launch kernels.
@@ -303,44 +319,29 @@ class Nccl final : public Transport {
       sent += padded(to[r].size());
       received += padded(from[r].size());
     }
-    reserve(sent + received);
+    staging_.reserve(sent + received);
+    std::byte *const on_gpu = staging_.on_gpu(), *const pinned = staging_.pinned();
     std::vector<ByteView> staged_to(world_);
     std::vector<MutableByteView> staged_from(world_);
     for (std::size_t r = 0, out = 0, in = sent; r < world_; ++r) {
       if (r == rank_) continue;
-      std::ranges::copy(to[r], pinned_ + out);
-      staged_to[r] = {staging_ + out, to[r].size()};
-      staged_from[r] = {staging_ + in, from[r].size()};
+      std::ranges::copy(to[r], pinned + out);
+      staged_to[r] = {on_gpu + out, to[r].size()};
+      staged_from[r] = {on_gpu + in, from[r].size()};
       out += padded(to[r].size());
       in += padded(from[r].size());
     }
-    copy(staging_, pinned_, sent, cudaMemcpyHostToDevice);
+    copy(on_gpu, pinned, sent, cudaMemcpyHostToDevice);
     exchange(staged_to, staged_from);
-    copy(pinned_ + sent, staging_ + sent, received, cudaMemcpyDeviceToHost);
+    copy(pinned + sent, on_gpu + sent, received, cudaMemcpyDeviceToHost);
     wait_for_stream();
     for (std::size_t r = 0; r < world_; ++r)
       if (r != rank_)
-        std::copy_n(pinned_ + (staged_from[r].data() - staging_), from[r].size(), from[r].data());
+        std::copy_n(pinned + (staged_from[r].data() - on_gpu), from[r].size(), from[r].data());
   }
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "a copy");
-  }
-
-  void reserve(std::size_t bytes) {
-    if (bytes <= reserved_) return;
-    release();
-    check(cudaMalloc(&staging_, bytes), "cudaMalloc");
-    void* pinned = nullptr;
-    check(cudaMallocHost(&pinned, bytes), "cudaMallocHost");
-    pinned_ = static_cast<std::byte*>(pinned);
-    reserved_ = bytes;
-  }
-
-  void release() {
-    cudaFree(std::exchange(staging_, nullptr));
-    cudaFreeHost(std::exchange(pinned_, nullptr));
-    reserved_ = 0;
   }
 
   // Waits until all sent bytes have left, unless interrupted. NCCL's last call waits for the other
@@ -363,13 +364,11 @@ class Nccl final : public Transport {
   std::mutex calls_;                   // of NCCL, and the next
   ncclComm_t communicator_ = nullptr;  // null: not yet, or not any more
   cudaStream_t stream_ = nullptr;
-  std::byte* staging_ = nullptr;  // on the GPU, and as much of the host's memory, pinned: the GPU
-  std::byte* pinned_ = nullptr;   // copies to and from there by itself, as fast as it can
-  std::size_t reserved_ = 0;
+  Staging staging_;
   double until_ = 0;  // of the call that is going on
   std::atomic<bool> interrupted_ = false;
-  std::atomic<bool> stuck_ = false;                              // NCCL or the GPU did not let go
-  Watch watch_{[this] { let_go(ncclCommAbort, kEndsWithin); }};  // last: it uses all of these
+  std::atomic<bool> stuck_ = false;                                // NCCL or the GPU did not let go
+  Watch watch_{[this] { return ended(); }, [this] { perish(); }};  // last: they use all of these
 };
 
 }  // namespace

@@ -14,13 +14,18 @@
 #include <utility>
 
 #include "lockstep/core/clock.h"
+#include "lockstep/core/thread.h"
 
 namespace lockstep::comm {
 
 class Watch {
  public:
-  // `end` is called by the watch's thread when a call is late. It may not call the watch, nor CUDA.
-  explicit Watch(std::function<void()> end) : end_(std::move(end)), thread_([this] { look(); }) {}
+  // `end` is called by the watch's thread when a call is late, and says whether it succeeded. It
+  // may not call the watch, nor CUDA. If it did not, and the call does not return: `perish`.
+  Watch(std::function<bool()> end, std::function<void()> perish)
+      : end_(std::move(end)),
+        perish_(std::move(perish)),
+        thread_(start_thread([this] { look(); })) {}
   ~Watch() {
     {
       const std::scoped_lock lock(mutex_);
@@ -36,11 +41,14 @@ class Watch {
   void begin(double until) {
     const std::scoped_lock lock(mutex_);
     until_ = until;
+    running_ = true;
   }
   // It is over. If the watch is ending it, also that.
   void finish() {
     std::unique_lock lock(mutex_);
     until_.reset();
+    running_ = false;
+    changed_.notify_all();
     changed_.wait(lock, [this] { return !ending_; });
   }
   // The call that is going on should be over.
@@ -51,7 +59,7 @@ class Watch {
 
  private:
   static constexpr double kGrace = 1;  // seconds, in which calls end by themselves
-  static constexpr std::chrono::milliseconds kBetweenLooks{250};
+  static constexpr std::chrono::milliseconds kBetweenLooks{250}, kLast{6000};
 
   void look() {
     std::unique_lock lock(mutex_);
@@ -61,18 +69,20 @@ class Watch {
       until_.reset();
       ending_ = true;
       lock.unlock();
-      end_();
+      const bool ended = end_();
       lock.lock();
       ending_ = false;
       changed_.notify_all();
+      if (!ended && !changed_.wait_for(lock, kLast, [this] { return !running_; })) perish_();
     }
   }
 
-  const std::function<void()> end_;
+  const std::function<bool()> end_;
+  const std::function<void()> perish_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<double> until_;  // of the call that is going on
-  bool ending_ = false, over_ = false;
+  bool running_ = false, ending_ = false, over_ = false;
   std::thread thread_;  // last: it looks at all of these
 };
 

@@ -48,10 +48,11 @@ class Streams {
   void copy(Stream stream, std::function<void()> work);
   // Neither: memory is filled, for tests to see who reads what nobody wrote.
   void put(Stream stream, std::function<void()> work);
-  // A block of a pool is the stream's from now on.
-  void count_block(Stream stream);
   // The same, not before `ready` says so, which others than streams decide (support/nccl).
   void put_when(Stream stream, std::function<bool()> ready, std::function<void()> work);
+
+  // A block of a pool is the stream's from now on.
+  void count_block(Stream stream);
 
   // What comes now into the stream is captured and not done; then it can be launched, as often as
   // one likes. No wait, query or event is of such a stream.

@@ -18,10 +18,11 @@ StreamMemory::StreamMemory(Streams& streams, Heard there, Heard gone)
 
 void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   const std::scoped_lock lock(mutex_);
+  forget_done();
   void* const memory = far::take(bytes, [&](const void* at) {
     const auto* const first = static_cast<const char*>(at);
     const auto elsewhere = std::ranges::find_if(freed_, [&](const Freed& freed) {
-      return !orders_ && !freed.done->load() && is_elsewhere(freed, first, bytes, stream);
+      return !orders_ && is_elsewhere(freed, first, bytes, stream);
     });
     if (elsewhere == freed_.end()) return first;
     return elsewhere->first +
@@ -29,6 +30,7 @@ void* StreamMemory::take(std::size_t bytes, Streams::Stream stream) {
   });
   if (memory == nullptr) return nullptr;
   taken_[memory] = bytes;
+  unseen_ -= std::min(unseen_, bytes);
   streams_.count_block(stream);
   order_after_frees(static_cast<const char*>(memory), bytes, stream);
   streams_.put(stream, [this, memory, bytes] {
@@ -56,14 +58,24 @@ bool StreamMemory::give_back(void* memory, Streams::Stream stream) {
 
 std::size_t StreamMemory::unseen() {
   const std::scoped_lock lock(mutex_);
-  std::size_t bytes = 0;
+  std::size_t bytes = unseen_;
   for (const Freed& freed : freed_) bytes += freed.bytes;
   return bytes;
 }
 
 void StreamMemory::see() {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(freed_, [](const Freed& freed) { return freed.done->load(); });
+  forget_done();
+  unseen_ = 0;
+}
+
+// They are nobody's any more, but the pool's.
+void StreamMemory::forget_done() {
+  std::erase_if(freed_, [&](const Freed& freed) {
+    if (!freed.done->load()) return false;
+    unseen_ += freed.bytes;
+    return true;
+  });
 }
 
 bool StreamMemory::is_elsewhere(const Freed& freed, const char* first, std::size_t bytes,
@@ -74,7 +86,7 @@ bool StreamMemory::is_elsewhere(const Freed& freed, const char* first, std::size
 // What other streams will have given back and lies in it: a driver orders them.
 void StreamMemory::order_after_frees(const char* first, std::size_t bytes, Streams::Stream stream) {
   for (const Freed& freed : freed_) {
-    if (freed.done->load() || !is_elsewhere(freed, first, bytes, stream)) continue;
+    if (!is_elsewhere(freed, first, bytes, stream)) continue;
     if (!streams_.knows(freed.by)) {
       streams_.wait();
       continue;

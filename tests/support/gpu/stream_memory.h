@@ -45,6 +45,7 @@ class StreamMemory {
     std::shared_ptr<std::atomic<bool>> done;
   };
 
+  void forget_done();
   // Whether it was another stream's, whose give_back is still to be done.
   bool is_elsewhere(const Freed& freed, const char* first, std::size_t bytes,
                     Streams::Stream stream) const;
@@ -56,6 +57,7 @@ class StreamMemory {
   std::mutex mutex_;
   std::map<const void*, std::size_t> taken_;  // bytes
   std::list<Freed> freed_;
+  std::size_t unseen_ = 0;  // of those that are done; the next blocks are made of them
 };
 
 }  // namespace lockstep::test::gpu
