@@ -254,6 +254,7 @@ class Sampling {
       const auto number = number_in(name);
       if (!number || (*number >= options_.first && *number - options_.first < options_.count))
         continue;
+      if (!stdfs::is_regular_file(stdfs::symlink_status(folder / name))) continue;  // no picture
       const data::Provenance theirs = without_samples(provenance_in(folder / name));
       if (theirs == ours) continue;
       const std::string step = data::value_of(theirs, "step");

@@ -21,7 +21,7 @@ TEST(Load, RefusesToValidateWithoutHeldOutSamplesOrTheirLoss) {
       "such as 1000, or leave validate_every out)");
   EXPECT_EQ(error_of("[run]\nvalidate_every = 5\n[data]\nholdout = 8\n[objective]\nkind = 'gan'"),
             "a.toml:2: validate_every in [run] is of diffusion models: kind in [objective] is gan "
-            "(leave it out: a GAN has no such loss)");
+            "(leave it out: others have no such loss)");
 }
 
 TEST(Load, RefusesIntegerProductsInNativeNumerics) {
