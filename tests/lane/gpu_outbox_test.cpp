@@ -100,8 +100,9 @@ TEST(GpuOutbox, IsInEveryLaunchOfWhatWasCapturedInGpusMemory) {
 enum class Kept { kWhole, kSliced, kMixed };
 void takes_what_is_planned(int world, Kept which) {
   const Plan plan({.lanes = 2 * world, .samples_per_lane = 1}, world);  // of a rank, one subtree
-  // Two buckets. The last is the largest: only then all places of sums are there.
-  const std::vector<std::int64_t> sizes = {600'000, 70, 400'000, 700'000, 500'000, 1'100'000};
+  // Three buckets, of 32 MiB but for the first. The last is the largest: only then all places of
+  // sums are there.
+  const std::vector<std::int64_t> sizes = {600'000, 70, 8'400'000, 500'000, 9'000'000};
   const std::vector<Division> divisions = plan.partition().divide(sizes);
   comm::run_local(world, [&](comm::Group& inner) {
     const bool first = inner.rank() == Rank(0);

@@ -53,6 +53,18 @@ TEST_P(GpuMemory, OfAStepIsThePlans) {
   });
 }
 
+// A bucket is up to 32 MiB there, and 4 MiB in the host's.
+TEST(MessagesOfAStep, ArePlannedByTheBucketsOfTheirMemory) {
+  const recipe::Recipe recipe =
+      recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/toy-gan.toml",
+                   {"generator.hidden=1000", "generator.layers=12"});  // tensors of 4 MB
+  const std::vector<std::int64_t> points = {2};
+  const auto messages = [&](bool in_device) {
+    return StepWalk(recipe, points, {.world = 2}, {.in_device = in_device})(0).messages;
+  };
+  EXPECT_GT(messages(true), 3 * messages(false));
+}
+
 // Several ranks, of which the first is on the GPU and the others on CPUs.
 struct World {
   std::string name, recipe;
