@@ -115,6 +115,16 @@ class Continuation {
 
 }  // namespace
 
+namespace {
+
+// Of the same data. Those of a seed are the first of one order (data/order.h).
+bool learnt_from_held_out(const recipe::Recipe& parent, const recipe::Recipe& child) {
+  return child.data.holdout > 0 &&
+         (parent.run.seed != child.run.seed || parent.data.holdout < child.data.holdout);
+}
+
+}  // namespace
+
 hash::Digest root_of(const state::State& state, const std::string& role) {
   state::State weights;
   for (const state::Named& named : state.tensors)
@@ -141,7 +151,8 @@ Start start_from(const SavedState& parent, recipe::Recipe recipe) {
         "start from what that run names (--from RUN@STEP, --weights FILE), or from a later step");
 
   recipe.run.start = "fresh";
-  Training training = make_training(recipe, data::open(recipe.data)->sample_shape(), {.world = 1});
+  const auto dataset = data::open(recipe.data);
+  Training training = make_training(recipe, dataset->sample_shape(), {.world = 1});
   Continuation continuation(loaded.state(), theirs, recipe::begins_anew(recipe));
   try {
     continuation.into(training);
@@ -159,6 +170,10 @@ Start start_from(const SavedState& parent, recipe::Recipe recipe) {
                   "give the run that has them with --from, or leave root out");
     one.root = root;
   }
+  if (dataset->hash() == ledger.header.data && learnt_from_held_out(theirs, recipe))
+    continuation.notes.emplace_back(
+        "the parent learnt from some of the samples that are held out now: run.seed chooses which, "
+        "and data.holdout how many");
   training.state.samples = loaded.state().samples;
   recipe.run.start = "run";
   recipe.run.from = {.recipe = ledger.header.recipe.hex(),

@@ -126,6 +126,16 @@ class FromAnotherRun(Cli):
         self.ok("verify", "child", "--key", "key.pub")
         self.assertTrue(os.path.exists(self.path("child/checkpoints/step-00000000.h5.sig")))
 
+    def test_tells_of_held_out_samples_that_the_parent_learnt_from(self):
+        self.ok("train", "tiny.toml", "--run", "held", "--quiet", "--set", "data.holdout=4")
+        said = "the parent learnt from some of the samples that are held out now"
+        for run, changes, told in (("same", ("data.holdout=4",), False), ("fewer", ("data.holdout=2",), False),
+                                   ("more", ("data.holdout=5",), True), ("none", ("run.seed=3",), False),
+                                   ("other", ("data.holdout=4", "run.seed=3"), True)):
+            self.ok("train", "tiny.toml", "--from", "held", "--run", run, "--quiet", "--set", "run.from.optimizer=anew",
+                    *(word for change in changes for word in ("--set", change)))
+            self.assertEqual(said in self.read(run, "log.txt").decode(), told, run)
+
     def test_says_where_it_starts(self):
         self.ok(*self.child, "--from", "parent@3", "--run", "child")
         self.assertIn("starts from parent@3, after 3 updates", self.read("child", "log.txt").decode())
