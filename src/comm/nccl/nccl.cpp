@@ -196,9 +196,9 @@ class Nccl final : public Transport {
   }
   // Neither NCCL nor CUDA gives this rank back.
   [[noreturn]] void perish() const {
-    std::fprintf(stderr,
-                 "lockstep: rank %zu: the GPU hangs, and what waits for it does not return\n",
-                 rank_);
+    const std::string line = "lockstep: rank " + std::to_string(rank_) +
+                             ": the GPU hangs, and what waits for it does not return\n";
+    std::fputs(line.c_str(), stderr);
     std::_Exit(static_cast<int>(Code::kNetwork));
   }
 
