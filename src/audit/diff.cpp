@@ -111,8 +111,7 @@ class Diff {
     result_.steps = static_cast<std::int64_t>(std::min(mine.entries.size(), theirs.entries.size()));
     result_.ledger = ledger::first_difference(mine, theirs);
     if (!result_.ledger || result_.ledger->step > Step(0)) return;
-    const Facts heads[] = {heads_of(mine.header), heads_of(theirs.header)};
-    result_.headings = differences(heads[0], heads[1]);
+    result_.headings = differences(heads_of(mine.header), heads_of(theirs.header));
     for (std::size_t i = 0; !result_.losses && i < static_cast<std::size_t>(result_.steps); ++i)
       if (mine.entries[i].losses != theirs.entries[i].losses) result_.losses = mine.entries[i].step;
   }

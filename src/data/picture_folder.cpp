@@ -100,7 +100,10 @@ void warn_of_others(const stdfs::path& folder, const Listing& found) {
                  ? " is no picture by its name and is left out: "
                  : " are no pictures by their names and are left out, the first: ") +
             found.others[0]);
-  const std::vector<std::string> classes = classes_of(folder, found);
+}
+
+void warn_of_no_classes(const stdfs::path& folder, const Listing& found,
+                        const std::vector<std::string>& classes) {
   if (classes.empty()) return;
   std::set<std::string> none;
   for (const std::string& other : found.others)
@@ -123,10 +126,11 @@ void warn_of_parts(const stdfs::path& folder, const std::vector<std::string>& cl
             " are rather parts of a data set: give " + (folder / found[0]).string());
 }
 
-Source read_listed(const stdfs::path& folder, const Listing& found, const SourceOptions& options,
+Source read_listed(const stdfs::path& folder, const Listing& found,
+                   std::vector<std::string> classes, const SourceOptions& options,
                    PictureStack& stack) {
   Source source;
-  source.classes = classes_of(folder, found);
+  source.classes = std::move(classes);
   const auto total = static_cast<std::int64_t>(found.pictures.size());
   stack.expect(total);
   if (options.progress) options.progress(0, total);
@@ -175,9 +179,10 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
   const Listing found = list(folder);
   if (found.pictures.empty()) refuse_empty(folder, found);
   warn_of_others(folder, found);
-  if (options.labels_wanted && options.labels.empty())
-    warn_of_parts(folder, classes_of(folder, found));
-  return read_listed(folder, found, options, stack);
+  std::vector<std::string> classes = classes_of(folder, found);
+  warn_of_no_classes(folder, found, classes);
+  if (options.labels_wanted && options.labels.empty()) warn_of_parts(folder, classes);
+  return read_listed(folder, found, std::move(classes), options, stack);
 } catch (const stdfs::filesystem_error& e) {
   throw Error(Code::kData, "cannot list " + e.path1().string() + ": " + e.code().message());
 } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@
 #include "lockstep/objective/right.h"
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/train/batches.h"
+#include "lockstep/train/run_folder.h"
 #include "train/comparison.h"
 #include "train/evaluate_pictures.h"
 
@@ -33,9 +34,7 @@ class Evaluating {
     return open_compared(opened_.recipe.data, options_.data);
   } catch (const Error& error) {
     if (error.code() != Code::kData || !options_.data.empty()) throw;
-    throw Error(error.code(), error.message(),
-                "if the data moved, say where with --data PATH" +
-                    (error.hint().empty() ? "" : "; else " + error.hint()));
+    throw moved(error, options_.source, opened_.loaded.meta().data, "--data PATH");
   }
 
   // The run's data, which must be what was trained on; or others of the same shape.

@@ -170,7 +170,7 @@ Start start_from(const SavedState& parent, recipe::Recipe recipe) {
                   "give the run that has them with --from, or leave root out");
     one.root = root;
   }
-  if (dataset->hash() == ledger.header.data && learnt_from_held_out(theirs, recipe))
+  if (learnt_from_held_out(theirs, recipe) && dataset->hash() == ledger.header.data)
     continuation.notes.emplace_back(
         "the parent learnt from some of the samples that are held out now: run.seed chooses which, "
         "and data.holdout how many");

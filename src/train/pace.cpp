@@ -14,7 +14,7 @@ constexpr double kSecondsBetween = 0.25;  // of a rank that keeps busy: less tha
 struct PaceReport {
   double computing, waiting;
   std::int64_t peak_bytes;
-  std::uint32_t stop, left, busy;
+  std::uint64_t stop, left, busy;  // as wide as the others: no padding travels
 };
 
 }  // namespace

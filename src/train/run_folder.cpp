@@ -37,6 +37,14 @@ void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& 
                 hint);
 }
 
+Error moved(const Error& error, const std::string& whose, const hash::Digest& data,
+            const std::string& option) {
+  return {error.code(), error.message(),
+          "if the data of " + whose + " moved, say where with " + option +
+              ": their content hash begins with " + data.hex().substr(0, 12) +
+              (error.hint().empty() ? "" : "; else " + error.hint())};
+}
+
 std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
                                          const data::Options& options, const std::string& option) {
   try {
@@ -44,10 +52,7 @@ std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder
   } catch (const Error& error) {
     if (error.code() != Code::kData || !fs.exists(folder.ledger())) throw;
     const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
-    throw Error(Code::kData, error.message(),
-                "if the data of " + folder.root.string() + " moved, say where with " + option +
-                    ": their content hash begins with " + ledger.header.data.hex().substr(0, 12) +
-                    (error.hint().empty() ? "" : "; else " + error.hint()));
+    throw moved(error, folder.root.string(), ledger.header.data, option);
   }
 }
 

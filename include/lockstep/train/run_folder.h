@@ -32,6 +32,11 @@ struct RunFolder {
 // Error(kCorrupt), with this hint, if the folder has checkpoints but no ledger.
 void require_ledger(FileSystem& fs, const RunFolder& folder, const std::string& hint);
 
+// This error of data that cannot be opened, which says also where `option` ("--data PATH") helps if
+// they moved, and how their hash begins. whose: a run, or a checkpoint.
+Error moved(const Error& error, const std::string& whose, const hash::Digest& data,
+            const std::string& option);
+
 // Opens the data of a run that may have begun already: where that fails, the error says with which
 // option they are given (`option`: "--data PATH") and which hash the folder's ledger has.
 std::unique_ptr<data::Dataset> open_data(FileSystem& fs, const RunFolder& folder,
