@@ -26,7 +26,8 @@ constexpr std::array kNeverMatter = {
 constexpr std::array<std::string_view, 3> kOfGpuNeverMatter = {".ecc_errors", ".throttling",
                                                                ".peers"};
 
-constexpr const char* kRefusal = "native";  // the fact that says why they were not tried
+constexpr const char* kNameOfGpu = "device_uuid";  // each has its own
+constexpr const char* kRefusal = "native";         // the fact that says why they were not tried
 
 bool is_kernel(const std::string& fact) {
   return fact.starts_with(kPortable) || fact.starts_with(kNative);
@@ -170,7 +171,7 @@ Comparison compare(const std::vector<Node>& nodes, ops::Precision precision) {
   }
   add_native(nodes, names, result);
   for (const std::string& name : names) {
-    if (is_kernel(name) || name == "self_test") continue;
+    if (is_kernel(name) || name == "self_test" || name == kNameOfGpu) continue;
     std::vector<Group> groups = groups_of(nodes, name);
     if (name == kRefusal) {
       result.findings.push_back(of_refusals(std::move(groups)));

@@ -158,6 +158,8 @@ Fingerprint take(Kernels kernels, ops::Precision precision) {
                        {"transport", transport()},
                        {"hdf5", hdf5::version()},
                        {"openssl", hash::openssl_version()}};
+  if (const std::string uuid = ops::device().uuid(); !uuid.empty())
+    facts.insert(facts.begin() + 2, {"device_uuid", uuid});
   for (auto& one : gpu_facts()) facts.push_back(std::move(one));
   for (const char* name : kVariables) {
     if (const char* value = std::getenv(name))

@@ -17,6 +17,7 @@
 #include "lockstep/train/step.h"
 #include "train/collectives.h"
 #include "train/divided_state.h"
+#include "train/own_time.h"
 #include "train/pace.h"
 #include "train/run_writer.h"
 #include "train/same_data.h"
@@ -35,8 +36,11 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
 // `stopped`: why, if a monitor stopped the run; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
                     std::optional<Error>& stopped) {
-  const std::unique_ptr<data::Dataset> dataset =
-      open_data(real_file_system(), {options.folder}, options.recipe.data, "--set data.path=PATH");
+  std::unique_ptr<data::Dataset> dataset;
+  in_own_time(group, [&] {
+    dataset = open_data(real_file_system(), {options.folder}, options.recipe.data,
+                        "--set data.path=PATH");
+  });
   require_same_data(group, *dataset);
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   require_pictures_fit(options.recipe, dataset->sample_shape());
@@ -50,7 +54,9 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
   training.lanes_at_once = lanes_at_once;
   std::optional<RunWriter> writer;
-  if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
+  in_own_time(group, [&] {
+    if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
+  });
   broadcast_state(group, writer ? writer->restored() : nullptr, training);
   if (writer) writer->forget_restored();
   const fingerprint::Fingerprint mine = fingerprint_for(options.recipe);

@@ -16,7 +16,10 @@ import sys
 
 LIBRARY, STRIDE = sys.argv.pop(3), int(sys.argv.pop(3))
 
-from support import PROGRAM, Cli, main, not_beside_sanitizers  # noqa: E402
+from support import PROGRAM, SOURCE, Cli, main, not_beside_sanitizers  # noqa: E402
+
+sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
+from ports import free_port  # noqa: E402
 
 STEPS = ["--quiet", "--set", "run.steps=2", "--set", "checkpoint.every=1", "--set",
          "checkpoint.keep_last=1", "--set", "samples.every=2", "--set", "samples.count=2"]
@@ -102,6 +105,42 @@ class FailingCalls(Cli):
 
     def test_every_list(self):
         self.assertGreater(self.every_call("list", errno.EIO), 2)
+
+
+@not_beside_sanitizers
+class Slow(Cli):
+    """Ranks begin at their own time: no deadline counts while one of them opens files."""
+
+    def slow(self, under):
+        return {"LD_PRELOAD": LIBRARY, "FAULT_CALL": "open", "FAULT_SECONDS": "5", "FAULT_UNDER": under}
+
+    def test_rank_0_may_read_a_checkpoint_for_long(self):
+        for run in ("run", "alone"):
+            self.ok(*BEGIN, "--run", run)
+        self.ok(*TRAIN, "--run", "alone")
+        self.ok(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="2", **self.slow("run/checkpoints/step-00000001.h5"))
+        self.assertEqual(self.evidence("run"), self.evidence("alone"))
+
+    def test_a_rank_may_read_its_data_for_long(self):
+        self.ok(*TRAIN, "--run", "alone")
+        self.write("secret", os.urandom(32))
+        os.chmod(self.path("secret"), 0o600)
+        among = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+                 "LOCKSTEP_SECRET_FILE": self.path("secret"), "LOCKSTEP_DEADLINE": "2"}
+        ranks = [subprocess.Popen([PROGRAM, *TRAIN, "--run", "run"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  text=True, env={**os.environ, **among, "RANK": str(rank), **slow})
+                 for rank, slow in enumerate(({}, self.slow("images")))]
+        for rank in ranks:
+            _, err = rank.communicate()
+            self.assertEqual(rank.returncode, 0, err)
+        self.assertEqual(self.evidence("run"), self.evidence("alone"))
+
+    def test_what_fails_meanwhile_is_told_by_the_rank_that_it_fails_on(self):
+        self.ok(*BEGIN, "--run", "run")
+        self.write("run/ledger.jsonl", b"")
+        result = self.run_it(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="2", **self.slow("run/ledger.jsonl"))
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn("lockstep: rank 0: run/ledger.jsonl", result.stderr)
 
 
 @not_beside_sanitizers

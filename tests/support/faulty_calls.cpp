@@ -7,6 +7,7 @@
 //   FAULT_CALL=<verb> FAULT_AT=<n>    the n-th such call (from 1) fails with FAULT_ERRNO, a number;
 //   FAULT_ERRNO=<e> FAULT_MARK=<file> <file> is made then. Verbs: open write read fsync rename
 //                                     mkdir unlink ftruncate list readdir inspect
+//   FAULT_SECONDS=<s>                 instead: each such call takes so long
 //   FAULT_SWAP=<folder>               instead: before that call <folder> is moved away, and
 //                                     <folder>.after takes its place, as by another process
 #include <dirent.h>
@@ -18,9 +19,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace {
 
@@ -99,6 +102,10 @@ std::atomic<int> calls{0};
 template <class Place>
 bool fails(const char* verb, Place place) {
   if (std::strcmp(setting("FAULT_CALL"), verb) != 0 || !concerned(place)) return false;
+  if (const int seconds = number("FAULT_SECONDS"); seconds > 0) {
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    return false;
+  }
   if (++calls != number("FAULT_AT")) return false;
   append_to(setting("FAULT_MARK"), verb, "");
   if (*setting("FAULT_SWAP")) {

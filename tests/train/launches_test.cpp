@@ -52,13 +52,14 @@ Steps calls_of(const std::string& name, Over over) {
       recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + name + ".toml", changes);
   const auto dataset = data::open(recipe.data);
   Steps steps;
+  const numerics::Gpu& gpu = emulated_gpu();
   comm::run_local(world, [&](comm::Group& inner) {
     testing::OverDevice in_gpu_memory(inner);
     comm::Group& group = over == Over::kDevice ? in_gpu_memory : inner;
     const bool first = group.rank() == Rank(0);
     numerics::Cpu cpu;
-    const ops::DeviceScope here(first ? *emulated_gpu().kernels : cpu,
-                                first ? ops::gpu_tensors(emulated_gpu().memory) : at::kCPU);
+    const ops::DeviceScope here(first ? *gpu.kernels : cpu,
+                                first ? ops::gpu_tensors(gpu.memory) : at::kCPU);
     Training training = make_training(recipe, dataset->sample_shape(), {.world = world});
     Batches batches(*dataset, recipe, training.plan, group.rank());
     const auto counted_step = [&] {

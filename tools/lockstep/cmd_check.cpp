@@ -60,7 +60,9 @@ std::vector<Node> of_ranks(comm::Group& group, const fingerprint::Fingerprint& m
   std::vector<Node> nodes;
   for (const std::string& text : comm::gather_texts(group, fingerprint::to_json(mine))) {
     nodes.push_back(node_of("rank " + std::to_string(nodes.size()), [&] { return text; }));
-    nodes.back().name += " (" + fingerprint::fact(nodes.back().facts, "host") + ")";
+    const std::string uuid = fingerprint::fact(nodes.back().facts, "device_uuid");
+    nodes.back().name += " (" + fingerprint::fact(nodes.back().facts, "host") +
+                         (uuid.empty() ? ")" : ", GPU " + uuid + ")");
   }
   return nodes;
 }

@@ -28,6 +28,7 @@ class Device final : public numerics::Device {
       : gpu_(std::move(gpu)), host_(threads) {}
 
   std::string name() override { return gpu_->name(); }
+  std::string uuid() override { return gpu_->uuid(); }
   Cpu& host() override { return host_; }
   std::unique_ptr<numerics::Device> another(int threads) const override {
     return std::make_unique<Device>(gpu_->another(), threads);

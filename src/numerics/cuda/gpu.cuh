@@ -19,6 +19,15 @@
 
 namespace lockstep::numerics::cuda {
 
+// "12345678-1234-…", as nvidia-smi has it.
+inline std::string uuid_of(int number) {
+  cudaDeviceProp facts{};
+  must(cudaGetDeviceProperties(&facts, number), "its UUID");
+  std::string text = to_hex(std::as_bytes(std::span(facts.uuid.bytes)));
+  for (const std::size_t at : {8, 13, 18, 23}) text.insert(at, "-");
+  return text;
+}
+
 // A thread of a kernel (thread.h).
 class GpuThread {
  public:
@@ -144,6 +153,7 @@ class Gpu {
     return std::string(facts.name) + ", compute capability " + std::to_string(facts.major) + "." +
            std::to_string(facts.minor);
   }
+  std::string uuid() const { return uuid_of(number_); }
 
   // All kernels, before the first is launched. The driver would load each with its first launch,
   // and keep every other call of the process waiting until the GPU has done all its work (CUDA

@@ -29,6 +29,7 @@ class IdleGpu {
         scratch_(std::move(scratch)) {}
 
   static std::string name() { return "idle"; }
+  static std::string uuid() { return {}; }
   std::unique_ptr<IdleGpu> another() const {
     return std::make_unique<IdleGpu>(multiprocessors_, most_shared_, scratch_);
   }

@@ -78,9 +78,7 @@ LOCKSTEP_EXPORTED void lockstep_cuda_needs(int number, std::string& problem) {
 LOCKSTEP_EXPORTED void lockstep_cuda_uuid(int number, std::string& uuid, std::string& problem) {
   guarded(problem, [&] {
     require(number);
-    cudaDeviceProp facts{};
-    must(cudaGetDeviceProperties(&facts, number), "its UUID");
-    uuid = to_hex(std::as_bytes(std::span(facts.uuid.bytes)));
+    uuid = numerics::cuda::uuid_of(number);
   });
 }
 

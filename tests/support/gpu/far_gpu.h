@@ -31,6 +31,7 @@ class FarGpu {
       : orders_(seed, multiprocessors, most_shared), course_(std::move(course)) {}
 
   static std::string name() { return "an emulated GPU, in far memory"; }
+  static std::string uuid() { return {}; }
   std::unique_ptr<FarGpu> another() {
     return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(), course_);
   }

@@ -21,6 +21,7 @@ class NearGpu {
       : orders_(seed, multiprocessors, most_shared) {}
 
   static std::string name() { return "an emulated GPU"; }
+  static std::string uuid() { return {}; }
   std::unique_ptr<NearGpu> another() {
     return std::make_unique<NearGpu>(orders_.next(), multiprocessors(), most_shared());
   }
