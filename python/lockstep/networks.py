@@ -451,14 +451,36 @@ KINDS = {"unet": UNet, "dit": Dit, "dcgan-generator": ConvGenerator, "sngan-gene
          "mlp-generator": MlpGenerator, "mlp-discriminator": MlpDiscriminator, "cnn": Cnn}
 
 
+class Config(dict):
+    """A config.json that knows which of its keys were asked for."""
+
+    def __init__(self, keys):
+        super().__init__(keys)
+        self.asked = {"kind", "role", "sample_shape", "classes", "objective"}
+
+    def __getitem__(self, key):
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key, default=None):
+        self.asked.add(key)
+        return super().get(key, default)
+
+
 def make(config):
-    """The network that a config.json of `lockstep export` describes."""
-    kind, shape, classes = KINDS[config["kind"]], config["sample_shape"], config["classes"]
+    """The network that a config.json of `lockstep export` describes. ValueError if it says what no network here knows."""
+    if config["kind"] not in KINDS:
+        raise ValueError(f"there is no network {config['kind']!r}: use the networks.py of the program that exported it")
+    kind, shape, classes, config = KINDS[config["kind"]], config["sample_shape"], config["classes"], Config(config)
     if kind in (UNet, Dit):
-        return kind(config, shape[2], classes)
-    if kind in (MlpGenerator, MlpDiscriminator):
-        return kind(config, shape, classes)
-    return kind(config, *shape, classes)
+        network = kind(config, shape[2], classes)
+    elif kind in (MlpGenerator, MlpDiscriminator):
+        network = kind(config, shape, classes)
+    else:
+        network = kind(config, *shape, classes)
+    if unknown := sorted(set(config) - config.asked):
+        raise ValueError(f"{config['kind']}: unknown {', '.join(unknown)}: use the networks.py of the program that exported it")
+    return network
 
 
 def load(folder, role="model"):

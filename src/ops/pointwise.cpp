@@ -131,13 +131,6 @@ Tensor concat_channels(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-const char* name_of(numerics::Unary op) {
-  constexpr const char* kNames[] = {"exp",     "log",   "sin",      "cos",    "tanh",     "erf",
-                                    "sqrt",    "rsqrt", "neg",      "square", "abs",      "relu",
-                                    "sigmoid", "silu",  "softplus", "gelu",   "gelu_tanh"};
-  return kNames[static_cast<std::size_t>(op)];
-}
-
 Tensor values_of(numerics::Unary op, const Tensor& x) {
   Tensor out = empty(x.sizes());
   device().unary(op, x.numel(), read(x), write(out));
@@ -154,7 +147,7 @@ Tensor gradient_of(numerics::Unary op, const Tensor& x, const Tensor& g) {
 
 Tensor unary(numerics::Unary op, const Tensor& x_in) {
   const Tensor x = bare(x_in).contiguous();
-  return record(name_of(op), {x_in}, values_of(op, x), Differentiable::kOnce,
+  return record(name(op), {x_in}, values_of(op, x), Differentiable::kOnce,
                 [op, x](const Tensor& g, const std::vector<bool>&) -> Tensors {
                   return {gradient_of(op, x, g)};
                 });

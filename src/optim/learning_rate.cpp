@@ -1,5 +1,6 @@
 #include "lockstep/optim/learning_rate.h"
 
+#include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
 
@@ -18,7 +19,13 @@ double peak(const LearningRate& o, std::int64_t batch) {
 }
 
 void check_schedule(const LearningRate& o) {
-  o.schedule.row("schedule").check(o);
+  const ScheduleKind& kind = o.schedule.row("schedule");
+  if (kind.end == nullptr || kind.end(o) > o.warmup) return;
+  throw Error(Code::kUsage,
+              "horizon: " + std::to_string(kind.end(o)) + " is not after the warm-up of " +
+                  counted(o.warmup, "step"),
+              "the " + o.schedule.word() +
+                  " schedule needs the step at which it ends, e.g. the number of steps");
 }
 
 double learning_rate(const LearningRate& o, std::int64_t t) {

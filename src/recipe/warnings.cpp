@@ -32,9 +32,11 @@ std::vector<std::string> warnings(const Recipe& recipe) {
     if (before > 0 && optimizer.warmup > 0 && optimizer.warmup <= before)
       lines.push_back(where + "warmup is " + std::to_string(optimizer.warmup) + counts +
                       ": it is over already" + anew);
-    const std::int64_t horizon = optimizer.schedule.row("schedule").end(optimizer);
+    const optim::ScheduleKind& schedule = optimizer.schedule.row("schedule");
+    if (schedule.end == nullptr) continue;
+    const std::int64_t horizon = schedule.end(optimizer);
     const std::int64_t end = std::max<std::int64_t>(horizon - before, 0);
-    if (horizon > 0 && recipe.run.steps > end)
+    if (recipe.run.steps > end)
       lines.push_back(where + "the learning rate is 0 from step " + std::to_string(end) +
                       " on: horizon is " + std::to_string(horizon) + counts +
                       ", and run.steps is " + std::to_string(recipe.run.steps) +

@@ -29,7 +29,9 @@ class FirstValues(unittest.TestCase):
     def test_constants(self):
         seen = set()
         for case in cases():
-            made = networks.make({"classes": 0, **case["parameters"]})
+            config = {"classes": 0, **case["parameters"]}
+            del config["seed"]
+            made = networks.make(config)
             for name, tensor in case["outputs"].items():
                 if "/param/" not in name:
                     continue

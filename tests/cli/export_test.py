@@ -189,6 +189,14 @@ class Export(Cli):
         self.assertGreater(right, 2000)  # it has learnt something
         self.assertLess(abs(right - told["right"]), 4)  # but for logits that rounding brings together
 
+    def test_what_pytorchs_copies_do_not_know_is_no_network_of_theirs(self):
+        config = {"kind": "mlp-generator", "layers": 1, "latent": 2, "hidden": 3, "sample_shape": [2], "classes": 0, "role": "generator"}
+        networks.make({**config, "norm": "none"})
+        for changes, said in (({"activation": "mish"}, "mlp-generator: unknown activation: use the networks.py of"),
+                              ({"kind": "vae"}, "there is no network 'vae': use the networks.py of")):
+            with self.assertRaisesRegex(ValueError, said):
+                networks.make({**config, **changes})
+
     def test_the_same_files_again_and_from_a_checkpoint(self):
         self.trained("toy-gan", steps=3)
         before = self.contents("out")

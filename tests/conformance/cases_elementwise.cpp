@@ -8,18 +8,6 @@ namespace {
 
 using namespace lockstep::numerics;
 
-struct Named {
-  const char* name;
-  Unary op;
-};
-constexpr Named kUnary[] = {
-    {"exp", Unary::kExp},         {"log", Unary::kLog},           {"sin", Unary::kSin},
-    {"cos", Unary::kCos},         {"tanh", Unary::kTanh},         {"erf", Unary::kErf},
-    {"sqrt", Unary::kSqrt},       {"rsqrt", Unary::kRsqrt},       {"negate", Unary::kNegate},
-    {"square", Unary::kSquare},   {"abs", Unary::kAbs},           {"relu", Unary::kRelu},
-    {"sigmoid", Unary::kSigmoid}, {"silu", Unary::kSilu},         {"softplus", Unary::kSoftplus},
-    {"gelu", Unary::kGelu},       {"gelu_tanh", Unary::kGeluTanh}};
-
 constexpr Make kMakes[] = {Make::kBits, Make::kWide, Make::kSpecials};
 constexpr float kSlope = 0x1.99999ap-3f;
 
@@ -29,11 +17,11 @@ std::int64_t elements(Make make) {
 
 void add_unary(Json& cases, Make make) {
   const std::int64_t n = elements(make);
-  for (const Named& f : kUnary) {
-    Case c(cases, f.name, name(make));
+  for (const Unary op : kEveryUnary) {
+    Case c(cases, name(op), name(make));
     const Floats x = c.input("x", make, {n});
     Floats y(x.size());
-    device().unary(f.op, n, x.data(), y.data());
+    device().unary(op, n, x.data(), y.data());
     c.output("y", y);
   }
   Case c(cases, "leaky_relu", name(make));
@@ -46,12 +34,12 @@ void add_unary(Json& cases, Make make) {
 
 void add_unary_backward(Json& cases, Make make) {
   const std::int64_t n = elements(make);
-  for (const Named& f : kUnary) {
-    Case c(cases, std::string(f.name) + "_backward", name(make));
+  for (const Unary op : kEveryUnary) {
+    Case c(cases, std::string(name(op)) + "_backward", name(make));
     const Floats x = c.input("x", make, {n});
     const Floats dy = c.input("dy", Make::kSparse, {n});
     Floats dx(x.size());
-    device().unary_backward(f.op, n, x.data(), dy.data(), dx.data());
+    device().unary_backward(op, n, x.data(), dy.data(), dx.data());
     c.output("dx", dx);
   }
   Case c(cases, "leaky_relu_backward", name(make));

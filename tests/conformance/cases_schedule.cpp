@@ -6,19 +6,10 @@
 #include "lockstep/objective/sampler_steps.h"
 #include "lockstep/objective/variance_exploding.h"
 #include "lockstep/objective/variance_preserving.h"
-#include "lockstep/optim/cosine.h"
-#include "lockstep/optim/exponential.h"
-#include "lockstep/optim/learning_rate.h"
-#include "lockstep/optim/linear.h"
-#include "lockstep/optim/step.h"
+#include "lockstep/optim/schedules.h"
 
 namespace lockstep::conformance {
 namespace {
-
-void set(Case& c, optim::IntervalOptions& o) {
-  o.interval = c.parameter("interval", std::int64_t{13});
-  o.factor = c.parameter("factor", 0.3);
-}
 
 // Of updates 1, 2, …
 void add_learning_rates(Json& cases, const std::string& schedule, std::int64_t warmup) {
@@ -27,12 +18,13 @@ void add_learning_rates(Json& cases, const std::string& schedule, std::int64_t w
   o.schedule = c.parameter("schedule", schedule);
   o.lr = c.parameter("lr", 3e-4);
   o.warmup = c.parameter("warmup", warmup);
-  if (schedule == "cosine")
-    o.schedule.as<optim::CosineOptions>().horizon = c.parameter("horizon", std::int64_t{61});
-  if (schedule == "linear")
-    o.schedule.as<optim::LinearOptions>().horizon = c.parameter("horizon", std::int64_t{61});
-  if (schedule == "step") set(c, o.schedule.as<optim::StepOptions>());
-  if (schedule == "exponential") set(c, o.schedule.as<optim::ExponentialOptions>());
+  if (o.schedule.row("schedule").end != nullptr) {
+    o.schedule.as<optim::HorizonOptions>().horizon = c.parameter("horizon", std::int64_t{61});
+  } else if (schedule != "constant") {
+    auto& own = o.schedule.as<optim::IntervalOptions>();
+    own.interval = c.parameter("interval", std::int64_t{13});
+    own.factor = c.parameter("factor", 0.3);
+  }
   const auto updates = c.parameter("updates", std::int64_t{70});
   Doubles rates;
   for (std::int64_t t = 1; t <= updates; ++t) rates.push_back(optim::learning_rate(o, t));

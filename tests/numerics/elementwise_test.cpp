@@ -25,23 +25,12 @@ struct UnaryCase {
   Scalar value, derivative;
 };
 
-const UnaryCase kUnary[] = {{Unary::kExp, scalar::exp, scalar::exp},
-                            {Unary::kLog, scalar::log, scalar::log_derivative},
-                            {Unary::kSin, scalar::sin, scalar::cos},
-                            {Unary::kCos, scalar::cos, scalar::cos_derivative},
-                            {Unary::kTanh, scalar::tanh, scalar::tanh_derivative},
-                            {Unary::kErf, scalar::erf, scalar::erf_derivative},
-                            {Unary::kSqrt, scalar::sqrt, scalar::sqrt_derivative},
-                            {Unary::kRsqrt, scalar::rsqrt, scalar::rsqrt_derivative},
-                            {Unary::kNegate, scalar::negate, scalar::negate_derivative},
-                            {Unary::kSquare, scalar::square, scalar::square_derivative},
-                            {Unary::kAbs, scalar::abs, scalar::abs_derivative},
-                            {Unary::kRelu, scalar::relu, scalar::relu_derivative},
-                            {Unary::kSigmoid, scalar::sigmoid, scalar::sigmoid_derivative},
-                            {Unary::kSilu, scalar::silu, scalar::silu_derivative},
-                            {Unary::kSoftplus, scalar::softplus, scalar::sigmoid},
-                            {Unary::kGelu, scalar::gelu, scalar::gelu_derivative},
-                            {Unary::kGeluTanh, scalar::gelu_tanh, scalar::gelu_tanh_derivative}};
+const UnaryCase kUnary[] = {
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) \
+  {Unary::k##Function, scalar::function, scalar::derivative},
+    LOCKSTEP_UNARY(LOCKSTEP_ROW)
+#undef LOCKSTEP_ROW
+};
 
 float canonical(float x) {
   return x == x ? x : std::bit_cast<float>(0x7fc00000u);

@@ -5,39 +5,34 @@
 #include <limits>
 
 #include "lockstep/core/error.h"
-#include "lockstep/optim/cosine.h"
-#include "lockstep/optim/exponential.h"
-#include "lockstep/optim/linear.h"
-#include "lockstep/optim/step.h"
+#include "lockstep/optim/schedules.h"
 
 namespace lockstep::optim {
 namespace {
 
-template <class Options>
 LearningRate ending(const char* schedule, std::int64_t warmup, std::int64_t horizon) {
   LearningRate o;
   o.lr = 0.5;
   o.schedule = schedule;
   o.warmup = warmup;
-  o.schedule.as<Options>().horizon = horizon;
+  o.schedule.as<HorizonOptions>().horizon = horizon;
   return o;
 }
 LearningRate cosine(std::int64_t warmup, std::int64_t horizon) {
-  return ending<CosineOptions>("cosine", warmup, horizon);
+  return ending("cosine", warmup, horizon);
 }
 LearningRate linear(std::int64_t warmup, std::int64_t horizon) {
-  return ending<LinearOptions>("linear", warmup, horizon);
+  return ending("linear", warmup, horizon);
 }
 
-template <class Options>
 LearningRate falling(const char* schedule, std::int64_t warmup, std::int64_t interval,
                      double factor) {
   LearningRate o;
   o.lr = 0.5;
   o.schedule = schedule;
   o.warmup = warmup;
-  o.schedule.as<Options>().interval = interval;
-  o.schedule.as<Options>().factor = factor;
+  o.schedule.as<IntervalOptions>().interval = interval;
+  o.schedule.as<IntervalOptions>().factor = factor;
   return o;
 }
 
@@ -73,7 +68,7 @@ TEST(LearningRate, LinearFallsInALineFromThePeakToZero) {
 }
 
 TEST(LearningRate, StepFallsByTheFactorAfterEveryInterval) {
-  const LearningRate o = falling<StepOptions>("step", 10, 30, 0.25);
+  const LearningRate o = falling("step", 10, 30, 0.25);
   EXPECT_EQ(learning_rate(o, 5), 0.25);
   EXPECT_EQ(learning_rate(o, 10), 0.5);
   EXPECT_EQ(learning_rate(o, 39), 0.5);
@@ -84,7 +79,7 @@ TEST(LearningRate, StepFallsByTheFactorAfterEveryInterval) {
 }
 
 TEST(LearningRate, ExponentialFallsByTheFactorInEveryInterval) {
-  const LearningRate o = falling<ExponentialOptions>("exponential", 10, 30, 0.25);
+  const LearningRate o = falling("exponential", 10, 30, 0.25);
   EXPECT_EQ(learning_rate(o, 10), 0.5);
   EXPECT_NEAR(learning_rate(o, 25), 0.25, kUlps);
   EXPECT_NEAR(learning_rate(o, 40), 0.125, kUlps);

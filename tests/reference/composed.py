@@ -17,11 +17,6 @@ def sampler(i, p):
     return list(zip(*schedules.sampler(p["sampler"], *schedule, p["prediction"], p["visits"])))
 
 
-def learning_rate(p, t):
-    return schedules.learning_rate(p["schedule"], p["lr"], p["warmup"], t,
-                                   *(p.get(key) for key in ("horizon", "interval", "factor")))
-
-
 def min_snr(i, p):
     _, products = schedules.noise_schedule(p["schedule"], p["timesteps"])
     return [[round32(schedules.min_snr(product, p["prediction"], p["min_snr_gamma"])) for product in products]]
@@ -80,7 +75,7 @@ def updated(i, p):
     slots = [Input([0.0] * len(weights.values), weights.shape) for _ in names]
     for t in range(1, len(i)):
         inputs = dict(zip(("g", "p", *names), (i[f"g{t}"], weights, *slots)))
-        scalars = updates.scalars(p, t, learning_rate(p, t))
+        scalars = updates.scalars(p, t, schedules.learning_rate(p, t))
         weights, *slots = (Input(x, weights.shape) for x in update(inputs, scalars))
     return [x.values for x in (weights, *slots)]
 
@@ -113,7 +108,7 @@ def first_values(i, p):
 OPERATIONS = {
     "stream_key": lambda i, p: [philox.stream_key(p["seed"], p["stream"])],
     "sample_order": lambda i, p: [[philox.sample(p["seed"], p["n"], p["first"] + k) for k in range(p["count"])]],
-    "learning_rate": lambda i, p: [[learning_rate(p, t) for t in range(1, p["updates"] + 1)]],
+    "learning_rate": lambda i, p: [[schedules.learning_rate(p, t) for t in range(1, p["updates"] + 1)]],
     "noise_schedule": lambda i, p: schedules.noise_schedule(p["schedule"], p["timesteps"]),
     "sampler": sampler, "min_snr": min_snr, "edm_levels": edm_levels, "edm_steps": edm_steps,
     "time_embedding": lambda i, p: [[v for t in i["t"].values for v in schedules.time_embedding(t, p["width"])]],

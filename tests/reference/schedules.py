@@ -26,17 +26,20 @@ def intervals(t, warmup, interval, whole):
     return float((t - warmup) // interval) if whole else (t - warmup) / interval
 
 
-def learning_rate(schedule, lr, warmup, t, horizon=None, interval=None, factor=None):
-    """The rate of update t, counted from 1. horizon: where the rate becomes 0."""
-    if t < warmup:
-        return lr * (t / warmup)
-    if schedule == "constant":
-        return lr
-    if schedule in ("step", "exponential"):
-        return lr * host.pow(factor, intervals(t, warmup, interval, schedule == "step"))
-    if schedule == "linear":
-        return lr * (1.0 - progress(t, warmup, horizon))
-    return lr * (0.5 * (1.0 + host.cos(_PI * progress(t, warmup, horizon))))
+# What the rate is multiplied with at update t, after the warm-up, by an optimiser's keys.
+FACTORS = {
+    "constant": lambda o, t: 1.0,
+    "cosine": lambda o, t: 0.5 * (1.0 + host.cos(_PI * progress(t, o["warmup"], o["horizon"]))),
+    "linear": lambda o, t: 1.0 - progress(t, o["warmup"], o["horizon"]),
+    "step": lambda o, t: host.pow(o["factor"], intervals(t, o["warmup"], o["interval"], whole=True)),
+    "exponential": lambda o, t: host.pow(o["factor"], intervals(t, o["warmup"], o["interval"], whole=False)),
+}
+
+
+def learning_rate(optimizer, t):
+    """The rate of update t, counted from 1, by an optimiser's keys."""
+    lr, warmup = optimizer["lr"], optimizer["warmup"]
+    return lr * (t / warmup) if t < warmup else lr * FACTORS[optimizer["schedule"]](optimizer, t)
 
 
 def _linear_beta(t, timesteps):

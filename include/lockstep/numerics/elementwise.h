@@ -5,9 +5,27 @@
 #include <cstdint>
 #include <span>
 
-#include "lockstep/numerics/spec/shapes.h"
+#include "lockstep/numerics/spec/elementwise.h"
 
 namespace lockstep::numerics {
+
+// In the order of Unary.
+inline constexpr Unary kEveryUnary[] = {
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) Unary::k##Function,
+    LOCKSTEP_UNARY(LOCKSTEP_ROW)
+#undef LOCKSTEP_ROW
+};
+inline constexpr int kUnaryCount = static_cast<int>(sizeof kEveryUnary / sizeof *kEveryUnary);
+
+// As docs/numerics.md has it.
+constexpr const char* name(Unary op) {
+  constexpr const char* kNames[] = {
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) #function,
+      LOCKSTEP_UNARY(LOCKSTEP_ROW)
+#undef LOCKSTEP_ROW
+  };
+  return kNames[static_cast<int>(op)];
+}
 
 class Elementwise {
  public:

@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "lockstep/hash/leaf.h"
-#include "lockstep/numerics/spec/shapes.h"
+#include "lockstep/numerics/spec/update_scalars.h"
 
 namespace lockstep::numerics {
 

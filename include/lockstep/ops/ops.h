@@ -9,6 +9,7 @@
 // Bits: of every op: values, shapes and lanes; see docs/numerics.md for the orders.
 #pragma once
 
+#include "lockstep/numerics/spec/elementwise.h"
 #include "lockstep/numerics/spec/shapes.h"
 #include "lockstep/numerics/tree.h"
 #include "lockstep/ops/record.h"

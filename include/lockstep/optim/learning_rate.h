@@ -18,11 +18,9 @@ struct LearningRate;
 struct ScheduleKind {
   std::string_view word, meaning;
   std::unique_ptr<KindOptions> (*options)();
-  // Error(kUsage) for what cannot be computed.
-  void (*check)(const LearningRate& options);
   // What the peak is multiplied with at update t >= options.warmup, in double with host functions.
   double (*factor)(const LearningRate& options, std::int64_t t);
-  // The update from which the rate is 0; 0: there is none.
+  // The update from which the rate is 0; null: there is none.
   std::int64_t (*end)(const LearningRate& options);
 };
 std::span<const ScheduleKind> schedules();

@@ -4,13 +4,10 @@
 
 #include <cstdint>
 
+#include "lockstep/numerics/elementwise.h"
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/spec/shapes.h"
 
 namespace lockstep::numerics {
-
-inline constexpr int kUnaryCount = static_cast<int>(Unary::kGeluTanh) + 1;
-inline constexpr int kBinaryCount = static_cast<int>(Binary::kDivide) + 1;
 
 struct ElementwiseKernels {
   void (*unary[kUnaryCount])(std::int64_t n, const float* x, float* out);

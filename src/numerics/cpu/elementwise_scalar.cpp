@@ -99,20 +99,12 @@ void to_bytes_range(std::int64_t n, const float* x, std::uint8_t* out) {
 
 // In the order of Unary and Binary.
 constexpr ElementwiseKernels kElementwiseScalar = {
-    .unary = {map<scalar::exp>, map<scalar::log>, map<scalar::sin>, map<scalar::cos>,
-              map<scalar::tanh>, map<scalar::erf>, map<scalar::sqrt>, map<scalar::rsqrt>,
-              map<scalar::negate>, map<scalar::square>, map<scalar::abs>, map<scalar::relu>,
-              map<scalar::sigmoid>, map<scalar::silu>, map<scalar::softplus>, map<scalar::gelu>,
-              map<scalar::gelu_tanh>},
-    .unary_backward = {backward<scalar::exp>, backward<scalar::log_derivative>,
-                       backward<scalar::cos>, backward<scalar::cos_derivative>,
-                       backward<scalar::tanh_derivative>, backward<scalar::erf_derivative>,
-                       backward<scalar::sqrt_derivative>, backward<scalar::rsqrt_derivative>,
-                       backward<scalar::negate_derivative>, backward<scalar::square_derivative>,
-                       backward<scalar::abs_derivative>, backward<scalar::relu_derivative>,
-                       backward<scalar::sigmoid_derivative>, backward<scalar::silu_derivative>,
-                       backward<scalar::sigmoid>, backward<scalar::gelu_derivative>,
-                       backward<scalar::gelu_tanh_derivative>},
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) map<scalar::function>,
+    .unary = {LOCKSTEP_UNARY(LOCKSTEP_ROW)},
+#undef LOCKSTEP_ROW
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) backward<scalar::derivative>,
+    .unary_backward = {LOCKSTEP_UNARY(LOCKSTEP_ROW)},
+#undef LOCKSTEP_ROW
     .leaky_relu = leaky_relu_range,
     .leaky_relu_backward = leaky_relu_backward_range,
     .binary = {map2<add>, map2<subtract>, map2<multiply>, map2<divide>},

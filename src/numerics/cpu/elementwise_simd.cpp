@@ -175,17 +175,12 @@ void AddRow(std::int64_t rows, std::int64_t c, const float* row, float* x) {
 // In the order of Unary and Binary.
 extern const ElementwiseKernels kElementwise;
 constexpr ElementwiseKernels kElementwise = {
-    .unary = {Unary1<Exp>, Unary1<Log>, Unary1<Sin>, Unary1<Cos>, Unary1<Tanh>, Unary1<Erf>,
-              Unary1<Sqrt>, Unary1<Rsqrt>, Unary1<Negate>, Unary1<Square>, Unary1<Abs>,
-              Unary1<Relu>, Unary1<Sigmoid>, Unary1<Silu>, Unary1<Softplus>, Unary1<Gelu>,
-              Unary1<GeluTanh>},
-    .unary_backward = {Backward<Exp>, Backward<LogDerivative>, Backward<Cos>,
-                       Backward<CosDerivative>, Backward<TanhDerivative>, Backward<ErfDerivative>,
-                       Backward<SqrtDerivative>, Backward<RsqrtDerivative>,
-                       Backward<NegateDerivative>, Backward<SquareDerivative>,
-                       Backward<AbsDerivative>, Backward<ReluDerivative>,
-                       Backward<SigmoidDerivative>, Backward<SiluDerivative>, Backward<Sigmoid>,
-                       Backward<GeluDerivative>, Backward<GeluTanhDerivative>},
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) Unary1<Function>,
+    .unary = {LOCKSTEP_UNARY(LOCKSTEP_ROW)},
+#undef LOCKSTEP_ROW
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) Backward<Derivative>,
+    .unary_backward = {LOCKSTEP_UNARY(LOCKSTEP_ROW)},
+#undef LOCKSTEP_ROW
     .leaky_relu = LeakyRelu,
     .leaky_relu_backward = LeakyReluBackward,
     .binary = {Binary2<Add>, Binary2<Subtract>, Binary2<Multiply>, Binary2<Divide>},

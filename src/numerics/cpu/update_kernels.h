@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "lockstep/numerics/isa.h"
-#include "lockstep/numerics/spec/shapes.h"
+#include "lockstep/numerics/spec/update_scalars.h"
 
 namespace lockstep::numerics {
 

@@ -46,40 +46,11 @@ struct MapBackward {
 template <class Gpu>
 void Device<Gpu>::unary(Unary op, std::int64_t n, const float* x, float* out) {
   switch (op) {
-    case Unary::kExp:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::exp>());
-    case Unary::kLog:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::log>());
-    case Unary::kSin:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::sin>());
-    case Unary::kCos:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::cos>());
-    case Unary::kTanh:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::tanh>());
-    case Unary::kErf:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::erf>());
-    case Unary::kSqrt:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::sqrt>());
-    case Unary::kRsqrt:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::rsqrt>());
-    case Unary::kNegate:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::negate>());
-    case Unary::kSquare:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::square>());
-    case Unary::kAbs:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::abs>());
-    case Unary::kRelu:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::relu>());
-    case Unary::kSigmoid:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::sigmoid>());
-    case Unary::kSilu:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::silu>());
-    case Unary::kSoftplus:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::softplus>());
-    case Unary::kGelu:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::gelu>());
-    case Unary::kGeluTanh:
-      return elements(*gpu_, n, out, Of{x}, Map<scalar::gelu_tanh>());
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) \
+  case Unary::k##Function:                                       \
+    return elements(*gpu_, n, out, Of{x}, Map<scalar::function>());
+    LOCKSTEP_UNARY(LOCKSTEP_ROW)
+#undef LOCKSTEP_ROW
   }
 }
 
@@ -87,40 +58,11 @@ template <class Gpu>
 void Device<Gpu>::unary_backward(Unary op, std::int64_t n, const float* x, const float* dy,
                                  float* out) {
   switch (op) {
-    case Unary::kExp:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::exp>());
-    case Unary::kLog:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::log_derivative>());
-    case Unary::kSin:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::cos>());
-    case Unary::kCos:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::cos_derivative>());
-    case Unary::kTanh:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::tanh_derivative>());
-    case Unary::kErf:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::erf_derivative>());
-    case Unary::kSqrt:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::sqrt_derivative>());
-    case Unary::kRsqrt:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::rsqrt_derivative>());
-    case Unary::kNegate:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::negate_derivative>());
-    case Unary::kSquare:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::square_derivative>());
-    case Unary::kAbs:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::abs_derivative>());
-    case Unary::kRelu:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::relu_derivative>());
-    case Unary::kSigmoid:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid_derivative>());
-    case Unary::kSilu:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::silu_derivative>());
-    case Unary::kSoftplus:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::sigmoid>());
-    case Unary::kGelu:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_derivative>());
-    case Unary::kGeluTanh:
-      return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::gelu_tanh_derivative>());
+#define LOCKSTEP_ROW(function, derivative, Function, Derivative) \
+  case Unary::k##Function:                                       \
+    return elements(*gpu_, n, out, OfTwo{x, dy}, MapBackward<scalar::derivative>());
+    LOCKSTEP_UNARY(LOCKSTEP_ROW)
+#undef LOCKSTEP_ROW
   }
 }
 

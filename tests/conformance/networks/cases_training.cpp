@@ -6,10 +6,10 @@
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/ops.h"
 #include "lockstep/optim/adamw.h"
-#include "lockstep/optim/cosine.h"
 #include "lockstep/optim/learning_rate.h"
 #include "lockstep/optim/lion.h"
 #include "lockstep/optim/optimizer.h"
+#include "lockstep/optim/schedules.h"
 #include "lockstep/optim/sgd.h"
 #include "support/local_ranks.h"
 
@@ -172,7 +172,7 @@ void add_updates(Json& cases, const char* kind) {
   }
   o.schedule = c.parameter("schedule", "cosine");
   o.warmup = c.parameter("warmup", std::int64_t{2});
-  o.schedule.as<optim::CosineOptions>().horizon = c.parameter("horizon", std::int64_t{9});
+  o.schedule.as<optim::HorizonOptions>().horizon = c.parameter("horizon", std::int64_t{9});
   const Tensor p = input(c, "p", Make::kUnit, {61});
   const auto optimizer = optim::make_optimizer(o, {p});
   for (std::int64_t t = 1; t <= 3; ++t) {

@@ -13,11 +13,6 @@ TILE = 4096
 SLOTS = {"adamw": ("m", "v"), "sgd": ("momentum",), "lion": ("m",)}
 
 
-def learning_rate(table, t):
-    return schedules.learning_rate(table["schedule"], table["lr"], table["warmup"], t,
-                                   *(table.get(key) for key in ("horizon", "interval", "factor")))
-
-
 def clipped_by_value(gradients, limit):
     """Choices, so a NaN and the sign of a zero stay."""
     return {name: np.where(g < -limit, -limit, np.where(g > limit, limit, g)) for name, g in gradients.items()}
@@ -43,7 +38,7 @@ def clipped(gradients, length):
 
 def _adamw(table, t):
     """Scalars in binary64, rounded once; the update of one parameter."""
-    beta1, beta2, lr = table["beta1"], table["beta2"], learning_rate(table, t)
+    beta1, beta2, lr = table["beta1"], table["beta2"], schedules.learning_rate(table, t)
     one_minus_beta1, one_minus_beta2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
     step_size = np.float32(lr / (1.0 - host.pow(beta1, float(t))))
     inv_sqrt_bias2 = np.float32(1.0 / math.sqrt(1.0 - host.pow(beta2, float(t))))
@@ -65,7 +60,7 @@ def nesterov(momentum, u, g):
 
 def _sgd(table, t):
     weight_decay, momentum = np.float32(table["weight_decay"]), np.float32(table["momentum"])
-    minus_lr = np.float32(-learning_rate(table, t))
+    minus_lr = np.float32(-schedules.learning_rate(table, t))
 
     def update(p, g, slots):
         g = fma(weight_decay, p, g)
@@ -90,7 +85,7 @@ def lion_step(p, s, minus_lr, minus_decay):
 
 def _lion(table, t):
     """Chen et al., 2023."""
-    lr, (beta1, beta2) = learning_rate(table, t), (table["beta1"], table["beta2"])
+    lr, (beta1, beta2) = schedules.learning_rate(table, t), (table["beta1"], table["beta2"])
     minus_lr, minus_decay = np.float32(-lr), np.float32(-(lr * table["weight_decay"]))
     betas = [(np.float32(beta), np.float32(1.0 - beta)) for beta in (beta1, beta2)]
 

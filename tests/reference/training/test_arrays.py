@@ -223,7 +223,7 @@ def check_updates(count):
     wrong = 0
     for t, g in enumerate(gradients, 1):
         optimizers.update_role(role, table, 1, {"w": g}, t)
-        lr = schedules.learning_rate("linear", 0.003, 2, t, 5)
+        lr = schedules.learning_rate({"schedule": "linear", "lr": 0.003, "warmup": 2, "horizon": 5}, t)
         assert lr == 0.003 * [0.5, 1.0, 1.0 - 1.0 / 3.0, 1.0 - 2.0 / 3.0, 0.0, 0.0][t - 1]
         inputs = {"g": g.tolist(), "p": weights, "m": slot}
         weights, slot = updates.lion({name: Input(values, g.shape) for name, values in inputs.items()},

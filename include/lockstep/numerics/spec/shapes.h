@@ -1,5 +1,5 @@
-// What kernels are told besides numbers: which operation, shapes, strides, and the lengths of
-// blocks and tiles. For every device.
+// What kernels are told besides numbers: shapes, strides, and the lengths of blocks and tiles. For
+// every device.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,6 @@ namespace lockstep::numerics {
 inline constexpr std::int64_t kBlock = 512;
 
 inline constexpr std::int64_t kTileFloats = 4096;  // a tile: 16 KiB of one tensor
-
-enum class Unary {
-  kExp,
-  kLog,
-  kSin,
-  kCos,
-  kTanh,
-  kErf,  // correctly rounded
-  kSqrt,
-  kRsqrt,
-  kNegate,
-  kSquare,
-  kAbs,
-  kRelu,
-  kSigmoid,
-  kSilu,
-  kSoftplus,
-  kGelu,
-  kGeluTanh  // written compositions, scalar.h
-};
-enum class Binary { kAdd, kSubtract, kMultiply, kDivide };
 
 enum class Activation {
   kNone,
@@ -118,18 +97,6 @@ struct Added {
   LOCKSTEP_HD Added(const float* bias_in, const float* rows_in = nullptr,
                     const float* values_in = nullptr)  // not explicit: most add a bias
       : bias(bias_in), rows(rows_in), values(values_in) {}
-};
-
-// Scalars of an optimiser's step (update.h).
-struct AdamW {
-  float beta1, one_minus_beta1, beta2, one_minus_beta2, eps, step_size, inv_sqrt_bias2, decay;
-};
-struct Sgd {
-  float lr, momentum, weight_decay;
-  bool nesterov = false;
-};
-struct Lion {
-  float beta1, one_minus_beta1, beta2, one_minus_beta2, lr, decay;
 };
 
 }  // namespace lockstep::numerics

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lockstep/numerics/spec/operations.h"
-#include "lockstep/numerics/spec/shapes.h"
+#include "lockstep/numerics/spec/update_scalars.h"
 
 LOCKSTEP_FMA_BEGIN
 namespace lockstep::numerics::spec {
