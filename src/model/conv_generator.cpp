@@ -9,8 +9,8 @@ ConvGenerator::ConvGenerator(std::int64_t latent, std::vector<Side> sides,
                              std::optional<std::int64_t> final_conv, std::int64_t classes)
     : latent_(latent), sides_(std::move(sides)), widths_(std::move(widths)) {
   const std::int64_t projected = sides_.back().positions() * widths_.back();
-  project_ = register_module("project",
-                             std::make_shared<Linear>(latent, projected, Start::kDcgan, Bias::kNo));
+  project_ = register_module(
+      "project", std::make_shared<Linear>(latent, projected, InitScheme::kDcgan, Bias::kNo));
   flops_ = project_->flops();
   norms_.push_back(register_module("project_norm", std::make_shared<BatchNorm>(widths_.back())));
   for (std::size_t i = widths_.size() - 1; i-- > 0;) {
@@ -19,19 +19,19 @@ ConvGenerator::ConvGenerator(std::int64_t latent, std::vector<Side> sides,
     ups_.push_back(register_module(
         "up" + number,
         std::make_shared<ConvTranspose2d>(widths_[i + 1], widths_[i], kHalvingSize, kHalvingStride,
-                                          Start::kDcgan, last ? Bias::kYes : Bias::kNo)));
+                                          InitScheme::kDcgan, last ? Bias::kYes : Bias::kNo)));
     flops_ += ups_.back()->flops() * static_cast<double>(sides_[i + 1].positions());
     if (last) break;
     norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(widths_[i])));
   }
   if (final_conv) {
     output_ = register_module(
-        "output", std::make_shared<Conv2d>(widths_.front(), *final_conv, 3, 1, Start::kDcgan));
+        "output", std::make_shared<Conv2d>(widths_.front(), *final_conv, 3, 1, InitScheme::kDcgan));
     flops_ += output_->flops() * static_cast<double>(sides_.front().positions());
   }
   if (classes > 0) {
     classes_ = register_module(
-        "classes", std::make_shared<Linear>(classes, projected, Start::kDcgan, Bias::kNo));
+        "classes", std::make_shared<Linear>(classes, projected, InitScheme::kDcgan, Bias::kNo));
     flops_ += classes_->flops();
   }
 }

@@ -21,7 +21,7 @@ class DcganDiscriminator : public Discriminator {
       const std::int64_t out = o.channels[i];
       downs_.push_back(register_module(
           "down" + number,
-          std::make_shared<Conv2d>(in, out, kHalvingSize, kHalvingStride, Start::kDcgan,
+          std::make_shared<Conv2d>(in, out, kHalvingSize, kHalvingStride, InitScheme::kDcgan,
                                    i == 0 ? Bias::kYes : Bias::kNo)));
       flops_ += downs_.back()->flops() * static_cast<double>(sides[i + 1].positions());
       if (i > 0)
@@ -29,11 +29,11 @@ class DcganDiscriminator : public Discriminator {
       in = out;
     }
     const std::int64_t row = sides.back().positions() * in;
-    output_ = register_module("output", std::make_shared<Linear>(row, 1, Start::kDcgan));
+    output_ = register_module("output", std::make_shared<Linear>(row, 1, InitScheme::kDcgan));
     flops_ += output_->flops();
     if (classes == 0) return;
-    classes_ = register_module("classes",
-                               std::make_shared<Linear>(classes, row, Start::kDcgan, Bias::kNo));
+    classes_ = register_module(
+        "classes", std::make_shared<Linear>(classes, row, InitScheme::kDcgan, Bias::kNo));
     flops_ += classes_->flops();
   }
 

@@ -18,20 +18,20 @@ float inverse_sqrt(std::int64_t n) {
 
 constexpr float kDcganDeviation = 0.02f;
 
-Init first_weights(Start start, std::int64_t fan_in) {
-  switch (start) {
-    case Start::kZero:
+Init first_weights(InitScheme scheme, std::int64_t fan_in) {
+  switch (scheme) {
+    case InitScheme::kZero:
       return {Init::kConstant, 0.0f};
-    case Start::kDcgan:
+    case InitScheme::kDcgan:
       return {Init::kNormal, kDcganDeviation};
-    case Start::kDefault:
+    case InitScheme::kDefault:
       break;
   }
   return {Init::kUniform, inverse_sqrt(fan_in)};
 }
 
-Init first_biases(Start start, std::int64_t fan_in) {
-  return start == Start::kDcgan ? Init{Init::kConstant, 0.0f} : first_weights(start, fan_in);
+Init first_biases(InitScheme scheme, std::int64_t fan_in) {
+  return scheme == InitScheme::kDcgan ? Init{Init::kConstant, 0.0f} : first_weights(scheme, fan_in);
 }
 
 ops::Conv conv_of(std::int64_t size, std::int64_t stride) {
@@ -44,9 +44,9 @@ Tensor enter_if_any(Context& context, const Tensor& bias) {
 
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, Start start, Bias bias)
-    : weight_(parameter("weight", {in, out}, first_weights(start, in))) {
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, in));
+Linear::Linear(std::int64_t in, std::int64_t out, InitScheme scheme, Bias bias)
+    : weight_(parameter("weight", {in, out}, first_weights(scheme, in))) {
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(scheme, in));
 }
 
 Tensor Linear::forward(Context& context, const ops::SideBySide& x) {
@@ -59,16 +59,16 @@ double Linear::flops() const {
 }
 
 Conv2d::Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
-               Start start, Bias bias)
+               InitScheme scheme, Bias bias)
     : conv_(conv_of(size, stride)),
-      weight_(parameter("weight", {size, size, in, out}, first_weights(start, size * size * in))) {
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, size * size * in));
+      weight_(parameter("weight", {size, size, in, out}, first_weights(scheme, size * size * in))) {
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(scheme, size * size * in));
 }
 
-Tensor Conv2d::forward(Context& context, const Tensor& x, const ops::Behind& behind) {
+Tensor Conv2d::forward(Context& context, const Tensor& x, const ops::Epilogue& epilogue) {
   const ops::Scope here = scope();
   return ops::conv2d(context.lanes(), x, context.enter(weight_), enter_if_any(context, bias_),
-                     conv_, behind);
+                     conv_, epilogue);
 }
 
 double Conv2d::flops() const {
@@ -76,10 +76,10 @@ double Conv2d::flops() const {
 }
 
 ConvTranspose2d::ConvTranspose2d(std::int64_t in, std::int64_t out, std::int64_t size,
-                                 std::int64_t stride, Start start, Bias bias)
+                                 std::int64_t stride, InitScheme scheme, Bias bias)
     : conv_(conv_of(size, stride)),
-      weight_(parameter("weight", {size, size, out, in}, first_weights(start, size * size * in))) {
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(start, size * size * in));
+      weight_(parameter("weight", {size, size, out, in}, first_weights(scheme, size * size * in))) {
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(scheme, size * size * in));
 }
 
 Tensor ConvTranspose2d::forward(Context& context, const Tensor& x, std::int64_t height,
@@ -131,8 +131,8 @@ Tensor BatchNorm::forward(Context& context, const Tensor& x, bool track) {
 // u and v start as in Miyato et al., scaled to a norm of about one; the first iteration normalises.
 SpectralLayer::SpectralLayer(at::IntArrayRef weight_sizes, Bias bias) {
   const std::int64_t out = weight_sizes.back(), in = c10::multiply_integers(weight_sizes) / out;
-  weight_ = parameter("weight", weight_sizes, first_weights(Start::kDefault, in));
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(Start::kDefault, in));
+  weight_ = parameter("weight", weight_sizes, first_weights(InitScheme::kDefault, in));
+  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(InitScheme::kDefault, in));
   u_ = buffer("u", {in}, {Init::kNormal, inverse_sqrt(in)});
   v_ = buffer("v", {out}, {Init::kNormal, inverse_sqrt(out)});
 }

@@ -31,12 +31,12 @@ struct Kernel {
 
 // The three kernels, portable.
 Tensor convolved(const LaneBlocks& lanes, numerics::ConvShape s, const Factor& x, const Factor& w,
-                 const Tensor& b, const Behind& behind) {
+                 const Tensor& b, const Epilogue& epilogue) {
   const std::int64_t x_size = s.h * s.w * s.in, y_size = s.out_h() * s.out_w() * s.out;
   const Tensor values = x.integers ? Tensor() : x.value.contiguous();
   Tensor y = empty({s.n, s.out_h(), s.out_w(), s.out});
-  const Tensor rows = behind.rows.defined() ? bare(behind.rows).contiguous() : Tensor();
-  const Tensor more = behind.values.defined() ? bare(behind.values).contiguous() : Tensor();
+  const Tensor rows = epilogue.rows.defined() ? bare(epilogue.rows).contiguous() : Tensor();
+  const Tensor more = epilogue.values.defined() ? bare(epilogue.values).contiguous() : Tensor();
   for_each_partial(lanes, {w.value, b}, [&](const Slice& slice) {
     s.n = slice.samples;
     const std::int64_t first = slice.first_sample;
@@ -96,19 +96,19 @@ Kernel kernel_of(const Factor& w) {
 }
 
 Tensor forward(const LaneBlocks& lanes, const Factor& x_in, const Factor& w_in, const Tensor& b,
-               Conv conv, const Behind& behind = {}) {
+               Conv conv, const Epilogue& epilogue = {}) {
   const numerics::ConvShape s = shape_of(x_in.size(0), x_in.size(1), x_in.size(2), w_in, conv);
   LOCKSTEP_ASSERT(s.n == lanes.samples() && x_in.size(3) == s.in);
   const auto xs = fork(activation(x_in, integer_products_in_use(s)), 2),
              ws = fork(parameter(w_in, integer_products_in_use(s)), 2);
-  LOCKSTEP_ASSERT(!behind.rows.defined() || behind.rows.numel() == s.n * s.out);
-  LOCKSTEP_ASSERT(!behind.values.defined() ||
-                  behind.values.numel() == s.n * s.out_h() * s.out_w() * s.out);
+  LOCKSTEP_ASSERT(!epilogue.rows.defined() || epilogue.rows.numel() == s.n * s.out);
+  LOCKSTEP_ASSERT(!epilogue.values.defined() ||
+                  epilogue.values.numel() == s.n * s.out_h() * s.out_w() * s.out);
   const Tensor y = native::on()
-                       ? native::conv2d(lanes, xs[0].floats(), ws[0].value, b, conv, behind)
-                       : convolved(lanes, s, xs[0], ws[0], b, behind);
+                       ? native::conv2d(lanes, xs[0].floats(), ws[0].value, b, conv, epilogue)
+                       : convolved(lanes, s, xs[0], ws[0], b, epilogue);
   return record_with_parameters(
-      "conv2d", {xs[0].value, ws[0].value, b, behind.rows, behind.values}, y,
+      "conv2d", {xs[0].value, ws[0].value, b, epilogue.rows, epilogue.values}, y,
       Differentiable::kTwice,
       [lanes, s, conv, x = kept(xs[1]), w = ws[1]](const Tensor& dy,
                                                    const std::vector<bool>& needed) -> Tensors {
@@ -178,8 +178,8 @@ Tensor weight_grad(const LaneBlocks& lanes, const Factor& x_in, const Factor& dy
 }  // namespace
 
 Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
-              const Behind& behind) {
-  return forward(lanes, {x}, {w}, b, conv, behind);
+              const Epilogue& epilogue) {
+  return forward(lanes, {x}, {w}, b, conv, epilogue);
 }
 
 Tensor conv2d_transpose(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,

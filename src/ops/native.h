@@ -75,7 +75,7 @@ SideBySide linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Te
 Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy);
 
 Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
-              const Behind& behind);
+              const Epilogue& epilogue);
 Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
                          const Tensor& b, Conv conv, std::int64_t height, std::int64_t width);
 Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy, Conv conv,

@@ -117,15 +117,15 @@ Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
 }
 
 Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
-              const Behind& behind) {
+              const Epilogue& epilogue) {
   const Slices weight(lanes, w, oihw), bias(lanes, b, as_it_is);
   const auto out = [&](std::int64_t size, std::int64_t kernel) {
     return (size + 2 * conv.pad - kernel) / conv.stride + 1;
   };
   Tensor y = empty({x.size(0), out(x.size(1), w.size(1)), out(x.size(2), w.size(2)), w.size(4)});
-  const Tensor more = behind.values.defined() ? bare(behind.values).contiguous() : Tensor();
-  const Tensor repeated = behind.rows.defined()
-                              ? bare(behind.rows).contiguous().view({x.size(0), 1, 1, w.size(4)})
+  const Tensor more = epilogue.values.defined() ? bare(epilogue.values).contiguous() : Tensor();
+  const Tensor repeated = epilogue.rows.defined()
+                              ? bare(epilogue.rows).contiguous().view({x.size(0), 1, 1, w.size(4)})
                               : Tensor();
   for_each_piece(x.size(0), [&](const Piece& piece) {
     const auto its = [&](const Tensor& added) { return added.narrow(0, piece.first, piece.count); };

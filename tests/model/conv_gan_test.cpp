@@ -143,8 +143,8 @@ double inner_product(const Tensor& a, const Tensor& b) {
 // <conv(x), y> = <x, transpose(y)> for every x and y.
 TEST(ConvTranspose2d, IsTheTransposeOfConv2d) {
   for (const Shape& big : {Shape{9, 8}, {7, 12}}) {
-    One<Conv2d> conv(3, 5, 4, 2, Start::kDefault, Bias::kNo);
-    One<ConvTranspose2d> transpose(5, 3, 4, 2, Start::kDefault, Bias::kNo);
+    One<Conv2d> conv(3, 5, 4, 2, InitScheme::kDefault, Bias::kNo);
+    One<ConvTranspose2d> transpose(5, 3, 4, 2, InitScheme::kDefault, Bias::kNo);
     conv.initialize(1, "a");
     transpose.parameters_in_order()[0].tensor.detach().copy_(
         conv.parameters_in_order()[0].tensor.detach());

@@ -13,7 +13,7 @@ namespace lockstep::model {
 // First values of a layer's weights. kZero: the last layer of a residual branch, so that a block
 // starts as the identity, and of a network's output (as in the code of Ho et al. 2020). kDcgan:
 // weights from N(0, 0.02), biases zero (Radford et al. 2016).
-enum class Start { kDefault, kZero, kDcgan };
+enum class InitScheme { kDefault, kZero, kDcgan };
 
 // Whether a layer adds a bias. Before batch normalisation it would be taken away again.
 enum class Bias { kYes, kNo };
@@ -21,7 +21,8 @@ enum class Bias { kYes, kNo };
 // y = x w + b over the last dimension; a 1x1 convolution is this too. weight [in, out], bias [out].
 class Linear : public Layer {
  public:
-  Linear(std::int64_t in, std::int64_t out, Start start = Start::kDefault, Bias bias = Bias::kYes);
+  Linear(std::int64_t in, std::int64_t out, InitScheme scheme = InitScheme::kDefault,
+         Bias bias = Bias::kYes);
   Tensor forward(Context& context, const ops::SideBySide& x);
   double flops() const;  // a row
 
@@ -34,8 +35,8 @@ class Linear : public Layer {
 class Conv2d : public Layer {
  public:
   Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1,
-         Start start = Start::kDefault, Bias bias = Bias::kYes);
-  Tensor forward(Context& context, const Tensor& x, const ops::Behind& behind = {});
+         InitScheme scheme = InitScheme::kDefault, Bias bias = Bias::kYes);
+  Tensor forward(Context& context, const Tensor& x, const ops::Epilogue& epilogue = {});
   double flops() const;  // an output position
 
  private:
@@ -48,7 +49,7 @@ class Conv2d : public Layer {
 class ConvTranspose2d : public Layer {
  public:
   ConvTranspose2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
-                  Start start = Start::kDefault, Bias bias = Bias::kYes);
+                  InitScheme scheme = InitScheme::kDefault, Bias bias = Bias::kYes);
   // -> [N, height, width, out], whose Conv2d has x's sides.
   Tensor forward(Context& context, const Tensor& x, std::int64_t height, std::int64_t width);
   double flops() const;  // a position of the input

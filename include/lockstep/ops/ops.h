@@ -43,14 +43,14 @@ Tensor linear(const LaneBlocks& lanes, const SideBySide& x, const Tensor& w, con
 struct Conv {
   std::int64_t stride = 1, pad = 0;
 };
-// What is added to a convolution's results behind its bias; each may be undefined.
-struct Behind {
+// What is added to the results of a convolution after its bias; each may be undefined.
+struct Epilogue {
   Tensor rows = {};    // [N, out]: the same at every position
   Tensor values = {};  // of the result's shape
 };
 // x [N, H, W, in], w [P, kh, kw, in, out], b [P, out] or undefined
 Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
-              const Behind& behind = {});
+              const Epilogue& epilogue = {});
 // The transpose: x [N, h, w, in], w [P, kh, kw, out, in] -> [N, height, width, out], whose conv2d
 // with `conv` has h x w positions (Error(kBug) otherwise). b [P, out] or undefined.
 Tensor conv2d_transpose(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b,

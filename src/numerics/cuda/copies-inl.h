@@ -1,17 +1,19 @@
 // Private: copies beside the kernels (lockstep/numerics/device_memory.h), through pinned memory,
-// each way in a line of its own. What Gpu has for it:
+// each way in a stream of its own. What Gpu has for it:
 //
 //   gpu.begin_to_host(pieces)      update-inl.h
-//   gpu.event(), gpu.line()        an event; a stream beside the kernels'
+//   gpu.event()                    an event
+//   gpu.copy_stream()              a stream beside the kernels'
 //   gpu.record(event), after       of what was called before; what is called next waits for it
-//   line.record(event), after      the same of the line
-//   line.take(bytes)               memory, there for what comes next in the line
-//   line.slot(i)                   the host's memory of a slot, when the copy before is done
-//   line.from_slot(i, bytes, to), line.to_slot(i, bytes, from)
+//   stream.record(event), after    the same of the stream
+//   stream.take(bytes)             memory, there for what comes next in the stream
+//   stream.slot(i)                 the host's memory of a slot, when the copy before is done
+//   stream.from_slot(i, bytes, to), stream.to_slot(i, bytes, from)
 //
 // What goes to the host is copied within the GPU first: its memory is tens of times as fast as the
 // way to the host, and whatever writes there next need not know of the copy. Few bytes go at once,
-// in the order of the kernels: a step's results are waited for, and a line would only delay them.
+// in the order of the kernels: a step's results are waited for, and another stream would only delay
+// them.
 #pragma once
 
 #include <algorithm>
@@ -44,23 +46,23 @@ class Copies {
 
  private:
   using Event = typename Gpu::Event;
-  using Line = typename Gpu::Line;
+  using CopyStream = typename Gpu::CopyStream;
 
   // Some 10 us of the way to the host.
   static constexpr std::size_t kFew = std::size_t{256} << 10;
 
-  // One copy at a time. The line is made for the first.
+  // One copy at a time. The stream is made for the first.
   struct Way {
     std::mutex mutex;
-    std::unique_ptr<Line> line;
+    std::unique_ptr<CopyStream> stream;
     int slot = 0;  // whose turn it is
 
-    int next() { return std::exchange(slot, (slot + 1) % Line::kSlots); }
+    int next() { return std::exchange(slot, (slot + 1) % CopyStream::kSlots); }
   };
 
-  Line& line_of(Way& way) {
-    if (way.line == nullptr) way.line = gpu_.line();
-    return *way.line;
+  CopyStream& stream_of(Way& way) {
+    if (way.stream == nullptr) way.stream = gpu_.copy_stream();
+    return *way.stream;
   }
 
   class Up final : public DeviceMemory::Upload {
@@ -70,13 +72,13 @@ class Copies {
       if (bytes == 0) return;
       Way& way = copies_.up_;
       const std::scoped_lock lock(way.mutex);
-      Line& line = copies_.line_of(way);
-      memory_ = line.take(bytes);
+      CopyStream& stream = copies_.stream_of(way);
+      memory_ = stream.take(bytes);
       try {
         send(way, bytes, static_cast<const std::byte*>(from));
-        line.record(done_);
+        stream.record(done_);
       } catch (...) {
-        line.record(done_);
+        stream.record(done_);
         drop();
         throw;
       }
@@ -97,11 +99,11 @@ class Copies {
    private:
     void send(Way& way, std::size_t bytes, const std::byte* from) {
       auto* const to = static_cast<std::byte*>(memory_);
-      for (std::size_t at = 0; at < bytes; at += Line::kSlotBytes) {
+      for (std::size_t at = 0; at < bytes; at += CopyStream::kSlotBytes) {
         const int slot = way.next();
-        const std::size_t some = std::min(Line::kSlotBytes, bytes - at);
-        std::memcpy(way.line->slot(slot), from + at, some);
-        way.line->from_slot(slot, some, to + at);
+        const std::size_t some = std::min(CopyStream::kSlotBytes, bytes - at);
+        std::memcpy(way.stream->slot(slot), from + at, some);
+        way.stream->from_slot(slot, some, to + at);
       }
     }
     void drop() {
@@ -165,24 +167,24 @@ class Copies {
     void finish(std::span<void* const> to) override {
       Way& way = copies_.down_;
       const std::scoped_lock lock(way.mutex);
-      Line& line = copies_.line_of(way);
-      line.after(there_);
+      CopyStream& stream = copies_.stream_of(way);
+      stream.after(there_);
       std::size_t asked = 0;
       const auto ask = [&](int slot) {
-        const std::size_t some = std::min(Line::kSlotBytes, bytes_ - asked);
-        if (some > 0) line.to_slot(slot, some, memory_ + asked);
+        const std::size_t some = std::min(CopyStream::kSlotBytes, bytes_ - asked);
+        if (some > 0) stream.to_slot(slot, some, memory_ + asked);
         asked += some;
       };
-      for (int slot = 0; slot < Line::kSlots; ++slot) {
-        line.slot(slot);
+      for (int slot = 0; slot < CopyStream::kSlots; ++slot) {
+        stream.slot(slot);
         ask(slot);
       }
       Parted parted(sizes_, to);
       int slot = 0;
-      for (std::size_t at = 0; at < bytes_; at += Line::kSlotBytes) {
-        parted.put(line.slot(slot), std::min(Line::kSlotBytes, bytes_ - at));
+      for (std::size_t at = 0; at < bytes_; at += CopyStream::kSlotBytes) {
+        parted.put(stream.slot(slot), std::min(CopyStream::kSlotBytes, bytes_ - at));
         ask(slot);
-        slot = (slot + 1) % Line::kSlots;
+        slot = (slot + 1) % CopyStream::kSlots;
       }
     }
 

@@ -1,5 +1,6 @@
 // Private: one of NVIDIA's GPUs, as device.h, marks-inl.h and copies-inl.h want it. All work of a
-// process is in one stream (course.cuh), but for copies (line.cuh) and what has its own order.
+// process is in one stream (stream_context.cuh), but for copies (copy_stream.cuh) and what has its
+// own order.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "numerics/cuda/course.cuh"
+#include "numerics/cuda/copy_stream.cuh"
 #include "numerics/cuda/landing.cuh"
-#include "numerics/cuda/line.cuh"
+#include "numerics/cuda/stream_context.cuh"
 #include "numerics/cuda/thread.h"
 
 namespace lockstep::numerics::cuda {
@@ -114,7 +115,7 @@ inline constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
 class Gpu {
  public:
   using Event = cuda::Event;
-  using Line = cuda::Line;
+  using CopyStream = cuda::CopyStream;
   using Arrival = cuda::Arrival;
 
   explicit Gpu(int number) : number_(number) {
@@ -123,28 +124,28 @@ class Gpu {
          "how many multiprocessors there are");
     must(cudaDeviceGetAttribute(&most_shared_, cudaDevAttrMaxSharedMemoryPerBlockOptin, number),
          "how much shared memory there is");
-    course_ = std::make_shared<Course>(number);
+    context_ = std::make_shared<StreamContext>(number);
   }
   // Another one whose work goes there.
-  Gpu(const Gpu& one, std::shared_ptr<Course> course)
+  Gpu(const Gpu& one, std::shared_ptr<StreamContext> context)
       : number_(one.number_),
         multiprocessors_(one.multiprocessors_),
         most_shared_(one.most_shared_),
-        course_(std::move(course)) {}
+        context_(std::move(context)) {}
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   ~Gpu() {
-    if (staging_) course_->stagings().give_back(std::move(staging_));
+    if (staging_) context_->stagings().give_back(std::move(staging_));
   }
 
   int multiprocessors() const { return multiprocessors_; }
   std::int64_t most_shared() const { return most_shared_; }
 
-  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this, course_); }
+  std::unique_ptr<Gpu> another() const { return std::make_unique<Gpu>(*this, context_); }
   // One whose work is in a stream of its own, and that of its others.
   std::unique_ptr<Gpu> own_order() const {
-    return std::make_unique<Gpu>(*this, std::make_shared<Course>(course_->pool()));
+    return std::make_unique<Gpu>(*this, std::make_shared<StreamContext>(context_->pool()));
   }
 
   std::string name() const {
@@ -174,40 +175,42 @@ class Gpu {
     LOCKSTEP_ASSERT(listed<Kernel>, "a kernel that was not loaded");
     if (grid.blocks == 0) return;
     here();
-    course_->add();
+    context_->add();
     const std::int64_t blocks = grid.fewer_do ? std::min(grid.blocks, kMostBlocks) : grid.blocks;
     run<<<static_cast<unsigned>(blocks), static_cast<unsigned>(grid.threads),
-          static_cast<std::size_t>(grid.shared_bytes), course_->stream()>>>(kernel);
+          static_cast<std::size_t>(grid.shared_bytes), context_->stream()>>>(kernel);
     must(cudaGetLastError(), "a kernel was not launched");
   }
 
   void* take(std::size_t bytes) {
     if (bytes == 0) return nullptr;
     here();
-    return course_->take(bytes);
+    return context_->take(bytes);
   }
   void give_back(void* memory) {
     if (memory == nullptr) return;
     cudaSetDevice(number_);  // in destructors, too: if the GPU or the driver is gone, so is this
-    course_->give_back(memory);
+    context_->give_back(memory);
   }
   Event event() const {
     here();
     return Event(number_);
   }
-  std::unique_ptr<Line> line() const { return std::make_unique<Line>(number_, course_->pool()); }
+  std::unique_ptr<CopyStream> copy_stream() const {
+    return std::make_unique<CopyStream>(number_, context_->pool());
+  }
   // The event is what was called before; what is called next comes after the event.
   void record(Event& event) {
     here();
-    event.record(course_->now());
+    event.record(context_->now());
   }
   void after(Event& event) {
     here();
-    event.hold(course_->now());
+    event.hold(context_->now());
   }
   std::optional<std::int64_t> left() {
     here();
-    return course_->pool()->left();
+    return context_->pool()->left();
   }
 
   // LibTorch's kernels are in the same stream.
@@ -215,58 +218,58 @@ class Gpu {
   void* foreign(void* memory) const { return memory; }
 
   std::unique_ptr<Arrival> begin_to_host(std::span<const ByteView> pieces) {
-    LOCKSTEP_ASSERT(!course_->capturing(), "captured work asks for values on the host");
+    LOCKSTEP_ASSERT(!context_->capturing(), "captured work asks for values on the host");
     here();
-    return std::make_unique<Arrival>(course_->landings(), number_, pieces, course_->now());
+    return std::make_unique<Arrival>(context_->landings(), number_, pieces, context_->now());
   }
   void to_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
-    LOCKSTEP_ASSERT(!course_->capturing(), "captured work asks for values on the host");
+    LOCKSTEP_ASSERT(!context_->capturing(), "captured work asks for values on the host");
     here();
-    staging().bring(bytes, from, to, course_->now());
+    staging().bring(bytes, from, to, context_->now());
   }
   void from_host(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     here();
-    if (course_->capturing()) return course_->from_host(bytes, from, to);
-    staging().send(bytes, from, to, course_->now());
+    if (context_->capturing()) return context_->from_host(bytes, from, to);
+    staging().send(bytes, from, to, context_->now());
   }
   void copy(std::size_t bytes, const void* from, void* to) {
     if (bytes == 0) return;
     here();
-    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, course_->stream()), "a copy");
+    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, context_->stream()), "a copy");
   }
 
-  // Captures (Device::capture): between the two work of every Gpu of this course is captured.
+  // Captures (Device::capture): between the two work of every Gpu of this context is captured.
   void begin_capture() {
     here();
-    course_->begin();
+    context_->begin();
   }
   void cut_capture(std::function<void()> call) {
     here();
-    course_->cut(std::move(call));
+    context_->cut(std::move(call));
   }
   std::unique_ptr<Captured> end_capture() {
-    return std::make_unique<CapturedGraphs<Course>>(course_, course_->end());
+    return std::make_unique<CapturedGraphs<StreamContext>>(context_, context_->end());
   }
-  void drop_capture() { course_->drop(); }
-  bool capturing() const { return course_->capturing(); }
-  const std::uint64_t* moved() const { return course_->moved(); }
-  void moved(const std::uint64_t* by) { course_->moved(by); }
+  void drop_capture() { context_->drop(); }
+  bool capturing() const { return context_->capturing(); }
+  const std::uint64_t* moved() const { return context_->moved(); }
+  void moved(const std::uint64_t* by) { context_->moved(by); }
   void from_host_by(std::size_t bytes, const numerics::Device::Fill& fill, void* to) {
     here();
-    course_->from_host_by(bytes, fill, to);
+    context_->from_host_by(bytes, fill, to);
   }
 
  private:
   void here() const { make_current(number_); }
   Staging& staging() {
-    if (!staging_) staging_ = course_->stagings().take(number_);
+    if (!staging_) staging_ = context_->stagings().take(number_);
     return *staging_;
   }
 
   int number_, multiprocessors_ = 0, most_shared_ = 0;
-  std::shared_ptr<Course> course_;
+  std::shared_ptr<StreamContext> context_;
   std::unique_ptr<Staging> staging_;
 };
 

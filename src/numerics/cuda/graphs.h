@@ -1,6 +1,6 @@
 // Private: captured work (numerics/device.h) as graphs, and calls of the host between them.
 //
-//   course.end_use()      when nothing uses the graphs' memory any more
+//   context.end_use()      when nothing uses the graphs' memory any more
 //   graph.launch(moved)   behind what was launched before
 #pragma once
 
@@ -42,22 +42,22 @@ class Graphs {
   std::vector<One> graphs_;
 };
 
-template <class Course>
+template <class StreamContext>
 class CapturedGraphs final : public Captured {
  public:
-  using All = Graphs<typename Course::Graph>;
+  using All = Graphs<typename StreamContext::Graph>;
 
-  CapturedGraphs(std::shared_ptr<Course> course, All graphs)
-      : course_(std::move(course)), graphs_(std::move(graphs)) {}
+  CapturedGraphs(std::shared_ptr<StreamContext> context, All graphs)
+      : context_(std::move(context)), graphs_(std::move(graphs)) {}
   ~CapturedGraphs() override {
     graphs_.clear();
-    course_->end_use();
+    context_->end_use();
   }
 
   void launch(std::uint64_t moved) override { graphs_.launch(moved); }
 
  private:
-  const std::shared_ptr<Course> course_;
+  const std::shared_ptr<StreamContext> context_;
   All graphs_;
 };
 

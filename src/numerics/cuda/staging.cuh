@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "numerics/cuda/line.cuh"
+#include "numerics/cuda/copy_stream.cuh"
 #include "numerics/cuda/must.cuh"
 
 namespace lockstep::numerics::cuda {

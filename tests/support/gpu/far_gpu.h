@@ -14,8 +14,8 @@
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/graphs.h"
 #include "support/far_device/memory.h"
-#include "support/gpu/far_course.h"
-#include "support/gpu/far_line.h"
+#include "support/gpu/far_copy_stream.h"
+#include "support/gpu/far_stream_context.h"
 #include "support/gpu/orders.h"
 
 namespace lockstep::test::gpu {
@@ -23,21 +23,21 @@ namespace lockstep::test::gpu {
 class FarGpu {
  public:
   using Event = FarEvent;
-  using Line = FarLine;
+  using CopyStream = FarCopyStream;
   using Arrival = FarArrival;
 
   FarGpu(std::uint64_t seed, int multiprocessors, std::int64_t most_shared,
-         std::shared_ptr<FarCourse> course)
-      : orders_(seed, multiprocessors, most_shared), course_(std::move(course)) {}
+         std::shared_ptr<FarStreamContext> context)
+      : orders_(seed, multiprocessors, most_shared), context_(std::move(context)) {}
 
   static std::string name() { return "an emulated GPU, in far memory"; }
   static std::string uuid() { return {}; }
   std::unique_ptr<FarGpu> another() {
-    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(), course_);
+    return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(), context_);
   }
   std::unique_ptr<FarGpu> own_order() {
     return std::make_unique<FarGpu>(orders_.next(), multiprocessors(), most_shared(),
-                                    std::make_shared<FarCourse>(course_->machine, true));
+                                    std::make_shared<FarStreamContext>(context_->machine, true));
   }
 
   int multiprocessors() const { return orders_.multiprocessors(); }
@@ -52,11 +52,11 @@ class FarGpu {
   }
 
   void* take(std::size_t bytes) {
-    if (!capturing()) return take_far(*course_->machine, bytes, course_->now);
-    void* memory = course_->arena.take(bytes);
+    if (!capturing()) return take_far(*context_->machine, bytes, context_->now);
+    void* memory = context_->arena.take(bytes);
     if (memory == nullptr) {
-      memory = take_far(*course_->machine, bytes, course_->now);
-      course_->arena.add(memory, bytes);
+      memory = take_far(*context_->machine, bytes, context_->now);
+      context_->arena.add(memory, bytes);
     }
     // In every launch it holds anything.
     streams().put(stream(), [memory, bytes] {
@@ -65,8 +65,8 @@ class FarGpu {
     return memory;
   }
   void give_back(void* memory) {
-    if (memory == nullptr || course_->arena.give_back(memory)) return;
-    LOCKSTEP_ASSERT(course_->machine->memory.give_back(memory, course_->now),
+    if (memory == nullptr || context_->arena.give_back(memory)) return;
+    LOCKSTEP_ASSERT(context_->machine->memory.give_back(memory, context_->now),
                     "not taken, or twice back");
   }
   std::optional<std::int64_t> left() {
@@ -82,7 +82,7 @@ class FarGpu {
 
   std::unique_ptr<Arrival> begin_to_host(std::span<const ByteView> pieces) {
     LOCKSTEP_ASSERT(!capturing(), "captured work asks for values on the host");
-    return std::make_unique<Arrival>(course_->machine, pieces, course_->now);
+    return std::make_unique<Arrival>(context_->machine, pieces, context_->now);
   }
   void to_host(std::size_t bytes, const void* from, void* to) {
     LOCKSTEP_ASSERT(!capturing(), "captured work asks for values on the host");
@@ -99,41 +99,43 @@ class FarGpu {
     });
   }
 
-  Event event() const { return Event(course_->machine); }
-  std::unique_ptr<Line> line() const { return std::make_unique<Line>(course_->machine); }
-  void record(Event& event) { event.record(course_->now); }
-  void after(Event& event) { event.hold(course_->now); }
+  Event event() const { return Event(context_->machine); }
+  std::unique_ptr<CopyStream> copy_stream() const {
+    return std::make_unique<CopyStream>(context_->machine);
+  }
+  void record(Event& event) { event.record(context_->now); }
+  void after(Event& event) { event.hold(context_->now); }
 
   void begin_capture() {
-    LOCKSTEP_ASSERT(course_->now == Streams::kNull, "work of an own order is not captured");
+    LOCKSTEP_ASSERT(context_->now == Streams::kNull, "work of an own order is not captured");
     LOCKSTEP_ASSERT(!capturing(), "one capture at a time");
-    course_->arena.begin_use();
-    streams().begin_capture(course_->own);
-    course_->capturing = true;
+    context_->arena.begin_use();
+    streams().begin_capture(context_->own);
+    context_->capturing = true;
   }
   void cut_capture(std::function<void()> call) {
-    course_->end_graph();
-    course_->graphs.add(std::move(call));
-    streams().begin_capture(course_->own);
+    context_->end_graph();
+    context_->graphs.add(std::move(call));
+    streams().begin_capture(context_->own);
   }
   std::unique_ptr<numerics::Captured> end_capture() {
-    course_->end_graph();
-    course_->capturing = false;
-    return std::make_unique<numerics::cuda::CapturedGraphs<FarCourse>>(
-        course_, std::exchange(course_->graphs, {}));
+    context_->end_graph();
+    context_->capturing = false;
+    return std::make_unique<numerics::cuda::CapturedGraphs<FarStreamContext>>(
+        context_, std::exchange(context_->graphs, {}));
   }
   void drop_capture() { end_capture(); }
-  bool capturing() const { return course_->capturing; }
-  const std::uint64_t* moved() const { return course_->moved; }
-  void moved(const std::uint64_t* by) { course_->moved = by; }
+  bool capturing() const { return context_->capturing; }
+  const std::uint64_t* moved() const { return context_->moved; }
+  void moved(const std::uint64_t* by) { context_->moved = by; }
   void from_host_by(std::size_t bytes, const numerics::Device::Fill& fill, void* to) {
-    course_->fills.emplace_back(fill, std::make_shared<Bytes>(bytes));
-    copy_from(course_->fills.back().second, to);
+    context_->fills.emplace_back(fill, std::make_shared<Bytes>(bytes));
+    copy_from(context_->fills.back().second, to);
   }
 
  private:
-  Streams& streams() const { return course_->streams; }
-  Streams::Stream stream() const { return course_->stream(); }
+  Streams& streams() const { return context_->streams; }
+  Streams::Stream stream() const { return context_->stream(); }
 
   void copy_from(std::shared_ptr<const Bytes> from, void* to) {
     streams().copy(stream(), [from = std::move(from), to = testing::far::near(to)] {
@@ -141,7 +143,7 @@ class FarGpu {
     });
   }
   Orders orders_;
-  std::shared_ptr<FarCourse> course_;
+  std::shared_ptr<FarStreamContext> context_;
 };
 
 }  // namespace lockstep::test::gpu

@@ -67,10 +67,10 @@ std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int
 
 numerics::Gpu open_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   using namespace numerics::cuda;
-  const auto course = std::make_shared<FarCourse>(std::make_shared<Machine>(seed), false);
+  const auto context = std::make_shared<FarStreamContext>(std::make_shared<Machine>(seed), false);
   const auto gpu = [&](std::uint64_t own) {
     return std::make_unique<FarGpu>(own, multiprocessors.value_or(few(own)),
-                                    shared_of(seed, multiprocessors), course);
+                                    shared_of(seed, multiprocessors), context);
   };
   return {std::make_unique<Device<FarGpu>>(gpu(seed)),
           std::make_shared<Memory<FarGpu>>(gpu(seed + 1))};

@@ -18,27 +18,27 @@ inline void free_pinned(void* memory) noexcept {
   if (!hangs()) cudaFreeHost(memory);
 }
 
-class Line {
+class CopyStream {
  public:
   static constexpr int kSlots = 2;
   static constexpr std::size_t kSlotBytes = std::size_t{4} << 20;
 
-  Line(int number, std::shared_ptr<Pool> pool)
+  CopyStream(int number, std::shared_ptr<Pool> pool)
       : number_(make_current(number)),
         pool_(std::move(pool)),
         slots_{{Slot(number), Slot(number)}} {
     must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
     pool_->add(stream_);
   }
-  ~Line() {
+  ~CopyStream() {
     for (Slot& slot : slots_) free_pinned(slot.memory);
     pool_->remove(stream_);
     cudaStreamDestroy(stream_);
   }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
+  CopyStream(const CopyStream&) = delete;
+  CopyStream& operator=(const CopyStream&) = delete;
 
-  // Memory for what comes next in the line.
+  // Memory for what comes next in the stream.
   void* take(std::size_t bytes) {
     make_current(number_);
     return pool_->take(bytes, stream_);

@@ -85,20 +85,20 @@ class FarArrival {
 };
 
 // A stream beside the kernels' (numerics/cuda/copies-inl.h), with small slots.
-class FarLine {
+class FarCopyStream {
  public:
   static constexpr int kSlots = 2;
   static constexpr std::size_t kSlotBytes = std::size_t{1} << 18;
 
-  explicit FarLine(std::shared_ptr<Machine> machine)
+  explicit FarCopyStream(std::shared_ptr<Machine> machine)
       : machine_(std::move(machine)),
         stream_(machine_->streams.create(Streams::Kind::kNonBlocking)) {}
-  ~FarLine() {
+  ~FarCopyStream() {
     machine_->streams.wait(stream_);
     machine_->streams.destroy(stream_);
   }
-  FarLine(const FarLine&) = delete;
-  FarLine& operator=(const FarLine&) = delete;
+  FarCopyStream(const FarCopyStream&) = delete;
+  FarCopyStream& operator=(const FarCopyStream&) = delete;
 
   void* take(std::size_t bytes) { return take_far(*machine_, bytes, stream_); }
   std::byte* slot(int number) {

@@ -89,18 +89,18 @@ class Graph {
   Event done_;
 };
 
-class Course {
+class StreamContext {
  public:
   using Graph = cuda::Graph;
 
   // In the null stream.
-  explicit Course(int number)
+  explicit StreamContext(int number)
       : number_(make_current(number)), pool_(std::make_shared<Pool>(number)), backlog_(number) {
     // Not a blocking one: the null stream may be used while something is captured.
     must(cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking), "a stream");
   }
   // In a stream of its own.
-  explicit Course(std::shared_ptr<Pool> pool)
+  explicit StreamContext(std::shared_ptr<Pool> pool)
       : number_(make_current(pool->number())), pool_(std::move(pool)), backlog_(number_) {
     // Multiprocessors take its blocks first: others wait for them.
     int least = 0, greatest = 0;
@@ -109,12 +109,12 @@ class Course {
     now_ = own_;
     pool_->add(now_);
   }
-  ~Course() {
+  ~StreamContext() {
     if (now_ != nullptr) pool_->remove(now_);
     cudaStreamDestroy(own_);
   }
-  Course(const Course&) = delete;
-  Course& operator=(const Course&) = delete;
+  StreamContext(const StreamContext&) = delete;
+  StreamContext& operator=(const StreamContext&) = delete;
 
   int number() const { return number_; }
   cudaStream_t stream() const { return capturing_ ? own_ : now_; }

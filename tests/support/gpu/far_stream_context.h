@@ -1,5 +1,5 @@
 // Private: where the work of far GPUs goes: into a stream, or into what is captured of it, as
-// course.cuh does it.
+// stream_context.cuh does it.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include "lockstep/numerics/device.h"
 #include "numerics/cuda/arena.h"
 #include "numerics/cuda/graphs.h"
-#include "support/gpu/far_line.h"
+#include "support/gpu/far_copy_stream.h"
 
 namespace lockstep::test::gpu {
 
@@ -43,14 +43,14 @@ class FarGraph {
 };
 
 // What the FarGpus of one GPU share.
-struct FarCourse {
+struct FarStreamContext {
   using Graph = FarGraph;
 
-  FarCourse(std::shared_ptr<Machine> its, bool own_order)
+  FarStreamContext(std::shared_ptr<Machine> its, bool own_order)
       : machine(std::move(its)), now(own_order ? own : Streams::kNull) {}
-  ~FarCourse() { streams.destroy(own); }
-  FarCourse(const FarCourse&) = delete;
-  FarCourse& operator=(const FarCourse&) = delete;
+  ~FarStreamContext() { streams.destroy(own); }
+  FarStreamContext(const FarStreamContext&) = delete;
+  FarStreamContext& operator=(const FarStreamContext&) = delete;
 
   Streams::Stream stream() const { return capturing ? own : now; }
   void end_use() {
