@@ -37,15 +37,20 @@ void require(const Setting& setting) {
 // An operation that lacks memory may choose another kernel, of other bits. LibTorch's own allocator
 // counts that (ops/native_memory.h), CUDA's does not.
 void require_own_allocator() {
+  const auto refuse = [](const std::string& name, const std::string& value, const char* hint) {
+    throw Error(Code::kEnvironment,
+                name + "=" + value + ": native numerics need LibTorch's own allocator", hint);
+  };
   for (const char* const name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
     const char* const value = std::getenv(name);
-    if (value == nullptr ||
-        std::string_view(value).find("backend:cudaMalloc") == std::string_view::npos)
-      continue;
-    throw Error(Code::kEnvironment,
-                std::string(name) + "=" + value + ": native numerics need LibTorch's own allocator",
-                "leave out the backend");
+    if (value == nullptr) continue;
+    std::string tokens = value;
+    std::erase(tokens, ' ');  // as LibTorch reads it
+    if (tokens.find("backend:cudaMalloc") != std::string::npos)
+      refuse(name, value, "leave out the backend");
   }
+  constexpr const char* kNone = "PYTORCH_NO_CUDA_MEMORY_CACHING";  // whatever its value
+  if (const char* const value = std::getenv(kNone)) refuse(kNone, value, "leave it unset");
 }
 
 }  // namespace
@@ -59,6 +64,7 @@ std::vector<Setting> native_settings(ops::Precision precision) {
        "MKL's reproducible mode"},
       {"ONEDNN_DEFAULT_FPMATH_MODE", {"STRICT"}, kBinary32},
       {"CUBLAS_WORKSPACE_CONFIG", {":4096:8", ":16:8"}, "cuBLAS's reproducible mode"},
+      {"CUBLAS_EMULATE_SINGLE_PRECISION", {"", "0"}, kBinary32},
   };
   if (precision == ops::Precision::kTf32) {
     settings.push_back({"NVIDIA_TF32_OVERRIDE", {"", "1"}, "TF32, as the recipe says"});

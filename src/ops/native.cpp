@@ -8,13 +8,16 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <utility>
 
 #include "lockstep/core/error.h"
+#include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
+#include "lockstep/ops/memory.h"
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/record.h"
 #include "ops/native_memory.h"
@@ -76,7 +79,10 @@ void foreign(const Call& call) {
     throw std::bad_alloc();
   } catch (const c10::Error& error) {
     const std::string what = error.what_without_backtrace();
-    if (what.find("allocate memory") != std::string::npos) throw std::bad_alloc();
+    // The host's; CUDA's; cuBLAS's and cuDNN's.
+    for (const char* const lacks :
+         {"allocate memory", "out of memory", "ALLOC_FAILED", "ALLOCATION_FAILED"})
+      if (what.find(lacks) != std::string::npos) throw std::bad_alloc();
     throw Error(Code::kBug, "LibTorch: " + what.substr(0, what.find('\n')));
   }
 }
@@ -135,6 +141,19 @@ at::ScalarType factor_type() {
   return rounds() ? at::kBFloat16 : at::kFloat;
 }
 
+// Where memory is counted, so much as long as this is there.
+Tensor counted(std::int64_t bytes) {
+  return counts_only() ? empty_on(tensors_device(), {bytes}, at::kByte) : Tensor();
+}
+
+// Of work that treats each element by itself: in a lane's pieces where the host's threads share
+// them, at once where one thread calls a GPU.
+void for_each_part(std::int64_t samples, const std::function<void(const Piece&)>& body) {
+  if (!on_gpu()) return for_each_piece(samples, 0, body);
+  if (counts_only() || samples == 0) return;
+  foreign([&] { body({0, 0, samples, factor_type()}); });
+}
+
 }  // namespace
 
 Tensor aligned(const Tensor& x) {
@@ -160,10 +179,21 @@ void Piece::put_sum(const Tensor& values, const Tensor& more, Tensor& x) const {
   at::add_out(rows, values, theirs(more));
 }
 
-void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body) {
+std::int64_t bytes_of_sample(const Tensor& x) {
+  const std::int64_t values = c10::multiply_integers(x.sizes().slice(1));
+  return values * static_cast<std::int64_t>(c10::elementSize(factor_type()));
+}
+
+void for_each_piece(std::int64_t samples, std::int64_t temporaries,
+                    const std::function<void(const Piece&)>& body) {
   const std::int64_t each = numerics_in_use().samples;
   const at::ScalarType products = factor_type();
   LOCKSTEP_ASSERT(samples % each == 0, "an op's samples do not divide into lanes");
+  if (counts_only()) {
+    const std::int64_t threads = on_gpu() ? 1 : device().host().threads();
+    counted(std::min(samples, each * threads) * temporaries);
+    return;
+  }
   device().parallel_for(samples / each, 1, [&](std::int64_t begin, std::int64_t end) {
     foreign([&] {
       for (std::int64_t i = begin; i < end; ++i) body({i, i * each, each, products});
@@ -173,7 +203,7 @@ void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)
 
 Tensor rounded(const Tensor& x) {
   Tensor y = empty_on(tensors_device(), x.sizes(), at::kBFloat16);
-  for_each_piece(x.size(0), [&](const Piece& piece) { piece.put(piece.of(x), y); });
+  for_each_part(x.size(0), [&](const Piece& piece) { piece.put(piece.of(x), y); });
   return y;
 }
 
@@ -183,7 +213,7 @@ Tensor joined(const SideBySide& x) {
   Tensor y = empty_on(tensors_device(), sizes, factor_type());
   const std::int64_t cut = x.left.size(-1), rest = x.right.size(-1);
   Tensor left = y.narrow(-1, 0, cut), right = y.narrow(-1, cut, rest);
-  for_each_piece(y.size(0), [&](const Piece& piece) {
+  for_each_part(y.size(0), [&](const Piece& piece) {
     piece.put(piece.of(bare(x.left)), left);
     piece.put(piece.of(bare(x.right)), right);
   });
@@ -198,6 +228,10 @@ Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
   }
   LOCKSTEP_ASSERT(parameter.size(0) == lanes.partials());
   const std::int64_t different = parameter.stride(0) == 0 ? 1 : lanes.partials();
+  if (counts_only()) {
+    slices_.push_back(counted(different * bytes_of_sample(parameter)));
+    return;
+  }
   foreign([&] {
     for (std::int64_t p = 0; p < different; ++p) {
       slices_.push_back(prepare(aligned(bare(parameter).select(0, p)).to(factor_type())));
@@ -212,12 +246,18 @@ const Tensor& Slices::of(const Piece& piece) const {
   return slices_[p];
 }
 
-Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows) {
+Tensor tree_over_lanes(const LaneBlocks& lanes, at::IntArrayRef sizes_of_row,
+                       const std::vector<Tensor>& rows) {
   LOCKSTEP_ASSERT(static_cast<std::int64_t>(rows.size()) == lanes.lane_count(),
                   "a native kernel sees a lane at a time");
-  std::vector<std::int64_t> sizes = rows.front().sizes().vec();
+  std::vector<std::int64_t> sizes = sizes_of_row.vec();
+  const std::int64_t width = c10::multiply_integers(sizes);
   sizes.insert(sizes.begin(), lanes.partials());
   Tensor partials = ops::empty(sizes);
+  if (counts_only()) {
+    counted(lanes.lane_count() * width * static_cast<std::int64_t>(sizeof(float)));
+    return partials;
+  }
   if (lanes.lane_count() == lanes.partials()) {  // a tree of one
     foreign([&] {
       for (std::int64_t p = 0; p < lanes.partials(); ++p)
@@ -225,7 +265,6 @@ Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows)
     });
     return partials;
   }
-  const std::int64_t width = rows.front().numel();
   std::vector<Tensor> held;
   std::vector<const float*> pointers;
   for (const Tensor& row : rows) pointers.push_back(read(held.emplace_back(ours(row))));

@@ -38,7 +38,12 @@ struct Piece {
 };
 // Calls body once for each piece of `samples` samples, in this thread and the rank's others. Body
 // may call LibTorch's kernels: it runs without autograd history, unobserved, on one thread.
-void for_each_piece(std::int64_t samples, const std::function<void(const Piece&)>& body);
+// `temporaries`: bytes a sample that it takes beside its results, for a walk that counts
+// (ops/memory.h) and does not call it.
+void for_each_piece(std::int64_t samples, std::int64_t temporaries,
+                    const std::function<void(const Piece&)>& body);
+// Bytes of a sample of x [samples, …] as an operand or result of products.
+std::int64_t bytes_of_sample(const Tensor& x);
 
 // Whether products' operands are rounded to bfloat16.
 inline bool rounds() {
@@ -62,9 +67,10 @@ class Slices {
   std::vector<std::int64_t> samples_;  // of each partial
 };
 
-// Sums rows [lanes, …] that kernels made, one a lane, to [P, …]: the tree over each partial's
-// lanes. Float32 and contiguous, unless each partial has one lane.
-Tensor tree_over_lanes(const LaneBlocks& lanes, const std::vector<Tensor>& rows);
+// Sums rows [lanes, `sizes`] that kernels made, one a lane, to [P, sizes]: the tree over each
+// partial's lanes. Float32 and contiguous, unless each partial has one lane.
+Tensor tree_over_lanes(const LaneBlocks& lanes, at::IntArrayRef sizes,
+                       const std::vector<Tensor>& rows);
 
 // --- kernels
 Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b);

@@ -14,6 +14,8 @@
 namespace lockstep::ops::native {
 namespace {
 
+constexpr std::int64_t kFloatBytes = sizeof(float);
+
 Tensor as_it_is(const Tensor& slice) {
   return slice;
 }
@@ -53,6 +55,12 @@ Tensor hwio(const Tensor& weight) {
   return weight.permute({2, 3, 1, 0});
 }
 
+// Its product, and a workspace: nobody says how much cuDNN will want of it, so it is planned with
+// as much as what goes in and comes out.
+std::int64_t of_convolution(const Tensor& in, const Tensor& out) {
+  return bytes_of_sample(in) + 2 * bytes_of_sample(out);
+}
+
 Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, Conv conv, bool transposed,
                  std::array<std::int64_t, 2> output_padding) {
   return at::convolution(x, w, b.defined() ? std::optional(b) : std::nullopt,
@@ -65,7 +73,7 @@ Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, Conv conv, b
 Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b) {
   const Slices weight(lanes, w, as_it_is), bias(lanes, b, as_it_is);
   Tensor y = ops::empty(with_last(x, w.size(2)));
-  for_each_piece(x.size(0), [&](const Piece& piece) {
+  for_each_piece(x.size(0), bytes_of_sample(y), [&](const Piece& piece) {
     const Tensor in = rows(piece.factor(x));
     const Tensor out = bias.of(piece).defined() ? at::addmm(bias.of(piece), in, weight.of(piece))
                                                 : at::mm(in, weight.of(piece));
@@ -76,12 +84,13 @@ Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
 
 namespace {
 
-// put(piece, its rows of dx)
+// put(piece, its rows of dx [N, …, in])
 void input_grad_of_linear(
     const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
     const std::function<void(const Piece& piece, const Tensor& values)>& put) {
   const Slices weight(lanes, w, as_it_is);
-  for_each_piece(dy.size(0), [&](const Piece& piece) {
+  const std::int64_t result = bytes_of_sample(dy) / dy.size(-1) * w.size(1);
+  for_each_piece(dy.size(0), result, [&](const Piece& piece) {
     const Tensor in = piece.factor(dy);
     put(piece, at::mm(rows(in), weight.of(piece).t()).view(with_last(in, w.size(1))));
   });
@@ -109,11 +118,11 @@ SideBySide linear_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Te
 
 Tensor linear_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor& dy) {
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
-  for_each_piece(x.size(0), [&](const Piece& piece) {
+  for_each_piece(x.size(0), 0, [&](const Piece& piece) {
     of_lanes.at(static_cast<std::size_t>(piece.index)) =
         of_lane(lanes, at::mm(rows(piece.factor(x)).t(), rows(piece.factor(dy))));
   });
-  return tree_over_lanes(lanes, of_lanes);
+  return tree_over_lanes(lanes, {x.size(-1), dy.size(-1)}, of_lanes);
 }
 
 Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b, Conv conv,
@@ -127,7 +136,7 @@ Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
   const Tensor repeated = epilogue.rows.defined()
                               ? bare(epilogue.rows).contiguous().view({x.size(0), 1, 1, w.size(4)})
                               : Tensor();
-  for_each_piece(x.size(0), [&](const Piece& piece) {
+  for_each_piece(x.size(0), of_convolution(x, y), [&](const Piece& piece) {
     const auto its = [&](const Tensor& added) { return added.narrow(0, piece.first, piece.count); };
     const Tensor product =
         nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
@@ -147,7 +156,7 @@ Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor
     return (size + 2 * conv.pad - kernel) % conv.stride;
   };
   Tensor dx = empty({dy.size(0), height, width, w.size(3)});
-  for_each_piece(dy.size(0), [&](const Piece& piece) {
+  for_each_piece(dy.size(0), of_convolution(dy, dx), [&](const Piece& piece) {
     piece.put(nhwc(convolved(nchw(piece.factor(dy)), weight.of(piece), bias.of(piece), conv,
                              /*transposed=*/true,
                              {left_out(height, w.size(1)), left_out(width, w.size(2))})),
@@ -160,7 +169,7 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
                           std::int64_t kernel_height, std::int64_t kernel_width) {
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   const std::vector<std::int64_t> sizes = {dy.size(3), x.size(3), kernel_height, kernel_width};
-  for_each_piece(x.size(0), [&](const Piece& piece) {
+  for_each_piece(x.size(0), of_convolution(x, dy), [&](const Piece& piece) {
     const Tensor in = piece.factor(x), shape_only = at::empty(  // values are not read
                                            sizes, in.options(), at::MemoryFormat::ChannelsLast);
     const auto [dx, dw, db] = at::convolution_backward(
@@ -169,7 +178,7 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
         {false, true, false});
     of_lanes.at(static_cast<std::size_t>(piece.index)) = of_lane(lanes, hwio(dw));
   });
-  return tree_over_lanes(lanes, of_lanes);
+  return tree_over_lanes(lanes, {kernel_height, kernel_width, x.size(3), dy.size(3)}, of_lanes);
 }
 
 namespace {
@@ -190,7 +199,9 @@ Attended attention(const Tensor& qkv, std::int64_t heads, double factor) {
   const std::int64_t n = qkv.size(0), tokens = qkv.size(1), c = qkv.size(2) / 3;
   Attended all{empty({n, tokens, c}), empty({n, heads, tokens, tokens})};
   Tensor out = all.out.view({n, tokens, heads, c / heads});
-  for_each_piece(n, [&](const Piece& piece) {
+  // What heads_of makes; scores in both types, times the factor, their softmax, rounded.
+  const std::int64_t taken = bytes_of_sample(qkv) + 5 * heads * tokens * tokens * kFloatBytes;
+  for_each_piece(n, taken, [&](const Piece& piece) {
     const auto [q, k, v] = heads_of(piece.factor(qkv), heads);
     const Tensor scores = float32(at::matmul(q, k.transpose(-2, -1)));
     const Tensor weights = at::softmax(scores.mul(factor), -1);
@@ -205,7 +216,8 @@ Tensor attention_backward(const Tensor& qkv, const Tensor& weights_in, const Ten
   const std::int64_t tokens = qkv.size(1), c = qkv.size(2) / 3, heads = weights_in.size(1);
   Tensor dqkv = empty(qkv.sizes());
   const Tensor parts = dqkv.view({qkv.size(0), tokens, 3, heads, c / heads});  // of q, k, v
-  for_each_piece(qkv.size(0), [&](const Piece& piece) {
+  const std::int64_t taken = 2 * bytes_of_sample(qkv) + 6 * heads * tokens * tokens * kFloatBytes;
+  for_each_piece(qkv.size(0), taken, [&](const Piece& piece) {
     const auto [q, k, v] = heads_of(piece.factor(qkv), heads);
     const Tensor weights = piece.factor(weights_in);
     const Tensor d = piece.factor(dout)

@@ -9,6 +9,10 @@
 namespace lockstep::train {
 namespace {
 
+// Whose kernels may be others for a recipe's shapes, though they are not for those that a
+// fingerprint tries.
+constexpr std::string_view kLibraries[] = {"libtorch", "cuda", "cudnn", "cublas"};
+
 std::filesystem::path path_of(const RunFolder& folder, std::int64_t attempt, std::size_t rank) {
   return folder.environment() /
          ("attempt-" + pad_number(attempt, 3) + "-rank-" + std::to_string(rank) + ".json");
@@ -48,6 +52,8 @@ std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& fo
       const std::string was = fingerprint::fact(before, name);
       if (was.empty() || was == value) continue;
       if (name == "device") return "it was trained last on " + was + ", and this is " + value;
+      if (std::ranges::find(kLibraries, name) != std::end(kLibraries))
+        return "it was trained last with " + name + " " + was + ", and this has " + value;
       if (name.starts_with(native))
         return name.substr(native.size()) + " gives other bits here than where it was trained last";
     }

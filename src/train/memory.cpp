@@ -57,7 +57,6 @@ recipe::Recipe alone(recipe::Recipe recipe, std::int64_t lanes) {
   recipe.batch.lanes = lanes;
   recipe.evidence.witness_rate = 0;
   recipe.evidence.commit_every = 0;
-  recipe.run.numerics = "portable";
   if (auto* const diffusion = objective::diffusion(recipe.objective)) take_few_steps(*diffusion);
   return recipe;
 }

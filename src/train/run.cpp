@@ -7,6 +7,7 @@
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
+#include "lockstep/fingerprint/settings.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
@@ -46,6 +47,11 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   require_pictures_fit(options.recipe, dataset->sample_shape());
   std::optional<IntervalEvaluation> evaluation;
   if (options.recipe.evaluation.every > 0) evaluation.emplace(options.recipe, *dataset);
+  if (recipe::is_native(options.recipe))
+    fingerprint::require_native_settings(precision_of(options.recipe));
+  // Before memory is planned: LibTorch's libraries take a GPU's for the kernels that are tried.
+  const fingerprint::Fingerprint mine = fingerprint_for(options.recipe);
+  fingerprint::require_native(mine);
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();
   const std::int64_t lanes_at_once =
@@ -59,8 +65,6 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   });
   broadcast_state(group, writer ? writer->restored() : nullptr, training);
   if (writer) writer->forget_restored();
-  const fingerprint::Fingerprint mine = fingerprint_for(options.recipe);
-  fingerprint::require_native(mine);
   const auto fingerprints = comm::gather_texts(group, fingerprint::to_json(mine));
   if (writer) {
     writer->environments(fingerprints);

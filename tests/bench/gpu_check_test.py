@@ -108,6 +108,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual([name for name, result in results.items() if result == "FAILS"], [])
         for name in (("kernels", "docs/conformance.json"), ("golden", "classifier"), ("golden", "r1-gan, moving"),
                      ("native", "float32"), ("native", "tf32"), ("native", "bfloat16"), ("ranks", "Gloo, ranks that share the GPUs"),
+                     ("networks", "r1-gan"),
                      *(("speed", name) for name in STEPS)):
             self.assertEqual(results[name], "holds", said)
         self.assertEqual(results["ranks", "NCCL"], "not done")
@@ -298,7 +299,7 @@ class GpuCheck(unittest.TestCase):
         code, said, found, page = self.check("lockstep")
         self.assertEqual(code, 4, said)
         self.assertEqual([(row["part"], row["result"]) for row in found["checks"] if row["check"] != "PyTorch's libraries"],
-                         [(part, "not done") for part in ("device", "kernels", "golden", "native", "ranks", "speed")])
+                         [(part, "not done") for part in ("device", "kernels", "golden", "native", "ranks", "speed", "networks")])
         self.assertRegex(page, "^GPUs: (there is no driver of NVIDIA here|.* neither in )|^a GPU needs liblockstep_cuda.so")
 
     def test_wrong_arguments_are_no_fault_of_a_gpu(self):

@@ -167,11 +167,22 @@ class Native(Prove):
     def test_a_setting_that_contradicts_is_named(self):
         for name, value in (("MKL_CBWR", "OFF"), ("NVIDIA_TF32_OVERRIDE", "1"),
                             ("CUBLAS_WORKSPACE_CONFIG", ":0:0"), ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16"),
-                            ("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")):
+                            ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True, backend : cudaMallocAsync"),
+                            ("PYTORCH_NO_CUDA_MEMORY_CACHING", "0"), ("CUBLAS_EMULATE_SINGLE_PRECISION", "1")):
             line = self.refused(4, "train", "tiny.toml", *NATIVE, "--quiet", **{name: value})
             self.assertIn(f"{name}={value}", line)
             self.ok("train", "tiny.toml", "--run", f"portable-{name}", "--quiet", **{name: value})
         self.assertFalse(os.path.exists(self.path("runs")))
+
+    def test_a_run_goes_on_with_the_libraries_of_its_last_attempt(self):
+        self.train("run", *NATIVE, "--set", "run.steps=1")
+        facts = json.loads(self.read("run/environment/attempt-001-rank-0.json"))
+        self.write("run/environment/attempt-001-rank-0.json", json.dumps({**facts, "libtorch": "2.10.0"}))
+        line = self.refused(4, "train", "tiny.toml", *NATIVE, "--run", "run", "--quiet")
+        self.assertIn(f"it was trained last with libtorch 2.10.0, and this has {facts['libtorch']}", line)
+        self.ok("train", "tiny.toml", "--run", "portable", "--quiet", "--set", "run.steps=1")
+        self.write("portable/environment/attempt-001-rank-0.json", json.dumps({**facts, "libtorch": "2.10.0"}))
+        self.ok("train", "tiny.toml", "--run", "portable", "--quiet")
 
     def test_tf32_and_the_setting_that_forbids_it(self):
         tf32 = (*NATIVE, "--set", "run.precision=tf32", "--quiet")

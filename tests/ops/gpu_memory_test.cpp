@@ -62,9 +62,9 @@ TEST_F(TheirMemory, WhatTheyKeepIsGivenBackBeforeOursIsLacking) {
 TEST_F(TheirMemory, AKernelThatGoesOnWithoutMemoryDoesNot) {
   const NumericsScope scope({.native = true, .samples = 1});
   theirs_.lacked = 5;  // before
-  EXPECT_NO_THROW(native::for_each_piece(2, [](const native::Piece&) {}));
+  EXPECT_NO_THROW(native::for_each_piece(2, 0, [](const native::Piece&) {}));
   const auto lacks = [&](const native::Piece& piece) { theirs_.lacked += piece.index; };
-  EXPECT_THROW(native::for_each_piece(2, lacks), std::bad_alloc);
+  EXPECT_THROW(native::for_each_piece(2, 0, lacks), std::bad_alloc);
 }
 
 }  // namespace

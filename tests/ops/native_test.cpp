@@ -346,11 +346,18 @@ TEST(NativeScope, EndsWithItsBlock) {
 // LibTorch throws c10::Error for both.
 TEST(NativeScope, WhatLibTorchRefusesIsLackOfMemoryOrABug) {
   const NumericsScope scope({.native = true, .samples = 1});
-  EXPECT_THROW(
-      native::for_each_piece(1, [](const native::Piece&) { at::empty({std::int64_t{1} << 50}); }),
-      std::bad_alloc);
+  EXPECT_THROW(native::for_each_piece(
+                   1, 0, [](const native::Piece&) { at::empty({std::int64_t{1} << 50}); }),
+               std::bad_alloc);
+  const auto out_of = [](const std::string& what) {
+    native::for_each_piece(1, 0, [&](const native::Piece&) { TORCH_CHECK(false, what); });
+  };
+  for (const char* const what :
+       {"CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate",
+        "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"})
+    EXPECT_THROW(out_of(what), std::bad_alloc) << what;
   try {
-    native::for_each_piece(1, [](const native::Piece&) {
+    native::for_each_piece(1, 0, [](const native::Piece&) {
       at::mm(at::ones({2, 3}), at::ones({2, 3}));
     });
     ADD_FAILURE();
