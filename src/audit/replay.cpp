@@ -12,6 +12,7 @@
 #include "lockstep/train/environment.h"
 #include "lockstep/train/from.h"
 #include "lockstep/train/numerics.h"
+#include "lockstep/train/signals.h"
 
 namespace lockstep::audit {
 namespace {
@@ -120,14 +121,17 @@ class Replay {
     } catch (const Error& error) {
       warn_of_no_place(error);
     }
-    // Steps are collective: all ranks go on, or none.
-    const auto unreadable = [](const std::vector<char>& of_rank) { return of_rank.front() != 0; };
-    if (std::ranges::any_of(comm::gather(group_, std::vector<char>(1, !theirs)), unreadable))
-      return std::nullopt;
+    if (on_any_rank(!theirs)) return std::nullopt;
     if (mine.step < *next)
       log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
     try {
-      while (mine.step < *next) session_.step();
+      while (mine.step < *next) {
+        if (on_any_rank(train::stop_requested())) {
+          log::warn("cannot tell which tensor differs: stopped by a signal");
+          return std::nullopt;
+        }
+        session_.step();
+      }
     } catch (const Error& error) {
       if (error.code() != Code::kDiverged) throw;  // all ranks find that one
       warn_of_no_place(error);
@@ -137,6 +141,12 @@ class Replay {
     if (differences.empty()) return std::nullopt;
     return ReplayResult::Place{*next, static_cast<std::int64_t>(differences.size()),
                                differences.front()};
+  }
+
+  // Steps are collective: all ranks go on, or none.
+  bool on_any_rank(bool mine) {
+    const auto all = comm::gather(group_, std::vector<char>(1, mine));
+    return std::ranges::any_of(all, [](const auto& of_rank) { return of_rank.front() != 0; });
   }
 
   static void warn_of_no_place(const Error& error) {

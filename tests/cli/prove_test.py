@@ -90,6 +90,19 @@ class Replay(Prove):
         del after["replays.jsonl"]
         self.assertEqual(after, before)
 
+    def test_a_signal_ends_the_way_to_the_tensor_and_keeps_the_verdict(self):
+        self.train("run", "--set", "run.steps=400", "--set", "checkpoint.every=0", *NATIVE)
+        process = subprocess.Popen([PROGRAM, "replay", "run"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **OTHER})
+        for line in process.stderr:
+            if "going on to step 400" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertRegex(out, r"^FAIL: step \d+: its .* is not what the ledger says\n$")
+        self.assertIn("cannot tell which tensor differs: stopped by a signal", err)
+
     def test_what_the_run_has_no_use_for_is_2(self):
         self.gan("a")
         no_data = "--data: the recipe makes its data, which lie nowhere (leave it out)"
