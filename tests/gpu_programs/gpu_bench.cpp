@@ -132,14 +132,39 @@ void rounding(Bench& bench, std::int64_t groups, std::int64_t each) {
 
 void norm(Bench& bench, const GroupNormShape& s) {
   const std::int64_t n = s.n * s.spatial * s.c;
-  const float *x = bench.floats(n), *gamma = bench.floats(s.c), *beta = bench.floats(s.c);
-  float *const y = bench.take<float>(n), *const mean = bench.take<float>(s.n * s.groups),
-               *const rstd = bench.take<float>(s.n * s.groups);
-  bench.time("group_norm_silu",
-             std::to_string(s.n) + "x" + std::to_string(s.spatial) + "x" + std::to_string(s.c),
-             "bytes", static_cast<double>(n) * 8, [&] {
-               bench.device().group_norm(s, Sides<const float>(x), gamma, beta, y, mean, rstd);
-             });
+  const LaneBlocks lanes{.samples_per_lane = s.n / 8, .lanes = {8}};
+  const std::string shape =
+      std::to_string(s.n) + "x" + std::to_string(s.spatial) + "x" + std::to_string(s.c);
+  for (const bool backward : {false, true}) {
+    const float *x = bench.floats(n), *gamma = bench.floats(s.c), *beta = bench.floats(s.c);
+    float *const y = bench.take<float>(n), *const mean = bench.take<float>(s.n * s.groups),
+                 *const rstd = bench.take<float>(s.n * s.groups);
+    const auto forward = [&] {
+      bench.device().group_norm(s, Sides<const float>(x), gamma, beta, y, mean, rstd);
+    };
+    if (!backward) {
+      bench.time("group_norm_silu", shape, "bytes", static_cast<double>(n) * 8, forward);
+      continue;
+    }
+    forward();
+    const float* const dy = bench.floats(n);
+    float *const dgamma = bench.take<float>(s.c), *const dbeta = bench.take<float>(s.c);
+    bench.time("group_norm_silu_backward", shape, "bytes", static_cast<double>(n) * 12, [&] {
+      bench.device().group_norm_backward(s, lanes, Sides<const float>(x), gamma, beta, mean, rstd,
+                                         dy, Sides<float>(y), dgamma, dbeta);
+    });
+  }
+}
+
+// The gradient of a bias.
+void column_sums(Bench& bench, std::int64_t samples, std::int64_t rows, std::int64_t cols) {
+  const LaneBlocks lanes{.samples_per_lane = samples / 8, .lanes = {8}};
+  const float* const x = bench.floats(samples * rows * cols);
+  float* const out = bench.take<float>(cols);
+  bench.time("lane_column_sums",
+             std::to_string(samples) + "x" + std::to_string(rows) + "x" + std::to_string(cols),
+             "bytes", static_cast<double>(samples * rows * cols) * 4,
+             [&] { bench.device().lane_column_sums(lanes, rows, cols, x, out); });
 }
 
 void update(Bench& bench, std::int64_t n) {
@@ -192,6 +217,9 @@ void all(bool quick, bool once) {
   }
   rounding(bench, some, 32 * 32 * 128);
   norm(bench, {some, 32 * 32, 128, 32, 1e-5F, Activation::kSilu});
+  for (const std::int64_t channels : {128, 256, 384})  // of gpu-unet.toml
+    norm(bench, {some, 28 * 28, channels, 8, 1e-5F, Activation::kSilu});
+  column_sums(bench, some, 28 * 28, 256);
   update(bench, quick ? 1 << 22 : 1 << 26);
   functions(bench, quick ? 1 << 22 : 1 << 26);
 }
