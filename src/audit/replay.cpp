@@ -6,6 +6,8 @@
 #include "audit/replay_session.h"
 #include "lockstep/checkpoint/store.h"
 #include "lockstep/comm/gather.h"
+#include "lockstep/comm/own_time.h"
+#include "lockstep/comm/queue.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/data/stream.h"
@@ -60,9 +62,8 @@ class Replay {
   // Then a difference is no surprise, and proves nothing against the run.
   void warn_of_other_kernels() const {
     if (!recipe::is_native(session_.recipe())) return;
-    const auto other = train::other_native_bits(
-        real_file_system(), session_.folder(),
-        {fingerprint::take(fingerprint::Kernels::kBoth, train::precision_of(session_.recipe()))});
+    const auto other =
+        train::other_native_bits(real_file_system(), session_.folder(), {session_.native_facts()});
     if (other)
       log::warn("the run's numerics are native, and " + *other + ": a difference proves nothing");
   }
@@ -116,11 +117,14 @@ class Replay {
     const auto next = std::ranges::lower_bound(steps, mine.step);
     if (next == steps.end()) return std::nullopt;
     std::optional<checkpoint::Loaded> theirs;
-    try {
-      theirs = checkpoint::load(fs, session_.folder().checkpoints() / checkpoint::file_name(*next));
-    } catch (const Error& error) {
-      warn_of_no_place(error);
-    }
+    comm::in_own_time(group_, [&] {
+      try {
+        theirs =
+            checkpoint::load(fs, session_.folder().checkpoints() / checkpoint::file_name(*next));
+      } catch (const Error& error) {
+        warn_of_no_place(error);
+      }
+    });
     if (on_any_rank(!theirs)) return std::nullopt;
     if (mine.step < *next)
       log::info("going on to step " + std::to_string(next->value) + ", where a checkpoint is");
@@ -185,8 +189,10 @@ std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t step
 }
 
 ReplayResult replay(const ReplayOptions& options, comm::Group& group) {
+  std::optional<comm::Queue> queue;
+  if (group.size() > 1) queue.emplace(group);
   try {
-    return Replay(options, group).run();
+    return Replay(options, queue ? *queue : group).run();
   } catch (const Error& error) {
     group.abort(error);  // the others hear why
     throw;

@@ -1,10 +1,13 @@
 #include "audit/replay_session.h"
 
 #include "lockstep/comm/alone.h"
+#include "lockstep/comm/own_time.h"
 #include "lockstep/core/error.h"
+#include "lockstep/fingerprint/settings.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/claims.h"
 #include "lockstep/train/memory.h"
+#include "lockstep/train/numerics.h"
 #include "lockstep/train/open_run.h"
 
 namespace lockstep::audit {
@@ -12,19 +15,29 @@ namespace lockstep::audit {
 ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
                              comm::Group& group, std::int64_t lanes_at_once, int processes)
     : folder_{std::move(folder)}, group_(group) {
+  comm::in_own_time(group_, [&] { open(data); });
+  if (recipe::is_native(recipe_)) {  // before memory is planned: libraries take a GPU's for it
+    const ops::Precision precision = train::precision_of(recipe_);
+    fingerprint::require_native_settings(precision);
+    native_facts_ = fingerprint::take(fingerprint::Kernels::kBoth, precision);
+  }
+  lanes_at_once_ =
+      train::lanes_at_once_that_fit(recipe_, dataset_->sample_shape(), {.world = group_.size()},
+                                    group_, lanes_at_once, processes);
+}
+
+void ReplaySession::open(const std::optional<std::string>& data) {
   FileSystem& fs = real_file_system();
   recipe_ = recipe::of_run(fs, folder_.root);
   if (data) data::move_to(recipe_.data, *data);
   dataset_ = train::open_data(fs, folder_, data::whole(recipe_.data), "--data PATH");
   ledger_ = train::ledger_of_run(fs, folder_, recipe_);
   train::require_data(*dataset_, recipe_, ledger_.header.data);
-  lanes_at_once_ =
-      train::lanes_at_once_that_fit(recipe_, dataset_->sample_shape(), {.world = group_.size()},
-                                    group_, lanes_at_once, processes);
 }
 
 void ReplaySession::with_evaluation(const std::string& features) {
-  if (recipe_.evaluation.every > 0) evaluation_.emplace(recipe_, *dataset_, features);
+  if (recipe_.evaluation.every > 0)
+    comm::in_own_time(group_, [&] { evaluation_.emplace(recipe_, *dataset_, features); });
 }
 
 Step ReplaySession::restore(Step target) {
@@ -32,8 +45,11 @@ Step ReplaySession::restore(Step target) {
   training_.emplace(
       train::make_training(recipe_, dataset_->sample_shape(), {.world = group_.size()}));
   training_->lanes_at_once = lanes_at_once_;
-  const auto restored = train::restore_newest(real_file_system(), folder_, ledger_, target,
-                                              train::Damaged::kRefuse, *training_);
+  std::optional<checkpoint::Loaded> restored;
+  comm::in_own_time(group_, [&] {
+    restored = train::restore_newest(real_file_system(), folder_, ledger_, target,
+                                     train::Damaged::kRefuse, *training_);
+  });
   if (!restored && recipe::starts_from_state(recipe_))
     throw Error(Code::kCorrupt,
                 (folder_.checkpoints() / checkpoint::file_name(Step(0))).string() +

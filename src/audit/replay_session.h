@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/comm/group.h"
+#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
@@ -21,9 +22,9 @@ void on_one_rank(const std::function<void(comm::Group& group)>& body);
 
 class ReplaySession {
  public:
-  // data: where the data set lies, if not where the recipe says. `group` must outlive this. All
-  // ranks read the folder. Errors: kUsage (no run, or of other semantics), kCorrupt, kData (not the
-  // run's data set), kEnvironment.
+  // data: where the data set lies, if not where the recipe says. `group` must outlive this, and is
+  // a comm::Queue or of one rank. All ranks read the folder. Errors: kUsage (no run, or of other
+  // semantics), kCorrupt, kData (not the run's data set), kEnvironment.
   ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
                 comm::Group& group, std::int64_t lanes_at_once = 0, int processes = 0);
 
@@ -32,6 +33,8 @@ class ReplaySession {
   const recipe::Recipe& recipe() const { return recipe_; }
   const train::RunFolder& folder() const { return folder_; }
   train::Training& training() { return *training_; }
+  // Of a native run: this machine's, with its kernels.
+  const fingerprint::Fingerprint& native_facts() const { return native_facts_; }
 
   // From the next step on, evaluations are computed, too, where the recipe has them. features:
   // where the classifier lies, if not where the recipe says. Errors: as train::IntervalEvaluation.
@@ -55,12 +58,15 @@ class ReplaySession {
   const ledger::Entry& entry(Step step) const;
 
  private:
+  void open(const std::optional<std::string>& data);
+
   const train::RunFolder folder_;
   comm::Group& group_;
   std::int64_t lanes_at_once_ = 0;
   recipe::Recipe recipe_;
   std::unique_ptr<data::Dataset> dataset_;
   ledger::Ledger ledger_;
+  fingerprint::Fingerprint native_facts_;
   std::optional<train::Training> training_;
   std::optional<train::Batches> batches_;
   std::optional<train::IntervalEvaluation> evaluation_;

@@ -25,7 +25,8 @@ namespace {
 
 // There is one walk a process at a time, and no other thread computes; its ops may run in a thread
 // of their own.
-std::atomic<bool> walks = false, walks_for_gpu = false;
+std::atomic<bool> walks_for_gpu = false;
+std::atomic<int> walked_threads = 0;
 
 constexpr std::size_t kSmall = std::size_t{1} << 16;  // these get memory of their own
 constexpr std::size_t kReal = std::size_t{16} << 20;  // that stands for all larger ones
@@ -164,8 +165,8 @@ class Allocations::Allocator : public at::Allocator {
 };
 
 Allocations::Allocations() : allocator_(new Allocator) {
-  walks = true;
   walks_for_gpu = !tensors_device().is_cpu();
+  walked_threads = walks_for_gpu ? 1 : device().host().threads();
   if (walks_for_gpu) {
     idle_ = gpu_memory().idle([to = allocator_](std::int64_t bytes) { to->count(bytes); });
   } else {
@@ -177,7 +178,8 @@ Allocations::Allocations() : allocator_(new Allocator) {
 }
 
 Allocations::~Allocations() {
-  walks = walks_for_gpu = false;
+  walks_for_gpu = false;
+  walked_threads = 0;
   computes_nothing_.reset();
   idle_.reset();
   c10::SetCPUAllocator(allocator_->replaced, /*priority=*/UINT8_MAX);
@@ -196,8 +198,8 @@ void Allocations::reset_peak() {
   allocator_->peak = allocator_->live;
 }
 
-bool counts_only() {
-  return walks;
+int counted_threads() {
+  return walked_threads;
 }
 
 bool on_gpu() {

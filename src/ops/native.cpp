@@ -143,14 +143,14 @@ at::ScalarType factor_type() {
 
 // Where memory is counted, so much as long as this is there.
 Tensor counted(std::int64_t bytes) {
-  return counts_only() ? empty_on(tensors_device(), {bytes}, at::kByte) : Tensor();
+  return counted_threads() > 0 ? empty_on(tensors_device(), {bytes}, at::kByte) : Tensor();
 }
 
 // Of work that treats each element by itself: in a lane's pieces where the host's threads share
 // them, at once where one thread calls a GPU.
 void for_each_part(std::int64_t samples, const std::function<void(const Piece&)>& body) {
   if (!on_gpu()) return for_each_piece(samples, 0, body);
-  if (counts_only() || samples == 0) return;
+  if (counted_threads() > 0 || samples == 0) return;
   foreign([&] { body({0, 0, samples, factor_type()}); });
 }
 
@@ -189,8 +189,7 @@ void for_each_piece(std::int64_t samples, std::int64_t temporaries,
   const std::int64_t each = numerics_in_use().samples;
   const at::ScalarType products = factor_type();
   LOCKSTEP_ASSERT(samples % each == 0, "an op's samples do not divide into lanes");
-  if (counts_only()) {
-    const std::int64_t threads = on_gpu() ? 1 : device().host().threads();
+  if (const int threads = counted_threads(); threads > 0) {
     counted(std::min(samples, each * threads) * temporaries);
     return;
   }
@@ -228,7 +227,7 @@ Slices::Slices(const LaneBlocks& lanes, const Tensor& parameter,
   }
   LOCKSTEP_ASSERT(parameter.size(0) == lanes.partials());
   const std::int64_t different = parameter.stride(0) == 0 ? 1 : lanes.partials();
-  if (counts_only()) {
+  if (counted_threads() > 0) {
     slices_.push_back(counted(different * bytes_of_sample(parameter)));
     return;
   }
@@ -254,7 +253,7 @@ Tensor tree_over_lanes(const LaneBlocks& lanes, at::IntArrayRef sizes_of_row,
   const std::int64_t width = c10::multiply_integers(sizes);
   sizes.insert(sizes.begin(), lanes.partials());
   Tensor partials = ops::empty(sizes);
-  if (counts_only()) {
+  if (counted_threads() > 0) {
     counted(lanes.lane_count() * width * static_cast<std::int64_t>(sizeof(float)));
     return partials;
   }

@@ -55,9 +55,9 @@ Tensor hwio(const Tensor& weight) {
   return weight.permute({2, 3, 1, 0});
 }
 
-// Its product, and a workspace: nobody says how much cuDNN will want of it, so it is planned with
-// as much as what goes in and comes out.
-std::int64_t of_convolution(const Tensor& in, const Tensor& out) {
+// Of a sample: the product, and a workspace. Nobody says how much oneDNN or cuDNN will want of it,
+// so it is planned with as much as what goes in and comes out.
+std::int64_t of_product(const Tensor& in, const Tensor& out) {
   return bytes_of_sample(in) + 2 * bytes_of_sample(out);
 }
 
@@ -73,7 +73,7 @@ Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, Conv conv, b
 Tensor linear(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const Tensor& b) {
   const Slices weight(lanes, w, as_it_is), bias(lanes, b, as_it_is);
   Tensor y = ops::empty(with_last(x, w.size(2)));
-  for_each_piece(x.size(0), bytes_of_sample(y), [&](const Piece& piece) {
+  for_each_piece(x.size(0), of_product(x, y), [&](const Piece& piece) {
     const Tensor in = rows(piece.factor(x));
     const Tensor out = bias.of(piece).defined() ? at::addmm(bias.of(piece), in, weight.of(piece))
                                                 : at::mm(in, weight.of(piece));
@@ -89,8 +89,8 @@ void input_grad_of_linear(
     const LaneBlocks& lanes, const Tensor& dy, const Tensor& w,
     const std::function<void(const Piece& piece, const Tensor& values)>& put) {
   const Slices weight(lanes, w, as_it_is);
-  const std::int64_t result = bytes_of_sample(dy) / dy.size(-1) * w.size(1);
-  for_each_piece(dy.size(0), result, [&](const Piece& piece) {
+  const std::int64_t given = bytes_of_sample(dy), result = given / dy.size(-1) * w.size(1);
+  for_each_piece(dy.size(0), given + 2 * result, [&](const Piece& piece) {
     const Tensor in = piece.factor(dy);
     put(piece, at::mm(rows(in), weight.of(piece).t()).view(with_last(in, w.size(1))));
   });
@@ -136,7 +136,7 @@ Tensor conv2d(const LaneBlocks& lanes, const Tensor& x, const Tensor& w, const T
   const Tensor repeated = epilogue.rows.defined()
                               ? bare(epilogue.rows).contiguous().view({x.size(0), 1, 1, w.size(4)})
                               : Tensor();
-  for_each_piece(x.size(0), of_convolution(x, y), [&](const Piece& piece) {
+  for_each_piece(x.size(0), of_product(x, y), [&](const Piece& piece) {
     const auto its = [&](const Tensor& added) { return added.narrow(0, piece.first, piece.count); };
     const Tensor product =
         nhwc(convolved(nchw(piece.factor(x)), weight.of(piece), bias.of(piece), conv,
@@ -156,7 +156,7 @@ Tensor conv2d_input_grad(const LaneBlocks& lanes, const Tensor& dy, const Tensor
     return (size + 2 * conv.pad - kernel) % conv.stride;
   };
   Tensor dx = empty({dy.size(0), height, width, w.size(3)});
-  for_each_piece(dy.size(0), of_convolution(dy, dx), [&](const Piece& piece) {
+  for_each_piece(dy.size(0), of_product(dy, dx), [&](const Piece& piece) {
     piece.put(nhwc(convolved(nchw(piece.factor(dy)), weight.of(piece), bias.of(piece), conv,
                              /*transposed=*/true,
                              {left_out(height, w.size(1)), left_out(width, w.size(2))})),
@@ -169,7 +169,7 @@ Tensor conv2d_weight_grad(const LaneBlocks& lanes, const Tensor& x, const Tensor
                           std::int64_t kernel_height, std::int64_t kernel_width) {
   std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes.lane_count()));
   const std::vector<std::int64_t> sizes = {dy.size(3), x.size(3), kernel_height, kernel_width};
-  for_each_piece(x.size(0), of_convolution(x, dy), [&](const Piece& piece) {
+  for_each_piece(x.size(0), of_product(x, dy), [&](const Piece& piece) {
     const Tensor in = piece.factor(x), shape_only = at::empty(  // values are not read
                                            sizes, in.options(), at::MemoryFormat::ChannelsLast);
     const auto [dx, dw, db] = at::convolution_backward(

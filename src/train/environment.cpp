@@ -9,9 +9,13 @@
 namespace lockstep::train {
 namespace {
 
-// Whose kernels may be others for a recipe's shapes, though they are not for those that a
-// fingerprint tries.
-constexpr std::string_view kLibraries[] = {"libtorch", "cuda", "cudnn", "cublas"};
+// What native kernels are part of on this device, or chosen by: others may come for a recipe's
+// shapes, though they do not for those that a fingerprint tries.
+bool is_of_kernels(const std::string& fact, bool on_cpu) {
+  if (fact == "libtorch") return true;
+  if (on_cpu) return fact == "libtorch_cpu" || fact == "mkl" || fact == "onednn";
+  return fact == "cuda" || fact == "cudnn" || fact == "cublas";
+}
 
 std::filesystem::path path_of(const RunFolder& folder, std::int64_t attempt, std::size_t rank) {
   return folder.environment() /
@@ -52,7 +56,7 @@ std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& fo
       const std::string was = fingerprint::fact(before, name);
       if (was.empty() || was == value) continue;
       if (name == "device") return "it was trained last on " + was + ", and this is " + value;
-      if (std::ranges::find(kLibraries, name) != std::end(kLibraries))
+      if (is_of_kernels(name, fingerprint::fact(facts, "device") == "cpu"))
         return "it was trained last with " + name + " " + was + ", and this has " + value;
       if (name.starts_with(native))
         return name.substr(native.size()) + " gives other bits here than where it was trained last";

@@ -7,7 +7,6 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
-#include "lockstep/fingerprint/settings.h"
 #include "lockstep/lane/messages.h"
 #include "lockstep/lane/partition.h"
 #include "lockstep/objective/diffusion.h"
@@ -170,8 +169,6 @@ std::int64_t lanes_at_once_that_fit(const recipe::Recipe& recipe,
                                     const std::vector<std::int64_t>& sample_shape,
                                     const Ranks& ranks, const comm::Group& group,
                                     std::int64_t asked, int processes) {
-  // First: LibTorch's libraries take memory of a GPU.
-  if (recipe::is_native(recipe)) fingerprint::require_native_settings(precision_of(recipe));
   if (processes == 0) return asked;
   const auto left = ops::memory_left(processes);
   if (!left) return asked;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lockstep/comm/gather.h"
+#include "lockstep/comm/own_time.h"
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/log.h"
 #include "lockstep/fingerprint/fingerprint.h"
@@ -18,7 +19,6 @@
 #include "lockstep/train/step.h"
 #include "train/collectives.h"
 #include "train/divided_state.h"
-#include "train/own_time.h"
 #include "train/pace.h"
 #include "train/run_writer.h"
 #include "train/same_data.h"
@@ -38,7 +38,7 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
                     std::optional<Error>& stopped) {
   std::unique_ptr<data::Dataset> dataset;
-  in_own_time(group, [&] {
+  comm::in_own_time(group, [&] {
     dataset = open_data(real_file_system(), {options.folder}, options.recipe.data,
                         "--set data.path=PATH");
   });
@@ -46,7 +46,8 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   require_pictures_fit(options.recipe, dataset->sample_shape());
   std::optional<IntervalEvaluation> evaluation;
-  if (options.recipe.evaluation.every > 0) evaluation.emplace(options.recipe, *dataset);
+  if (options.recipe.evaluation.every > 0)
+    comm::in_own_time(group, [&] { evaluation.emplace(options.recipe, *dataset); });
   if (recipe::is_native(options.recipe))
     fingerprint::require_native_settings(precision_of(options.recipe));
   // Before memory is planned: LibTorch's libraries take a GPU's for the kernels that are tried.
@@ -60,7 +61,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
   training.lanes_at_once = lanes_at_once;
   std::optional<RunWriter> writer;
-  in_own_time(group, [&] {
+  comm::in_own_time(group, [&] {
     if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
   });
   broadcast_state(group, writer ? writer->restored() : nullptr, training);

@@ -8,6 +8,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/fingerprint/settings.h"
 #include "lockstep/ops/guard.h"
+#include "lockstep/ops/memory.h"
 #include "lockstep/ops/numerics.h"
 #include "lockstep/ops/record.h"
 #include "lockstep/ops/where.h"
@@ -186,7 +187,8 @@ bool is_average(std::string_view kind) {
 
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network) {
-  if (recipe::is_native(recipe)) fingerprint::require_native_settings(precision_of(recipe));
+  if (recipe::is_native(recipe) && ops::counted_threads() == 0)
+    fingerprint::require_native_settings(precision_of(recipe));
   return ops::guarded("initialisation",
                       [&] { return untrained(recipe, sample_shape, ranks, make_network); });
 }

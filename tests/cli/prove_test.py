@@ -190,9 +190,12 @@ class Native(Prove):
     def test_a_run_goes_on_with_the_libraries_of_its_last_attempt(self):
         self.train("run", *NATIVE, "--set", "run.steps=1")
         facts = json.loads(self.read("run/environment/attempt-001-rank-0.json"))
-        self.write("run/environment/attempt-001-rank-0.json", json.dumps({**facts, "libtorch": "2.10.0"}))
-        line = self.refused(4, "train", "tiny.toml", *NATIVE, "--run", "run", "--quiet")
-        self.assertIn(f"it was trained last with libtorch 2.10.0, and this has {facts['libtorch']}", line)
+        for name in ("libtorch", "mkl", "onednn"):
+            self.write("run/environment/attempt-001-rank-0.json", json.dumps({**facts, name: "another"}))
+            line = self.refused(4, "train", "tiny.toml", *NATIVE, "--run", "run", "--quiet")
+            self.assertIn(f"it was trained last with {name} another, and this has {facts[name]}", line)
+        self.write("run/environment/attempt-001-rank-0.json", json.dumps({**facts, "cuda": "12.8"}))  # which a CPU does not use
+        self.ok("train", "tiny.toml", *NATIVE, "--run", "run", "--quiet")
         self.ok("train", "tiny.toml", "--run", "portable", "--quiet", "--set", "run.steps=1")
         self.write("portable/environment/attempt-001-rank-0.json", json.dumps({**facts, "libtorch": "2.10.0"}))
         self.ok("train", "tiny.toml", "--run", "portable", "--quiet")

@@ -125,14 +125,15 @@ class Slow(Cli):
         self.ok(*TRAIN, "--run", "alone")
         self.write("secret", os.urandom(32))
         os.chmod(self.path("secret"), 0o600)
-        among = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
-                 "LOCKSTEP_SECRET_FILE": self.path("secret"), "LOCKSTEP_DEADLINE": "2"}
-        ranks = [subprocess.Popen([PROGRAM, *TRAIN, "--run", "run"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                  text=True, env={**os.environ, **among, "RANK": str(rank), **slow})
-                 for rank, slow in enumerate(({}, self.slow("images")))]
-        for rank in ranks:
-            _, err = rank.communicate()
-            self.assertEqual(rank.returncode, 0, err)
+        for command in ([*TRAIN, "--run", "run"], ["replay", "run", "--quiet"]):
+            among = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+                     "LOCKSTEP_SECRET_FILE": self.path("secret"), "LOCKSTEP_DEADLINE": "2"}
+            ranks = [subprocess.Popen([PROGRAM, *command], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                      env={**os.environ, **among, "RANK": str(rank), **slow})
+                     for rank, slow in enumerate(({}, self.slow("images")))]
+            for rank in ranks:
+                _, err = rank.communicate()
+                self.assertEqual(rank.returncode, 0, err)
         self.assertEqual(self.evidence("run"), self.evidence("alone"))
 
     def test_what_fails_meanwhile_is_told_by_the_rank_that_it_fails_on(self):

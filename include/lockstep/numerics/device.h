@@ -88,8 +88,8 @@ class Device : public Elementwise,
   // What it is, for people: "cpu", "NVIDIA H100 80GB HBM3, compute
   // capability 9.0".
   virtual std::string name() = 0;
-  // Which of all GPUs, or of their instances (MIG), it is; empty of no real one. As `nvidia-smi -L`
-  // has it, behind "GPU-" or "MIG-".
+  // Which of all GPUs it is, as CUDA says; empty of no real one. `nvidia-smi -L` has it behind
+  // "GPU-".
   virtual std::string uuid() { return {}; }
   // What computes beside this device in the host's memory, for the thread that it serves.
   virtual Cpu& host() = 0;

@@ -41,8 +41,9 @@ class Allocations {
   std::optional<DeviceScope> computes_nothing_;
 };
 
-// Whether Allocations count: then LibTorch's kernels, which would compute, are not called either.
-bool counts_only();
+// While Allocations count: the threads that would call LibTorch's kernels, which are not called
+// either; else 0.
+int counted_threads();
 
 // Whether this thread's kernels run on a GPU; of ops that compute nothing, whether they would where
 // the Allocations were made. For how much memory an op takes at a time.

@@ -1,4 +1,4 @@
-#include "train/own_time.h"
+#include "lockstep/comm/own_time.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "lockstep/comm/gather.h"
+#include "lockstep/comm/queue.h"
+#include "lockstep/core/error.h"
 
-namespace lockstep::train {
+namespace lockstep::comm {
 namespace {
 
 constexpr std::chrono::milliseconds kBetween(250);  // less than any deadline
@@ -24,12 +26,12 @@ class Rounds {
     ended_.notify_all();
   }
 
-  void tell(comm::Group& group) {
+  void tell(Group& group) {
     for (;;) {
       const Part part = after_a_while();
       if (part == Part::kFailed) return;  // the group is aborted
       bool all_done = true;
-      for (const auto& theirs : comm::gather(group, std::vector{part}))
+      for (const auto& theirs : gather(group, std::vector{part}))
         all_done &= theirs[0] == Part::kDone;
       if (all_done) return;
     }
@@ -51,10 +53,12 @@ class Rounds {
 
 }  // namespace
 
-void in_own_time(comm::Group& group, const std::function<void()>& part) {
+void in_own_time(Group& group, const std::function<void()>& part) {
   if (group.size() == 1) return part();
+  // Others carry out a job before they return.
+  LOCKSTEP_ASSERT(dynamic_cast<Queue*>(&group) != nullptr);
   const auto rounds = std::make_shared<Rounds>();
-  std::future<void> told = group.start([rounds](comm::Group& all) { rounds->tell(all); });
+  std::future<void> told = group.start([rounds](Group& all) { rounds->tell(all); });
   try {
     part();
   } catch (...) {
@@ -65,4 +69,4 @@ void in_own_time(comm::Group& group, const std::function<void()>& part) {
   told.get();
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep::comm
