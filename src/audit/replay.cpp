@@ -11,6 +11,7 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/data/stream.h"
+#include "lockstep/fingerprint/settings.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/from.h"
 #include "lockstep/train/numerics.h"
@@ -23,8 +24,14 @@ class Replay {
  public:
   Replay(const ReplayOptions& options, comm::Group& group)
       : group_(group),
-        session_(options.folder, options.data, group, options.lanes_at_once, options.processes),
+        session_(options.folder, options.data, group),
         progress_(options.progress ? options.progress : [](std::int64_t, std::int64_t) {}) {
+    if (recipe::is_native(session_.recipe())) {
+      // Before memory is planned: LibTorch's libraries take a GPU's for the kernels that are tried.
+      fingerprint::require_native_settings(train::precision_of(session_.recipe()));
+      native_facts_ = train::fingerprint_for(session_.recipe());
+    }
+    session_.plan_memory(options.lanes_at_once, options.processes);
     result_.steps = session_.last().value;
     result_.chain = session_.ledger().chain().hex();
     if (result_.steps == 0)
@@ -63,7 +70,7 @@ class Replay {
   void warn_of_other_kernels() const {
     if (!recipe::is_native(session_.recipe())) return;
     const auto other =
-        train::other_native_bits(real_file_system(), session_.folder(), {session_.native_facts()});
+        train::other_native_bits(real_file_system(), session_.folder(), {native_facts_});
     if (other)
       log::warn("the run's numerics are native, and " + *other + ": a difference proves nothing");
   }
@@ -159,6 +166,7 @@ class Replay {
 
   comm::Group& group_;
   ReplaySession session_;
+  fingerprint::Fingerprint native_facts_;  // of a native run: this machine's, with its kernels
   std::vector<Window> windows_;
   std::function<void(std::int64_t, std::int64_t)> progress_;
   std::int64_t done_ = 0, total_ = 0;  // recomputed steps, of all windows

@@ -3,24 +3,20 @@
 #include "lockstep/comm/alone.h"
 #include "lockstep/comm/own_time.h"
 #include "lockstep/core/error.h"
-#include "lockstep/fingerprint/settings.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/claims.h"
 #include "lockstep/train/memory.h"
-#include "lockstep/train/numerics.h"
 #include "lockstep/train/open_run.h"
 
 namespace lockstep::audit {
 
 ReplaySession::ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
-                             comm::Group& group, std::int64_t lanes_at_once, int processes)
+                             comm::Group& group)
     : folder_{std::move(folder)}, group_(group) {
   comm::in_own_time(group_, [&] { open(data); });
-  if (recipe::is_native(recipe_)) {  // before memory is planned: libraries take a GPU's for it
-    const ops::Precision precision = train::precision_of(recipe_);
-    fingerprint::require_native_settings(precision);
-    native_facts_ = fingerprint::take(fingerprint::Kernels::kBoth, precision);
-  }
+}
+
+void ReplaySession::plan_memory(std::int64_t lanes_at_once, int processes) {
   lanes_at_once_ =
       train::lanes_at_once_that_fit(recipe_, dataset_->sample_shape(), {.world = group_.size()},
                                     group_, lanes_at_once, processes);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lockstep/comm/group.h"
-#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/batches.h"
 #include "lockstep/train/interval.h"
@@ -26,15 +25,17 @@ class ReplaySession {
   // a comm::Queue or of one rank. All ranks read the folder. Errors: kUsage (no run, or of other
   // semantics), kCorrupt, kData (not the run's data set), kEnvironment.
   ReplaySession(std::filesystem::path folder, const std::optional<std::string>& data,
-                comm::Group& group, std::int64_t lanes_at_once = 0, int processes = 0);
+                comm::Group& group);
+
+  // From the next restore on, so many lanes at once go through a pass, or as many as fit:
+  // train::lanes_at_once_that_fit. Without it all of them do.
+  void plan_memory(std::int64_t lanes_at_once, int processes);
 
   const ledger::Ledger& ledger() const { return ledger_; }
   Step last() const { return Step(static_cast<std::int64_t>(ledger_.entries.size())); }
   const recipe::Recipe& recipe() const { return recipe_; }
   const train::RunFolder& folder() const { return folder_; }
   train::Training& training() { return *training_; }
-  // Of a native run: this machine's, with its kernels.
-  const fingerprint::Fingerprint& native_facts() const { return native_facts_; }
 
   // From the next step on, evaluations are computed, too, where the recipe has them. features:
   // where the classifier lies, if not where the recipe says. Errors: as train::IntervalEvaluation.
@@ -66,7 +67,6 @@ class ReplaySession {
   recipe::Recipe recipe_;
   std::unique_ptr<data::Dataset> dataset_;
   ledger::Ledger ledger_;
-  fingerprint::Fingerprint native_facts_;
   std::optional<train::Training> training_;
   std::optional<train::Batches> batches_;
   std::optional<train::IntervalEvaluation> evaluation_;

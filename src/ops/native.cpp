@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "lockstep/core/error.h"
-#include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/memory.h"

@@ -113,10 +113,6 @@ class Continuation {
   std::set<std::string> taken_;
 };
 
-}  // namespace
-
-namespace {
-
 // Of the same data. Those of a seed are the first of one order (data/order.h).
 bool learnt_from_held_out(const recipe::Recipe& parent, const recipe::Recipe& child) {
   return child.data.holdout > 0 &&

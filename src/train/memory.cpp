@@ -14,7 +14,6 @@
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/ops/memory.h"
 #include "lockstep/ops/record.h"
-#include "lockstep/train/numerics.h"
 #include "lockstep/train/step.h"
 #include "train/comparison.h"
 

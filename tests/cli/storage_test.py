@@ -17,6 +17,7 @@ import sys
 LIBRARY, STRIDE = sys.argv.pop(3), int(sys.argv.pop(3))
 
 from support import PROGRAM, SOURCE, Cli, main, not_beside_sanitizers  # noqa: E402
+from toy import Toy  # noqa: E402
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
 from ports import free_port  # noqa: E402
@@ -108,7 +109,7 @@ class FailingCalls(Cli):
 
 
 @not_beside_sanitizers
-class Slow(Cli):
+class Slow(Toy):
     """Ranks begin at their own time: no deadline counts while one of them opens files."""
 
     def slow(self, under):
@@ -123,14 +124,10 @@ class Slow(Cli):
 
     def test_a_rank_may_read_its_data_for_long(self):
         self.ok(*TRAIN, "--run", "alone")
-        self.write("secret", os.urandom(32))
-        os.chmod(self.path("secret"), 0o600)
         for command in ([*TRAIN, "--run", "run"], ["replay", "run", "--quiet"]):
             among = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
-                     "LOCKSTEP_SECRET_FILE": self.path("secret"), "LOCKSTEP_DEADLINE": "2"}
-            ranks = [subprocess.Popen([PROGRAM, *command], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                      env={**os.environ, **among, "RANK": str(rank), **slow})
-                     for rank, slow in enumerate(({}, self.slow("images")))]
+                     "LOCKSTEP_SECRET_FILE": self.secret(), "LOCKSTEP_DEADLINE": "2"}
+            ranks = [self.start(*command, RANK=str(rank), **among, **slow) for rank, slow in enumerate(({}, self.slow("images")))]
             for rank in ranks:
                 _, err = rank.communicate()
                 self.assertEqual(rank.returncode, 0, err)

@@ -1,6 +1,6 @@
 // Private: captured work (numerics/device.h) as graphs, and calls of the host between them.
 //
-//   context.end_use()      when nothing uses the graphs' memory any more
+//   context.end_use()     when nothing uses the graphs' memory any more
 //   graph.launch(moved)   behind what was launched before
 #pragma once
 

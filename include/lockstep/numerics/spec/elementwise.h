@@ -32,6 +32,6 @@ enum class Unary {
 };
 
 enum class Binary { kAdd, kSubtract, kMultiply, kDivide };
-inline constexpr int kBinaryCount = 4;
+inline constexpr int kBinaryCount = static_cast<int>(Binary::kDivide) + 1;
 
 }  // namespace lockstep::numerics
