@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
+#include <string_view>
 
 #include "lockstep/fingerprint/kernels.h"
 
@@ -11,13 +13,15 @@ namespace {
 
 constexpr std::string_view kPortable = "portable.", kNative = "native.";
 
-// Facts about LibTorch's kernels and what they run on. Other facts concern what only moves bytes,
-// or what our own arithmetic does not depend on.
-constexpr std::array kDescribeNative = {
-    "native",   "device",         "machine",      "cpu",    "cpu_flags", "glibc",
-    "libtorch", "libtorch_flags", "libtorch_cpu", "mkl",    "onednn",    "openmp",
-    "driver",   "cuda",           "cudnn",        "cublas", "gpu"};
-constexpr std::array kNeverMatter = {
+// What a native step takes its kernels from, or what chooses them.
+constexpr std::string_view kKernelsOnCpu[] = {"libtorch", "libtorch_cpu", "mkl", "onednn"};
+constexpr std::string_view kKernelsOnGpu[] = {"libtorch", "cuda", "cudnn", "cublas"};
+// What they run on. Other facts concern what only moves bytes, or what our own arithmetic does not
+// depend on.
+constexpr std::string_view kUnderKernels[] = {"native",    "device", "machine", "cpu",
+                                              "cpu_flags", "glibc",  "gpu",     "libtorch_flags",
+                                              "openmp",    "driver"};
+constexpr std::string_view kNeverMatter[] = {
     "env.LOCKSTEP_ISA",         "env.LOCKSTEP_TRANSPORT", "env.NCCL_ALGO",
     "env.NCCL_PROTO",           "env.NCCL_NVLS_ENABLE",   "env.NCCL_COLLNET_ENABLE",
     "env.CUDA_VISIBLE_DEVICES", "env.OMP_NUM_THREADS",    "env.MKL_NUM_THREADS"};
@@ -28,6 +32,10 @@ constexpr std::array<std::string_view, 3> kOfGpuNeverMatter = {".ecc_errors", ".
 
 constexpr const char* kNameOfGpu = "device_uuid";  // each has its own
 constexpr const char* kRefusal = "native";         // the fact that says why they were not tried
+
+bool is_among(std::span<const std::string_view> names, std::string_view fact) {
+  return std::ranges::find(names, fact) != names.end();
+}
 
 bool is_kernel(const std::string& fact) {
   return fact.starts_with(kPortable) || fact.starts_with(kNative);
@@ -150,10 +158,15 @@ Matters matters(const std::string& fact) {
                ? Matters::kNobody
                : Matters::kNative;
   if (fact.starts_with(kNative)) return Matters::kNative;
-  if (std::ranges::find(kNeverMatter, fact) != kNeverMatter.end()) return Matters::kNobody;
-  if (fact.starts_with("env.") || std::ranges::find(kDescribeNative, fact) != kDescribeNative.end())
+  if (is_among(kNeverMatter, fact)) return Matters::kNobody;
+  if (fact.starts_with("env.") || is_among(kUnderKernels, fact) || is_among(kKernelsOnCpu, fact) ||
+      is_among(kKernelsOnGpu, fact))
     return Matters::kNative;
   return Matters::kNobody;
+}
+
+bool names_native_kernels(const std::string& fact, bool on_cpu) {
+  return on_cpu ? is_among(kKernelsOnCpu, fact) : is_among(kKernelsOnGpu, fact);
 }
 
 Comparison compare(const std::vector<Node>& nodes, ops::Precision precision) {

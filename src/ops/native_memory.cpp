@@ -1,5 +1,7 @@
 #include "ops/native_memory.h"
 
+#include <c10/util/Exception.h>
+
 #include <atomic>
 #include <new>
 
@@ -21,7 +23,11 @@ void with_enough_memory(const std::function<void()>& call) {
   if (allocator == nullptr) return call();
   const auto lacks = [&] { return allocator->getDeviceStats(watched_gpu).num_ooms; };
   const auto before = lacks();
-  call();
+  try {
+    call();
+  } catch (const c10::Error&) {
+    if (lacks() == before) throw;
+  }
   if (lacks() != before) throw std::bad_alloc();
 }
 

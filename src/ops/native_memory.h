@@ -12,7 +12,8 @@ void watch_allocator(c10::DeviceAllocator* allocator, c10::DeviceIndex gpu);
 
 // Calls it. std::bad_alloc if LibTorch's allocator lacked memory meanwhile, even if the call did
 // not end with it: where an algorithm of cuDNN does not get its workspace, LibTorch takes another
-// one, of other bits (aten/src/ATen/native/cudnn/Conv_v8.cpp, try_configs).
+// one, of other bits, and where none does, it says that there is no algorithm
+// (aten/src/ATen/native/cudnn/Conv_v8.cpp, try_configs).
 void with_enough_memory(const std::function<void()>& call);
 
 // Gives the GPU back what LibTorch keeps and does not use. False: LibTorch has no allocator.

@@ -5,17 +5,10 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
+#include "lockstep/fingerprint/compare.h"
 
 namespace lockstep::train {
 namespace {
-
-// What native kernels are part of on this device, or chosen by: others may come for a recipe's
-// shapes, though they do not for those that a fingerprint tries.
-bool is_of_kernels(const std::string& fact, bool on_cpu) {
-  if (fact == "libtorch") return true;
-  if (on_cpu) return fact == "libtorch_cpu" || fact == "mkl" || fact == "onednn";
-  return fact == "cuda" || fact == "cudnn" || fact == "cublas";
-}
 
 std::filesystem::path path_of(const RunFolder& folder, std::int64_t attempt, std::size_t rank) {
   return folder.environment() /
@@ -56,7 +49,7 @@ std::optional<std::string> other_native_bits(FileSystem& fs, const RunFolder& fo
       const std::string was = fingerprint::fact(before, name);
       if (was.empty() || was == value) continue;
       if (name == "device") return "it was trained last on " + was + ", and this is " + value;
-      if (is_of_kernels(name, fingerprint::fact(facts, "device") == "cpu"))
+      if (fingerprint::names_native_kernels(name, fingerprint::fact(facts, "device") == "cpu"))
         return "it was trained last with " + name + " " + was + ", and this has " + value;
       if (name.starts_with(native))
         return name.substr(native.size()) + " gives other bits here than where it was trained last";

@@ -103,6 +103,13 @@ TEST(Nccl, ARankWhoseLookNeverEndsGivesUpTheOther) {
     EXPECT_EQ(ended.code, 6);
     EXPECT_THAT(ended.err, HasSubstr("rank 0: the GPU hangs"));
   }
+  {  // nor does NCCL return, which asks CUDA before it sends
+    const Ended ended =
+        over_nccl("stuck", 2, {"deadline=4", "odd=1"}, {{"env=LOCKSTEP_NCCL_KEPT:1"}, {}})[0]
+            .wait();
+    EXPECT_EQ(ended.code, 6);
+    EXPECT_THAT(ended.err, HasSubstr("rank 0: the GPU hangs"));
+  }
   Ranks ranks = over_nccl("barriers", 2, {loading});
   for (int r = 0; r < 2; ++r) ranks[r].wait_for_output("ready");
   ranks[1].signal(SIGKILL);

@@ -67,5 +67,16 @@ TEST_F(TheirMemory, AKernelThatGoesOnWithoutMemoryDoesNot) {
   EXPECT_THROW(native::for_each_piece(2, 0, lacks), std::bad_alloc);
 }
 
+// As where cuDNN has none left that has enough.
+TEST_F(TheirMemory, AKernelThatIsNotFoundForLackOfMemoryLacksMemory) {
+  const auto fails = [] { TORCH_CHECK(false, "GET was unable to find an engine"); };
+  EXPECT_THROW(native::with_enough_memory(fails), c10::Error);
+  EXPECT_THROW(native::with_enough_memory([&] {
+                 ++theirs_.lacked;
+                 fails();
+               }),
+               std::bad_alloc);
+}
+
 }  // namespace
 }  // namespace lockstep::ops

@@ -18,6 +18,10 @@ struct Node {
 enum class Matters { kNobody, kNative, kBoth };
 Matters matters(const std::string& fact);
 
+// Whether a native step on a CPU, or on a GPU, takes its kernels from what the fact names, or by
+// it: others may come for a recipe's shapes, though they do not for those that a fingerprint tries.
+bool names_native_kernels(const std::string& fact, bool on_cpu);
+
 struct Group {
   std::string value;  // "" where the fact is absent
   std::vector<std::string> nodes;

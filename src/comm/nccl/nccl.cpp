@@ -214,15 +214,17 @@ class Nccl final : public Transport {
       std::this_thread::sleep_for(kBetweenLooks);
   }
 
+  // Null, too, where a call of another thread keeps it: CUDA may keep NCCL.
   ncclComm_t taken() {
-    const std::scoped_lock lock(calls_);
-    return std::exchange(communicator_, nullptr);
+    const std::unique_lock lock(calls_, std::chrono::duration<double>(kEndsWithin));
+    stuck_ = stuck_ || !lock;
+    return lock ? std::exchange(communicator_, nullptr) : nullptr;
   }
   bool connected() {
     const std::scoped_lock lock(calls_);
     return communicator_ != nullptr;
   }
-  // NCCL is called, and the communicator is there until the call returns: none of them waits.
+  // NCCL is called, and the communicator is there until the call returns.
   template <class Call>
   void ask(const char* what, const Call& call) {
     const std::scoped_lock lock(calls_);
@@ -239,8 +241,7 @@ class Nccl final : public Transport {
           "ncclCommInitRankConfig");
   }
 
-  // A peer that is gone shows here.
-  ncclResult_t communicator_state() {
+  ncclResult_t communicator_state() {  // a peer that is gone shows here
     ncclResult_t state = ncclSuccess;
     ask("ncclCommGetAsyncError",
         [&](ncclComm_t communicator) { return ncclCommGetAsyncError(communicator, &state); });
@@ -361,7 +362,7 @@ class Nccl final : public Transport {
   bool takes_device_memory_ = false;
   std::deque<Move> moves_;  // begun, not finished
   ncclUniqueId id_{};
-  std::mutex calls_;                   // of NCCL, and the next
+  std::timed_mutex calls_;             // of NCCL, and the next
   ncclComm_t communicator_ = nullptr;  // null: not yet, or not any more
   cudaStream_t stream_ = nullptr;
   Staging staging_;

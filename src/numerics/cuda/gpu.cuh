@@ -164,8 +164,10 @@ class Gpu {
     for (const void* const kernel : kernels()) {
       cudaFuncAttributes facts{};
       must(cudaFuncGetAttributes(&facts, kernel), "a kernel was not loaded");
-      // A limit: the same for all launches, because a graph may hold several that differ.
-      must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared_),
+      // A limit: the same for all launches, because a graph may hold several that differ. What a
+      // kernel has anyway counts, too.
+      const auto most = most_shared_ - static_cast<int>(facts.sharedSizeBytes);
+      must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
            "shared memory for a kernel");
     }
   }

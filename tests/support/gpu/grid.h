@@ -10,7 +10,8 @@
 //   without that wait: the memory may be another block's by then;
 // - matrices that a warp loads are read when all of its lanes are there; it ends the program where
 //   a row is not aligned, or not in shared memory;
-// - shared memory ends at a page that nobody may touch (global memory: Memory, memory.h).
+// - shared memory ends at a page that nobody may touch. (Global memory: the same tests in PTX's
+//   interpreter, ptx/memory.h, and on the grid with the address sanitizer.)
 // A barrier that not all threads reach ends the program and says so, and so does a shuffle, a load
 // or a product of matrices that not all threads of the warp reach, and a launch that no GPU takes
 // (kMostSharedOfAny).
