@@ -43,6 +43,8 @@ if words[0] == "train":
     os.makedirs(run)
     open(os.path.join(run, "ledger.jsonl"), "w").close()
     seconds = 0.5 if "run.precision=bfloat16" in words else 0.25 if "run.products=integer" in words else 0.125
+    with open(os.path.join(run, "log.txt"), "w") as file:
+        file.write("a step's calls are not captured, which is slower: why\\n" if {uncaptured} else "")
     with open(os.path.join(run, "metrics.jsonl"), "w") as file:
         file.writelines(json.dumps({{"time": seconds * i}}) + "\\n" for i in range(11))
 """
@@ -55,7 +57,8 @@ with open({log!r}, "a") as file:
 if script == "gpu_kernels.py":
     print(json.dumps([{{"fp32": 0.86, "tf32": 0.7}} for row in json.load(sys.stdin)]))
 else:
-    print(json.dumps({{"steps_per_s": 4 if "--bf16" in sys.argv else 5 if "--tf32" in sys.argv else 12}}))
+    rate = 4 if "--bf16" in sys.argv else 5 if "--tf32" in sys.argv else 10 if "--channels-last" in sys.argv else 12
+    print(json.dumps({{"seconds": [1 / rate]}}))
 sys.exit(0)
 """
 GPU_BENCH = """
@@ -108,11 +111,15 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual([name for name, result in results.items() if result == "FAILS"], [])
         for name in (("kernels", "docs/conformance.json"), ("golden", "classifier"), ("golden", "r1-gan, moving"),
                      ("native", "float32"), ("native", "tf32"), ("native", "bfloat16"), ("ranks", "Gloo, ranks that share the GPUs"),
-                     ("networks", "r1-gan"),
+                     ("networks", "r1-gan"), ("golden", "captured steps"), ("golden", "large tiles, float"),
+                     ("golden", "large tiles, integer"),
                      *(("speed", name) for name in STEPS)):
             self.assertEqual(results[name], "holds", said)
         self.assertEqual(results["ranks", "NCCL"], "not done")
         self.assertIn("| golden | r1-gan, moving | holds: GPU, CPU, GPU |", page)
+        self.assertNotIn("NOT FINISHED", page)
+        self.assertTrue(found["finished"])
+        self.assertIn("--golden classifier,r1-gan --steps 2 --quick", page.splitlines()[0])
 
     def test_without_data_networks_are_tried_all_the_same(self):
         code, said, found, _ = self.check("lockstep", "--device", "cpu", "--data", "/nowhere", "--golden", "ddpm,toy-gan,sngan,edm",
@@ -130,7 +137,7 @@ class GpuCheck(unittest.TestCase):
         code, said, found, _ = self.check("lockstep", "--device", "cpu", "--data", elsewhere, "--golden", "ddpm", "--steps", "2", "--only",
                                           "golden")
         self.assertEqual(code, 0, said)
-        self.assertEqual([row["result"] for row in found["checks"] if row["part"] == "golden"], ["holds", "holds"], said)
+        self.assertEqual([row["result"] for row in found["checks"] if row["check"].startswith("ddpm")], ["holds", "holds"], said)
 
     def test_a_broken_kernel_is_seen_everywhere(self):
         code, said, found, _ = self.check("lockstep_broken_fma_order", "--device", "cpu", "--conformance", binary("conformance_broken"),
@@ -150,10 +157,11 @@ class GpuCheck(unittest.TestCase):
         os.chmod(path, 0o755)
         return folder
 
-    def lockstep(self, hang=False, sleep=0):
+    def lockstep(self, hang=False, sleep=0, uncaptured=False):
         """LOCKSTEP, and a gpu_bench beside it."""
         self.stand_in("gpu_bench", GPU_BENCH.format(log=self.out + ".log"), "/usr/bin/env python3")
-        folder = self.stand_in("lockstep", LOCKSTEP.format(log=self.out + ".log", hang=hang, sleep=sleep), "/usr/bin/env python3")
+        folder = self.stand_in("lockstep", LOCKSTEP.format(log=self.out + ".log", hang=hang, sleep=sleep,
+                                                                     uncaptured=uncaptured), "/usr/bin/env python3")
         return os.path.join(folder, "lockstep")
 
     def pytorch(self, version, **modules):
@@ -180,13 +188,15 @@ class GpuCheck(unittest.TestCase):
     def test_an_error_of_cuda_fails(self):
         for name in ("lockstep", "conformance_cuda", "functions_cuda", "gpu_bench"):
             folder = self.stand_in(name, "echo 'CUDA: a copy: unspecified launch failure' >&2; exit 4\n")
-        code, said, found, _ = self.check(os.path.join(folder, "lockstep"), "--only", "kernels", "--only", "golden", "--only", "speed",
-                                          "--golden", "wgan", "--quick")
+        code, said, found, page = self.check(os.path.join(folder, "lockstep"), "--only", "kernels", "--only", "golden", "--only", "speed",
+                                             "--golden", "wgan", "--quick")
         self.assertEqual(code, 1, said)  # and the others are tried all the same
-        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "floats one by one", "wgan",
-                                               "wgan, its steps not captured", "wgan, moving",
-                                               "gpu_bench",
-                                               *STEPS})
+        self.assertEqual(self.failing(found), {"fingerprint", "doctor", "docs/conformance.json", "floats one by one", "wgan", "wgan, moving",
+                                               "wgan, its steps not captured",
+                                               "large tiles, float", "large tiles, integer", "gpu_bench", *STEPS})
+        detail = next(row["detail"] for row in found["checks"] if row["check"] == "wgan")
+        self.assertEqual(detail.splitlines()[-1], "CUDA: a copy: unspecified launch failure")
+        self.assertRegex(page, r"\| golden \| wgan \| FAILS: CUDA: a copy: unspecified launch failure \|")
 
     def test_what_hangs_loses_no_other(self):
         self.stand_in("lockstep", "echo 'CUDA: the GPU: unknown error' >&2; exit 4\n")
@@ -194,13 +204,12 @@ class GpuCheck(unittest.TestCase):
             echo '{{"kernel": "one", "shape": "1", "bytes": 1, "seconds": 1}}'
             echo '{{"half'
             sleep 1000 & echo $! >{self.out}.pid; wait""")
-        code, said, found, page = self.check(os.path.join(folder, "lockstep"), "--only", "speed", "--quick", "--seconds", "6")
+        code, said, found, page = self.check(os.path.join(folder, "lockstep"), "--only", "speed", "--quick", "--longest", "6")
         self.assertEqual(code, 1, said)
         self.assertIn("gpu_bench", self.failing(found))
         self.assertEqual([row["kernel"] for row in found["speed"]], ["one"])
-        left = {row["check"]: row["detail"] for row in found["checks"] if row["result"] == "not done"}
-        self.assertEqual(left["steps, float"], "no time left of 6 s")
-        self.assertIn("no time left", page)
+        self.assertEqual({row["check"] for row in found["checks"] if row["check"] in STEPS}, set(STEPS))
+        self.assertRegex(page, r"\| gpu_bench \| FAILS: not done after \d+ s \|")
         with open(self.out + ".pid", encoding="ascii") as file:
             self.assertFalse(runs(int(file.read())), "what it started uses the GPU beside the others")
 
@@ -209,7 +218,7 @@ class GpuCheck(unittest.TestCase):
             return int(file.read())
 
     def test_ranks_that_hang_are_ended(self):
-        code, said, found, _ = self.check(self.lockstep(hang=True), "--only", "ranks", "--golden", "edm", "--seconds", "4")
+        code, said, found, _ = self.check(self.lockstep(hang=True), "--only", "ranks", "--golden", "edm", "--longest", "4")
         self.assertEqual(code, 1, said)
         self.assertEqual(self.failing(found), {"Gloo, ranks that share the GPUs"})
         rank = self.pid_of_a_rank()
@@ -229,12 +238,71 @@ class GpuCheck(unittest.TestCase):
         tool.terminate()
         self.assertEqual(tool.wait(), 128 + signal.SIGTERM)
         self.assertFalse(runs(self.pid_of_a_rank()), "a rank keeps the GPU")
+        with open(self.out[:-5] + ".md", encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn("NOT FINISHED", page)
+        self.assertIn("| ranks | Gloo, ranks that share the GPUs | not done: interrupted |", page)
+
+    def test_a_kill_ends_what_it_started(self):
+        tool = subprocess.Popen([TOOL, "--program", self.lockstep(sleep=1000), "--out", self.out, "--only", "native", "--golden", "edm"],
+                                stdout=subprocess.DEVNULL)
+        while not os.path.exists(self.out + ".log") or "train" not in (called := self.calls()[-1])[1]:
+            self.assertIsNone(tool.poll())
+            time.sleep(0.05)
+        with open(f"/proc/{tool.pid}/task/{tool.pid}/children", encoding="ascii") as file:
+            children = list(map(int, file.read().split()))
+        tool.kill()
+        tool.wait()
+        self.assertTrue(children, called)
+        until = time.monotonic() + 20
+        while any(map(runs, children)) and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertFalse(any(map(runs, children)), "it keeps the GPU")
+
+    def test_steps_that_were_not_captured_are_told(self):
+        code, said, found, _ = self.check(self.lockstep(uncaptured=True), "--only", "speed", PYTHONPATH=self.pytorch("2.11.0"))
+        self.assertEqual(code, 0, said)
+        details = {row["check"]: row["detail"] for row in found["checks"]}
+        self.assertEqual(details["steps, float"], "8.00/s; its steps were not captured")
+        self.assertEqual(details["steps, native fp32"], "8.00/s", "which are never captured")
+
+    def test_a_package_of_another_commit_is_told(self):
+        program = self.lockstep()
+        ours = subprocess.run(["git", "-C", TOP, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+        if not ours:
+            self.skipTest("these sources are of no commit that git knows")
+        for commit, result in (("0" * 40, "FAILS"), (ours, "holds"), (ours + " with changes", "holds"), ("unknown", "holds")):
+            with self.subTest(commit):
+                with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
+                    file.write(commit + "\n")
+                _, said, found, page = self.check(program, "--only", "device")
+                row = next(row for row in found["checks"] if row["check"] == "commit")
+                self.assertEqual((row["result"], found["commit"]), (result, commit), said)
+                self.assertIn(f"commit {commit}; ", page.splitlines()[0])
+
+    def test_tests_that_do_not_run_hold_nothing(self):
+        for said_of_tests, result in (("0 tests from 0 test suites ran", "FAILS"), ("7 tests from 2 test suites ran", "holds")):
+            with self.subTest(said_of_tests):
+                folder = self.stand_in("numerics_test_cuda", f"echo '[==========] {said_of_tests}. (1 ms total)'\n")
+                _, said, found, _ = self.check(self.lockstep(), "--only", "kernels", "--binaries", folder)
+                row = next(row for row in found["checks"] if row["check"] == "numerics_test_cuda")
+                self.assertEqual(row["result"], result, said)
+        self.assertEqual(row["detail"], "random shapes, 7 tests")
+
+    def test_what_fails_may_stay(self):
+        keep = os.path.join(os.path.dirname(self.out), "kept")
+        os.mkdir(keep)
+        code, said, found, _ = self.check(self.lockstep(), "--only", "golden", "--golden", "edm", "--keep", keep)
+        self.assertEqual(code, 1, said)
+        detail = next(row["detail"] for row in found["checks"] if row["check"] == "edm")
+        kept = detail.splitlines()[-1].removeprefix("(its run is in ").removesuffix(")")
+        self.assertTrue(os.path.exists(os.path.join(kept, "run/ledger.jsonl")), detail)
 
     def test_a_call_has_what_the_others_of_its_check_left(self):
         code, said, found, _ = self.check(self.lockstep(sleep=3), "--only", "native", "--golden", "edm", "--seconds", "5")
-        self.assertEqual(code, 1, said)
-        self.assertEqual({row["check"]: row["result"] for row in found["checks"] if row["part"] == "native"},
-                         {"float32": "FAILS", "tf32": "not done", "bfloat16": "not done"})
+        self.assertEqual(code, 3, said)  # nothing has failed: the time was over
+        self.assertEqual({row["check"]: (row["result"], row["detail"].partition(",")[2]) for row in found["checks"] if row["part"] == "native"},
+                         {"float32": ("not done", " when the 5 s were over"), "tf32": ("not done", ""), "bfloat16": ("not done", "")})
 
     def test_libraries_of_another_pytorch_are_not_used(self):
         for version, used in (("2.10.0+cu130", False), ("2.11.0+cu130", True)):
@@ -253,7 +321,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertEqual([(round(one["ratio"], 3), one["result"]) for one in found["targets"]],
                          [(0.667, "not met"), (0.851, "met"), (0.8, "met"), (0.875, "met"), (1.4, "met"), (0.5, "not met")])
-        for line in ("| float step, to PyTorch fp32 | 0.667 | 0.8 | not met |", "| integer step, to PyTorch TF32 | 0.800 | 0.8 | met |"):
+        for line in ("| float step, to PyTorch fp32 in the faster layout | 0.667 | 0.8 | not met |", "| integer step, to PyTorch TF32 | 0.800 | 0.8 | met |"):
             self.assertIn(line, page)
             self.assertIn(line, said)
 
@@ -281,8 +349,8 @@ class GpuCheck(unittest.TestCase):
                                                   PYTHONPATH=self.pytorch("2.11.0", tomllib=none, tomli=tomli))
                 self.assertEqual(code, 0, said)
                 rows = [row for row in found["checks"] if row["check"].startswith("steps, PyTorch")]
-                self.assertEqual([row["result"] for row in rows], [result] * 3, said)
-                self.assertRegex(rows[0]["detail"], r"^12\.00/s$" if result == "holds" else r"^Python \S+ has no tomllib \(pip install tomli\)$")
+                self.assertEqual([row["result"] for row in rows], [result] * 4, said)
+                self.assertRegex(rows[0]["detail"], r"^10\.00/s$" if result == "holds" else r"^Python \S+ has no tomllib \(pip install tomli\)$")
                 self.assertEqual({one["result"] for one in found["targets"]}, {"not measured"}, "of small sizes")
 
     @unittest.skipUnless(os.path.exists(binary("ptx/lockstep")), "no nvcc")
@@ -298,7 +366,7 @@ class GpuCheck(unittest.TestCase):
             self.skipTest("here is a GPU")
         code, said, found, page = self.check("lockstep")
         self.assertEqual(code, 4, said)
-        self.assertEqual([(row["part"], row["result"]) for row in found["checks"] if row["check"] != "PyTorch's libraries"],
+        self.assertEqual([(row["part"], row["result"]) for row in found["checks"] if row["check"] not in ("commit", "PyTorch's libraries")],
                          [(part, "not done") for part in ("device", "kernels", "golden", "native", "ranks", "speed", "networks")])
         self.assertRegex(page, "^GPUs: (there is no driver of NVIDIA here|.* neither in )|^a GPU needs liblockstep_cuda.so")
 
@@ -306,7 +374,9 @@ class GpuCheck(unittest.TestCase):
         for words, why in ((("--device", "CUDA"), "give cuda, cuda:N or cpu"), (("--device", ""), "give cuda, cuda:N or cpu"),
                            (("--steps", "-3"), "--steps"), (("--seconds", "0"), "--seconds"), (("--golden", "ddmp"), "no golden recipe 'ddmp'"),
                            (("--conformance", "/nowhere"), "no /nowhere"), (("--binaries", "/nowhere"), "no folder /nowhere"),
-                           (("--out", "/nowhere/x.json"), "cannot write to /nowhere"), (("--program", "/nowhere"), "no /nowhere")):
+                           (("--out", "/nowhere/x.json"), "cannot write to /nowhere"), (("--program", "/nowhere"), "no /nowhere"),
+                           (("--program", BINARIES), "no " + BINARIES), (("--out", "/tmp"), "/tmp is a folder"), (("--longest", "0"), "--longest"),
+                           (("--out", self.out[:-5] + ".md"), "give another ending"), (("--keep", "/nowhere"), "no folder /nowhere")):
             with self.subTest(words):
                 done = subprocess.run([TOOL, "--program", binary("lockstep"), "--out", self.out, *words], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 2, done.stderr)

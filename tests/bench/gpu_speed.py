@@ -15,6 +15,7 @@ from limited import CannotDo, Failed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECIPE = os.path.join(HERE, "gpu-unet.toml")
+TINY = ("batch.samples_per_lane=1", "model.channels=[8, 16, 16]", "model.embedding=16")  # to try this program
 
 
 def pytorch(check, script, *arguments, given=None):
@@ -29,7 +30,10 @@ def pytorch(check, script, *arguments, given=None):
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
         raise CannotDo("\n".join([lines[-1], *lines[-20:-1]]))  # the table has the first one
-    return json.loads([line for line in done.stdout.splitlines() if line.startswith(("{", "["))][-1])
+    found = [line for line in done.stdout.splitlines() if line.startswith(("{", "["))]
+    if not found:
+        raise CannotDo(f"PyTorch's {script} printed no result")
+    return json.loads(found[-1])
 
 
 def add_pytorch(check, rows):
@@ -42,7 +46,8 @@ def add_pytorch(check, rows):
 
 def table(rows):
     """Markdown: rates, and ratios to PyTorch's; above 1 we are faster."""
-    lines = ["| kernel | shape | rate | to fp32 | to TF32 |", "| --- | --- | --- | --- | --- |"]
+    lines = ["Operands of integer products are rounded already: `round_groups` is a row of its own. PyTorch's are channels-last.", "",
+             "| kernel | shape | rate | to fp32 | to TF32 |", "| --- | --- | --- | --- | --- |"]
     for row in rows:
         rate = f"{row['flops'] / row['seconds'] / 1e12:.1f} TFLOP/s" if "flops" in row else \
             f"{row['bytes'] / row['seconds'] / 1e9:.0f} GB/s"
@@ -61,24 +66,25 @@ def write_pictures(folder):
 
 
 def ours(check, data, *settings):
-    """Steps a second, by the median step; those of the warm-up do not count."""
+    """Seconds of steps, without those of the warm-up, and what is to be said of them."""
     if "run.numerics=native" in settings:
         check.require_native()
     warm_up, count = (1, 1) if check.args.quick else (3, 8)
-    tiny = ("batch.samples_per_lane=1", "model.channels=[8, 16, 16]", "model.embedding=16") if check.args.quick else ()
-    with tempfile.TemporaryDirectory(prefix="gpu-speed-") as folder:
+    tiny = TINY if check.args.quick else ()
+    with check.folder() as folder:
         run = os.path.join(folder, "run")
         check.program.ok("train", RECIPE, "--run", run, "--quiet", *check.gpu, *(
             word for one in (f"data.path={data}", f"run.steps={warm_up + count}", *settings, *tiny) for word in ("--set", one)))
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             times = [json.loads(line)["time"] for line in file]
-    return 1 / statistics.median(b - a for a, b in zip(times[warm_up - 1:], times[warm_up:]))
+        note = "" if "run.numerics=native" in settings else check.note_captures(run, "a step that is measured")
+    return [b - a for a, b in zip(times[warm_up - 1:], times[warm_up:])], note
 
 
 def theirs(check, data, *words):
     """The same of PyTorch."""
-    return pytorch(check, "train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", "2" if check.args.quick else "8",
-                   "--channels-last", *words)["steps_per_s"]
+    steps = "2" if check.args.quick else "8"
+    return pytorch(check, "train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", steps, *words)["seconds"], ""
 
 
 # LibTorch computes a lane a call: a batch in one lane is what PyTorch's training computes.
@@ -88,14 +94,27 @@ BF16 = "run.precision=bfloat16"
 # Steps of a U-Net that fills a GPU: their name, who takes them, how. What is compared follows each other, lest the time ends between.
 STEPS = (
     ("float", ours, ()),
-    ("PyTorch fp32", theirs, ()),
+    ("PyTorch fp32", theirs, ("--channels-last",)),
+    ("PyTorch fp32, channels first", theirs, ()),
     ("integer", ours, ("run.products=integer",)),
-    ("PyTorch TF32", theirs, ("--tf32",)),
+    ("PyTorch TF32", theirs, ("--channels-last", "--tf32")),
     ("native bf16", ours, (*NATIVE, BF16)),
-    ("PyTorch bf16", theirs, ("--bf16",)),
+    ("PyTorch bf16", theirs, ("--channels-last", "--bf16")),
     ("native bf16 of 8 lanes", ours, ("run.numerics=native", BF16)),
     ("native fp32", ours, NATIVE),
 )
+
+
+def state_of_gpu(check):
+    """Clocks and load, as the driver tells them: others may use it, and it may be hot."""
+    asked = "clocks.sm,clocks.mem,temperature.gpu,power.draw,utilization.gpu,memory.used,clocks_event_reasons.active"
+    try:
+        done = subprocess.run(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotDo(f"nvidia-smi: {error}") from error
+    if done.returncode:
+        raise CannotDo(f"nvidia-smi: {(done.stdout + done.stderr).strip()}")
+    return f"{asked}: {'; '.join(done.stdout.split(chr(10))).strip('; ')}"
 
 
 def measure(check):
@@ -108,6 +127,7 @@ def measure(check):
         check.speed = [json.loads(line) for line in lines.splitlines()]
         return f"{len(check.speed)} kernels"
 
+    check.row("speed", "the GPU before", lambda: state_of_gpu(check))
     check.row("speed", "gpu_bench", kernels_of_ours)
     if check.speed:
         check.row("speed", "PyTorch's kernels", lambda: add_pytorch(check, check.speed))
@@ -115,24 +135,27 @@ def measure(check):
         write_pictures(data)
         for name, measured, words in STEPS:
             def steps(name=name, measured=measured, words=words):
-                check.steps[name] = measured(check, data, *words)
-                return f"{check.steps[name]:.2f}/s"
+                check.step_seconds[name], note = measured(check, data, *words)
+                check.steps[name] = 1 / statistics.median(check.step_seconds[name])
+                return f"{check.steps[name]:.2f}/s{note}"
 
             check.row("speed", f"steps, {name}", steps)
+    check.row("speed", "the GPU after", lambda: state_of_gpu(check))
 
 
 def targets(rows, steps):
     """What is to be reached of PyTorch's speed: the ratio (None: not measured; of kernels that of the slowest), the least that is
     asked, and whether it is met."""
-    def step(one, other):
-        return steps[one] / steps[other] if one in steps and other in steps else None
+    def step(one, *others):
+        """To the fastest of the others, all of which are needed."""
+        return steps[one] / max(map(steps.get, others)) if all(name in steps for name in (one, *others)) else None
 
     def kernels(pattern, precision):
         return min((row[precision] / row["seconds"] for row in rows
                     if precision in row and re.fullmatch(pattern, f"{row['kernel']} {row['shape']}")), default=None)
 
     found = (
-        ("float step, to PyTorch fp32", step("float", "PyTorch fp32"), 0.8),
+        ("float step, to PyTorch fp32 in the faster layout", step("float", "PyTorch fp32", "PyTorch fp32, channels first"), 0.8),
         ("float GEMM that fills a GPU, to cuBLAS's SGEMM", kernels("gemm (4096|8192)", "fp32"), 0.85),
         ("integer step, to PyTorch TF32", step("integer", "PyTorch TF32"), 0.8),
         ("integer convolutions, to PyTorch TF32", kernels("integer_conv2d.* by 3", "tf32"), 0.8),

@@ -1,6 +1,7 @@
 """Programs that a check runs, with a limit of time. Nothing of one that hangs is left: it would keep the GPU. What is left is where
 it was."""
 import contextlib
+import ctypes
 import glob
 import os
 import shutil
@@ -19,6 +20,11 @@ class Failed(AssertionError):
     def __init__(self, name, done):
         super().__init__(f"{name}: exit {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         self.printed = done.stdout
+
+
+def dies_with_us():
+    """For Popen's preexec_fn: where we are killed, it does not keep the GPU (prctl(2), PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def session_of(process):

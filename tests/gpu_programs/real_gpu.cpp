@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
 #include "gpu_programs/pinned.h"
 #include "lockstep/numerics/cuda.h"
@@ -15,6 +16,7 @@
 namespace lockstep::test::gpu {
 namespace {
 
+constexpr double kPatience = 600;  // seconds
 constexpr unsigned kMapped = cudaHostRegisterPortable | cudaHostRegisterMapped;
 
 }  // namespace
@@ -60,13 +62,18 @@ Reachable::~Reachable() {
   if (pages_ != nullptr) cudaHostUnregister(pages_);
 }
 
-std::unique_ptr<numerics::Device> make_gpu(std::uint64_t, std::optional<int>) {
-  static const auto& gpu = *new numerics::Gpu(numerics::open_gpu(0, 1));
-  return gpu.kernels->another();
+// A GPU would cut products of a test's size in its smallest tiles: half of the seeds have few
+// multiprocessors, as on the emulated one.
+std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
+  static std::map<int, const numerics::Gpu*> opened;  // never closed: the driver ends first
+  const int cut_for = multiprocessors.value_or(seed % 2 == 0 ? 0 : few(seed));
+  const numerics::Gpu*& gpu = opened[cut_for];
+  if (gpu == nullptr) gpu = new numerics::Gpu(numerics::open_gpu(0, 1, kPatience, cut_for));
+  return gpu->kernels->another();
 }
 
-numerics::Gpu open_gpu(std::uint64_t, std::optional<int>) {
-  return numerics::open_gpu(0, 1);
+numerics::Gpu open_gpu(std::uint64_t, std::optional<int> multiprocessors) {
+  return numerics::open_gpu(0, 1, kPatience, multiprocessors.value_or(0));
 }
 
 }  // namespace lockstep::test::gpu

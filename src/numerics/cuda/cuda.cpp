@@ -38,9 +38,9 @@ int count_gpus() {
   return count;
 }
 
-Gpu open_gpu(int number, int threads, double patience) {
+Gpu open_gpu(int number, int threads, double patience, int cut_for) {
   Gpu opened;
-  call<cuda::Open>(cuda::kOpen, name_of(number), number, threads, patience, opened);
+  call<cuda::Open>(cuda::kOpen, name_of(number), number, threads, patience, cut_for, opened);
   return opened;
 }
 

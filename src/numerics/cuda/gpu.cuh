@@ -118,10 +118,12 @@ class Gpu {
   using CopyStream = cuda::CopyStream;
   using Arrival = cuda::Arrival;
 
-  explicit Gpu(int number) : number_(number) {
+  // As if it had so many multiprocessors, if that is not 0.
+  Gpu(int number, int multiprocessors) : number_(number), multiprocessors_(multiprocessors) {
     here();
-    must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
-         "how many multiprocessors there are");
+    if (multiprocessors == 0)
+      must(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, number),
+           "how many multiprocessors there are");
     must(cudaDeviceGetAttribute(&most_shared_, cudaDevAttrMaxSharedMemoryPerBlockOptin, number),
          "how much shared memory there is");
     context_ = std::make_shared<StreamContext>(number);
@@ -270,7 +272,7 @@ class Gpu {
     return *staging_;
   }
 
-  int number_, multiprocessors_ = 0, most_shared_ = 0;
+  int number_, multiprocessors_, most_shared_ = 0;
   std::shared_ptr<StreamContext> context_;
   std::unique_ptr<Staging> staging_;
 };

@@ -82,12 +82,12 @@ LOCKSTEP_EXPORTED void lockstep_cuda_uuid(int number, std::string& uuid, std::st
   });
 }
 
-LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, double patience,
+LOCKSTEP_EXPORTED void lockstep_cuda_open(int number, int threads, double patience, int cut_for,
                                           numerics::Gpu& opened, std::string& problem) {
   guarded(problem, [&] {
     numerics::cuda::Patience::seconds = patience;
     require(number);
-    auto gpu = std::make_unique<Gpu>(number);
+    auto gpu = std::make_unique<Gpu>(number, cut_for);
     gpu->load();
     opened.memory = std::make_shared<numerics::cuda::Memory<Gpu>>(gpu->another());
     opened.kernels = std::make_unique<numerics::cuda::Device<Gpu>>(std::move(gpu), threads);

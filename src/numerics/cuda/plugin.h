@@ -20,7 +20,7 @@ inline constexpr const char* kUuid = "lockstep_cuda_uuid";
 using Uuid = void (*)(int number, std::string& uuid, std::string& problem);
 
 inline constexpr const char* kOpen = "lockstep_cuda_open";
-using Open = void (*)(int number, int threads, double patience, numerics::Gpu& opened,
+using Open = void (*)(int number, int threads, double patience, int cut_for, numerics::Gpu& opened,
                       std::string& problem);
 
 }  // namespace lockstep::numerics::cuda

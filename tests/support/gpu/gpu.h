@@ -10,6 +10,12 @@
 
 namespace lockstep::test::gpu {
 
+// Multiprocessors: so few that small products are cut as large ones are; another number for another
+// seed.
+inline int few(std::uint64_t seed) {
+  return 1 + static_cast<int>(seed % 4);
+}
+
 // Its memory is the host's, and a kernel is done when its call returns. It has few multiprocessors,
 // unless it is to have so many.
 std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed,

@@ -9,14 +9,10 @@
 #include <type_traits>
 
 #include "lockstep/core/error.h"
+#include "support/gpu/gpu.h"
 #include "support/gpu/grid.h"
 
 namespace lockstep::test::gpu {
-
-// So few that small products are cut as large ones are; another number for another seed.
-inline int few(std::uint64_t seed) {
-  return 1 + static_cast<int>(seed % 4);
-}
 
 // A block's shared memory: an H100's, or what every GPU has.
 inline std::int64_t shared_of(std::uint64_t seed, std::optional<int> multiprocessors) {
