@@ -316,7 +316,7 @@ class Verifier : public Findings {
     for (const std::string& name : files_of(folder.samples(), names)) {
       const stdfs::path path = folder.samples() / name;
       if (path.extension() == ".npz" && recipe_ && data::arrays(recipe_->data)) {
-        const auto texts = attempt([&] { return train::read_archive_provenance(path); });
+        const auto texts = attempt([&] { return train::read_archive_of_run(path, *recipe_); });
         if (texts) sample_file(folder, path, *texts, ledger);
         continue;
       }

@@ -84,8 +84,11 @@ void sweep(FileSystem& fs, const stdfs::path& folder) {
     auto step = step_before(name, kSidecar);
     if (!step) step = step_of_marker(name);
     if (!step || fs.exists(folder / file_name(*step))) continue;
-    if (fs.remove_abandoned(folder / name) && fs.exists(folder / name))
+    if (!fs.remove_abandoned(folder / name)) continue;
+    if (fs.exists(folder / name))
       log::warn((folder / name).string() + " is left as it is: it is not a regular file");
+    else
+      log::info("removed " + (folder / name).string() + ": its checkpoint is not there");
   }
 }
 

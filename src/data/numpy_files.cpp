@@ -121,8 +121,14 @@ Labels labels_of(const NpyArray& array, std::int64_t images) {
 }
 
 NpyArray array_in(File& file) {
-  std::vector<std::uint8_t> bytes(file.size());
-  bytes.resize(file.read_at(0, std::as_writable_bytes(std::span(bytes))));
+  std::vector<std::uint8_t> bytes(kMostNpyHead);
+  const auto read = [&] {
+    bytes.resize(file.read_at(0, std::as_writable_bytes(std::span(bytes))));
+  };
+  read();
+  parse_npy_head(bytes, file.size());  // what is allocated next is there
+  bytes.resize(file.size());
+  read();
   return parse_npy(std::move(bytes));
 }
 

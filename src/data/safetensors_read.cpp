@@ -130,27 +130,42 @@ std::vector<Entry> parse_header(std::string_view text, std::uint64_t values,
   return entries;
 }
 
-LoadedTensors parse(ByteView file) {
-  if (file.size() < kLengthBytes) damaged("it is shorter than a header");
-  const std::uint64_t length = get_u64_le(file);
-  const ByteView rest = file.subspan(kLengthBytes);
-  if (length > rest.size() || length > kMostJson) {
-    const std::string_view begin(reinterpret_cast<const char*>(file.data()), 4);
-    damaged(begin == "PK\x03\x04" || begin.starts_with("\x80\x02")
-                ? "it is a file of torch.save, not of safetensors"
-                : "its header is cut, or too long");
-  }
-  const ByteView values = rest.subspan(length);
+std::uint64_t header_length(ByteView begin, std::uint64_t file_bytes) {
+  if (begin.size() < kLengthBytes) damaged("it is shorter than a header");
+  const std::uint64_t length = get_u64_le(begin);
+  if (length <= file_bytes - kLengthBytes && length <= kMostJson) return length;
+  const std::string_view word(reinterpret_cast<const char*>(begin.data()), 4);
+  damaged(word == "PK\x03\x04" || word.starts_with("\x80\x02")
+              ? "it is a file of torch.save, not of safetensors"
+              : "its header is cut, or too long");
+}
+
+Bytes begin_of(File& file, std::uint64_t bytes) {
+  Bytes found(bytes);
+  found.resize(file.read_at(0, found));
+  if (found.size() < bytes) damaged("it is cut");  // by another program, meanwhile
+  return found;
+}
+
+// The header first: what is allocated for the rest is there.
+LoadedTensors parse(File& file) {
+  const std::uint64_t size = file.size();
+  Bytes bytes = begin_of(file, std::min(size, kLengthBytes));
+  const std::uint64_t length = header_length(bytes, size), begin = kLengthBytes + length;
+  bytes = begin_of(file, begin);
   LoadedTensors loaded;
-  for (Entry& entry : parse_header({reinterpret_cast<const char*>(rest.data()), length},
-                                   values.size(), loaded.metadata)) {
-    const std::byte* at = values.data() + entry.begin;
+  std::vector<Entry> entries =
+      parse_header({reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length},
+                   size - begin, loaded.metadata);
+  bytes = begin_of(file, size);
+  for (Entry& entry : entries) {
+    const std::byte* at = bytes.data() + begin + entry.begin;
+    const std::byte* const end = bytes.data() + begin + entry.end;
     entry.tensor.values.reserve((entry.end - entry.begin) / entry.type->bytes);
-    for (; at != values.data() + entry.end; at += entry.type->bytes)
-      entry.tensor.values.push_back(entry.type->value(at));
+    for (; at != end; at += entry.type->bytes) entry.tensor.values.push_back(entry.type->value(at));
     loaded.tensors.push_back(std::move(entry.tensor));
   }
-  loaded.digest = hash::sha256(file);
+  loaded.digest = hash::sha256(bytes);
   return loaded;
 }
 
@@ -159,9 +174,7 @@ LoadedTensors parse(ByteView file) {
 LoadedTensors read_safetensors(const std::filesystem::path& path) {
   const std::unique_ptr<File> file = open_data_file(path);
   try {
-    Bytes bytes(file->size());
-    bytes.resize(file->read_at(0, bytes));
-    return parse(bytes);
+    return parse(*file);
   } catch (const Error& error) {
     throw error.within(path.string());
   } catch (const std::bad_alloc&) {

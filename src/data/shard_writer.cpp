@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lockstep/core/error.h"
+#include "lockstep/core/text.h"
 
 namespace lockstep::data {
 namespace {
@@ -16,18 +17,29 @@ std::string tree_of(const std::string& stream) {
   return ShardedStream{stream, 0, 0, 0, {}}.tree_name();
 }
 
-// Names that only a writer of shards gives. An index is none of them: it ends the writer's work.
-bool is_left_over(const std::string& name) {
+bool is_shard_of(const std::string& stream, const std::string& name) {
+  const std::size_t begin = stream.size() + 1, ending = std::string_view(".bin").size();
+  if (!name.starts_with(stream + "-") || name.size() < begin + ending) return false;
+  const auto number = parse_int(name.substr(begin, name.size() - begin - ending));
+  return number && *number >= 0 &&
+         name == ShardedStream{stream, 0, 0, 0, {}}.shard_name(static_cast<std::uint64_t>(*number));
+}
+
+// Names that only a writer of shards gives; it has begun with a tree. An index is none of them: it
+// ends the writer's work.
+bool is_left_over(const std::string& name, const std::vector<std::string>& all) {
   if (is_temporary(name)) return without_temporary(name) == kShardsIndex;
   return std::ranges::any_of(kStreams, [&](const std::string& stream) {
-    return name == tree_of(stream) || (name.starts_with(stream + "-") && name.ends_with(".bin"));
+    return name == tree_of(stream) ||
+           (is_shard_of(stream, name) && std::ranges::find(all, tree_of(stream)) != all.end());
   });
 }
 
 // Whoever writes has a tree open.
 void remove_left_over(FileSystem& fs, const stdfs::path& folder) {
   const std::vector<std::string> names = fs.list(folder);
-  const auto strange = std::ranges::find_if_not(names, is_left_over);
+  const auto strange = std::ranges::find_if_not(
+      names, [&](const std::string& name) { return is_left_over(name, names); });
   if (strange != names.end())
     throw Error(Code::kUsage, folder.string() + " is not empty: it has " + *strange,
                 "give another folder, or remove this one");

@@ -80,8 +80,6 @@ FolderLock::~FolderLock() {
 }
 
 void sweep(FileSystem& fs, const RunFolder& folder) {
-  for (const stdfs::path& file : {folder.recipe(), folder.ledger()})
-    fs.remove_abandoned(temporary_of(file));
   checkpoint::sweep(fs, folder.checkpoints());
   sweep(fs, folder.samples());
   sweep(fs, folder.environment());
@@ -138,6 +136,8 @@ std::optional<recipe::Recipe> recipe_there(FileSystem& fs, const RunFolder& fold
 
 std::string adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                          const data::Dataset& dataset) {
+  for (const stdfs::path& file : {folder.recipe(), folder.ledger()})
+    fs.remove_abandoned(temporary_of(file));
   std::string mended;
   if (fs.exists(folder.recipe()) || fs.exists(folder.ledger())) {
     const auto there = recipe_there(fs, folder, recipe, mended);

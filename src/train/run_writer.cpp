@@ -29,10 +29,10 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
                 "give what it starts from with " + source_option());
   make_folders(fs_, folder_.root);
   lock_ = std::make_unique<FolderLock>(fs_, folder_);
-  sweep(fs_, folder_);
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
   const std::string mended = adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
+  sweep(fs_, folder_);  // nothing before it is this recipe's run
   if (!mended.empty())
     log::warn(mended + ": written anew, because the ledger is of the given recipe");
   ledger_ =
@@ -52,7 +52,14 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   if (signer_ && loaded_)
     sign_rest(fs_, folder_, {recipe_, ledger_->ledger(), training_.sample_shape}, *loaded_,
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
-  if (!loaded_ && recipe::starts_from_state(recipe_)) begin_from(options);
+  if (recipe::starts_from_state(recipe_)) {
+    if (!loaded_)
+      begin_from(options);
+    else if (const auto first = folder_.checkpoints() / checkpoint::file_name(Step(0));
+             !fs_.exists(first))
+      log::warn(first.string() + " is missing: the run goes on, but verify and replay want it; " +
+                "restore it from another copy");
+  }
   saver_->retire(at());
   for (const std::string& line : warnings(recipe_, dataset)) log::warn(line);
 }

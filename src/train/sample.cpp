@@ -27,9 +27,9 @@ enum class Form { kGrid, kArray, kFolder };
 
 // Of a name that sample_name gives.
 std::optional<std::int64_t> number_in(const std::string& name) {
-  const std::size_t digits = name.find_first_of("0123456789");
-  const auto number =
-      parse_int(name.substr(0, name.rfind('.')).substr(std::min(digits, name.size())));
+  const std::string stem = name.substr(0, name.rfind('.'));
+  const std::size_t digits = stem.find_first_of("0123456789");
+  const auto number = parse_int(stem.substr(std::min(digits, stem.size())));
   return number && sample_name(*number) == name ? number : std::nullopt;
 }
 

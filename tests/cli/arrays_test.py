@@ -6,6 +6,7 @@ import os
 import h5py
 import numpy
 
+from forger import npz, npz_members
 from support import Cli, main
 
 N, SIDE, LENGTH = 24, 16, 20
@@ -238,11 +239,22 @@ class Runs(Arrays):
         self.assertEqual(self.read("a.png"), self.read("by1", "samples", "step-00000010.png"))
         self.ok("sample", "by1", "--count", "1", "--out", "folder/")
         self.ok("export", "by1", "exported/")
+        self.ok("sample", "by1", "--count", "2", "--out", "folder.npz")
         # A changed archive is found.
         path = self.path("by1", "samples", "step-00000010.npz")
         whole = self.read(path)
         self.write(path, whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
         self.assertNotEqual(self.run_it("verify", "by1").returncode, 0)
+        (arr, values), (text, said) = members = npz_members(whole)
+        self.assertEqual((arr, text, npz(members)), ("arr_0.npy", "provenance.txt", whole))
+        cut = said.index(b"\n") + 1
+        for forged in ([(text, said)], [*members, ("evil.npy", values)], [*members, ("../evil.sh", b"")], members[::-1],
+                       [(arr, values), ("a.txt", said[:cut]), (text, said[cut:])], [(arr, values.replace(b"<f4", b"<i4")), (text, said)]):
+            self.write(path, npz(forged))
+            self.assertRegex(self.run_it("verify", "by1").stdout, r"step-00000010\.npz: (it has not the members|arr_0\.npy: )")
+        two = npz_members(self.read("folder.npz"))[0][1]
+        self.write(path, npz([(arr, two), (text, said)]))
+        self.assertIn("step-00000010.npz: it has not the samples that it names", self.run_it("verify", "by1").stdout)
         self.write(path, self.read("by1", "samples", "step-00000005.npz"))
         self.assertIn("its name does not match its step", self.run_it("verify", "by1").stdout)
 

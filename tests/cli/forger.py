@@ -1,7 +1,10 @@
 """What a forger has who has everything but the private key: files that fit each other, made anew."""
 
 import hashlib
+import io
 import struct
+import zipfile
+import zlib
 from fractions import Fraction
 
 BLOCK, TILE = 65536, 16384
@@ -108,3 +111,22 @@ def collision(tile, pairs=12):
     forged = struct.pack(f"<{len(words)}I", *words)
     assert forged != tile and leaf_hash(forged, keys) == leaf_hash(tile, keys)
     return forged
+
+
+def npz_members(archive):
+    """[(name, bytes)] of an archive that lockstep wrote."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as file:
+        return [(one.filename, file.read(one)) for one in file.infolist()]
+
+
+def npz(members):
+    """An archive of these, in the form of lockstep's (data/npz.cpp): stored, of one time, sizes behind the bytes."""
+    def facts(crc, size, name):
+        return struct.pack("<5H3I2H", 20, 8, 0, 0, 33, crc, size, size, len(name), 0)
+
+    out, entries = b"", b""
+    for name, data in members:
+        name, crc = name.encode(), zlib.crc32(data)
+        entries += struct.pack("<IH", 0x02014b50, 20) + facts(crc, len(data), name) + struct.pack("<3H2I", 0, 0, 0, 0, len(out)) + name
+        out += struct.pack("<I", 0x04034b50) + facts(0, 0, name) + name + data + struct.pack("<4I", 0x08074b50, crc, len(data), len(data))
+    return out + entries + struct.pack("<I4H2IH", 0x06054b50, 0, 0, len(members), len(members), len(entries), len(out), 0)

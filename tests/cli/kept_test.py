@@ -23,6 +23,21 @@ class Kept(Cli):
                         ["trace", "run", "a.jsonl", "--step", "1"]):
             self.assertIn("run has checkpoints but no ledger.jsonl (restore it from a copy)", self.refused(5, *command))
 
+    def test_a_start_that_is_refused_removes_nothing(self):
+        self.ok(*TRAIN, "--run", "part")
+        os.mkdir(self.path("archive"))
+        os.rename(self.path("part/checkpoints/step-00000002.h5"), self.path("archive/step-00000002.h5"))  # and back, before long
+        before = self.contents()
+        self.assertIn("is a run of another recipe", self.refused(2, *TRAIN, "--run", "part", "--set", "run.seed=5"))
+        os.makedirs(self.path("strange/checkpoints"))
+        self.write("strange/checkpoints/step-00000005.h5.sha256", b"a user's")
+        self.assertIn("strange is no run, but has", self.refused(2, *TRAIN, "--run", "strange"))
+        self.assertEqual(self.read("strange/checkpoints/step-00000005.h5.sha256"), b"a user's")
+        shutil.rmtree(self.path("strange"))
+        self.assertEqual(self.contents(), before)
+        self.ok(*TRAIN, "--run", "part")  # of a step that is saved anew
+        self.assertIn("removed part/checkpoints/step-00000002.h5.sha256: its checkpoint is not there", self.read("part/log.txt").decode())
+
     def test_a_lost_or_changed_recipe_is_written_anew_from_its_own_alone(self):
         text = self.read("run", "recipe.toml").decode()
         for change in (lambda: self.write("run/recipe.toml", text.replace("\nsteps = 2\n", "\nsteps = 9\n")),

@@ -259,11 +259,18 @@ class Ranks(Toy):
 
     def test_an_error_file_that_nobody_reads_is_not_waited_for(self):
         command = [PROGRAM, "train", "tiny.toml", "--set", "data.path=gone"]
-        self.assertIn("gone", self.refused(3, *command[1:], TORCHELASTIC_ERROR_FILE=self.path("file")))
+        started = {"TORCHELASTIC_RUN_ID": "none", "RANK": "0"}
+        self.refused(3, *command[1:], TORCHELASTIC_ERROR_FILE=self.path("file"))  # a variable that was left in a shell
+        self.assertFalse(os.path.exists(self.path("file")))
+        alone = dict(started, WORLD_SIZE="1", TORCHELASTIC_ERROR_FILE=self.path("file"))
+        self.assertIn("gone", self.refused(3, *command[1:], **alone))
         self.assertIn("gone", json.loads(self.read("file"))["message"]["message"])
+        self.write("file", b"a user's")
+        self.refused(3, *command[1:], **alone)
+        self.assertEqual(self.read("file"), b"a user's")
         os.mkfifo(self.path("fifo"))
         result = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                env={**os.environ, "TORCHELASTIC_ERROR_FILE": self.path("fifo")}, timeout=20,
+                                env={**os.environ, **alone, "TORCHELASTIC_ERROR_FILE": self.path("fifo")}, timeout=20,
                                 check=False)
         self.assertIn("gone", self.one_line(3, result))
 
@@ -277,6 +284,9 @@ class Ranks(Toy):
             2, *TRAIN, RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29518",
             LOCKSTEP_SECRET_FILE=self.path("open")))
         self.assertIn("6 lanes", self.refused(2, *TRAIN, "--ranks", "7"))
+        for inside in ("new", "new/log", "./new/../new/checkpoints"):  # which a run would take for another's files
+            self.assertIn("lies in the run's folder, new", self.refused(2, *TRAIN, "--run", "new", "--exchange-log", inside))
+            self.assertFalse(os.path.exists(self.path("new")))
         for name in ("LOCKSTEP_DEADLINE", "LOCKSTEP_TRANSPORT", "LOCKSTEP_ISA"):
             self.assertIn(name, self.refused(2, *TRAIN, "--ranks", "2", **{name: "abc"}))
         self.assertIn("--ranks", self.refused(2, *TRAIN, "--ranks", "2", RANK="0", WORLD_SIZE="2",

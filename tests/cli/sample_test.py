@@ -171,6 +171,15 @@ class Sample(Sampling):
         self.write("mine/sample-00000005.png", self.read("mine/sample-00000005.png")[:-20])
         self.assertIn("sample-00000005.png is none of lockstep", self.refused(2, "sample", "long@4", "--out", "mine/", "--count", "5"))
 
+    def test_other_files_of_a_folder_are_nothing_to_it(self):
+        os.mkdir(self.path("own"))
+        names = ("notes.png", ".x", "README.md", "x1y.png", "sample-.png", "sample-1.png", "sample-99999999999999999999.png", "7")
+        for name in names:
+            self.write("own/" + name, b"mine")
+        self.ok("sample", "run", "--out", "own/", "--count", "1")
+        self.assertEqual(set(os.listdir(self.path("own"))), {*names, "sample-00000000.png"})
+        self.assertEqual({self.read("own/" + name) for name in names}, {b"mine"})
+
     def test_what_it_cannot_do_is_refused(self):
         for out in ("a.jpg", "-", "a", "a.PNG", "run"):
             self.assertIn("name.npz", self.refused(2, "sample", "run", "--out", out))

@@ -101,6 +101,12 @@ class Weights(Cli):
         self.assertEqual(self.read("alike.safetensors")[:2], b"\x80\x02")
         self.ok("train", "tiny.toml", "--weights", "alike.safetensors", "--run", "new", "--quiet")
 
+    def test_a_file_longer_than_its_header_says_is_refused_unread(self):
+        text = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+        self.write("long.safetensors", len(text).to_bytes(8, "little") + text + bytes(4))
+        os.truncate(self.path("long.safetensors"), 64 << 30)  # more than this machine has
+        self.assertIn("there are bytes behind its values", self.refused(3, "inspect", "long.safetensors"))
+
     def test_what_is_refused(self):
         self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--quiet")
         tensors = load_file(self.path("w.safetensors"))

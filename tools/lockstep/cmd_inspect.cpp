@@ -193,7 +193,7 @@ Json of_weights(const stdfs::path& path) {
               {"tensors", all.tensors.size()},
               {"values", values},
               {"sha256", all.digest.hex()}};
-  for (const auto& [name, text] : all.metadata) out["metadata"][name] = text;
+  if (!all.metadata.empty()) out["metadata"] = Json(all.metadata);
   return out;
 }
 

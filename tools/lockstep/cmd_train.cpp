@@ -206,6 +206,20 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
   return beginning_of(std::move(start));
 }
 
+// The run's folder is the run's: what lies in a new one before it begins would be another's.
+void require_elsewhere(const stdfs::path& exchange_log, const stdfs::path& run) {
+  const auto place = [](const stdfs::path& path) {
+    return stdfs::weakly_canonical(stdfs::absolute(path));
+  };
+  const auto inside = place(exchange_log).lexically_relative(place(run));
+  if (!inside.empty() && *inside.begin() != "..")
+    throw Error(
+        Code::kUsage,
+        "--exchange-log " + exchange_log.string() + " lies in the run's folder, " + run.string(),
+        "give a folder beside it, such as " + run.string() + "-exchange");
+  require_no_name_of_a_run(exchange_log / "rank-0.jsonl", "an exchange log");
+}
+
 // This process's part of the run.
 Code run_rank(const Options& options, const recipe::Recipe& given) {
   train::catch_stop_signals();
@@ -214,6 +228,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   if (identity.world > 1) log::info(identity.sentence);
   require_lanes(identity.world, given);  // at once: the others would wait for a deadline
   const std::string folder = folder_of(options, given);
+  if (!options.exchange_log.empty()) require_elsewhere(options.exchange_log, folder);
   const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
   std::unique_ptr<comm::Group> group;
   try {

@@ -12,12 +12,12 @@ namespace lockstep::cli {
 // timestamp, is the root cause.
 void tell_torchrun(const std::string& message, const comm::Environment& environment) noexcept try {
   const auto path = environment("TORCHELASTIC_ERROR_FILE");
-  if (!path || path->empty()) return;
+  if (!path || path->empty() || !environment("TORCHELASTIC_RUN_ID") || !environment("RANK")) return;
   const std::string time = std::to_string(static_cast<std::int64_t>(unix_seconds()));
   const Json content = {
       {"message",
        {{"message", message}, {"extraInfo", {{"py_callstack", message}, {"timestamp", time}}}}}};
-  if (std::filesystem::exists(*path) && !std::filesystem::is_regular_file(*path)) return;
+  if (std::filesystem::exists(std::filesystem::symlink_status(*path))) return;  // not torchrun's
   std::ofstream(*path) << json_line(content);
 } catch (...) {  // nobody is left to tell
 }

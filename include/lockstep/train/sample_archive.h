@@ -33,5 +33,9 @@ class SampleArchive {
 
 // What an archive says of itself. Throws as data::read_npz.
 data::Provenance read_archive_provenance(const std::filesystem::path& path);
+// The same of one among a run's samples. Throws also if it has other members than a run of this
+// recipe writes, or another number of samples than it says.
+data::Provenance read_archive_of_run(const std::filesystem::path& path,
+                                     const recipe::Recipe& recipe);
 
 }  // namespace lockstep::train
