@@ -1,6 +1,7 @@
 #include "shard_writer.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "lockstep/core/error.h"
@@ -43,11 +44,18 @@ void remove_left_over(FileSystem& fs, const stdfs::path& folder) {
   if (strange != names.end())
     throw Error(Code::kUsage, folder.string() + " is not empty: it has " + *strange,
                 "give another folder, or remove this one");
-  for (const char* stream : kStreams)
-    if (!fs.remove_abandoned(folder / tree_of(stream)))
+  // Trees go last: where this is killed, the rest is still a killed pack's.
+  std::map<stdfs::path, std::unique_ptr<File>> trees;
+  for (const char* stream : kStreams) {
+    const stdfs::path tree = folder / tree_of(stream);
+    if (!fs.remove_abandoned(tree))
       throw Error(Code::kUsage, "another process is writing to " + folder.string(),
                   "wait for it, or give another folder");
-  for (const std::string& name : names) fs.remove(folder / name);
+    if (std::ranges::find(names, tree_of(stream)) != names.end()) trees[tree] = fs.create_new(tree);
+  }
+  for (const std::string& name : names)
+    if (!trees.contains(folder / name)) fs.remove(folder / name);
+  for (const auto& [tree, file] : trees) fs.remove(tree);
 }
 
 }  // namespace
@@ -130,7 +138,8 @@ ShardWriter::ShardWriter(stdfs::path folder, std::uint64_t shard_bytes)
 ShardWriter::~ShardWriter() {
   pixels_.reset();
   if (finished_) return;
-  for (const stdfs::path& file : made_) discard(real_file_system(), file);
+  for (auto file = made_.rbegin(); file != made_.rend(); ++file)  // the trees last
+    discard(real_file_system(), *file);
   std::error_code not_empty;
   if (made_folder_) stdfs::remove(folder_, not_empty);
 }

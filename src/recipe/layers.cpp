@@ -62,6 +62,8 @@ stdfs::path folder_of(const stdfs::path& file) {
   return file.has_parent_path() ? file.parent_path() : stdfs::path(".");
 }
 
+constexpr std::size_t kMostFiles = 64;  // of one recipe
+
 // Appends the file and everything it extends.
 void add_files(std::vector<Layer>& layers, const stdfs::path& path,
                std::vector<std::string> chain) {
@@ -81,6 +83,9 @@ void add_files(std::vector<Layer>& layers, const stdfs::path& path,
       fail(where + ": cannot read '" + base.string() + "', which is extended: " + error.message());
     if (std::find(chain.begin(), chain.end(), real) != chain.end())
       fail(where + ": 'extends' goes in a circle", joined(chain, " -> ") + " -> " + real);
+    if (chain.size() >= kMostFiles)
+      fail(where + ": more than " + std::to_string(kMostFiles) + " recipes extend each other",
+           "write keys of several into one");
   }
   layers.push_back(std::move(layer));
   if (extends) add_files(layers, base, std::move(chain));

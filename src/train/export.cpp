@@ -85,9 +85,15 @@ class Export {
     if (stdfs::exists(out) && !stdfs::is_directory(out))
       throw Error(Code::kUsage, options_.out + " is no folder", "give another name");
     const auto networks = source_.recipe.networks;
-    for (const auto& network : networks)
+    for (const auto& network : networks) {
       for (const char* name : {kConfig, kWeights})
         require_no_name_of_a_run(out / network.role / name, "weights");
+      require_outputs(out / network.role, {"weights", ""},
+                      [](const std::string& name) { return name == kConfig || name == kWeights; });
+    }
+    require_outputs(
+        (out / kScheduler).parent_path(), {"a scheduler", ""},
+        [](const std::string& name) { return stdfs::path(kScheduler).filename() == name; });
     for (const auto& network : networks) {
       const stdfs::path home = out / network.role;
       make_folders(fs_, home);

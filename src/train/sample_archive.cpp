@@ -81,8 +81,7 @@ data::Provenance read_archive_of_run(const std::filesystem::path& path,
                                      const recipe::Recipe& recipe) {
   const std::vector<data::NpzMember> members = data::read_npz(path);
   const auto refuse = [&](const char* what) {
-    throw Error(Code::kCorrupt, path.string() + ": it has not the " + what,
-                "restore it from another copy");
+    throw Error(Code::kCorrupt, path.string() + ": " + what, "restore it from another copy");
   };
   const bool labelled = recipe.data.classes > 0;
   std::vector<std::pair<std::string, std::string>> are,
@@ -90,12 +89,12 @@ data::Provenance read_archive_of_run(const std::filesystem::path& path,
   if (labelled) wanted.emplace_back("arr_1.npy", kLabelType);
   wanted.emplace_back(kProvenance, "");
   for (const data::NpzMember& member : members) are.emplace_back(member.name, member.type);
-  if (are != wanted) refuse("members that a run writes");
+  if (are != wanted) refuse("its members are not those that a run writes");
   data::Provenance texts = provenance_in(members);
   const std::int64_t count = members[0].shape.empty() ? 0 : members[0].shape[0];
   if (data::value_of(texts, "samples") != "0 to " + std::to_string(count - 1) ||
       (labelled && members[1].shape != std::vector<std::int64_t>{count}))
-    refuse("samples that it names");
+    refuse("its samples are not those that it names");
   return texts;
 }
 

@@ -271,7 +271,7 @@ class GpuCheck(unittest.TestCase):
         ours = subprocess.run(["git", "-C", TOP, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
         if not ours:
             self.skipTest("these sources are of no commit that git knows")
-        for commit, result in (("0" * 40, "FAILS"), (ours, "holds"), (ours + " with changes", "holds"), ("unknown", "holds")):
+        for commit, result in (("0" * 40, "FAILS"), (ours, "holds"), (ours + " with changes", "holds"), ("unknown", "not done")):
             with self.subTest(commit):
                 with open(os.path.join(os.path.dirname(program), "commit.txt"), "w", encoding="ascii") as file:
                     file.write(commit + "\n")
@@ -294,9 +294,11 @@ class GpuCheck(unittest.TestCase):
         os.mkdir(keep)
         code, said, found, _ = self.check(self.lockstep(), "--only", "golden", "--golden", "edm", "--keep", keep)
         self.assertEqual(code, 1, said)
-        detail = next(row["detail"] for row in found["checks"] if row["check"] == "edm")
-        kept = detail.splitlines()[-1].removeprefix("(its run is in ").removesuffix(")")
-        self.assertTrue(os.path.exists(os.path.join(kept, "run/ledger.jsonl")), detail)
+        row = next(row for row in found["checks"] if row["check"] == "edm")
+        self.assertTrue(os.path.exists(os.path.join(row["kept"], "run/ledger.jsonl")), row)
+        self.assertEqual({row["kept"] for row in found["checks"] if row["result"] != "FAILS"}, {None})
+        self.assertEqual({os.path.join(keep, name) for name in os.listdir(keep)},
+                         {row["kept"] for row in found["checks"] if row["kept"]})
 
     def test_a_call_has_what_the_others_of_its_check_left(self):
         code, said, found, _ = self.check(self.lockstep(sleep=3), "--only", "native", "--golden", "edm", "--seconds", "5")

@@ -23,7 +23,8 @@ class Failed(AssertionError):
 
 
 def dies_with_us():
-    """For Popen's preexec_fn: where we are killed, it does not keep the GPU (prctl(2), PR_SET_PDEATHSIG)."""
+    """For Popen's preexec_fn: where we are killed, it is too, and does not keep the GPU (prctl(2), PR_SET_PDEATHSIG). Ranks that it
+    has started hear of that by themselves."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 

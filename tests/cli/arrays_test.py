@@ -196,6 +196,12 @@ class Packs(Arrays):
                           self.refused(2, "pack", "a.npy", "a.h5", *form))
         self.assertFalse(os.path.exists(self.path("a.h5")))
 
+    def test_of_labels_longer_than_they_say_are_refused_unread(self):
+        numpy.save(self.path("f.npy"), self.fields)
+        numpy.save(self.path("f-labels.npy"), numpy.arange(N) % 3)
+        os.truncate(self.path("f-labels.npy"), 64 << 30)  # more than this machine has
+        self.assertIn("f-labels.npy: ", self.refused(3, "pack", "f.npy", "f.h5"))
+
     def test_that_were_changed_are_refused(self):
         self.pack_fields()
         whole = self.read("fields.h5")
@@ -251,10 +257,10 @@ class Runs(Arrays):
         for forged in ([(text, said)], [*members, ("evil.npy", values)], [*members, ("../evil.sh", b"")], members[::-1],
                        [(arr, values), ("a.txt", said[:cut]), (text, said[cut:])], [(arr, values.replace(b"<f4", b"<i4")), (text, said)]):
             self.write(path, npz(forged))
-            self.assertRegex(self.run_it("verify", "by1").stdout, r"step-00000010\.npz: (it has not the members|arr_0\.npy: )")
+            self.assertRegex(self.run_it("verify", "by1").stdout, r"step-00000010\.npz: (its members are not those|arr_0\.npy: )")
         two = npz_members(self.read("folder.npz"))[0][1]
         self.write(path, npz([(arr, two), (text, said)]))
-        self.assertIn("step-00000010.npz: it has not the samples that it names", self.run_it("verify", "by1").stdout)
+        self.assertIn("step-00000010.npz: its samples are not those that it names", self.run_it("verify", "by1").stdout)
         self.write(path, self.read("by1", "samples", "step-00000005.npz"))
         self.assertIn("its name does not match its step", self.run_it("verify", "by1").stdout)
 

@@ -216,6 +216,12 @@ class Export(Cli):
         self.write("file", "")
         self.assertIn("is no folder", self.refused(2, "export", "run", "file"))
         self.refused(2, "export", "run", "run/checkpoints")
+        for place in ("model/config.json", "scheduler/scheduler_config.json"):
+            os.makedirs(os.path.dirname(self.path("linked", place)))
+            os.symlink(self.path("file"), self.path("linked", place))
+            self.assertIn(f"{place} is a symbolic link", self.refused(2, "export", "run", "linked/"))
+            self.assertEqual(os.listdir(os.path.dirname(self.path("linked", place))), [os.path.basename(place)])
+            os.remove(self.path("linked", place))
         self.assertIn("no checkpoint of step 9", self.refused(2, "export", "run@9", "out/"))
 
 

@@ -112,6 +112,10 @@ class Recipes(Cli):
     def test_extends_that_goes_nowhere_or_in_a_circle_is_refused(self):
         self.assertIn("gone.toml", self.refused_text('extends = "gone.toml"\n'))
         self.assertIn("circle", self.refused_text('extends = "bad.toml"\n'))
+        for i in range(70):
+            self.write(f"many-{i}.toml", f'extends = "many-{i + 1}.toml"\n' if i < 69 else 'extends = "tiny.toml"\n')
+        self.assertIn("more than 64 recipes extend each other", self.refused(2, "train", "many-0.toml", "--dry-run"))
+        self.ok("train", "many-20.toml", "--dry-run")
 
     def test_an_extended_recipe_of_another_kind_loses_its_keys(self):
         self.write("sgd.toml", 'extends = "tiny.toml"\n[model.optimizer]\nkind = "sgd"\nlr = 0.5\n')

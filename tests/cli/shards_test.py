@@ -144,13 +144,15 @@ class Shards(Toy):
                                 (("x", "--shard-size", "-1"), "is no size such as 256M")):
             self.assertIn(said, self.refused(2, "pack", "d/a-images-idx4-ubyte", *arguments))
         self.refused(4, "pack", "d/a-images-idx4-ubyte", "no/where", "--shard-size", "1M")
-        own = ("pixels-00001.bin", "pixels-train.bin", "labels-1.bin", "values-2020.bin")  # no writer of shards was there
-        for name in own:
-            os.makedirs(self.path("mine"), exist_ok=True)
-            self.write("mine/" + name, b"a user's")
-            self.assertIn("mine is not empty: it has", self.refused(2, "pack", "d/a-images-idx4-ubyte", "mine", "--shard-size", "1M"))
-        self.assertEqual(set(os.listdir(self.path("mine"))), set(own))
-        shutil.rmtree(self.path("mine"))
+        for name, tree in (("pixels-00001.bin", None), ("pixels-train.bin", "pixels.tree"), ("labels-1.bin", "labels.tree"),
+                           ("values-2020.bin", "values.tree"), ("pixels-00001.bin", "labels.tree")):  # no killed pack's
+            os.mkdir(self.path("mine"))
+            for one in filter(None, (name, tree)):
+                self.write("mine/" + one, b"a user's")
+            self.assertIn(f"mine is not empty: it has {name}",
+                          self.refused(2, "pack", "d/a-images-idx4-ubyte", "mine", "--shard-size", "1M"))
+            self.assertEqual(self.read("mine", name), b"a user's")
+            shutil.rmtree(self.path("mine"))
         self.write("bad", self.read("d/a-images-idx4-ubyte")[:-1])
         self.refused(3, "pack", "bad", "x", "--shard-size", "1M")
         os.remove(self.path("bad"))

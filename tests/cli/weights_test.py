@@ -168,6 +168,8 @@ class Weights(Cli):
         os.remove(self.path("run/checkpoints/step-00000000.h5"))
         self.assertIn("the state that this run starts from", self.run_it("verify", "run").stdout
                       + self.run_it("verify", "run").stderr)
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "run", "--set", "run.steps=3")
+        self.assertIn("step-00000000.h5 is missing: the run goes on", self.read("run/log.txt").decode())
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ Reachable::~Reachable() {
 // multiprocessors, as on the emulated one.
 std::unique_ptr<numerics::Device> make_gpu(std::uint64_t seed, std::optional<int> multiprocessors) {
   static std::map<int, const numerics::Gpu*> opened;  // never closed: the driver ends first
-  const int cut_for = multiprocessors.value_or(seed % 2 == 0 ? 0 : few(seed));
+  const int cut_for = multiprocessors.value_or(seed % 2 == 0 ? few(seed) : 0);
   const numerics::Gpu*& gpu = opened[cut_for];
   if (gpu == nullptr) gpu = new numerics::Gpu(numerics::open_gpu(0, 1, kPatience, cut_for));
   return gpu->kernels->another();

@@ -208,8 +208,9 @@ Beginning beginning(const Options& options, recipe::Recipe recipe) {
 
 // The run's folder is the run's: what lies in a new one before it begins would be another's.
 void require_elsewhere(const stdfs::path& exchange_log, const stdfs::path& run) {
-  const auto place = [](const stdfs::path& path) {
-    return stdfs::weakly_canonical(stdfs::absolute(path));
+  std::error_code absent;
+  const auto place = [&](const stdfs::path& path) {
+    return stdfs::weakly_canonical(stdfs::absolute(path, absent), absent);
   };
   const auto inside = place(exchange_log).lexically_relative(place(run));
   if (!inside.empty() && *inside.begin() != "..")

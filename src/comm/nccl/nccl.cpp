@@ -171,8 +171,8 @@ class Nccl final : public Transport {
   // Ends the communicator by a call of NCCL that may last for ever: in a thread of its own, and
   // waits for it so many seconds. Of two threads the first one does.
   void let_go(ncclResult_t (*end)(ncclComm_t), double seconds) noexcept {
-    const double until = monotonic_seconds() + seconds;
     const ncclComm_t communicator = taken();
+    const double until = monotonic_seconds() + seconds;
     if (communicator == nullptr) return;
     try {
       const auto ended = std::make_shared<std::atomic<bool>>(false);
@@ -192,7 +192,7 @@ class Nccl final : public Transport {
 
   bool ended() noexcept {
     let_go(ncclCommAbort, kEndsWithin);
-    return !stuck_;
+    return !stuck_ && !kept_;
   }
   // Neither NCCL nor CUDA gives this rank back.
   [[noreturn]] void perish() const {
@@ -217,7 +217,7 @@ class Nccl final : public Transport {
   // Null, too, where a call of another thread keeps it: CUDA may keep NCCL.
   ncclComm_t taken() {
     const std::unique_lock lock(calls_, std::chrono::duration<double>(kEndsWithin));
-    stuck_ = stuck_ || !lock;
+    kept_ = !lock;
     return lock ? std::exchange(communicator_, nullptr) : nullptr;
   }
   bool connected() {
@@ -366,9 +366,9 @@ class Nccl final : public Transport {
   ncclComm_t communicator_ = nullptr;  // null: not yet, or not any more
   cudaStream_t stream_ = nullptr;
   Staging staging_;
-  double until_ = 0;  // of the call that is going on
-  std::atomic<bool> interrupted_ = false;
-  std::atomic<bool> stuck_ = false;                                // NCCL or the GPU did not let go
+  double until_ = 0;                                      // of the call that is going on
+  std::atomic<bool> interrupted_ = false, kept_ = false;  // in a call of NCCL that does not return
+  std::atomic<bool> stuck_ = false;                       // NCCL or the GPU did not let go
   Watch watch_{[this] { return ended(); }, [this] { perish(); }};  // last: they use all of these
 };
 
