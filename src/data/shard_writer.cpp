@@ -14,8 +14,13 @@ namespace stdfs = std::filesystem;
 
 constexpr const char* kStreams[] = {"pixels", "values", "labels"};
 
+// For the names of its files.
+ShardedStream named(const std::string& stream) {
+  return {stream, 0, 0, 0, {}};
+}
+
 std::string tree_of(const std::string& stream) {
-  return ShardedStream{stream, 0, 0, 0, {}}.tree_name();
+  return named(stream).tree_name();
 }
 
 bool is_shard_of(const std::string& stream, const std::string& name) {
@@ -23,7 +28,7 @@ bool is_shard_of(const std::string& stream, const std::string& name) {
   if (!name.starts_with(stream + "-") || name.size() < begin + ending) return false;
   const auto number = parse_int(name.substr(begin, name.size() - begin - ending));
   return number && *number >= 0 &&
-         name == ShardedStream{stream, 0, 0, 0, {}}.shard_name(static_cast<std::uint64_t>(*number));
+         name == named(stream).shard_name(static_cast<std::uint64_t>(*number));
 }
 
 // Names that only a writer of shards gives; it has begun with a tree. An index is none of them: it

@@ -65,16 +65,24 @@ def write_pictures(folder):
         file.write(struct.pack(">2i", 0x801, 2048) + bytes(draw.randrange(10) for _ in range(2048)))
 
 
+def sets(*settings):
+    """Arguments of `lockstep train`."""
+    return [word for one in settings for word in ("--set", one)]
+
+
+def train(check, run, place, *settings):
+    """Trains the U-Net that fills a GPU, or with --quick a small one."""
+    check.program.ok("train", RECIPE, "--run", run, "--quiet", *place, *sets(*settings, *(TINY if check.args.quick else ())))
+
+
 def ours(check, data, *settings):
     """Seconds of steps, without those of the warm-up, and what is to be said of them."""
     if "run.numerics=native" in settings:
         check.require_native()
     warm_up, count = (1, 1) if check.args.quick else (3, 8)
-    tiny = TINY if check.args.quick else ()
     with check.folder() as folder:
         run = os.path.join(folder, "run")
-        check.program.ok("train", RECIPE, "--run", run, "--quiet", *check.gpu, *(
-            word for one in (f"data.path={data}", f"run.steps={warm_up + count}", *settings, *tiny) for word in ("--set", one)))
+        train(check, run, check.gpu, f"data.path={data}", f"run.steps={warm_up + count}", *settings)
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             times = [json.loads(line)["time"] for line in file]
         captured = "run.numerics=native" in settings or not check.uncaptured(run)
@@ -136,8 +144,9 @@ def measure(check):
         write_pictures(data)
         for name, measured, words in STEPS:
             def steps(name=name, measured=measured, words=words):
-                check.step_seconds[name], note = measured(check, data, *words)
-                check.steps[name] = 1 / statistics.median(check.step_seconds[name])
+                seconds, note = measured(check, data, *words)
+                assert seconds, "no step was measured"
+                check.step_seconds[name] = seconds
                 return f"{check.steps[name]:.2f}/s{note}"
 
             check.row("speed", f"steps, {name}", steps)

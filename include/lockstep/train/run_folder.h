@@ -61,14 +61,17 @@ class FolderLock {
 // Error(kUsage) if the folder has neither recipe nor ledger.
 void require_run(FileSystem& fs, const RunFolder& folder);
 
-// Removes what a killed attempt left: temporary files, lone sidecars. The caller holds the lock.
+// Removes what a killed attempt left in the folders of an adopted run: temporary files, lone
+// sidecars, which the log names. The caller holds the lock.
 void sweep(FileSystem& fs, const RunFolder& folder);
 
-// Makes the folder a run of this recipe, or checks that it is one. Fields that cannot change bits
-// are renewed; run.steps does not fall below what is done. A recipe that is missing or damaged is
-// written anew if the ledger is of this one; returns what was wrong with it, else "". Errors, after
-// which nothing is changed: kUsage for another recipe id, kData for other data than the run's,
-// kCorrupt for a run that has lost its ledger, or its recipe where the ledger is not of this one.
+// Makes the folder a run of this recipe, or checks that it is one. Temporary files of recipe and
+// ledger, which a killed attempt left, are removed. The caller holds the lock. Fields that cannot
+// change bits are renewed; run.steps does not fall below what is done. A recipe that is missing or
+// damaged is written anew if the ledger is of this one; returns what was wrong with it, else "".
+// Errors, after which nothing else is changed: kUsage for another recipe id, kData for other data
+// than the run's, kCorrupt for a run that has lost its ledger, or its recipe where the ledger is
+// not of this one.
 std::string adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
                          const data::Dataset& dataset);
 
