@@ -219,7 +219,7 @@ class Manual(Cli):
 
     def test_has_the_files_of_a_run_and_the_variables(self):
         page = self.ok("man").replace(r"\-", "-")
-        with open(os.path.join(SOURCE, "docs/architecture.md"), encoding="utf-8") as file:
+        with open(os.path.join(SOURCE, "docs/running.md"), encoding="utf-8") as file:
             table = file.read().split("## A run's folder")[1].split("\n## ")[0]
         files = re.findall(r"`([\w./-]+)`", "".join(line.split("|")[1] for line in table.splitlines() if "|" in line))
         self.assertGreater(len(files), 10)

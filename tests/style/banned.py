@@ -19,7 +19,7 @@ RULES = [
     (r"std::\w+_distribution", (), "distributions differ between standard libraries"),
     (r"std::(?:shuffle|sample)\b", (), "shuffles differ between standard libraries"),
     (r"\bunordered_(?:multi)?(?:map|set)\b", (), "the order of hash tables is the library's"),
-    (r"\bgetenv\s*\(|\benviron\b", ("tools/lockstep/main.cpp", "tools/lockstep/launch.cpp",
+    (r"\bgetenv\s*\(|\benviron\b", ("tools/lockstep/environment.cpp", "tools/lockstep/launch.cpp",
                                     "tools/lockstep/child.cpp", "src/comm/", "src/fingerprint/"),
      "no bit may depend on the environment"),
     (rf"(?:std|(?<![\w>]))::(?:{MATH})[fl]?\b", (), "libm's results depend on its version and the CPU: use numerics"),

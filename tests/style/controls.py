@@ -3,6 +3,7 @@
 usage: controls.py ROOT COMPILER NM
 """
 import subprocess
+import os
 import sys
 import tempfile
 import unittest
@@ -15,6 +16,8 @@ import format
 import imports
 import layering
 import spec
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 ROOT, COMPILER, NM = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
@@ -144,6 +147,21 @@ class Controls(unittest.TestCase):
         self.write("docs/cli.md", "| 0 | done |\n")
         self.reported(docs.exit_codes, "exit codes ['0']")
 
+    def test_docs_of_links_and_tables(self):
+        good = "# A page\n## What `it` does\n[a](#what-it-does), [b](docs/b.md#b), [c](docs/b.md)\n| a | b |\n| --- | --- |\n| 1 \\| 2 | `\\|` |\n"
+        self.write("README.md", good)
+        self.write("docs/b.md", "# B\n")
+        for problems in (docs.links, docs.tables):
+            self.assertEqual(problems(self.root), [])
+        self.write("README.md", good.replace("(docs/b.md)", "(docs/c.md)"))
+        self.reported(docs.links, "README.md: the link docs/c.md leads nowhere")
+        self.write("README.md", good.replace("b.md#b", "b.md#c"))
+        self.reported(docs.links, "README.md: docs/b.md has no heading #c")
+        self.write("README.md", good.replace("#what-it-does", "#it-does"))
+        self.reported(docs.links, "README.md: README.md has no heading #it-does")
+        self.write("README.md", good.replace("`\\|`", "`|`"))
+        self.reported(docs.tables, "README.md:6: 3 cells, the table's head has 2")
+
     def test_docs_of_constants(self):
         page = (ROOT / "docs/checkpoint.md").read_text()
         for name in ("src/checkpoint/checkpoint.cpp", "src/checkpoint/sidecar.cpp",
@@ -168,4 +186,4 @@ class Controls(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unproved.main()

@@ -3,7 +3,7 @@
 usage: docs.py ROOT LOCKSTEP          checks
        docs.py ROOT LOCKSTEP --renew  writes the commands' real output into the pages
 
-Links lead somewhere; no line of prose is long; docs/cli.md has every command, option and exit code of the program, and no
+Links and their anchors lead somewhere; a table's rows have the cells of its head; no line of prose is long; docs/cli.md has every command, option and exit code of the program, and no
 other; docs/checkpoint.md has the constants of the sources, docs/training.md what a recipe's id leaves out; each ```console
 block of a page is run in a fresh folder and prints what stands there.
 """
@@ -30,12 +30,37 @@ def pages(root):
     return [p for p in [root / "README.md", root / "CONTRIBUTING.md", *sorted(Path(root, "docs").glob("*.md"))] if p.exists()]
 
 
+def anchors_of(page):
+    """Of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def links(root):
     found = []
     for page in pages(root):
-        for target in re.findall(r"\]\(([^)#\s]*[./][^)#\s]*)[^)]*\)", page.read_text()):
-            if not re.match(r"\w+:", target) and not (page.parent / target).exists():
+        for target, anchor in re.findall(r"\]\(([^)#\s]*[./][^)#\s]*|)(?:#([^)\s]*))?\)", page.read_text()):
+            there = page.parent / target if target else page
+            if re.match(r"\w+:", target):
+                continue
+            if not there.exists():
                 found.append(f"{page.relative_to(root)}: the link {target} leads nowhere")
+            elif anchor and there.suffix == ".md" and anchor not in anchors_of(there):
+                found.append(f"{page.relative_to(root)}: {target or page.name} has no heading #{anchor}")
+    return found
+
+
+def tables(root):
+    """A | in a cell that is not escaped makes two of it, in code, too."""
+    found = []
+    for page in pages(root):
+        width, code = None, False
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            code ^= line.startswith("```")
+            cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") and not code else None
+            if cells and width and cells != width:
+                found.append(f"{page.relative_to(root)}:{number}: {cells - 1} cells, the table's head has {width - 1}")
+            width = cells and (width or cells)
     return found
 
 
@@ -152,7 +177,7 @@ def play(block, folder, environment):
 
 
 def stories(root, lockstep, renew=False):
-    root, found = Path(root), []
+    root, found = Path(root).resolve(), []
     for page in pages(root):
         text = page.read_text()
         if not BLOCK.search(text):
@@ -179,7 +204,7 @@ def stories(root, lockstep, renew=False):
 
 def problems(root, lockstep):
     root = Path(root)
-    return (links(root) + long_lines(root) + commands(root, lockstep) + exit_codes(root) + constants(root) + left_out(root) +
+    return (links(root) + tables(root) + long_lines(root) + commands(root, lockstep) + exit_codes(root) + constants(root) + left_out(root) +
             gallery(root, lockstep) + stories(root, lockstep))
 
 
