@@ -25,13 +25,13 @@ std::vector<Finding> misfits(const train::RunFolder& folder, const std::filesyst
   std::vector<Finding> found;
   if (folder.sample(Step(*step)).stem() != picture.stem())
     found.push_back({Code::kDiffer, file + ": its name does not match its step, " + number});
-  if (static_cast<std::size_t>(*step) > ledger.entries.size()) {
+  if (Step(*step) > ledger.last()) {
     found.push_back({Code::kCorrupt, "ledger.jsonl ends at step " +
-                                         std::to_string(ledger.entries.size()) + ", but " + file +
+                                         std::to_string(ledger.last().value) + ", but " + file +
                                          " is of step " + number + ": the ledger was cut"});
     return found;
   }
-  const hash::Digest& state = ledger.entries[static_cast<std::size_t>(*step) - 1].state;
+  const hash::Digest& state = ledger.at(Step(*step)).state;
   if (data::value_of(texts, "recipe") != ledger.header.recipe.hex())
     found.push_back({Code::kDiffer, file + ": it was made by another recipe"});
   if (data::value_of(texts, "state") != state.hex())

@@ -10,8 +10,8 @@
 #include "lockstep/comm/queue.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
-#include "lockstep/data/stream.h"
 #include "lockstep/fingerprint/settings.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/from.h"
 #include "lockstep/train/numerics.h"
@@ -179,7 +179,7 @@ class Replay {
 std::vector<Window> spot_windows(const ReplayOptions& options, std::int64_t steps) {
   const std::int64_t length = std::min(options.spot_steps, steps);
   if (length < 1) return {};
-  const numerics::Stream stream = data::stream(options.seed, "replay/spots");
+  const numerics::Stream stream = numerics::stream(options.seed, "replay/spots");
   std::vector<std::int64_t> first;
   for (std::int64_t i = 0; i < options.spots; ++i)
     first.push_back(1 + numerics::draw_below(stream, static_cast<std::uint64_t>(i), 0,

@@ -1,6 +1,5 @@
 #include "audit/replay_session.h"
 
-#include "lockstep/comm/alone.h"
 #include "lockstep/comm/own_time.h"
 #include "lockstep/core/error.h"
 #include "lockstep/recipe/load.h"
@@ -55,11 +54,6 @@ Step ReplaySession::restore(Step target) {
   return training_->state.step;
 }
 
-void on_one_rank(const std::function<void(comm::Group& group)>& body) {
-  comm::Alone group;
-  body(group);
-}
-
 ReplaySession::Way ReplaySession::go_before(Step target) {
   if (target.value < 1 || target > last())
     throw Error(Code::kUsage, "cannot compute step " + std::to_string(target.value) +
@@ -79,7 +73,7 @@ train::StepRecord ReplaySession::step() {
 }
 
 const ledger::Entry& ReplaySession::entry(Step step) const {
-  return ledger_.entries[static_cast<std::size_t>(step.value) - 1];
+  return ledger_.at(step);
 }
 
 }  // namespace lockstep::audit

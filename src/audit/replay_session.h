@@ -1,7 +1,6 @@
 // Computes a run's steps again from its folder, which is never written to.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +15,6 @@
 
 namespace lockstep::audit {
 
-// Runs body as a group of one, on this thread's device.
-void on_one_rank(const std::function<void(comm::Group& group)>& body);
-
 class ReplaySession {
  public:
   // data: where the data set lies, if not where the recipe says. `group` must outlive this, and is
@@ -32,7 +28,7 @@ class ReplaySession {
   void plan_memory(std::int64_t lanes_at_once, int processes);
 
   const ledger::Ledger& ledger() const { return ledger_; }
-  Step last() const { return Step(static_cast<std::int64_t>(ledger_.entries.size())); }
+  Step last() const { return ledger_.last(); }
   const recipe::Recipe& recipe() const { return recipe_; }
   const train::RunFolder& folder() const { return folder_; }
   train::Training& training() { return *training_; }

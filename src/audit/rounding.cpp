@@ -1,6 +1,7 @@
 #include "lockstep/audit/rounding.h"
 
 #include "audit/replay_session.h"
+#include "lockstep/comm/alone.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/host_math.h"
@@ -109,9 +110,8 @@ std::vector<RoundedOperand> computed(const RoundingOptions& options, comm::Group
 }  // namespace
 
 std::vector<RoundedOperand> rounding(const RoundingOptions& options) {
-  std::vector<RoundedOperand> all;
-  on_one_rank([&](comm::Group& group) { all = computed(options, group); });
-  return all;
+  comm::Alone group;
+  return computed(options, group);
 }
 
 }  // namespace lockstep::audit

@@ -1,6 +1,7 @@
 #include "lockstep/audit/trace.h"
 
 #include "audit/replay_session.h"
+#include "lockstep/comm/alone.h"
 #include "lockstep/core/error.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/trace.h"
@@ -94,9 +95,8 @@ std::string TracedOp::name() const {
 }
 
 TraceResult trace(const TraceOptions& options) {
-  TraceResult result;
-  on_one_rank([&](comm::Group& group) { result = traced(options, group); });
-  return result;
+  comm::Alone group;
+  return traced(options, group);
 }
 
 }  // namespace lockstep::audit

@@ -46,7 +46,7 @@ class Verifier : public Findings {
     if (recipe_) result.recipe = recipe::id(*recipe_).hex();
     if (!ledger) return;
     if (recipe_ && data_) shape(*recipe_, ledger->header.data);  // an error of its own
-    result.steps = static_cast<std::int64_t>(ledger->entries.size());
+    result.steps = ledger->last().value;
     result.chain = ledger->chain().hex();
     if (recipe_) of_recipe(folder, *ledger);
     for (const stdfs::path& part : {folder.checkpoints(), folder.samples()}) require_folder(part);
@@ -135,7 +135,7 @@ class Verifier : public Findings {
     });
     if (ledger) return against_ledger(file, *loaded, *ledger);
     if (kept_ && *kept_ != meta.chain)
-      corrupt(file.string() + ": its chain is not " + kept_->hex().substr(0, 12));
+      corrupt(file.string() + ": its chain is not " + kept_->brief());
   }
 
  private:
@@ -145,7 +145,7 @@ class Verifier : public Findings {
     for (const ledger::Entry& entry : ledger.entries) {
       if (entry.chain == *kept_) return;
     }
-    corrupt(folder.ledger().string() + ": no line has the chain " + kept_->hex().substr(0, 12) +
+    corrupt(folder.ledger().string() + ": no line has the chain " + kept_->brief() +
             ": it was rolled back to before that line, or is of another run");
   }
 
@@ -286,28 +286,25 @@ class Verifier : public Findings {
   void against_ledger(const stdfs::path& file, const checkpoint::Loaded& loaded,
                       const ledger::Ledger& ledger) {
     const checkpoint::Meta& meta = loaded.meta();
-    const auto step = static_cast<std::size_t>(loaded.state().step.value);
+    const Step step = loaded.state().step;
+    const std::string n = std::to_string(step.value);
     if (meta.recipe != ledger.header.recipe)
       return differ(file.string() + ": it is a checkpoint of another recipe");
     if (meta.data != ledger.header.data)
       return differ(file.string() + ": it was trained on other data than the ledger says");
-    if (step > ledger.entries.size()) {
-      return corrupt("ledger.jsonl ends at step " + std::to_string(ledger.entries.size()) +
-                     ", but " + file.string() + " is of step " + std::to_string(step) +
-                     ": the ledger was cut");
-    }
-    if (meta.chain != (step == 0 ? ledger.header.chain : ledger.entries[step - 1].chain))
-      differ(file.string() + ": its ledger is another one: the chains at step " +
-             std::to_string(step) + " differ");
-    if (step == 0) {
+    if (step > ledger.last())
+      return corrupt("ledger.jsonl ends at step " + std::to_string(ledger.last().value) + ", but " +
+                     file.string() + " is of step " + n + ": the ledger was cut");
+    if (meta.chain != ledger.chain(step))
+      differ(file.string() + ": its ledger is another one: the chains at step " + n + " differ");
+    if (step == Step(0)) {
       if (!ledger.entries.empty() && ledger.entries.front().before != meta.state)
         differ("ledger.jsonl: step 1 did not start from the state of " + file.string());
       return;
     }
-    const ledger::Entry& entry = ledger.entries[step - 1];
+    const ledger::Entry& entry = ledger.at(step);
     if (meta.state != entry.state)
-      differ(file.string() + ": its state is not what the ledger says of step " +
-             std::to_string(step));
+      differ(file.string() + ": its state is not what the ledger says of step " + n);
     if (entry.commit && *entry.commit != state::commit(loaded.state()))
       differ(file.string() + ": its bytes are not what the ledger's commit says");
   }
@@ -353,13 +350,10 @@ class Verifier : public Findings {
 };
 
 hash::Digest chain_of(const std::string& text) {
-  try {
-    return hash::Digest::from_hex(text);
-  } catch (const Error&) {
-    throw Error(Code::kUsage,
-                "--chain " + text + ": a chain is 64 hexadecimal digits, a to f in lower case",
-                "as `lockstep train` and `lockstep inspect` print it");
-  }
+  if (const auto chain = hash::Digest::parse(text)) return *chain;
+  throw Error(Code::kUsage,
+              "--chain " + text + ": a chain is 64 hexadecimal digits, a to f in lower case",
+              "as `lockstep train` and `lockstep inspect` print it");
 }
 
 }  // namespace

@@ -29,11 +29,8 @@ class Scanner {
   }
   void hex(const std::string& name, MutableByteView into) {
     const std::string_view digits = value(name);
-    try {
-      from_hex(digits, into);
-    } catch (const Error& error) {
-      refuse(error.message());
-    }
+    if (!parse_hex(digits, into))
+      refuse("expected " + std::to_string(2 * into.size()) + " lower-case hexadecimal digits");
   }
   Step step() {
     const std::string_view digits = value("step");

@@ -24,12 +24,8 @@ std::optional<Step> step_before(const std::string& name, std::string_view suffix
   return step_of(name.substr(0, name.size() - suffix.size()));
 }
 
-bool multiple(Step step, std::int64_t of) {
-  return of > 0 && step.value % of == 0;
-}
-
-bool due(const Retention& retention, Step step) {
-  return multiple(step, retention.every) || step == retention.last;
+bool scheduled(const Retention& retention, Step step) {
+  return due(step, retention.every) || step == retention.last;
 }
 
 // After a failure, whose reason must not be hidden by a second.
@@ -96,13 +92,13 @@ std::vector<Step> superseded(const Retention& retention, const std::vector<Prese
   std::vector<Step> gone;
   std::int64_t newer = 0;  // already passed, from the newest; without those saved at a stop
   for (auto one = present.rbegin(); one != present.rend(); ++one) {
-    if (one->reason == Reason::kStopped && !due(retention, one->step)) {
+    if (one->reason == Reason::kStopped && !scheduled(retention, one->step)) {
       if (one != present.rbegin() && one->step > Step(0)) gone.push_back(one->step);
       continue;
     }
     ++newer;
     if (retention.keep_last > 0 && newer > retention.keep_last &&
-        !multiple(one->step, retention.keep_every) && one->step > Step(0))
+        !due(one->step, retention.keep_every) && one->step > Step(0))
       gone.push_back(one->step);
   }
   return gone;
@@ -181,14 +177,14 @@ void Saver::retire(Step newest) {
   // A marker means nothing any more if the schedule contradicts it or its file is gone.
   for (const auto& [step, reason] : present)
     if (reason == Reason::kStopped &&
-        (due(retention_, step) || std::ranges::find(gone, step) != gone.end()))
+        (scheduled(retention_, step) || std::ranges::find(gone, step) != gone.end()))
       fs_.remove(folder_ / marker_name(step));
   if (signer_) signer_->retire(newest);
 }
 
 std::string Saver::why_gone(Step step, const std::vector<Present>& present) const {
   const auto one = std::ranges::find(present, step, &Present::step);
-  return one->reason == Reason::kStopped && !due(retention_, step)
+  return one->reason == Reason::kStopped && !scheduled(retention_, step)
              ? "it was saved when the run was stopped, and there is a later one"
              : "checkpoint.keep_last is " + std::to_string(retention_.keep_last);
 }

@@ -152,8 +152,7 @@ void introduce(Peer& host, const Hello& hello, const Options& options, const std
   };
   if (!same(cursor.bytes(sizeof(Mac)), proof_of("host")))
     throw Error(Code::kNetwork, who + ": it does not know this run's secret",
-                "the same LOCKSTEP_SECRET_FILE and run id on all ranks; or this is another run's "
-                "port");
+                "the same LOCKSTEP_SECRET_FILE on all ranks; or this is another run's port");
   send_frame(host.socket, kProof, proof_of("visitor"), wait.until);
   send_frame(host.socket, kJoin, message, wait.until);
 }

@@ -83,9 +83,8 @@ Join read_join(ByteView payload) {
 Mac proof(const Options& options, const std::string& role, const Nonce& visitor, const Nonce& host,
           std::uint64_t rank, std::uint64_t world) {
   Bytes message;
-  put_text(message, "lockstep proof 1");
+  put_text(message, "lockstep proof 2");
   put_text(message, role);
-  put_text(message, options.run_id);
   put_u64_le(message, rank);
   put_u64_le(message, world);
   message.insert(message.end(), visitor.begin(), visitor.end());

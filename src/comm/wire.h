@@ -15,7 +15,7 @@
 
 namespace lockstep::comm {
 
-inline constexpr std::uint32_t kProtocol = 1;
+inline constexpr std::uint32_t kProtocol = 2;
 
 inline constexpr char kHello = 'h', kChallenge = 'c', kProof = 'p', kJoin = 'j', kWelcome = 'w';
 inline constexpr char kPing = '.', kExchange = 'x', kAbort = 'a', kStopped = 's', kGoodbye = 'g';

@@ -39,18 +39,21 @@ std::string to_hex(ByteView bytes) {
   return text;
 }
 
-void from_hex(std::string_view text, MutableByteView out) {
-  bool good = text.size() == 2 * out.size();
-  for (std::size_t i = 0; good && i < out.size(); ++i) {
+bool parse_hex(std::string_view text, MutableByteView out) {
+  if (text.size() != 2 * out.size()) return false;
+  for (std::size_t i = 0; i < out.size(); ++i) {
     const int high = digit_value(text[2 * i]), low = digit_value(text[2 * i + 1]);
-    good = high >= 0 && low >= 0;
+    if (high < 0 || low < 0) return false;
     out[i] = static_cast<std::byte>(high << 4 | low);
   }
-  if (!good) {
+  return true;
+}
+
+void from_hex(std::string_view text, MutableByteView out) {
+  if (!parse_hex(text, out))
     throw Error(Code::kCorrupt, "expected " + std::to_string(2 * out.size()) +
                                     " lower-case hexadecimal digits, got '" +
                                     std::string(text.substr(0, 80)) + "'");
-  }
 }
 
 void put_u32_le(Bytes& out, std::uint32_t value) {

@@ -156,9 +156,6 @@ Json Json::array() {
 bool Json::is_null() const {
   return std::holds_alternative<std::nullptr_t>(value_);
 }
-bool Json::is_boolean() const {
-  return std::holds_alternative<bool>(value_);
-}
 bool Json::is_number() const {
   return is_integer() || std::holds_alternative<std::uint64_t>(value_) ||
          std::holds_alternative<double>(value_);

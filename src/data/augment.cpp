@@ -5,8 +5,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/data/dataset.h"
-#include "lockstep/data/stream.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/numerics/stream.h"
 
 namespace lockstep::data {
 namespace {
@@ -37,7 +37,7 @@ void require_augmentable(const Options& options, const Dataset& dataset) {
 }
 
 Augment::Augment(const Options& options, const Dataset& dataset, std::uint64_t seed)
-    : flip_(options.flip), crop_(options.crop), stream_(stream(seed, "data/augment")) {
+    : flip_(options.flip), crop_(options.crop), stream_(numerics::stream(seed, "data/augment")) {
   if (!flip_ && crop_ == 0) return;
   require_augmentable(options, dataset);
   const std::vector<std::int64_t>& sides = dataset.sample_shape();

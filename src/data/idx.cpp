@@ -168,19 +168,6 @@ Labels labels_in(File& file, std::int64_t images) {
   return {values.begin(), values.end()};
 }
 
-template <class Read>
-auto read_file_of(const std::filesystem::path& path, const std::string& what, Read&& read) {
-  const std::unique_ptr<File> file = open_data_file(path);
-  try {
-    return read(*file);
-  } catch (const Error& e) {
-    if (e.code() != Code::kData) throw;  // of what is written meanwhile
-    throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
-  } catch (const std::bad_alloc&) {
-    throw Error(Code::kData, path.string() + ": not enough memory for its " + what);
-  }
-}
-
 std::optional<std::filesystem::path> idx_in(const std::filesystem::path& folder) {
   std::error_code error;
   for (const char* name : {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"}) {
@@ -225,11 +212,11 @@ std::optional<std::filesystem::path> find_labels(const std::filesystem::path& im
 }
 
 std::unique_ptr<Images> read_idx(const std::filesystem::path& path) {
-  return read_file_of(path, "images", images_in);
+  return with_data_file(path, "its images", images_in);
 }
 
 void stream_idx(const std::filesystem::path& path, const PixelSink& take) {
-  read_file_of(path, "images", [&](File& file) {
+  with_data_file(path, "its images", [&](File& file) {
     Reader reader = reader_of_images(file);
     const ImageShape shape = shape_in(reader, kMaxShardedBytes);
     reader.values(bytes_in(shape),
@@ -238,7 +225,7 @@ void stream_idx(const std::filesystem::path& path, const PixelSink& take) {
 }
 
 Labels read_idx_labels(const std::filesystem::path& path, std::int64_t images) {
-  return read_file_of(path, "labels", [&](File& file) { return labels_in(file, images); });
+  return with_data_file(path, "its labels", [&](File& file) { return labels_in(file, images); });
 }
 
 }  // namespace lockstep::data

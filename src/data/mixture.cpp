@@ -4,9 +4,9 @@
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/labels.h"
-#include "lockstep/data/stream.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/numerics/host_math.h"
+#include "lockstep/numerics/stream.h"
 
 namespace lockstep::data {
 namespace {
@@ -37,7 +37,7 @@ Mixture::Mixture(const MixtureOptions& options, std::int64_t classes)
       classes_(classes),
       centres_(ring(options.modes, options.radius)),
       stddev_(static_cast<float>(options.stddev)),
-      stream_(stream(static_cast<std::uint64_t>(options.seed), "data/mixture")),
+      stream_(numerics::stream(static_cast<std::uint64_t>(options.seed), "data/mixture")),
       hash_(hash::sha256(as_bytes(canonical_text(options)))) {
   LOCKSTEP_ASSERT(options.modes >= 1 && options.modes <= UINT32_MAX && options.count >= 1);
   if (classes == 0) return;

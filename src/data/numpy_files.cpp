@@ -167,19 +167,6 @@ std::optional<NpyArray> array_in(File& archive, std::span<const std::string_view
   return std::nullopt;
 }
 
-template <class Read>
-auto of_file(const stdfs::path& path, Read&& read) {
-  const std::unique_ptr<File> file = open_data_file(path);
-  try {
-    return read(*file);
-  } catch (const Error& e) {
-    if (e.code() != Code::kData) throw;  // of what is written meanwhile
-    throw e.within(path.string());
-  } catch (const std::bad_alloc&) {
-    throw Error(Code::kData, path.string() + ": not enough memory for its arrays");
-  }
-}
-
 void read_archive(File& archive, bool labels_wanted, LabelledImages& all, PictureStack& stack) {
   auto pictures = array_in(archive, kPictureNames);
   if (!pictures)
@@ -222,7 +209,7 @@ Source read_numpy(const stdfs::path& path, const SourceOptions& options, Picture
   const bool own_labels = options.labels_wanted && options.labels.empty();
   Source source;
   source.all.labels_from = path;
-  const bool archive = of_file(path, [&](File& file) {
+  const bool archive = with_data_file(path, "its arrays", [&](File& file) {
     if (is_archive(file))
       read_archive(file, own_labels, source.all, stack);
     else
@@ -233,8 +220,8 @@ Source read_numpy(const stdfs::path& path, const SourceOptions& options, Picture
   if (const stdfs::path beside = labels_beside(path);
       !archive && own_labels && stdfs::exists(beside, error)) {
     source.all.labels_from = beside;
-    source.all.labels =
-        of_file(beside, [&](File& file) { return labels_of(array_in(file), stack.count()); });
+    source.all.labels = with_data_file(
+        beside, "its arrays", [&](File& file) { return labels_of(array_in(file), stack.count()); });
   }
   return source;
 }
@@ -244,7 +231,7 @@ PictureFile read_arrays(const stdfs::path& path) {
   SourceOptions options;
   options.labels_wanted = false;
   read_numpy(path, options, stack);
-  return {std::move(stack).images(), of_file(path, sha256_of)};
+  return {std::move(stack).images(), with_data_file(path, "its arrays", sha256_of)};
 }
 
 }  // namespace lockstep::data

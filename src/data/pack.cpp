@@ -105,7 +105,11 @@ Stamp parse_stamp(std::string_view text, SampleKind kind, bool labels) {
   }
   const auto u = [&](std::size_t i) { return static_cast<std::uint64_t>(size[i]); };
   checked_image_bytes(u(0), u(1), u(2), u(3), kMaxImageBytes, kind);
-  const auto digest = [&](std::size_t i) { return hash::Digest::from_hex(words[i].substr(0, 64)); };
+  const auto digest = [&](std::size_t i) {
+    const auto value = hash::Digest::parse(words[i].substr(0, 64));
+    if (!value) refuse("the stamp has no hash");
+    return *value;
+  };
   return {{size[0], size[1], size[2], size[3], kind},
           digest(4),
           labels ? std::optional(digest(5)) : std::nullopt};
@@ -225,19 +229,6 @@ Labels stream_contents(File& file, const PixelSink& take) {
   return checked_labels(file, layout);
 }
 
-template <class Read>
-auto of_file(const std::filesystem::path& path, Read&& read) {
-  const std::unique_ptr<File> file = open_data_file(path);
-  try {
-    return read(*file);
-  } catch (const Error& e) {
-    if (e.code() == Code::kEnvironment) throw;  // of what is written meanwhile
-    throw Error(Code::kData, path.string() + ": " + e.message(), e.hint());
-  } catch (const std::bad_alloc&) {
-    throw Error(Code::kData, path.string() + ": not enough memory for its images");
-  }
-}
-
 }  // namespace
 
 void write_pack(const std::filesystem::path& path, const Images& images, const Labels& labels) {
@@ -255,12 +246,13 @@ bool is_pack(const std::filesystem::path& path) {
 }
 
 LabelledImages read_pack(const std::filesystem::path& path) {
-  return of_file(path, read_contents);
+  return with_data_file(path, "its images", read_contents);
 }
 
 LabelledImages stream_pack(const std::filesystem::path& path, const PixelSink& take) {
   LabelledImages all;
-  all.labels = of_file(path, [&](File& file) { return stream_contents(file, take); });
+  all.labels =
+      with_data_file(path, "its images", [&](File& file) { return stream_contents(file, take); });
   return all;
 }
 

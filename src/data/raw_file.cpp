@@ -11,7 +11,8 @@ namespace lockstep::data {
 std::string hint_for_missing(const std::filesystem::path& path, const std::string& usual) {
   const std::string text = path.string();
   if (text.starts_with("/usr/share/datasets/fashion-mnist"))
-    return "install Debian's package dataset-fashion-mnist, or give another path";
+    return "install Debian's package dataset-fashion-mnist, or say where its four IDX files lie: "
+           "--set data.path=FOLDER";
   if (text.find("/~") != std::string::npos || text.starts_with("~"))
     return "only the shell knows ~, at the beginning of a word: give the whole path";
   return usual;

@@ -1,14 +1,33 @@
-// Opening a file of the user's data: every failure is Error(kData), one line with the path.
+// Files of the user's data: every failure is Error(kData), one line with the path.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <new>
+#include <string>
+#include <utility>
 
+#include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
 
 namespace lockstep::data {
 
 // Follows symbolic links: data is often reached through one.
 std::unique_ptr<File> open_data_file(const std::filesystem::path& path);
+
+// What `read` makes of the opened file. Its Error(kData) gets the path; others, of what is written
+// meanwhile or of options, stay. Memory that is lacking for `what` ("its images") is Error(kData).
+template <class Read>
+auto with_data_file(const std::filesystem::path& path, const std::string& what, Read&& read) {
+  const std::unique_ptr<File> file = open_data_file(path);
+  try {
+    return std::forward<Read>(read)(*file);
+  } catch (const Error& error) {
+    if (error.code() != Code::kData) throw;
+    throw error.within(path.string());
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kData, path.string() + ": not enough memory for " + what);
+  }
+}
 
 }  // namespace lockstep::data

@@ -172,14 +172,7 @@ LoadedTensors parse(File& file) {
 }  // namespace
 
 LoadedTensors read_safetensors(const std::filesystem::path& path) {
-  const std::unique_ptr<File> file = open_data_file(path);
-  try {
-    return parse(*file);
-  } catch (const Error& error) {
-    throw error.within(path.string());
-  } catch (const std::bad_alloc&) {
-    throw Error(Code::kData, path.string() + ": not enough memory for its weights");
-  }
+  return with_data_file(path, "its weights", [](File& file) { return parse(file); });
 }
 
 }  // namespace lockstep::data

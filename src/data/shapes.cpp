@@ -5,8 +5,8 @@
 #include "data/kinds.h"
 #include "lockstep/core/error.h"
 #include "lockstep/data/labels.h"
-#include "lockstep/data/stream.h"
 #include "lockstep/numerics/cpu.h"
+#include "lockstep/numerics/stream.h"
 
 namespace lockstep::data {
 namespace {
@@ -65,7 +65,7 @@ Shapes::Shapes(const ShapesOptions& options, std::int64_t classes)
     : options_(options),
       classes_(classes),
       sample_shape_{options.side, options.side, kChannels},
-      stream_(stream(static_cast<std::uint64_t>(options.seed), "data/shapes")),
+      stream_(numerics::stream(static_cast<std::uint64_t>(options.seed), "data/shapes")),
       hash_(hash::sha256(as_bytes(canonical_text(options)))) {
   LOCKSTEP_ASSERT(options.side >= 8 && options.count >= 1, std::to_string(options.side));
   if (classes == 0) return;

@@ -131,7 +131,7 @@ void ShardedBytes::read(std::uint64_t offset, std::span<std::uint8_t> into) cons
 }
 
 void ShardedBytes::read_all(
-    const std::function<void(std::uint64_t, std::span<const std::uint8_t>)>& slice,
+    const std::function<void(std::span<const std::uint8_t>)>& slice,
     const std::function<void(const std::string&, const std::string&)>& damaged) const {
   for (std::uint64_t i = 0; i < stream_.slices(); ++i) {
     std::shared_ptr<const Slice> bytes;
@@ -141,7 +141,7 @@ void ShardedBytes::read_all(
       damaged(path_of(i * hash::kBlockBytes / stream_.shard_bytes).string(), e.message());
       continue;
     }
-    slice(i, *bytes);
+    slice(*bytes);
   }
 }
 

@@ -74,7 +74,7 @@ class ShardedBytes {
 
   // Every slice in order, past the cache: `slice` gets its bytes, or `damaged` its shard and why.
   void read_all(
-      const std::function<void(std::uint64_t slice, std::span<const std::uint8_t> bytes)>& slice,
+      const std::function<void(std::span<const std::uint8_t> bytes)>& slice,
       const std::function<void(const std::string& file, const std::string& why)>& damaged) const;
 
  private:

@@ -100,7 +100,7 @@ class Verifier {
     const ShardedBytes bytes(folder_, stream, 0);
     for (const auto& [file, line] : bytes.misfits()) add(file, line);
     bytes.read_all(
-        [&](std::uint64_t, std::span<const std::uint8_t> slice) {
+        [&](std::span<const std::uint8_t> slice) {
           if (each) each(slice);
           slice_done_();
         },
@@ -171,15 +171,13 @@ LabelledImages stream_shards(
     throw Error(Code::kData, line, kPutShardBack);
   };
   ShardedBytes(folder, index.pixels, 0)
-      .read_all(
-          [&](std::uint64_t, std::span<const std::uint8_t> slice) { take(index.shape, slice); },
-          refuse);
+      .read_all([&](std::span<const std::uint8_t> slice) { take(index.shape, slice); }, refuse);
   LabelledImages all;
   if (!index.labels) return all;
   all.labels.reserve(static_cast<std::size_t>(index.shape.n));
   ShardedBytes(folder, *index.labels, 0)
       .read_all(
-          [&](std::uint64_t, std::span<const std::uint8_t> slice) {
+          [&](std::span<const std::uint8_t> slice) {
             for (std::size_t at = 0; at < slice.size(); at += 4)
               all.labels.push_back(get_u32_le(std::as_bytes(slice.subspan(at, 4))));
           },

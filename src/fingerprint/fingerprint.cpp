@@ -207,11 +207,9 @@ void require_self_test(const Fingerprint& fingerprint) {
   for (const GoldenKernel& kernel : golden_kernels()) {
     const std::string name(kernel.name), value = fact(fingerprint, prefix + name);
     if (value.empty()) refuse("it has no " + prefix + name);
-    try {
-      hashes.emplace_back(name, hash::Digest::from_hex(value));
-    } catch (const Error&) {
-      refuse(prefix + name + " is not a hash");
-    }
+    const auto hash = hash::Digest::parse(value);
+    if (!hash) refuse(prefix + name + " is not a hash");
+    hashes.emplace_back(name, *hash);
   }
   for (const auto& [name, value] : fingerprint)
     if (name.starts_with(prefix) &&

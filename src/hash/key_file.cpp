@@ -9,7 +9,6 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
-#include "lockstep/core/output_file.h"
 
 namespace lockstep::hash {
 namespace {
@@ -80,7 +79,6 @@ std::string read(const stdfs::path& path, bool privately) {
 void write_keys(const stdfs::path& path, const PrivateKey& key) {
   for (const stdfs::path& file : {path, public_path(path)})
     if (real_file_system().exists(file)) refuse_existing(file);
-  require_output(path, {"a key", ""});
   create(path, 0600, key.pem());
   try {
     create(public_path(path), 0644, key.public_key().pem());

@@ -11,6 +11,16 @@ std::string Digest::hex() const {
   return to_hex(bytes);
 }
 
+std::string Digest::brief() const {
+  return hex().substr(0, 12);
+}
+
+std::optional<Digest> Digest::parse(std::string_view text) {
+  Digest digest;
+  if (!lockstep::parse_hex(text, digest.bytes)) return std::nullopt;
+  return digest;
+}
+
 Digest Digest::from_hex(std::string_view text) {
   Digest digest;
   lockstep::from_hex(text, digest.bytes);
@@ -57,16 +67,6 @@ Digest Sha256::finish() {
 
 Digest sha256(ByteView bytes) {
   return Sha256().update(bytes).finish();
-}
-
-Digest digest_of_parts(std::initializer_list<ByteView> parts) {
-  Sha256 hash;
-  for (ByteView part : parts) {
-    Bytes length;
-    put_u64_le(length, part.size());
-    hash.update(length).update(part);
-  }
-  return hash.finish();
 }
 
 std::string openssl_version() {

@@ -6,8 +6,8 @@
 
 #include "lane/pending.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/inject.h"
 #include "lockstep/lane/exchange.h"
+#include "lockstep/lane/inject.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::lane {

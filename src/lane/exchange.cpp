@@ -5,7 +5,7 @@
 #include "lane/parcel_layout.h"
 #include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/inject.h"
+#include "lockstep/lane/inject.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/view.h"
 

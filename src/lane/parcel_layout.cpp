@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockstep/core/inject.h"
+#include "lockstep/lane/inject.h"
 
 namespace lockstep::lane {
 

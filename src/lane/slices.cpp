@@ -4,7 +4,7 @@
 
 #include "lane/parcel_layout.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/inject.h"
+#include "lockstep/lane/inject.h"
 #include "lockstep/ops/device.h"
 
 namespace lockstep::lane {

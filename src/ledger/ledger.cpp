@@ -57,6 +57,11 @@ void check_same_run(const Header& here, const Header& wanted, const std::string&
 
 }  // namespace
 
+const Entry& Ledger::at(Step step) const {
+  LOCKSTEP_ASSERT(step >= Step(1) && step <= last());
+  return entries[static_cast<std::size_t>(step.value - 1)];
+}
+
 Ledger parse(std::string_view text, const std::string& name, TornTail torn) {
   const std::size_t whole = whole_lines(text);
   Ledger ledger;
@@ -108,20 +113,29 @@ std::optional<Difference> first_difference(const Ledger& a, const Ledger& b) {
   return std::nullopt;
 }
 
-Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header)
+std::optional<Existing> read_existing(FileSystem& fs, const std::filesystem::path& path) {
+  if (!fs.exists(path)) return std::nullopt;
+  Existing existing{.text = read_lines(fs, path), .ledger = {}};
+  existing.ledger = parse(existing.text, path.string(), TornTail::kDrop);
+  const std::size_t whole = whole_lines(existing.text);
+  existing.torn = whole < existing.text.size();
+  existing.text.resize(whole);
+  return existing;
+}
+
+Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header,
+               std::optional<Existing> existing)
     : fs_(fs), path_(std::move(path)) {
-  if (!fs.exists(path_)) {
-    ledger_.header = header;
-    publish(fs, path_, as_bytes(format_header(ledger_.header)));
-    file_ = fs.open_append(path_);
+  if (existing) {
+    check_same_run(existing->ledger.header, header, path_.string());
+    text_ = std::move(existing->text);
+    torn_ = existing->torn;
+    ledger_ = std::move(existing->ledger);
     return;
   }
-  text_ = read_lines(fs, path_);
-  ledger_ = parse(text_, path_.string(), TornTail::kDrop);
-  check_same_run(ledger_.header, header, path_.string());
-  const std::size_t whole = whole_lines(text_);
-  torn_ = whole < text_.size();
-  text_.resize(whole);
+  ledger_.header = header;
+  publish(fs, path_, as_bytes(format_header(ledger_.header)));
+  file_ = fs.open_append(path_);
 }
 
 void Writer::drop_torn_line() {
@@ -140,13 +154,11 @@ void Writer::renew() {
 }
 
 std::optional<Difference> Writer::record(Entry entry) {
-  const std::size_t count = ledger_.entries.size();
-  const std::int64_t step = entry.step.value;
-  LOCKSTEP_ASSERT(step >= 1 && step <= static_cast<std::int64_t>(count) + 1,
-                  "step " + std::to_string(step) + " after " + std::to_string(count));
-  if (step <= static_cast<std::int64_t>(count)) {
-    const Entry& written = ledger_.entries[static_cast<std::size_t>(step - 1)];
-    if (auto what = difference(written, entry)) return Difference{entry.step, *what};
+  const Step last = ledger_.last();
+  LOCKSTEP_ASSERT(entry.step <= last + 1, "step " + std::to_string(entry.step.value) + " after " +
+                                              std::to_string(last.value));
+  if (entry.step <= last) {
+    if (auto what = difference(ledger_.at(entry.step), entry)) return Difference{entry.step, *what};
     return std::nullopt;
   }
   if (!file_) renew();

@@ -1,8 +1,8 @@
 #include "lockstep/model/layers.h"
 
 #include "lockstep/core/error.h"
-#include "lockstep/data/stream.h"
 #include "lockstep/numerics/host_math.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 
@@ -109,7 +109,7 @@ Tensor Dropout::forward(Context& context, const Tensor& x) const {
   if (rate_ == 0 || !context.draws()) return x;
   const ops::Scope here = scope();
   Tensor mask = ops::empty(x.sizes());
-  ops::device().fill_mask(data::stream(context.draws()->seed, "dropout/" + place()),
+  ops::device().fill_mask(numerics::stream(context.draws()->seed, "dropout/" + place()),
                           static_cast<std::uint64_t>(context.draws()->first.value), x.size(0),
                           x.numel() / x.size(0), static_cast<float>(rate_),
                           static_cast<float>(1 / (1 - rate_)), ops::write(mask));

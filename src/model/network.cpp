@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "lockstep/core/error.h"
-#include "lockstep/data/stream.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"
 
@@ -107,8 +107,8 @@ void Network::initialize(std::int64_t seed, const std::string& role) {
         // detach: the same memory without autograd's objection to writing into a leaf.
         Tensor tensor = value.tensor.detach();
         fill(value.init,
-             data::stream(static_cast<std::uint64_t>(seed),
-                          "init/" + role + "/" + join(path, value.name)),
+             numerics::stream(static_cast<std::uint64_t>(seed),
+                              "init/" + role + "/" + join(path, value.name)),
              tensor);
       }
     }

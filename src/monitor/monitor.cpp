@@ -69,11 +69,11 @@ Monitor::Monitor(const Options& options)
 Monitor::~Monitor() = default;
 
 bool Monitor::due(Step step) const {
-  return options_.every > 0 && step.value % options_.every == 0;
+  return lockstep::due(step, options_.every);
 }
 
 bool Monitor::layers_due(Step step) const {
-  return options_.layers_every > 0 && step.value % options_.layers_every == 0;
+  return lockstep::due(step, options_.layers_every);
 }
 
 Report Monitor::observe(const Observation& observation) {

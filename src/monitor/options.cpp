@@ -42,7 +42,7 @@ void describe(Fields& f, Options& o) {
           "an operation gives (a dead ReLU), that warn");
   f.field("layers_growth", o.layers_growth, 0.0, 1e30, none_unless(o.layers_growth, 100.0),
           "a norm or root mean square warns above so many times its median of the last 16 looks "
-          "of one attempt; small ones (docs/cli.md) never do; 0: never");
+          "of one attempt; small ones (docs/running.md) never do; 0: never");
   f.field("warn_imbalance", o.warn_imbalance, 0.0, 1e12, none_unless(o.warn_imbalance, 10.0),
           "with data.classes, of pictures: the start warns of classes without samples, and if the "
           "largest class has more than so many times the samples of the smallest; 0: never");

@@ -7,10 +7,6 @@
 
 namespace lockstep::objective {
 
-using NoiseKind = Kind<NoiseScheduleKind>;
-double linear_beta(const NoiseKind& chosen, std::int64_t t, std::int64_t timesteps);
-double cosine_beta(const NoiseKind& chosen, std::int64_t t, std::int64_t timesteps);
-
 std::unique_ptr<Sampler> make_linear(const Kind<SamplerKind>& chosen, const Process& process);
 std::vector<SamplerStep> plan_of_ancestral(const Kind<SamplerKind>& chosen, const Process& process);
 std::vector<SamplerStep> plan_of_ddim(const Kind<SamplerKind>& chosen, const Process& process);

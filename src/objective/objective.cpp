@@ -1,7 +1,7 @@
 #include "lockstep/objective/objective.h"
 
 #include "lockstep/core/counted.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/objective/condition.h"
 #include "lockstep/ops/device.h"
 #include "objective/shared.h"
@@ -30,7 +30,7 @@ void add(Counts& sums, const Counts& more) {
 }
 
 numerics::Stream stream_of(const Setting& setting, const std::string& name) {
-  return data::stream(static_cast<std::uint64_t>(setting.seed), name);
+  return numerics::stream(static_cast<std::uint64_t>(setting.seed), name);
 }
 
 std::vector<std::int64_t> batch_sizes(std::int64_t n, const std::vector<std::int64_t>& shape) {

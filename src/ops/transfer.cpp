@@ -15,10 +15,6 @@
 namespace lockstep::ops {
 namespace {
 
-std::size_t bytes_of(const Tensor& x) {
-  return static_cast<std::size_t>(x.numel()) * sizeof(float);
-}
-
 // A tensor that owns this memory of gpu:N; without the dispatcher, as empty_on.
 Tensor tensor_of(void* memory, at::IntArrayRef sizes, at::Device place) {
   c10::Allocator* const allocator = c10::GetAllocator(place.type());
@@ -62,7 +58,7 @@ Download::Download(const std::vector<Tensor>& tensors) {
     here_.push_back(empty_on(at::kCPU, x.sizes()));
     to_.push_back(here_.back().mutable_data_ptr<float>());
     there.push_back(
-        std::as_bytes(std::span(x.const_data_ptr<float>(), bytes_of(x) / sizeof(float))));
+        std::as_bytes(std::span(x.const_data_ptr<float>(), static_cast<std::size_t>(x.numel()))));
   }
   if (there.empty()) return;
   try {

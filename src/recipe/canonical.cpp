@@ -8,7 +8,6 @@
 namespace lockstep::recipe {
 namespace {
 
-constexpr std::string_view kIdLine = "# recipe ";
 constexpr std::string_view kHashLine = "# sha256 ";
 constexpr std::string_view kSemanticsLine = "# semantics ";
 
@@ -62,13 +61,13 @@ hash::Digest id(const Recipe& recipe) {
 std::string run_text(const Recipe& recipe) {
   const std::string body =
       std::string(kSemanticsLine) + std::to_string(kSemantics) + "\n\n" + canonical(recipe);
-  return std::string(kIdLine) + id(recipe).hex() + "\n" + std::string(kHashLine) +
+  return std::string(kRunTextBegin) + id(recipe).hex() + "\n" + std::string(kHashLine) +
          hash::sha256(as_bytes(body)).hex() + "\n" + body;
 }
 
 Recipe parse_run_text(const std::string& text, const std::string& name) {
   std::string rest = text;
-  const std::string stated_id = take_line(rest, kIdLine, name);
+  const std::string stated_id = take_line(rest, kRunTextBegin, name);
   const std::string stated_hash = take_line(rest, kHashLine, name);
   const std::string body = rest;
   if (hash::sha256(as_bytes(body)).hex() != stated_hash)

@@ -215,10 +215,10 @@ where that key of the same table has one of these words. What changes bits is pa
 stop a run; it never changes a result.
 
 `extends = "other.toml"`, at the top of a file, takes every key that is not given from another recipe. If the file chooses
-another `kind` than that one, inherited keys of the old kind are dropped.
+another `kind` than that one, inherited keys of the old kind are dropped. At most 64 files may follow one another so.
 
 Relative paths, `extends`, `data.path`, `data.labels` and `evaluation.features`, start at the folder of the recipe that
-they stand in; that of `--set data.path=…` starts at the current folder. A run's own recipe.toml has them absolute, so a
+they stand in; that of `--set data.path=…` starts at the current folder. In a run's recipe.toml these paths are absolute, so a
 run can be continued and replayed from anywhere; data that moved is given by `--set data.path=…` or `replay --data`, a
 classifier by `--set evaluation.features=…` or `replay --features`.
 
@@ -226,8 +226,8 @@ classifier by `--set evaluation.features=…` or `replay --features`.
 
 `lockstep pack pictures pictures.h5 --size 32` makes a data set of a folder of PNG and JPEG files. If the
 pictures lie in folders, each folder is a class: set `data.classes` to their number. `pack` also reads arrays of NumPy
-(`.npz`, `.npy`), CIFAR-10 and CIFAR-100; [cli](cli.md#lockstep-pack-source-out) says how, and what becomes of sizes,
-colours and broken files. A recipe for two classes, with guidance, about 6 minutes
+(`.npz`, `.npy`), CIFAR-10 and CIFAR-100; [data](data.md) says how, and what becomes of sizes, colours and broken
+files. A recipe for two classes, with guidance, about 10 minutes
 on one core for 32x32 pictures in colour. (`--dry-run` says how long a step takes at least, and `recipes/` has more.)
 
 ```toml
@@ -275,11 +275,18 @@ warn_spike = 20.0
 
 `lockstep train mine.toml`, then `lockstep sample runs/mine --class 1 --out ones.png`. A loss that stays near its first
 value means that the network has learnt nothing: lower the learning rate. A diffusion model trained without warm-up, clipping
-and an average (`ema_decay`) makes worse pictures: those values are not the defaults, so a recipe of yours should have
-them. The held-out loss is the average's, which lags behind at first.
+and an average (`ema_decay`) makes worse pictures. Set all three: they are off by default.
+
+An average begins as a copy of the first weights and has no warm-up. After n steps it still has ema_decay^n of them, so
+1 / (1 - ema_decay) should be far below `run.steps`: 0.99 for some thousand steps, 0.9999 for hundreds of thousands. The
+held-out loss uses the averaged weights, so it falls later than the training loss.
+
+**Lanes.** `batch.lanes` is part of the recipe id, so choose it once. It is the largest number of ranks that a run of this
+recipe can ever have. A power of two fits best. More lanes than ranks cost little on CPUs. With native numerics on a GPU
+take as few lanes as you will have GPUs.
 
 A data set is what `lockstep pack` made, a file or, for data larger than memory, [a folder of
-shards](cli.md#data-in-shards); or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds one named
+shards](data.md#data-in-shards); or one IDX file, the format of MNIST, plain or gzipped; or a folder that holds one named
 `train-images-idx3-ubyte` (`.gz`). A pack is read fastest. An IDX file begins with the bytes 0, 0, 8 and the
 number of dimensions. Then comes each size as a big-endian 32-bit integer, then one byte a value. Sizes are [pictures,
 height, width] for grey pictures and [pictures, height, width, 3] for colour.
@@ -298,7 +305,7 @@ numpy.savez("mine.npz", images=pictures, labels=labels)
 ```
 
 An array of floats makes fields or signals, which are trained as they are, with `kind = "fields"` or `kind = "signals"` in
-[data]: [cli](cli.md#fields-and-signals).
+[data]: [data](data.md#fields-and-signals).
 )";
   text += section("[run]", describe_fresh<Run>);
   text += section("[batch]", describe_fresh<lane::Options>);

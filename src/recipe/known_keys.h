@@ -16,7 +16,6 @@ using KeySet = std::set<std::string>;  // "model", "model.optimizer", "model.opt
 // file, and for a file under overrides: all keys that it and the files it extends may hold by
 // themselves. A stronger layer may choose another kind; then the keys of the weaker choice mean
 // nothing. For other layers: none.
-// layers: none.
 std::vector<KeySet> inherited_keys(const std::vector<Layer>& layers);
 
 // "model.optimizer" and "lr" give "model.optimizer.lr".

@@ -7,6 +7,7 @@
 #include "layers.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/foreign.h"
+#include "lockstep/hash/sha256.h"
 #include "lockstep/recipe/canonical.h"
 #include "reader.h"
 
@@ -66,15 +67,14 @@ void require_evaluation(const Recipe& recipe, const Place& at) {
 }
 
 void require_digests(const Recipe& recipe, const Place& at) {
-  const auto require_digest = [&](const std::string& digest, const std::string& table,
-                                  const std::string& key,
-                                  const char* hint =
-                                      "`lockstep train` with --from or --weights writes it") {
-    if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
-      throw Error(Code::kUsage,
-                  at(table + "." + key) + ": '" + digest + "' in [" + table + "] is no SHA-256",
-                  hint);
-  };
+  const auto require_digest =
+      [&](const std::string& digest, const std::string& table, const std::string& key,
+          const char* hint = "`lockstep train` with --from or --weights writes it") {
+        if (!hash::Digest::parse(digest))
+          throw Error(Code::kUsage,
+                      at(table + "." + key) + ": '" + digest + "' in [" + table + "] is no SHA-256",
+                      hint);
+      };
   if (has_parent(recipe)) require_digest(recipe.run.from.recipe, "run.from", "recipe");
   if (starts_from_state(recipe)) require_digest(recipe.run.from.state, "run.from", "state");
   for (const NetworkOptions& one : recipe.networks)
@@ -177,7 +177,7 @@ Recipe of_run(FileSystem& fs, const std::filesystem::path& folder) {
 
 Recipe load_any(const std::filesystem::path& path) {
   const std::string text = read_text(real_file_system(), path, kMostRecipe, Code::kUsage);
-  return text.starts_with("# recipe ") ? parse_run_text(text, path.string()) : load(path);
+  return text.starts_with(kRunTextBegin) ? parse_run_text(text, path.string()) : load(path);
 }
 
 Recipe parse(const std::string& text, const std::string& name) {

@@ -1,3 +1,4 @@
+// Texts as TOML quotes them.
 #pragma once
 
 #include <string>

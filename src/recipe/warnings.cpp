@@ -1,9 +1,11 @@
 #include "lockstep/recipe/warnings.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/text.h"
+#include "lockstep/objective/ddpm.h"
 #include "lockstep/objective/diffusion.h"
 
 namespace lockstep::recipe {
@@ -24,7 +26,7 @@ std::vector<std::string> warnings(const Recipe& recipe) {
     if (is_frozen(network)) continue;
     const optim::Options& optimizer = network.optimizer;
     const std::string where = "[" + network.role + ".optimizer]: ";
-    const double peak = optim::peak(optimizer, recipe.batch.lanes * recipe.batch.samples_per_lane);
+    const double peak = optim::peak(optimizer, recipe.batch.batch());
     if (optimizer.kind.row("kind").by_rate && peak >= kLargestRate)
       lines.push_back(where + "the learning rate is " + to_text(peak) + ": each step of " +
                       optimizer.kind.word() +
@@ -48,6 +50,12 @@ std::vector<std::string> warnings(const Recipe& recipe) {
     lines.push_back(
         "[objective]: label_dropout is 1, so no sample is trained with its class: neither classes "
         "nor guidance change anything");
+  if (objective.kind == "ddpm" && data::arrays(recipe.data) &&
+      std::as_const(objective).kind.as<objective::DdpmOptions>().prediction == "epsilon")
+    lines.push_back(
+        "[objective]: values of fields and signals are not clipped while samples are made, which "
+        "multiplies the errors of a predicted epsilon: take prediction = \"v\", or kind = "
+        "\"flow\"");
   const bool judges = recipe.monitor.warn_accuracy < 1 || recipe.monitor.stop_accuracy < 1;
   for (const NetworkOptions& network : recipe.networks)
     if (is_frozen(network) && network.role == "discriminator" && judges)

@@ -155,10 +155,9 @@ class Gatherer {
   bool of_this_ledger(const Json& replay) const {
     const Json *steps = replay.find("steps"), *chain = replay.find("chain");
     if (!steps || !steps->is_integer() || !chain || !chain->is_string()) return false;
-    const auto& entries = facts_.ledger.entries;
-    const auto last = steps->get<std::int64_t>();
-    if (last < 1 || last > static_cast<std::int64_t>(entries.size())) return false;
-    return chain->get<std::string>() == entries[static_cast<std::size_t>(last) - 1].chain.hex();
+    const Step last(steps->get<std::int64_t>());
+    if (last < Step(1) || last > facts_.ledger.last()) return false;
+    return chain->get<std::string>() == facts_.ledger.chain(last).hex();
   }
 
   void replays(const std::string& text) {

@@ -4,6 +4,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/recipe/canonical.h"
+#include "lockstep/train/from.h"
 #include "report/sections.h"
 
 namespace lockstep::report {
@@ -20,17 +21,13 @@ Html networks(const recipe::Recipe& recipe) {
 
 // Who compared step 0 with the run that it is from: this page's verify, or a replay.
 std::string compared_with_parent(const Facts& facts) {
-  const auto says = [](const std::string& line) {
-    return line.find("step 0 is the state of ") == 0 ||
-           line.find("step 0 is not compared with") != std::string::npos;
-  };
   const auto& notes = facts.verified.notes;
-  if (const auto note = std::ranges::find_if(notes, says); note != notes.end())
+  if (const auto note = std::ranges::find_if(notes, train::is_compared_start); note != notes.end())
     return "lockstep verify: " + *note + ".";
   if (facts.parent_given) return "lockstep verify did: see its findings above.";
   for (auto replay = facts.replays.rbegin(); replay != facts.replays.rend(); ++replay)
     if (const Json* start = replay->find("start"); start && start->is_string())
-      if (says(start->get<std::string>()))
+      if (train::is_compared_start(start->get<std::string>()))
         return "A replay said: " + shortened(start->get<std::string>(), 200) + ".";
   return "Nobody compared it here; `lockstep report RUN --parent PARENT` does.";
 }
@@ -86,11 +83,10 @@ Html summary(const Facts& facts) {
   pairs.emplace_back("Steps", text(steps));
   if (recipe) {
     pairs.emplace_back("Objective", networks(*recipe));
-    pairs.emplace_back("Batch",
-                       text(std::to_string(recipe->batch.lanes * recipe->batch.samples_per_lane) +
-                            " samples: " + counted(recipe->batch.lanes, "lane", "lanes") + " of " +
-                            std::to_string(recipe->batch.samples_per_lane) + "; seed " +
-                            std::to_string(recipe->run.seed)));
+    pairs.emplace_back("Batch", text(std::to_string(recipe->batch.batch()) +
+                                     " samples: " + counted(recipe->batch.lanes, "lane", "lanes") +
+                                     " of " + std::to_string(recipe->batch.samples_per_lane) +
+                                     "; seed " + std::to_string(recipe->run.seed)));
     pairs.emplace_back(
         "Arithmetic",
         text(recipe::is_native(*recipe)

@@ -1,6 +1,6 @@
 #include "lockstep/train/batches.h"
 
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/objective/condition.h"
 #include "lockstep/ops/device.h"
 
@@ -8,7 +8,7 @@ namespace lockstep::train {
 namespace {
 
 numerics::Stream stream_of(const recipe::Recipe& recipe, const char* name) {
-  return data::stream(static_cast<std::uint64_t>(recipe.run.seed), name);
+  return numerics::stream(static_cast<std::uint64_t>(recipe.run.seed), name);
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ void require_data(const data::Dataset& dataset, const recipe::Recipe& recipe,
     names += (names.empty() ? "" : " with ") + file;
   throw Error(Code::kData,
               "the data set " + (names.empty() ? recipe.data.kind.word() : names) +
-                  " is not the run's: its hash is " + dataset.hash().hex().substr(0, 12) +
-                  ", the ledger says " + data.hex().substr(0, 12),
+                  " is not the run's: its hash is " + dataset.hash().brief() +
+                  ", the ledger says " + data.brief(),
               "give the run's data with --data PATH; `lockstep inspect` shows a pack's hash");
 }
 
@@ -87,8 +87,7 @@ std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Re
 }
 
 std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
-  const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane,
-                     every = recipe.evidence.commit_every;
+  const std::int64_t batch = recipe.batch.batch(), every = recipe.evidence.commit_every;
   const auto phases = recipe::phases(recipe);
   const std::vector<std::string> no_keys;
   // Another run's state brings its own count.
@@ -106,22 +105,21 @@ std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Re
                            &objective::PhaseNames::name);
     if (!same_phases) return step + "its losses are not those of the recipe's phases";
     const std::int64_t validated = recipe.run.validate_every;
-    if (const bool measured = validated > 0 && entry.step.value % validated == 0;
-        measured != entry.validation.has_value())
+    if (const bool measured = due(entry.step, validated); measured != entry.validation.has_value())
       return step +
              (measured ? "it has no loss on held-out samples"
                        : "it has a loss on held-out samples") +
              ", the recipe wants one every " + counted(validated, "step");
-    if (const bool evaluated = evaluation_due(recipe, entry.step);
+    if (const bool evaluated = due(entry.step, recipe.evaluation.every);
         !std::ranges::equal(entry.evaluation, evaluated ? evaluation_keys() : no_keys, {},
                             &std::pair<std::string, double>::first))
       return step +
              (evaluated ? "its distances of samples are not those of an evaluation"
                         : "it has distances of samples") +
              ", the recipe wants them every " + counted(recipe.evaluation.every, "step");
-    const bool due = every > 0 && entry.step.value % every == 0;
-    if (due != entry.commit.has_value())
-      return step + (due ? "it has no commit" : "it has a commit") +
+    const bool committed = due(entry.step, every);
+    if (committed != entry.commit.has_value())
+      return step + (committed ? "it has no commit" : "it has a commit") +
              ", the recipe wants one every " + counted(every, "step");
   }
   return std::nullopt;

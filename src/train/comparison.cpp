@@ -5,7 +5,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/finite.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/objective/condition.h"
 #include "lockstep/ops/device.h"
 
@@ -18,7 +18,7 @@ std::unique_ptr<data::Dataset> open_compared(data::Options options, const std::s
 
 DataDraws::DataDraws(const data::Dataset& set, std::int64_t seed)
     : set_(set),
-      order_(data::stream(static_cast<std::uint64_t>(seed), "evaluation/data"), set.size()) {}
+      order_(numerics::stream(static_cast<std::uint64_t>(seed), "evaluation/data"), set.size()) {}
 
 void DataDraws::in_blocks(std::int64_t first, std::int64_t end,
                           const std::function<void(const Tensor&, const Tensor&)>& take) const {

@@ -5,13 +5,13 @@
 #include <filesystem>
 
 #include "lockstep/core/error.h"
-#include "lockstep/core/output_file.h"
 #include "lockstep/data/safetensors.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/objective/diffusers.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/optim/options.h"
 #include "lockstep/recipe/json.h"
+#include "lockstep/train/output_file.h"
 #include "lockstep/train/training.h"
 #include "open_state.h"
 #include "torch_layout.h"
@@ -85,15 +85,11 @@ class Export {
     if (stdfs::exists(out) && !stdfs::is_directory(out))
       throw Error(Code::kUsage, options_.out + " is no folder", "give another name");
     const auto networks = source_.recipe.networks;
-    for (const auto& network : networks) {
-      for (const char* name : {kConfig, kWeights})
-        require_no_name_of_a_run(out / network.role / name, "weights");
-      require_outputs(out / network.role, {"weights", ""},
-                      [](const std::string& name) { return name == kConfig || name == kWeights; });
-    }
-    require_outputs(
-        (out / kScheduler).parent_path(), {"a scheduler", ""},
-        [](const std::string& name) { return stdfs::path(kScheduler).filename() == name; });
+    const std::vector<std::string> files = {kConfig, kWeights},
+                                   scheduler_file = {stdfs::path(kScheduler).filename().string()};
+    for (const auto& network : networks)
+      require_outputs(out / network.role, {"weights", ""}, files);
+    require_outputs((out / kScheduler).parent_path(), {"a scheduler", ""}, scheduler_file);
     for (const auto& network : networks) {
       const stdfs::path home = out / network.role;
       make_folders(fs_, home);

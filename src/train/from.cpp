@@ -19,6 +19,9 @@
 namespace lockstep::train {
 namespace {
 
+constexpr std::string_view kIsState = "step 0 is the state of ",
+                           kHasDigest = "step 0 has the digest that the ledger of ";
+
 // Fills a fresh state with another run's.
 class Continuation {
  public:
@@ -193,15 +196,15 @@ hash::Digest require_descent(const recipe::From& wanted, const RunFolder& parent
         parent.root.string() + " is of another recipe than the run that this one starts from",
         "give the run of recipe " + wanted.recipe.substr(0, 12));
   const ledger::Ledger ledger = ledger_of_run(real_file_system(), parent, theirs);
-  if (static_cast<std::size_t>(wanted.step) > ledger.entries.size())
+  if (Step(wanted.step) > ledger.last())
     throw Error(Code::kDiffer, "the run starts from " + place + ", whose ledger ends at step " +
-                                   std::to_string(ledger.entries.size()));
+                                   std::to_string(ledger.last().value));
   const std::int64_t updates = recipe::updates_before(theirs) + wanted.step;
   if (wanted.updates != updates)
     throw Error(Code::kDiffer, "the run starts from " + place + ", after " +
                                    counted(updates, "update") + ", and its recipe says " +
                                    std::to_string(wanted.updates));
-  return ledger.entries[static_cast<std::size_t>(wanted.step) - 1].state;
+  return ledger.at(Step(wanted.step)).state;
 }
 
 // Without the parent's checkpoint: whether the child's own step 0 is, tensor by tensor, the state
@@ -217,6 +220,10 @@ bool is_the_parents(const hash::Digest& root, const recipe::From& wanted, const 
 
 }  // namespace
 
+bool is_compared_start(std::string_view line) {
+  return line.starts_with(kIsState) || line.starts_with(kHasDigest);
+}
+
 std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe,
                            const std::filesystem::path& child) {
   const recipe::From& wanted = recipe.run.from;
@@ -229,7 +236,7 @@ std::string compare_parent(const std::filesystem::path& parent, const recipe::Re
     const auto file = RunFolder{parent}.checkpoints() / checkpoint::file_name(Step(wanted.step));
     const bool gone = !real_file_system().exists(file);
     if (gone && is_the_parents(root, wanted, {child}))
-      return "step 0 has the digest that the ledger of " + place + " has there";
+      return std::string(kHasDigest) + place + " has there";
     if (gone || error.code() == Code::kData)
       throw Error(Code::kEnvironment,
                   "step 0 cannot be compared with " + place + ": " +
@@ -240,7 +247,7 @@ std::string compare_parent(const std::filesystem::path& parent, const recipe::Re
   }
   if (state != wanted.state)
     throw Error(Code::kDiffer, place + " is not the state that the run starts from");
-  return "step 0 is the state of " + place;
+  return std::string(kIsState) + place;
 }
 
 }  // namespace lockstep::train

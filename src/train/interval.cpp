@@ -51,11 +51,6 @@ evaluation::Features divided(std::int64_t total, std::int64_t width, comm::Group
 
 }  // namespace
 
-bool evaluation_due(const recipe::Recipe& recipe, Step step) {
-  const std::int64_t every = recipe.evaluation.every;
-  return every > 0 && step.value % every == 0;
-}
-
 recipe::Recipe with_features_hash(recipe::Recipe recipe) {
   recipe::Evaluation& options = recipe.evaluation;
   if (options.every > 0 && options.features_hash.empty())

@@ -31,13 +31,11 @@ ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder,
 }
 
 checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger) {
-  LOCKSTEP_ASSERT(training.agreed &&
-                  ledger.entries.size() >= static_cast<std::size_t>(training.state.step.value));
-  const auto step = static_cast<std::size_t>(training.state.step.value);
+  LOCKSTEP_ASSERT(training.agreed);
   return {.recipe = ledger.header.recipe,
           .data = ledger.header.data,
           .semantics = ledger.header.semantics,
-          .chain = step == 0 ? ledger.header.chain : ledger.entries[step - 1].chain,
+          .chain = ledger.chain(training.state.step),
           .state = training.agreed->root,
           .sample_shape = training.sample_shape,
           .recipe_text = recipe::canonical_bits(training.recipe)};
@@ -62,8 +60,7 @@ state::StateDigest require_of_run(const stdfs::path& file, Step step,
   if (meta.data != ledger.header.data)
     throw Error(Code::kData,
                 file.string() + " is a checkpoint of a run on other data: its hash is " +
-                    meta.data.hex().substr(0, 12) + ", the ledger says " +
-                    ledger.header.data.hex().substr(0, 12),
+                    meta.data.brief() + ", the ledger says " + ledger.header.data.brief(),
                 hint);
   if (const auto what = misfit(meta, measure.recipe, ledger.header, measure.shape))
     throw Error(Code::kCorrupt, file.string() + ": " + *what, hint);
@@ -72,31 +69,27 @@ state::StateDigest require_of_run(const stdfs::path& file, Step step,
                 file.string() + " is the checkpoint of step " +
                     std::to_string(loaded.state().step.value) + ", under another step's name",
                 hint);
-  const auto n = static_cast<std::size_t>(step.value);
-  if (n > ledger.entries.size()) {
+  const std::string n = std::to_string(step.value);
+  if (step > ledger.last())
     throw Error(Code::kCorrupt,
-                folder.ledger().string() + " ends at step " +
-                    std::to_string(ledger.entries.size()) + ", but there is a checkpoint of step " +
-                    std::to_string(n),
+                folder.ledger().string() + " ends at step " + std::to_string(ledger.last().value) +
+                    ", but there is a checkpoint of step " + n,
                 "the ledger was cut; restore it from a copy");
-  }
-  const hash::Digest& chain = n == 0 ? ledger.header.chain : ledger.entries[n - 1].chain;
-  if (meta.chain != chain)
-    throw Error(Code::kCorrupt, file.string() +
-                                    " does not belong to this ledger: the chains at step " +
-                                    std::to_string(n) + " differ");
+  if (meta.chain != ledger.chain(step))
+    throw Error(
+        Code::kCorrupt,
+        file.string() + " does not belong to this ledger: the chains at step " + n + " differ");
   state::StateDigest digest = state::digest(loaded.state());
-  if (n == 0) {
+  if (step == Step(0)) {
     if (const auto what = not_the_start(loaded, measure.recipe))
       throw Error(Code::kCorrupt, file.string() + ": " + *what, hint);
     return digest;
   }
-  const ledger::Entry& entry = ledger.entries[n - 1];
+  const ledger::Entry& entry = ledger.at(step);
   if (digest.root != entry.state ||
       (entry.commit && state::commit(loaded.state()) != *entry.commit))
     throw Error(Code::kCorrupt,
-                file.string() + ": its state is not the one that the ledger has at step " +
-                    std::to_string(n),
+                file.string() + ": its state is not the one that the ledger has at step " + n,
                 hint);
   return digest;
 }

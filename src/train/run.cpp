@@ -30,8 +30,7 @@ namespace lockstep::train {
 namespace {
 
 bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
-  const std::int64_t every = recipe.checkpoint.every;
-  return step.value == recipe.run.steps || (every > 0 && step.value % every == 0);
+  return step.value == recipe.run.steps || due(step, recipe.checkpoint.every);
 }
 
 // `stopped`: why, if a monitor stopped the run; the same on all ranks.

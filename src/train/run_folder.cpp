@@ -41,7 +41,7 @@ Error moved(const Error& error, const std::string& whose, const hash::Digest& da
             const std::string& option) {
   return {error.code(), error.message(),
           "if the data of " + whose + " moved, say where with " + option +
-              ": their content hash begins with " + data.hex().substr(0, 12) +
+              ": their content hash begins with " + data.brief() +
               (error.hint().empty() ? "" : "; else " + error.hint())};
 }
 
@@ -94,7 +94,7 @@ void require_data_of_run(const RunFolder& folder, const ledger::Ledger& ledger,
   if (mine == theirs) return;
   throw Error(Code::kData,
               "the data set is not the one of " + folder.root.string() + ": its hash is " +
-                  mine.hex().substr(0, 12) + ", the ledger says " + theirs.hex().substr(0, 12),
+                  mine.brief() + ", the ledger says " + theirs.brief(),
               "give the run's data by --set data.path=PATH, or another folder with --run");
 }
 
@@ -104,8 +104,7 @@ void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
   for (const std::string& name : fs.list(folder.root)) {
     if (name.starts_with('.')) continue;
     const stdfs::path path = folder.root / name;
-    const auto parts = {folder.checkpoints(), folder.samples(), folder.environment(),
-                        folder.tensorboard()};
+    const auto parts = folder.folders();
     std::string first = path.string();
     if (std::ranges::find(parts, path) != parts.end()) {
       const auto names = fs.list(path);
@@ -117,30 +116,30 @@ void require_no_strangers(FileSystem& fs, const RunFolder& folder) {
   }
 }
 
-// The run's recipe; none where it is missing or damaged (`mended` says what) and the ledger says
+// The run's recipe; none where it is missing or damaged (`adopted` says what) and the ledger says
 // that `mine` is the same: then that is to be written anew.
 std::optional<recipe::Recipe> recipe_there(FileSystem& fs, const RunFolder& folder,
-                                           const recipe::Recipe& mine, std::string& mended) {
+                                           const recipe::Recipe& mine, Adopted& adopted) {
   try {
     return recipe::of_run(fs, folder.root);
   } catch (const Error& error) {
-    if (error.code() != Code::kCorrupt || !fs.exists(folder.ledger())) throw;
-    const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
-    if (ledger.header.recipe != recipe::id(mine)) throw;
-    mended = error.message();
+    if (error.code() != Code::kCorrupt) throw;
+    adopted.ledger = ledger::read_existing(fs, folder.ledger());
+    if (!adopted.ledger || adopted.ledger->ledger.header.recipe != recipe::id(mine)) throw;
+    adopted.mended = error.message();
     return std::nullopt;
   }
 }
 
 }  // namespace
 
-std::string adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
-                         const data::Dataset& dataset) {
+Adopted adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
+                     const data::Dataset& dataset) {
   for (const stdfs::path& file : {folder.recipe(), folder.ledger()})
     fs.remove_abandoned(temporary_of(file));
-  std::string mended;
+  Adopted adopted;
   if (fs.exists(folder.recipe()) || fs.exists(folder.ledger())) {
-    const auto there = recipe_there(fs, folder, recipe, mended);
+    const auto there = recipe_there(fs, folder, recipe, adopted);
     const std::string mine = recipe::canonical_bits(recipe),
                       theirs = recipe::canonical_bits(there.value_or(recipe));
     if (mine != theirs) {
@@ -152,19 +151,19 @@ std::string adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe
                       folder.root.string() + " --run NEW");
     }
     require_ledger(fs, folder, "restore it from a copy, or give another folder with --run");
-    if (fs.exists(folder.ledger())) {
-      const ledger::Ledger ledger = ledger::read(fs, folder.ledger(), ledger::TornTail::kDrop);
+    if (!adopted.ledger) adopted.ledger = ledger::read_existing(fs, folder.ledger());
+    if (adopted.ledger) {
+      const ledger::Ledger& ledger = adopted.ledger->ledger;
       require_data_of_run(folder, ledger, dataset);
       // It says no fewer steps than are done.
-      const auto done = static_cast<std::int64_t>(ledger.entries.size());
-      recipe.run.steps = std::max(recipe.run.steps, done);
+      recipe.run.steps = std::max(recipe.run.steps, ledger.last().value);
     }
-    if (there && read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return {};
+    if (there && read_text(fs, folder.recipe()) == recipe::run_text(recipe)) return adopted;
   } else {
     require_no_strangers(fs, folder);
   }
   publish(fs, folder.recipe(), as_bytes(recipe::run_text(recipe)));
-  return mended;
+  return adopted;
 }
 
 }  // namespace lockstep::train

@@ -30,13 +30,13 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
   make_folders(fs_, folder_.root);
   lock_ = std::make_unique<FolderLock>(fs_, folder_);
   const checkpoint::Statements statements = statements_by(fs_, folder_, key);
-  const std::string mended = adopt_recipe(fs_, folder_, recipe_, dataset);
+  Adopted adopted = adopt_recipe(fs_, folder_, recipe_, dataset);
   log::open_file(folder_.log());
   sweep(fs_, folder_);  // nothing before it is this recipe's run
-  if (!mended.empty())
-    log::warn(mended + ": written anew, because the ledger is of the given recipe");
-  ledger_ =
-      std::make_unique<ledger::Writer>(fs_, folder_.ledger(), header_of(recipe_, dataset.hash()));
+  if (!adopted.mended.empty())
+    log::warn(adopted.mended + ": written anew, because the ledger is of the given recipe");
+  ledger_ = std::make_unique<ledger::Writer>(
+      fs_, folder_.ledger(), header_of(recipe_, dataset.hash()), std::move(adopted.ledger));
   require_of_recipe(folder_, ledger_->ledger(), recipe_);
   const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                                         recipe_.checkpoint.keep_every, end()};
@@ -98,7 +98,7 @@ void RunWriter::forget_restored() {
 }
 
 void RunWriter::announce() const {
-  const auto known = static_cast<std::int64_t>(ledger_->ledger().entries.size());
+  const std::int64_t known = ledger_->ledger().last().value;
   if (known > end().value) return log::info("the run already has " + counted(known, "step"));
   if (at() >= end())
     return log::info("all " + counted(end().value, "step is", "steps are") + " done");
@@ -159,7 +159,7 @@ void RunWriter::finish() {
 }
 
 bool RunWriter::leaves_samples() try {
-  const bool is_due = at().value > 0 && (at() == end() || due(recipe_.samples.every));
+  const bool is_due = at().value > 0 && (at() == end() || due(at(), recipe_.samples.every));
   if (!is_due || !recipe::makes_pictures(recipe_)) return false;
   if (at() == attempt_.first && has_samples()) return false;  // of an earlier attempt
   write_samples();

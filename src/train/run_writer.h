@@ -50,7 +50,6 @@ class RunWriter {
  private:
   Step at() const { return training_.state.step; }
   Step end() const { return Step(recipe_.run.steps); }
-  bool due(std::int64_t every) const { return every > 0 && at().value % every == 0; }
   bool others_stop() { return pace_ && pace_->keep_busy(*group_); }  // meanwhile
   bool has_samples();                                                // files of this step
   void write_samples();

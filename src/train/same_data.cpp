@@ -49,7 +49,7 @@ void require_same_data(comm::Group& group, const data::Dataset& dataset) {
   using Sizes = std::array<std::int64_t, 2>;
   const auto sizes =
       comm::gather(group, std::vector{Sizes{dataset.size(), dataset.sample_values()}});
-  std::string where = both((*odd)[0].hex().substr(0, 12), hashes[0][0].hex().substr(0, 12));
+  std::string where = both((*odd)[0].brief(), hashes[0][0].brief());
   if (std::ranges::any_of(sizes, [&](const auto& one) { return one != sizes[0]; })) {
     const auto text = [&](std::size_t r) {
       return counted(sizes[r][0][0], "sample") + " of " + counted(sizes[r][0][1], "value");

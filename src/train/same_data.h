@@ -1,3 +1,4 @@
+// Whether all ranks opened the same data, and where they differ if not.
 #pragma once
 
 #include "lockstep/comm/group.h"

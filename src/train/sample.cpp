@@ -4,12 +4,12 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/output_file.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/grid.h"
 #include "lockstep/hash/sha256.h"
 #include "lockstep/objective/diffusion.h"
 #include "lockstep/ops/device.h"
+#include "lockstep/train/output_file.h"
 #include "lockstep/train/picture.h"
 #include "lockstep/train/sample_archive.h"
 #include "lockstep/train/signals.h"
@@ -40,10 +40,13 @@ Form form_of(const SampleOptions& options) {
   if (out.ends_with('/')) {
     if (stdfs::exists(path) && !stdfs::is_directory(path))
       throw Error(Code::kUsage, "--out " + out + " is no folder", "give another name");
-    require_outputs(path, {"a picture", ".png"}, [&](const std::string& name) {
-      const auto number = number_in(name);
-      return number && *number >= options.first && *number - options.first < options.count;
-    });
+    std::vector<std::string> names = {sample_name(options.first)};
+    if (stdfs::exists(path))
+      for (const std::string& name : real_file_system().list(path))
+        if (const auto number = number_in(name);
+            number && *number > options.first && *number - options.first < options.count)
+          names.push_back(name);
+    require_outputs(path, {"a picture", ".png"}, names);
     return Form::kFolder;
   }
   const bool grid = path.extension() == ".png";

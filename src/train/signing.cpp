@@ -28,11 +28,10 @@ std::optional<std::string> misfit(const checkpoint::Statement& statement,
                                   const ledger::Ledger& ledger) {
   if (const auto what = misfit(statement, ledger.header)) return what;
   const std::string step = std::to_string(statement.step.value);
-  const auto n = static_cast<std::size_t>(statement.step.value);
-  if (n > ledger.entries.size())
-    return "the ledger ends at step " + std::to_string(ledger.entries.size()) +
+  if (statement.step > ledger.last())
+    return "the ledger ends at step " + std::to_string(ledger.last().value) +
            ", and was signed up to step " + step + ": it was cut";
-  if (statement.ledger != (n == 0 ? ledger.header.chain : ledger.entries[n - 1].chain))
+  if (statement.ledger != ledger.chain(statement.step))
     return "the ledger's chain at step " + step + " is not the one that was signed";
   return std::nullopt;
 }

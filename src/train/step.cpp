@@ -6,7 +6,7 @@
 
 #include "lockstep/comm/journal.h"
 #include "lockstep/core/error.h"
-#include "lockstep/core/inject.h"
+#include "lockstep/lane/inject.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/guard.h"
 #include "lockstep/ops/numerics.h"
@@ -181,12 +181,11 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   record.entry.step = training.state.step;
   record.entry.samples = training.state.samples;
   record.entry.state = training.agreed->root;
-  if (held_out && validation_due(training.recipe, training.state.step))
+  if (held_out && due(training.state.step, training.recipe.run.validate_every))
     record.entry.validation = validation_loss(training, group, held_out);
-  if (evaluate && evaluation_due(training.recipe, training.state.step))
+  if (evaluate && due(training.state.step, training.recipe.evaluation.every))
     record.entry.evaluation = evaluate(training, group);
-  const std::int64_t every = training.recipe.evidence.commit_every;
-  if (every > 0 && training.state.step.value % every == 0) {
+  if (due(training.state.step, training.recipe.evidence.commit_every)) {
     if (const auto whole = whole_state(group, training.state))
       record.entry.commit = state::commit(*whole);
     // The commit is of the bytes at hand: they must be those of the update.

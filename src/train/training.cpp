@@ -68,7 +68,7 @@ Trained make_trained(const recipe::NetworkOptions& options, const recipe::Recipe
                   .average = nullptr,
                   .averages = {},
                   .numbers = {}};
-  const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane;
+  const std::int64_t batch = recipe.batch.batch();
   trained.options.lr = optim::peak(options.optimizer, batch);
   trained.network->initialize(recipe.run.seed, options.role);
   trained.parameters = tensors_of(trained.network->parameters_in_order());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "lockstep/core/inject.h"
+#include "lockstep/lane/inject.h"
 #include "lockstep/lane/partition.h"
 #include "lockstep/ops/device.h"
 #include "lockstep/ops/record.h"

@@ -30,11 +30,6 @@ std::vector<float> losses_of(Training& training, const Feed& held_out, std::int6
 
 }  // namespace
 
-bool validation_due(const recipe::Recipe& recipe, Step step) {
-  const std::int64_t every = recipe.run.validate_every;
-  return every > 0 && step.value % every == 0;
-}
-
 float validation_loss(Training& training, comm::Group& group, const Feed& held_out) {
   const ops::Scope here("validation");
   const std::int64_t total = training.recipe.data.holdout, world = group.size();

@@ -6,9 +6,6 @@
 
 namespace lockstep::train {
 
-// Is it measured after this step? (run.validate_every)
-bool validation_due(const recipe::Recipe& recipe, Step step);
-
 // The mean loss of all held-out samples: of the averaged weights where an average is kept, else of
 // the weights; (tree sum over samples in order) * float(1 / count). Each rank computes a block of
 // samples. Changes nothing. Under the guard. Collective: yes. Bits: state, recipe, held-out

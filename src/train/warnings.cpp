@@ -11,7 +11,7 @@ std::vector<std::string> warnings(const recipe::Recipe& recipe, const data::Data
   if (recipe.data.classes > 0 && !data::files(recipe.data).empty())  // somebody gave the labels
     lines = monitor::imbalance(recipe.monitor, dataset.class_counts());
   const std::int64_t drawn = dataset.size() - recipe.data.holdout;
-  const std::int64_t batch = recipe.batch.lanes * recipe.batch.samples_per_lane;
+  const std::int64_t batch = recipe.batch.batch();
   if (recipe.data.holdout > 0 && drawn < batch)
     lines.push_back("[data]: holdout keeps " + std::to_string(recipe.data.holdout) + " of " +
                     counted(dataset.size(), "sample") + ": training draws from " +

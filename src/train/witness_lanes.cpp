@@ -1,13 +1,13 @@
 #include "lockstep/train/witness_lanes.h"
 
-#include "lockstep/data/stream.h"
 #include "lockstep/numerics/philox.h"
+#include "lockstep/numerics/stream.h"
 
 namespace lockstep::train {
 namespace {
 
 numerics::Stream stream_of(const recipe::Recipe& recipe) {
-  return data::stream(static_cast<std::uint64_t>(recipe.run.seed), "evidence/witness");
+  return numerics::stream(static_cast<std::uint64_t>(recipe.run.seed), "evidence/witness");
 }
 
 std::uint64_t position_of(const recipe::Recipe& recipe, Step before, Lane lane) {

@@ -266,5 +266,51 @@ TEST(Verify, CallsForeignWhatIsNothingOfTheRun) {
   for (const Finding& finding : result.findings) EXPECT_STREQ(kind_of(finding), "foreign");
 }
 
+// Step 3 has no commit, and nobody signed it: only its digest, its chain and its data's hash tell.
+TEST(PlantedState, IsFoundByWhateverReadsTheRun) {
+  const std::pair<const char*, Change> plants[] = {
+      {"its state is not what the ledger says of step 3",
+       [](auto&, auto& state) {
+         state.tensors[0].tensor.template mutable_data_ptr<float>()[0] += 1;
+       }},
+      {"its ledger is another one", [](auto& meta, auto&) { meta.chain.bytes[0] ^= std::byte{1}; }},
+      {"it was trained on other data",
+       [](auto& meta, auto&) { meta.data.bytes[0] ^= std::byte{1}; }}};
+  for (const auto& [says, change] : plants) {
+    const SomeRun run;
+    plant(run, change);
+    const VerifyResult result = verify(run.path());
+    EXPECT_EQ(result.code(), Code::kDiffer) << says;
+    EXPECT_THAT(lines_of(result), HasSubstr(says));
+    const Code replayed =
+        error_of([&] {
+          replay_alone({.folder = run.path(), .window = {.from = Step(4), .to = {}}, .data = {}});
+        }).code();
+    EXPECT_TRUE(replayed == Code::kCorrupt || replayed == Code::kData) << says;
+    for (const std::string end : {"h5", "h5.sha256"})  // the newest one
+      stdfs::remove(run.path() / ("checkpoints/step-00000006." + end));
+    const Code resumed = error_of([&] { testing::run_by(1, options(run.path(), 7)); }).code();
+    EXPECT_TRUE(resumed == Code::kCorrupt || resumed == Code::kData) << says;
+  }
+}
+
+TEST(Ledgers, EveryStepStartsFromWhatTheOneBeforeLeft) {
+  for (const std::size_t step : {std::size_t{2}, std::size_t{6}}) {
+    const SomeRun run;
+    ledger::Ledger forged = ledger::read(real_file_system(), run.path() / "ledger.jsonl");
+    forged.entries[step - 1].before = forged.entries[step - 1].state;
+    std::string text = ledger::format_header(forged.header);
+    hash::Digest chain = forged.header.chain;
+    for (ledger::Entry& entry : forged.entries) {
+      text += ledger::format_entry(entry, chain);
+      chain = entry.chain;
+    }
+    testing::write_bytes(run.path() / "ledger.jsonl", text);
+    for (const char* part : {"checkpoints", "samples"}) stdfs::remove_all(run.path() / part);
+    EXPECT_THAT(lines_of(verify(run.path())),
+                HasSubstr("step " + std::to_string(step) + " did not start from the state"));
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::audit

@@ -21,6 +21,8 @@ from programs import PYTORCH, TOP
 sys.path.insert(0, PYTORCH)
 import diffusion
 import training
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 BINARIES = sys.argv[1]
 TRAINS = unittest.skipUnless(os.path.exists(os.path.join(TOP, ".deps/bench/VERSION")),
@@ -104,4 +106,4 @@ class AgainstPyTorch(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unproved.main(sys.argv[2:])

@@ -15,6 +15,8 @@ import same_network
 from bench import PARTS
 from parts import scaling
 from programs import TOP
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 BINARIES = sys.argv[1]
 SECTION = re.compile(r"^<!-- tools/bench --only (\w+) -->\n(.*?)^<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
@@ -87,4 +89,4 @@ class Bench(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unproved.main(sys.argv[2:])

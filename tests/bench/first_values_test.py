@@ -15,6 +15,8 @@ from programs import TOP
 
 sys.path.insert(0, os.path.join(TOP, "python/lockstep"))
 import networks
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 def cases():
     with open(os.path.join(TOP, "docs/networks.json")) as file:
@@ -63,4 +65,4 @@ class FirstValues(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unproved.main(sys.argv[1:])

@@ -10,6 +10,8 @@ import tempfile
 import unittest
 
 from programs import TOP
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 BINARIES = sys.argv[1]
 DOCS = os.path.join(TOP, "docs")
@@ -68,4 +70,4 @@ class Long(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unproved.main(sys.argv[2:])

@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 import unittest
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARIES = os.path.abspath(sys.argv.pop(1))
@@ -47,6 +49,25 @@ if words[0] == "train":
         file.write("a step's calls are not captured, which is slower: why\\n" if {uncaptured} else "")
     with open(os.path.join(run, "metrics.jsonl"), "w") as file:
         file.writelines(json.dumps({{"time": seconds * i}}) + "\\n" for i in range(11))
+"""
+# A `lockstep` of two GPUs that leaves the golden ledgers, of other recipes always the same; where ODD holds of its words, other ones.
+TRAINED = """
+import json, os, sys
+words = sys.argv[1:]
+with open({log!r}, "a") as file:
+    file.write(json.dumps(["lockstep", words, dict(os.environ)]) + "\\n")
+if words[0] == "fingerprint":
+    print(json.dumps({{"device": "a stand-in", "gpu.0": "one", "gpu.1": "another"}}))
+if words[0] == "train":
+    run, golden = words[words.index("--run") + 1], os.path.join({top!r}, "tests/golden", os.path.basename(words[1])[:-5] + ".ledger.jsonl")
+    steps = int(next(word for word in reversed(words) if word.startswith("run.steps="))[10:])
+    os.makedirs(run, exist_ok=True)
+    lines = open(golden).readlines()[:steps + 1] if os.path.exists(golden) and "run.numerics=native" not in words else ["its own\\n"]
+    if {odd}:
+        lines[-1] = "other bits\\n"
+    with open(os.path.join(run, "ledger.jsonl"), "w") as file:
+        file.writelines(lines)
+    open(os.path.join(run, "log.txt"), "w").close()
 """
 # Whoever imports it has the numbers that it would measure.
 TORCH = """
@@ -184,6 +205,50 @@ class GpuCheck(unittest.TestCase):
 
     def failing(self, found):
         return {row["check"] for row in found["checks"] if row["result"] == "FAILS"}
+
+    def trained(self, odd="False"):
+        """Calls of TRAINED, and results by check."""
+        program = os.path.join(self.stand_in("lockstep", TRAINED.format(log=self.out + ".log", top=TOP, odd=odd), "/usr/bin/env python3"),
+                               "lockstep")
+        _, said, found, _ = self.check(program, "--golden", "edm,sngan", "--steps", "3", "--quick", "--only", "golden", "--only", "native",
+                                       "--only", "ranks", CUDA_VISIBLE_DEVICES="0,1")
+        return self.calls(), {row["check"]: row["result"] for row in found["checks"] if row["part"] != "device"}, said
+
+    def test_each_check_computes_where_its_row_says(self):
+        calls, results, said = self.trained()
+        self.assertEqual(set(results.values()), {"holds"}, said)
+        value = lambda words, option: words[words.index(option) + 1] if option in words else None
+        def trained(*among, recipe):
+            return [(value(words, "--device"), value(words, "--ranks"), environment.get("LOCKSTEP_TRANSPORT")) for _, words, environment in calls
+                    if words[0] == "train" and words[1].endswith(recipe) and all(any(part in word for word in words) for part in among)]
+        gpu, cpu = ("cuda", None, None), (None, None, None)
+        for products in ("float", "integer"):
+            self.assertEqual(trained(f"run.products={products}", recipe="gpu-unet.toml"), [gpu, cpu])
+        for name in ("edm", "sngan"):
+            self.assertEqual([row for row in trained("run.steps=3", recipe=f"golden/{name}.toml") if row[1] is None], [gpu, gpu])
+            self.assertEqual([row for row in trained("run.steps=2", recipe=f"golden/{name}.toml")], [cpu], "moving")
+            self.assertEqual([row for row in trained("run.steps=1", recipe=f"golden/{name}.toml")], [gpu], "moving")
+            for transport in ("gloo", "nccl"):
+                self.assertIn(("cuda", "2", transport), trained(recipe=f"golden/{name}.toml"))
+        self.assertEqual(trained("run.precision=tf32", recipe="golden/edm.toml"), [("cuda", "1", None)] * 2 + [("cuda", "2", None)])
+        others = [words for _, words, _ in calls if words[0] in ("verify", "replay", "check")]
+        self.assertEqual([words[0] for words in others], ["verify", "replay"] * 2 + ["check"])
+        self.assertEqual({value(words, "--device") for words in others[:-1]}, {None}, "not on the GPU that trained it")
+        self.assertEqual(others[1][2:], ["--from", "2", "--to", "3", "--quiet"])
+        self.assertEqual(others[-1], ["check", "--device", "cuda", "--ranks", "2"])
+
+    def test_other_bits_fail_in_each_row_that_can_see_them(self):
+        tiles, golden = {"large tiles, float", "large tiles, integer"}, {"edm", "sngan", "edm, moving", "sngan, moving"}
+        called, precisions = {f"{name}, its steps not captured" for name in ("edm", "sngan")}, {"float32", "tf32", "bfloat16"}
+        over = {"Gloo, ranks that share the GPUs", "NCCL"}
+        for odd, fail in (('"--device" in words', tiles | golden | called | over),
+                          ('"--device" not in words', tiles | {"edm, moving", "sngan, moving"}),
+                          ('"--ranks" in words and words[words.index("--ranks") + 1] == "2"', precisions | over),
+                          ('os.environ.get("LOCKSTEP_TRANSPORT") == "nccl"', {"NCCL"}),
+                          ('run.endswith("run-1")', precisions)):
+            with self.subTest(odd):
+                _, results, said = self.trained(odd)
+                self.assertEqual({name for name, result in results.items() if result == "FAILS"}, fail, said)
 
     def test_an_error_of_cuda_fails(self):
         for name in ("lockstep", "conformance_cuda", "functions_cuda", "gpu_bench"):
@@ -370,7 +435,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(code, 4, said)
         self.assertEqual([(row["part"], row["result"]) for row in found["checks"] if row["check"] not in ("commit", "PyTorch's libraries")],
                          [(part, "not done") for part in ("device", "kernels", "golden", "native", "ranks", "speed", "networks")])
-        self.assertRegex(page, "^GPUs: (there is no driver of NVIDIA here|.* neither in )|^a GPU needs liblockstep_cuda.so")
+        self.assertRegex(page, "^GPUs: (there is no NVIDIA driver here|.* neither in )|^a GPU needs liblockstep_cuda.so")
 
     def test_wrong_arguments_are_no_fault_of_a_gpu(self):
         for words, why in ((("--device", "CUDA"), "give cuda, cuda:N or cpu"), (("--device", ""), "give cuda, cuda:N or cpu"),
@@ -425,4 +490,4 @@ class Stretch(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unproved.main(sys.argv[1:])

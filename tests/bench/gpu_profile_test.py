@@ -12,6 +12,8 @@ import unittest
 from contextlib import redirect_stdout
 
 import gpu_profile
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.abspath(sys.argv.pop(1))
@@ -65,4 +67,4 @@ class GpuProfile(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unproved.main(sys.argv[1:])

@@ -11,6 +11,8 @@ import tempfile
 import unittest
 
 from programs import TOP
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 BINARIES = sys.argv[1]
 
@@ -46,4 +48,4 @@ class Quality(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unproved.main(sys.argv[2:])

@@ -12,6 +12,8 @@ import unittest
 
 from against_pytorch import TINY
 from programs import PYTORCH, TOP, Programs
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 COUNT = 2
 QUICK = ["model.optimizer.ema_decay=0.5", "model.optimizer.lr=0.01", "model.optimizer.warmup=1"]  # that the weights matter
@@ -75,4 +77,4 @@ class SamePictures(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unproved.main(sys.argv[2:])

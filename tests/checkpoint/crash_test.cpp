@@ -44,7 +44,7 @@ void attempt(
     FileSystem& fs, const std::function<void(Step)>& saved = [](Step) {}) {
   make_folders(fs, kRun);
   checkpoint::sweep(fs, kFolder);
-  ledger::Writer ledger(fs, kLedger, header());
+  ledger::Writer ledger(fs, kLedger, header(), ledger::read_existing(fs, kLedger));
   const Statements statements = read_statements(fs, kFolder);
   Signer signer(fs, kFolder, lockstep::testing::some_key(), {}, kOne.every, statements);
   Saver saver(fs, kFolder, kOne, &signer);

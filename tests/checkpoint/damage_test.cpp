@@ -142,6 +142,40 @@ TEST(Load, RefusesAForeignFileWithASidecarThatFits) {
   EXPECT_THAT(said(other, &sidecar), HasSubstr("not a checkpoint"));
 }
 
+// Written and hashed as ours are, with one part more.
+TEST(Load, RefusesWhatNoCheckpointHas) {
+  const TemporaryFolder folder;
+  const state::State state = some_state(kStep);
+  const Meta meta = some_meta(state);
+  for (const int more : {0, 1}) {
+    std::vector<hdf5::DatasetSpec> specs{
+        {"/recipe", hdf5::Type::kU8, {static_cast<std::int64_t>(meta.recipe_text.size())}},
+        {"/sample_shape", hdf5::Type::kI64, {static_cast<std::int64_t>(meta.sample_shape.size())}}};
+    std::vector<ByteView> contents{as_bytes(meta.recipe_text),
+                                   std::as_bytes(std::span(meta.sample_shape))};
+    const Bytes extra(3);
+    if (more == 1) {
+      specs.push_back({"/notes", hdf5::Type::kU8, {3}});
+      contents.push_back(extra);
+    }
+    std::vector<hdf5::Attribute> attributes{{"format", std::string("lockstep checkpoint 1")},
+                                            {"recipe", meta.recipe.hex()},
+                                            {"data", meta.data.hex()},
+                                            {"semantics", meta.semantics},
+                                            {"step", state.step.value},
+                                            {"samples", state.samples},
+                                            {"chain", meta.chain.hex()},
+                                            {"state", meta.state.hex()}};
+    const std::string name = "made-" + std::to_string(more) + ".h5";
+    hdf5::publish(fs(), folder.path() / name, hdf5::make_skeleton(specs, attributes), contents);
+    const Bytes made = read_file(fs(), folder.path() / name);
+    const std::string text =
+        format_sidecar(make_sidecar(made.size(), hash::block_digests(made), {}));
+    Bytes sidecar(as_bytes(text).begin(), as_bytes(text).end());
+    EXPECT_THAT(said(made, &sidecar), HasSubstr(more == 0 ? "" : "unexpected data set /notes"));
+  }
+}
+
 TEST(Load, OfNothingIsAUsageError) {
   const TemporaryFolder folder;
   try {

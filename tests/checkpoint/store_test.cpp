@@ -190,6 +190,20 @@ TEST(Saver, MarksWhatAStopSavedUntilALaterOneExists) {
   EXPECT_EQ(real().list(folder.path()).size(), 4u);  // no marker stays
 }
 
+// Only an empty file marks: anything else with that name is somebody's, and stays.
+TEST(Saver, TakesNoOtherFileForAMarker) {
+  const TemporaryFolder folder;
+  for (const std::int64_t step : {7, 10, 20}) {
+    const state::State state = some_state(Step(step));
+    publish(real(), folder.path(), some_meta(state), state);
+  }
+  lockstep::publish(real(), folder.path() / marker_name(Step(7)), as_bytes("mine"));
+  Saver(real(), folder.path(), {.every = 10, .keep_last = 0, .keep_every = 0, .last = Step(100)})
+      .retire(Step(20));
+  EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(7), Step(10), Step(20)));
+  EXPECT_EQ(read_text(real(), folder.path() / marker_name(Step(7))), "mine");
+}
+
 TEST(Sweep, RemovesWhatAKilledSaverLeft) {
   const TemporaryFolder folder;
   const state::State state = some_state(Step(10));

@@ -75,6 +75,11 @@ class Checkpoints(Cli):
         self.assertIn("this checkpoint alone: its bytes match its SHA-256 tree",
                       self.ok("verify", "elsewhere/step-00000002.h5"))
 
+    def test_a_checkpoint_is_named_by_its_step_too(self):
+        self.ok("train", "tiny.toml", "--quiet")
+        self.assertIn("this checkpoint alone", self.ok("verify", "runs/tiny@2"))
+        self.assertIn("no checkpoint of step 7 (there are those of steps 2)", self.refused(2, "verify", "runs/tiny@7"))
+
     def test_a_sample_depends_on_its_number_and_not_on_how_many_there_are(self):
         self.ok("sample", "runs/tiny", "--count", "4", "--columns", "4", "--out", "row.png")
         row = pixels(self.read("row.png"))

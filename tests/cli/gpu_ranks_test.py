@@ -135,7 +135,7 @@ class GpuRanks(Toy):
 
     def test_a_gpu_that_cannot_be_used_is_told_why(self):
         for variable, value, why in (("LOCKSTEP_PTX_DRIVER", "12040", "the driver knows CUDA up to 12.4, and 13.0 is needed"),
-                                     ("LOCKSTEP_PTX_DRIVER", "0", "there is no driver of NVIDIA here"),
+                                     ("LOCKSTEP_PTX_DRIVER", "0", "there is no NVIDIA driver here"),
                                      ("LOCKSTEP_PTX_CAPABILITY", "7", "its compute capability is 7.0, and 8.0 is needed"),
                                      ("LOCKSTEP_PTX_NO_POOLS", "1", "it has no memory pools (cudaMallocAsync), as some vGPUs"),
                                      ("CUDA_VISIBLE_DEVICES", "", "the driver shows no GPU")):

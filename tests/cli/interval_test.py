@@ -3,7 +3,6 @@
 tests/reference/training/test_evaluation.py recomputes them from the pages.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -100,18 +99,6 @@ class Interval(Cli):
         result = self.run_it("replay", "run", "--quiet", "--features", "moved")
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("recall of the samples", result.stdout)
-
-    def forge(self, run, bodies):
-        """Writes a ledger of these lines, up to their chains: consistent in itself."""
-        head = self.read(run, "ledger.jsonl").splitlines()[0]
-        chain, out = bytes.fromhex(json.loads(head)["chain"]), [head]
-        for body in bodies:
-            chain = hashlib.sha256(chain + body).digest()
-            out.append(body + b',"chain":"' + chain.hex().encode() + b'"}')
-        self.write(f"{run}/ledger.jsonl", b"\n".join(out) + b"\n")
-
-    def bodies(self, run):
-        return [line[:line.rindex(b',"chain"')] for line in self.read(run, "ledger.jsonl").splitlines()[1:]]
 
     def test_a_ledger_without_them_is_not_the_recipes(self):
         self.ok(*self.words(), "--run", "run", "--quiet")

@@ -29,6 +29,13 @@ class Kept(Cli):
         os.rename(self.path("part/checkpoints/step-00000002.h5"), self.path("archive/step-00000002.h5"))  # and back, before long
         before = self.contents()
         self.assertIn("is a run of another recipe", self.refused(2, *TRAIN, "--run", "part", "--set", "run.seed=5"))
+        other = bytearray(self.read("images"))
+        other[-1] ^= 1
+        self.write("other", bytes(other))
+        before = self.contents()
+        for command in ([*TRAIN, "--run", "part"], ["train", "part", "--quiet"]):
+            self.assertIn("the data set is not the one of part", self.refused(3, *command, "--set", "data.path=other", "--set", "run.steps=9"))
+            self.assertEqual(self.contents(), before)
         os.makedirs(self.path("strange/checkpoints"))
         self.write("strange/checkpoints/step-00000005.h5.sha256", b"a user's")
         self.assertIn("strange is no run, but has", self.refused(2, *TRAIN, "--run", "strange"))

@@ -111,7 +111,7 @@ class OddRank(Toy):
         if gpus < 2:  # NCCL takes no device twice
             self.assertEqual(process.returncode, 6 if gpus else 4, out + err)
             if gpus == 0:
-                self.assertRegex(err, r"lockstep: rank \d: the transport 'nccl' cannot run here: (no CUDA device: .*|there is no driver of NVIDIA here) \(every")
+                self.assertRegex(err, r"lockstep: rank \d: the transport 'nccl' cannot run here: (no CUDA device: .*|there is no NVIDIA driver here) \(every")
             self.skipTest(f"NOT PROVED: bytes over NCCL ({gpus} GPUs)")
         self.assertEqual((process.returncode, err), (0, ""), out)
         self.assertEqual(self.evidence("run"), self.alone())

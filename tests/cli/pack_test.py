@@ -16,7 +16,7 @@ from support import PROGRAM, SOURCE, Cli, main, not_beside_sanitizers
 
 
 def resized(picture, width, height):
-    """docs/cli.md, "How pictures are resized", in fractions."""
+    """docs/data.md, "How pictures are resized", in fractions."""
     h, w, channels = picture.shape
     scale = min(Fraction(w, width), Fraction(h, height))
 

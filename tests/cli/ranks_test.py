@@ -174,7 +174,7 @@ class Ranks(Toy):
         self.write("other", b"fedcba9876543210" * 2)
         for name in ("secret", "other"):
             os.chmod(self.path(name), 0o600)
-        port = str(20000 + os.getpid() % 10000)
+        port = str(free_port())
         mine = {"LOCKSTEP_SECRET_FILE": self.path("secret"), "port": port}
         both = [self.by_hand(0, **mine), self.by_hand(1, **mine)]
         for process in both:
@@ -259,10 +259,11 @@ class Ranks(Toy):
 
     def test_an_error_file_that_nobody_reads_is_not_waited_for(self):
         command = [PROGRAM, "train", "tiny.toml", "--set", "data.path=gone"]
-        started = {"TORCHELASTIC_RUN_ID": "none", "RANK": "0"}
-        self.refused(3, *command[1:], TORCHELASTIC_ERROR_FILE=self.path("file"))  # a variable that was left in a shell
-        self.assertFalse(os.path.exists(self.path("file")))
-        alone = dict(started, WORLD_SIZE="1", TORCHELASTIC_ERROR_FILE=self.path("file"))
+        rank = {"RANK": "0", "WORLD_SIZE": "1", "TORCHELASTIC_ERROR_FILE": self.path("file")}
+        alone = {**rank, "TORCHELASTIC_RUN_ID": "none"}
+        for left in ({"TORCHELASTIC_ERROR_FILE": self.path("file")}, rank):  # in a shell, or for another launcher
+            self.refused(3, *command[1:], **left)
+            self.assertFalse(os.path.exists(self.path("file")))
         self.assertIn("gone", self.refused(3, *command[1:], **alone))
         self.assertIn("gone", json.loads(self.read("file"))["message"]["message"])
         self.write("file", b"a user's")

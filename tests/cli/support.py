@@ -4,6 +4,7 @@ Programs are called as: TEST PROGRAM SOURCE_FOLDER [unittest's arguments]
 """
 
 import hashlib
+import json
 import os
 import shutil
 import struct
@@ -13,6 +14,8 @@ import tempfile
 import unittest
 
 PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
+sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
+import unproved  # noqa: E402
 
 # GCC's sanitizers (CMakePresets.json) want to be loaded first, and files and memory of their own.
 SANITIZED = "ASAN_OPTIONS" in os.environ
@@ -134,6 +137,19 @@ class Cli(unittest.TestCase):
                     found[os.path.relpath(path, top)] = hashlib.sha256(file.read()).hexdigest()
         return found
 
+    def bodies(self, run):
+        """The ledger's lines of steps, up to their chains."""
+        return [line[:line.rindex(b',"chain"')] for line in self.read(run, "ledger.jsonl").splitlines()[1:]]
+
+    def forge(self, run, bodies):
+        """Writes a ledger of these lines: consistent in itself."""
+        head = self.read(run, "ledger.jsonl").splitlines()[0]
+        chain, out = bytes.fromhex(json.loads(head)["chain"]), [head]
+        for body in bodies:
+            chain = hashlib.sha256(chain + body).digest()
+            out.append(body + b',"chain":"' + chain.hex().encode() + b'"}')
+        self.write(f"{run}/ledger.jsonl", b"\n".join(out) + b"\n")
+
     def evidence(self, run):
         """The part of a run folder that is the same on every machine."""
         return {name: digest for name, digest in self.contents(run).items()
@@ -142,7 +158,4 @@ class Cli(unittest.TestCase):
 
 
 def main():
-    result = unittest.main(argv=sys.argv[:1] + sys.argv[3:], exit=False).result
-    for test, reason in result.skipped:
-        print(f"{test.id()}: {reason}")
-    sys.exit(not result.wasSuccessful())
+    unproved.main(sys.argv[3:])

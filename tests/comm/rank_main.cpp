@@ -144,7 +144,6 @@ int run(int count, char** arguments) {
   options.interface = settings["interface"];
   options.gpu = static_cast<int>(parse_int(settings["gpu"]).value_or(-1));
   const std::string secret = settings["secret"];
-  options.run_id = settings["run"];
   // An impostor passes the rendezvous and fails where it meets the others: "pair with" as the data
   // connections are made, "transport" on the transport's own.
   const std::string impostor = settings["impostor"];

@@ -2,7 +2,7 @@
 
 #include "conformance/document.h"
 #include "lockstep/core/text.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/objective/sampler_steps.h"
 #include "lockstep/objective/variance_exploding.h"
 #include "lockstep/objective/variance_preserving.h"
@@ -105,7 +105,8 @@ void add_edm_levels(Json& cases, const std::string& what, std::int64_t seed,
   c.parameter("sigma_data", o.sigma_data);
   const auto draws = c.parameter("draws", std::int64_t{300});
   const auto process = objective::make_variance_exploding(o);
-  const numerics::Stream stream = data::stream(static_cast<std::uint64_t>(seed), "edm/timestep");
+  const numerics::Stream stream =
+      numerics::stream(static_cast<std::uint64_t>(seed), "edm/timestep");
   Floats s, told, a, b, of_noise, of_sample;
   for (std::int64_t draw = 0; draw < draws; ++draw) {
     s.push_back(process->drawn(stream, static_cast<std::uint64_t>(draw)));

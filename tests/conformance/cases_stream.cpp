@@ -2,7 +2,7 @@
 
 #include "conformance/document.h"
 #include "lockstep/data/order.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 
 namespace lockstep::conformance {
 namespace {
@@ -12,7 +12,7 @@ void add_key(Json& cases, std::uint64_t seed, const std::string& stream) {
          "seed " + std::to_string(seed) + ", " + (stream.empty() ? "no name" : stream));
   c.parameter("seed", seed);
   c.parameter("stream", stream);
-  const numerics::PhiloxKey key = data::stream(seed, stream).key;
+  const numerics::PhiloxKey key = numerics::stream(seed, stream).key;
   c.output("key", std::vector<std::uint32_t>{key[0], key[1]});
 }
 
@@ -22,7 +22,7 @@ void add_order(Json& cases, std::int64_t n, std::int64_t first, std::int64_t cou
          std::to_string(n) + (n == 1 ? " sample" : " samples") +
              (first == 0 ? "" : ", from draw " + std::to_string(first)));
   const auto seed = c.parameter("seed", std::uint64_t{0xfedcba9876543210u});
-  const data::Order order(data::stream(seed, "data/order"), c.parameter("n", n));
+  const data::Order order(numerics::stream(seed, "data/order"), c.parameter("n", n));
   c.parameter("first", first);
   c.parameter("count", count);
   std::vector<std::int64_t> samples;

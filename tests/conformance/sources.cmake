@@ -9,8 +9,8 @@ foreach(list CONFORMANCE_DOCUMENT CONFORMANCE CONFORMANCE_CPU FUNCTIONS_SUM)
   list(TRANSFORM ${list}_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 endforeach()
 # Arithmetic of folders that cannot be built for other architectures: these need `numerics` and SHA-256 alone.
-set(modules data/order data/stream optim/learning_rate optim/schedules
-  objective/noise_schedule objective/linear_beta objective/cosine_beta objective/process objective/variance_preserving
+set(modules data/order optim/learning_rate optim/schedules
+  objective/noise_schedule objective/process objective/variance_preserving
   objective/variance_exploding objective/ancestral objective/ddim hash/leaf hash/merkle)
 list(TRANSFORM modules PREPEND ${LOCKSTEP_ROOT}/src/)
 list(TRANSFORM modules APPEND .cpp)

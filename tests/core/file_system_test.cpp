@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -177,10 +178,40 @@ TEST(FileSystem, AppendsReadsAndTruncates) {
 }
 
 TEST(FileSystem, SaysWhenTheDiskIsFull) {
-  if (!stdfs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  if (!stdfs::exists("/dev/full")) GTEST_SKIP() << "NOT PROVED: no /dev/full here";
   EXPECT_THAT(message_of([] { real().open_append("/dev/full")->append(as_bytes("x")); }),
               ::testing::AllOf(HasSubstr("/dev/full"), HasSubstr("No space left"),
                                HasSubstr("free some space")));
+}
+
+// Whoever publishes without asking, as a run does in its own folder.
+TEST(Publish, PutsNothingInThePlaceOfWhatIsNoFile) {
+  const TemporaryFolder folder;
+  const stdfs::path fifo = folder.path() / "fifo", inner = folder.path() / "inner";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  stdfs::create_directory(inner);
+  for (const stdfs::path& path : {fifo, inner}) {
+    try {
+      publish(real_file_system(), path, as_bytes("new"));
+      FAIL() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kEnvironment);
+      EXPECT_THAT(error.what(), HasSubstr(path.string() + ": what has this name is not a regular"));
+    }
+  }
+  EXPECT_TRUE(stdfs::is_fifo(fifo));
+  EXPECT_EQ(real_file_system().list(folder.path()).size(), 2u);
+}
+
+TEST(Sweep, LeavesWhatIsNoFile) {
+  const TemporaryFolder folder;
+  stdfs::create_directory(folder.path() / "x.lockstep.tmp");
+  ASSERT_EQ(::mkfifo((folder.path() / "y.lockstep.tmp").c_str(), 0600), 0);
+  publish(real_file_system(), folder.path() / "z", as_bytes("z"));
+  stdfs::rename(folder.path() / "z", folder.path() / "z.lockstep.tmp");
+  sweep(real_file_system(), folder.path());
+  EXPECT_THAT(real_file_system().list(folder.path()),
+              ::testing::ElementsAre("x.lockstep.tmp", "y.lockstep.tmp"));
 }
 
 }  // namespace

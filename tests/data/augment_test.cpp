@@ -8,7 +8,7 @@
 #include "lockstep/data/batch.h"
 #include "lockstep/data/images.h"
 #include "lockstep/data/shapes.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "support.h"
 
 namespace lockstep::data {
@@ -56,7 +56,7 @@ std::vector<float> moved(const std::vector<float>& old, std::int64_t down, std::
 }
 
 TEST(Augment, APictureIsMovedAndMirroredByTheWordsOfItsDraw) {
-  const numerics::Stream words = stream(kSeed, "data/augment");
+  const numerics::Stream words = numerics::stream(kSeed, "data/augment");
   for (const bool flip : {false, true}) {
     for (const std::int64_t crop : {0, 1, 4}) {
       const Augment augment(options(flip, crop), images(), kSeed);
@@ -79,7 +79,7 @@ TEST(Augment, APictureIsMovedAndMirroredByTheWordsOfItsDraw) {
 }
 
 TEST(Augment, ABatchIsAugmentedByDrawsWhereverItIsCut) {
-  const Order order(stream(kSeed, "data/order"), kShape.n);
+  const Order order(numerics::stream(kSeed, "data/order"), kShape.n);
   const Augment augment(options(true, 2), images(), kSeed);
   const Batch batch = assemble(images(), order, Draw(3), 6, augment);
   for (std::int64_t i = 0; i < 6; ++i) {

@@ -8,7 +8,7 @@
 
 #include "lockstep/data/images.h"
 #include "lockstep/data/prefetch.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "support.h"
 
 namespace lockstep::data {
@@ -22,7 +22,7 @@ const Images& images() {
 }
 
 Order order() {
-  return Order(stream(3, "data/order"), kShape.n);
+  return Order(numerics::stream(3, "data/order"), kShape.n);
 }
 
 TEST(Batch, IsTheSamplesOfItsDrawsAcrossAnEpochsEnd) {

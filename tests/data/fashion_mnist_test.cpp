@@ -4,7 +4,7 @@
 #include "lockstep/data/batch.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/pack.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "support.h"
 
 namespace lockstep::data {
@@ -52,7 +52,7 @@ TEST(FashionMnist, PackedItHasTheSameHashAndBatches) {
   move_to(options, (*packed).string());
   const auto again = open(options);
   EXPECT_EQ(again->hash().hex(), kFashion);
-  const Order order(stream(0, "data/order"), data->size());
+  const Order order(numerics::stream(0, "data/order"), data->size());
   EXPECT_EQ(assemble(*again, order, Draw(59990), 20).values,
             assemble(*data, order, Draw(59990), 20).values);
 }

@@ -12,7 +12,7 @@
 #include "lockstep/data/mixture.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/shapes.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "support.h"
 #include "support/peak_memory.h"
 
@@ -278,7 +278,7 @@ TEST(Labels, OfABatchAreThoseOfItsDraws) {
   ShapesOptions few;
   few.count = 10;
   const Shapes data(few, 3);
-  const Order order(stream(3, "data/order"), 10);
+  const Order order(numerics::stream(3, "data/order"), 10);
   const Batch batch = assemble(data, order, Draw(4), 12);
   ASSERT_EQ(batch.labels.size(), 12U);
   for (std::int64_t i = 0; i < 12; ++i)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 PROGRAM, SOURCE, FOLDER = sys.argv[1:4]
 
@@ -120,4 +122,4 @@ class Check(unittest.TestCase):
 
 if __name__ == "__main__":
     del sys.argv[1:4]
-    unittest.main()
+    unproved.main(sys.argv[1:])

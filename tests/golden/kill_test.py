@@ -50,6 +50,7 @@ def stop_gently(program, name, run, choice):
 def kill_and_resume(program, name, run, kills, choice):
     """The program's own errors raise AssertionError, other bytes golden.Differs."""
     gentle_at = choice.randint(1, kills - 1) if kills > 1 else -1
+    killed = 0
     for number in range(kills):
         if number == gentle_at:
             stop_gently(program, name, run, choice)
@@ -61,8 +62,10 @@ def kill_and_resume(program, name, run, kills, choice):
         code, out, err = stop_after(attempt(program, name, run, threads), run, steps, seconds,
                                     signal.SIGKILL)
         assert was_killed(code) or code == 0, f"exit {code}\n{out}{err}"
+        killed += was_killed(code)
         print(f"kill {number + 1}: after {steps} steps and {seconds:.3f} s with {threads} threads"
               + ("" if was_killed(code) else ", but the run had ended"))
+    assert killed > 0, "every run had ended before its kill"
     golden.train(program, name, run, "--threads", choice.randint(1, 3))
 
 

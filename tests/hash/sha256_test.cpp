@@ -30,12 +30,6 @@ RC_GTEST_PROP(Sha256, OfPiecesIsThatOfTheWhole, (const std::vector<std::string>&
   RC_ASSERT(hash.finish() == sha256({}));
 }
 
-TEST(Sha256, OfPartsKnowsWhereAPartEnds) {
-  EXPECT_NE(digest_of_parts({as_bytes("ab"), as_bytes("c")}),
-            digest_of_parts({as_bytes("a"), as_bytes("bc")}));
-  EXPECT_NE(digest_of_parts({as_bytes("a")}), digest_of_parts({as_bytes("a"), {}}));
-}
-
 TEST(Digest, ReadsOnlyItsOwnHexadecimalForm) {
   const Digest digest = sha256(as_bytes("abc"));
   EXPECT_EQ(Digest::from_hex(digest.hex()), digest);

@@ -1,11 +1,11 @@
 // Puts one fault into a run: which place, rank, step, and which bits. Programs that link this are
-// compiled with LOCKSTEP_INJECT (core/inject.h).
+// compiled with LOCKSTEP_INJECT (lane/inject.h).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "lockstep/core/inject.h"
+#include "lockstep/lane/inject.h"
 
 namespace lockstep::inject {
 

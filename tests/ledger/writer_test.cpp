@@ -19,14 +19,14 @@ class LedgerWriter : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Writer open() { return Writer(fs_, path_, some_header()); }
+  Writer open() { return Writer(fs_, path_, some_header(), read_existing(fs_, path_)); }
   void write(const std::string& text) {
     fs_.remove(path_);
     fs_.create_new(path_)->append(as_bytes(text));
   }
   Code code_of_opening(const Header& header) {
     try {
-      Writer(fs_, path_, header);
+      Writer(fs_, path_, header, read_existing(fs_, path_));
     } catch (const Error& error) {
       return error.code();
     }

@@ -284,6 +284,59 @@ TEST(Capture, MemoryIsSharedAndGivenBack) {
   EXPECT_GT(left(), before - kLarge / 2);
 }
 
+// More of the host's bytes than one piece of pinned memory holds.
+TEST(Capture, ReadsAsMuchOfTheHostAsItLikes) {
+  constexpr int kPieces = 200;
+  std::vector<std::unique_ptr<There>> there;
+  for (int i = 0; i < kPieces; ++i) there.push_back(std::make_unique<There>());
+  const auto captured = device().capture([&] {
+    for (int i = 0; i < kPieces; ++i) {
+      const std::vector<float> here(kFloats, static_cast<float>(i));
+      device().from_host(kFloats * sizeof(float), here.data(), *there[static_cast<std::size_t>(i)]);
+    }
+  });
+  captured->launch(0);
+  for (int i = 0; i < kPieces; ++i)
+    EXPECT_EQ(there[static_cast<std::size_t>(i)]->values(),
+              std::vector<float>(kFloats, static_cast<float>(i)));
+}
+
+// It goes while its launch is still to come: what that reads stays until then.
+TEST(Capture, MayGoBeforeItsLaunchIsDone) {
+  for (int i = 0; i < 40; ++i) {
+    const There out;
+    auto captured = device().capture([&] { work(device(), 10, out); });
+    captured->launch(2);
+    captured.reset();
+    auto other = device().capture([&] { work(device(), 50, out); });  // pinned memory of its own
+    const There kept;
+    device().copy(kFloats * sizeof(float), out, kept);
+    other->launch(0);
+    EXPECT_EQ(kept.values(), expected(12));
+    EXPECT_EQ(out.values(), expected(50));
+  }
+}
+
+// What is still held when the last graph goes is free when it is given back.
+TEST(Capture, WhatOutlivesTheGraphsIsGivenBack) {
+  constexpr std::int64_t kLarge = std::int64_t{256} << 20;
+  const There out;
+  const auto left = [&] {
+    static_cast<void>(out.values());
+    return gpu().memory->left().value();
+  };
+  void* kept = nullptr;
+  auto captured = device().capture([&] {
+    kept = gpu().memory->take(kLarge);
+    work(device(), 10, out);
+  });
+  captured->launch(0);
+  const std::int64_t with = left();
+  captured.reset();
+  gpu().memory->give_back(kept);
+  EXPECT_GT(left(), with + kLarge / 2);
+}
+
 TEST(Capture, ACpuCapturesNothing) {
   Cpu cpu;
   EXPECT_EQ(cpu.capture([] { FAIL() << "it was called"; }), nullptr);

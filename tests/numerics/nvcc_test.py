@@ -12,6 +12,8 @@ import unittest
 from pathlib import Path
 
 import registers
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 # Of an instruction on f32 or f64: exact, or rounded to the nearest.
 EXACT = re.compile(r"(mov|ld|st|selp|setp|set|abs|neg|min|max|copysign|testp|shfl)\b")
@@ -79,4 +81,4 @@ if __name__ == "__main__":
     if "--" in ours:
         ours, theirs = ours[:ours.index("--")], ours[ours.index("--") + 1:]
     NVCC, CUOBJDUMP, LIBRARY = ours
-    unittest.main(argv=[sys.argv[0], *theirs])
+    unproved.main(theirs)

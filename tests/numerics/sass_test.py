@@ -27,6 +27,8 @@ from pathlib import Path
 import loops
 import registers
 import sass
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 ROUTINES = {"__cuda_sm20_div_s64", "__cuda_sm20_div_u64", "__cuda_sm20_rem_s64", "__cuda_sm20_rem_u64",
             "__cuda_sm20_div_rn_f64_full", "__cuda_sm20_rcp_rn_f32_slowpath", "__cuda_sm20_sqrt_rn_f32_slowpath",
@@ -193,4 +195,4 @@ if __name__ == "__main__":
     if "--" in ours:
         ours, theirs = ours[:ours.index("--")], ours[ours.index("--") + 1:]
     NVCC, CUOBJDUMP, NVDISASM, LIBRARY = ours
-    unittest.main(argv=[sys.argv[0], *theirs])
+    unproved.main(theirs)

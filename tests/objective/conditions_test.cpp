@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "lockstep/core/error.h"
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 #include "lockstep/objective/ddim.h"
 #include "lockstep/objective/ddpm.h"
 #include "lockstep/objective/gan.h"
@@ -107,7 +107,7 @@ std::vector<std::int64_t> trained_labels(const Case& c, int world) {
 
 float uniform_at(std::int64_t draw) {
   float uniform = 0;
-  numerics::cpu().fill_uniform(data::stream(42, "ddpm/label-dropout"),
+  numerics::cpu().fill_uniform(numerics::stream(42, "ddpm/label-dropout"),
                                static_cast<std::uint64_t>(draw), 1, &uniform);
   return uniform;
 }

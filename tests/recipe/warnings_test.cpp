@@ -9,6 +9,7 @@ namespace lockstep::recipe {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Warnings, NameTheStepFromWhichTheLearningRateIsZero) {
@@ -83,6 +84,14 @@ TEST(Warnings, ALabelThatIsAlwaysDroppedIsNotLearnt) {
   EXPECT_THAT(warnings(parse(dropped + "1.0\n", "a")),
               ElementsAre("[objective]: label_dropout is 1, so no sample is trained with its "
                           "class: neither classes nor guidance change anything"));
+}
+
+TEST(Warnings, AnEpsilonOfFieldsIsNotClipped) {
+  const std::string fields = "[data]\nkind = 'fields'\npath = 'a.h5'\n[objective]\n";
+  EXPECT_THAT(warnings(parse(fields, "a")), ElementsAre(HasSubstr("take prediction = \"v\"")));
+  EXPECT_THAT(warnings(parse(fields + "prediction = 'v'\n", "a")), IsEmpty());
+  EXPECT_THAT(warnings(parse(fields + "kind = 'flow'\n", "a")), IsEmpty());
+  EXPECT_THAT(warnings(parse("[data]\nkind = 'images'\npath = 'a.h5'\n", "a")), IsEmpty());
 }
 
 TEST(Warnings, OfARunWithAParentCountItsUpdates) {

@@ -152,7 +152,7 @@ TEST_P(GpuMemoryOfRanks, OfAStepIsNoMoreThanThePlans) {
     RecordProperty("alone", std::to_string(alone));
     RecordProperty("planned", std::to_string(planned));
     EXPECT_LE(most, planned);
-    EXPECT_GT(plan.messages, 0);  // how large they are: GpuExchange.TakesWhatIsPlanned
+    EXPECT_GT(plan.messages, 0);  // how large they are: GpuOutbox.TakesWhatIsPlanned
     EXPECT_GT(most, alone) << "as if nothing were exchanged";
     EXPECT_GT(most, 0.6 * planned);
   });

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 import zipfile
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import unproved  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
@@ -110,6 +112,7 @@ class Wheel(unittest.TestCase):
             info = f"lockstep-{version}.dist-info"
             metadata = wheel.read(f"{info}/METADATA").decode()
             tags = wheel.read(f"{info}/WHEEL").decode()
+            built_from = wheel.read("lockstep/bin/commit.txt").decode()
         self.assertEqual(subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.strip(), version)
         needs = {name: condition for name, condition in re.findall(r"^Requires-Dist: (\S+?)(?:; (.*))?$", metadata, re.MULTILINE)}
         self.assertEqual(needs, {"torch==2.11.0": "", **dict.fromkeys(("numpy", "h5py", "safetensors"), 'extra == "readers"')})
@@ -120,9 +123,15 @@ class Wheel(unittest.TestCase):
         self.assertEqual({name for name in names if name.startswith("lockstep/bin/")},
                          {f"lockstep/bin/{name}" for name in ("lockstep", *HELPERS, *(f"liblockstep_{kind}.so" for kind in ("gloo", "nccl", "cuda")))
                           if os.path.exists(os.path.join(os.path.dirname(PROGRAM), name))} | {"lockstep/bin/commit.txt"})
+        git = lambda *words: subprocess.run(["git", *words], cwd=SOURCE, capture_output=True, text=True, check=False).stdout.strip()
+        if git("rev-parse", "HEAD"):
+            changed = " with changes" if git("status", "--porcelain", "--", ".", ":!docs") else ""
+            self.assertEqual(built_from.strip(), git("rev-parse", "HEAD") + changed)
         share = f"lockstep-{version}.data/data/share/"
         recipes = {os.path.relpath(os.path.join(folder, name), SOURCE)
                    for folder, _, files in os.walk(os.path.join(SOURCE, "recipes")) for name in files if name.endswith(".toml")}
+        pages = {name for name in os.listdir(os.path.join(SOURCE, "docs")) if name.endswith(".md")}
+        self.assertEqual({name for name in names if name.endswith(".md")}, {f"{share}lockstep/docs/{page}" for page in pages})
         self.assertEqual({name for name in names if "/recipes/" in name}, {f"{share}lockstep/{recipe}" for recipe in recipes})
         rest = [name for name in names if not re.match(rf"lockstep/(bin/|\w+\.py$)|{re.escape(share)}|{re.escape(info)}/", name)]
         self.assertEqual(rest, [])
@@ -217,4 +226,4 @@ class Wheel(unittest.TestCase):
 
 if __name__ == "__main__":
     del sys.argv[1]
-    unittest.main()
+    unproved.main(sys.argv[1:])

@@ -28,7 +28,7 @@ if(LOCKSTEP_SANITIZE)
   set(LOCKSTEP_TEST_TIMEOUT 2400)
   add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
-  # Their runtime refuses RTLD_DEEPBIND (src/comm/plugin.cpp): Debian's Gloo stands before LibTorch's.
+  # Their runtime refuses RTLD_DEEPBIND (src/core/plugin.cpp): Debian's Gloo stands before LibTorch's.
   add_link_options(LINKER:--no-as-needed,-lgloo,--as-needed)
   # GCC warns of its own instrumentation there.
   target_compile_options(lockstep_warnings INTERFACE -Wno-maybe-uninitialized)

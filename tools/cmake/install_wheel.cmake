@@ -18,6 +18,8 @@ file(GLOB linked ${CMAKE_BINARY_DIR}/old_system/*.so* ${CMAKE_BINARY_DIR}/old_sy
 set_property(TARGET lockstep ${plugins} APPEND PROPERTY LINK_DEPENDS ${linked})
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${data}/share COMPONENT wheel)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/recipes DESTINATION ${data}/share/lockstep COMPONENT wheel FILES_MATCHING PATTERN *.toml)
+file(GLOB pages ${CMAKE_SOURCE_DIR}/docs/*.md)
+install(FILES ${pages} DESTINATION ${data}/share/lockstep/docs COMPONENT wheel)
 
 # Whose code is in the program.
 foreach(package libaec-dev libcli11-dev libfmt-dev libhdf5-dev libhwy-dev libjpeg62-turbo-dev libpng-dev libspdlog-dev libssl-dev
@@ -37,7 +39,7 @@ Requires-Dist: numpy; extra == "readers"
 Requires-Dist: h5py; extra == "readers"
 Requires-Dist: safetensors; extra == "readers"
 
-The command `lockstep`, its recipes (share/lockstep/recipes), and the Python modules that read what a run
+The command `lockstep`, its recipes and pages (share/lockstep), and the Python modules that read what a run
 and `lockstep export` write (extra `readers`).
 ]] @ONLY)
 file(CONFIGURE OUTPUT wheel/WHEEL CONTENT [[Wheel-Version: 1.0

@@ -1,4 +1,4 @@
-# Outside libraries. Each has one owning folder (DESIGN: layers); only LibTorch's tensors travel upward.
+# Outside libraries. Each has one owning folder (docs/architecture.md, layers); only LibTorch's tensors travel upward.
 find_package(Threads REQUIRED)
 if(LOCKSTEP_WHEEL)
   include(wheel)  # the same targets without shared libraries

@@ -7,6 +7,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
+#include "lockstep/train/run_folder.h"
 #include "output.h"
 #include "side.h"
 #include "values.h"
@@ -77,7 +78,7 @@ class Bisect {
   // What the side's source holds: a run's ledger, or the trace itself.
   static void read(const Side& side, audit::Trace& trace, std::optional<ledger::Ledger>& ledger) {
     if (side.is_run())
-      ledger = ledger::read(real_file_system(), stdfs::path(side.source) / "ledger.jsonl",
+      ledger = ledger::read(real_file_system(), train::RunFolder{side.source}.ledger(),
                             ledger::TornTail::kDrop);
     else
       trace = audit::read_trace(side.source);
@@ -258,7 +259,7 @@ Run add_bisect(Command& command) {
                   "where the data set lies, if not where the recipe says")
       .value("PATH");
   add_threads(command, options->computing.threads);
-  command.add_flag("--json", options->json, "report as JSON");
+  add_json(command, options->json);
   command.footer(
       "Example: lockstep bisect runs/a runs/b --env-b ONEDNN_MAX_CPU_ISA=SSE41\n"
       "Computes the step again on both sides and compares every operation. Exit codes: 0 same, 1 "

@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "device.h"
+#include "environment.h"
 #include "lockstep/comm/gather.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
@@ -206,7 +207,7 @@ Run add_check(Command& command) {
       .value("FILE");
   command.add_option("--ranks", options->ranks, "start this many processes here").range(1, 4096);
   add_device(command, options->device);
-  command.add_flag("--json", options->json, "report as JSON");
+  add_json(command, options->json);
   command.footer(
       "Example: srun lockstep check --recipe recipes/fashion-mnist-ddpm.toml\n"
       "Tries every kernel, in portable and in native numerics. Exit codes: 0, 1 bits differ, 4 "

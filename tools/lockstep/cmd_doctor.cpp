@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "device.h"
+#include "environment.h"
 #include "lockstep/comm/survey.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
@@ -251,7 +252,7 @@ Run add_doctor(Command& command) {
   command.add_option("--run", options->run, "the run's folder, whose file system is tried")
       .value("FOLDER");
   add_device(command, options->device);
-  command.add_flag("--json", options->json, "report as JSON");
+  add_json(command, options->json);
   command.footer(
       "Example: LOCKSTEP_DEADLINE=10 srun lockstep doctor recipes/fashion-mnist-ddpm.toml\n"
       "Under a launcher all ranks meet and every pair is tried. Exit code: 0, or of the first "

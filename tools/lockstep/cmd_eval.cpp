@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "lockstep/core/counted.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/train/evaluate.h"
 #include "mistaken.h"
@@ -59,9 +60,9 @@ Json json_of(const train::Evaluation& evaluation) {
 
 // others: not the data of its training.
 void print_lines_of(const std::string& source, const train::Evaluation& evaluation, bool others) {
-  const std::string of_data = " of the data " + evaluation.data.hex().substr(0, 12),
+  const std::string of_data = " of the data " + evaluation.data.brief(),
                     from = evaluation.run ? ": step " + std::to_string(evaluation.run->step.value)
-                                          : ": sha256 " + evaluation.pictures->hex().substr(0, 12);
+                                          : ": sha256 " + evaluation.pictures->brief();
   if (!evaluation.distances) {
     print_line(source, from, ", accuracy ", to_text(share(evaluation.right, evaluation.samples)),
                ": ", evaluation.right, " of ", counted(evaluation.samples, "sample"), of_data,
@@ -72,8 +73,8 @@ void print_lines_of(const std::string& source, const train::Evaluation& evaluati
   } else {
     const std::string both = counted(evaluation.samples, "sample"),
                       behind = "  (features: " + evaluation.distances->features.network + " " +
-                               evaluation.distances->features.hash.hex().substr(0, 12) + ", " +
-                               both + ", seed " + std::to_string(evaluation.seed) + ")";
+                               evaluation.distances->features.hash.brief() + ", " + both +
+                               ", seed " + std::to_string(evaluation.seed) + ")";
     print_line(source, from, ", ", both, " against as many", of_data);
     for (const auto& [key, value] : values_of(*evaluation.distances))
       print_line(left(title(key), 18), left(to_text(value), 22), behind);
@@ -82,6 +83,7 @@ void print_lines_of(const std::string& source, const train::Evaluation& evaluati
 }
 
 Code run(const Options& options) {
+  log::set_quiet(options.quiet);
   require_no_other_than_samples(options.evaluated.source);
   train::EvaluateOptions evaluated = options.evaluated;
   const ComputingScope computing(options.machine);
@@ -141,8 +143,8 @@ Run add_eval(Command& command) {
                   "such as held-out pictures. Needed for pictures of a file")
       .value("PATH");
   add_machine(command, options->machine);
-  command.add_flag("--json", options->json, "report as JSON");
-  command.add_flag("--quiet", options->quiet, "no progress");
+  add_json(command, options->json);
+  add_quiet(command, options->quiet);
   command.footer(
       "Example: lockstep eval runs/fashion-mnist-ddpm --features runs/fashion-mnist-classifier\n"
       "Values are not comparable with those of other feature networks, such as Inception.");

@@ -54,7 +54,7 @@ Run add_export(Command& command) {
       .add_option("--role", exported.role,
                   "of one file: which network; without it the one that makes samples")
       .value("ROLE");
-  command.add_flag("--json", options->json, "report as JSON");
+  add_json(command, options->json);
   command.footer("Example: lockstep export runs/fashion-mnist-ddpm exported/");
   return [options] { return run(*options); };
 }

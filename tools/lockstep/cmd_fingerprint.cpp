@@ -1,5 +1,6 @@
 #include "command.h"
 #include "device.h"
+#include "environment.h"
 #include "lockstep/comm/identity.h"
 #include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/recipe/load.h"

@@ -17,6 +17,7 @@
 #include "lockstep/recipe/canonical.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/open_run.h"
+#include "lockstep/train/run_folder.h"
 #include "lockstep/train/sample_archive.h"
 #include "lockstep/train/stop.h"
 #include "mistaken.h"
@@ -199,12 +200,12 @@ Json of_weights(const stdfs::path& path) {
 
 Json of_run(const stdfs::path& path) {
   recipe::of_run(real_file_system(), path);  // says what is missing
-  if (!stdfs::exists(path / "ledger.jsonl"))
-    throw Error(Code::kCorrupt, (path / "ledger.jsonl").string() + " is missing",
-                "restore it from a copy");
+  const train::RunFolder run{path};
+  if (!stdfs::exists(run.ledger()))
+    throw Error(Code::kCorrupt, run.ledger().string() + " is missing", "restore it from a copy");
   Json out = {{"kind", "run"},
-              {"recipe", of_recipe(path / "recipe.toml")["id"]},
-              {"ledger", of_ledger(path / "ledger.jsonl")},
+              {"recipe", of_recipe(run.recipe())["id"]},
+              {"ledger", of_ledger(run.ledger())},
               {"checkpoints", Json::array()}};
   for (const Step step : checkpoint::list(real_file_system(), path / "checkpoints"))
     out["checkpoints"].push_back(step.value);
@@ -225,7 +226,7 @@ void refuse_no_evidence(const stdfs::path& path) {
     text = text || name == one;
   if (text)
     throw Error(Code::kUsage, path.string() + " is text for people and their tools, not evidence",
-                "read it as it is; docs/cli.md says what it holds");
+                "read it as it is; docs/running.md says what it holds");
   if (name.starts_with("events.out.tfevents."))
     throw Error(Code::kUsage, path.string() + " is for TensorBoard, not evidence",
                 "`tensorboard --logdir` with its folder shows it");
@@ -290,7 +291,7 @@ Run add_inspect(Command& command) {
                   "(.npz), weights "
                   "(.safetensors) or fingerprint (.json)")
       .required();
-  command.add_flag("--json", options->json, "report as JSON");
+  add_json(command, options->json);
   command.footer(
       "Example: lockstep inspect runs/fashion-mnist-ddpm/checkpoints/step-00000500.h5\nNever "
       "writes.");

@@ -1,5 +1,6 @@
 #include "command.h"
 #include "lockstep/hash/key_file.h"
+#include "lockstep/train/output_file.h"
 #include "output.h"
 
 namespace lockstep::cli {
@@ -11,6 +12,7 @@ struct Options {
 };
 
 Code run(const Options& options) {
+  train::require_output(options.out, {"a key", ""});
   const hash::PrivateKey key = hash::PrivateKey::generate();
   hash::write_keys(options.out, key);
   if (options.json) {
@@ -31,7 +33,7 @@ Run add_keygen(Command& command) {
   command
       .add_option("out", options->out, "file to write the private key to; OUT.pub: the public one")
       .required();
-  command.add_flag("--json", options->json, "report as JSON");
+  add_json(command, options->json);
   command.footer(
       "Example: lockstep keygen ~/.lockstep-key\n"
       "Ed25519, PEM: the openssl program reads both. Nothing is overwritten.");

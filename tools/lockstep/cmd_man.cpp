@@ -108,8 +108,9 @@ std::string section_of(const Description& command) {
 
 constexpr const char* kSeeAlso =
     ".BR torchrun (1),\n.BR srun (1),\n.BR mpirun (1)\n.PP\n"
-    "Pages in the source tree: docs/cli.md (this program), docs/recipes.md (all keys), "
-    "docs/verify.md (what the evidence proves), docs/glossary.md (words).\n";
+    "Pages in docs of the source tree, share/lockstep/docs of the wheel: cli.md (this program), "
+    "recipes.md (all keys), data.md, running.md, ranks.md, verify.md (what the evidence proves), "
+    "glossary.md (words).\n";
 
 std::string page(const Program& program) {
   std::string text =

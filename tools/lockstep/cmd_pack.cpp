@@ -6,10 +6,10 @@
 #include "data_text.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/log.h"
-#include "lockstep/core/output_file.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/pack.h"
 #include "lockstep/data/sources.h"
+#include "lockstep/train/output_file.h"
 #include "mistaken.h"
 #include "output.h"
 #include "progress.h"
@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   std::string source, out, labels, size, shard_size;
-  std::int64_t channels = 0;
+  std::optional<std::int64_t> channels;
   bool json = false, no_labels = false, skip_broken = false, quiet = false;
 };
 
@@ -81,7 +81,7 @@ Packed pack(const Options& options) {
                             .progress = [&](std::int64_t done, std::int64_t total) {
                               if (done != 1) progress(done, total);  // the pace of one says little
                             }};
-  if (options.channels != 0) asked.form.channels = options.channels;
+  asked.form.channels = options.channels;
   if (!options.size.empty()) asked.form.size = size_of(options.size);
   if (!options.shard_size.empty()) {
     auto [source, index] = data::shard_source(options.source, asked, options.out,
@@ -139,15 +139,15 @@ void print_result(const Json& json, const Packed& packed) {
 
 void require_place(const Options& options) {
   if (!options.shard_size.empty()) {
-    require_no_name_of_a_run(options.out, "shards");
+    train::require_no_name_of_a_run(options.out, "shards");
     if (options.out.ends_with(".h5"))
       throw Error(Code::kUsage, options.out + " is no name for a folder of shards",
                   "give one without .h5, or leave out --shard-size");
     return;
   }
-  const OutputKind kind{"a pack", ".h5"};
-  require_output(options.out, kind, options.source);
-  if (!options.labels.empty()) require_output(options.out, kind, options.labels);
+  const train::OutputKind kind{"a pack", ".h5"};
+  train::require_output(options.out, kind, options.source);
+  if (!options.labels.empty()) train::require_output(options.out, kind, options.labels);
 }
 
 void require_source(const std::filesystem::path& source) {
@@ -185,10 +185,9 @@ Run add_pack(Command& command) {
   const auto options = std::make_shared<Options>();
   command
       .add_option("source", options->source,
-                  "folder of PNG or JPEG files, a folder a class or none; .npz or .npy of NumPy, "
-                  "pictures, fields or signals; folder "
-                  "of CIFAR's binary version; IDX file (.gz or not), or a folder with "
-                  "train-images-idx3-ubyte[.gz]; a pack, or a folder of shards")
+                  "folder of PNG or JPEG files (a folder in it is a class); .npz or .npy of NumPy: "
+                  "pictures, fields or signals; folder of CIFAR's binary version; IDX file, or a "
+                  "folder with train-images-idx3-ubyte[.gz]; a pack, or a folder of shards")
       .required();
   command
       .add_option("out", options->out, "HDF5 file to write; with --shard-size the folder of shards")
@@ -203,7 +202,9 @@ Run add_pack(Command& command) {
                   "make all pictures this large: the middle of each, shrunk or grown")
       .value("N|WxH")
       .check(size_complaint);
-  command.add_option("--channels", options->channels, "make all pictures grey (1) or RGB (3)")
+  command
+      .add_option("--channels", options->channels,
+                  "make all pictures grey (1) or RGB (3); without it all must be alike")
       .value("1|3")
       .check(channels_complaint);
   command.add_flag("--skip-broken", options->skip_broken,
@@ -213,8 +214,8 @@ Run add_pack(Command& command) {
                   "IDX file of labels; else those of the source, if there are any")
       .value("FILE");
   command.add_flag("--no-labels", options->no_labels, "pack the samples alone");
-  command.add_flag("--quiet", options->quiet, "warnings and errors only");
-  command.add_flag("--json", options->json, "report as JSON");
+  add_quiet(command, options->quiet);
+  add_json(command, options->json);
   command.footer(
       "Example: lockstep pack photographs photographs.h5 --size 64\n"
       "The same pictures and labels give the same bytes; a run accepts the pack in place of the "

@@ -5,6 +5,7 @@
 #include "child.h"
 #include "command.h"
 #include "container.h"
+#include "environment.h"
 #include "lockstep/audit/replay.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
@@ -12,6 +13,7 @@
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/run_folder.h"
 #include "lockstep/train/signals.h"
 #include "mistaken.h"
 #include "output.h"
@@ -115,7 +117,7 @@ Code run_in_container(const Options& options) {
     arguments.push_back(std::to_string(value));
   };
   const auto steps = static_cast<std::int64_t>(
-      ledger::read(real_file_system(), stdfs::path(options.folder) / "ledger.jsonl",
+      ledger::read(real_file_system(), train::RunFolder{options.folder}.ledger(),
                    ledger::TornTail::kDrop)
           .entries.size());
   std::vector<audit::Window> windows;
@@ -219,8 +221,8 @@ Run add_replay(Command& command) {
   add_container(command, options->container);
   add_machine(command, options->machine);
   add_lanes_at_once(command, options->lanes_at_once);
-  command.add_flag("--quiet", options->quiet, "warnings and errors only");
-  command.add_flag("--json", options->json, "report as JSON");
+  add_quiet(command, options->quiet);
+  add_json(command, options->json);
   command.footer(
       "Example: lockstep replay runs/fashion-mnist-ddpm --from 301 --to 310\n"
       "Starts from the nearest checkpoint before the window. Exit codes: 0 PASS, 1 FAIL.");

@@ -79,7 +79,7 @@ Run add_rounding(Command& command) {
       .value("PATH");
   add_machine(command, options->machine);
   command.add_flag("--json", options->json, "one line of JSON");
-  command.add_flag("--quiet", options->quiet, "warnings and errors only");
+  add_quiet(command, options->quiet);
   command.footer(
       "Example: lockstep rounding runs/fashion-mnist-ddpm --step 500\n"
       "For each operand of products = \"integer\": the share of its values that become 0, and the "

@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "lockstep/core/counted.h"
+#include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/data/grid.h"
 #include "lockstep/train/sample.h"
@@ -18,10 +19,11 @@ struct Options {
   train::SampleOptions sample{.source = {}, .out = "samples.png"};
   std::string source, guidance;
   Machine machine;
-  bool json = false;
+  bool quiet = false, json = false;
 };
 
 Code run(const Options& options) {
+  log::set_quiet(options.quiet);
   require_no_other_than_run(options.source);
   train::SampleOptions sample = options.sample;
   sample.source = options.source;
@@ -29,7 +31,7 @@ Code run(const Options& options) {
   const ComputingScope computing(options.machine);
   train::catch_stop_signals();       // nothing unfinished is left behind
   std::optional<Progress> progress;  // ends before the result is printed
-  sample.progress = std::ref(progress.emplace("samples are made", /*quiet=*/false));
+  sample.progress = std::ref(progress.emplace("samples are made", options.quiet));
   const train::SampleResult result = train::sample(sample);
   progress.reset();
   const bool folder = result.sha256.empty();
@@ -65,12 +67,12 @@ Run add_sample(Command& command) {
       .value("NAME");
   command
       .add_option("--first", sample.first,
-                  "number of the first sample; a sample is a function of its number, not of count")
+                  "number of the first sample; a sample depends on its number, not on --count")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
   command.add_option("--count", sample.count, "samples").range(1, 1 << 20);
   command
       .add_option("--seed", sample.seed,
-                  "of the samples' noise, instead of the recipe's run.seed: runs of several seeds "
+                  "seed of the noise, instead of the recipe's run.seed: runs of other seeds can "
                   "get the same noise")
       .range(std::int64_t{0}, INT64_MAX);
   command.add_option("--columns", sample.columns, "columns of the grid [8]")
@@ -103,7 +105,8 @@ Run add_sample(Command& command) {
                   "ema_decay")
       .range(1, 64);
   add_machine(command, options->machine);
-  command.add_flag("--json", options->json, "report as JSON");
+  add_quiet(command, options->quiet);
+  add_json(command, options->json);
   command.footer("Example: lockstep sample runs/fashion-mnist-ddpm --first 64 --out more.png");
   return [options] { return run(*options); };
 }

@@ -6,7 +6,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
-#include "lockstep/core/output_file.h"
+#include "lockstep/train/output_file.h"
 #include "mistaken.h"
 #include "output.h"
 
@@ -25,8 +25,8 @@ Code run(const Options& options) {
   require_no_other_than_run(options.folder);
   const ComputingScope computing(options.machine);
   const std::string values = options.out + ".values";
-  require_output(options.out, {"a trace", ".jsonl"}, options.folder + "/ledger.jsonl");
-  if (options.values_of >= 0) require_output(values, {"a file of values", ".values"});
+  train::require_output(options.out, {"a trace", ".jsonl"});
+  if (options.values_of >= 0) train::require_output(values, {"a file of values", ".values"});
   audit::TraceOptions trace{
       .folder = options.folder, .step = Step(options.step), .data = {}, .values_of = {}};
   if (!options.data.empty()) trace.data = options.data;
@@ -54,7 +54,7 @@ Run add_trace(Command& command) {
       .add_option("--data", options->data, "where the data set lies, if not where the recipe says")
       .value("PATH");
   add_machine(command, options->machine);
-  command.add_flag("--quiet", options->quiet, "warnings and errors only");
+  add_quiet(command, options->quiet);
   command.footer(
       "Example: lockstep trace runs/fashion-mnist-ddpm step-41.jsonl --step 41\n"
       "A digest of every operation's inputs and outputs, for `lockstep bisect` here or elsewhere.");

@@ -4,7 +4,9 @@
 #include "data_text.h"
 #include "lockstep/audit/verify.h"
 #include "lockstep/core/counted.h"
+#include "lockstep/core/log.h"
 #include "lockstep/data/shards.h"
+#include "lockstep/train/open_run.h"
 #include "mistaken.h"
 #include "output.h"
 #include "progress.h"
@@ -15,7 +17,7 @@ namespace {
 struct Options {
   std::string path;
   audit::VerifyOptions verify;
-  bool json = false;
+  bool quiet = false, json = false;
 };
 
 Json json_of(const audit::VerifyResult& result, bool key) {
@@ -69,7 +71,7 @@ Json json_of(const data::ShardsIndex& index, const std::vector<std::string>& fin
 
 Code run_shards(const Options& options) {
   require_no_run(options);
-  Progress progress("slices are checked", options.json);
+  Progress progress("slices are checked", options.quiet);
   const auto [index, findings] =
       data::verify_sharded(options.path, [&](std::uint64_t done, std::uint64_t total) {
         if (done != 1) progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
@@ -79,16 +81,16 @@ Code run_shards(const Options& options) {
     if (!options.json) print_line("damaged: ", what);
   if (findings.empty() && !options.json)
     print_line(options.path, ": the data hold: ", counted_samples(index.shape), ", ",
-               counted(index.pixels.shards(), "shard"), "; content hash ",
-               index.hash.hex().substr(0, 12),
-               index.labelled ? ", with labels " + index.labelled->hex().substr(0, 12) : "");
+               counted(index.pixels.shards(), "shard"), "; content hash ", index.hash.brief(),
+               index.labelled ? ", with labels " + index.labelled->brief() : "");
   return findings.empty() ? Code::kOk : Code::kData;
 }
 
 Code run(const Options& options) {
+  log::set_quiet(options.quiet);
   if (data::is_sharded(options.path)) return run_shards(options);
   require_no_other_than_run(options.path);
-  const audit::VerifyResult result = audit::verify(options.path, options.verify);
+  const audit::VerifyResult result = audit::verify(train::file_of(options.path), options.verify);
   if (options.json) {
     print_json(json_of(result, options.verify.key.has_value()));
     return result.code();
@@ -117,7 +119,8 @@ Run add_verify(Command& command) {
   const auto options = std::make_shared<Options>();
   command
       .add_option("path", options->path,
-                  "run folder, a checkpoint (step-NNNNNNNN.h5), or a data set's folder of shards")
+                  "run folder, a checkpoint (RUN@STEP or step-NNNNNNNN.h5), or a data set's folder "
+                  "of shards")
       .required();
   command
       .add_option(
@@ -139,12 +142,12 @@ Run add_verify(Command& command) {
           "again: that one's parent")
       .value("RUN")
       .repeated();
-  command.add_flag("--json", options->json, "report as JSON");
+  add_quiet(command, options->quiet);
+  add_json(command, options->json);
   command.footer(
       "Example: lockstep verify runs/fashion-mnist-ddpm\n"
       "Exit codes: 0 it holds, 1 intact files disagree, 5 something is damaged (of a data set: 3). "
-      "docs/verify.md "
-      "says what this proves.");
+      "docs/verify.md says what this proves.");
   return [options] { return run(*options); };
 }
 

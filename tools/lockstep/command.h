@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "device.h"
-#include "lockstep/comm/identity.h"
 #include "lockstep/core/error.h"
 
 namespace CLI {
@@ -89,11 +88,8 @@ void add_device(Command& command, std::string& device);
 void add_threads(Command& command, int& threads);
 // --lanes-at-once, 0 for all of the process's.
 void add_lanes_at_once(Command& command, std::int64_t& lanes);
-
-comm::Environment process_environment();
-// Ranks share standard output: rank 0 speaks for all. Is it this process?
-bool speaks();
-// Of those that are set, the names that begin so.
-std::vector<std::string> names_of_variables(const std::string& prefix);
+// --json, --quiet.
+void add_json(Command& command, bool& json);
+void add_quiet(Command& command, bool& quiet);
 
 }  // namespace lockstep::cli

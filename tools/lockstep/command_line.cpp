@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "arguments.h"
+#include "environment.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/cpu.h"
@@ -40,7 +41,7 @@ constexpr Row kCommands[] = {
      "write one HTML page about a run: curves, samples, evidence, environments", add_report},
     {kTraining, "inspect", "show what a run's folder or any file that lockstep makes holds",
      add_inspect},
-    {kTraining, "pack", "write a data set as one HDF5 file with a content hash", add_pack},
+    {kTraining, "pack", "write a data set with a content hash: one HDF5 file, or shards", add_pack},
     {kEvidence, "verify", "check a run's or a checkpoint's evidence against itself", add_verify},
     {kEvidence, "replay", "recompute steps of a run and compare them with its ledger", add_replay},
     {kEvidence, "keygen", "make a pair of keys, to sign runs and to verify them", add_keygen},

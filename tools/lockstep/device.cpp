@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "command.h"
+#include "environment.h"
 #include "lockstep/core/text.h"
 #include "ranks.h"
 

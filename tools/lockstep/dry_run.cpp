@@ -88,7 +88,7 @@ std::int64_t kept_of(std::int64_t saved, const recipe::Checkpoint& o) {
 Course course_of(const recipe::Recipe& recipe, std::int64_t data) {
   const std::int64_t steps = recipe.run.steps;
   Course course;
-  course.samples = product(steps, recipe.batch.lanes * recipe.batch.samples_per_lane);
+  course.samples = product(steps, recipe.batch.batch());
   course.epochs = static_cast<double>(course.samples) / static_cast<double>(data);
   const bool pictures = recipe.samples.count > 0 && objective::makes_samples(recipe.objective);
   course.grids = pictures ? times(recipe.samples.every, steps) : 0;

@@ -1,3 +1,4 @@
+// What a run would be and cost: `train --dry-run`.
 #pragma once
 
 #include "lockstep/recipe/recipe.h"

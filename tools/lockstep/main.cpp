@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "command_line.h"
+#include "environment.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/thread.h"
 #include "lockstep/ops/memory.h"
@@ -54,31 +55,6 @@ void print_error(const Error& error, bool json) try {
 
 }  // namespace
 
-comm::Environment process_environment() {
-  return [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    if (value == nullptr) return std::nullopt;
-    return value;
-  };
-}
-
-bool speaks() {
-  try {
-    return comm::discover(process_environment()).rank == Rank(0);
-  } catch (const Error&) {
-    return true;
-  }
-}
-
-std::vector<std::string> names_of_variables(const std::string& prefix) {
-  std::vector<std::string> names;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string text = *variable;
-    if (text.starts_with(prefix)) names.push_back(text.substr(0, text.find('=')));
-  }
-  return names;
-}
-
 }  // namespace lockstep::cli
 
 int main(int argc, char** argv) {
@@ -105,7 +81,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return failed(Code::kEnvironment, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
-    return failed(Code::kEnvironment, error.what());
+    return failed(Code::kEnvironment,
+                  "cannot look at " + error.path1().string() + ": " + error.code().message());
   } catch (const std::system_error& error) {  // of a library
     return failed(Code::kEnvironment, lockstep::cannot_start_thread(error).what());
   } catch (const std::exception& error) {

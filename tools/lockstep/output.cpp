@@ -51,7 +51,7 @@ std::string left(const std::string& text, std::size_t width) {
 namespace {
 
 // As a terminal is, also one that is gone, where isatty fails: writing to that fails with EIO.
-bool is_device(int descriptor) {
+bool is_character_device(int descriptor) {
   struct stat found {};
   return ::fstat(descriptor, &found) == 0 && S_ISCHR(found.st_mode);
 }
@@ -64,7 +64,7 @@ void flush_output() {
   while (!rest.empty()) {
     const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EPIPE || (errno == EIO && is_device(STDOUT_FILENO)))) return;
+    if (n < 0 && (errno == EPIPE || (errno == EIO && is_character_device(STDOUT_FILENO)))) return;
     if (n < 0 && errno == EAGAIN) {  // who made the stream has it not wait: the reader is slow
       pollfd ready{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
       ::poll(&ready, 1, -1);

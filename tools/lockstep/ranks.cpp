@@ -41,8 +41,8 @@ Bytes read_secret(const comm::Environment& environment) {
   const auto path = environment("LOCKSTEP_SECRET_FILE");
   if (!path)
     throw Error(Code::kUsage, "several ranks need a secret, and LOCKSTEP_SECRET_FILE is not set",
-                "make one (head -c 32 /dev/urandom > secret), readable by you alone, and let the "
-                "variable name it on every rank");
+                "make one, (umask 077; head -c 32 /dev/urandom > secret), copy it to every host, "
+                "and set the variable to its path");
   // By its path, not by core's file system, which refuses links: --ranks hands over /proc/self/fd.
   const int fd = ::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // no FIFO is waited for
   struct stat status {};

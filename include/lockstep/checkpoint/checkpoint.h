@@ -1,8 +1,8 @@
 // A checkpoint: the whole state at one step as a canonical HDF5 file, and its sidecar.
 //
-//   attributes  format "lockstep checkpoint 1", recipe, data, semantics, step, samples, chain,
-//   state /recipe     the recipe's canonical bit-changing text, u8: the file alone is enough to
-//   sample /state/<role>/<kind>/<path>   float32 tensors, in state order
+//   attributes   format "lockstep checkpoint 1", recipe, data, semantics, step, samples, chain, …
+//   /recipe      the recipe's canonical bit-changing text, u8: the file alone suffices to sample
+//   /state/<role>/<kind>/<path>   float32 tensors, in state order
 //
 // Bytes are a pure function of the state and these values: the same file on every machine, at every
 // world size, whether or not the run was interrupted. docs/checkpoint.md is the format's page.

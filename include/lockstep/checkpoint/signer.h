@@ -44,7 +44,7 @@ class Signer {
   void retire(Step newest);
 
  private:
-  bool in_chain(Step step) const { return every_ > 0 && step.value % every_ == 0; }
+  bool in_chain(Step step) const { return due(step, every_); }
   hash::Digest parent_of(Step step) const;
 
   FileSystem& fs_;

@@ -32,7 +32,6 @@ struct Credential {
 struct Options {
   std::function<Mac(ByteView)> mac;             // keyed by the run's secret (HMAC-SHA-256)
   std::function<void(MutableByteView)> random;  // unpredictable bytes, for nonces
-  std::string run_id;                           // the same on all ranks, may be empty
   std::vector<Credential> credentials;          // the same names in the same order on all ranks
   double deadline = 60;  // seconds; for the rendezvous, and for each verb of the group
   double handshake = 5;  // seconds a visitor has to prove itself before it is dropped

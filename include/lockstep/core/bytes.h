@@ -19,13 +19,11 @@ using MutableByteView = std::span<std::byte>;
 inline ByteView as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
-template <class T>
-ByteView bytes_of(std::span<const T> values) {
-  return std::as_bytes(values);
-}
 
 std::string to_hex(ByteView bytes);  // lower case
-// Throws Error(kCorrupt) unless `text` is exactly 2*out.size() lower-case hexadecimal digits.
+// Whether `text` is exactly 2*out.size() lower-case hexadecimal digits; if not, `out` is spoilt.
+bool parse_hex(std::string_view text, MutableByteView out);
+// The same; throws Error(kCorrupt) if not.
 void from_hex(std::string_view text, MutableByteView out);
 
 void put_u32_le(Bytes& out, std::uint32_t value);

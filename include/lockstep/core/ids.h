@@ -28,4 +28,9 @@ using Sample = Id<struct SampleTag>;  // index into a data set
 using Draw =
     Id<struct DrawTag>;  // position in the global sample stream: step * batch + position in batch
 
+// Whether what happens every so many steps, 0: never, happens at this one.
+constexpr bool due(Step step, std::int64_t every) {
+  return every > 0 && step.value % every == 0;
+}
+
 }  // namespace lockstep

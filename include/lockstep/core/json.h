@@ -55,7 +55,6 @@ class Json {
   static Json array();   // []
 
   bool is_null() const;
-  bool is_boolean() const;
   bool is_number() const;
   bool is_integer() const;  // a number without fraction or exponent that std::int64_t holds
   bool is_string() const;

@@ -51,7 +51,6 @@ class Order {
   Order(const numerics::Stream& stream, const Holdout& holdout);
 
   Sample sample_at(Draw draw) const;  // draw >= 0
-  std::int64_t epoch_of(Draw draw) const { return draw.value / n_; }
 
  private:
   numerics::PhiloxKey key_;

@@ -1,10 +1,10 @@
 // The packed data file: all images, fields or signals of a data set in one canonical HDF5 file,
 // made by `lockstep pack`.
 //
-//   /images            u8 [n, h, w, c], contiguous
-//   attributes of /    format = "lockstep images", version = 1, content_hash = 64 hexadecimal
-//   digits,
-//                      stamp = "lockstep images 1 <n> <h> <w> <c> <content_hash>"
+//   /images          u8 [n, h, w, c], contiguous
+//   attributes of /  format = "lockstep images", version = 1,
+//                    content_hash = 64 hexadecimal digits,
+//                    stamp = "lockstep images 1 <n> <h> <w> <c> <content_hash>"
 //
 // With labels it is of version 2: /labels (u32 [n], little-endian) comes after /images, the
 // attribute labelled_hash (labels.h) after content_hash, and the stamp is

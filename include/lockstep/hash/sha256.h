@@ -6,8 +6,8 @@
 #include <array>
 #include <compare>
 #include <cstddef>
-#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,8 +19,10 @@ namespace lockstep::hash {
 struct Digest {
   std::array<std::byte, 32> bytes{};
 
-  std::string hex() const;                        // 64 lower-case digits
-  static Digest from_hex(std::string_view text);  // throws Error(kCorrupt) on anything else
+  std::string hex() const;                                    // 64 lower-case digits
+  std::string brief() const;                                  // the first 12, for people
+  static std::optional<Digest> parse(std::string_view text);  // those 64 digits, nothing else
+  static Digest from_hex(std::string_view text);              // the same, or throws Error(kCorrupt)
   ByteView view() const { return bytes; }
 
   auto operator<=>(const Digest&) const = default;
@@ -43,10 +45,6 @@ class Sha256 {
 };
 
 Digest sha256(ByteView bytes);
-
-// SHA-256 over u64 length (little-endian) and bytes of each part: injective, so ("ab","c") and
-// ("a","bc") differ. For ids made of several texts.
-Digest digest_of_parts(std::initializer_list<ByteView> parts);
 
 // Version of the OpenSSL library in use, "OpenSSL 3.0.19 …".
 std::string openssl_version();

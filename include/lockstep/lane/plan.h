@@ -13,8 +13,10 @@ namespace lockstep::lane {
 
 struct Options {
   // changes bits
-  std::int64_t lanes = 8;  // logical ranks; batch = lanes * samples_per_lane
+  std::int64_t lanes = 8;  // logical ranks
   std::int64_t samples_per_lane = 8;
+
+  std::int64_t batch() const { return lanes * samples_per_lane; }  // samples
 };
 
 void describe(Fields& fields, Options& options);
@@ -26,7 +28,7 @@ class Plan {
 
   std::int64_t lanes() const { return options_.lanes; }
   std::int64_t samples_per_lane() const { return options_.samples_per_lane; }
-  std::int64_t batch() const { return lanes() * samples_per_lane(); }
+  std::int64_t batch() const { return options_.batch(); }
   const Partition& partition() const { return partition_; }
 
   // The same plan where these lanes stand alone: each is a subtree, and a partial, of its own. The

@@ -17,10 +17,15 @@ struct Ledger {
   Header header;
   std::vector<Entry> entries;  // entries[i] is step i + 1
 
-  // Chain of the last line: whoever knows it can check the whole file.
-  const hash::Digest& chain() const {
-    return entries.empty() ? header.chain : entries.back().chain;
+  // The last step that it has, 0 if none.
+  Step last() const { return Step(static_cast<std::int64_t>(entries.size())); }
+  const Entry& at(Step step) const;  // from 1 to last()
+  // Chain of a step's line, 0: the header's.
+  const hash::Digest& chain(Step step) const {
+    return step == Step(0) ? header.chain : at(step).chain;
   }
+  // Of the last line: whoever knows it can check the whole file.
+  const hash::Digest& chain() const { return chain(last()); }
   bool operator==(const Ledger& other) const { return chain() == other.chain(); }
 };
 
@@ -35,6 +40,15 @@ enum class TornTail { kRefuse, kDrop };
 Ledger parse(std::string_view text, const std::string& name, TornTail torn = TornTail::kRefuse);
 Ledger read(FileSystem& fs, const std::filesystem::path& path, TornTail torn = TornTail::kRefuse);
 
+// A ledger's file, and what it says.
+struct Existing {
+  std::string text;   // whole lines
+  bool torn = false;  // the file has more, the beginning of a line
+  Ledger ledger;
+};
+// Nothing if there is none. Error(kCorrupt) as `read`, but for a torn last line.
+std::optional<Existing> read_existing(FileSystem& fs, const std::filesystem::path& path);
+
 // Where two runs part. Nothing if one is a prefix of the other.
 struct Difference {
   Step step;         // 0: the headers differ
@@ -45,12 +59,12 @@ std::optional<Difference> first_difference(const Ledger& a, const Ledger& b);
 // The one writer of a run's ledger. Not for use by several threads.
 class Writer {
  public:
-  // Creates the ledger (header line, published and durable), or opens an existing one: reads and
-  // checks all of it (Error(kCorrupt)) but a torn last line, and refuses another header:
-  // Error(kUsage) for another recipe or semantics, Error(kData) for other data. The lines of
-  // earlier attempts are published anew, without a torn one, before the first new one, or at the
-  // first `sync`.
-  Writer(FileSystem& fs, std::filesystem::path path, const Header& header);
+  // Creates the ledger (header line, published and durable), or goes on with the existing one, and
+  // refuses another header: Error(kUsage) for another recipe or semantics, Error(kData) for other
+  // data. The lines of earlier attempts are published anew, without a torn one, before the first
+  // new one, or at the first `sync`.
+  Writer(FileSystem& fs, std::filesystem::path path, const Header& header,
+         std::optional<Existing> existing);
 
   // What stands in the ledger: on opening, the steps that an earlier attempt already did.
   const Ledger& ledger() const { return ledger_; }
@@ -74,8 +88,8 @@ class Writer {
 
   FileSystem& fs_;
   std::filesystem::path path_;
-  std::string text_;   // of an existing ledger, until it is renewed
-  bool torn_ = false;  // the file has more, the beginning of a line
+  std::string text_;  // of an existing ledger, until it is renewed
+  bool torn_ = false;
   Ledger ledger_;
   std::unique_ptr<File> file_;
 };

@@ -13,7 +13,7 @@ inline constexpr std::int64_t kWidest = 65536;  // layer
 // Of networks that halve the sides of pictures from level to level.
 inline void describe_channels(Fields& f, std::vector<std::int64_t>& channels) {
   f.field("channels", channels, 1, kWidest, Effect::kBits,
-          "channels of each resolution level, finest first; unet: multiples of groups");
+          "channels of each resolution level, finest first; of unet and cnn multiples of groups");
 }
 
 // Of multilayer perceptrons.

@@ -23,8 +23,10 @@ inline void describe(Fields& f, DdpmOptions& o) {
   o.schedule.choose(f, "schedule", Effect::kBits, "noise schedule");
   o.schedule.describe(f);
   f.field("timesteps", o.timesteps, 1, kMostTimesteps, Effect::kBits, "timesteps of the schedule");
-  f.choice("weighting", o.weighting, {"none", "min-snr"}, bits_unless(o.weighting, "none"),
-           "of the losses of samples: all alike, or less for timesteps with little noise");
+  f.choice(
+      "weighting", o.weighting, {"none", "min-snr"}, bits_unless(o.weighting, "none"),
+      "of the losses of samples: all alike, or less for timesteps with little noise (of v also "
+      "with much noise)");
   if (o.weighting == "min-snr")
     f.field("min_snr_gamma", o.min_snr_gamma, 1e-6, 1e6, Effect::kBits,
             "signal-to-noise ratio above which a timestep weighs less");

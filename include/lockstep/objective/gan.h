@@ -10,7 +10,8 @@ struct GanOptions {
 };
 inline void describe(Fields& f, GanOptions& o) {
   f.field("r1", o.r1, 0.0, 1e6, Effect::kBits,
-          "weight gamma of the penalty gamma/2 |dD/dx|^2 on real samples; 0: none");
+          "weight gamma of R1, gamma/2 times the squared norm of the discriminator's gradient at "
+          "real samples; 0: none");
 }
 
 }  // namespace lockstep::objective

@@ -27,7 +27,7 @@ struct NoiseScheduleKind {
   std::string_view word, meaning;
   std::unique_ptr<KindOptions> (*options)();
   // The variance of the noise that timestep t adds; more than 0.999 is cut to that.
-  double (*beta)(const Kind<NoiseScheduleKind>& chosen, std::int64_t t, std::int64_t timesteps);
+  double (*beta)(std::int64_t t, std::int64_t timesteps);
 };
 std::span<const NoiseScheduleKind> noise_schedules();
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,7 @@ hash::Digest id(const Recipe& recipe);
 //   # sha256 <of all lines below>
 //   # semantics <n>
 std::string run_text(const Recipe& recipe);
+inline constexpr std::string_view kRunTextBegin = "# recipe ";
 
 // Reads it back. Throws Error(kCorrupt) naming what does not hold if any byte was changed, and
 // Error(kCannotCompare) if it was made under other semantics than this program's. `name` stands

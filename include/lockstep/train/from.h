@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/core/ids.h"
@@ -61,5 +62,7 @@ hash::Digest root_of(const state::State& state, const std::string& role);
 // kCorrupt (the parent's evidence does not hold).
 std::string compare_parent(const std::filesystem::path& parent, const recipe::Recipe& recipe,
                            const std::filesystem::path& child);
+// Is this line one that compare_parent returns?
+bool is_compared_start(std::string_view line);
 
 }  // namespace lockstep::train

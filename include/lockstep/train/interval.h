@@ -11,9 +11,6 @@
 
 namespace lockstep::train {
 
-// Is it done after this step? ([evaluation] every)
-bool evaluation_due(const recipe::Recipe& recipe, Step step);
-
 // With the hash of the classifier at evaluation.features, where the recipe evaluates and names none
 // yet. Errors: as the constructor below.
 recipe::Recipe with_features_hash(recipe::Recipe recipe);

@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/ids.h"
 #include "lockstep/data/dataset.h"
+#include "lockstep/ledger/ledger.h"
 #include "lockstep/recipe/recipe.h"
 
 namespace lockstep::train {
@@ -27,6 +30,14 @@ struct RunFolder {
   std::filesystem::path environment() const { return root / "environment"; }
   std::filesystem::path log() const { return root / "log.txt"; }
   std::filesystem::path lock() const { return root / ".lock"; }  // while a process writes there
+
+  // All that a run makes.
+  std::vector<std::filesystem::path> files() const {
+    return {recipe(), ledger(), metrics(), replays(), log(), lock()};
+  }
+  std::vector<std::filesystem::path> folders() const {
+    return {checkpoints(), samples(), environment(), tensorboard()};
+  }
 };
 
 // Error(kCorrupt), with this hint, if the folder has checkpoints but no ledger.
@@ -65,14 +76,19 @@ void require_run(FileSystem& fs, const RunFolder& folder);
 // sidecars, which the log names. The caller holds the lock.
 void sweep(FileSystem& fs, const RunFolder& folder);
 
+struct Adopted {
+  std::string mended;                      // what was wrong with the recipe, else ""
+  std::optional<ledger::Existing> ledger;  // of a run that goes on
+};
+
 // Makes the folder a run of this recipe, or checks that it is one. Temporary files of recipe and
 // ledger, which a killed attempt left, are removed. The caller holds the lock. Fields that cannot
 // change bits are renewed; run.steps does not fall below what is done. A recipe that is missing or
-// damaged is written anew if the ledger is of this one; returns what was wrong with it, else "".
-// Errors, after which nothing else is changed: kUsage for another recipe id, kData for other data
-// than the run's, kCorrupt for a run that has lost its ledger, or its recipe where the ledger is
-// not of this one.
-std::string adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
-                         const data::Dataset& dataset);
+// damaged is written anew if the ledger is of this one. Errors, after which nothing else is
+// changed: kUsage for another recipe id, kData for other data than the run's, kCorrupt for a
+// damaged ledger, a run that has lost its ledger, or its recipe where the ledger is not of this
+// one.
+Adopted adopt_recipe(FileSystem& fs, const RunFolder& folder, recipe::Recipe recipe,
+                     const data::Dataset& dataset);
 
 }  // namespace lockstep::train

@@ -35,7 +35,7 @@ std::string missing() {
   int known = 0;
   if (error == cudaErrorInsufficientDriver &&
       (cudaDriverGetVersion(&known) != cudaSuccess || known == 0))
-    return "there is no driver of NVIDIA here";
+    return "there is no NVIDIA driver here";
   return std::string("no CUDA device: ") + (error == cudaSuccess || error == cudaErrorNoDevice
                                                 ? "the driver shows no GPU"
                                                 : cudaGetErrorString(error));

@@ -39,7 +39,7 @@ int count_of_driver() {
     const bool there = cudaDriverGetVersion(&version) == cudaSuccess && version != 0;
     throw Error(Code::kEnvironment, there ? "the driver knows CUDA up to " + text_of(version) +
                                                 ", and " + text_of(CUDART_VERSION) + " is needed"
-                                          : "there is no driver of NVIDIA here");
+                                          : "there is no NVIDIA driver here");
   }
   must(code, "the driver");
   return count;

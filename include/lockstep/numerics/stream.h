@@ -7,10 +7,10 @@
 
 #include "lockstep/numerics/philox.h"
 
-namespace lockstep::data {
+namespace lockstep::numerics {
 
 // The stream `name` of a run: key = first 8 bytes of SHA-256(seed as 8 little-endian bytes, then
 // the bytes of name), read as two little-endian words; micro-step 0. Bits: seed, name.
-numerics::Stream stream(std::uint64_t seed, std::string_view name);
+Stream stream(std::uint64_t seed, std::string_view name);
 
-}  // namespace lockstep::data
+}  // namespace lockstep::numerics

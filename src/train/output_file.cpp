@@ -1,25 +1,19 @@
-#include "lockstep/core/output_file.h"
+#include "lockstep/train/output_file.h"
 
 #include <algorithm>
 #include <fstream>
-#include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/recipe/canonical.h"
+#include "lockstep/train/run_folder.h"
 
-namespace lockstep {
+namespace lockstep::train {
 namespace {
 
 namespace stdfs = std::filesystem;
-
-// As train/run_folder.h names them.
-constexpr std::string_view kLedger = "ledger.jsonl";
-constexpr std::string_view kRecipe = "recipe.toml", kRunRecipe = "# recipe ";
-constexpr std::string_view kFilesOfARun[] = {kLedger,         kRecipe,   "metrics.jsonl",
-                                             "replays.jsonl", "log.txt", ".lock"};
-constexpr std::string_view kFoldersOfARun[] = {"checkpoints", "samples", "environment",
-                                               "tensorboard"};
 
 // What is at `path` and must not be replaced; "" if nothing is.
 std::string in_the_way(const stdfs::path& path) {
@@ -47,19 +41,22 @@ bool is_of_a_run(const stdfs::path& inside) {
   if (inside.empty()) return false;
   std::string first = inside.begin()->string();
   first = without_temporary(first);
-  const auto named = [&](std::string_view name) { return first == name; };
-  if (std::ranges::any_of(kFoldersOfARun, named)) return true;
-  return !inside.has_parent_path() && std::ranges::any_of(kFilesOfARun, named);
+  const RunFolder run{""};
+  const auto among = [&](const std::vector<stdfs::path>& names) {
+    return std::ranges::find(names, stdfs::path(first)) != names.end();
+  };
+  if (among(run.folders())) return true;
+  return !inside.has_parent_path() && among(run.files());
 }
 
-// Whether it has a ledger, or the recipe that a run writes before it (recipe/canonical.h).
-bool is_run(const stdfs::path& folder) {
+// Whether it has a ledger, or the recipe that a run writes before it.
+bool is_run(const RunFolder& folder) {
   std::error_code absent;
-  if (stdfs::exists(stdfs::symlink_status(folder / kLedger, absent))) return true;
-  if (!stdfs::is_regular_file(folder / kRecipe, absent)) return false;
-  std::string begin(kRunRecipe.size(), ' ');
-  std::ifstream(folder / kRecipe).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == kRunRecipe;
+  if (stdfs::exists(stdfs::symlink_status(folder.ledger(), absent))) return true;
+  if (!stdfs::is_regular_file(folder.recipe(), absent)) return false;
+  std::string begin(recipe::kRunTextBegin.size(), ' ');
+  std::ifstream(folder.recipe()).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == recipe::kRunTextBegin;
 }
 
 // The folder of the run that uses the name `path`; "" if there is none. Links above the path's last
@@ -69,7 +66,7 @@ stdfs::path run_that_names(const stdfs::path& path) {
   stdfs::path inside = path.filename(),
               folder = stdfs::weakly_canonical(stdfs::absolute(path, absent).parent_path(), absent);
   for (; folder.has_relative_path(); folder = folder.parent_path()) {
-    if (is_of_a_run(inside) && is_run(folder)) return stdfs::proximate(folder, absent);
+    if (is_of_a_run(inside) && is_run({folder})) return stdfs::proximate(folder, absent);
     inside = folder.filename() / inside;
   }
   return {};
@@ -93,13 +90,13 @@ void require_output(const stdfs::path& path, const OutputKind& kind, const stdfs
     throw Error(Code::kUsage, (path.empty() ? "''" : path.string()) + " " + what, hint);
   };
   if (path == "-") refuse("is no file's name: " + kind.what + " does not go to standard output");
+  require_no_name_of_a_run(path, kind.what);
   if (const std::string what = in_the_way(path); !what.empty())
     refuse("is " + what + ", which " + kind.what + " does not replace");
   if (path.empty() || !path.string().ends_with(kind.ending)) refuse("is no name for " + kind.what);
   std::error_code reason;
   if (stdfs::equivalent(path, source, reason))
     refuse("is the input: " + kind.what + " does not replace it");
-  require_no_name_of_a_run(path, kind.what);
   if (path.has_parent_path() && !stdfs::is_directory(path.parent_path(), reason))
     throw Error(Code::kEnvironment,
                 "cannot create " + path.string() + ": " +
@@ -108,11 +105,14 @@ void require_output(const stdfs::path& path, const OutputKind& kind, const stdfs
 }
 
 void require_outputs(const stdfs::path& folder, const OutputKind& kind,
-                     const std::function<bool(const std::string& name)>& written) {
-  require_no_name_of_a_run(folder, kind.what);
-  if (!real_file_system().exists(folder)) return;
-  for (const std::string& name : real_file_system().list(folder))
-    if (written(name)) require_output(folder / name, kind);
+                     std::span<const std::string> names) {
+  const bool there = real_file_system().exists(folder);
+  for (const std::string& name : names) {
+    if (there)
+      require_output(folder / name, kind);
+    else
+      require_no_name_of_a_run(folder / name, kind.what);
+  }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::train

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
+#include <span>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::train {
 
 struct OutputKind {
   std::string what;    // "a picture"
@@ -20,13 +20,13 @@ struct OutputKind {
 void require_output(const std::filesystem::path& path, const OutputKind& kind,
                     const std::filesystem::path& source = {});
 
-// The same of every name in `folder` that `written` holds for. The folder may be missing.
+// The same of each of these names in `folder`, which may be missing.
 void require_outputs(const std::filesystem::path& folder, const OutputKind& kind,
-                     const std::function<bool(const std::string& name)>& written);
+                     std::span<const std::string> names);
 
 // Error(kUsage) for a name in a run's folder that the run reads or writes itself: its recipe,
 // ledger, metrics, replays and log, and everything in its checkpoints, samples, environment and
 // tensorboard. A folder with a ledger.jsonl is a run's.
 void require_no_name_of_a_run(const std::filesystem::path& path, const std::string& what);
 
-}  // namespace lockstep
+}  // namespace lockstep::train

@@ -1,4 +1,5 @@
-// The options that say what a command computes on; they never change a portable bit.
+// Options that several commands have: what a command computes on, which never changes a portable
+// bit, and how it reports.
 #include "command.h"
 #include "device.h"
 
@@ -24,7 +25,7 @@ void add_device(Command& command, std::string& device) {
 void add_threads(Command& command, int& threads) {
   command
       .add_option("--threads", threads,
-                  "threads of this process, 0: one a core; never changes a bit")
+                  "threads of this process, 0: its share of the cores; never changes a bit")
       .range(0, 4096);
 }
 
@@ -32,9 +33,16 @@ void add_lanes_at_once(Command& command, std::int64_t& lanes) {
   command
       .add_option("--lanes-at-once", lanes,
                   "lanes of this process that are computed at once, 0: as many as fit and keep the "
-                  "cores busy; fewer need less "
-                  "memory; never changes a bit")
+                  "cores busy; fewer need less memory; never changes a bit")
       .range(std::int64_t{0}, std::int64_t{1} << 40);
+}
+
+void add_json(Command& command, bool& json) {
+  command.add_flag("--json", json, "report as JSON");
+}
+
+void add_quiet(Command& command, bool& quiet) {
+  command.add_flag("--quiet", quiet, "warnings and errors only");
 }
 
 }  // namespace lockstep::cli

@@ -1,4 +1,4 @@
-#include "lockstep/core/output_file.h"
+#include "lockstep/train/output_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "lockstep/core/file_system.h"
 #include "support/temporary_folder.h"
 
-namespace lockstep {
+namespace lockstep::train {
 namespace {
 
 namespace stdfs = std::filesystem;
@@ -115,45 +115,15 @@ TEST(OutputFile, IsNoNameOfARun) {
 TEST(OutputFile, IsLookedAtInAFolder) {
   const TemporaryFolder folder;
   stdfs::create_symlink("nowhere", folder.path() / "b.png");
-  const auto look = [&](const std::string& written) {
-    require_outputs(folder.path(), kPicture,
-                    [&](const std::string& name) { return name == written; });
+  const auto look = [&](const stdfs::path& at, const std::string& written) {
+    require_outputs(at, kPicture, std::vector<std::string>{"c.png", written});
   };
-  EXPECT_NO_THROW(look("a.png"));
-  EXPECT_THROW(look("b.png"), Error);
-  EXPECT_NO_THROW(
-      require_outputs(folder.path() / "none", kPicture, [](const std::string&) { return true; }));
-}
-
-// Whoever publishes without asking, as a run does in its own folder.
-TEST(Publish, PutsNothingInThePlaceOfWhatIsNoFile) {
-  const TemporaryFolder folder;
-  const stdfs::path fifo = folder.path() / "fifo", inner = folder.path() / "inner";
-  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  stdfs::create_directory(inner);
-  for (const stdfs::path& path : {fifo, inner}) {
-    try {
-      publish(real_file_system(), path, as_bytes("new"));
-      FAIL() << path;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::kEnvironment);
-      EXPECT_THAT(error.what(), HasSubstr(path.string() + ": what has this name is not a regular"));
-    }
-  }
-  EXPECT_TRUE(stdfs::is_fifo(fifo));
-  EXPECT_EQ(real_file_system().list(folder.path()).size(), 2u);
-}
-
-TEST(Sweep, LeavesWhatIsNoFile) {
-  const TemporaryFolder folder;
-  stdfs::create_directory(folder.path() / "x.lockstep.tmp");
-  ASSERT_EQ(::mkfifo((folder.path() / "y.lockstep.tmp").c_str(), 0600), 0);
-  publish(real_file_system(), folder.path() / "z", as_bytes("z"));
-  stdfs::rename(folder.path() / "z", folder.path() / "z.lockstep.tmp");
-  sweep(real_file_system(), folder.path());
-  EXPECT_THAT(real_file_system().list(folder.path()),
-              ::testing::ElementsAre("x.lockstep.tmp", "y.lockstep.tmp"));
+  EXPECT_NO_THROW(look(folder.path(), "a.png"));
+  EXPECT_THROW(look(folder.path(), "b.png"), Error);
+  EXPECT_NO_THROW(look(folder.path() / "none", "b.png"));
+  publish(real_file_system(), folder.path() / "ledger.jsonl", as_bytes("{}"));
+  EXPECT_THROW(look(folder.path() / "samples", "a.png"), Error) << "missing, but a run's";
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::train

@@ -1,11 +1,11 @@
-#include "lockstep/data/stream.h"
+#include "lockstep/numerics/stream.h"
 
 #include "lockstep/core/bytes.h"
 #include "lockstep/hash/sha256.h"
 
-namespace lockstep::data {
+namespace lockstep::numerics {
 
-numerics::Stream stream(std::uint64_t seed, std::string_view name) {
+Stream stream(std::uint64_t seed, std::string_view name) {
   Bytes text;
   put_u64_le(text, seed);
   const ByteView bytes = as_bytes(name);
@@ -14,4 +14,4 @@ numerics::Stream stream(std::uint64_t seed, std::string_view name) {
   return {{get_u32_le(digest.view().subspan(0, 4)), get_u32_le(digest.view().subspan(4, 4))}, 0};
 }
 
-}  // namespace lockstep::data
+}  // namespace lockstep::numerics

@@ -1,0 +1,137 @@
+#include "beginning.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "lockstep/core/counted.h"
+#include "lockstep/core/file_system.h"
+#include "lockstep/recipe/load.h"
+#include "lockstep/train/from.h"
+#include "lockstep/train/run_folder.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+// Of a recipe that starts from no other run.
+void require_no_parent(const recipe::Recipe& recipe) {
+  if (recipe::begins_anew(recipe))
+    throw Error(Code::kUsage, "run.from.optimizer is \"anew\", and the run starts from no other",
+                "give that run with --from, or leave out [run.from]");
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    if (recipe::is_frozen(one))
+      throw Error(Code::kUsage,
+                  "[" + one.role + "]: its weights are frozen, and the run starts from no other",
+                  "give the run that has them with --from");
+}
+
+train::WeightsFile weights_there(const std::string& role, const std::string& file,
+                                 const std::string& roles) {
+  if (!stdfs::exists(file))
+    throw Error(
+        Code::kUsage, "--weights: there is no " + file,
+        "give a safetensors file, as `lockstep export` writes it; ROLE= before it may be " + roles);
+  return {role, file};
+}
+
+// "generator=g.safetensors"; of a recipe with one network, "w.safetensors".
+train::WeightsFile parse_weights(const std::string& text, const recipe::Recipe& recipe) {
+  std::string roles;
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    roles += (roles.empty() ? "" : ", ") + one.role;
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    if (text.starts_with(one.role + "="))
+      return weights_there(one.role, text.substr(one.role.size() + 1), roles);
+  if (recipe.networks.size() > 1)
+    throw Error(Code::kUsage, "--weights " + text + " does not say which network they are for",
+                "write ROLE=FILE, of: " + roles);
+  return weights_there(recipe.networks.front().role, text, roles);
+}
+
+// Once: what it comes from may go on, and retire that checkpoint.
+Beginning from_start(train::Start start) {
+  const auto state = std::make_shared<state::State>(std::move(start.state));
+  return {std::move(start.recipe), std::move(start.notes), [state] { return std::move(*state); }};
+}
+
+Beginning with_weights(const recipe::Recipe& recipe, const Source& source) {
+  if (source.from)
+    throw Error(Code::kUsage, "--from and --weights both say what the run starts from",
+                "leave one of the two out");
+  std::vector<train::WeightsFile> files;
+  for (const std::string& text : source.weights) {
+    files.push_back(parse_weights(text, recipe));
+    if (std::ranges::count(files, files.back().role, &train::WeightsFile::role) > 1)
+      throw Error(Code::kUsage, "--weights names two files for " + files.back().role,
+                  "give one file a network");
+  }
+  if (recipe::has_parent(recipe))
+    throw Error(Code::kUsage, "the recipe starts from another run, not with --weights",
+                "take run.start and [run.from] out of the recipe");
+  require_no_parent(recipe);
+  return from_start(train::start_from_weights(files, recipe));
+}
+
+}  // namespace
+
+Beginning beginning_of(recipe::Recipe recipe, const stdfs::path& folder, const Source& source) {
+  if (!source.weights.empty()) return with_weights(recipe, source);
+  if (recipe.run.start != "weights")
+    for (const recipe::NetworkOptions& one : recipe.networks)
+      if (recipe::is_imported(one))
+        throw Error(Code::kUsage,
+                    "[" + one.role + "]: its weights are imported, and there is no file",
+                    "give it with --weights");
+  if (!source.from) {
+    if (!recipe::has_parent(recipe)) require_no_parent(recipe);
+    return {std::move(recipe), {}, {}};
+  }
+  recipe = train::without_files(std::move(recipe));
+  train::SavedState parent = train::parse_saved_state(*source.from);
+  std::error_code absent;
+  if (stdfs::equivalent(folder, parent.folder, absent))
+    throw Error(Code::kUsage,
+                "the run that starts from " + parent.folder.string() + " needs a folder of its own",
+                "give it with --run");
+  std::optional<recipe::Recipe> begun;
+  try {
+    if (stdfs::exists(train::RunFolder{folder}.recipe()))
+      begun = recipe::of_run(real_file_system(), folder);
+  } catch (const Error& error) {  // a damaged one may be written anew
+    if (error.code() != Code::kCorrupt) throw;
+  }
+  if (begun && recipe::has_parent(*begun)) {
+    const recipe::From& from = begun->run.from;
+    if (!parent.step) parent.step = Step(from.step);
+    if (!stdfs::exists(parent.folder) && parent.step == Step(from.step)) {
+      const std::string optimizer = recipe.run.from.optimizer;  // as asked for now
+      recipe.run.start = "run";
+      recipe.run.from = from;
+      for (recipe::NetworkOptions& one : recipe.networks)
+        for (const recipe::NetworkOptions& known : begun->networks)
+          if (recipe::is_frozen(one) && one.root.empty() && known.role == one.role)
+            one.root = known.root;
+      recipe.run.from.optimizer = optimizer;
+      return {std::move(recipe), {}, {}};
+    }
+  }
+  train::Start start = train::start_from(parent, recipe);
+  const recipe::From& from = start.recipe.run.from;
+  const recipe::From& wanted = recipe.run.from;
+  if (recipe::has_parent(recipe) &&
+      (wanted.recipe != from.recipe || wanted.step != from.step || wanted.state != from.state))
+    throw Error(Code::kUsage,
+                "the recipe starts from step " + std::to_string(wanted.step) + " of recipe " +
+                    wanted.recipe.substr(0, 12) + ", not from " + parent.folder.string() + "@" +
+                    std::to_string(from.step) + " (recipe " + from.recipe.substr(0, 12) + ")",
+                "give that run with --from, or take [run.from] out of the recipe");
+  start.notes.insert(
+      start.notes.begin(),
+      "starts from " + parent.folder.string() + "@" + std::to_string(from.step) + ", after " +
+          counted(from.updates, "update") +
+          (recipe::begins_anew(start.recipe) ? "; optimisers and schedules begin anew" : ""));
+  return from_start(std::move(start));
+}
+
+}  // namespace lockstep::cli
