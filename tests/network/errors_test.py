@@ -87,7 +87,7 @@ class Strangers(Cluster):
     def knock(self, network, target, port):
         """Visits of all kinds from host 2; they stay."""
         draw = random.Random(port)
-        hello = b"\x3c\0\0\0hLOCKSTEP\1\0\0\0" + (1).to_bytes(8, "little") + (2).to_bytes(8, "little") + bytes(32)
+        hello = b"\x3c\0\0\0hLOCKSTEP\2\0\0\0" + (1).to_bytes(8, "little") + (2).to_bytes(8, "little") + bytes(32)
         said = [b"", b"GET / HTTP/1.1\r\n\r\n", b"\x3c\0\0\0h" + bytes(60), b"\xff\xff\xff\xffh", hello[:30],
                 hello + b"\x20\0\0\0p" + bytes(32),  # no proof
                 *(draw.randbytes(draw.randrange(1, 300)) for _ in range(20))]
