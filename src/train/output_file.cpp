@@ -90,13 +90,13 @@ void require_output(const stdfs::path& path, const OutputKind& kind, const stdfs
     throw Error(Code::kUsage, (path.empty() ? "''" : path.string()) + " " + what, hint);
   };
   if (path == "-") refuse("is no file's name: " + kind.what + " does not go to standard output");
-  require_no_name_of_a_run(path, kind.what);
   if (const std::string what = in_the_way(path); !what.empty())
     refuse("is " + what + ", which " + kind.what + " does not replace");
   if (path.empty() || !path.string().ends_with(kind.ending)) refuse("is no name for " + kind.what);
   std::error_code reason;
   if (stdfs::equivalent(path, source, reason))
     refuse("is the input: " + kind.what + " does not replace it");
+  require_no_name_of_a_run(path, kind.what);
   if (path.has_parent_path() && !stdfs::is_directory(path.parent_path(), reason))
     throw Error(Code::kEnvironment,
                 "cannot create " + path.string() + ": " +
