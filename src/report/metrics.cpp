@@ -156,11 +156,10 @@ class Reader {
   }
 
   void losses(const Json& line, std::int64_t step) {
-    const auto& entries = facts_.ledger.entries;
     const Json* object = line.find("loss");
-    if (!object || static_cast<std::size_t>(step) > entries.size()) return;
+    if (!object || Step(step) > facts_.ledger.last()) return;
     bool same = true;
-    for (const auto& [phase, loss] : entries[static_cast<std::size_t>(step) - 1].losses) {
+    for (const auto& [phase, loss] : facts_.ledger.at(Step(step)).losses) {
       const auto recorded = object->is_object() ? number(*object, phase) : std::nullopt;
       if (loss - loss == 0) same = same && recorded && *recorded == double{loss};  // finite
     }

@@ -55,7 +55,7 @@ std::string name_of(const Facts& facts) {
 }
 
 std::int64_t steps_of(const Facts& facts) {
-  return static_cast<std::int64_t>(facts.ledger.entries.size());
+  return facts.ledger.last().value;
 }
 
 double last_step(const Facts& facts) {

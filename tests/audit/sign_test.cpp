@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "audit/forged_ledger.h"
 #include "audit/lines_of.h"
 #include "lockstep/audit/verify.h"
 #include "lockstep/checkpoint/store.h"
@@ -222,24 +223,14 @@ TEST(Forged, AnOlderCheckpointAsANewerOneWithItsWordsEdited) {
 // All of it made to fit the older state: without the key, nothing tells.
 TEST(Forged, AWholeRunAroundAnotherState) {
   const SignedRun run;
-  const stdfs::path path = run.path() / "ledger.jsonl";
-  ledger::Ledger ledger = ledger::read(real_file_system(), path);
   state::State state = copy_of(run.load(6).state());
   state.tensors[0].tensor.data_ptr<float>()[0] += 1;
   checkpoint::Meta meta = run.load(6).meta();
   meta.state = state::digest(state).root;
-  std::string text = ledger::format_header(ledger.header);
-  hash::Digest chain = ledger.header.chain;
-  for (ledger::Entry& entry : ledger.entries) {
-    if (entry.step == Step(6)) {
-      entry.state = meta.state;
-      entry.commit = state::commit(state);
-    }
-    text += ledger::format_entry(entry, chain);
-    chain = entry.chain;
-  }
-  write_bytes(path, text);
-  meta.chain = chain;
+  meta.chain = forge_ledger(run.path(), [&](ledger::Ledger& forged) {
+    forged.entries[5].state = meta.state;
+    forged.entries[5].commit = state::commit(state);
+  });
   publish(run, meta, state);
   stdfs::remove_all(run.path() / "samples");
   expect_forged(run, "step-00000006.h5.sig: the ledger's chain at step 6 is not the one that was",

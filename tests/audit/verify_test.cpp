@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "audit/forged_ledger.h"
 #include "audit/lines_of.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/file_system.h"
@@ -44,19 +45,11 @@ void write_ledger(const SomeRun& run, const std::vector<std::string>& lines) {
   write_bytes(run.path() / "ledger.jsonl", text);
 }
 
-// A ledger that is whole in itself, with one entry changed.
+// With one entry changed.
 template <class Change>
 void forge_ledger(const SomeRun& run, std::size_t step, Change&& change) {
-  const stdfs::path path = run.path() / "ledger.jsonl";
-  ledger::Ledger old = ledger::read(real_file_system(), path);
-  std::string text = ledger::format_header(old.header);
-  hash::Digest chain = old.header.chain;
-  for (std::size_t i = 0; i < old.entries.size(); ++i) {
-    if (i + 1 == step) change(old.entries[i]);
-    text += ledger::format_entry(old.entries[i], chain);
-    chain = old.entries[i].chain;
-  }
-  write_bytes(path, text);
+  audit::forge_ledger(run.path(),
+                      [&](ledger::Ledger& forged) { change(forged.entries.at(step - 1)); });
 }
 
 TEST(Verify, AcceptsARunAndEachOfItsCheckpoints) {

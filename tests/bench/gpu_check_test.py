@@ -226,8 +226,8 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual(trained(f"run.products={products}", recipe="gpu-unet.toml"), [gpu, cpu])
         for name in ("edm", "sngan"):
             self.assertEqual([row for row in trained("run.steps=3", recipe=f"golden/{name}.toml") if row[1] is None], [gpu, gpu])
-            self.assertEqual([row for row in trained("run.steps=2", recipe=f"golden/{name}.toml")], [cpu], "moving")
-            self.assertEqual([row for row in trained("run.steps=1", recipe=f"golden/{name}.toml")], [gpu], "moving")
+            self.assertEqual(trained("run.steps=2", recipe=f"golden/{name}.toml"), [cpu], "moving")
+            self.assertEqual(trained("run.steps=1", recipe=f"golden/{name}.toml"), [gpu], "moving")
             for transport in ("gloo", "nccl"):
                 self.assertIn(("cuda", "2", transport), trained(recipe=f"golden/{name}.toml"))
         self.assertEqual(trained("run.precision=tf32", recipe="golden/edm.toml"), [("cuda", "1", None)] * 2 + [("cuda", "2", None)])

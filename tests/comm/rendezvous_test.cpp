@@ -56,6 +56,26 @@ class SilentPort {
   int socket_, number_ = 0;
 };
 
+// Of two, at a port of the system's choice; it listens from the beginning.
+class RankZero {
+ public:
+  explicit RankZero(std::vector<std::string> settings)
+      : listening_(listen_on("127.0.0.1", 0)), process_(start(std::move(settings))) {
+    close(listening_.socket);
+  }
+  int port() const { return listening_.port; }
+  Process& process() { return process_; }
+
+ private:
+  Process start(std::vector<std::string> settings) const {
+    settings.push_back("listen=" + std::to_string(listening_.socket));
+    return {"comm_rank", rank_of(0, 2, listening_.port, settings), listening_.socket};
+  }
+
+  const Listening listening_;
+  Process process_;
+};
+
 int stranger(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in to = address(port);
@@ -224,12 +244,8 @@ TEST(Rendezvous, AWrongSecret) {
 }
 
 TEST(Rendezvous, AnotherProtocolIsToldSo) {
-  const Listening listening = listen_on("127.0.0.1", 0);
-  Process zero("comm_rank",
-               rank_of(0, 2, listening.port, {"listen=" + std::to_string(listening.socket)}),
-               listening.socket);
-  close(listening.socket);
-  const int fd = stranger(listening.port);
+  RankZero zero({});
+  const int fd = stranger(zero.port());
   say(fd, hello_of(3, 1, 2));
   std::string answer;
   char buffer[256];
@@ -281,15 +297,9 @@ TEST(Rendezvous, CredentialsToReportAreReported) {
 
 // Strangers of all kinds knock first; the run is not disturbed, and they are dropped.
 TEST(Rendezvous, StrangersAreDropped) {
-  const Listening listening = listen_on("127.0.0.1", 0);
-  Process zero(
-      "comm_rank",
-      rank_of(0, 2, listening.port,
-              {"deadline=30", "handshake=0.5", "listen=" + std::to_string(listening.socket)}),
-      listening.socket);
-  close(listening.socket);
+  RankZero zero({"deadline=30", "handshake=0.5"});
   std::vector<int> strangers;
-  for (int i = 0; i < 5; ++i) strangers.push_back(stranger(listening.port));
+  for (int i = 0; i < 5; ++i) strangers.push_back(stranger(zero.port()));
   say(strangers[0], as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   Bytes huge;
   put_u32_le(huge, 0xffffffff);  // a length of 4 GiB
@@ -309,8 +319,8 @@ TEST(Rendezvous, StrangersAreDropped) {
     }
     EXPECT_TRUE(n == 0 || errno == ECONNRESET) << n << " " << errno;
   }
-  Process one("comm_rank", rank_of(1, 2, listening.port, {"deadline=30"}));
-  const Ended ended = zero.wait();
+  Process one("comm_rank", rank_of(1, 2, zero.port(), {"deadline=30"}));
+  const Ended ended = zero.process().wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(one.wait().code, 0);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("does not know the run's secret"),
@@ -321,20 +331,14 @@ TEST(Rendezvous, StrangersAreDropped) {
 
 // More of them than rank 0 has descriptors to spare: the oldest make place.
 TEST(Rendezvous, ManyStrangersKeepNobodyOut) {
-  const Listening listening = listen_on("127.0.0.1", 0);
-  Process zero(
-      "comm_rank",
-      rank_of(0, 2, listening.port,
-              {"deadline=60", "handshake=60", "listen=" + std::to_string(listening.socket)}),
-      listening.socket);
-  close(listening.socket);
+  RankZero zero({"deadline=60", "handshake=60"});
   std::vector<int> strangers;
-  for (int i = 0; i < 256 + 2 + 5; ++i) strangers.push_back(stranger(listening.port));
+  for (int i = 0; i < 256 + 2 + 5; ++i) strangers.push_back(stranger(zero.port()));
   char byte;
   for (int i = 0; i < 5; ++i)
     EXPECT_LE(recv(strangers[static_cast<std::size_t>(i)], &byte, 1, 0), 0) << "it was closed";
-  Process one("comm_rank", rank_of(1, 2, listening.port, {"deadline=60"}));
-  const Ended ended = zero.wait();
+  Process one("comm_rank", rank_of(1, 2, zero.port(), {"deadline=60"}));
+  const Ended ended = zero.process().wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(one.wait().code, 0);
   EXPECT_THAT(ended.err, HasSubstr("too many at a time"));

@@ -12,6 +12,7 @@ struct Options {
 };
 
 Code run(const Options& options) {
+  // First: what is there may be a folder that is the run's.
   train::require_no_name_of_a_run(options.out, "a key");
   train::require_output(options.out, {"a key", ""});
   const hash::PrivateKey key = hash::PrivateKey::generate();

@@ -116,10 +116,11 @@ Code run_in_container(const Options& options) {
     arguments.push_back(name);
     arguments.push_back(std::to_string(value));
   };
-  const auto steps = static_cast<std::int64_t>(
+  const std::int64_t steps =
       ledger::read(real_file_system(), train::RunFolder{options.folder}.ledger(),
                    ledger::TornTail::kDrop)
-          .entries.size());
+          .last()
+          .value;
   std::vector<audit::Window> windows;
   if (options.spot > 0) {
     audit::ReplayOptions spots{.folder = {}, .window = {}, .data = {}};
