@@ -23,9 +23,7 @@ endif()
 
 # Presets `address` and `thread`: what GCC's sanitizers watch. LibTorch and HDF5 are not built with them.
 set(LOCKSTEP_SANITIZE "" CACHE STRING "for -fsanitize=")
-set(LOCKSTEP_TEST_TIMEOUT 600)  # seconds a test, against hangs only
 if(LOCKSTEP_SANITIZE)
-  set(LOCKSTEP_TEST_TIMEOUT 2400)
   add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
   # Their runtime refuses RTLD_DEEPBIND (src/core/plugin.cpp): Debian's Gloo stands before LibTorch's.

@@ -35,12 +35,9 @@ function(lockstep_reuse_test_pch target)
 endfunction()
 
 # lockstep_test(<name> [TORCH] [LABELS ...] LIBS <targets> SOURCES <files>): one GoogleTest program,
-# one CTest test a case.
+# one CTest test a case. The presets' timeout, which is long, ends what hangs.
 function(lockstep_test name)
-  cmake_parse_arguments(arg "TORCH" "TIMEOUT" "LABELS;LIBS;SOURCES" ${ARGN})
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT ${LOCKSTEP_TEST_TIMEOUT})
-  endif()
+  cmake_parse_arguments(arg "TORCH" "" "LABELS;LIBS;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} lockstep_warnings GTest::gtest_main GTest::gmock rapidcheck rapidcheck_gtest)
   target_include_directories(${name} PRIVATE ${LOCKSTEP_ROOT}/tests)
@@ -51,7 +48,7 @@ function(lockstep_test name)
     lockstep_reuse_test_pch(${name})
   endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_shuffle --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
   if("emulated_gpu" IN_LIST arg_LIBS AND LOCKSTEP_SANITIZE STREQUAL "thread")
     set_tests_properties(${name} PROPERTIES DISABLED TRUE)  # it cannot follow the grid's fibers
   endif()
