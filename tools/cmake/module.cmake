@@ -34,8 +34,8 @@ function(lockstep_reuse_test_pch target)
   target_precompile_headers(${target} REUSE_FROM lockstep_test_pch)
 endfunction()
 
-# lockstep_test(<name> [TORCH] [LABELS ...] LIBS <targets> SOURCES <files>): one GoogleTest program,
-# one CTest test a case. The presets' timeout, which is long, ends what hangs.
+# lockstep_test(<name> [TORCH] [LABELS ...] LIBS <targets> SOURCES <files>): one GoogleTest program, which is
+# one CTest test. The presets' timeout, which is long, ends what hangs.
 function(lockstep_test name)
   cmake_parse_arguments(arg "TORCH" "" "LABELS;LIBS;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
