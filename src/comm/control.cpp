@@ -219,6 +219,9 @@ void Control::run() {
       next_ping = now + interval;
     }
     listen(next_ping);
+    // Nobody was silent while this process did not listen: stopped, or its machine.
+    if (const double late = monotonic_seconds() - next_ping; late > interval)
+      for (double& heard : last_heard_) heard += late;
     for (std::size_t r = 0; r < world(); ++r)
       if (peers_[r].socket && !left_[r] && monotonic_seconds() > last_heard_[r] + silence_)
         lost(r, "no sign of life for " + fixed(silence_, 1) +

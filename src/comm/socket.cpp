@@ -247,19 +247,28 @@ Socket dial(const std::string& host, int port, const Wait& wait, Patience patien
   const double started = monotonic_seconds();
   const std::string where = host + ":" + std::to_string(port);
   bool logged = false;
-  for (int tries = 1;; ++tries) {
-    const Resolved name = resolve(host, port, wait.until);
-    int error = 0;
+  Resolved name;
+  int error = 0;
+  const auto connected = [&] {
+    Resolved found = resolve(host, port, wait.until);
+    // The time is over, whatever the name is: what the last try met is told.
+    if (found.addresses.empty() && error != 0 && over(wait)) return Socket();
+    name = std::move(found);
+    error = 0;
     for (const Address& address : name.addresses) {
       Socket socket = socket_for(address);
       error = socket
                   ? connect_by(socket.fd(), address,
                                {std::min(wait.until, monotonic_seconds() + kOneTry), wait.stopped})
                   : errno;
-      if (error == 0) {
-        prepare(socket.fd());
-        return socket;
-      }
+      if (error == 0) return socket;
+    }
+    return Socket();
+  };
+  for (int tries = 1;; ++tries) {
+    if (Socket socket = connected()) {
+      prepare(socket.fd());
+      return socket;
     }
     const double now = monotonic_seconds(), pause = std::min(1.0, 0.02 * tries);
     const std::string what = where + name.text(host) + ": " + symptom(error, name);

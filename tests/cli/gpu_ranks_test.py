@@ -78,15 +78,14 @@ class GpuRanks(Toy):
         for signal_number, said in ((signal.SIGKILL, "was lost"), (signal.SIGSTOP, "was lost: no sign of life")):
             run = f"run{signal_number}"
             process = self.start(*TRAIN, "--set", "run.steps=50", "--run", run, "--exchange-log", f"{run}-log",
-                                 LOCKSTEP_TRANSPORT="nccl", LOCKSTEP_DEADLINE="8")
+                                 LOCKSTEP_TRANSPORT="nccl", LOCKSTEP_DEADLINE="60")
             log = self.path(f"{run}-log/rank-1.jsonl")
-            until = time.monotonic() + 60
             while not (os.path.exists(log) and b'"gpu"' in self.read(f"{run}-log/rank-1.jsonl")):
-                self.assertLess(time.monotonic(), until)
+                self.assertIsNone(process.poll())
                 time.sleep(0.05)
             with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
                 os.kill(int(file.read().split()[1]), signal_number)
-            self.assertRegex(process.communicate(timeout=60)[1], rf"rank 0: .*rank 1 on \S+ {said}")
+            self.assertRegex(process.communicate(timeout=3600)[1], rf"rank 0: .*rank 1 on \S+ {said}")
             self.assertEqual(process.returncode, 6)
 
     def each_with(self, devices, *more, device="cuda", **environment):
@@ -96,7 +95,7 @@ class GpuRanks(Toy):
         ranks = [self.start("train", RECIPE, "--device", device, "--quiet", "--set", "samples.count=0", "--set", "run.steps=1",
                             "--run", "run", *more, RANK=str(rank), LOCAL_RANK=str(rank), CUDA_VISIBLE_DEVICES=seen, **common)
                  for rank, seen in enumerate(devices)]
-        return [(rank.communicate(timeout=120)[1], rank.returncode) for rank in ranks]
+        return [(rank.communicate(timeout=3600)[1], rank.returncode) for rank in ranks]
 
     def planned(self, devices, said, recipe=TOO_LARGE, **environment):
         """A step that does not fit is refused with what a rank has; the others say that, too, or that it left."""

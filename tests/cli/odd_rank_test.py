@@ -118,7 +118,8 @@ class OddRank(Toy):
 
     def test_a_slow_rank_is_waited_for_and_named(self):
         recipe = os.path.join(SOURCE, "recipes/golden/ddpm.toml")
-        process = self.start("train", recipe, "--run", "run", "--quiet", "--ranks", "3", LOCKSTEP_DEADLINE="20")
+        process = self.start("train", recipe, "--run", "run", "--quiet", "--ranks", "3", LOCKSTEP_DEADLINE="120")
+        self.wait_for_step(1)
         over = threading.Event()
 
         def stutter():  # stopped for so much of the time that a fast machine, too, needs its 5 s of a rank; never for long
@@ -134,7 +135,7 @@ class OddRank(Toy):
 
         thread = threading.Thread(target=stutter)
         thread.start()
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=3600)
         over.set()
         thread.join()
         self.assertEqual(process.returncode, 0, err)

@@ -1,6 +1,7 @@
 """Runs by several processes: the same bytes for every number of ranks, whoever is killed or stopped;
 launchers' variables, secrets and their mistakes."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -12,7 +13,7 @@ import sys
 import time
 
 from support import PROGRAM, SOURCE, main
-from toy import TRAIN, Toy, read_proc
+from toy import MANY, TRAIN, Toy, read_proc
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
 from ports import free_port  # noqa: E402
@@ -86,16 +87,16 @@ class Ranks(Toy):
         self.ok("verify", "run")
 
     def test_a_killed_rank_stops_all_by_name_and_others_take_the_run_up(self):
-        expected = self.alone()
+        expected = self.alone(*MANY)
         for victim, ranks, at in ((1, 3, 5), (0, 2, 15), (1, 2, 25)):
-            process = self.start(*TRAIN, "--run", "run", "--ranks", str(ranks))
+            process = self.start(*TRAIN, *MANY, "--run", "run", "--ranks", str(ranks))
             self.wait_for_step(at)
             os.kill(self.ranks_of(process, ranks)[victim], signal.SIGKILL)
             _, err = process.communicate(timeout=200)
             self.assertEqual(process.returncode, 6, err)
             self.assertIn(f"rank {victim} was killed by signal 9", err)
             self.assertRegex(err, rf"lockstep: rank \d: .*rank {victim}\b")
-        self.ok(*TRAIN, "--run", "run", "--ranks", "4")
+        self.ok(*TRAIN, *MANY, "--run", "run", "--ranks", "4")
         self.assertEqual(self.evidence("run"), expected)
 
     def test_a_rank_killed_before_all_have_met_is_named_at_once(self):
@@ -148,20 +149,22 @@ class Ranks(Toy):
                 words = line.split()
                 if words[3] == state:
                     inodes[f"socket:[{words[9]}]"] = int(words[1].split(":")[1], 16)
-        held = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")
-                if os.path.islink(f"/proc/{pid}/fd/{fd}")}
+        held = set()
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):  # closed by now
+                held.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
         return {port for inode, port in inodes.items() if inode in held}
 
     def test_a_stopped_rank_leads_all_to_save_at_the_same_step(self):
-        expected = self.alone()
+        expected = self.alone(*MANY)
         for who in ("the command", "one rank"):
-            process = self.start(*TRAIN, "--run", "run", "--ranks", "2")
+            process = self.start(*TRAIN, *MANY, "--run", "run", "--ranks", "2")
             self.wait_for_step(5 if who == "the command" else 20)
             os.kill(process.pid if who == "the command" else self.ranks_of(process, 2)[1], signal.SIGTERM)
             out, err = process.communicate(timeout=200)
             self.assertEqual((process.returncode, err), (75, ""), out)
             self.ok("verify", "run")
-        self.ok(*TRAIN, "--run", "run")
+        self.ok(*TRAIN, *MANY, "--run", "run")
         self.assertEqual(self.evidence("run"), expected)
 
     def by_hand(self, rank, **more):
@@ -271,7 +274,7 @@ class Ranks(Toy):
         self.assertEqual(self.read("file"), b"a user's")
         os.mkfifo(self.path("fifo"))
         result = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                env={**os.environ, **alone, "TORCHELASTIC_ERROR_FILE": self.path("fifo")}, timeout=20,
+                                env={**os.environ, **alone, "TORCHELASTIC_ERROR_FILE": self.path("fifo")}, timeout=300,
                                 check=False)
         self.assertIn("gone", self.one_line(3, result))
 

@@ -11,16 +11,16 @@ import sys
 import time
 
 from support import main
-from toy import TRAIN, Toy
+from toy import MANY, TRAIN, Toy
 
 KILLS = int(sys.argv.pop(3))
 SEED = int(sys.argv.pop(3)) if sys.argv[3:] and sys.argv[3].isdigit() else random.SystemRandom().randrange(2**32)
 
 
 class Restarts(Toy):
-    def train(self, ranks, restarts, *more, run="run"):
+    def train(self, ranks, restarts, *more, run="run", deadline=60):
         return self.start(*TRAIN, *more, "--run", run, "--ranks", str(ranks), "--max-restarts", str(restarts),
-                          LOCKSTEP_DEADLINE="6")
+                          LOCKSTEP_DEADLINE=str(deadline))
 
     def ended(self, process, code):
         out, err = process.communicate(timeout=300)
@@ -28,8 +28,8 @@ class Restarts(Toy):
         return err
 
     def test_those_that_remain_go_on_to_the_same_bytes(self):
-        expected = self.alone()
-        process = self.train(4, 3)
+        expected = self.alone(*MANY)
+        process = self.train(4, 3, *MANY)
         for victim, at in ((2, 15), (0, 25)):
             self.wait_for_step(at)
             before = self.wait_for_ranks()
@@ -77,16 +77,14 @@ class Restarts(Toy):
         self.assertNotIn("restart", err)
 
     def test_a_hung_rank_is_named_killed_and_done_without(self):
-        expected = self.alone()
-        process = self.train(3, 1)
+        expected = self.alone(*MANY)
+        process = self.train(3, 1, *MANY, deadline=20)
         self.wait_for_step(15)
         os.kill(self.wait_for_ranks()[1], signal.SIGSTOP)
-        struck = time.monotonic()
         err = self.ended(process, 0)
-        self.assertLess(time.monotonic() - struck, 100)
         waiting = r"rank [02]: step \d+: \w+ \(verb \d+\): "
-        self.assertRegex(err, waiting + r"the group was stopped: rank 1 on \S+ was lost: no sign of life for 3.0 s")
-        self.assertIn("rank 1 was killed: it had not ended 3.0 s after the first that failed", err)
+        self.assertRegex(err, waiting + r"the group was stopped: rank 1 on \S+ was lost: no sign of life for 10.0 s")
+        self.assertIn("rank 1 was killed: it had not ended 10.0 s after the first that failed", err)
         self.assertIn("restart 1 of 1, with 2 ranks", err)
         self.assertEqual(self.evidence("run"), expected)
 
@@ -122,10 +120,9 @@ class Restarts(Toy):
                 except ProcessLookupError:
                     continue
                 in_this_run += 1
-            killed += in_this_run
-            out, err = process.communicate(timeout=300)
+            out, err = process.communicate(timeout=3600)
             self.assertEqual(process.returncode, 0, f"seed {SEED}, run {runs}: {out}{err}")
-            self.assertGreaterEqual(len(re.findall(r"was killed by signal 9", err)), 1 if in_this_run else 0, err)
+            killed += len(re.findall(r"was killed by signal 9", err))  # not those that had just ended
             self.assertEqual(self.evidence(f"run{runs}"), expected, f"seed {SEED}, run {runs}")
         print(f"restarts_test: {killed} kills in {runs} runs", flush=True)
 

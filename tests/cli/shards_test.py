@@ -161,6 +161,7 @@ class Shards(Toy):
     def test_of_a_killed_pack_are_replaced(self):
         process = self.start("pack", "d/a-images-idx4-ubyte", "x", "--shard-size", "64K")
         while not os.path.exists(self.path("x/pixels-00002.bin")):
+            self.assertIsNone(process.poll())
             time.sleep(0.0005)
         process.kill()
         process.wait()

@@ -120,20 +120,20 @@ class Slow(Toy):
     """Ranks begin at their own time: no deadline counts while one of them opens files."""
 
     def slow(self, under):
-        return {"LD_PRELOAD": LIBRARY, "FAULT_CALL": "open", "FAULT_SECONDS": "5", "FAULT_UNDER": under}
+        return {"LD_PRELOAD": LIBRARY, "FAULT_CALL": "open", "FAULT_SECONDS": "8", "FAULT_UNDER": under}
 
     def test_rank_0_may_read_a_checkpoint_for_long(self):
         for run in ("run", "alone"):
             self.ok(*BEGIN, "--run", run)
         self.ok(*TRAIN, "--run", "alone")
-        self.ok(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="2", **self.slow("run/checkpoints/step-00000001.h5"))
+        self.ok(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="6", **self.slow("run/checkpoints/step-00000001.h5"))
         self.assertEqual(self.evidence("run"), self.evidence("alone"))
 
     def test_a_rank_may_read_its_data_for_long(self):
         self.ok(*TRAIN, "--run", "alone")
         for command in ([*TRAIN, "--run", "run"], ["replay", "run", "--quiet"]):
             among = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
-                     "LOCKSTEP_SECRET_FILE": self.secret(), "LOCKSTEP_DEADLINE": "2"}
+                     "LOCKSTEP_SECRET_FILE": self.secret(), "LOCKSTEP_DEADLINE": "6"}
             ranks = [self.start(*command, RANK=str(rank), **among, **slow) for rank, slow in enumerate(({}, self.slow("images")))]
             for rank in ranks:
                 _, err = rank.communicate()
@@ -143,7 +143,7 @@ class Slow(Toy):
     def test_what_fails_meanwhile_is_told_by_the_rank_that_it_fails_on(self):
         self.ok(*BEGIN, "--run", "run")
         self.write("run/ledger.jsonl", b"")
-        result = self.run_it(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="2", **self.slow("run/ledger.jsonl"))
+        result = self.run_it(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="6", **self.slow("run/ledger.jsonl"))
         self.assertEqual(result.returncode, 5, result.stderr)
         self.assertIn("lockstep: rank 0: run/ledger.jsonl", result.stderr)
 

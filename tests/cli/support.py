@@ -85,7 +85,7 @@ class Cli(unittest.TestCase):
         variables = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
         variables.update(environment)
         return subprocess.run([self.program, *arguments], cwd=self.folder, env=variables, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=3600)
 
     def ok(self, *arguments, **environment):
         result = self.run_it(*arguments, **environment)

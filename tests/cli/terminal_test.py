@@ -114,7 +114,7 @@ class Terminal(Toy):
 
     def test_sampling_shows_how_far_it_is(self):
         self.ok("train", "tiny.toml", "--quiet")
-        text = self.shown("sample", "runs/tiny", "--count", "800", "--sampler-steps", "10", "--out", "some.png")
+        text = self.shown("sample", "runs/tiny", "--threads", "1", "--count", "800", "--sampler-steps", "10", "--out", "some.png")
         self.assertRegex(text, r"\d+ of 800 samples are made, about [\d.hms ]+ left\x1b\[K\r")
         self.assertEqual(screen(text), [""])
 

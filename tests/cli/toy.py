@@ -12,6 +12,7 @@ TOY = ["train", os.path.join(SOURCE, "recipes/golden/toy-gan.toml"), "--threads"
        "--set", f"run.steps={STEPS}", "--set", "checkpoint.every=10", "--set", "generator.hidden=16",
        "--set", "discriminator.hidden=16"]
 TRAIN = [*TOY, "--quiet"]
+MANY = ["--set", "run.steps=400"]  # far more than a test waits for before it strikes
 
 
 def read_proc(pid, name):
@@ -56,7 +57,7 @@ class Toy(Cli):
         return self.read(run, "ledger.jsonl").count(b"\n") if os.path.exists(self.path(run, "ledger.jsonl")) else 0
 
     def wait_for_step(self, step, run="run"):
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while time.monotonic() < deadline:
             ended = self.launched and all(process.poll() is not None for process in self.launched)
             if self.lines(run) > step:

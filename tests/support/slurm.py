@@ -79,16 +79,16 @@ PartitionName=all Nodes=localhost Default=YES MaxTime=INFINITE State=UP
 
     def ask(self, *command):
         return subprocess.run(command, env=self.variables, capture_output=True, text=True, check=False,
-                              timeout=60).stdout
+                              timeout=600).stdout
 
     def wait_until(self, what, ready):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while not ready():
             for name, process in self.running:
                 if process.poll() is not None:
                     raise Unavailable(f"{name} ended: {self.said(name)}")
             if time.monotonic() > deadline:
-                raise Unavailable(f"{what} did not come up in 60 s: {self.said(self.running[-1][0])}")
+                raise Unavailable(f"{what} did not come up in 600 s: {self.said(self.running[-1][0])}")
             time.sleep(0.1)
 
     def said(self, name):

@@ -51,7 +51,7 @@ void expect_deadlines(const Wait& wait) {
       EXPECT_EQ(wait(clock, &until), ETIMEDOUT);
       const auto took = Clock::now() - begin;
       EXPECT_GE(took, 80ms);
-      EXPECT_LT(took, 10s);
+      EXPECT_LT(took, 300s);
     }
 }
 
