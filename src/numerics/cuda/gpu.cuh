@@ -161,17 +161,19 @@ class Gpu {
   // All kernels, before the first is launched. The driver would load each with its first launch,
   // and keep every other call of the process waiting until the GPU has done all its work (CUDA
   // Programming Guide, "Lazy Loading"): a message of NCCL's, too, which other ranks are to answer.
-  void load() const {
+  void load() {
     here();
+    std::size_t anyway = 0;  // that a kernel has of its own, or of the driver's
     for (const void* const kernel : kernels()) {
       cudaFuncAttributes facts{};
       must(cudaFuncGetAttributes(&facts, kernel), "a kernel was not loaded");
-      // A limit: the same for all launches, because a graph may hold several that differ. What a
-      // kernel has anyway counts, too.
-      const auto most = most_shared_ - static_cast<int>(facts.sharedSizeBytes);
-      must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
-           "shared memory for a kernel");
+      anyway = std::max(anyway, facts.sharedSizeBytes);
     }
+    most_shared_ -= static_cast<int>(anyway);
+    // A limit: the same for all launches, because a graph may hold several that differ.
+    for (const void* const kernel : kernels())
+      must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared_),
+           "shared memory for a kernel");
   }
 
   template <class Kernel>

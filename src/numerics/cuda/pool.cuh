@@ -48,9 +48,13 @@ class Pool {
   void* take(std::size_t bytes, cudaStream_t stream) {
     void* memory = nullptr;
     cudaError_t found = cudaMallocAsync(&memory, bytes, stream);
-    if (found == cudaErrorMemoryAllocation) {
+    // What a stream gave back is another one's, or a part of a larger block, only when the work
+    // before it is done (github.com/tensorflow/tensorflow/pull/50699). At last the pool lets go of
+    // it: what is taken next is slow.
+    for (const auto& gather : {&Pool::observe_all, &Pool::trim}) {
+      if (found != cudaErrorMemoryAllocation) break;
       cudaGetLastError();  // forgets it
-      gather();
+      (this->*gather)();
       found = cudaMallocAsync(&memory, bytes, stream);
     }
     must(found, "memory");
@@ -69,12 +73,7 @@ class Pool {
   }
 
  private:
-  // What a stream gave back is another one's, or a part of a larger block, only when the work
-  // before it is done (github.com/tensorflow/tensorflow/pull/50699). Then the pool lets go of it.
-  void gather() {
-    observe_all();
-    must(cudaMemPoolTrimTo(pool_, 0), "its memory");
-  }
+  void trim() { must(cudaMemPoolTrimTo(pool_, 0), "its memory"); }
   // Until the host has seen that it is done, what was given back counts as in use.
   void observe_all() {
     const std::scoped_lock lock(mutex_);
