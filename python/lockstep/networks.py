@@ -302,11 +302,12 @@ class DcganDiscriminator(nn.Module):
     def __init__(self, recipe, height=28, width=28, colours=1, classes=0):
         super().__init__()
         channels = recipe["channels"]
-        self.levels = len(channels)
+        self.levels, self.normed = len(channels), recipe.get("norm", "batch") == "batch"
         self.down0 = dcgan(nn.Conv2d(colours, channels[0], 4, 2, 1))
         for i in range(1, self.levels):
-            setattr(self, f"down{i}", dcgan(nn.Conv2d(channels[i - 1], channels[i], 4, 2, 1, bias=False)))
-            setattr(self, f"norm{i}", nn.BatchNorm2d(channels[i]))
+            setattr(self, f"down{i}", dcgan(nn.Conv2d(channels[i - 1], channels[i], 4, 2, 1, bias=not self.normed)))
+            if self.normed:
+                setattr(self, f"norm{i}", nn.BatchNorm2d(channels[i]))
         features = sides(self.levels, height)[-1] * sides(self.levels, width)[-1] * channels[-1]
         self.output = dcgan(nn.Linear(features, 1))
         if classes:
@@ -315,7 +316,8 @@ class DcganDiscriminator(nn.Module):
     def forward(self, x, y=None):
         h = F.leaky_relu(self.down0(x), 0.2)
         for i in range(1, self.levels):
-            h = F.leaky_relu(getattr(self, f"norm{i}")(getattr(self, f"down{i}")(h)), 0.2)
+            h = getattr(self, f"down{i}")(h)
+            h = F.leaky_relu(getattr(self, f"norm{i}")(h) if self.normed else h, 0.2)
         return judged(self, tokens_of(h), y)
 
 
@@ -357,19 +359,25 @@ class SpectralLinear(Spectral, nn.Linear):
         return F.linear(x, self.used, self.bias)
 
 
+def weighted(recipe):
+    """The convolutions and the linear layers of a discriminator: with spectral norm, or as they are."""
+    return (SpectralConv2d, SpectralLinear) if recipe.get("norm", "spectral") == "spectral" else (nn.Conv2d, nn.Linear)
+
+
 class SnganDiscriminator(nn.Module):
     def __init__(self, recipe, height=28, width=28, colours=1, classes=0):
         super().__init__()
+        conv, linear = weighted(recipe)
         now, self.levels = colours, len(recipe["channels"])
         for i, channels in enumerate(recipe["channels"]):
-            setattr(self, f"conv{i}", SpectralConv2d(now, channels, 3, 1, 1))
+            setattr(self, f"conv{i}", conv(now, channels, 3, 1, 1))
             if i + 1 < self.levels:
-                setattr(self, f"down{i}", SpectralConv2d(channels, channels, 4, 2, 1))
+                setattr(self, f"down{i}", conv(channels, channels, 4, 2, 1))
             now = channels
         features = sides(self.levels - 1, height)[-1] * sides(self.levels - 1, width)[-1] * now
-        self.output = SpectralLinear(features, 1)
+        self.output = linear(features, 1)
         if classes:
-            self.classes = SpectralLinear(classes, features, False)
+            self.classes = linear(classes, features, False)
 
     def forward(self, x, y=None):
         h = x
@@ -408,13 +416,14 @@ class MlpGenerator(nn.Module):
 class MlpDiscriminator(nn.Module):
     def __init__(self, recipe, sample_shape=(2,), classes=0):
         super().__init__()
+        _, linear = weighted(recipe)
         self.count, now = recipe["layers"], math.prod(sample_shape)
         for i in range(self.count):
-            setattr(self, f"hidden{i}", SpectralLinear(now, recipe["hidden"]))
+            setattr(self, f"hidden{i}", linear(now, recipe["hidden"]))
             now = recipe["hidden"]
-        self.output = SpectralLinear(now, 1)
+        self.output = linear(now, 1)
         if classes:
-            self.classes = SpectralLinear(classes, now, False)
+            self.classes = linear(classes, now, False)
 
     def forward(self, x, y=None):
         h = x.flatten(1)

@@ -10,28 +10,30 @@ ConvGenerator::ConvGenerator(std::int64_t latent, std::vector<Side> sides,
     : latent_(latent), sides_(std::move(sides)), widths_(std::move(widths)) {
   const std::int64_t projected = sides_.back().positions() * widths_.back();
   project_ = register_module(
-      "project", std::make_shared<Linear>(latent, projected, InitScheme::kDcgan, Bias::kNo));
+      "project",
+      std::make_shared<Linear>(latent, projected, Weights{InitScheme::kDcgan, Bias::kNo}));
   flops_ = project_->flops();
   norms_.push_back(register_module("project_norm", std::make_shared<BatchNorm>(widths_.back())));
   for (std::size_t i = widths_.size() - 1; i-- > 0;) {
     const bool last = i == 0 && !final_conv;
     const std::string number = std::to_string(i);
     ups_.push_back(register_module(
-        "up" + number,
-        std::make_shared<ConvTranspose2d>(widths_[i + 1], widths_[i], kHalvingSize, kHalvingStride,
-                                          InitScheme::kDcgan, last ? Bias::kYes : Bias::kNo)));
+        "up" + number, std::make_shared<ConvTranspose2d>(
+                           widths_[i + 1], widths_[i], kHalvingSize, kHalvingStride,
+                           Weights{InitScheme::kDcgan, last ? Bias::kYes : Bias::kNo})));
     flops_ += ups_.back()->flops() * static_cast<double>(sides_[i + 1].positions());
     if (last) break;
     norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(widths_[i])));
   }
   if (final_conv) {
-    output_ = register_module(
-        "output", std::make_shared<Conv2d>(widths_.front(), *final_conv, 3, 1, InitScheme::kDcgan));
+    output_ = register_module("output", std::make_shared<Conv2d>(widths_.front(), *final_conv, 3, 1,
+                                                                 Weights{InitScheme::kDcgan}));
     flops_ += output_->flops() * static_cast<double>(sides_.front().positions());
   }
   if (classes > 0) {
     classes_ = register_module(
-        "classes", std::make_shared<Linear>(classes, projected, InitScheme::kDcgan, Bias::kNo));
+        "classes",
+        std::make_shared<Linear>(classes, projected, Weights{InitScheme::kDcgan, Bias::kNo}));
     flops_ += classes_->flops();
   }
 }

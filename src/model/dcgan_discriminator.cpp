@@ -1,5 +1,5 @@
 // Discriminator of DCGAN (Radford et al. 2016): 4x4 convolutions of stride 2, batch norm after all
-// except the first, leaky ReLU 0.2, then linear. First values N(0, 0.02).
+// except the first, or none, leaky ReLU 0.2, then linear. First values N(0, 0.02).
 #include "lockstep/model/dcgan_discriminator.h"
 
 #include "model/conditions.h"
@@ -19,21 +19,23 @@ class DcganDiscriminator : public Discriminator {
     for (std::size_t i = 0; i < o.channels.size(); ++i) {
       const std::string number = std::to_string(i);
       const std::int64_t out = o.channels[i];
+      const bool normed = i > 0 && o.norm == "batch";
       downs_.push_back(register_module(
           "down" + number,
-          std::make_shared<Conv2d>(in, out, kHalvingSize, kHalvingStride, InitScheme::kDcgan,
-                                   i == 0 ? Bias::kYes : Bias::kNo)));
+          std::make_shared<Conv2d>(in, out, kHalvingSize, kHalvingStride,
+                                   Weights{InitScheme::kDcgan, normed ? Bias::kNo : Bias::kYes})));
       flops_ += downs_.back()->flops() * static_cast<double>(sides[i + 1].positions());
-      if (i > 0)
+      if (normed)
         norms_.push_back(register_module("norm" + number, std::make_shared<BatchNorm>(out)));
       in = out;
     }
     const std::int64_t row = sides.back().positions() * in;
-    output_ = register_module("output", std::make_shared<Linear>(row, 1, InitScheme::kDcgan));
+    output_ =
+        register_module("output", std::make_shared<Linear>(row, 1, Weights{InitScheme::kDcgan}));
     flops_ += output_->flops();
     if (classes == 0) return;
     classes_ = register_module(
-        "classes", std::make_shared<Linear>(classes, row, InitScheme::kDcgan, Bias::kNo));
+        "classes", std::make_shared<Linear>(classes, row, Weights{InitScheme::kDcgan, Bias::kNo}));
     flops_ += classes_->flops();
   }
 
@@ -45,7 +47,7 @@ class DcganDiscriminator : public Discriminator {
     Tensor h = x;
     for (std::size_t i = 0; i < downs_.size(); ++i) {
       h = downs_[i]->forward(context, h);
-      if (i > 0) h = norms_[i - 1]->forward(context, h, trained);
+      if (i > 0 && !norms_.empty()) h = norms_[i - 1]->forward(context, h, trained);
       h = ops::leaky_relu(h, kSlope);
     }
     const Tensor rows = ops::reshape(h, {h.size(0), h.numel() / h.size(0)});
@@ -54,7 +56,7 @@ class DcganDiscriminator : public Discriminator {
 
  private:
   std::vector<std::shared_ptr<Conv2d>> downs_;
-  std::vector<std::shared_ptr<BatchNorm>> norms_;
+  std::vector<std::shared_ptr<BatchNorm>> norms_;  // after all but the first, or none
   std::shared_ptr<Linear> output_, classes_;
   double flops_ = 0;
 };

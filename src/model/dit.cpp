@@ -27,11 +27,12 @@ class Branch : public Layer {
 
   Branch(std::int64_t in, std::int64_t inside, std::int64_t out, const DitOptions& o) {
     modulation_ = register_module(
-        "modulation", std::make_shared<Linear>(o.embedding, 2 * o.width, InitScheme::kZero));
+        "modulation",
+        std::make_shared<Linear>(o.embedding, 2 * o.width, Weights{InitScheme::kZero}));
     in_ = register_module("in", std::make_shared<Linear>(in, inside));
     out_ = register_module("out", std::make_shared<Linear>(out, o.width));
-    gate_ =
-        register_module("gate", std::make_shared<Linear>(o.embedding, o.width, InitScheme::kZero));
+    gate_ = register_module(
+        "gate", std::make_shared<Linear>(o.embedding, o.width, Weights{InitScheme::kZero}));
   }
 
   // x [N, tokens, width]; `e`: kEmbeddings uses of the embedding.
@@ -155,7 +156,7 @@ Dit::Dit(const DitOptions& o, const Shape& shape, std::int64_t classes)
   time2_ = register_module("time2", std::make_shared<Linear>(o.embedding, o.embedding));
   if (classes > 0) {
     classes_ = register_module(
-        "classes", std::make_shared<Linear>(classes, o.embedding, InitScheme::kDefault, Bias::kNo));
+        "classes", std::make_shared<Linear>(classes, o.embedding, Weights{.bias = Bias::kNo}));
     flops_ += classes_->flops();
   }
   input_ = register_module("input", std::make_shared<Linear>(values, o.width));
@@ -165,8 +166,10 @@ Dit::Dit(const DitOptions& o, const Shape& shape, std::int64_t classes)
     flops_ += blocks_.back()->flops(tokens);
   }
   output_modulation_ = register_module(
-      "output_modulation", std::make_shared<Linear>(o.embedding, 2 * o.width, InitScheme::kZero));
-  output_ = register_module("output", std::make_shared<Linear>(o.width, values, InitScheme::kZero));
+      "output_modulation",
+      std::make_shared<Linear>(o.embedding, 2 * o.width, Weights{InitScheme::kZero}));
+  output_ = register_module("output",
+                            std::make_shared<Linear>(o.width, values, Weights{InitScheme::kZero}));
   flops_ += time1_->flops() + time2_->flops() + output_modulation_->flops() +
             tokens * (input_->flops() + output_->flops());
 }

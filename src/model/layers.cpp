@@ -38,59 +38,71 @@ ops::Conv conv_of(std::int64_t size, std::int64_t stride) {
   return {stride, (size - 1) / 2};
 }
 
-Tensor enter_if_any(Context& context, const Tensor& bias) {
-  return bias.defined() ? context.enter(bias) : Tensor();
-}
-
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, InitScheme scheme, Bias bias)
-    : weight_(parameter("weight", {in, out}, first_weights(scheme, in))) {
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(scheme, in));
+// u and v start as in Miyato et al., scaled to a norm of about one; the first iteration normalises.
+WeightedLayer::WeightedLayer(at::IntArrayRef weight_sizes, std::int64_t fan_in, std::int64_t out,
+                             const Weights& weights)
+    : weight_(parameter("weight", weight_sizes, first_weights(weights.first, fan_in))) {
+  if (weights.bias == Bias::kYes)
+    bias_ = parameter("bias", {out}, first_biases(weights.first, fan_in));
+  if (weights.spectral == SpectralNorm::kNo) return;
+  const std::int64_t columns = weight_sizes.back(), rows = weight_.numel() / columns;
+  u_ = buffer("u", {rows}, {Init::kNormal, inverse_sqrt(rows)});
+  v_ = buffer("v", {columns}, {Init::kNormal, inverse_sqrt(columns)});
 }
+
+void WeightedLayer::prepare(bool trained) {
+  if (!u_.defined()) return;
+  if (trained) ops::power_iteration(weight_.detach(), u_, v_);
+  normalized_ = ops::spectral_normalize(weight_, u_, v_);
+}
+
+Tensor WeightedLayer::enter_weight(Context& context) const {
+  if (!u_.defined()) return context.enter(weight_);
+  LOCKSTEP_ASSERT(normalized_.defined(), "prepare() before forward()");
+  return context.enter(normalized_);
+}
+
+Tensor WeightedLayer::enter_bias(Context& context) const {
+  return bias_.defined() ? context.enter(bias_) : Tensor();
+}
+
+double WeightedLayer::flops() const {
+  return 2.0 * static_cast<double>(weight_.numel());
+}
+
+Linear::Linear(std::int64_t in, std::int64_t out, const Weights& weights)
+    : WeightedLayer({in, out}, in, out, weights) {}
 
 Tensor Linear::forward(Context& context, const ops::SideBySide& x) {
   const ops::Scope here = scope();
-  return ops::linear(context.lanes(), x, context.enter(weight_), enter_if_any(context, bias_));
-}
-
-double Linear::flops() const {
-  return 2.0 * static_cast<double>(weight_.numel());
+  const Tensor weight = enter_weight(context);
+  return ops::linear(context.lanes(), x, weight, enter_bias(context));
 }
 
 Conv2d::Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
-               InitScheme scheme, Bias bias)
-    : conv_(conv_of(size, stride)),
-      weight_(parameter("weight", {size, size, in, out}, first_weights(scheme, size * size * in))) {
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(scheme, size * size * in));
-}
+               const Weights& weights)
+    : WeightedLayer({size, size, in, out}, size * size * in, out, weights),
+      conv_(conv_of(size, stride)) {}
 
 Tensor Conv2d::forward(Context& context, const Tensor& x, const ops::Epilogue& epilogue) {
   const ops::Scope here = scope();
-  return ops::conv2d(context.lanes(), x, context.enter(weight_), enter_if_any(context, bias_),
-                     conv_, epilogue);
-}
-
-double Conv2d::flops() const {
-  return 2.0 * static_cast<double>(weight_.numel());
+  const Tensor weight = enter_weight(context);
+  return ops::conv2d(context.lanes(), x, weight, enter_bias(context), conv_, epilogue);
 }
 
 ConvTranspose2d::ConvTranspose2d(std::int64_t in, std::int64_t out, std::int64_t size,
-                                 std::int64_t stride, InitScheme scheme, Bias bias)
-    : conv_(conv_of(size, stride)),
-      weight_(parameter("weight", {size, size, out, in}, first_weights(scheme, size * size * in))) {
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(scheme, size * size * in));
-}
+                                 std::int64_t stride, const Weights& weights)
+    : WeightedLayer({size, size, out, in}, size * size * in, out, weights),
+      conv_(conv_of(size, stride)) {}
 
 Tensor ConvTranspose2d::forward(Context& context, const Tensor& x, std::int64_t height,
                                 std::int64_t width) {
   const ops::Scope here = scope();
-  return ops::conv2d_transpose(context.lanes(), x, context.enter(weight_),
-                               enter_if_any(context, bias_), conv_, height, width);
-}
-
-double ConvTranspose2d::flops() const {
-  return 2.0 * static_cast<double>(weight_.numel());
+  const Tensor weight = enter_weight(context);
+  return ops::conv2d_transpose(context.lanes(), x, weight, enter_bias(context), conv_, height,
+                               width);
 }
 
 GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, ops::Activation activation)
@@ -126,52 +138,6 @@ BatchNorm::BatchNorm(std::int64_t channels)
 Tensor BatchNorm::forward(Context& context, const Tensor& x, bool track) {
   const ops::Scope here = scope();
   return lane::batch_norm(context, x, context.enter(weight_), context.enter(bias_), state_, track);
-}
-
-// u and v start as in Miyato et al., scaled to a norm of about one; the first iteration normalises.
-SpectralLayer::SpectralLayer(at::IntArrayRef weight_sizes, Bias bias) {
-  const std::int64_t out = weight_sizes.back(), in = c10::multiply_integers(weight_sizes) / out;
-  weight_ = parameter("weight", weight_sizes, first_weights(InitScheme::kDefault, in));
-  if (bias == Bias::kYes) bias_ = parameter("bias", {out}, first_biases(InitScheme::kDefault, in));
-  u_ = buffer("u", {in}, {Init::kNormal, inverse_sqrt(in)});
-  v_ = buffer("v", {out}, {Init::kNormal, inverse_sqrt(out)});
-}
-
-void SpectralLayer::prepare(bool trained) {
-  if (trained) ops::power_iteration(weight_.detach(), u_, v_);
-  normalized_ = ops::spectral_normalize(weight_, u_, v_);
-}
-
-Tensor SpectralLayer::enter_weight(Context& context) const {
-  LOCKSTEP_ASSERT(normalized_.defined(), "prepare() before forward()");
-  return context.enter(normalized_);
-}
-
-Tensor SpectralLayer::enter_bias(Context& context) const {
-  return enter_if_any(context, bias_);
-}
-
-double SpectralLayer::flops() const {
-  return 2.0 * static_cast<double>(weight_.numel());
-}
-
-SpectralLinear::SpectralLinear(std::int64_t in, std::int64_t out, Bias bias)
-    : SpectralLayer({in, out}, bias) {}
-
-Tensor SpectralLinear::forward(Context& context, const Tensor& x) {
-  const ops::Scope here = scope();
-  const Tensor weight = enter_weight(context);
-  return ops::linear(context.lanes(), x, weight, enter_bias(context));
-}
-
-SpectralConv2d::SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t size,
-                               std::int64_t stride)
-    : SpectralLayer({size, size, in, out}, Bias::kYes), conv_(conv_of(size, stride)) {}
-
-Tensor SpectralConv2d::forward(Context& context, const Tensor& x) {
-  const ops::Scope here = scope();
-  const Tensor weight = enter_weight(context);
-  return ops::conv2d(context.lanes(), x, weight, enter_bias(context), conv_);
 }
 
 }  // namespace lockstep::model

@@ -1,30 +1,32 @@
-// Multilayer perceptron that discriminates: Lipschitz by spectral norm, and twice differentiable,
-// for gradient penalties.
+// Multilayer perceptron that discriminates: Lipschitz by spectral norm, if asked for, and twice
+// differentiable, for gradient penalties.
 #include "lockstep/model/mlp_discriminator.h"
 
 #include "model/conditions.h"
 #include "model/kinds.h"
+#include "model/spectral.h"
 
 namespace lockstep::model {
 namespace {
 
 constexpr float kSlope = 0.2f;
 
-// x -> (spectral linear, leaky relu) x layers -> spectral linear to one logit
+// x -> (linear, leaky relu) x layers -> linear to one logit; all spectral, or none
 class MlpDiscriminator : public Discriminator {
  public:
   MlpDiscriminator(const MlpDiscriminatorOptions& o, const Shape& shape, std::int64_t classes)
       : width_(elements(shape)) {
+    const Weights weights{.spectral = spectral(o.norm)};
     std::int64_t width = width_;
     for (std::int64_t i = 0; i < o.layers; ++i) {
       hidden_.push_back(register_module("hidden" + std::to_string(i),
-                                        std::make_shared<SpectralLinear>(width, o.hidden)));
+                                        std::make_shared<Linear>(width, o.hidden, weights)));
       width = o.hidden;
     }
-    output_ = register_module("output", std::make_shared<SpectralLinear>(width, 1));
+    output_ = register_module("output", std::make_shared<Linear>(width, 1, weights));
     if (classes > 0)
-      classes_ =
-          register_module("classes", std::make_shared<SpectralLinear>(classes, width, Bias::kNo));
+      classes_ = register_module("classes",
+                                 std::make_shared<Linear>(classes, width, without_bias(weights)));
   }
 
   Tensor forward(Context& context, const Tensor& x, const Tensor& condition,
@@ -43,8 +45,8 @@ class MlpDiscriminator : public Discriminator {
 
  private:
   std::int64_t width_;
-  std::vector<std::shared_ptr<SpectralLinear>> hidden_;
-  std::shared_ptr<SpectralLinear> output_, classes_;
+  std::vector<std::shared_ptr<Linear>> hidden_;
+  std::shared_ptr<Linear> output_, classes_;
 };
 
 }  // namespace

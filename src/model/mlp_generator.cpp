@@ -24,7 +24,7 @@ class MlpGenerator : public Generator {
     output_ = register_module("output", std::make_shared<Linear>(width, elements(shape)));
     if (classes > 0)
       classes_ = register_module(
-          "classes", std::make_shared<Linear>(classes, o.hidden, InitScheme::kDefault, Bias::kNo));
+          "classes", std::make_shared<Linear>(classes, o.hidden, Weights{.bias = Bias::kNo}));
   }
 
   std::int64_t latent() const override { return latent_; }

@@ -1,10 +1,12 @@
 // Discriminator of SNGAN (Miyato et al. 2018, table 3): a 3x3 convolution and a 4x4 of stride 2 a
-// level, 3x3 alone on the last, leaky ReLU 0.1, then linear; spectral norm on every layer.
+// level, 3x3 alone on the last, leaky ReLU 0.1, then linear; spectral norm on every
+// layer, or none.
 #include "lockstep/model/sngan_discriminator.h"
 
 #include "model/conditions.h"
 #include "model/halving.h"
 #include "model/kinds.h"
+#include "model/spectral.h"
 
 namespace lockstep::model {
 namespace {
@@ -15,22 +17,24 @@ class SnganDiscriminator : public Discriminator {
  public:
   SnganDiscriminator(const SnganDiscriminatorOptions& o, const Shape& shape, std::int64_t classes) {
     const auto sides = halved(shape, std::ssize(o.channels) - 1);
+    const Weights weights{.spectral = spectral(o.norm)};
     std::int64_t in = shape[2];
     for (std::size_t i = 0; i < o.channels.size(); ++i) {
       const std::int64_t out = o.channels[i];
-      add("conv" + std::to_string(i), std::make_shared<SpectralConv2d>(in, out, 3), sides[i]);
+      add("conv" + std::to_string(i), std::make_shared<Conv2d>(in, out, 3, 1, weights), sides[i]);
       if (i + 1 < o.channels.size()) {
         add("down" + std::to_string(i),
-            std::make_shared<SpectralConv2d>(out, out, kHalvingSize, kHalvingStride), sides[i + 1]);
+            std::make_shared<Conv2d>(out, out, kHalvingSize, kHalvingStride, weights),
+            sides[i + 1]);
       }
       in = out;
     }
     const std::int64_t row = sides.back().positions() * in;
-    output_ = register_module("output", std::make_shared<SpectralLinear>(row, 1));
+    output_ = register_module("output", std::make_shared<Linear>(row, 1, weights));
     flops_ += output_->flops();
     if (classes == 0) return;
     classes_ =
-        register_module("classes", std::make_shared<SpectralLinear>(classes, row, Bias::kNo));
+        register_module("classes", std::make_shared<Linear>(classes, row, without_bias(weights)));
     flops_ += classes_->flops();
   }
 
@@ -46,13 +50,13 @@ class SnganDiscriminator : public Discriminator {
   }
 
  private:
-  void add(const std::string& name, std::shared_ptr<SpectralConv2d> conv, Side out) {
+  void add(const std::string& name, std::shared_ptr<Conv2d> conv, Side out) {
     flops_ += conv->flops() * static_cast<double>(out.positions());
     convs_.push_back(register_module(name, std::move(conv)));
   }
 
-  std::vector<std::shared_ptr<SpectralConv2d>> convs_;
-  std::shared_ptr<SpectralLinear> output_, classes_;
+  std::vector<std::shared_ptr<Conv2d>> convs_;
+  std::shared_ptr<Linear> output_, classes_;
   double flops_ = 0;
 };
 

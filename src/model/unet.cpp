@@ -27,7 +27,8 @@ class ResidualBlock : public Layer {
     norm2_ = register_module("norm2",
                              std::make_shared<GroupNorm>(o.groups, out, ops::Activation::kSilu));
     dropout_ = register_module("dropout", std::make_shared<Dropout>(o.dropout));
-    conv2_ = register_module("conv2", std::make_shared<Conv2d>(out, out, 3, 1, InitScheme::kZero));
+    conv2_ = register_module("conv2",
+                             std::make_shared<Conv2d>(out, out, 3, 1, Weights{InitScheme::kZero}));
     if (in != out) skip_ = register_module("skip", std::make_shared<Linear>(in, out));
   }
 
@@ -61,7 +62,8 @@ class Attention : public Layer {
     norm_ = register_module(
         "norm", std::make_shared<GroupNorm>(o.groups, channels, ops::Activation::kNone));
     qkv_ = register_module("qkv", std::make_shared<Linear>(channels, 3 * channels));
-    out_ = register_module("out", std::make_shared<Linear>(channels, channels, InitScheme::kZero));
+    out_ = register_module(
+        "out", std::make_shared<Linear>(channels, channels, Weights{InitScheme::kZero}));
   }
 
   Tensor forward(Context& context, const Tensor& x) {
@@ -158,9 +160,8 @@ UNet::UNet(const UNetOptions& options, const Shape& shape, std::int64_t classes)
   time1_ = register_module("time1", std::make_shared<Linear>(finest, options.embedding));
   time2_ = register_module("time2", std::make_shared<Linear>(options.embedding, options.embedding));
   if (classes > 0) {
-    classes_ = register_module(
-        "classes",
-        std::make_shared<Linear>(classes, options.embedding, InitScheme::kDefault, Bias::kNo));
+    classes_ = register_module("classes", std::make_shared<Linear>(classes, options.embedding,
+                                                                   Weights{.bias = Bias::kNo}));
     flops_ += classes_->flops();
   }
   input_ = register_module("input", std::make_shared<Conv2d>(shape[2], finest, 3));
@@ -171,8 +172,8 @@ UNet::UNet(const UNetOptions& options, const Shape& shape, std::int64_t classes)
   build_up(std::move(skips), sizes);
   output_norm_ = register_module(
       "output_norm", std::make_shared<GroupNorm>(options.groups, finest, ops::Activation::kSilu));
-  output_ = register_module("output",
-                            std::make_shared<Conv2d>(finest, shape[2], 3, 1, InitScheme::kZero));
+  output_ = register_module(
+      "output", std::make_shared<Conv2d>(finest, shape[2], 3, 1, Weights{InitScheme::kZero}));
   flops_ += time1_->flops() + time2_->flops() +
             sizes.front().positions() * (input_->flops() + output_->flops());
 }

@@ -8,8 +8,9 @@
 // Penalties of the discriminator:
 //   R1 (Mescheder et al. 2018)                  r1/2 |dD/dx|^2 at real samples
 //   gradient penalty (Gulrajani et al. 2017)    gp (|dD/dx| - 1)^2 at u real + (1 - u) fake
-// The real and the fake batch are two forward passes: batch norm never mixes them. Fakes have the
-// classes of the real samples.
+// A step trains the discriminator; one that is a multiple of discriminator_steps then the
+// generator. The real and the fake batch are two forward passes: batch norm never mixes them. Fakes
+// have the classes of the real samples.
 #include "lockstep/objective/gan.h"
 
 #include "lockstep/numerics/philox.h"
@@ -198,7 +199,8 @@ class Gan final : public Objective {
                   std::string(key) +
                       ": the discriminator has batch norm, which is differentiable once and mixes "
                       "samples: no gradient penalty",
-                  "set " + std::string(key) + " = 0.0, or use a discriminator with spectral norm");
+                  "set " + std::string(key) +
+                      " = 0.0, or leave batch norm out: discriminator.norm = \"none\"");
     }
     phases_.push_back(std::make_unique<DiscriminatorPhase>(
         loss, penalties, setting, Maker(setting, generator_, 0), discriminator));
@@ -226,6 +228,14 @@ class Gan final : public Objective {
 };
 
 }  // namespace
+
+const AdversarialOptions& adversarial_of_gan(const Options& options) {
+  return options.kind.as<GanOptions>();
+}
+
+const AdversarialOptions& adversarial_of_wasserstein_gan(const Options& options) {
+  return options.kind.as<WassersteinGanOptions>();
+}
 
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting) {
   const auto& o = options.kind.as<GanOptions>();

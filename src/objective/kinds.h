@@ -26,8 +26,10 @@ Json scheduler_of_edm(const Options& options);
 std::unique_ptr<Objective> make_edm(const Options& options, const Setting& setting);
 DiffusionOptions& diffusion_of_edm(Options& options);
 std::unique_ptr<Objective> make_gan(const Options& options, const Setting& setting);
+const AdversarialOptions& adversarial_of_gan(const Options& options);
 std::unique_ptr<Objective> make_hinge_gan(const Options& options, const Setting& setting);
 std::unique_ptr<Objective> make_wasserstein_gan(const Options& options, const Setting& setting);
+const AdversarialOptions& adversarial_of_wasserstein_gan(const Options& options);
 std::unique_ptr<Objective> make_classifier(const Options& options, const Setting& setting);
 
 }  // namespace lockstep::objective

@@ -1,5 +1,7 @@
 #include "lockstep/objective/options.h"
 
+#include "lockstep/objective/adversarial.h"
+
 namespace lockstep::objective {
 
 void describe(Fields& f, Options& o) {
@@ -14,6 +16,11 @@ std::vector<std::string> roles(const Options& options) {
 
 std::span<const PhaseNames> phases(const Options& options) {
   return options.kind.row("kind").phases;
+}
+
+std::int64_t steps_between(const Options& options, const PhaseNames& phase) {
+  const auto adversarial = options.kind.row("kind").adversarial;
+  return adversarial && phase.role == "generator" ? adversarial(options).discriminator_steps : 1;
 }
 
 bool makes_samples(const Options& options) {

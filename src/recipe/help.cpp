@@ -124,22 +124,25 @@ std::vector<Row> rows_of(const std::vector<Lister>& passes) {
 // "(kind: gan, hinge-gan) ": the choices that the key depends on.
 std::string condition(const std::vector<Lister>& passes, const Row& row) {
   std::vector<Choice> choices;
-  std::set<std::pair<std::string, std::string>> with;  // choices' words that the key was met with
+  std::set<std::pair<std::size_t, std::string>> with;  // choices' words that the key was met with
   for (const Lister& pass : passes) {
     for (const Choice& choice : pass.choices) {
       const auto same = [&](const Choice& other) {  // kinds may have choices of the same name
         return other.key == choice.key && std::ranges::is_permutation(other.words, choice.words);
       };
-      if (std::ranges::none_of(choices, same)) choices.push_back(choice);
-      if (has(pass, row)) with.emplace(choice.key, choice.words[choice.taken]);
+      const auto known = std::ranges::find_if(choices, same);
+      const auto number = static_cast<std::size_t>(known - choices.begin());
+      if (known == choices.end()) choices.push_back(choice);
+      if (has(pass, row)) with.emplace(number, choice.words[choice.taken]);
     }
   }
   std::string limits;
-  for (const Choice& choice : choices) {
+  for (std::size_t number = 0; number < choices.size(); ++number) {
+    const Choice& choice = choices[number];
     std::string words;
     std::size_t count = 0;
     for (const std::string& word : choice.words) {
-      if (!with.contains({choice.key, word})) continue;
+      if (!with.contains({number, word})) continue;
       words += (++count == 1 ? "" : ", ") + word;
     }
     if (count > 0 && count < choice.words.size())

@@ -120,6 +120,14 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   if (phases(recipe).empty())
     throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",
                 "leave weights = \"frozen\" out of one of them");
+  if (std::ranges::none_of(phases(recipe), [&](const objective::PhaseNames& phase) {
+        return objective::steps_between(recipe.objective, phase) == 1;
+      }))
+    throw Error(Code::kUsage,
+                at("objective.discriminator_steps") +
+                    ": discriminator_steps in [objective]: the discriminator is frozen, so most "
+                    "steps would train nothing",
+                "leave discriminator_steps out");
   return recipe;
 }
 

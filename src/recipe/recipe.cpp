@@ -156,6 +156,21 @@ std::vector<objective::PhaseNames> phases(const Recipe& recipe) {
   return trained;
 }
 
+std::vector<objective::PhaseNames> phases(const Recipe& recipe, Step step) {
+  auto of_step = phases(recipe);
+  const std::int64_t counted = updates_before(recipe) + step.value;
+  std::erase_if(of_step, [&](const objective::PhaseNames& phase) {
+    return counted % objective::steps_between(recipe.objective, phase) != 0;
+  });
+  return of_step;
+}
+
+Step first_of_all_phases(const Recipe& recipe) {
+  Step step(1);
+  while (phases(recipe, step).size() < phases(recipe).size()) ++step;
+  return step;
+}
+
 bool is_native(const Recipe& recipe) {
   return recipe.run.numerics == "native";
 }

@@ -1,6 +1,7 @@
 // What a reader wants to know first: how the run ended, whether its evidence holds, what was
 // computed again.
 #include <algorithm>
+#include <map>
 
 #include "lockstep/core/text.h"
 #include "report/replays.h"
@@ -52,18 +53,27 @@ std::string network_of(const Facts& facts, const std::string& phase) {
 // So many steps in a row with the same loss to the last bit cannot be chance: each has new samples.
 constexpr std::int64_t kStill = 10;
 
+// Of each phase, by the step's number.
+std::vector<std::pair<std::string, std::map<std::int64_t, float>>> losses_of(const Facts& facts) {
+  std::vector<std::pair<std::string, std::map<std::int64_t, float>>> phases;
+  for (const ledger::Entry& entry : facts.ledger.entries) {
+    for (const auto& [name, loss] : entry.losses) {
+      auto phase = std::ranges::find(phases, name, [](const auto& one) { return one.first; });
+      if (phase == phases.end()) phase = phases.insert(phase, {name, {}});
+      phase->second[entry.step.value] = loss;
+    }
+  }
+  return phases;
+}
+
 // What the ledger's losses show for certain, one line a phase.
 std::vector<std::string> odd_losses(const Facts& facts) {
-  const std::vector<ledger::Entry>& entries = facts.ledger.entries;
   std::vector<std::string> lines;
-  const std::size_t phases = entries.empty() ? 0 : entries.back().losses.size();
-  for (std::size_t phase = 0; phase < phases; ++phase) {
-    const auto& [name, last] = entries.back().losses[phase];
+  for (const auto& [name, losses] : losses_of(facts)) {
+    const float last = losses.rbegin()->second;
     std::int64_t infinite = 0, first = 0, still = 0;
-    for (const ledger::Entry& entry : entries) {
-      if (phase >= entry.losses.size()) continue;
-      const float loss = entry.losses[phase].second;
-      if (!(loss - loss == 0) && infinite++ == 0) first = entry.step.value;
+    for (const auto& [step, loss] : losses) {
+      if (!(loss - loss == 0) && infinite++ == 0) first = step;
       still = loss == last ? still + 1 : 0;
     }
     const std::string of = "the loss of the " + network_of(facts, name) + " ";
@@ -72,7 +82,7 @@ std::vector<std::string> odd_losses(const Facts& facts) {
                       std::to_string(first));
     else if (still >= kStill)
       lines.push_back(of + "is " + to_text(last) + " in each of the last " +
-                      counted(still, "step"));
+                      counted(still, "step") + " that train it");
   }
   return lines;
 }

@@ -88,7 +88,6 @@ std::optional<std::string> misfit(const checkpoint::Meta& meta, const recipe::Re
 
 std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Recipe& recipe) {
   const std::int64_t batch = recipe.batch.batch(), every = recipe.evidence.commit_every;
-  const auto phases = recipe::phases(recipe);
   const std::vector<std::string> no_keys;
   // Another run's state brings its own count.
   std::int64_t samples = 0;
@@ -101,8 +100,8 @@ std::optional<std::string> misfit(const ledger::Ledger& ledger, const recipe::Re
       return step + "it says " + counted(entry.samples, "sample") + ", the recipe makes it " +
              std::to_string(samples);
     const bool same_phases =
-        std::ranges::equal(entry.losses, phases, {}, &std::pair<std::string, float>::first,
-                           &objective::PhaseNames::name);
+        std::ranges::equal(entry.losses, recipe::phases(recipe, entry.step), {},
+                           &std::pair<std::string, float>::first, &objective::PhaseNames::name);
     if (!same_phases) return step + "its losses are not those of the recipe's phases";
     const std::int64_t validated = recipe.run.validate_every;
     if (const bool measured = due(entry.step, validated); measured != entry.validation.has_value())

@@ -127,6 +127,8 @@ void StepWalk::walk_step(StepMemory& memory) {
     for (const Tensor& parameter : one.parameters) sizes.push_back(parameter.numel());
     if (divided_ && one.optimizer) most_of(messages_of_slices(who, sizes));
   }
+  training_.state.step = Step(recipe::first_of_all_phases(training_.recipe).value - 1);
+  training_.agreed.reset();  // of the walk before
   const std::int64_t before = tensors_.live();
   tensors_.reset_peak();
   const ops::DeviceScope here(ops::device());

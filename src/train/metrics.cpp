@@ -1,5 +1,7 @@
 #include "train/metrics.h"
 
+#include <algorithm>
+
 #include "lockstep/core/clock.h"
 #include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
@@ -73,6 +75,17 @@ EventFile::Scalars scalars_of(const StepRecord& record, const monitor::Report& r
   return scalars;
 }
 
+// Not every phase trains in every step.
+void keep(ledger::Named<float>& last, const ledger::Named<float>& now) {
+  for (const auto& [name, value] : now) {
+    const auto known = std::ranges::find(last, name, &std::pair<std::string, float>::first);
+    if (known == last.end())
+      last.emplace_back(name, value);
+    else
+      known->second = value;
+  }
+}
+
 // What the step measured besides: not each does.
 void tell_measured(const ledger::Entry& entry) {
   const std::string step = "step " + std::to_string(entry.step.value) + ": ";
@@ -128,7 +141,9 @@ void Metrics::record(const StepRecord& record, const monitor::Report& report) {
   done_ = record.entry.step;
   last_step_ = now;
   tell_measured(record.entry);
-  show(record, now);
+  keep(losses_, record.entry.losses);
+  keep(norms_, record.gradient_norms);
+  show(now);
 }
 
 void Metrics::stop(const std::string& by, const Error& reason) {
@@ -142,12 +157,12 @@ void Metrics::picture(Step step, ByteView png) {
   if (events_) events_->picture(step, unix_seconds(), "samples", png);
 }
 
-void Metrics::show(const StepRecord& record, double now) {
-  rate_.note(now, record.entry.step.value);
-  const bool last = record.entry.step == attempt_.last, live = log::live() && !last;
+void Metrics::show(double now) {
+  rate_.note(now, done_.value);
+  const bool last = done_ == attempt_.last, live = log::live() && !last;
   const bool due = now - last_logged_ >= kSecondsBetweenLines || last;
   if (!due && !(live && now - last_shown_ >= kSecondsBetweenWrites)) return;
-  const std::string line = progress(record, now);
+  const std::string line = progress(now);
   if (!live) log::status("");
   if (live) {
     log::status(line);
@@ -160,8 +175,8 @@ void Metrics::show(const StepRecord& record, double now) {
 }
 
 // What matters most comes first: a narrow terminal cuts the end.
-std::string Metrics::progress(const StepRecord& record, double now) const {
-  const std::int64_t step = record.entry.step.value, last = attempt_.last.value;
+std::string Metrics::progress(double now) const {
+  const std::int64_t step = done_.value, last = attempt_.last.value;
   std::string line = "step " + std::to_string(step) + "/" + std::to_string(last) + "  " +
                      std::to_string(step * 100 / last) + "%";
   if (const auto rate = rate_.rate(now, step)) {
@@ -170,10 +185,9 @@ std::string Metrics::progress(const StepRecord& record, double now) const {
     line += "  " + fixed(*rate * static_cast<double>(attempt_.batch), 1) + " samples/s";
   }
   // The one phase of a diffusion model needs no name.
-  const bool one = record.entry.losses.size() == 1;
-  for (const auto& [name, loss] : record.entry.losses)
-    line += "  " + (one ? "loss" : name) + " " + brief(loss);
-  for (const auto& [name, norm] : record.gradient_norms)
+  const bool one = losses_.size() == 1;
+  for (const auto& [name, loss] : losses_) line += "  " + (one ? "loss" : name) + " " + brief(loss);
+  for (const auto& [name, norm] : norms_)
     line += "  |grad" + (one ? "" : " " + name) + "| " + brief(norm);
   return line;
 }

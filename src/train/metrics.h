@@ -39,14 +39,15 @@ class Metrics {
   void picture(Step step, ByteView png);
 
  private:
-  void show(const StepRecord& record, double now);
-  std::string progress(const StepRecord& record, double now) const;
+  void show(double now);
+  std::string progress(double now) const;
 
   std::unique_ptr<File> file_;
   std::optional<EventFile> events_;
   Attempt attempt_;
   Pace* pace_;
   Step done_;
+  ledger::Named<float> losses_, norms_;  // of each phase's last update
   MovingRate rate_;
   double last_step_, last_logged_ = 0, last_shown_ = 0, last_ranks_ = 0;
 };

@@ -128,10 +128,10 @@ class PhaseRun {
 
 }  // namespace
 
-std::vector<PhaseAt> phases_of(const Training& training) {
+std::vector<PhaseAt> phases_of(const Training& training, Step step) {
   std::vector<PhaseAt> phases;
   const auto names = objective::phases(training.recipe.objective);
-  const auto trained = recipe::phases(training.recipe);
+  const auto trained = recipe::phases(training.recipe, step);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (std::ranges::find(trained, names[i].name, &objective::PhaseNames::name) != trained.end())
       phases.push_back({names[i], *training.objective->phases()[i]});

@@ -13,8 +13,8 @@ struct PhaseAt {
   objective::PhaseNames names;
   const objective::Phase& phase;
 };
-// Those that train something, in the order of a step.
-std::vector<PhaseAt> phases_of(const Training& training);
+// Those of this step, in order.
+std::vector<PhaseAt> phases_of(const Training& training, Step step);
 
 struct PhaseResult {
   lane::PhaseGradients sums;

@@ -140,8 +140,10 @@ Measured run_phase(Training& training, const Round& round, const PhaseAt& phase,
   ops::show("clip", {}, sums.gradients);
   for ([[maybe_unused]] const Tensor& gradient : sums.gradients)
     LOCKSTEP_STRIKE(kSum, round.group, gradient.mutable_data_ptr<float>(), gradient.numel());
-  const std::int64_t t = recipe::updates_before(training.recipe) + training.state.step.value + 1;
-  const double lr = optim::learning_rate(trained.options, t);
+  const std::int64_t steps =
+      recipe::updates_before(training.recipe) + training.state.step.value + 1;
+  const std::int64_t t = steps / objective::steps_between(training.recipe.objective, phase.names);
+  const double lr = optim::learning_rate(trained.options, steps);
   update(trained, t, lr, sums.gradients);
   ops::show(trained.options.kind.word().c_str(), sums.gradients, trained.updated);
   record.learning_rates.emplace_back(name, lr);
@@ -157,7 +159,7 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   const Round round(training, group, feed, look);
   std::vector<Measured> measured;
   try {
-    for (const PhaseAt& phase : phases_of(training))
+    for (const PhaseAt& phase : phases_of(training, Step(training.state.step.value + 1)))
       measured.push_back(run_phase(training, round, phase, update, record));
   } catch (const Error&) {
     update.require_unchanged_so_far();  // a changed state is the cause of what follows from it

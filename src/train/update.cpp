@@ -18,7 +18,7 @@ Updates::Updates(const Training& training, comm::Group& group)
       group_(group),
       pending_(training.state.tensors.size()),
       written_(training.state.tensors.size()) {
-  for (const PhaseAt& phase : phases_of(training)) {
+  for (const PhaseAt& phase : phases_of(training, Step(training.state.step.value + 1))) {
     for (const Trained& trained : training.trained) {
       if (trained.role != phase.names.role) continue;
       const auto mark = [&](std::size_t first, std::size_t count) {

@@ -29,7 +29,7 @@ Values by_network(const Training& training, Values values) {
 // those of the gradients' global norm.
 std::vector<monitor::Layer> layers_of(const StepRecord& record, const Training& training) {
   std::vector<monitor::Layer> layers;
-  const std::vector<PhaseAt> phases = phases_of(training);
+  const std::vector<PhaseAt> phases = phases_of(training, record.entry.step);
   for (std::size_t phase = 0; phase < phases.size(); ++phase) {
     const auto one = std::ranges::find(training.trained, phases[phase].names.role, &Trained::role);
     const ops::HostView squares(optim::tile_squares(one->parameters));

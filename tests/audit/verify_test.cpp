@@ -183,6 +183,23 @@ TEST(Verify, RefusesALedgerThatDoesNotFollowFromItsRecipe) {
   }
 }
 
+TEST(Verify, KnowsWhichStepsTrainTheGenerator) {
+  const testing::TemporaryFolder folder;
+  testing::run_by(1, {.recipe = testing::small_gan({"objective.discriminator_steps=2"}),
+                      .folder = folder.path()});
+  EXPECT_EQ(verify(folder.path()).code(), Code::kOk) << lines_of(verify(folder.path()));
+  const std::string whole = read_bytes(folder.path() / "ledger.jsonl");
+  for (const char* kept : {"checkpoints", "samples"}) stdfs::remove_all(folder.path() / kept);
+  audit::forge_ledger(folder.path(), [](ledger::Ledger& forged) {
+    forged.entries[2].losses.emplace_back("generator", 1.0F);
+  });
+  expect_refused(folder.path(), Code::kDiffer, "step 3: its losses are not those");
+  write_bytes(folder.path() / "ledger.jsonl", whole);
+  audit::forge_ledger(folder.path(),
+                      [](ledger::Ledger& forged) { forged.entries[3].losses.pop_back(); });
+  expect_refused(folder.path(), Code::kDiffer, "step 4: its losses are not those");
+}
+
 TEST(Verify, RefusesTheLedgerOfAnotherRun) {
   const SomeRun run, other(2);
   stdfs::copy_file(other.path() / "ledger.jsonl", run.path() / "ledger.jsonl",

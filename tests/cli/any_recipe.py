@@ -74,12 +74,13 @@ def gan(r, kind, sides):
     if sides is None or r.random() < 0.2:
         generator = {"kind": "mlp-generator", "hidden": r.randint(1, 40), "layers": r.randint(1, 3), "latent": r.randint(1, 9),
                      "norm": r.choice(("batch", "none"))}
-        discriminator = {"kind": "mlp-discriminator", "hidden": r.randint(1, 40), "layers": r.randint(1, 3)}
+        discriminator = {"kind": "mlp-discriminator", "hidden": r.randint(1, 40), "layers": r.randint(1, 3), **maybe(r, 0.3, norm="none")}
     else:
         family, count = r.choice(("dcgan", "sngan")), levels(r, sides)
         generator = {"kind": f"{family}-generator", "channels": channels(r, 1, count), "latent": r.randint(1, 12)}
-        discriminator = {"kind": f"{family}-discriminator", "channels": channels(r, 1, count)}
-    objective, smooth = {"kind": kind}, discriminator["kind"] != "dcgan-discriminator"  # batch norm forbids penalties
+        discriminator = {"kind": f"{family}-discriminator", "channels": channels(r, 1, count), **maybe(r, 0.3, norm="none")}
+    objective = {"kind": kind, **maybe(r, 0.3, discriminator_steps=2)}
+    smooth = discriminator["kind"] != "dcgan-discriminator" or "norm" in discriminator  # batch norm forbids penalties
     if kind == "wasserstein-gan":
         objective["gp"] = r.choice((0.0, 10.0)) if smooth else 0.0
     elif smooth:

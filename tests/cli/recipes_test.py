@@ -176,6 +176,7 @@ class Recipes(Cli):
         line = self.refused(2, "train", os.path.join(SOURCE, "recipes/golden/dcgan.toml"), "--run", "run",
                             "--set", "objective.r1=0.5")
         self.assertTrue(line.startswith("[objective]: r1: the discriminator has batch norm"), line)
+        self.assertIn('discriminator.norm = "none"', line)
         self.assertEqual(self.contents(), before)
 
 

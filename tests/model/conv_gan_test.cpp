@@ -1,7 +1,10 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lockstep/core/error.h"
+#include "lockstep/model/dcgan_discriminator.h"
 #include "lockstep/model/layers.h"
+#include "lockstep/model/sngan_discriminator.h"
 #include "model/testing.h"
 #include "support/local_ranks.h"
 
@@ -77,6 +80,27 @@ output.bias 1
   EXPECT_EQ(buffers, "conv0.u conv0.v down0.u down0.v conv1.u conv1.v output.u output.v ");
 }
 
+TEST(ConvGan, DiscriminatorsWithoutNormsHaveNeitherTheirTensorsNorTheirMixing) {
+  auto dcgan = conv("dcgan-discriminator", {4, 6});
+  EXPECT_TRUE(make_network(dcgan, {28, 28, 1})->mixes_samples());
+  dcgan.kind.as<DcganDiscriminatorOptions>().norm = "none";
+  const auto plain = make_network(dcgan, {28, 28, 1});
+  EXPECT_FALSE(plain->mixes_samples());
+  EXPECT_EQ(names_of(*plain), R"(down0.weight 4 4 1 4
+down0.bias 4
+down1.weight 4 4 4 6
+down1.bias 6
+output.weight 294 1
+output.bias 1
+)");
+  auto sngan = conv("sngan-discriminator", {4, 6});
+  sngan.kind.as<SnganDiscriminatorOptions>().norm = "none";
+  const auto unbounded = make_network(sngan, {32, 32, 3}, /*classes=*/3);
+  EXPECT_THAT(unbounded->buffers_in_order(), ::testing::IsEmpty());
+  EXPECT_EQ(names_of(*unbounded),
+            names_of(*make_network(conv("sngan-discriminator", {4, 6}), {32, 32, 3}, 3)));
+}
+
 TEST(ConvGan, FitsPicturesOfManySizes) {
   for (const std::string family : {"dcgan", "sngan"}) {
     for (const Shape& shape : {Shape{28, 28, 1}, {32, 32, 3}, {9, 11, 3}, {13, 8, 1}}) {
@@ -143,8 +167,8 @@ double inner_product(const Tensor& a, const Tensor& b) {
 // <conv(x), y> = <x, transpose(y)> for every x and y.
 TEST(ConvTranspose2d, IsTheTransposeOfConv2d) {
   for (const Shape& big : {Shape{9, 8}, {7, 12}}) {
-    One<Conv2d> conv(3, 5, 4, 2, InitScheme::kDefault, Bias::kNo);
-    One<ConvTranspose2d> transpose(5, 3, 4, 2, InitScheme::kDefault, Bias::kNo);
+    One<Conv2d> conv(3, 5, 4, 2, Weights{.bias = Bias::kNo});
+    One<ConvTranspose2d> transpose(5, 3, 4, 2, Weights{.bias = Bias::kNo});
     conv.initialize(1, "a");
     transpose.parameters_in_order()[0].tensor.detach().copy_(
         conv.parameters_in_order()[0].tensor.detach());
@@ -160,8 +184,8 @@ TEST(ConvTranspose2d, IsTheTransposeOfConv2d) {
 }
 
 // What one output position makes of its patch is the matrix that is normalised.
-TEST(SpectralConv2d, NeverStretchesAPatchByMoreThanOneOncePowerIterationHasSettled) {
-  One<SpectralConv2d> network(2, 4, 3);
+TEST(SpectralNorm, OfAConvolutionNeverStretchesAPatchByMoreThanOneOncePowerIterationHasSettled) {
+  One<Conv2d> network(2, 4, 3, 1, kSpectral);
   network.initialize(3, "d");
   for (int i = 0; i < 200; ++i) network.prepare(true);
   network.prepare(false);

@@ -17,12 +17,12 @@ Options small(const std::string& kind) {
 // A network of one spectral layer, so that prepare reaches it the usual way.
 class OneLayer : public Network {
  public:
-  OneLayer() { layer = register_module("layer", std::make_shared<SpectralLinear>(5, 4)); }
+  OneLayer() { layer = register_module("layer", std::make_shared<Linear>(5, 4, kSpectral)); }
   double forward_flops() const override { return layer->flops(); }
-  std::shared_ptr<SpectralLinear> layer;
+  std::shared_ptr<Linear> layer;
 };
 
-TEST(SpectralLinear, NeverStretchesByMoreThanOneOncePowerIterationHasSettled) {
+TEST(SpectralNorm, OfALinearLayerNeverStretchesByMoreThanOneOncePowerIterationHasSettled) {
   OneLayer network;
   network.initialize(3, "d");
   for (int i = 0; i < 100; ++i) network.prepare(true);
@@ -40,7 +40,7 @@ TEST(SpectralLinear, NeverStretchesByMoreThanOneOncePowerIterationHasSettled) {
   EXPECT_GE(largest, 0.8F);
 }
 
-TEST(SpectralLinear, MovesItsVectorsOnlyInItsOwnPhase) {
+TEST(SpectralNorm, MovesItsVectorsOnlyInItsOwnPhase) {
   OneLayer network;
   network.initialize(3, "d");
   network.prepare(true);
@@ -51,7 +51,7 @@ TEST(SpectralLinear, MovesItsVectorsOnlyInItsOwnPhase) {
   EXPECT_FALSE(same_bits(u, network.buffers_in_order()[0].tensor));
 }
 
-TEST(SpectralLinear, ForwardBeforePrepareIsABugOfOurs) {
+TEST(SpectralNorm, ForwardBeforePrepareIsABugOfOurs) {
   OneLayer network;
   network.initialize(3, "d");
   lane::Context context = lane::Context::evaluation(1);

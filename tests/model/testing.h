@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "lockstep/lane/backward.h"
+#include "lockstep/model/layers.h"
 #include "lockstep/model/network.h"
 #include "lockstep/numerics/philox.h"
 #include "lockstep/ops/device.h"
@@ -14,6 +15,8 @@
 namespace lockstep::model::testing {
 
 using namespace lockstep::testing;  // NOLINT
+
+inline const Weights kSpectral{.spectral = SpectralNorm::kYes};
 
 inline Tensor normals(at::IntArrayRef sizes, std::uint32_t key) {
   Tensor x = ops::empty(sizes);

@@ -93,6 +93,9 @@ Recipe any_recipe() {
   if (recipe.evaluation.features.ends_with(".pt")) recipe.evaluation.features.clear();
   for (NetworkOptions& network : recipe.networks)
     if (network.optimizer.ema_decay == 0) network.optimizer.more_ema_decays.clear();
+  if (objective::steps_between(recipe.objective, {"generator", "generator"}) > 1)
+    for (NetworkOptions& network : recipe.networks)
+      if (network.role == "discriminator" && is_frozen(network)) network.weights = "trained";
   return recipe;
 }
 

@@ -24,6 +24,14 @@ TEST(Load, RefusesToValidateWithoutHeldOutSamplesOrTheirLoss) {
             "(leave it out: others have no such loss)");
 }
 
+TEST(Load, RefusesStepsThatTrainNothing) {
+  EXPECT_EQ(error_of("[objective]\nkind = 'gan'\ndiscriminator_steps = 5\n[generator]\nkind = "
+                     "'mlp-generator'\n[discriminator]\nkind = 'mlp-discriminator'\nweights = "
+                     "'frozen'\n"),
+            "a.toml:3: discriminator_steps in [objective]: the discriminator is frozen, so most "
+            "steps would train nothing (leave discriminator_steps out)");
+}
+
 TEST(Load, RefusesIntegerProductsInNativeNumerics) {
   EXPECT_EQ(error_of("[run]\nnumerics = 'native'\nproducts = 'integer'\n"),
             "a.toml:3: products = \"integer\" in [run] is not for native numerics (leave "
@@ -61,7 +69,7 @@ TEST(Load, ReportsTheFirstUnknownKeyOfATable) {
 TEST(Load, RefusesKeysOfOtherKinds) {
   EXPECT_EQ(error_of("[model]\nkind = 'mlp-discriminator'\nattention_levels = [1]\n"),
             "a.toml:3: unknown key 'attention_levels' in [model] (with kind = 'mlp-discriminator' "
-            "the keys are kind, hidden, layers, weights, optimizer)");
+            "the keys are kind, hidden, layers, norm, weights, optimizer)");
 }
 
 TEST(Load, RefusesIllTypedValues) {

@@ -183,6 +183,16 @@ TEST(Captured, AStepWithAWitnessIsTakenCallByCall) {
   EXPECT_LT(few, kSteps - 3) << "no step had a witness: choose another rate";
 }
 
+// The generator's phase comes in every other step: called in the second, captured in the fourth.
+TEST(Captured, PhasesThatTakeTurnsAreCapturedEachInItsOwnTime) {
+  const recipe::Recipe recipe =
+      recipe_of("toy-gan", {"evidence.witness_rate=0", "objective.discriminator_steps=2"});
+  const auto [cpu, there] = on_both(recipe);
+  EXPECT_EQ(there.states, cpu.states);
+  for (const int n : {3, 4, 7, 8})
+    EXPECT_LT(10 * there.launches[static_cast<std::size_t>(n - 1)], there.launches[0]) << n;
+}
+
 PhaseResult given(const Tensor& loss) {
   return {.sums = {.loss = loss, .gradients = {}, .of_lanes = {}}, .losses = {}};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "lockstep/core/fields.h"
@@ -20,6 +21,13 @@ inline void describe_channels(Fields& f, std::vector<std::int64_t>& channels) {
 inline void describe_hidden(Fields& f, std::int64_t& hidden, std::int64_t& layers) {
   f.field("hidden", hidden, 1, kWidest, Effect::kBits, "width of hidden layers");
   f.field("layers", layers, 1, 64, Effect::kBits, "hidden layers");
+}
+
+// Of discriminators with spectral norm, which "none" leaves out: a gradient penalty bounds slopes,
+// too.
+inline void describe_spectral(Fields& f, std::string& norm) {
+  f.choice("norm", norm, {"spectral", "none"}, bits_unless(norm, "spectral"),
+           "normalisation of all weights: spectral norm, or none, as with a gradient penalty");
 }
 
 // Of generators.

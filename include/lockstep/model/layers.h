@@ -18,45 +18,66 @@ enum class InitScheme { kDefault, kZero, kDcgan };
 // Whether a layer adds a bias. Before batch normalisation it would be taken away again.
 enum class Bias { kYes, kNo };
 
-// y = x w + b over the last dimension; a 1x1 convolution is this too. weight [in, out], bias [out].
-class Linear : public Layer {
+// Whether a layer uses weight / sigma instead of its weight, sigma the largest singular value of
+// the matrix [all but the last dimension, last dimension] (Miyato et al. 2018).
+enum class SpectralNorm { kNo, kYes };
+
+struct Weights {
+  InitScheme first = InitScheme::kDefault;
+  Bias bias = Bias::kYes;
+  SpectralNorm spectral = SpectralNorm::kNo;
+};
+
+// A layer of products with a weight. With spectral norm it makes one power iteration a trained
+// phase, in `prepare`; buffers u, v are the singular vectors so far, as long as the matrix has rows
+// and columns.
+class WeightedLayer : public Layer {
  public:
-  Linear(std::int64_t in, std::int64_t out, InitScheme scheme = InitScheme::kDefault,
-         Bias bias = Bias::kYes);
-  Tensor forward(Context& context, const ops::SideBySide& x);
-  double flops() const;  // a row
+  void prepare(bool trained) override;
+  double flops() const;  // a row, a position of a convolution's smaller side
+
+ protected:
+  // fan_in: products in a sum; out: values a row, which have a bias each.
+  WeightedLayer(at::IntArrayRef weight_sizes, std::int64_t fan_in, std::int64_t out,
+                const Weights& weights);
+  Tensor enter_weight(Context& context) const;
+  Tensor enter_bias(Context& context) const;  // undefined if there is none
 
  private:
-  Tensor weight_, bias_;
+  Tensor weight_, bias_, u_, v_;
+  Tensor normalized_;  // of the parameter graph, made in prepare
+};
+
+// y = x w + b over the last dimension; a 1x1 convolution is this too. weight [in, out], bias [out].
+class Linear : public WeightedLayer {
+ public:
+  Linear(std::int64_t in, std::int64_t out, const Weights& weights = {});
+  Tensor forward(Context& context, const ops::SideBySide& x);
 };
 
 // Square kernel, padding (size-1)/2: sides of n become (n-2)/2+1 by size 4 and stride 2. weight
 // [size, size, in, out], bias [out].
-class Conv2d : public Layer {
+class Conv2d : public WeightedLayer {
  public:
   Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1,
-         InitScheme scheme = InitScheme::kDefault, Bias bias = Bias::kYes);
+         const Weights& weights = {});
   Tensor forward(Context& context, const Tensor& x, const ops::Epilogue& epilogue = {});
-  double flops() const;  // an output position
 
  private:
   ops::Conv conv_;
-  Tensor weight_, bias_;
 };
 
 // The transpose of the Conv2d from `out` to `in` channels with this size and stride ("fractionally
 // strided", "deconvolution"). weight [size, size, out, in], bias [out].
-class ConvTranspose2d : public Layer {
+class ConvTranspose2d : public WeightedLayer {
  public:
   ConvTranspose2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
-                  InitScheme scheme = InitScheme::kDefault, Bias bias = Bias::kYes);
+                  const Weights& weights = {});
   // -> [N, height, width, out], whose Conv2d has x's sides.
   Tensor forward(Context& context, const Tensor& x, std::int64_t height, std::int64_t width);
-  double flops() const;  // a position of the input
 
  private:
   ops::Conv conv_;
-  Tensor weight_, bias_;
 };
 
 // Wu & He 2018, eps 1e-5, optionally with SiLU behind it. weight [c] = 1, bias [c] = 0.
@@ -95,41 +116,6 @@ class BatchNorm : public Layer {
  private:
   Tensor weight_, bias_;
   lane::BatchNormState state_;
-};
-
-// Weight / sigma instead of the weight, sigma its largest singular value as a matrix [all but the
-// last dimension, last dimension] (Miyato et al. 2018). One power iteration a trained phase, in
-// `prepare`. Buffers u, v: the singular vectors so far, as long as the matrix has rows and columns.
-class SpectralLayer : public Layer {
- public:
-  void prepare(bool trained) override;
-  double flops() const;  // a row, an output position
-
- protected:
-  // Weights and biases start as those of a layer whose outputs are sums over all but the last
-  // dimension.
-  SpectralLayer(at::IntArrayRef weight_sizes, Bias bias);
-  Tensor enter_weight(Context& context) const;  // normalised
-  Tensor enter_bias(Context& context) const;    // undefined if there is none
-
- private:
-  Tensor weight_, bias_, u_, v_;
-  Tensor normalized_;  // of the parameter graph, made in prepare
-};
-
-class SpectralLinear : public SpectralLayer {
- public:
-  SpectralLinear(std::int64_t in, std::int64_t out, Bias bias = Bias::kYes);
-  Tensor forward(Context& context, const Tensor& x);
-};
-
-class SpectralConv2d : public SpectralLayer {
- public:
-  SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1);
-  Tensor forward(Context& context, const Tensor& x);
-
- private:
-  ops::Conv conv_;
 };
 
 }  // namespace lockstep::model

@@ -14,6 +14,7 @@
 namespace lockstep::objective {
 
 class Objective;
+struct AdversarialOptions;
 struct DiffusionOptions;
 struct Options;
 struct Setting;
@@ -34,6 +35,8 @@ struct ObjectiveKind {
   std::unique_ptr<Objective> (*make)(const Options& options, const Setting& setting);
   // How samples are made, where they are made step by step; null where one pass makes them.
   DiffusionOptions& (*diffusion)(Options& options);
+  // How networks take turns; null where nothing is adversarial.
+  const AdversarialOptions& (*adversarial)(const Options& options) = nullptr;
   // The sign of a discriminator's logit says whether a sample is real: its accuracy is counted.
   bool judges = false;
   // See objective/diffusers.h; null where diffusers has none.
@@ -51,6 +54,8 @@ void describe(Fields& fields, Options& options);
 // The networks that the objective needs, in order: tables of the recipe, names in the state.
 std::vector<std::string> roles(const Options& options);
 std::span<const PhaseNames> phases(const Options& options);
+// A phase trains at the steps that are multiples of this.
+std::int64_t steps_between(const Options& options, const PhaseNames& phase);
 // Whether what is trained makes samples; else there are no pictures and nothing to sample.
 bool makes_samples(const Options& options);
 // Null where one pass makes a sample.

@@ -134,8 +134,12 @@ bool begins_anew(const Recipe& recipe);
 // Updates that count before its step 1: the optimisers and learning rates go on from there.
 std::int64_t updates_before(const Recipe& recipe);
 
-// Those of the objective whose networks are trained, in the order of a step.
+// Phases of the objective whose networks are trained, in the order of a step.
 std::vector<objective::PhaseNames> phases(const Recipe& recipe);
+// Those of them that train in this step.
+std::vector<objective::PhaseNames> phases(const Recipe& recipe, Step step);
+// The first step in which all of them do.
+Step first_of_all_phases(const Recipe& recipe);
 
 // The options of one role; Error(kBug) if the recipe has no such role.
 const NetworkOptions& network(const Recipe& recipe, const std::string& role);

@@ -25,11 +25,11 @@ def mlp_generator(table, shape, classes):
 
 
 def mlp_discriminator(table, shape, classes):
-    stages, width = [Reshape((area(shape),))], area(shape)
+    stages, width, spectral = [Reshape((area(shape),))], area(shape), table["norm"] == "spectral"
     for i in range(table["layers"]):
-        stages += [Linear(f"hidden{i}", width, table["hidden"], spectral=True), LeakyRelu(0.2)]
+        stages += [Linear(f"hidden{i}", width, table["hidden"], spectral=spectral), LeakyRelu(0.2)]
         width = table["hidden"]
-    return Staged(stages + [logit(classes, width, spectral=True)])
+    return Staged(stages + [logit(classes, width, spectral=spectral)])
 
 
 def projected(latent, size, channels, classes):
@@ -52,8 +52,9 @@ def dcgan_generator(table, shape, classes):
 def dcgan_discriminator(table, shape, classes):
     stages, width = [], shape[2]
     for i, c in enumerate(table["channels"]):
-        stages.append(Conv(f"down{i}", width, c, 4, 2, "dcgan", bias=i == 0))
-        if i > 0:
+        normed = i > 0 and table["norm"] == "batch"
+        stages.append(Conv(f"down{i}", width, c, 4, 2, "dcgan", bias=not normed))
+        if normed:
             stages.append(BatchNorm(f"norm{i}", c))
         stages.append(LeakyRelu(0.2))
         width = c
@@ -72,11 +73,11 @@ def sngan_generator(table, shape, classes):
 
 
 def sngan_discriminator(table, shape, classes):
-    stages, width, levels = [], shape[2], len(table["channels"])
+    stages, width, levels, spectral = [], shape[2], len(table["channels"]), table["norm"] == "spectral"
     for i, c in enumerate(table["channels"]):
-        stages += [Conv(f"conv{i}", width, c, 3, 1, spectral=True), LeakyRelu(0.1)]
+        stages += [Conv(f"conv{i}", width, c, 3, 1, spectral=spectral), LeakyRelu(0.1)]
         if i < levels - 1:
-            stages += [Conv(f"down{i}", c, c, 4, 2, spectral=True), LeakyRelu(0.1)]
+            stages += [Conv(f"down{i}", c, c, 4, 2, spectral=spectral), LeakyRelu(0.1)]
         width = c
     row = area(halved(shape, levels - 1)) * width
-    return Staged(stages + [Reshape((row,)), logit(classes, row, spectral=True)])
+    return Staged(stages + [Reshape((row,)), logit(classes, row, spectral=spectral)])

@@ -36,9 +36,9 @@ def clipped(gradients, length):
     return {name: factor * g for name, g in gradients.items()}
 
 
-def _adamw(table, t):
+def _adamw(table, lr, t):
     """Scalars in binary64, rounded once; the update of one parameter."""
-    beta1, beta2, lr = table["beta1"], table["beta2"], schedules.learning_rate(table, t)
+    beta1, beta2 = table["beta1"], table["beta2"]
     one_minus_beta1, one_minus_beta2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
     step_size = np.float32(lr / (1.0 - host.pow(beta1, float(t))))
     inv_sqrt_bias2 = np.float32(1.0 / math.sqrt(1.0 - host.pow(beta2, float(t))))
@@ -58,9 +58,9 @@ def nesterov(momentum, u, g):
     return fma(momentum, u, g)
 
 
-def _sgd(table, t):
+def _sgd(table, lr, _):
     weight_decay, momentum = np.float32(table["weight_decay"]), np.float32(table["momentum"])
-    minus_lr = np.float32(-schedules.learning_rate(table, t))
+    minus_lr = np.float32(-lr)
 
     def update(p, g, slots):
         g = fma(weight_decay, p, g)
@@ -83,9 +83,9 @@ def lion_step(p, s, minus_lr, minus_decay):
     return fma(minus_lr, s, fma(minus_decay, p, p))
 
 
-def _lion(table, t):
+def _lion(table, lr, _):
     """Chen et al., 2023."""
-    lr, (beta1, beta2) = schedules.learning_rate(table, t), (table["beta1"], table["beta2"])
+    beta1, beta2 = table["beta1"], table["beta2"]
     minus_lr, minus_decay = np.float32(-lr), np.float32(-(lr * table["weight_decay"]))
     betas = [(np.float32(beta), np.float32(1.0 - beta)) for beta in (beta1, beta2)]
 
@@ -99,8 +99,8 @@ def decays(table, parameter):
     return table["decay"] == "all" or parameter.ndim >= 2
 
 
-def update_role(role, table, batch, gradients, t):
-    """Clips, then does update t of all parameters of one role of the state."""
+def update_role(role, table, batch, gradients, step, t):
+    """Clips, then does update t, with the learning rate of the step, of all parameters of one role of the state."""
     table = {**table, "lr": schedules.peak(table["lr"], table["lr_scaling"], batch, table.get("base_batch"))}
     gradients = {name: gradients[name] for name in role.parameters}
     if table["clip_value"] != 0.0:
@@ -108,7 +108,8 @@ def update_role(role, table, batch, gradients, t):
     if table["clip_norm"] != 0.0:
         gradients = clipped(gradients, np.float32(table["clip_norm"]))
     rule = {"adamw": _adamw, "sgd": _sgd, "lion": _lion}[table["kind"]]
-    decayed, free = rule(table, t), rule({**table, "weight_decay": 0.0}, t)
+    lr = schedules.learning_rate(table, step)
+    decayed, free = rule(table, lr, t), rule({**table, "weight_decay": 0.0}, lr, t)
     for name, g in gradients.items():
         update = decayed if decays(table, role.parameters[name]) else free
         slots = {slot: values[name] for slot, values in role.slots.items()}

@@ -10,6 +10,7 @@ import gan
 import optimizers
 import schedules
 import streams
+import trainer
 
 
 def intervals_rounded():
@@ -83,7 +84,17 @@ def unaveraged_loss():
     denoise.validated = lambda role: role.parameters
 
 
+def step_for_update():
+    """Adam counts steps, also those in which its network rests."""
+    trainer.update_number = lambda step, every: step
+
+
+def average_of_the_rest():
+    """Averages move in every step."""
+    trainer.averaged = lambda roles, updated: list(roles)
+
+
 BREAKS = {rule.__name__.replace("_", "-"): rule for rule in (
     intervals_rounded, lr_unscaled, decay_everything, nesterov_unfused, values_unclipped, times_uniform,
     min_snr_of_the_other, mixes_exchanged, penalty_unsquared, level_told, kept_unscaled, held_out_trained, held_out_draws,
-    unaveraged_loss)}
+    unaveraged_loss, step_for_update, average_of_the_rest)}

@@ -34,13 +34,15 @@ OBJECTIVE = [("kind", "ddpm", {}), ("prediction", "epsilon", {"kind": ("ddpm",)}
              ("sampler_steps", 18, {"kind": ("edm",), "sampler": ("heun",)}),
              ("sampler_steps", 50, {"kind": ("edm",), "sampler": ("euler",)}),
              ("label_dropout", 0.0, {"kind": DIFFUSION}), ("guidance", 1.0, {"kind": DIFFUSION}),
-             ("r1", 0.0, {"kind": GANS}), ("gp", 10.0, {"kind": ("wasserstein-gan",)})]
+             ("r1", 0.0, {"kind": GANS}), ("gp", 10.0, {"kind": ("wasserstein-gan",)}),
+             ("discriminator_steps", 1, {"kind": GANS + ("wasserstein-gan",)})]
 NETWORK = [("kind", "unet", {}), ("channels", [32, 64, 64], {"kind": UNET + CONVOLUTIONAL + CNN}),
            ("blocks", 2, {"kind": UNET}), ("attention_levels", [2], {"kind": UNET}), ("patch", 2, {"kind": DIT}),
            ("width", 128, {"kind": DIT}), ("depth", 6, {"kind": DIT}), ("heads", 4, {"kind": UNET + DIT}),
            ("groups", 8, {"kind": UNET + CNN}), ("features", 64, {"kind": CNN}), ("mlp_ratio", 4, {"kind": DIT}), ("embedding", 128, {"kind": UNET + DIT}), ("dropout", 0.0, {"kind": UNET}), ("hidden", 64, {"kind": MLPS}),
            ("layers", 2, {"kind": MLPS}), ("latent", 2, {"kind": WITH_LATENT}),
-           ("norm", "batch", {"kind": ("mlp-generator",)})]
+           ("norm", "batch", {"kind": ("mlp-generator", "dcgan-discriminator")}),
+           ("norm", "spectral", {"kind": ("mlp-discriminator", "sngan-discriminator")})]
 OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}),
              ("base_batch", REQUIRED, {"lr_scaling": ("linear", "sqrt")}),
              ("weight_decay", 0.0, {}), ("decay", "all", {}),
@@ -54,10 +56,12 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
 EVIDENCE = [("commit_every", 100, {})]
 EVALUATION = [("every", 0, {}), ("samples", 2048, {}), ("seed", 0, {}), ("features_hash", "", {})]  # none of them where every is 0
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "precision"): "float32", ("run", "products"): "float", ("run", "start"): "fresh",
-            ("generator", "norm"): "batch", ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0, ("model", "dropout"): 0.0,
+            ("data", "classes"): 0, ("data", "flip"): False, ("data", "crop"): 0, ("model", "dropout"): 0.0,
             ("data", "holdout"): 0, ("run", "validate_every"): 0,
             ("objective", "label_dropout"): 0.0, ("objective", "guidance"): 1.0,
-            ("objective", "times"): "uniform", ("objective", "weighting"): "none"}
+            ("objective", "times"): "uniform", ("objective", "weighting"): "none", ("objective", "discriminator_steps"): 1}
+NORMS_LEFT_OUT = {"mlp-generator": "batch", "dcgan-discriminator": "batch", "mlp-discriminator": "spectral",
+                  "sngan-discriminator": "spectral"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0,
                           "more_ema_decays": []}
 ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "classifier": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],
@@ -109,11 +113,12 @@ def _filled(name, given, keys):
     return table
 
 
-def _left_out(table):
+def _left_out(name, table):
     """Keys that the canonical text leaves out, each at this value."""
-    if table.endswith(".optimizer"):
+    if name.endswith(".optimizer"):
         return LEFT_OUT_OF_OPTIMIZERS
-    return {key: value for (name, key), value in LEFT_OUT.items() if name == table}
+    values = {key: value for (of, key), value in LEFT_OUT.items() if of == name}
+    return {**values, "norm": NORMS_LEFT_OUT[table["kind"]]} if "norm" in table else values
 
 
 class Recipe:
@@ -155,7 +160,7 @@ class Recipe:
         parts = []
         for name, table in self.tables.items():
             lines = [f"{key} = {value_text(value)}\n" for key, value in table.items()
-                     if _left_out(name).get(key, REQUIRED) != value]
+                     if _left_out(name, table).get(key, REQUIRED) != value]
             if lines:
                 parts.append(f"[{name}]\n" + "".join(lines))
         return "\n".join(parts)

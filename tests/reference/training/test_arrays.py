@@ -222,7 +222,7 @@ def check_updates(count):
     weights, slot = p.tolist(), m.tolist()
     wrong = 0
     for t, g in enumerate(gradients, 1):
-        optimizers.update_role(role, table, 1, {"w": g}, t)
+        optimizers.update_role(role, table, 1, {"w": g}, t, t)
         lr = schedules.learning_rate({"schedule": "linear", "lr": 0.003, "warmup": 2, "horizon": 5}, t)
         assert lr == 0.003 * [0.5, 1.0, 1.0 - 1.0 / 3.0, 1.0 - 2.0 / 3.0, 0.0, 0.0][t - 1]
         inputs = {"g": g.tolist(), "p": weights, "m": slot}

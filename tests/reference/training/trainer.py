@@ -22,6 +22,21 @@ KINDS = {"unet": Unet, "dit": Dit, "cnn": cnn,
 OBJECTIVES = {"ddpm": Ddpm, "flow": Flow, "edm": Edm, "gan": Gan, "hinge-gan": Gan, "wasserstein-gan": Gan, "classifier": Classifier}
 
 
+def turns(recipe, phase):
+    """The phase trains at steps that are multiples of this."""
+    return recipe["objective"].get("discriminator_steps", 1) if phase == "generator" else 1
+
+
+def update_number(step, every):
+    """Which update of its network it is; rates go by the step."""
+    return step // every
+
+
+def averaged(roles, updated):
+    """Whose averages move."""
+    return updated
+
+
 class Trainer:
     def __init__(self, path, semantics):
         recipe = self.recipe = Recipe.read(path)
@@ -38,15 +53,19 @@ class Trainer:
         """One step; its line of the ledger."""
         state, recipe, before = self.state, self.recipe, self.digest
         taken = batch(recipe, self.data, state.samples)
-        losses = []
+        losses, updated, step = [], [], state.step + 1
         for phase in self.objective.phases:
+            every = turns(recipe, phase)
+            if step % every != 0:
+                continue
             loss, gradients = self.objective.phase(phase, state, taken)
             losses.append((phase, loss))
             role = self.objective.role_of(phase)
-            update_role(state.roles[role], recipe[role + ".optimizer"], len(taken.draws), gradients, state.step + 1)
-        for name, role in state.roles.items():
-            update_averages(role, decays(recipe[name + ".optimizer"]))
-        state.step += 1
+            update_role(state.roles[role], recipe[role + ".optimizer"], len(taken.draws), gradients, step, update_number(step, every))
+            updated.append(role)
+        for role in averaged(state.roles, updated):
+            update_averages(state.roles[role], decays(recipe[role + ".optimizer"]))
+        state.step = step
         state.samples += len(taken.draws)
         self.digest = state.digest()
         every = recipe["evidence"]["commit_every"]
