@@ -129,7 +129,7 @@ TEST(Turns, MemoryIsThatOfAStepOfAllPhases) {
         discriminator_steps, {"generator.hidden=512", "generator.layers=4", "generator.latent=64"});
     StepWalk walk(recipe, {2}, {.world = 1}, {});
     const std::int64_t first = walk(1).total();
-    EXPECT_EQ(walk(1).total(), first);
+    EXPECT_LE(walk(1).total(), first);  // what networks prepared the first time is there
     return first;
   };
   EXPECT_EQ(need(7), need(1));
