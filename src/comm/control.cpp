@@ -220,10 +220,11 @@ void Control::run() {
     }
     listen(next_ping);
     // Nobody was silent while this process did not listen: stopped, or its machine.
-    if (const double late = monotonic_seconds() - next_ping; late > interval)
-      for (double& heard : last_heard_) heard += late;
+    const double woke = monotonic_seconds(), late = woke - next_ping;
+    if (late > interval)
+      for (double& heard : last_heard_) heard = std::min(heard + late, woke);
     for (std::size_t r = 0; r < world(); ++r)
-      if (peers_[r].socket && !left_[r] && monotonic_seconds() > last_heard_[r] + silence_)
+      if (peers_[r].socket && !left_[r] && woke > last_heard_[r] + silence_)
         lost(r, "no sign of life for " + fixed(silence_, 1) +
                     " s (stopped, its machine or the network is down; or LOCKSTEP_DEADLINE is too "
                     "short for a slow network)");

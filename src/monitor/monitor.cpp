@@ -104,56 +104,59 @@ Report Monitor::observe(const Observation& observation) {
 }
 
 void Monitor::diverges(const Observation& observation, Report& report) {
-  bool diverging = false;
-  for (const auto& [phase, loss] : observation.losses) {
+  for (const auto& [network, loss] : observation.losses) {
+    std::int64_t& in_a_row = diverging_[network];
     const double size = loss < 0 ? -double{loss} : double{loss};
     const bool finite = is_finite(loss);
     const bool large = options_.loss_limit > 0 && !(size <= options_.loss_limit);
-    if (finite && !large) continue;
-    const std::string line = at(observation.step, "divergence") + "the loss of the " + phase +
+    if (finite && !large) {
+      in_a_row = 0;
+      continue;
+    }
+    const std::string line = at(observation.step, "divergence") + "the loss of the " + network +
                              " is " + (finite ? to_text(loss) : "not finite");
     if (options_.loss_limit == 0) {
       judge(report, Verdict::kWarn, line);
       continue;
     }
-    if (!diverging) ++diverging_;
-    diverging = true;
+    ++in_a_row;
     const std::string beyond = ", beyond loss_limit = " + to_text(options_.loss_limit) + " for " +
-                               std::to_string(diverging_) + " of " +
+                               std::to_string(in_a_row) + " of " +
                                counted(options_.loss_steps, "step");
-    judge(report, diverging_ >= options_.loss_steps ? Verdict::kStop : Verdict::kWarn,
-          line + beyond);
+    judge(report, in_a_row >= options_.loss_steps ? Verdict::kStop : Verdict::kWarn, line + beyond);
   }
-  if (!diverging) diverging_ = 0;
 }
 
 void Monitor::spikes(const Observation& observation, Report& report) {
   if (options_.warn_spike == 0 && options_.stop_spike == 0) return;
-  bool spiking = false;
-  const auto look = [&](const std::string& what, float value) {
-    auto& score = scores_[what];
+  std::map<std::string, bool> spiking;  // of this step
+  const auto look = [&](const std::string& network, const std::string& what, float value) {
+    bool& spikes = spiking[network];
+    auto& score = scores_[what + network];
     if (!score)
       score = std::make_unique<RobustScore>(static_cast<std::size_t>(options_.spike_window));
     const std::optional<double> found = score->of(value);
     if (!found) return;
     const bool stops = options_.stop_spike > 0 && *found > options_.stop_spike;
     if (!stops && !(options_.warn_spike > 0 && *found > options_.warn_spike)) return;
-    if (stops && !spiking) ++spiking_;
-    spiking = spiking || stops;
+    std::int64_t& in_a_row = spiking_[network];
+    if (stops && !spikes) ++in_a_row;
+    spikes = spikes || stops;
     const std::string line =
-        at(observation.step, "spike") + "the " + what + " is " + to_text(value) + ", " +
+        at(observation.step, "spike") + "the " + what + network + " is " + to_text(value) + ", " +
         fixed(*found, 1) + " robust standard deviations above the median of " +
         counted(options_.spike_window, "step") + ", beyond " +
         (stops ? "stop_spike = " + to_text(options_.stop_spike) + " for " +
-                     std::to_string(spiking_) + " of " + counted(options_.spike_steps, "step")
+                     std::to_string(in_a_row) + " of " + counted(options_.spike_steps, "step")
                : "warn_spike = " + to_text(options_.warn_spike));
-    judge(report, stops && spiking_ >= options_.spike_steps ? Verdict::kStop : Verdict::kWarn,
+    judge(report, stops && in_a_row >= options_.spike_steps ? Verdict::kStop : Verdict::kWarn,
           line);
   };
-  for (const auto& [phase, loss] : observation.losses) look("loss of the " + phase, loss);
-  for (const auto& [phase, norm] : observation.gradient_norms)
-    look("gradient norm of the " + phase, norm);
-  if (!spiking) spiking_ = 0;
+  for (const auto& [network, loss] : observation.losses) look(network, "loss of the ", loss);
+  for (const auto& [network, norm] : observation.gradient_norms)
+    look(network, "gradient norm of the ", norm);
+  for (const auto& [network, spikes] : spiking)
+    if (!spikes) spiking_[network] = 0;
 }
 
 }  // namespace lockstep::monitor

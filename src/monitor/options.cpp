@@ -21,18 +21,23 @@ void describe(Fields& f, Options& o) {
   f.field("loss_limit", o.loss_limit, 0.0, 1e30, Effect::kNone,
           "a step diverges if a loss is not finite or its size is above this; 0: none does");
   f.field("loss_steps", o.loss_steps, 1, std::int64_t{1'000'000'000'000}, Effect::kNone,
-          "diverging steps in a row, of one attempt, that stop the run with exit code 7");
-  f.field("spike_window", o.spike_window, 8, 100'000,
-          none_unless(o.spike_window, std::int64_t{100}),
-          "steps of one attempt whose losses and gradient norms a step's are compared with");
+          "diverging steps in a row of one network, among those that train it in one attempt, that "
+          "stop "
+          "the run with exit code 7");
+  f.field(
+      "spike_window", o.spike_window, 8, 100'000, none_unless(o.spike_window, std::int64_t{100}),
+      "steps of one attempt, among those that train a network, whose losses and gradient norms a "
+      "step's are compared with");
   f.field("warn_spike", o.warn_spike, 0.0, 1e30, none_unless(o.warn_spike, 0.0),
           "how many robust standard deviations (1.4826 times the median absolute deviation) a loss "
           "or a gradient norm may lie above the median before a step warns, such as 20; 0: never");
   f.field("stop_spike", o.stop_spike, 0.0, 1e30, none_unless(o.stop_spike, 0.0),
           "the same, for steps that stop the run with exit code 7; 0: never");
-  f.field("spike_steps", o.spike_steps, 1, std::int64_t{1'000'000'000'000},
-          none_unless(o.spike_steps, std::int64_t{1}),
-          "steps in a row beyond stop_spike, of one attempt, that stop the run");
+  f.field(
+      "spike_steps", o.spike_steps, 1, std::int64_t{1'000'000'000'000},
+      none_unless(o.spike_steps, std::int64_t{1}),
+      "steps in a row of one network beyond stop_spike, among those that train it in one attempt, "
+      "that stop the run");
   f.field("layers_every", o.layers_every, 0, std::int64_t{1'000'000'000'000},
           none_unless(o.layers_every, std::int64_t{0}),
           "steps between looks at layers: norms of each tensor of the networks' parameters and of "

@@ -120,13 +120,15 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   if (phases(recipe).empty())
     throw Error(Code::kUsage, name + ": nothing is trained: all networks are frozen",
                 "leave weights = \"frozen\" out of one of them");
-  if (std::ranges::none_of(phases(recipe), [&](const objective::PhaseNames& phase) {
-        return objective::steps_between(recipe.objective, phase) == 1;
-      }))
+  const auto rests = [&](const objective::PhaseNames& phase) {
+    return objective::steps_between(recipe.objective, phase) > 1;
+  };
+  const auto every = objective::phases(recipe.objective);
+  if (phases(recipe).size() < every.size() && std::ranges::any_of(every, rests))
     throw Error(Code::kUsage,
                 at("objective.discriminator_steps") +
-                    ": discriminator_steps in [objective]: the discriminator is frozen, so most "
-                    "steps would train nothing",
+                    ": discriminator_steps in [objective] is of two networks that are trained, and "
+                    "one is frozen",
                 "leave discriminator_steps out");
   return recipe;
 }

@@ -44,6 +44,10 @@ std::vector<std::string> warnings(const Recipe& recipe) {
                       ", and run.steps is " + std::to_string(recipe.run.steps) +
                       (before > 0 ? anew : ""));
   }
+  if (const Step first = first_of_all_phases(recipe); first.value > recipe.run.steps)
+    lines.push_back("[objective]: the generator trains at step " + std::to_string(first.value) +
+                    " for the first time (discriminator_steps), and run.steps is " +
+                    std::to_string(recipe.run.steps));
   objective::Options objective = recipe.objective;
   const auto* const diffusion = objective::diffusion(objective);
   if (diffusion && recipe.data.classes > 0 && static_cast<float>(diffusion->label_dropout) == 1.0F)

@@ -1,7 +1,6 @@
 // What a reader wants to know first: how the run ended, whether its evidence holds, what was
 // computed again.
 #include <algorithm>
-#include <map>
 
 #include "lockstep/core/text.h"
 #include "report/replays.h"
@@ -54,13 +53,14 @@ std::string network_of(const Facts& facts, const std::string& phase) {
 constexpr std::int64_t kStill = 10;
 
 // Of each phase, by the step's number.
-std::vector<std::pair<std::string, std::map<std::int64_t, float>>> losses_of(const Facts& facts) {
-  std::vector<std::pair<std::string, std::map<std::int64_t, float>>> phases;
+std::vector<std::pair<std::string, std::vector<std::pair<std::int64_t, float>>>> losses_of(
+    const Facts& facts) {
+  std::vector<std::pair<std::string, std::vector<std::pair<std::int64_t, float>>>> phases;
   for (const ledger::Entry& entry : facts.ledger.entries) {
     for (const auto& [name, loss] : entry.losses) {
       auto phase = std::ranges::find(phases, name, [](const auto& one) { return one.first; });
       if (phase == phases.end()) phase = phases.insert(phase, {name, {}});
-      phase->second[entry.step.value] = loss;
+      phase->second.emplace_back(entry.step.value, loss);
     }
   }
   return phases;
@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, std::map<std::int64_t, float>>> losses_of(con
 std::vector<std::string> odd_losses(const Facts& facts) {
   std::vector<std::string> lines;
   for (const auto& [name, losses] : losses_of(facts)) {
-    const float last = losses.rbegin()->second;
+    const float last = losses.back().second;
     std::int64_t infinite = 0, first = 0, still = 0;
     for (const auto& [step, loss] : losses) {
       if (!(loss - loss == 0) && infinite++ == 0) first = step;

@@ -173,6 +173,16 @@ Start start_from(const SavedState& parent, recipe::Recipe recipe) {
     continuation.notes.emplace_back(
         "the parent learnt from some of the samples that are held out now: run.seed chooses which, "
         "and data.holdout how many");
+  for (const objective::PhaseNames& phase : recipe::phases(recipe)) {
+    const std::int64_t here = objective::steps_between(recipe.objective, phase),
+                       there = objective::steps_between(theirs.objective, phase);
+    if (here != there && !recipe::begins_anew(recipe))
+      continuation.notes.push_back(
+          "the " + std::string(phase.role) + " trains at multiples of " + std::to_string(here) +
+          ", in the parent of " + std::to_string(there) +
+          ": its optimiser counts as if it always had (run.from.optimizer = \"anew\" counts from "
+          "0)");
+  }
   training.state.samples = loaded.state().samples;
   recipe.run.start = "run";
   recipe.run.from = {.recipe = ledger.header.recipe.hex(),

@@ -184,8 +184,7 @@ std::string Metrics::progress(double now) const {
     line += "  " + fixed(*rate, 2) + " steps/s";
     line += "  " + fixed(*rate * static_cast<double>(attempt_.batch), 1) + " samples/s";
   }
-  // The one phase of a diffusion model needs no name.
-  const bool one = losses_.size() == 1;
+  const bool one = attempt_.one_phase;
   for (const auto& [name, loss] : losses_) line += "  " + (one ? "loss" : name) + " " + brief(loss);
   for (const auto& [name, norm] : norms_)
     line += "  |grad" + (one ? "" : " " + name) + "| " + brief(norm);

@@ -22,6 +22,7 @@ struct Attempt {
   Step first, last;        // step it began at; where the run ends
   double began = 0;        // its first step: monotonic_seconds()
   std::int64_t batch = 1;  // samples a step
+  bool one_phase = true;   // a step's, which needs no name
 };
 
 class Metrics {

@@ -126,7 +126,8 @@ void RunWriter::environments(const std::vector<std::string>& fingerprints) {
               .first = at(),
               .last = end(),
               .began = monotonic_seconds(),
-              .batch = training_.plan.batch()};
+              .batch = training_.plan.batch(),
+              .one_phase = recipe::phases(training_.recipe).size() == 1};
 }
 
 Metrics& RunWriter::metrics() {

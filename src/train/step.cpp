@@ -157,17 +157,20 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   record.entry.before = training.agreed->root;
   Updates update(training, group);
   const Round round(training, group, feed, look);
+  const std::vector<PhaseAt> phases = phases_of(training, Step(training.state.step.value + 1));
   std::vector<Measured> measured;
   try {
-    for (const PhaseAt& phase : phases_of(training, Step(training.state.step.value + 1)))
+    for (const PhaseAt& phase : phases)
       measured.push_back(run_phase(training, round, phase, update, record));
   } catch (const Error&) {
     update.require_unchanged_so_far();  // a changed state is the cause of what follows from it
     throw;
   }
-  for (const Trained& trained : training.trained)
+  for (const PhaseAt& phase : phases) {
+    const Trained& trained = trained_of(training, phase.names.role);
     for (const std::vector<Tensor>& average : trained.averages)
       ops::show("average", trained.parameters, average);
+  }
   ++training.state.step;
   training.state.samples += training.plan.batch();
 

@@ -13,9 +13,9 @@ namespace lockstep::train {
 
 class Updates {
  public:
-  // At the start of a step: what no update of this step will read whole (buffers, frozen networks,
-  // divided parameters) is hashed as it is now. Keeps both references. Error(kDiffer) if the cursor
-  // is not training.agreed's.
+  // At the start of a step: what no update of this step will read whole (buffers, networks that
+  // rest, divided parameters) is hashed as it is now. Keeps both references. Error(kDiffer) if the
+  // cursor is not training.agreed's.
   Updates(const Training& training, comm::Group& group);
 
   // Update number t of a network with its summed gradients, of all or of this rank's slices; then
@@ -23,7 +23,7 @@ class Updates {
   void operator()(Trained& trained, std::int64_t t, double lr,
                   const std::vector<Tensor>& gradients);
 
-  // After the updates: hashes what none of them wrote (buffers, frozen networks) as it is now.
+  // After the updates: hashes what none of them wrote (buffers, networks that rest) as it is now.
   void hash_rest();
 
   // Waits for all of it. What was read must have been training.agreed, before anything rests on

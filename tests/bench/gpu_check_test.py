@@ -369,7 +369,7 @@ class GpuCheck(unittest.TestCase):
         code, said, found, _ = self.check(self.lockstep(sleep=10), "--only", "native", "--golden", "edm", "--seconds", "15")
         self.assertEqual(code, 3, said)  # nothing has failed: the time was over
         self.assertEqual({row["check"]: (row["result"], row["detail"].partition(",")[2]) for row in found["checks"] if row["part"] == "native"},
-                         {"float32": ("not done", " when the 5 s were over"), "tf32": ("not done", ""), "bfloat16": ("not done", "")})
+                         {"float32": ("not done", " when the 15 s were over"), "tf32": ("not done", ""), "bfloat16": ("not done", "")})
 
     def test_libraries_of_another_pytorch_are_not_used(self):
         for version, used in (("2.10.0+cu130", False), ("2.11.0+cu130", True)):

@@ -108,6 +108,7 @@ class Restarts(Toy):
         expected = self.alone()
         while killed < KILLS:
             runs += 1
+            self.assertLess(runs, 10 * KILLS + 10, "nobody reports the kills")
             process = self.train(chance.randint(2, 6), 1000, run=f"run{runs}")
             in_this_run = 0
             while process.poll() is None and in_this_run < 5 and killed + in_this_run < KILLS:

@@ -28,7 +28,7 @@ class Struck : public testing::TestWithParam<Blow> {};
 
 TEST_P(Struck, RankIsNamedByTheOthers) {
   const auto [scenario, world, victim, signal] = GetParam();
-  Ranks ranks(scenario, world, {signal == SIGSTOP ? "deadline=8" : "deadline=120"});
+  Ranks ranks(scenario, world, {signal == SIGSTOP ? "deadline=8" : "deadline=600"});
   for (int r = 0; r < world; ++r) ranks[r].wait_for_output("ready");
   ranks[victim].signal(signal);
   for (int r = 0; r < world; ++r) {
@@ -48,8 +48,8 @@ INSTANTIATE_TEST_SUITE_P(Blows, Struck,
                                          Blow{"large", 3, 1, SIGSTOP},
                                          Blow{"large", 3, 0, SIGSTOP}));
 
-// A machine that slept, or whose processes were all stopped: nobody was silent while nobody
-// listened.
+// A machine that paused, or whose processes were all stopped, for less than a deadline: nobody was
+// silent while nobody listened.
 TEST(Stopped, RanksThatAllStopForLongerThanASilenceGoOn) {
   Ranks ranks("barriers", 3, {"deadline=20"});  // silence: 10
   for (int r = 0; r < 3; ++r) ranks[r].wait_for_output("ready");
@@ -86,7 +86,7 @@ TEST(Failure, NoThreadThatWritesDiesOfSigpipe) {
 
 TEST(Failure, TheFirstReasonReachesAllRanks) {
   for (const char* odd : {"odd=0", "odd=2"}) {
-    Ranks ranks("abort", 3, {odd, "deadline=60"});
+    Ranks ranks("abort", 3, {odd, "deadline=600"});
     ranks[odd[4] - '0'].wait_for_output("ready");
     const auto ended = ranks.wait();
     for (const Ended& rank : ended) {

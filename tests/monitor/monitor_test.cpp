@@ -119,6 +119,36 @@ TEST(Monitor, DivergenceStopsAfterSoManyStepsInARow) {
   EXPECT_EQ(after_losses(options, {3, 3, 1, 3, 3}).verdict, Verdict::kWarn);
 }
 
+// A network that rests in most steps diverges and spikes all the same.
+TEST(Monitor, StepsInWhichANetworkRestsAreNotCounted) {
+  for (const bool spike : {false, true}) {
+    Options options;
+    if (spike) {
+      options.spike_window = 8;
+      options.stop_spike = 5;
+      options.spike_steps = 3;
+    } else {
+      options.loss_limit = 100;
+      options.loss_steps = 3;
+    }
+    Monitor monitor(options);
+    using Losses = std::vector<std::pair<std::string, float>>;
+    const auto verdict = [&](std::int64_t step, const Losses& losses) {
+      return monitor.observe({.step = Step(step), .losses = losses, .samples = {}}).verdict;
+    };
+    std::int64_t step = 0;
+    const auto two = [&](float discriminator, float generator) {
+      EXPECT_EQ(verdict(++step, {{"discriminator", discriminator}}), Verdict::kFine);
+      return verdict(++step, {{"discriminator", discriminator}, {"generator", generator}});
+    };
+    for (int i = 0; i < 12; ++i)
+      EXPECT_EQ(two(static_cast<float>(i % 3), static_cast<float>(i % 4)), Verdict::kFine);
+    EXPECT_EQ(two(1, 1000), Verdict::kWarn);
+    EXPECT_EQ(two(1, 1000), Verdict::kWarn);
+    EXPECT_EQ(two(1, 1000), Verdict::kStop);
+  }
+}
+
 TEST(Monitor, WithoutALimitALossThatIsNotFiniteWarns) {
   EXPECT_EQ(after_losses({}, {1e30F}).verdict, Verdict::kFine);
   for (const float loss : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()})

@@ -75,7 +75,7 @@ class Firewalls(Cluster):
 
     def test_between_two_others(self):
         network = self.network(3)
-        for how, words, deadline, within in (("drop", "no answer", 8, 25), ("reject", "a firewall rejects it", 40, 20)):
+        for how, words, deadline, within in (("drop", "no answer", 8, 25), ("reject", "a firewall rejects it", 400, 20)):
             with self.subTest(how):
                 network[1].firewall(f"ip saddr {networks.address(2)} tcp flags & (syn | ack) == syn {how}")
                 for process in self.start_all(network, 3, deadline=deadline):

@@ -95,7 +95,7 @@ Recipe any_recipe() {
     if (network.optimizer.ema_decay == 0) network.optimizer.more_ema_decays.clear();
   if (objective::steps_between(recipe.objective, {"generator", "generator"}) > 1)
     for (NetworkOptions& network : recipe.networks)
-      if (network.role == "discriminator" && is_frozen(network)) network.weights = "trained";
+      if (is_frozen(network)) network.weights = "trained";
   return recipe;
 }
 

@@ -24,12 +24,15 @@ TEST(Load, RefusesToValidateWithoutHeldOutSamplesOrTheirLoss) {
             "(leave it out: others have no such loss)");
 }
 
-TEST(Load, RefusesStepsThatTrainNothing) {
-  EXPECT_EQ(error_of("[objective]\nkind = 'gan'\ndiscriminator_steps = 5\n[generator]\nkind = "
-                     "'mlp-generator'\n[discriminator]\nkind = 'mlp-discriminator'\nweights = "
-                     "'frozen'\n"),
-            "a.toml:3: discriminator_steps in [objective]: the discriminator is frozen, so most "
-            "steps would train nothing (leave discriminator_steps out)");
+TEST(Load, RefusesTurnsOfANetworkThatIsFrozen) {
+  for (const bool generator : {false, true})
+    EXPECT_EQ(error_of(std::string("[objective]\nkind = 'gan'\ndiscriminator_steps = 5\n"
+                                   "[generator]\nkind = 'mlp-generator'\n") +
+                       (generator ? "weights = 'frozen'\n" : "") +
+                       "[discriminator]\nkind = 'mlp-discriminator'\n" +
+                       (generator ? "" : "weights = 'frozen'\n")),
+              "a.toml:3: discriminator_steps in [objective] is of two networks that are trained, "
+              "and one is frozen (leave discriminator_steps out)");
 }
 
 TEST(Load, RefusesIntegerProductsInNativeNumerics) {

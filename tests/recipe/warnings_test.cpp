@@ -56,6 +56,19 @@ TEST(Warnings, AFrozenDiscriminatorHasNoAccuracy) {
       ElementsAre("[monitor]: the discriminator is frozen, so its accuracy is not measured"));
 }
 
+TEST(Warnings, AGeneratorThatNeverTrainsIsTold) {
+  const auto of = [](const std::string& steps) {
+    return warnings(parse("[run]\nsteps = " + steps +
+                              "\n[objective]\nkind = 'gan'\ndiscriminator_steps = 5\n"
+                              "[generator]\nkind = 'mlp-generator'\n[discriminator]\nkind = "
+                              "'mlp-discriminator'\n",
+                          "a"));
+  };
+  EXPECT_THAT(of("5"), IsEmpty());
+  EXPECT_THAT(of("4"), ElementsAre("[objective]: the generator trains at step 5 for the first time "
+                                   "(discriminator_steps), and run.steps is 4"));
+}
+
 TEST(Warnings, ACriticHasNoAccuracy) {
   const std::string gan =
       "[objective]\nkind = 'wasserstein-gan'\n[generator]\nkind = 'mlp-generator'\n"

@@ -41,8 +41,8 @@ Json of_ledger(const stdfs::path& path) {
         {"recipe", from->recipe.hex()}, {"step", from->step.value}, {"state", from->state.hex()}};
   if (!ledger.entries.empty()) {
     out["state"] = ledger.entries.back().state.hex();
-    for (const auto& [phase, loss] : ledger.entries.back().losses) out["loss"][phase] = loss;
     for (const ledger::Entry& entry : ledger.entries) {  // the last ones
+      for (const auto& [phase, loss] : entry.losses) out["loss"][phase] = loss;
       if (entry.validation) out["validation"] = *entry.validation;
       for (const auto& [key, value] : entry.evaluation) out["evaluation"][key] = value;
     }

@@ -28,16 +28,20 @@ struct Size {
   double step_flops = 0;
 };
 
-// A step costs one forward and two backward products a network and phase; good to a few tens of
-// percent.
+// A step costs one forward and two backward products a network and phase, in the mean over steps;
+// good to a few tens of percent.
 Size size_of(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape) {
   const ops::Allocations uncomputed;  // the model may be too large for this machine
   const train::Training training = train::make_training(recipe, sample_shape, {.world = 1});
   Size size{.parameters = 0, .state_bytes = training.state.bytes(), .step_flops = 0};
   for (const train::Trained& one : training.trained) {
     for (const at::Tensor& parameter : one.parameters) size.parameters += parameter.numel();
+    double steps = 1;
+    for (const objective::PhaseNames& phase : objective::phases(recipe.objective))
+      if (phase.role == one.role)
+        steps = static_cast<double>(objective::steps_between(recipe.objective, phase));
     size.step_flops +=
-        3 * one.network->forward_flops() * static_cast<double>(training.plan.batch());
+        3 * one.network->forward_flops() * static_cast<double>(training.plan.batch()) / steps;
   }
   return size;
 }

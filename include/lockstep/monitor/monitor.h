@@ -65,7 +65,7 @@ class Monitor {
   void spikes(const Observation& observation, Report& report);
 
   Options options_;
-  std::int64_t diverging_ = 0, spiking_ = 0;                    // steps in a row
+  std::map<std::string, std::int64_t> diverging_, spiking_;     // by network: its steps in a row
   std::map<std::string, std::unique_ptr<RobustScore>> scores_;  // by what is watched
   std::unique_ptr<LayerWatch> layers_;
 };
