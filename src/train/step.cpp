@@ -155,9 +155,9 @@ StepRecord guarded_step(Training& training, comm::Group& group, const Feed& feed
   StepRecord record;
   if (!training.agreed) training.agreed = digest(group, training.state);
   record.entry.before = training.agreed->root;
-  Updates update(training, group);
-  const Round round(training, group, feed, look);
   const std::vector<PhaseAt> phases = phases_of(training, Step(training.state.step.value + 1));
+  Updates update(training, phases, group);
+  const Round round(training, group, feed, look);
   std::vector<Measured> measured;
   try {
     for (const PhaseAt& phase : phases)

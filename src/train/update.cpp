@@ -9,16 +9,15 @@
 #include "lockstep/ops/record.h"
 #include "train/agree.h"
 #include "train/divided_state.h"
-#include "train/phase.h"
 
 namespace lockstep::train {
 
-Updates::Updates(const Training& training, comm::Group& group)
+Updates::Updates(const Training& training, const std::vector<PhaseAt>& phases, comm::Group& group)
     : training_(training),
       group_(group),
       pending_(training.state.tensors.size()),
       written_(training.state.tensors.size()) {
-  for (const PhaseAt& phase : phases_of(training, Step(training.state.step.value + 1))) {
+  for (const PhaseAt& phase : phases) {
     for (const Trained& trained : training.trained) {
       if (trained.role != phase.names.role) continue;
       const auto mark = [&](std::size_t first, std::size_t count) {

@@ -8,15 +8,16 @@
 
 #include "lockstep/comm/group.h"
 #include "lockstep/train/training.h"
+#include "train/phase.h"
 
 namespace lockstep::train {
 
 class Updates {
  public:
   // At the start of a step: what no update of this step will read whole (buffers, networks that
-  // rest, divided parameters) is hashed as it is now. Keeps both references. Error(kDiffer) if the
-  // cursor is not training.agreed's.
-  Updates(const Training& training, comm::Group& group);
+  // rest, divided parameters) is hashed as it is now. Keeps training and group. Error(kDiffer) if
+  // the cursor is not training.agreed's.
+  Updates(const Training& training, const std::vector<PhaseAt>& phases, comm::Group& group);
 
   // Update number t of a network with its summed gradients, of all or of this rank's slices; then
   // its average. Collective: where the network is divided.
