@@ -1,5 +1,7 @@
 #include "lockstep/optim/options.h"
 
+#include <algorithm>
+
 #include "optim/kinds.h"
 
 namespace lockstep::optim {
@@ -33,6 +35,8 @@ void describe(Fields& f, Options& o) {
   f.field("more_ema_decays", o.more_ema_decays, 0.0, 0.9999999,
           bits_unless(o.more_ema_decays, std::vector<double>()),
           "decays of further averages: `sample --average 2` takes the first of them");
+  f.field("ema_warmup", o.ema_warmup, bits_unless(o.ema_warmup, false),
+          "averages begin with small decays: at most (1 + t) / (10 + t) at update t");
 }
 
 std::vector<double> ema_decays(const Options& options) {
@@ -40,6 +44,12 @@ std::vector<double> ema_decays(const Options& options) {
   std::vector<double> decays = {options.ema_decay};
   decays.insert(decays.end(), options.more_ema_decays.begin(), options.more_ema_decays.end());
   return decays;
+}
+
+double ema_decay_at(const Options& options, double decay, std::int64_t t) {
+  if (!options.ema_warmup) return decay;
+  const auto updates = static_cast<double>(t);
+  return std::min(decay, (1.0 + updates) / (10.0 + updates));
 }
 
 }  // namespace lockstep::optim

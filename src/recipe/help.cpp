@@ -280,9 +280,9 @@ warn_spike = 20.0
 value means that the network has learnt nothing: lower the learning rate. A diffusion model trained without warm-up, clipping
 and an average (`ema_decay`) makes worse pictures. Set all three: they are off by default.
 
-An average begins as a copy of the first weights and has no warm-up. After n steps it still has ema_decay^n of them, so
-1 / (1 - ema_decay) should be far below `run.steps`: 0.99 for some thousand steps, 0.9999 for hundreds of thousands. The
-held-out loss uses the averaged weights, so it falls later than the training loss.
+An average begins as a copy of the first weights. After n steps it still has ema_decay^n of them, so 1 / (1 - ema_decay)
+should be far below `run.steps`: 0.99 for some thousand steps, 0.9999 for hundreds of thousands. With `ema_warmup = true`
+it forgets the first weights sooner. The held-out loss uses the averaged weights, so it falls later than the training loss.
 
 **Lanes.** `batch.lanes` is part of the recipe id, so choose it once. It is the largest number of ranks that a run of this
 recipe can ever have. A power of two fits best. More lanes than ranks cost little on CPUs. With native numerics on a GPU

@@ -88,6 +88,20 @@ void require_digests(const Recipe& recipe, const Place& at) {
                    "leave features_hash out: `lockstep train` writes it");
 }
 
+// What averages are to be like needs one.
+void require_an_average(const NetworkOptions& network, const Place& at) {
+  const optim::Options& options = network.optimizer;
+  if (options.ema_decay != 0) return;
+  const auto refuse = [&](const std::string& key) {
+    throw Error(Code::kUsage,
+                at(network.role + ".optimizer." + key) + ": " + key + " in [" + network.role +
+                    ".optimizer] without ema_decay",
+                "give the first average's decay with ema_decay: pictures are made with it");
+  };
+  if (!options.more_ema_decays.empty()) refuse("more_ema_decays");
+  if (options.ema_warmup) refuse("ema_warmup");
+}
+
 Recipe read(const std::vector<Layer>& layers, const std::string& name) {
   Recipe recipe;
   Reader reader(layers, inherited_keys(layers));
@@ -100,12 +114,7 @@ Recipe read(const std::vector<Layer>& layers, const std::string& name) {
         at("run.name") + ": 'name' in [run] cannot name a folder: '" + recipe.run.name + "'",
         "use letters, digits, '.', '_' and '-', and begin with a letter or digit");
   require_digests(recipe, at);
-  for (const NetworkOptions& one : recipe.networks)
-    if (one.optimizer.ema_decay == 0 && !one.optimizer.more_ema_decays.empty())
-      throw Error(Code::kUsage,
-                  at(one.role + ".optimizer.more_ema_decays") + ": more_ema_decays in [" +
-                      one.role + ".optimizer] without ema_decay",
-                  "give the first average's decay with ema_decay: pictures are made with it");
+  for (const NetworkOptions& one : recipe.networks) require_an_average(one, at);
   if (!is_native(recipe) && recipe.run.precision != "float32")
     throw Error(Code::kUsage,
                 at("run.precision") + ": precision = \"" + recipe.run.precision +

@@ -49,7 +49,7 @@ void Updates::operator()(Trained& trained, std::int64_t t, double lr,
       hold(trained.numbers.slots + s * count + i, first, tensors[i].n, Take::kBoth,
            tensors[i].slots[s]);
   }
-  if (whole) add_averages(trained, tensors);
+  if (whole) add_averages(trained, t, tensors);
   compute(groups_of(trained, t, lr, tensors));
   if (whole) return;
 
@@ -61,7 +61,7 @@ void Updates::operator()(Trained& trained, std::int64_t t, double lr,
     tensors[i].p.values = ops::write(parameter);
     hold(trained.numbers.parameters + i, 0, tensors[i].n, Take::kAfter, tensors[i].p);
   }
-  add_averages(trained, tensors);
+  add_averages(trained, t, tensors);
   compute({{numerics::Keep{}, std::move(tensors)}});
 }
 
@@ -107,10 +107,12 @@ std::vector<Updates::Group> Updates::groups_of(
   return groups;
 }
 
-void Updates::add_averages(Trained& trained, std::vector<numerics::UpdatedTensor>& tensors) {
+void Updates::add_averages(Trained& trained, std::int64_t t,
+                           std::vector<numerics::UpdatedTensor>& tensors) {
   const std::vector<double> decays = optim::ema_decays(trained.options);
   for (std::size_t k = 0; k < trained.averages.size(); ++k) {
-    const auto one_minus_decay = static_cast<float>(1.0 - decays[k]);
+    const auto one_minus_decay =
+        static_cast<float>(1.0 - optim::ema_decay_at(trained.options, decays[k], t));
     const std::size_t first = trained.numbers.averages + k * tensors.size();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       numerics::Updated average{ops::write(trained.averages[k][i])};

@@ -50,7 +50,8 @@ class Updates {
             numerics::Updated& array);
   // Takes those of all that this rank holds of some tensors.
   void hash(const std::vector<std::size_t>& numbers, Take take);
-  void add_averages(Trained& trained, std::vector<numerics::UpdatedTensor>& tensors);
+  void add_averages(Trained& trained, std::int64_t t,
+                    std::vector<numerics::UpdatedTensor>& tensors);
   // Tensors that one rule updates.
   struct Group {
     numerics::UpdateRule rule;

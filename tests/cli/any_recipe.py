@@ -24,7 +24,7 @@ def optimizer(r):
     if table["kind"] == "sgd":
         table |= maybe(r, 0.5, nesterov=True)
     if r.random() < 0.5:
-        table |= {"ema_decay": 0.9, **maybe(r, 0.5, more_ema_decays=[0.5, 0.99])}
+        table |= {"ema_decay": 0.9, **maybe(r, 0.5, more_ema_decays=[0.5, 0.99]), **maybe(r, 0.3, ema_warmup=True)}
     return table
 
 

@@ -77,6 +77,9 @@ class Averages(Cli):
         self.assertIn("more_ema_decays in [model.optimizer] without ema_decay",
                       self.refused(2, "train", "tiny.toml", "--run", "new", *SETTINGS[2:],
                                    "--set", "model.optimizer.ema_decay=0"))
+        self.assertIn("ema_warmup in [model.optimizer] without ema_decay",
+                      self.refused(2, "train", "tiny.toml", "--run", "new", "--set", "model.optimizer.ema_warmup=true",
+                                   "--set", "model.optimizer.ema_decay=0"))
         self.assertIn("must hold numbers only",
                       self.refused(2, "train", "tiny.toml", "--run", "new", *SETTINGS[:2],
                                    "--set", "model.optimizer.more_ema_decays=[0.9, 'x']"))

@@ -92,7 +92,10 @@ Recipe any_recipe() {
   if (!objective::makes_samples(recipe.objective)) recipe.evaluation.every = 0;
   if (recipe.evaluation.features.ends_with(".pt")) recipe.evaluation.features.clear();
   for (NetworkOptions& network : recipe.networks)
-    if (network.optimizer.ema_decay == 0) network.optimizer.more_ema_decays.clear();
+    if (network.optimizer.ema_decay == 0) {
+      network.optimizer.more_ema_decays.clear();
+      network.optimizer.ema_warmup = false;
+    }
   if (objective::steps_between(recipe.objective, {"generator", "generator"}) > 1)
     for (NetworkOptions& network : recipe.networks)
       if (is_frozen(network)) network.weights = "trained";

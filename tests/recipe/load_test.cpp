@@ -177,7 +177,7 @@ TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
       "base.toml:2: unknown key 'betta1' in [model.optimizer] (with kind = 'sgd' the keys are "
       "kind, "
       "lr, lr_scaling, weight_decay, decay, momentum, nesterov, clip_value, clip_norm, schedule, "
-      "warmup, ema_decay, more_ema_decays)");
+      "warmup, ema_decay, more_ema_decays, ema_warmup)");
   write("ddpm.toml", "[objective]\nkind = 'ddpm'\nr1 = 0.5\n");
   EXPECT_EQ(error_of_file(write("b.toml", "extends = 'ddpm.toml'\n[model]\nkind = 'unet'\n")),
             "ddpm.toml:3: unknown key 'r1' in [objective] (with kind = 'ddpm' the keys are kind, "
@@ -189,7 +189,7 @@ TEST_F(LoadFiles, WhatNoChoiceKnowsStaysAnError) {
           write("c.toml", "extends = 'fine.toml'\n[model.optimizer]\nkind = 'sgd'\nbeta1 = 0.5\n")),
       "c.toml:4: unknown key 'beta1' in [model.optimizer] (with kind = 'sgd' the keys are kind, "
       "lr, lr_scaling, weight_decay, decay, momentum, nesterov, clip_value, clip_norm, schedule, "
-      "warmup, ema_decay, more_ema_decays)");
+      "warmup, ema_decay, more_ema_decays, ema_warmup)");
   EXPECT_EQ(error_of_file((folder_ / "fine.toml").string(),
                           {"model.optimizer.beta2=0.5", "model.optimizer.kind=sgd"})
                 .rfind("--set model.optimizer.beta2: unknown key 'beta2'", 0),

@@ -38,10 +38,15 @@ struct Options : LearningRate {
   double clip_norm = 0.0;     // global norm above which gradients are scaled down; 0: off
   double ema_decay = 0.0;     // of an exponential moving average of the weights; 0: none
   std::vector<double> more_ema_decays = {};  // of further averages, kept beside it
+  bool ema_warmup = false;                   // averages forget the first weights sooner
 };
 void describe(Fields& fields, Options& options);
 
 // Of all averages that are kept, that of the pictures first.
 std::vector<double> ema_decays(const Options& options);
+
+// One of them at update number t, counted from 1. With a warm-up it is at most (1 + t) / (10 + t),
+// as in tf.train.ExponentialMovingAverage(num_updates) of TensorFlow.
+double ema_decay_at(const Options& options, double decay, std::int64_t t);
 
 }  // namespace lockstep::optim

@@ -118,8 +118,12 @@ def update_role(role, table, batch, gradients, step, t):
             role.slots[slot][name] = value
 
 
-def update_averages(role, decays):
+def warmed(decay, t):
+    return min(decay, (1 + t) / (10 + t))
+
+
+def update_averages(role, decays, t, warmup):
     for average, decay in zip(role.averages, decays):
-        one_minus_decay = np.float32(1.0 - decay)
+        one_minus_decay = np.float32(1.0 - (warmed(decay, t) if warmup else decay))
         for name, e in average.items():
             average[name] = fma(one_minus_decay, role.parameters[name] - e, e)

@@ -94,7 +94,12 @@ def average_of_the_rest():
     trainer.averaged = lambda roles, updated: list(roles)
 
 
+def averages_cold():
+    """Averages without a warm-up."""
+    optimizers.warmed = lambda decay, t: decay
+
+
 BREAKS = {rule.__name__.replace("_", "-"): rule for rule in (
     intervals_rounded, lr_unscaled, decay_everything, nesterov_unfused, values_unclipped, times_uniform,
     min_snr_of_the_other, mixes_exchanged, penalty_unsquared, level_told, kept_unscaled, held_out_trained, held_out_draws,
-    unaveraged_loss, step_for_update, average_of_the_rest)}
+    unaveraged_loss, step_for_update, average_of_the_rest, averages_cold)}

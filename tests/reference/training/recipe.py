@@ -52,7 +52,8 @@ OPTIMIZER = [("kind", "adamw", {}), ("lr", 0.001, {}), ("lr_scaling", "none", {}
              ("nesterov", False, {"kind": ("sgd",)}), ("clip_value", 0.0, {}), ("clip_norm", 0.0, {}), ("schedule", "constant", {}), ("warmup", 0, {}),
              ("horizon", REQUIRED, {"schedule": ("cosine", "linear")}),
              ("interval", REQUIRED, {"schedule": ("step", "exponential")}),
-             ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {}), ("more_ema_decays", [], {})]
+             ("factor", 0.1, {"schedule": ("step", "exponential")}), ("ema_decay", 0.0, {}), ("more_ema_decays", [], {}),
+             ("ema_warmup", False, {})]
 EVIDENCE = [("commit_every", 100, {})]
 EVALUATION = [("every", 0, {}), ("samples", 2048, {}), ("seed", 0, {}), ("features_hash", "", {})]  # none of them where every is 0
 LEFT_OUT = {("run", "numerics"): "portable", ("run", "precision"): "float32", ("run", "products"): "float", ("run", "start"): "fresh",
@@ -63,7 +64,7 @@ LEFT_OUT = {("run", "numerics"): "portable", ("run", "precision"): "float32", ("
 NORMS_LEFT_OUT = {"mlp-generator": "batch", "dcgan-discriminator": "batch", "mlp-discriminator": "spectral",
                   "sngan-discriminator": "spectral"}
 LEFT_OUT_OF_OPTIMIZERS = {"lr_scaling": "none", "decay": "all", "nesterov": False, "clip_value": 0.0,
-                          "more_ema_decays": []}
+                          "more_ema_decays": [], "ema_warmup": False}
 ROLES = {"ddpm": ["model"], "flow": ["model"], "edm": ["model"], "classifier": ["model"], "gan": ["generator", "discriminator"], "hinge-gan": ["generator", "discriminator"],
          "wasserstein-gan": ["generator", "discriminator"]}
 

@@ -34,7 +34,7 @@ def update_number(step, every):
 
 def averaged(roles, updated):
     """Whose averages move."""
-    return updated
+    return list(updated)
 
 
 class Trainer:
@@ -53,7 +53,7 @@ class Trainer:
         """One step; its line of the ledger."""
         state, recipe, before = self.state, self.recipe, self.digest
         taken = batch(recipe, self.data, state.samples)
-        losses, updated, step = [], [], state.step + 1
+        losses, updated, step = [], {}, state.step + 1
         for phase in self.objective.phases:
             every = turns(recipe, phase)
             if step % every != 0:
@@ -61,10 +61,11 @@ class Trainer:
             loss, gradients = self.objective.phase(phase, state, taken)
             losses.append((phase, loss))
             role = self.objective.role_of(phase)
-            update_role(state.roles[role], recipe[role + ".optimizer"], len(taken.draws), gradients, step, update_number(step, every))
-            updated.append(role)
+            updated[role] = update_number(step, every)
+            update_role(state.roles[role], recipe[role + ".optimizer"], len(taken.draws), gradients, step, updated[role])
         for role in averaged(state.roles, updated):
-            update_averages(state.roles[role], decays(recipe[role + ".optimizer"]))
+            table = recipe[role + ".optimizer"]
+            update_averages(state.roles[role], decays(table), updated.get(role, step), table["ema_warmup"])
         state.step = step
         state.samples += len(taken.draws)
         self.digest = state.digest()
