@@ -82,8 +82,8 @@ class Memory(Cli):
         self.assertIn(", too much here\n# here ", result.stdout)
 
     def test_a_tensor_that_no_plan_holds_is_4_with_its_size(self):
-        line = self.refused(4, "train", RECIPE, "--dry-run", "--set", "batch.lanes=4096", "--set",
-                            "batch.samples_per_lane=65536", "--set", "model.channels=[64, 64]", "--set", "model.attention_levels=[]")
+        line = self.refused(4, "train", RECIPE, "--dry-run", "--set", "batch.lanes=16", "--set",
+                            "batch.samples_per_lane=65536", "--set", "model.channels=[1024, 1024]", "--set", "model.attention_levels=[]")
         self.assertRegex(line, r"^step 1: one tensor alone needs \d+\.\d TiB of memory, more than fits into this process \(lower "
                                r"--lanes-at-once, batch\.samples_per_lane or the model's size\)$")
 

@@ -91,11 +91,11 @@ class Replay(Prove):
         self.assertEqual(after, before)
 
     def test_a_signal_ends_the_way_to_the_tensor_and_keeps_the_verdict(self):
-        self.train("run", "--set", "run.steps=400", "--set", "checkpoint.every=0", *NATIVE)
-        process = subprocess.Popen([PROGRAM, "replay", "run"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        self.train("run", "--set", "run.steps=100", "--set", "checkpoint.every=0", "--threads", "1", *NATIVE)
+        process = subprocess.Popen([PROGRAM, "replay", "run", "--threads", "1"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, **OTHER})
         for line in process.stderr:
-            if "going on to step 400" in line:
+            if "going on to step 100" in line:
                 break
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=120)
