@@ -50,7 +50,8 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   if (recipe::is_native(options.recipe))
     fingerprint::require_native_settings(precision_of(options.recipe));
   // Before memory is planned: LibTorch's libraries take a GPU's for the kernels that are tried.
-  const fingerprint::Fingerprint mine = fingerprint_for(options.recipe);
+  const fingerprint::Fingerprint mine =
+      options.fingerprint.empty() ? fingerprint_for(options.recipe) : options.fingerprint;
   fingerprint::require_native(mine);
   Ranks ranks{.world = group.size()};
   if (options.shard == Shard::kOptimizer) ranks.keeps = group.rank();

@@ -11,6 +11,7 @@ Usage: matrix_test.py PROGRAM RECIPE CASE, where CASE is
   clock          ten years early, ten years late, and jumping back while it runs (faketime)
 """
 
+import itertools
 import json
 import os
 import platform
@@ -57,10 +58,15 @@ def with_isa(program, name, run, isa):
 
 
 def mixed(program, name, run):
-    """Each setting goes on where another stopped. The recipe decides which comes last and makes the pictures."""
+    """Each setting goes on where another stopped. The recipe decides which comes last and makes the pictures.
+
+    Scalar steps take ten times as long as others: there are few of them, and `isa-scalar` takes all."""
     first, steps = golden.NAMES.index(name) % len(SETTINGS), golden.steps_of(name)
     settings = [s for s in SETTINGS[first:] + SETTINGS[:first] if s[0] is None or not missing(s[0])]
-    ends = [steps * number // len(settings) for number in range(1, len(settings) + 1)]
+    few = max(3, steps // 15)
+    many = (steps - few) // (len(settings) - 1)
+    shares = [few if isa == "scalar" else many for isa, _, _ in settings]
+    ends = [*itertools.accumulate(shares[:-1]), steps]
     for (isa, threads, lanes), end in zip(settings, ends):
         print(f"until step {end}: {isa or 'best'} kernels, {threads} threads, {lanes or 'all'} lanes at once", flush=True)
         shorter = () if end == steps else ("--set", "samples.count=0", "--set", f"run.steps={end}")

@@ -5,8 +5,8 @@ Usage: world_test.py PROGRAM BY_THREADS WAY [all]   (by a Python with numpy, for
 WAY is `threads` (of one process, BY_THREADS), `ranks` (--ranks), `torchrun`, `mpirun` or `srun`: all but the first are
 processes over Gloo. A combination is a recipe, a number of ranks, a way, what ranks share and whether the run changes
 hands: it is then stopped at three steps, and other numbers of ranks go on. Without `all`, those of a choice in which
-every two values of different axes meet (but see `possible` and `pairs`), each for the recipe's first third; with it, all
-of this way, whole.
+every two values of different axes meet (but see `possible` and `pairs`), each for STEPS, or for the recipe's first third,
+to its first checkpoint; with it, all of this way, whole.
 """
 
 import itertools
@@ -30,13 +30,18 @@ SHARD = ("none", "optimizer")
 # Lanes of the golden recipes: no rank can have less than one.
 LANES = {"ddpm": 8, "sngan": 8, "dcgan": 8, "toy-gan": 6, "r1-gan": 6, "class-ddpm": 6, "class-gan": 6, "flow": 6,
          "edm": 6, "wgan": 6, "dit": 6, "classifier": 6, "integer-ddpm": 8, "integer-sngan": 8}
+STEPS = 8
+# Quick ones, for their first third.
+LONGER = ("wgan", "dit")
+# A launcher starts ranks; which number of them, it does not know.
+FEW_RANKS = (2, 5)
 AXES = (tuple(LANES), RANKS, ("threads", "ranks", *LAUNCHERS), SHARD, ("one world", "four worlds"))
 
 
 def possible(whole):
-    """To a launcher, each attempt is a start like any other: without `all`, only other ways change hands."""
+    """To a launcher, each attempt is a start like any other: without `all`, only other ways change hands or have all RANKS."""
     rows = [row for row in itertools.product(*AXES) if row[1] <= LANES[row[0]]]
-    return rows if whole else [row for row in rows if row[2] not in LAUNCHERS or row[4] == "one world"]
+    return rows if whole else [row for row in rows if row[2] not in LAUNCHERS or (row[1] in FEW_RANKS and row[4] == "one world")]
 
 
 def attempts(row, end):
@@ -117,7 +122,8 @@ class Ranks:
 
     def train(self, row, whole):
         name = row[0]
-        end = golden.steps_of(name) if whole else golden.checkpoints_of(name)[0]
+        first = golden.checkpoints_of(name)[0] if name in LONGER else STEPS
+        end = golden.steps_of(name) if whole else first
         run = os.path.join(self.folder, "run")
         ends = []
         for number, (ranks, shard, last) in enumerate(attempts(row, end), start=1):

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -135,13 +136,19 @@ inline LaneBlocks random_lanes() {
   return lanes;
 }
 
+// The same, of rows of `row` numbers: no more than 50 000 numbers, so that many samples or columns
+// do not meet long chains. One row at least.
+inline std::int64_t random_rows(std::int64_t row) {
+  return std::min(random_length(), std::max<std::int64_t>(1, 50'000 / row));
+}
+
 // Of all samples of `lanes`; a group has `least` channels or more.
 inline GroupNormShape random_group_norm(const LaneBlocks& lanes, std::int64_t least) {
   GroupNormShape s;
   s.n = lanes.samples();
-  s.spatial = random_length();
   s.groups = between(1, 6);
   s.c = s.groups * between(least, 70 / s.groups);
+  s.spatial = random_rows(s.n * s.c);
   s.activation = *rc::gen::element(Activation::kNone, Activation::kSilu);
   return s;
 }

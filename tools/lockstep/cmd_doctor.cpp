@@ -202,7 +202,8 @@ Code run(const Options& options) {
   std::optional<recipe::Recipe> recipe;
   if (!options.recipe.empty()) recipe = recipe::load(options.recipe, {});
   comm::Options meeting = meeting_options(identity, environment);
-  if (!one) meeting.credentials = credentials(recipe ? &*recipe : nullptr, meeting);
+  const auto look = [&] { return recipe ? train::fingerprint_for(*recipe) : fingerprint::take(); };
+  if (!one) meeting.credentials = credentials(look(), recipe ? &*recipe : nullptr, meeting);
 
   Checks checks;
   std::optional<ComputingScope> computing;  // until here on the host
@@ -214,7 +215,7 @@ Code run(const Options& options) {
     });
   fingerprint::Fingerprint facts;
   checks.add("arithmetic", [&] {
-    facts = recipe ? train::fingerprint_for(*recipe) : fingerprint::take();
+    facts = look();
     return arithmetic(facts);
   });
   if (recipe && recipe::is_native(*recipe)) checks.add("native", [&] { return native(facts); });

@@ -115,7 +115,9 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe);
     if (identity.rank == Rank(0))
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
-    group = join(identity, recipe, options.shard, options.machine.device, process_environment());
+    Member member =
+        join(identity, recipe, options.shard, options.machine.device, process_environment());
+    group = std::move(member.group);
     if (!options.exchange_log.empty())
       group = comm::journaled(std::move(group), options.exchange_log);
     const train::RunResult result = train::run(
@@ -127,7 +129,8 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
          .tensorboard = options.tensorboard,
          .sign = options.sign,
          .start = beginning.start,
-         .notes = beginning.notes},
+         .notes = beginning.notes,
+         .fingerprint = std::move(member.fingerprint)},
         *group);
     show(*group, [&] { report(options, folder, result); });
     return result.preempted ? Code::kPreempted : Code::kOk;

@@ -14,7 +14,6 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/text.h"
-#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/ops/gpu_tensors.h"
 #include "lockstep/recipe/canonical.h"
@@ -141,10 +140,9 @@ comm::Options meeting_options(const comm::Identity& identity,
 }
 
 // The recipe key by key, so that a difference names the key.
-std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
+std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
+                                          const recipe::Recipe* recipe,
                                           const comm::Options& options) {
-  const fingerprint::Fingerprint facts =
-      recipe ? train::fingerprint_for(*recipe) : fingerprint::take();
   std::vector<comm::Credential> list = {
       {"semantics", std::to_string(recipe::kSemantics), false},
       {"numeric self-test", fingerprint::fact(facts, "self_test"), false},
@@ -163,19 +161,20 @@ std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
   return list;
 }
 
-std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
-                                  const std::string& shard, const std::string& device,
-                                  const comm::Environment& environment) {
+Member join(const comm::Identity& identity, const recipe::Recipe& recipe, const std::string& shard,
+            const std::string& device, const comm::Environment& environment) {
   follow_launcher(environment);
   comm::Options options = meeting_options(identity, environment);
+  Member member;
   if (identity.world > 1) {
-    options.credentials = credentials(&recipe, options);
+    member.fingerprint = train::fingerprint_for(recipe);
+    options.credentials = credentials(member.fingerprint, &recipe, options);
     options.credentials.push_back({"--shard", shard, false});
     options.gpu = gpu_of(device, identity.local_rank);
   }
-  std::unique_ptr<comm::Group> group = comm::connect(identity, options);
-  if (identity.world > 1) share_gpu(*group, gpu_identity(device, identity.local_rank));
-  return group;
+  member.group = comm::connect(identity, options);
+  if (identity.world > 1) share_gpu(*member.group, gpu_identity(device, identity.local_rank));
+  return member;
 }
 
 std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,

@@ -9,6 +9,7 @@
 
 #include "lockstep/comm/connect.h"
 #include "lockstep/core/error.h"
+#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/recipe/recipe.h"
 
 namespace lockstep::cli {
@@ -34,14 +35,19 @@ double deadline(const comm::Environment& environment);
 // What moves the bytes between ranks: LOCKSTEP_TRANSPORT, or gloo. Throws Error(kUsage).
 std::string transport(const comm::Environment& environment);
 
+struct Member {
+  std::unique_ptr<comm::Group> group;
+  // Of this process, as the ranks compared it: the self-test takes seconds. Empty if it is alone.
+  fingerprint::Fingerprint fingerprint;
+};
+
 // This process's group: of one rank, unless a launcher's variables say otherwise. With several,
 // LOCKSTEP_SECRET_FILE names the file with the run's secret (32 to 4096 bytes, the same on all
 // ranks). `device`: the name of what this rank computes on, and has open; ranks that have the same
 // GPU have equal shares of its memory from now on. Throws Error(kUsage) for bad variables
 // or a bad secret, and what comm::connect throws. Collective: yes.
-std::unique_ptr<comm::Group> join(const comm::Identity& identity, const recipe::Recipe& recipe,
-                                  const std::string& shard, const std::string& device,
-                                  const comm::Environment& environment);
+Member join(const comm::Identity& identity, const recipe::Recipe& recipe, const std::string& shard,
+            const std::string& device, const comm::Environment& environment);
 
 // The same for ranks that need have nothing in common except the secret. Collective: yes.
 std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
@@ -51,8 +57,9 @@ std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
 comm::Options meeting_options(const comm::Identity& identity, const comm::Environment& environment);
 
 // What all ranks must have in common: the self-test, the transport and, if there is one, the
-// recipe.
-std::vector<comm::Credential> credentials(const recipe::Recipe* recipe,
+// recipe. `facts`: of this process, with the kernels that the recipe uses.
+std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
+                                          const recipe::Recipe* recipe,
                                           const comm::Options& options);
 
 // Ends a command: rank 0 shows the result, then all ranks go. A launcher that sees one rank end

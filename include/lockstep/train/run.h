@@ -10,6 +10,7 @@
 
 #include "lockstep/comm/group.h"
 #include "lockstep/core/ids.h"
+#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/recipe/recipe.h"
 #include "lockstep/state/state.h"
 
@@ -41,6 +42,9 @@ struct RunOptions {
   // no checkpoint yet; rank 0 alone calls it, once.
   std::function<state::State()> start = {};
   std::vector<std::string> notes = {};  // lines for the log, once step 0 was made so
+  // This process's, with the recipe's kernels (train/numerics.h), where it was taken before. Empty:
+  // run() takes it.
+  fingerprint::Fingerprint fingerprint = {};
 };
 
 struct RunResult {
