@@ -126,7 +126,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_an_emulated_gpu_holds(self):
         code, said, found, page = self.check("lockstep_gpu", "--conformance", binary("conformance_gpu"), "--golden",
-                                             "classifier,r1-gan", "--steps", "2", "--quick")
+                                             "classifier,r1-gan", "--steps", "2", "--quick", KERNELS_ARE_KNOWN="1")
         self.assertEqual(code, 0, said)
         results = {(row["part"], row["check"]): row["result"] for row in found["checks"]}
         self.assertEqual([name for name, result in results.items() if result == "FAILS"], [])
@@ -141,6 +141,9 @@ class GpuCheck(unittest.TestCase):
         self.assertNotIn("NOT FINISHED", page)
         self.assertTrue(found["finished"])
         self.assertIn("--golden classifier,r1-gan --steps 2 --quick", page.splitlines()[0])
+        facts = [json.loads(subprocess.run([binary(name), "fingerprint", "--json"], check=True, capture_output=True).stdout)
+                 for name in ("lockstep_gpu", "lockstep")]  # not told
+        self.assertEqual(facts[0]["self_test"], facts[1]["self_test"])
 
     def test_without_data_networks_are_tried_all_the_same(self):
         code, said, found, _ = self.check("lockstep", "--device", "cpu", "--data", "/nowhere", "--golden", "ddpm,toy-gan,sngan,edm",

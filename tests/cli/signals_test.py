@@ -13,12 +13,12 @@ import time
 from support import PROGRAM, Cli, main
 
 STEPS = 400
-TRAIN = ["train", "tiny.toml", "--quiet", "--json", "--set", f"run.steps={STEPS}", "--set",
+TRAIN = ["train", "tiny.toml", "--quiet", "--json", "--threads", "1", "--set", f"run.steps={STEPS}", "--set",
          "checkpoint.every=100"]
 FIRST = "lockstep: stopping after this step; a second Ctrl-C ends at once"
 MAKING = "making 256 samples"
-SLOW = [word for key in ("samples.count=256", "objective.timesteps=100", "objective.sampler_steps=100")
-        for word in ("--set", key)]
+SLOW = ["--threads", "1", *(word for key in ("samples.count=256", "objective.timesteps=50", "objective.sampler_steps=50")
+                            for word in ("--set", key))]
 SECOND = "lockstep: ended at once; the same command goes on from the last checkpoint"
 
 
@@ -163,7 +163,7 @@ class Signals(Cli):
         self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
 
     def test_other_ranks_wait_for_samples_beyond_a_deadline(self):
-        train = ["train", "tiny.toml", *SLOW, "--threads", "1", "--set", "objective.timesteps=500", "--set", "objective.sampler_steps=500"]
+        train = ["train", "tiny.toml", *SLOW, "--set", "objective.timesteps=300", "--set", "objective.sampler_steps=300"]
         began = time.monotonic()
         self.ok(*train, "--run", "alone")
         deadline = max(2, int((time.monotonic() - began) / 3))

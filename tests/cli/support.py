@@ -52,7 +52,7 @@ os.chmod(TOP.name, 0o711)  # some tests call the program as another user
 
 class Cli(unittest.TestCase):
     program = PROGRAM
-    made = {}  # by `once`: what was printed, and a copy of the folder
+    made = {}  # by `once`: what was printed
     keys = {}  # of all tests, so that they can share what they sign
 
     def setUp(self):
@@ -92,20 +92,22 @@ class Cli(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
-    def once(self, folder, *arguments, **environment):
-        """`ok` of a command that makes this folder; a copy of it where a test has made it before, beside the same files."""
-        if os.path.exists(self.path(folder)):
+    def once(self, folders, *arguments, **environment):
+        """`ok` of a command that makes this folder, or these; a copy where a test has made them before, beside the same files."""
+        folders = [folders] if isinstance(folders, str) else folders
+        if os.path.exists(self.path(folders[0])):
             return self.ok(*arguments, **environment)
         files = sorted(entry.name for entry in os.scandir(self.folder) if entry.is_file())
-        same = repr((folder, arguments, sorted(environment.items()), [(name, self.read(name)) for name in files]))
-        if same in self.made:
-            said, copy = self.made[same]
-            shutil.copytree(copy, self.path(folder))
+        same = repr((folders, arguments, sorted(environment.items()), [(name, self.read(name)) for name in files]))
+        made = os.path.join(TOP.name, f"made-{hashlib.sha256(same.encode()).hexdigest()}")
+        if same not in self.made:
+            self.made[same] = self.ok(*arguments, **environment)
+            for folder in folders:
+                shutil.copytree(self.path(folder), os.path.join(made, folder))
         else:
-            said, copy = self.ok(*arguments, **environment), os.path.join(TOP.name, f"made-{len(self.made)}")
-            shutil.copytree(self.path(folder), copy)
-            self.made[same] = said, copy
-        return said
+            for folder in folders:
+                shutil.copytree(os.path.join(made, folder), self.path(folder))
+        return self.made[same]
 
     def put_key(self):
         """A pair of keys: key and key.pub."""

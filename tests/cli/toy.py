@@ -50,7 +50,7 @@ class Toy(Cli):
         process.communicate()
 
     def alone(self, *more):
-        self.ok(*TRAIN, *more, "--run", "alone")
+        self.once("alone", *TRAIN, *more, "--run", "alone")
         return self.evidence("alone")
 
     def lines(self, run="run"):

@@ -152,7 +152,7 @@ RC_GTEST_PROP(GroupNorm, FollowsTheHeader, ()) {
 // blocks of a chain.
 RC_GTEST_PROP(GroupNorm, OfManySamplesFollowsTheHeader, ()) {
   const bool wide = between(1, 40) == 40;
-  const LaneBlocks lanes{.samples_per_lane = between(17, 36), .lanes = {between(1, wide ? 2 : 9)}};
+  const LaneBlocks lanes{.samples_per_lane = between(17, 36), .lanes = {between(1, wide ? 2 : 4)}};
   const std::int64_t spatial = wide ? 513 : between(1, 3);
   expect_header({lanes.samples(), spatial, 3, 1, 1e-5F, Activation::kSilu}, lanes);
 }
