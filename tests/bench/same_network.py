@@ -57,13 +57,14 @@ def main():
     binaries, path, *recipes = sys.argv[1:]
     with tempfile.TemporaryDirectory() as work:
         programs = Programs(binaries, work)
-        for recipe in recipes:
-            resolved = os.path.join(work, "recipe.toml")
-            with open(resolved, "w") as file:
+        resolved = [os.path.join(work, f"{number}.toml") for number in range(len(recipes))]
+        for name, recipe in zip(resolved, recipes):
+            with open(name, "w") as file:
                 file.write(programs.settings_of(recipe)["recipe"])
-            described = subprocess.run([sys.executable, os.path.join(PYTORCH, "train.py"), resolved, "--describe"], check=True,
-                                       capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=path)).stdout
-            print(compare(programs, recipe, json.loads(described.splitlines()[-1])))
+        described = subprocess.run([sys.executable, os.path.join(PYTORCH, "train.py"), *resolved, "--describe"], check=True,
+                                   capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=path)).stdout
+        for recipe, line in zip(recipes, described.splitlines()[-len(recipes):], strict=True):
+            print(compare(programs, recipe, json.loads(line)))
 
 
 if __name__ == "__main__":

@@ -109,6 +109,8 @@ struct Case {
   World world = {};
   std::int64_t fewer = 10;  // launches of a captured step
 };
+const std::vector<std::string> kNarrow = {"evidence.witness_rate=0", "batch.lanes=5",
+                                          "generator.hidden=16", "discriminator.channels=[4,4]"};
 const std::vector<std::string> kDropout = {"evidence.witness_rate=0", "model.dropout=0.25",
                                            "model.channels=[4]",      "model.attention_levels=[]",
                                            "batch.lanes=2",           "batch.samples_per_lane=1"};
@@ -125,17 +127,17 @@ INSTANTIATE_TEST_SUITE_P(
         // Two ranks, with three and two lanes; spectral norm goes on after the exchange.
         Case{"ranks",
              "wgan",
-             {"evidence.witness_rate=0", "batch.lanes=5"},
+             kNarrow,
              {.size = 2, .lanes_at_once = 2},
              5},
         Case{"ranksInGpusMemory",
              "wgan",
-             {"evidence.witness_rate=0", "batch.lanes=5"},
+             kNarrow,
              {.size = 2, .in_gpu_memory = true},
              5},
         Case{"ranksThatDivide",
              "wgan",
-             {"evidence.witness_rate=0", "batch.lanes=5"},
+             kNarrow,
              {.size = 2, .divided = true},
              5},
         Case{"ranksThatDivideInGpusMemory",
@@ -146,7 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
         // Ranks need each other's statistics before they can go on.
         Case{"ranksWithBatchNorm",
              "toy-gan",
-             {"evidence.witness_rate=0", "batch.lanes=5"},
+             {"evidence.witness_rate=0", "batch.lanes=5", "generator.hidden=32",
+              "discriminator.hidden=32"},
              {.size = 2, .in_gpu_memory = true},
              5},
         // A bucket leaves during the backward pass.
@@ -186,7 +189,8 @@ TEST(Captured, AStepWithAWitnessIsTakenCallByCall) {
 // The generator's phase comes in every other step: called in the second, captured in the fourth.
 TEST(Captured, PhasesThatTakeTurnsAreCapturedEachInItsOwnTime) {
   const recipe::Recipe recipe =
-      recipe_of("toy-gan", {"evidence.witness_rate=0", "objective.discriminator_steps=2"});
+      recipe_of("toy-gan", {"evidence.witness_rate=0", "objective.discriminator_steps=2",
+                            "generator.hidden=32", "discriminator.hidden=32"});
   const auto [cpu, there] = on_both(recipe);
   EXPECT_EQ(there.states, cpu.states);
   for (const int n : {3, 4, 7, 8})

@@ -2,13 +2,13 @@
 """Training steps of a recipe's networks in plain PyTorch: the other side of tools/bench.
 
   tests/bench/pytorch/train.py tests/bench/unet.toml --steps 8 --threads 2 --channels-last --compile
-  tests/bench/pytorch/train.py tests/bench/dcgan.toml --describe
+  tests/bench/pytorch/train.py tests/bench/dcgan.toml tests/bench/dit.toml --describe
 
 Batch, networks, loss, optimiser and averages are those of the recipe; a key that is not followed here is refused. AdamW is
 PyTorch's fused one, its fastest. With --ranks N: DistributedDataParallel over Gloo, each rank with its share of the batch.
 Prints one JSON line: steps a second (of the median step), seconds of each step after the warm-up, peak memory of the process
 and of these steps.
---describe prints the networks' tensors. --losses FILE writes the loss of each step, of the warm-up's too, as a JSON list.
+--describe prints the networks' tensors, one line for each of some recipes. --losses FILE writes the loss of each step, of the warm-up's too, as a JSON list.
 --samples FOLDER: pictures by the averaged weights, each --samples-every steps, step-NNNNNNNN.npz as `lockstep sample`
 writes them, always of the same noise and in the arithmetic of the training. First weights, data and noise are drawn from
 the recipe's run.seed.
@@ -63,9 +63,26 @@ def prepare_gpu(args):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
 
 
+def trainer_of(path, args, rank=0):
+    with open(path, "rb") as file:
+        recipe = tomllib.load(file)
+    if args.data:
+        recipe["data"]["path"] = args.data
+    kind = recipe["objective"]["kind"]
+    if kind not in KINDS:
+        sys.exit(f"train.py: objective.kind = {kind!r}: PyTorch's side knows {', '.join(KINDS)}")
+    return KINDS[kind](recipe, args, rank)
+
+
+def described(trainer):
+    shapes = {f"{role}/param/{name}": list(tensor.shape)
+              for role, network in trainer.networks().items() for name, tensor in network.named_parameters()}
+    return {"batch": trainer.batch, "torch": torch.__version__, "tensors": shapes}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipe")
+    parser.add_argument("recipe", nargs="+")
     parser.add_argument("--steps", type=int, default=8, help="after the warm-up")
     parser.add_argument("--warm-up", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1, help="of each process")
@@ -86,25 +103,19 @@ def main():
         os.execv(sys.executable, [sys.executable, "-m", "torch.distributed.run", "--standalone",
                                   f"--nproc_per_node={args.ranks}", *sys.argv])
     torch.set_num_threads(args.threads)
-    with open(args.recipe, "rb") as file:
-        recipe = tomllib.load(file)
-    if args.data:
-        recipe["data"]["path"] = args.data
+    if args.describe:
+        for path in args.recipe:
+            print(json.dumps(described(trainer_of(path, args))))
+        return
+    if len(args.recipe) > 1:
+        parser.error("one recipe, unless it is to --describe them")
     if args.device != "cpu":
         prepare_gpu(args)
     rank = 0
     if args.ranks:
         torch.distributed.init_process_group("gloo")
         rank = torch.distributed.get_rank()
-    kind = recipe["objective"]["kind"]
-    if kind not in KINDS:
-        sys.exit(f"train.py: objective.kind = {kind!r}: PyTorch's side knows {', '.join(KINDS)}")
-    trainer = KINDS[kind](recipe, args, rank)
-    if args.describe:
-        shapes = {f"{role}/param/{name}": list(tensor.shape)
-                  for role, network in trainer.networks().items() for name, tensor in network.named_parameters()}
-        print(json.dumps({"batch": trainer.batch, "torch": torch.__version__, "tensors": shapes}))
-        return
+    trainer = trainer_of(args.recipe[0], args, rank)
     losses = [trainer.step() for _ in range(args.warm_up)]
     whole, seconds = peak_bytes(), []
     forget_peak()
