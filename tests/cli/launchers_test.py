@@ -27,6 +27,8 @@ STOPPED = r"(\w+ \(verb \d+\): )?the group was stopped"
 class Launched:
     """What holds for every launcher."""
 
+    numbers = (2, 4)  # of ranks
+
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="lockstep-launcher-")
@@ -46,7 +48,7 @@ class Launched:
 
     def test_any_number_of_ranks_gives_the_same_bytes_and_says_who_it_is(self):
         expected = self.alone()
-        for ranks in (2, 4):
+        for ranks in self.numbers:
             process = self.train(ranks, run=f"by{ranks}")
             out, err = process.communicate(timeout=300)
             self.assertEqual(process.returncode, 0, out + err)
@@ -87,6 +89,7 @@ class Launched:
 
 class Torchrun(Launched, Toy):
     kind = launchers.Torchrun
+    numbers = (2,)  # it starts slowly
 
     def test_its_summary_shows_our_message(self):
         self.ok(*TOY, "--quiet", "--set", "run.steps=1", "--run", "run")

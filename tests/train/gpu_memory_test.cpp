@@ -103,7 +103,7 @@ std::vector<std::string> buckets(const std::string& lanes) {
 class GpuMemoryOfRanks : public ::testing::TestWithParam<World> {};
 INSTANTIATE_TEST_SUITE_P(
     Worlds, GpuMemoryOfRanks,
-    ::testing::Values(World{"dit", "dit", {}}, World{"ddpm", "ddpm", {}},
+    ::testing::Values(World{"dit", "dit", {}}, World{"ddpm", "ddpm", {"batch.lanes=4"}},
                       World{"buckets", "toy-gan", buckets("4")},
                       World{"bucketsOfHost", "toy-gan", buckets("4"), 2, false},
                       World{"bucketsOfThree", "toy-gan", buckets("5"), 3},

@@ -345,7 +345,7 @@ BREAKS = {
     "rounded-twice": Break(rounded_twice, ("state",), DIFFUSION),
     "label-shift": Break(label_shift, ("loss", "state"), classes=True),
     "dropout-turned": Break(dropout_turned, ("state",), DIFFUSION, classes=True),
-    "dropout-stream": Break(dropout_stream, ("state",), DIFFUSION, classes=True),
+    "dropout-stream": Break(dropout_stream, ("loss", "state"), DIFFUSION, classes=True),
     "values-clipped": Break(values_clipped, ("loss", "state"), where={"data": "signals"}),
     "flip-shifted": Break(flip_shifted, ("loss", "state"), augmented=True),
     "crop-repeats": Break(crop_repeats, ("loss", "state"), augmented=True),

@@ -16,7 +16,7 @@ def recomputed(program, recipe, crop, *rule):
     with tempfile.TemporaryDirectory() as folder:
         run = os.path.join(folder, "run")
         subprocess.run([program, "train", recipe, "--run", run, "--quiet", "--set", "run.steps=2", "--set",
-                        "data.flip=true", "--set", f"data.crop={crop}", "--set", "samples.count=0"], check=True,
+                        "data.flip=true", "--set", f"data.crop={crop}", "--set", "samples.count=0", "--set", "batch.lanes=2"], check=True,
                        stdout=subprocess.DEVNULL)
         return subprocess.run([sys.executable, "-B", os.path.join(HERE, "train.py"), os.path.join(run, "recipe.toml"),
                                os.path.join(run, "ledger.jsonl"), "--steps", "2", *rule], check=False).returncode

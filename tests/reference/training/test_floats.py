@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS = ["--set", "run.steps=2", "--set", "samples.count=0"]
+STEPS = ["--set", "run.steps=2", "--set", "samples.count=0", "--set", "batch.lanes=2"]
 
 
 def packed(program, folder, kind, values):
