@@ -19,6 +19,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/numerics/idle.h"
 #include "lockstep/ops/gpu_tensors.h"
+#include "ops/large_blocks.h"
 
 namespace lockstep::ops {
 namespace {
@@ -32,10 +33,15 @@ constexpr std::size_t kSmall = std::size_t{1} << 16;  // these get memory of the
 constexpr std::size_t kReal = std::size_t{16} << 20;  // that stands for all larger ones
 
 // LibTorch's kernels ask for plain memory, too: then the data must be all that giving it back
-// needs. So the block's address stands in front of the data.
+// needs. So the block's address stands in front of the data; null in front of a large block.
 class Malloc : public at::Allocator {
  public:
+  explicit Malloc(std::unique_ptr<LargeBlocks> large) { large_ = std::move(large); }
+
   at::DataPtr allocate(std::size_t bytes) override {
+    if (large_ && bytes >= LargeBlocks::kLeast)
+      if (void* const data = large_->allocate(bytes))
+        return {data, data, &release, at::Device(at::kCPU)};
     void* block = std::malloc(bytes + kAlignment + sizeof(void*));
     if (block == nullptr) throw std::bad_alloc();
     const auto first = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
@@ -50,7 +56,14 @@ class Malloc : public at::Allocator {
 
  private:
   static constexpr std::uintptr_t kAlignment = 64;
-  static void release(void* data) { std::free(static_cast<void**>(data)[-1]); }
+  static void release(void* data) {
+    if (void* const block = static_cast<void**>(data)[-1])
+      std::free(block);
+    else
+      large_->release(data);
+  }
+
+  static inline std::unique_ptr<LargeBlocks> large_;
 };
 
 // Addresses as many as the largest tensor has, behind which lie kReal bytes again and again.
@@ -117,9 +130,14 @@ void* zeros(std::size_t bytes) {
 
 }  // namespace
 
-void take_memory_from_malloc() {
-  static Malloc blocks;
-  c10::SetCPUAllocator(&blocks, /*priority=*/UINT8_MAX);
+void take_memory(bool share_large_blocks) {
+  std::unique_ptr<LargeBlocks> large;
+  if (share_large_blocks) {
+    const auto pages = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES));
+    large = LargeBlocks::of(2 * pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+  }
+  static auto* const blocks = new Malloc(std::move(large));  // tensors may outlive all else
+  c10::SetCPUAllocator(blocks, /*priority=*/UINT8_MAX);
 }
 
 class Allocations::Allocator : public at::Allocator {

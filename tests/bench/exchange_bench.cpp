@@ -321,7 +321,7 @@ int run_rank(int rank, int world, const comm::Listening& door, const std::string
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  lockstep::ops::take_memory_from_malloc();  // as the program does
+  lockstep::ops::take_memory(true);  // as the program does
   using namespace lockstep;
   const auto world = argc == 4 ? parse_int(argv[2]) : std::nullopt;
   const auto rounds = argc == 4 ? parse_int(argv[3]) : std::nullopt;

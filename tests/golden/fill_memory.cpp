@@ -1,6 +1,8 @@
 // Linked into a program, this fills all fresh memory with NaNs, other ones for every allocation:
 // who reads what nobody wrote gets other bits than the golden ones. Memory that the kernel hands
 // out is zero, which would hide it.
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -17,6 +19,12 @@ std::size_t malloc_usable_size(void* memory) noexcept;
 }
 
 namespace {
+
+// Where addresses are limited, large tensors come from malloc, too.
+[[gnu::constructor]] void limit_addresses() {
+  const rlimit many{.rlim_cur = rlim_t{1} << 46, .rlim_max = RLIM_INFINITY};
+  ::setrlimit(RLIMIT_AS, &many);
+}
 
 void* filled(void* memory, std::size_t begin = 0) {
   static std::atomic<std::uint32_t> allocations{0};

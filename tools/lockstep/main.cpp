@@ -20,17 +20,23 @@
 namespace lockstep::cli {
 namespace {
 
-// Large tensors come and go every step: keep their pages instead of giving them back each time. One
-// arena where addresses are few: a thread that finds none for its own would take a page for every
-// allocation. Elsewhere threads that share one wait for each other, a small step three times as
-// long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// Tensors come and go every step: keep their pages instead of giving them back each time. Threads
+// have small ones from arenas of their own; with one for all they wait for each other, a small step
+// twice as long. Where addresses are few, one arena has all tensors: a thread that finds none for
+// its own would take a page for every allocation.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
   rlimit addresses{};
-  if (::getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
-    mallopt(M_ARENA_MAX, 1);
-  ops::take_memory_from_malloc();
+  const bool few = ::getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
+  if (few) mallopt(M_ARENA_MAX, 1);
+  ops::take_memory(!few && !kSanitized);  // sanitizers look at malloc's blocks
 }
 
 int run(int argc, char** argv) {
@@ -44,11 +50,9 @@ int run(int argc, char** argv) {
 // the time of a short command, and nothing is left to them. Sanitizers report what they found in
 // theirs.
 int end(int code) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (kSanitized) return code;
   std::fflush(nullptr);  // what a library may have printed
   std::quick_exit(code);
-#endif
-  return code;
 }
 
 // On standard output, after what was printed already.

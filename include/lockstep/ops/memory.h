@@ -11,8 +11,10 @@ namespace lockstep::ops {
 
 // From now on LibTorch's tensors on the CPU are blocks of malloc, aligned to 64 bytes: once, at the
 // start of a process. LibTorch itself asks for aligned blocks, which glibc before 2.38 does not
-// give out again once they were freed: a step then takes half as much again. Bits: none.
-void take_memory_from_malloc();
+// give out again once they were freed: a step then takes half as much again. Large tensors come
+// from a heap that all threads share, if they are to and there are addresses for twice this
+// machine's memory. Bits: none.
+void take_memory(bool share_large_blocks);
 
 // While it lives, ops of this thread compute nothing (numerics/idle.h), and large tensors share a
 // little memory: what is made of them has shape and place, and no values. So a step of a model that
