@@ -6,13 +6,23 @@
 
 namespace lockstep::objective {
 
+namespace {
+
+std::string prediction_there(const std::string& ours) {
+  if (ours == "v") return "v_prediction";
+  if (ours == "x0") return "sample";
+  return ours;
+}
+
+}  // namespace
+
 // The predicted data are clipped as ours; steps are asked for with use_clipped_model_output.
 Json scheduler_of_ddpm(const Options& options) {
   const auto& o = options.kind.as<DdpmOptions>();
   return {{"_class_name", "DDIMScheduler"},
           {"num_train_timesteps", o.timesteps},
           {"trained_betas", make_noise_schedule(o.schedule, o.timesteps).beta},
-          {"prediction_type", o.prediction == "v" ? "v_prediction" : "epsilon"},
+          {"prediction_type", prediction_there(o.prediction)},
           {"clip_sample", true},
           {"clip_sample_range", 1.0},
           {"set_alpha_to_one", true},

@@ -1,6 +1,8 @@
 #include "lockstep/objective/variance_preserving.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/host_math.h"
@@ -12,38 +14,67 @@ namespace host = numerics::host;
 
 // What of the process is known of one timestep.
 struct Timestep {
-  Combination mix, x0, noise, velocity;
+  Combination mix;
+  std::optional<Combination> target = {};
+  Combination x0, noise, velocity;
   std::optional<float> weight = {};
 };
 
-float min_snr_weight(double alpha_bar, bool v, double gamma) {
-  const double snr = alpha_bar / (1.0 - alpha_bar);
-  return static_cast<float>(std::min(snr, gamma) / (v ? snr + 1.0 : snr));
-}
+enum class Prediction { kEpsilon, kV, kX0 };
+// As recipes write them, in that order.
+constexpr std::array<std::string_view, 3> kPredictions = {"epsilon", "v", "x0"};
 
-Timestep timestep_of(double alpha_bar, bool v) {
+Timestep timestep_of(double alpha_bar, Prediction prediction) {
   const double signal = host::sqrt(alpha_bar), noise = host::sqrt(1.0 - alpha_bar);
   const auto rounded = [](double first, double second) {
     return Combination{static_cast<float>(first), static_cast<float>(second)};
   };
-  if (v)
-    return {.mix = rounded(signal, noise),
-            .x0 = rounded(signal, -noise),
-            .noise = rounded(noise, signal),
-            .velocity = {0, 1}};
-  return {.mix = rounded(signal, noise),
+  const Combination mix = rounded(signal, noise), itself = {0, 1};
+  switch (prediction) {
+    case Prediction::kV:
+      return {.mix = mix,
+              .target = Combination{mix.of_first, -mix.of_second},
+              .x0 = rounded(signal, -noise),
+              .noise = rounded(noise, signal),
+              .velocity = itself};
+    case Prediction::kX0:
+      return {.mix = mix,
+              .target = itself,
+              .x0 = itself,
+              .noise = rounded(1.0 / noise, -signal / noise),
+              .velocity = rounded(signal / noise, -1.0 / noise)};
+    case Prediction::kEpsilon:
+      break;
+  }
+  return {.mix = mix,
           .x0 = rounded(1.0 / signal, -noise / signal),
-          .noise = {0, 1},
+          .noise = itself,
           .velocity = rounded(-noise / signal, 1.0 / signal)};
+}
+
+// Hang et al. 2023, for the squared error of each prediction.
+float min_snr_weight(double alpha_bar, Prediction prediction, double gamma) {
+  const double snr = alpha_bar / (1.0 - alpha_bar), bounded = std::min(snr, gamma);
+  switch (prediction) {
+    case Prediction::kV:
+      return static_cast<float>(bounded / (snr + 1.0));
+    case Prediction::kX0:
+      return static_cast<float>(bounded);
+    case Prediction::kEpsilon:
+      break;
+  }
+  return static_cast<float>(bounded / snr);
 }
 
 class VariancePreserving final : public Process {
  public:
-  VariancePreserving(NoiseSchedule schedule, bool v, std::optional<double> min_snr_gamma)
-      : schedule_(std::move(schedule)), v_(v) {
+  VariancePreserving(NoiseSchedule schedule, Prediction prediction,
+                     std::optional<double> min_snr_gamma)
+      : schedule_(std::move(schedule)) {
     for (const double alpha_bar : schedule_.alpha_bar) {
-      timesteps_.push_back(timestep_of(alpha_bar, v));
-      if (min_snr_gamma) timesteps_.back().weight = min_snr_weight(alpha_bar, v, *min_snr_gamma);
+      timesteps_.push_back(timestep_of(alpha_bar, prediction));
+      if (min_snr_gamma)
+        timesteps_.back().weight = min_snr_weight(alpha_bar, prediction, *min_snr_gamma);
     }
   }
 
@@ -52,11 +83,7 @@ class VariancePreserving final : public Process {
     return static_cast<Time>(numerics::draw_below(stream, position, 0, timesteps));
   }
   Combination mix(Time t) const override { return at(t).mix; }
-  std::optional<Combination> target(Time t) const override {
-    if (!v_) return std::nullopt;
-    const auto [signal, noise] = mix(t);
-    return Combination{signal, -noise};
-  }
+  std::optional<Combination> target(Time t) const override { return at(t).target; }
   std::optional<float> weight(Time t) const override { return at(t).weight; }
   Combination x0(Time t) const override { return at(t).x0; }
   Combination noise(Time t) const override { return at(t).noise; }
@@ -67,7 +94,6 @@ class VariancePreserving final : public Process {
   const Timestep& at(Time t) const { return timesteps_.at(static_cast<std::size_t>(t)); }
 
   const NoiseSchedule schedule_;
-  const bool v_;
   std::vector<Timestep> timesteps_;
 };
 
@@ -76,12 +102,12 @@ class VariancePreserving final : public Process {
 std::unique_ptr<Process> make_variance_preserving(NoiseSchedule schedule,
                                                   const std::string& prediction,
                                                   std::optional<double> min_snr_gamma) {
-  if (prediction != "epsilon" && prediction != "v") {
+  const auto found = std::ranges::find(kPredictions, prediction);
+  if (found == kPredictions.end())
     throw Error(Code::kUsage, "prediction: there is no prediction '" + prediction + "'",
-                "use epsilon or v");
-  }
-  return std::make_unique<VariancePreserving>(std::move(schedule), prediction == "v",
-                                              min_snr_gamma);
+                "use epsilon, v or x0");
+  return std::make_unique<VariancePreserving>(
+      std::move(schedule), static_cast<Prediction>(found - kPredictions.begin()), min_snr_gamma);
 }
 
 }  // namespace lockstep::objective

@@ -87,10 +87,25 @@ constexpr Key kKeys[] = {
 };
 
 constexpr Pair kWords[] = {
-    {"adam", "adamw"},          {"diffusion", "ddpm"},       {"eps", "epsilon"},
-    {"flow-matching", "flow"},  {"karras", "edm"},           {"noise", "epsilon"},
-    {"rectified-flow", "flow"}, {"v-prediction", "v"},       {"v_prediction", "v"},
-    {"velocity", "v"},          {"wgan", "wasserstein-gan"}, {"wgan-gp", "wasserstein-gan"},
+    {"adam", "adamw"},
+    {"diffusion", "ddpm"},
+    {"eps", "epsilon"},
+    {"flow-matching", "flow"},
+    {"karras", "edm"},
+    {"noise", "epsilon"},
+    {"pred_noise", "epsilon"},
+    {"pred_v", "v"},
+    {"pred_x0", "x0"},
+    {"rectified-flow", "flow"},
+    {"sample", "x0"},
+    {"start_x", "x0"},
+    {"v-prediction", "v"},
+    {"v_prediction", "v"},
+    {"velocity", "v"},
+    {"wgan", "wasserstein-gan"},
+    {"wgan-gp", "wasserstein-gan"},
+    {"x_start", "x0"},
+    {"xstart", "x0"},
 };
 
 std::string lower(std::string_view word) {

@@ -58,8 +58,8 @@ std::vector<std::string> warnings(const Recipe& recipe) {
       std::as_const(objective).kind.as<objective::DdpmOptions>().prediction == "epsilon")
     lines.push_back(
         "[objective]: values of fields and signals are not clipped while samples are made, which "
-        "multiplies the errors of a predicted epsilon: take prediction = \"v\", or kind = "
-        "\"flow\"");
+        "multiplies the errors of a predicted epsilon: take prediction = \"v\" or \"x0\", "
+        "or kind = \"flow\"");
   const bool judges = recipe.monitor.warn_accuracy < 1 || recipe.monitor.stop_accuracy < 1;
   for (const NetworkOptions& network : recipe.networks)
     if (is_frozen(network) && network.role == "discriminator" && judges)

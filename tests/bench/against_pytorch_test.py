@@ -74,13 +74,13 @@ class AgainstPyTorch(unittest.TestCase):
     def test_samplers_find_the_data(self):
         """A network that knows the one picture there is leads each sampler to it."""
         picture, start = torch.full((2, 1, 4, 4), 0.25), torch.randn(2, 1, 4, 4, generator=torch.Generator().manual_seed(1))
-        for prediction in ("epsilon", "v"):
+        for prediction in ("epsilon", "v", "x0"):
             process = diffusion.Ddpm({"prediction": prediction, "schedule": "cosine", "sampler_steps": 7})
 
             def knows(x, t):
                 signal, spread = (diffusion.column(values[t]) for values in (process.signal, process.spread))
                 epsilon = (x - signal * picture) / spread
-                return signal * epsilon - spread * picture if process.v else epsilon
+                return {"epsilon": epsilon, "v": signal * epsilon - spread * picture, "x0": picture}[process.prediction]
 
             self.assertTrue(torch.allclose(process.sample(knows, start), picture, atol=1e-3), prediction)
         flow = diffusion.Flow({"sampler_steps": 5})

@@ -56,7 +56,7 @@ def denoiser(r, sides):
 def diffusion(r, kind, labelled):
     table = {"kind": kind}
     if kind == "ddpm":
-        table |= {"prediction": r.choice(("epsilon", "v")), "schedule": r.choice(("linear", "cosine")), "timesteps": r.randint(3, 6),
+        table |= {"prediction": r.choice(("epsilon", "v", "x0")), "schedule": r.choice(("linear", "cosine")), "timesteps": r.randint(3, 6),
                   "sampler": r.choice(("ddim", "ancestral")), **maybe(r, 0.5, weighting="min-snr")}
     else:
         table |= {"sampler": r.choice(("euler", "heun"))}

@@ -57,9 +57,15 @@ class Export(Cli):
         self.assertLess(numpy.quantile(apart, 0.999), 1.5)
         self.assertLess(apart.max(), 6)
 
-    @torch.no_grad()
     def test_ddim_of_diffusers_makes_the_same_pictures(self):
-        self.trained("ddpm")
+        self.same_by_ddim()
+
+    def test_ddim_of_diffusers_makes_the_same_pictures_of_predicted_data(self):
+        self.same_by_ddim("--set", "objective.prediction=x0")
+
+    @torch.no_grad()
+    def same_by_ddim(self, *changes):
+        self.trained("ddpm", *changes)
         ours = self.samples("--sampler", "ddim", "--sampler-steps", "5")
         model = networks.load(self.path("out"))
         scheduler = DDIMScheduler.from_pretrained(self.path("out/scheduler"))

@@ -181,14 +181,14 @@ void add_schedule_cases(Json& cases) {
       add_noise_schedule(cases, schedule, timesteps);
     }
   }
-  for (const char* const prediction : {"epsilon", "v"}) {
+  for (const char* const prediction : {"epsilon", "v", "x0"}) {
     add_sampler(cases, {"ancestral", prediction, "linear", 1000, 1000});
     add_sampler(cases, {"ancestral", prediction, "cosine", 50, 50});
     add_sampler(cases, {"ddim", prediction, "linear", 1000, 37});
     add_sampler(cases, {"ddim", prediction, "cosine", 100, 100});
     add_sampler(cases, {"ddim", prediction, "cosine", 1000, 1});
   }
-  for (const char* const prediction : {"epsilon", "v"}) {
+  for (const char* const prediction : {"epsilon", "v", "x0"}) {
     add_min_snr(cases, "linear", prediction, 1000, 5.0);
     add_min_snr(cases, "cosine", prediction, 100, 0.3);
   }

@@ -24,7 +24,7 @@ Case ddpm(const std::string& prediction) {
 
 // Smooth everywhere: what is left is the third derivative times h^2 and float rounding.
 TEST(Ddpm, GradientsOfTheWholeUNetAgreeWithFiniteDifferences) {
-  for (const char* prediction : {"epsilon", "v"}) {
+  for (const char* prediction : {"epsilon", "v", "x0"}) {
     expect_gradients_agree_with_differences(ddpm(prediction), 0, 1e-2, 0.01);
   }
 }
@@ -42,18 +42,20 @@ Case weighted(const std::string& prediction, double gamma) {
 }
 
 TEST(Ddpm, WeightedGradientsAgreeAndHaveTheSameBitsOnAnyNumberOfRanks) {
-  expect_gradients_agree_with_differences(weighted("v", 5), 0, 1e-2, 0.01);
+  for (const char* prediction : {"v", "x0"})
+    expect_gradients_agree_with_differences(weighted(prediction, 5), 0, 1e-2, 0.01);
   expect_same_bits_on_any_number_of_ranks(weighted("epsilon", 0.5), 0);
 }
 
 TEST(Ddpm, TheSignalToNoiseRatioIsBounded) {
   Kind<NoiseScheduleKind> linear(noise_schedules());
   const NoiseSchedule schedule = make_noise_schedule(linear, 100);
-  for (const bool v : {false, true}) {
-    const auto process = make_variance_preserving(schedule, v ? "v" : "epsilon", 5.0);
+  for (const std::string prediction : {"epsilon", "v", "x0"}) {
+    const auto process = make_variance_preserving(schedule, prediction, 5.0);
     for (const std::int64_t t : {0, 20, 60, 99}) {
       const double ab = schedule.alpha_bar[static_cast<std::size_t>(t)], snr = ab / (1 - ab);
-      const double expected = std::min(snr, 5.0) / (snr + (v ? 1 : 0));
+      const double share = prediction == "x0" ? 1 : prediction == "v" ? snr + 1 : snr;
+      const double expected = std::min(snr, 5.0) / share;
       EXPECT_FLOAT_EQ(*process->weight(static_cast<Time>(t)), static_cast<float>(expected)) << t;
     }
   }

@@ -20,7 +20,8 @@ constexpr double kSpread = 0.25;  // rarely clipped at -1 and 1
 // The best possible denoiser of data that is N(0, kSpread^2) in every pixel, in closed form.
 class GaussianDenoiser : public model::Denoiser {
  public:
-  GaussianDenoiser(NoiseSchedule schedule, bool v) : schedule_(std::move(schedule)), v_(v) {}
+  GaussianDenoiser(NoiseSchedule schedule, std::string prediction)
+      : schedule_(std::move(schedule)), prediction_(std::move(prediction)) {}
   double forward_flops() const override { return 0; }
   Tensor forward(lane::Context&, const Tensor& x, const Tensor& t, const Tensor&) override {
     const double ab = schedule_.alpha_bar[static_cast<std::size_t>(*ops::read(t))];
@@ -28,17 +29,19 @@ class GaussianDenoiser : public model::Denoiser {
     const double noise = std::sqrt(1 - ab) / total;                      // E[e | x] / x
     const double clean = std::sqrt(ab) * kSpread * kSpread / total;      // E[x0 | x] / x
     const double v = std::sqrt(ab) * noise - std::sqrt(1 - ab) * clean;  // E[v | x] / x
-    return ops::scale(x, static_cast<float>(v_ ? v : noise));
+    return ops::scale(x, static_cast<float>(prediction_ == "v"    ? v
+                                            : prediction_ == "x0" ? clean
+                                                                  : noise));
   }
 
  private:
   NoiseSchedule schedule_;
-  bool v_;
+  std::string prediction_;
 };
 
 TEST(Sampler, MakesTheDataWhenTheDenoiserIsPerfect) {
   for (const char* sampler : {"ancestral", "ddim"}) {
-    for (const char* prediction : {"epsilon", "v"}) {
+    for (const char* prediction : {"epsilon", "v", "x0"}) {
       for (const char* name : {"linear", "cosine"}) {
         Options options;
         auto& o = options.kind.as<DdpmOptions>();
@@ -50,7 +53,7 @@ TEST(Sampler, MakesTheDataWhenTheDenoiserIsPerfect) {
         o.sampler = sampler;
         const Networks networks = {
             {"model", std::make_shared<GaussianDenoiser>(
-                          make_noise_schedule(o.schedule, o.timesteps), o.prediction == "v")}};
+                          make_noise_schedule(o.schedule, o.timesteps), o.prediction)}};
         const auto objective = make_objective(
             options, {.seed = 7, .sample_shape = {8, 8, 1}, .classes = 0, .networks = networks});
         const Tensor x = objective->sample({.first = 0, .count = 64});

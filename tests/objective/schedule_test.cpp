@@ -47,7 +47,7 @@ void expect_fits(const Process& process, Time t, double rounding,
 
 TEST(Process, WhatAPredictionOfDdpmSaysFitsTogether) {
   const NoiseSchedule schedule = schedule_of("cosine", 20);
-  for (const char* prediction : {"epsilon", "v"}) {
+  for (const char* prediction : {"epsilon", "v", "x0"}) {
     const auto process = make_variance_preserving(schedule, prediction);
     for (std::int64_t i = 0; i < schedule.size(); ++i) {
       const auto t = static_cast<Time>(i);

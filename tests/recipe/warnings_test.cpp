@@ -101,8 +101,10 @@ TEST(Warnings, ALabelThatIsAlwaysDroppedIsNotLearnt) {
 
 TEST(Warnings, AnEpsilonOfFieldsIsNotClipped) {
   const std::string fields = "[data]\nkind = 'fields'\npath = 'a.h5'\n[objective]\n";
-  EXPECT_THAT(warnings(parse(fields, "a")), ElementsAre(HasSubstr("take prediction = \"v\"")));
-  EXPECT_THAT(warnings(parse(fields + "prediction = 'v'\n", "a")), IsEmpty());
+  EXPECT_THAT(warnings(parse(fields, "a")),
+              ElementsAre(HasSubstr("take prediction = \"v\" or \"x0\"")));
+  for (const std::string prediction : {"v", "x0"})
+    EXPECT_THAT(warnings(parse(fields + "prediction = '" + prediction + "'\n", "a")), IsEmpty());
   EXPECT_THAT(warnings(parse(fields + "kind = 'flow'\n", "a")), IsEmpty());
   EXPECT_THAT(warnings(parse("[data]\nkind = 'images'\npath = 'a.h5'\n", "a")), IsEmpty());
 }

@@ -95,14 +95,14 @@ def sampler(name, betas, products, prediction, visits):
     """(t, p, q, g, h, n) of each step, from noise to picture."""
     for t, *following in _ancestral(betas, products) if name == "ancestral" else _ddim(products, visits):
         signal, noise = math.sqrt(products[t]), math.sqrt(1.0 - products[t])
-        p, q = (signal, -noise) if prediction == "v" else (1.0 / signal, -noise / signal)
+        p, q = {"epsilon": (1.0 / signal, -noise / signal), "v": (signal, -noise), "x0": (0.0, 1.0)}[prediction]
         yield (t, *(round32(x) for x in (p, q, *following)))
 
 
 def min_snr(product, prediction, gamma):
     """The weight of a timestep (Hang et al., 2023)."""
     ratio = product / (1.0 - product)
-    return min(ratio, gamma) / (ratio if prediction == "epsilon" else ratio + 1.0)
+    return min(ratio, gamma) / {"epsilon": ratio, "v": ratio + 1.0, "x0": 1.0}[prediction]
 
 
 class Level:

@@ -11,25 +11,24 @@ namespace lockstep::objective {
 struct DdpmOptions : DiffusionOptions {
   DdpmOptions() : DiffusionOptions(samplers_by_timesteps()) {}
 
-  std::string prediction = "epsilon";  // epsilon, v
+  std::string prediction = "epsilon";  // epsilon, v, x0
   Kind<NoiseScheduleKind> schedule{noise_schedules()};
   std::int64_t timesteps = 1000;
   std::string weighting = "none";  // none, min-snr (Hang et al. 2023)
   double min_snr_gamma = 5.0;
 };
 inline void describe(Fields& f, DdpmOptions& o) {
-  f.choice("prediction", o.prediction, {"epsilon", "v"}, Effect::kBits,
-           "what the network predicts");
+  f.choice("prediction", o.prediction, {"epsilon", "v", "x0"}, Effect::kBits,
+           "what the network predicts: the noise, the velocity, the data");
   o.schedule.choose(f, "schedule", Effect::kBits, "noise schedule");
   o.schedule.describe(f);
   f.field("timesteps", o.timesteps, 1, kMostTimesteps, Effect::kBits, "timesteps of the schedule");
   f.choice(
       "weighting", o.weighting, {"none", "min-snr"}, bits_unless(o.weighting, "none"),
-      "of the losses of samples: all alike, or less for timesteps with little noise (of v also "
-      "with much noise)");
+      "of the losses of samples: all alike, or by the signal-to-noise ratio of their timesteps, "
+      "bounded: of epsilon less with little noise, of x0 less with much, of v with either");
   if (o.weighting == "min-snr")
-    f.field("min_snr_gamma", o.min_snr_gamma, 1e-6, 1e6, Effect::kBits,
-            "signal-to-noise ratio above which a timestep weighs less");
+    f.field("min_snr_gamma", o.min_snr_gamma, 1e-6, 1e6, Effect::kBits, "bound of that ratio");
   describe(f, static_cast<DiffusionOptions&>(o));
 }
 

@@ -12,13 +12,13 @@ def column(values):
 
 
 class Ddpm:
-    """Ho et al. 2020, learnt as epsilon or v, betas linear or cosine; sampled by ddim (Song et al. 2021)."""
+    """Ho et al. 2020, learnt as epsilon, v or x0, betas linear or cosine; sampled by ddim (Song et al. 2021)."""
     KEYS = {"prediction", "schedule", "timesteps", "sampler_steps"}
     FIXED = {"sampler": "ddim"}
 
     def __init__(self, objective):
         self.timesteps, self.visits = objective.get("timesteps", 1000), objective.get("sampler_steps", 50)
-        self.v = {"epsilon": False, "v": True}[objective.get("prediction", "epsilon")]
+        self.prediction = objective.get("prediction", "epsilon")
         self.kept = torch.cumprod(1 - self.betas(objective.get("schedule", "linear")).clamp(max=0.999), 0)
         self.signal, self.spread = self.kept.sqrt().float(), (1 - self.kept).sqrt().float()
 
@@ -34,14 +34,15 @@ class Ddpm:
         """Input, what the network is told of the time, target."""
         t = torch.randint(self.timesteps, (len(x),), generator=random)
         signal, spread = column(self.signal[t]), column(self.spread[t])
-        return signal * x + spread * epsilon, t, signal * epsilon - spread * x if self.v else epsilon
+        target = {"epsilon": epsilon, "v": signal * epsilon - spread * x, "x0": x}[self.prediction]
+        return signal * x + spread * epsilon, t, target
 
     def sample(self, network, x):
         for i in reversed(range(self.visits)):
             t, before = (i + 1) * self.timesteps // self.visits - 1, i * self.timesteps // self.visits - 1
             signal, spread = self.signal[t].item(), self.spread[t].item()
             output = network(x, torch.full((len(x),), t))
-            found = (signal * x - spread * output if self.v else (x - spread * output) / signal).clamp(-1, 1)
+            found = {"epsilon": (x - spread * output) / signal, "v": signal * x - spread * output, "x0": output}[self.prediction].clamp(-1, 1)
             kept = self.kept[before].item() if before >= 0 else 1.0
             ratio = math.sqrt((1 - kept) / (1 - self.kept[t].item()))
             x = (math.sqrt(kept) - ratio * math.sqrt(self.kept[t].item())) * found + ratio * x

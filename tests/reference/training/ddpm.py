@@ -24,5 +24,10 @@ class Ddpm(Denoiser):
         times = self.timestep_stream.below(draws, self.timesteps, 0).tolist()
         signal, spread = (np.array(values).astype(np.float32).reshape(-1, 1, 1, 1) for values in (
             [math.sqrt(self.product[t]) for t in times], [math.sqrt(1.0 - self.product[t]) for t in times]))
-        target = noise if self.prediction == "epsilon" else combine(signal, noise, -spread, samples)
+        if self.prediction == "v":
+            target = combine(signal, noise, -spread, samples)
+        elif self.prediction == "x0":
+            target = combine(np.zeros_like(signal), noise, np.ones_like(spread), samples)
+        else:
+            target = noise
         return combine(signal, samples, spread, noise), target, times
