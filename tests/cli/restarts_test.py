@@ -63,7 +63,7 @@ class Restarts(Toy):
         self.ok("verify", "run")
 
     def test_one_rank_alone_is_taken_up_too(self):
-        steps = ["--set", "run.steps=800", "--set", "checkpoint.every=400"]
+        steps = ["--set", "run.steps=1500", "--set", "checkpoint.every=500"]
         process = self.train(1, 2, *steps)
         self.wait_for_step(15)
         os.kill(self.wait_for_ranks()[0], signal.SIGKILL)

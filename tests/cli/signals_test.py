@@ -163,7 +163,7 @@ class Signals(Cli):
         self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
 
     def test_other_ranks_wait_for_samples_beyond_a_deadline(self):
-        train = ["train", "tiny.toml", *SLOW, "--set", "objective.timesteps=300", "--set", "objective.sampler_steps=300"]
+        train = ["train", "tiny.toml", *SLOW, "--set", "objective.timesteps=500", "--set", "objective.sampler_steps=500"]
         began = time.monotonic()
         self.ok(*train, "--run", "alone")
         deadline = max(2, int((time.monotonic() - began) / 3))

@@ -34,6 +34,7 @@ def relay(first, second, name, run, end):
                  "--threads", 1, steps=half)
     second.ok("train", golden.recipe(name), "--run", run, "--quiet", "--lanes-at-once", 1, "--threads", 2,
               *shorter(name, end))
+    second.ok("replay", run, "--from", half + 1, "--to", half + 2, "--quiet")  # from the checkpoint
     golden.drop_end(name, run, half)
     require(name, run, end)
 
@@ -84,7 +85,6 @@ def main():
         require(name, run, end)
         relay(far, cpu, name, os.path.join(folder, "far-first"), end)
         relay(cpu, far, name, os.path.join(folder, "cpu-first"), end)
-        far.ok("replay", run, "--to", 3, "--quiet")
         if name == "classifier":
             same_evaluation(cpu, far, run)
         else:

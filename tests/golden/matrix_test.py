@@ -60,7 +60,7 @@ def with_isa(program, name, run, isa):
 def mixed(program, name, run):
     """Each setting goes on where another stopped. The recipe decides which comes last and makes the pictures.
 
-    Scalar steps take ten times as long as others: there are few of them, and `isa-scalar` takes all."""
+    Scalar steps take ten times as long as others: there are few of them here, and more in `isa-scalar`."""
     first, steps = golden.NAMES.index(name) % len(SETTINGS), golden.steps_of(name)
     settings = [s for s in SETTINGS[first:] + SETTINGS[:first] if s[0] is None or not missing(s[0])]
     few = max(3, steps // 15)

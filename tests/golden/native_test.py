@@ -15,7 +15,7 @@ from golden import evidence
 
 WAYS = {"one rank": (), "three threads": ("--threads", 3), "two ranks": ("--ranks", 2),
         "three ranks that divide the optimiser": ("--ranks", 3, "--shard", "optimizer"), "five ranks": ("--ranks", 5)}
-# `resumed` has the others. The recipes have all layers.
+# `resumed` has threads, and ranks that divide. The recipes have all layers.
 FEW_WAYS = ("one rank", "five ranks")
 FEW = ("ddpm", "toy-gan", "dcgan", "dit")
 

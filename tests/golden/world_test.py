@@ -33,7 +33,7 @@ LANES = {"ddpm": 8, "sngan": 8, "dcgan": 8, "toy-gan": 6, "r1-gan": 6, "class-dd
 STEPS = 8
 # Quick ones, for their first third.
 LONGER = ("wgan", "dit")
-# A launcher starts ranks; which number of them, it does not know.
+# How many ranks a launcher starts changes nothing in how it starts them.
 FEW_RANKS = (2, 5)
 AXES = (tuple(LANES), RANKS, ("threads", "ranks", *LAUNCHERS), SHARD, ("one world", "four worlds"))
 

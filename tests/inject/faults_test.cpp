@@ -77,7 +77,6 @@ Ending struck_by(const Fault& fault, const Setting& setting, double rate, std::u
                  int seed = 11) {
   const std::uint64_t arrays = arrays_of(fault, setting, rate, seed);
   const recipe::Recipe recipe = recipe_with(rate, seed);
-  inject::begin_step(fault.rank, 1);
   inject::arm(fault, arrays);
   const Ending ending = train(recipe, setting);
   const inject::Struck struck = inject::disarm();

@@ -136,10 +136,9 @@ inline LaneBlocks random_lanes() {
   return lanes;
 }
 
-// The same, of rows of `row` numbers: no more than 50 000 numbers, so that many samples or columns
-// do not meet long chains. One row at least.
-inline std::int64_t random_rows(std::int64_t row) {
-  return std::min(random_length(), std::max<std::int64_t>(1, 50'000 / row));
+// A number of rows of `row` numbers: random_length, but one row or no more than `most` numbers.
+inline std::int64_t random_rows(std::int64_t row, std::int64_t most = 50'000) {
+  return std::min(random_length(), std::max<std::int64_t>(1, most / row));
 }
 
 // Of all samples of `lanes`; a group has `least` channels or more.

@@ -46,9 +46,11 @@ Calls operator-(const Calls& a, const Calls& b) {
 // The second and the fourth step of a golden recipe, on the first of the ranks; others are on CPUs.
 Steps calls_of(const std::string& name, Over over) {
   const int world = over == Over::kNothing ? 1 : 2;
+  std::vector<std::string> changes = {"evidence.witness_rate=0"};
   // As many launches, in less time.
-  std::vector<std::string> changes = {"evidence.witness_rate=0", "batch.samples_per_lane=1",
-                                      "batch.lanes=" + std::to_string(2 * world)};
+  if (world == 1) changes.emplace_back("batch.lanes=2");
+  if (world == 2 && name == "ddpm") changes.emplace_back("batch.lanes=4");
+  if (name == "integer-ddpm") changes.emplace_back("batch.samples_per_lane=1");
   const recipe::Recipe recipe =
       recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/" + name + ".toml", changes);
   const auto dataset = data::open(recipe.data);

@@ -37,8 +37,8 @@ class Golden {
   // Of each rank; 0: one or two, as it comes.
   void set_threads(int threads) { threads_ = threads; }
 
-  // Every rank's record of every step is the ledger's line, with slots divided and not. What a rank
-  // alone keeps of them, threads and portions do not know.
+  // Every rank's record of every step is the ledger's line, with slots divided and not. A rank
+  // alone keeps all of them either way: that is tried once, not for each number of threads.
   void expect_same(int world, std::size_t steps, const AtOnce& at_once = nullptr) const {
     expect_same(world, steps, at_once, false);
     if (world > 1 || (threads_ == 0 && !at_once)) expect_same(world, steps, at_once, true);

@@ -35,9 +35,10 @@ double deadline(const comm::Environment& environment);
 // What moves the bytes between ranks: LOCKSTEP_TRANSPORT, or gloo. Throws Error(kUsage).
 std::string transport(const comm::Environment& environment);
 
+// A rank that has met the others.
 struct Member {
   std::unique_ptr<comm::Group> group;
-  // Of this process, as the ranks compared it: the self-test takes seconds. Empty if it is alone.
+  // Of this process, as the ranks compared it: nobody need take it twice. Empty if it is alone.
   fingerprint::Fingerprint fingerprint;
 };
 

@@ -8,7 +8,8 @@ Batch, networks, loss, optimiser and averages are those of the recipe; a key tha
 PyTorch's fused one, its fastest. With --ranks N: DistributedDataParallel over Gloo, each rank with its share of the batch.
 Prints one JSON line: steps a second (of the median step), seconds of each step after the warm-up, peak memory of the process
 and of these steps.
---describe prints the networks' tensors, one line for each of some recipes. --losses FILE writes the loss of each step, of the warm-up's too, as a JSON list.
+--describe prints the networks' tensors, one line for each of some recipes. --losses FILE writes the loss of each step, of
+the warm-up's too, as a JSON list.
 --samples FOLDER: pictures by the averaged weights, each --samples-every steps, step-NNNNNNNN.npz as `lockstep sample`
 writes them, always of the same noise and in the arithmetic of the training. First weights, data and noise are drawn from
 the recipe's run.seed.

@@ -104,10 +104,10 @@ def check(trainer, random):
 
 
 def fewer_lanes(folder, name):
-    """Four samples: what a gradient is does not depend on how many there are."""
+    """Two lanes, of two samples or three; or four: what a gradient is does not depend on how many there are."""
     with open(os.path.join(folder, name + ".toml"), encoding="utf-8") as file:
-        lanes = re.search(r"^lanes = \d+$", file.read(), re.MULTILINE).group()
-    return [(lanes, f"lanes = {4 if name in ('ddpm', 'sngan', 'integer-sngan') else 2}")]
+        batch = re.search(r"^lanes = \d+\nsamples_per_lane = (\d+)$", file.read(), re.MULTILINE)
+    return [(batch[0], f"lanes = {4 if batch[1] == '1' else 2}\nsamples_per_lane = {batch[1]}")]
 
 
 def main():
