@@ -29,7 +29,8 @@ class Replay {
     if (recipe::is_native(session_.recipe())) {
       // Before memory is planned: LibTorch's libraries take a GPU's for the kernels that are tried.
       fingerprint::require_native_settings(train::precision_of(session_.recipe()));
-      native_facts_ = train::fingerprint_for(session_.recipe());
+      native_facts_ = options.fingerprint.empty() ? train::fingerprint_for(session_.recipe())
+                                                  : options.fingerprint;
     }
     session_.plan_memory(options.lanes_at_once, options.processes);
     result_.steps = session_.last().value;

@@ -30,22 +30,18 @@ Timestep timestep_of(double alpha_bar, Prediction prediction) {
     return Combination{static_cast<float>(first), static_cast<float>(second)};
   };
   const Combination mix = rounded(signal, noise), itself = {0, 1};
-  switch (prediction) {
-    case Prediction::kV:
-      return {.mix = mix,
-              .target = Combination{mix.of_first, -mix.of_second},
-              .x0 = rounded(signal, -noise),
-              .noise = rounded(noise, signal),
-              .velocity = itself};
-    case Prediction::kX0:
-      return {.mix = mix,
-              .target = itself,
-              .x0 = itself,
-              .noise = rounded(1.0 / noise, -signal / noise),
-              .velocity = rounded(signal / noise, -1.0 / noise)};
-    case Prediction::kEpsilon:
-      break;
-  }
+  if (prediction == Prediction::kV)
+    return {.mix = mix,
+            .target = Combination{mix.of_first, -mix.of_second},
+            .x0 = rounded(signal, -noise),
+            .noise = rounded(noise, signal),
+            .velocity = itself};
+  if (prediction == Prediction::kX0)
+    return {.mix = mix,
+            .target = itself,
+            .x0 = itself,
+            .noise = rounded(1.0 / noise, -signal / noise),
+            .velocity = rounded(signal / noise, -1.0 / noise)};
   return {.mix = mix,
           .x0 = rounded(1.0 / signal, -noise / signal),
           .noise = itself,
@@ -55,14 +51,8 @@ Timestep timestep_of(double alpha_bar, Prediction prediction) {
 // Hang et al. 2023, for the squared error of each prediction.
 float min_snr_weight(double alpha_bar, Prediction prediction, double gamma) {
   const double snr = alpha_bar / (1.0 - alpha_bar), bounded = std::min(snr, gamma);
-  switch (prediction) {
-    case Prediction::kV:
-      return static_cast<float>(bounded / (snr + 1.0));
-    case Prediction::kX0:
-      return static_cast<float>(bounded);
-    case Prediction::kEpsilon:
-      break;
-  }
+  if (prediction == Prediction::kV) return static_cast<float>(bounded / (snr + 1.0));
+  if (prediction == Prediction::kX0) return static_cast<float>(bounded);
   return static_cast<float>(bounded / snr);
 }
 

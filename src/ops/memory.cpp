@@ -32,15 +32,15 @@ std::atomic<int> walked_threads = 0;
 constexpr std::size_t kSmall = std::size_t{1} << 16;  // these get memory of their own
 constexpr std::size_t kReal = std::size_t{16} << 20;  // that stands for all larger ones
 
+LargeBlocks* large_blocks = nullptr;  // if threads share one; tensors may outlive all else
+
 // LibTorch's kernels ask for plain memory, too: then the data must be all that giving it back
 // needs. So the block's address stands in front of the data; null in front of a large block.
 class Malloc : public at::Allocator {
  public:
-  explicit Malloc(std::unique_ptr<LargeBlocks> large) { large_ = std::move(large); }
-
   at::DataPtr allocate(std::size_t bytes) override {
-    if (large_ && bytes >= LargeBlocks::kLeast)
-      if (void* const data = large_->allocate(bytes))
+    if (large_blocks != nullptr && bytes >= LargeBlocks::kLeast)
+      if (void* const data = large_blocks->allocate(bytes))
         return {data, data, &release, at::Device(at::kCPU)};
     void* block = std::malloc(bytes + kAlignment + sizeof(void*));
     if (block == nullptr) throw std::bad_alloc();
@@ -60,10 +60,8 @@ class Malloc : public at::Allocator {
     if (void* const block = static_cast<void**>(data)[-1])
       std::free(block);
     else
-      large_->release(data);
+      large_blocks->release(data);
   }
-
-  static inline std::unique_ptr<LargeBlocks> large_;
 };
 
 // Addresses as many as the largest tensor has, behind which lie kReal bytes again and again.
@@ -131,13 +129,13 @@ void* zeros(std::size_t bytes) {
 }  // namespace
 
 void take_memory(bool share_large_blocks) {
-  std::unique_ptr<LargeBlocks> large;
   if (share_large_blocks) {
     const auto pages = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES));
-    large = LargeBlocks::of(2 * pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+    const std::size_t most = 2 * pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    large_blocks = LargeBlocks::of(most).release();
   }
-  static auto* const blocks = new Malloc(std::move(large));  // tensors may outlive all else
-  c10::SetCPUAllocator(blocks, /*priority=*/UINT8_MAX);
+  static Malloc blocks;
+  c10::SetCPUAllocator(&blocks, /*priority=*/UINT8_MAX);
 }
 
 class Allocations::Allocator : public at::Allocator {

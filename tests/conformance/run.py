@@ -16,9 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 CANNOT_RUN_HERE = 4
 
-sys.path[:0] = [os.path.join(SOURCE, "tests"), os.path.join(SOURCE, "tests/golden")]
-import matrix_test  # noqa: E402
-from support import bochs  # noqa: E402
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
+from support import bochs, instruction_sets  # noqa: E402
 
 
 def not_proved(why):
@@ -55,7 +54,7 @@ def run_elsewhere(machine, folder):
 
 
 def run_avx512(program):
-    if not matrix_test.missing("avx512"):
+    if not instruction_sets.missing("avx512"):
         print("not emulated: this CPU has AVX-512, and conformance_avx512 runs on it")
         sys.exit(0)
     if lacks := bochs.missing(SOURCE):

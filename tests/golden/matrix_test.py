@@ -14,7 +14,6 @@ Usage: matrix_test.py PROGRAM RECIPE CASE, where CASE is
 import itertools
 import json
 import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -22,26 +21,10 @@ import time
 
 import golden
 from clocks import faketime_library
-
-# What the kernels of an instruction set need, as Linux spells it in /proc/cpuinfo.
-CPU_FLAGS = {
-    "scalar": {"fma"},
-    "avx2": {"avx2", "fma"},
-    "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"},
-    "avx512-vnni": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", "avx512_vnni"},
-}
+from instruction_sets import missing
 
 # Instruction set (None: the best of this machine), threads and lanes at once (0: all).
 SETTINGS = (("scalar", 1, 1), ("avx2", 2, 3), (None, 7, 0))
-
-
-def missing(isa):
-    """What this CPU lacks for the instruction set, asked of the system and not of our program."""
-    if platform.machine() != "x86_64":
-        return set() if isa == "scalar" else {isa}
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-        flags = next(line for line in file if line.startswith("flags")).split()
-    return CPU_FLAGS[isa] - set(flags)
 
 
 def with_isa(program, name, run, isa):

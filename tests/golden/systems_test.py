@@ -16,7 +16,7 @@ import tempfile
 
 import debian13
 import golden
-import matrix_test
+import instruction_sets
 
 RANKS = (1, 3)
 
@@ -30,7 +30,7 @@ def programs(path):
 
 def cell(program, name, isa, ranks):
     """Trains and requires the golden bytes, unless this CPU lacks the instruction set."""
-    if matrix_test.missing(isa):
+    if instruction_sets.missing(isa):
         return "not this CPU"
     program.environment["LOCKSTEP_ISA"] = isa
     with tempfile.TemporaryDirectory(prefix="lockstep-systems-") as folder:
@@ -67,7 +67,7 @@ def main():
         print(f"{system}:", " ".join(program.ok("fingerprint").split()))
     compilers = [json.loads(program.ok("fingerprint", "--json"))["compiler"] for program in systems.values()]
     assert len(set(compilers)) == len(systems), f"not programs of different compilers: {compilers}"
-    columns = [(system, isa) for system in systems for isa in matrix_test.CPU_FLAGS]
+    columns = [(system, isa) for system in systems for isa in instruction_sets.CPU_FLAGS]
     table = ["| recipe | ledger | last checkpoint | ranks | " + " | ".join(f"{s}, {isa}" for s, isa in columns) + " |",
              "| --- " * (4 + len(columns)) + "|"]
     for name in names:

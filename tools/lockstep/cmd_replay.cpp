@@ -76,12 +76,12 @@ Code run_rank(const Options& options) {
       .features = options.features};
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;
-  const std::unique_ptr<comm::Group> group =
-      join(identity,
-           identity.world == 1 ? recipe::Recipe{}
-                               : recipe::of_run(real_file_system(), options.folder),
-           "none", options.machine.device, process_environment())
-          .group;
+  Member member = join(
+      identity,
+      identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
+      "none", options.machine.device, process_environment());
+  const std::unique_ptr<comm::Group> group = std::move(member.group);
+  replay.fingerprint = std::move(member.fingerprint);
   std::optional<Progress> progress;  // one rank shows it
   if (group->rank() == Rank(0)) progress.emplace("steps agree with the ledger", options.quiet);
   replay.progress = [&](std::int64_t done, std::int64_t total) {

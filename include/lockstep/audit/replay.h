@@ -11,6 +11,7 @@
 
 #include "lockstep/comm/group.h"
 #include "lockstep/core/ids.h"
+#include "lockstep/fingerprint/fingerprint.h"
 #include "lockstep/state/compare.h"
 
 namespace lockstep::audit {
@@ -34,6 +35,8 @@ struct ReplayOptions {
   std::optional<std::filesystem::path> parent = {};
   // Where the classifier lies whose features evaluations compare; empty: where the recipe says.
   std::string features = {};
+  // Of this process, as in train/run.h; needed for native runs alone.
+  fingerprint::Fingerprint fingerprint = {};
   // Called before the first recomputed step, with 0, and after each that agrees; `total`: steps
   // that all windows need, from the checkpoints that they start at.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};

@@ -22,16 +22,16 @@ from trainer import Trainer
 
 
 def main():
+    rules = option_breaks.BREAKS | {rule: one.apply for rule, one in breaks.BREAKS.items()}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("recipe")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--break", dest="rule", choices=sorted(option_breaks.BREAKS | breaks.BREAKS))
+    parser.add_argument("--break", dest="rule", choices=sorted(rules))
     options = parser.parse_args()
-    golden = options.rule in breaks.BREAKS  # seen in golden recipes, too
     if options.rule:
-        breaks.BREAKS[options.rule].apply() if golden else option_breaks.BREAKS[options.rule]()
+        rules[options.rule]()
     changes = [word for change in options.set for word in ("--set", change)]
     with tempfile.TemporaryDirectory() as folder:
         run = os.path.join(folder, "run")
@@ -40,7 +40,7 @@ def main():
         lines = read_ledger(os.path.join(run, "ledger.jsonl"))
         trainer = Trainer(os.path.join(run, "recipe.toml"), json.loads(lines[0])["semantics"])
         found = compare(trainer, lines, options.steps, stop=True)
-    if golden:
+    if options.rule in breaks.BREAKS:
         return 0 if as_it_must(options.rule, found) else 1
     if options.rule:
         return 0 if found and found[0][0] > 0 and found[0][1][0] in ("loss", "validation", "state") else 1
