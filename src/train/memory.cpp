@@ -150,12 +150,6 @@ std::int64_t StepWalk::peak_of_pictures(std::int64_t count) {
   return tensors_.peak() - before;
 }
 
-double StepWalk::flops_of_lane() const {
-  double flops = 0;
-  for (const Trained& one : training_.trained) flops += 3 * one.network->forward_flops();
-  return flops * static_cast<double>(training_.plan.samples_per_lane());
-}
-
 bool fits(const StepMemory& memory, const MemoryLeft& left) {
   return memory.total() + beside(memory) <= left.bytes;
 }

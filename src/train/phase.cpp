@@ -44,14 +44,21 @@ class PhaseRun {
   using Losses = std::vector<objective::Loss>;
 
   // All lanes at once where the loss is of a network that mixes samples. Else the device's threads
-  // take lanes of their own: they need not wait for each other after every kernel.
+  // take lanes of their own, if there is enough to do: they need not wait for each other after
+  // every kernel.
   Streams cut() const {
     const bool whole = std::ranges::any_of(training_.trained, [&](const Trained& one) {
       return one.role != names_.maker && one.network->mixes_samples();
     });
     const Rank rank = all_.group().rank();
     if (whole) return {training_.plan.portions(rank, 0)};
-    return training_.plan.streams(rank, training_.lanes_at_once, ops::threads_beside());
+    return training_.plan.streams(rank, training_.lanes_at_once, threads_with_work());
+  }
+
+  int threads_with_work() const {
+    const double flops = flops_of_lane(training_) * static_cast<double>(all_.portion().count);
+    const double most = ops::threads_beside();
+    return static_cast<int>(std::clamp(flops / training_.flops_of_thread, 1.0, most));
   }
 
   void in_portions(lane::Backward& backward, const Streams& streams) {

@@ -162,6 +162,12 @@ Training untrained(const recipe::Recipe& recipe, const std::vector<std::int64_t>
 
 }  // namespace
 
+double flops_of_lane(const Training& training) {
+  double flops = 0;
+  for (const Trained& one : training.trained) flops += 3 * one.network->forward_flops();
+  return flops * static_cast<double>(training.plan.samples_per_lane());
+}
+
 std::string average_kind(std::size_t k) {
   return k == 0 ? "ema" : "ema" + std::to_string(k + 1);
 }

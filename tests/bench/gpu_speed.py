@@ -15,7 +15,7 @@ from limited import CannotDo, Failed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECIPE = os.path.join(HERE, "gpu-unet.toml")
-TINY = ("batch.lanes=2", "batch.samples_per_lane=1", "model.channels=[8, 16]", "model.attention_levels=[1]", "model.blocks=1",
+TINY = ("batch.lanes=2", "batch.samples_per_lane=1", "model.channels=[8, 8, 8]", "model.attention_levels=[2]", "model.blocks=1",
         "model.embedding=16")  # to try this program
 
 

@@ -19,7 +19,7 @@ def golden(name):
 class Eval(Cli):
     def train(self, recipe, run, *changes):
         sets = [word for change in ("run.steps=5", "samples.count=0", *changes) for word in ("--set", change)]
-        self.ok("train", golden(recipe), "--run", run, "--quiet", *sets)
+        self.once(run, "train", golden(recipe), "--run", run, "--quiet", *sets)
 
     def both(self):
         """A classifier and what makes samples, of the same pictures."""

@@ -26,7 +26,7 @@ class Shards(Toy):
         os.mkdir(self.path("d"))
         self.write("d/a-images-idx4-ubyte", b"\0\0\x08\x04" + struct.pack(">IIII", COUNT, SIDE, SIDE, 3) + self.pixels)
         self.write("d/a-labels-idx1-ubyte", b"\0\0\x08\x01" + struct.pack(">I", COUNT) + self.labels)
-        self.said = json.loads(self.ok("pack", "d/a-images-idx4-ubyte", "shards", "--shard-size", "5000K", "--json"))
+        self.said = json.loads(self.once("shards", "pack", "d/a-images-idx4-ubyte", "shards", "--shard-size", "5000K", "--json"))
 
     def train(self, run, *more, data="shards", steps=4):
         return self.ok(*TRAIN, "--quiet", "--run", run, "--set", f"data.path={data}", "--set", f"run.steps={steps}", *more)

@@ -16,6 +16,7 @@ import unittest
 PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
 import unproved  # noqa: E402
+import warm  # noqa: E402
 
 # GCC's sanitizers (CMakePresets.json) want to be loaded first, and files and memory of their own.
 SANITIZED = "ASAN_OPTIONS" in os.environ
@@ -82,10 +83,18 @@ class Cli(unittest.TestCase):
             return file.read()
 
     def run_it(self, *arguments, **environment):
+        computes = not self.COMPUTE.isdisjoint(arguments) and "--dry-run" not in arguments
+        return self.call_it(arguments, environment, computes)
+
+    # These start as users start them, each with addresses of its own.
+    COMPUTE = {"train", "replay", "sample", "eval", "bisect", "check", "doctor", "fingerprint"}
+
+    def call_it(self, arguments, environment, computes):
         variables = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
         variables.update(environment)
-        return subprocess.run([self.program, *arguments], cwd=self.folder, env=variables, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=3600)
+        # What begins others of its kind learns its command from /proc, which knows that of the first process.
+        own = computes or environment or SANITIZED or not {"--ranks", "bisect"}.isdisjoint(arguments)
+        return (warm.cold if own else warm.run)(self.program, arguments, self.folder, variables)
 
     def ok(self, *arguments, **environment):
         result = self.run_it(*arguments, **environment)
@@ -120,7 +129,7 @@ class Cli(unittest.TestCase):
 
     def refused(self, code, *arguments, **environment):
         """The error's line, without the program's name."""
-        return self.one_line(code, self.run_it(*arguments, **environment))
+        return self.one_line(code, self.call_it(arguments, environment, computes=False))
 
     def one_line(self, code, result):
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)

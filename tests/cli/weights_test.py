@@ -23,7 +23,7 @@ GAN = os.path.join(SOURCE, "recipes/golden/class-gan.toml")
 class Weights(Cli):
     def setUp(self):
         super().setUp()
-        self.ok("train", "tiny.toml", "--run", "parent", "--quiet")
+        self.once("parent", "train", "tiny.toml", "--run", "parent", "--quiet")
         self.ok("export", "parent", "w.safetensors", "--weights", "trained")
 
     def digest(self, name):

@@ -18,6 +18,9 @@ from pathlib import Path
 
 from common import report
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+import warm  # noqa: E402
+
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # A page that shows what a command or an option that is none is told.
@@ -76,9 +79,15 @@ def long_lines(root):
     return found
 
 
+def told(lockstep, *command):
+    done = warm.run(lockstep, command, "/", dict(os.environ))
+    assert done.returncode == 0, (command, done.stderr)
+    return done.stdout
+
+
 @functools.cache  # the pages call a command often
 def help_of(lockstep, *command):
-    return subprocess.run([lockstep, *command, "--help"], check=True, capture_output=True, text=True).stdout
+    return told(lockstep, *command, "--help")
 
 
 def commands(root, lockstep):
@@ -151,13 +160,10 @@ def left_out(root):
 
 def gallery(root, lockstep):
     """Pictures of recipes: of that recipe as it is now, after its last step (tools/gallery)."""
-    def told(*command):
-        return json.loads(subprocess.run([lockstep, *command, "--json"], check=True, capture_output=True, text=True).stdout)
-
     found = []
     for image in sorted((root / "docs/gallery").glob("*.png")):
-        shown = told("inspect", image)["provenance"]
-        recipe = told("train", root / "recipes" / f"{image.stem}.toml", "--dry-run")
+        shown = json.loads(told(lockstep, "inspect", image, "--json"))["provenance"]
+        recipe = json.loads(told(lockstep, "train", root / "recipes" / f"{image.stem}.toml", "--dry-run", "--json"))
         steps = re.search(r"^steps = (\d+)$", recipe["recipe"], re.MULTILINE).group(1)
         real, said = (recipe["id"], steps), (shown["recipe"], shown["step"])
         if real != said:

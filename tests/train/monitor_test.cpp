@@ -183,7 +183,8 @@ TEST(Monitors, SeeTheSameActivationsInAnyPortionsByAnyThreadsAndChangeNoBit) {
   std::vector<std::string> seen, ledgers;
   for (const Way& way :
        {Way{1, 1, 0, true}, {1, 3, 0, true}, {2, 2, 2, true}, {1, 1, 1, true}, {1, 2, 0, false}}) {
-    std::vector<std::string> overrides = {"run.steps=2", "generator.hidden=8", "samples.every=0"};
+    std::vector<std::string> overrides = {"run.steps=2", "generator.hidden=8", "samples.every=0",
+                                          "batch.samples_per_lane=128"};  // worth two threads
     if (way.looks) overrides.emplace_back("monitor.layers_every=1");
     const lockstep::testing::TemporaryFolder folder;
     const RunOptions options = {

@@ -54,6 +54,7 @@ class Golden {
       if (sharded) ranks.keeps = group.rank();
       Training training = make_training(recipe_, dataset_->sample_shape(), ranks);
       if (at_once) training.lanes_at_once = at_once(group.rank());
+      if (threads_ > 0) training.flops_of_thread = 0;  // however small the network
       Batches batches(*dataset_, recipe_, training.plan, group.rank());
       for (std::size_t i = 0; i < steps; ++i) {
         StepRecord record = step(training, group, std::ref(batches));

@@ -24,8 +24,8 @@ using Trick = std::function<void(const lane::Portion& lanes)>;
 // One linear layer, with something that happens in its passes.
 class Tricky final : public model::Denoiser {
  public:
-  Tricky(Trick forward, Trick backward)
-      : forward_(std::move(forward)), backward_(std::move(backward)) {
+  Tricky(Trick forward, Trick backward, double flops)
+      : forward_(std::move(forward)), backward_(std::move(backward)), flops_(flops) {
     linear_ = register_module("linear", std::make_shared<model::Linear>(1, 1));
   }
   Tensor forward(lane::Context& context, const Tensor& x, const Tensor&, const Tensor&) override {
@@ -38,10 +38,11 @@ class Tricky final : public model::Denoiser {
                          return {g};
                        });
   }
-  double forward_flops() const override { return 2; }
+  double forward_flops() const override { return flops_; }
 
  private:
   Trick forward_, backward_;
+  double flops_;
   std::shared_ptr<model::Linear> linear_;
 };
 
@@ -53,7 +54,7 @@ void wait(int milliseconds) {
 
 // What a step by `world` ranks of `threads` threads throws. Eight lanes.
 std::string error_of(int world, int threads, const Trick& forward, const Trick& backward,
-                     std::int64_t at_once = 0) {
+                     std::int64_t at_once = 0, double flops = kFlopsOfThread) {
   const recipe::Recipe recipe = recipe::load(LOCKSTEP_SOURCE_DIR "/recipes/golden/ddpm.toml",
                                              {"objective.timesteps=20", "batch.lanes=8"});
   const std::vector<std::int64_t> shape = {4, 4, 1};
@@ -63,7 +64,7 @@ std::string error_of(int world, int threads, const Trick& forward, const Trick& 
       const ops::DeviceScope here(cpu);
       Training training = make_training(recipe, shape, {.world = world},
                                         [&](const model::Options&, const auto&, auto) {
-                                          return std::make_shared<Tricky>(forward, backward);
+                                          return std::make_shared<Tricky>(forward, backward, flops);
                                         });
       training.lanes_at_once = at_once;
       step(training, group, [](Draw first, std::int64_t count) {
@@ -89,6 +90,20 @@ TEST(Streams, AreThoseOfTheThreads) {
   EXPECT_EQ(portions.exchange(0), 1);
   EXPECT_EQ(error_of(1, 3, count, nothing, 2), "nothing");  // 4 and 4 lanes, one of each at a time
   EXPECT_EQ(portions.exchange(0), 8);
+}
+
+TEST(Streams, AreWorthTheirThreads) {
+  std::atomic<int> portions = 0;
+  const Trick count = [&](const lane::Portion&) { ++portions; };
+  const auto portions_of = [&](double flops_of_step) {
+    EXPECT_EQ(error_of(1, 3, count, nothing, 0, flops_of_step / (3 * 8)), "nothing");
+    return portions.exchange(0);
+  };
+  EXPECT_EQ(portions_of(0), 1);
+  EXPECT_EQ(portions_of(1.9 * kFlopsOfThread), 1);
+  EXPECT_EQ(portions_of(2.1 * kFlopsOfThread), 2);
+  EXPECT_EQ(portions_of(3.1 * kFlopsOfThread), 3);
+  EXPECT_EQ(portions_of(1e30), 3);
 }
 
 // Lanes from 2 on fail, the later the sooner: whatever the threads, lane 2 is told.

@@ -96,6 +96,7 @@ class Wheel(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
         cls.environment = Environment(os.path.join(cls.folder, "environment"), cls.wheel)
+        cls.bare = Environment(os.path.join(cls.folder, "bare"), cls.wheel, torch=False)
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
@@ -198,18 +199,15 @@ class Wheel(unittest.TestCase):
         self.assertRegex(done.stderr, r"^lockstep: .*nothing")
 
     def test_a_pytorch_of_other_site_packages_is_used(self):
-        other = Environment(self.path("other"), self.wheel, torch=False)
         run = self.path("elsewhere")
-        code, out, err = other.run("train", golden.recipe("toy-gan"), "--run", run, "--ranks", 2, "--quiet", "--set", "run.steps=20",
+        code, out, err = self.bare.run("train", golden.recipe("toy-gan"), "--run", run, "--ranks", 2, "--quiet", "--set", "run.steps=20",
                                    PYTHONPATH=TORCH)
         self.assertEqual((code, err), (0, ""), out)
         golden.require_ledger("toy-gan", run, 20)
 
     def test_without_its_pytorch_one_line_says_what_to_do(self):
-        bare = Environment(self.path("bare"), self.wheel, torch=False)
-
         def refused(words, **variables):
-            code, out, err = bare.run("--version", **variables)
+            code, out, err = self.bare.run("--version", **variables)
             self.assertEqual((code, out, err.count("\n")), (4, "", 1), err)
             self.assertIn(words, err)
             self.assertIn("pip install torch==2.11.0", err)

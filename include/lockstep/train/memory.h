@@ -65,8 +65,7 @@ class StepWalk {
 
   // When `lanes_at_once` (0: all of its lanes) go through a pass at once.
   StepMemory operator()(std::int64_t lanes_at_once);
-  // Of one lane, forward and backward, about.
-  double flops_of_lane() const;
+  double flops_of_lane() const { return train::flops_of_lane(training_); }
 
  private:
   void walk_step(StepMemory& memory);

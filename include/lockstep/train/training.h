@@ -56,6 +56,11 @@ struct Ranks {
 
 class CapturedPhases;
 
+// A thread with lanes of its own calls all of a pass's kernels for them. Below this many operations
+// of floats a step, calls and small tensors take most of its time, and one pass for all lanes is
+// sooner done (docs/benchmarks.md).
+inline constexpr double kFlopsOfThread = 0.2e9;
+
 struct Training {
   recipe::Recipe recipe;
   std::vector<std::int64_t> sample_shape;  // [H, W, C] or [D]
@@ -65,6 +70,8 @@ struct Training {
   std::unique_ptr<objective::Objective> pictures;  // bound to averages where they are kept
   // How many lanes go through a pass at once: less memory, the same bits. 0: all of the rank's.
   std::int64_t lanes_at_once = 0;
+  // How many operations are worth a thread of their own. Never affects bits.
+  double flops_of_thread = kFlopsOfThread;
   // Order: per role parameters, buffers, optimiser slots, average.
   state::State state;
   // What the state was after the last step, as all ranks agreed: the next step starts from nothing
@@ -83,6 +90,9 @@ using MakeNetwork = std::function<std::shared_ptr<model::Network>(
 // recipe's numerics are native and a setting contradicts (fingerprint/settings.h). Bits: recipe.
 Training make_training(const recipe::Recipe& recipe, const std::vector<std::int64_t>& sample_shape,
                        const Ranks& ranks, const MakeNetwork& make_network = model::make_network);
+
+// Of one lane in a step: all networks, forward and backward, about.
+double flops_of_lane(const Training& training);
 
 // Makes the training's samples as these options say, by the streams of this seed. Errors: as
 // objective::make_objective.
