@@ -54,12 +54,15 @@ bool CapturedPhases::capture(One& one, const std::function<PhaseResult()>& compu
     why = error.what();
   }
   if (one.work && why.empty()) return true;
-  if (!why.empty()) log::info("a step's calls are not captured, which is slower: " + why);
   captures_ = false;
   batch_ = {};
   for (auto& [name, phase] : phases_) {  // their memory is needed for calls
     phase.result = {};
     phase.work = nullptr;
+  }
+  if (!why.empty()) {
+    bytes_left();  // where the GPU is lost, that is the error
+    log::warn("a step's calls are not captured, which is slower: " + why);
   }
   return false;
 }

@@ -25,7 +25,7 @@ class CapturedPhases {
   // What `compute` gives for the phase of this name and these samples, in_place's. The first time
   // by a call, which leaves what devices keep; the second captures a call; then by launches. By
   // calls alone where the device captures nothing, or where little memory would be left for one of
-  // them: the log says so. What was given is good until the next launch. Collective: as `compute`
+  // them: a warning says so. What was given is good until the next launch. Collective: as `compute`
   // is.
   PhaseResult operator()(const std::string& phase, const objective::Batch& batch,
                          const std::function<PhaseResult()>& compute);

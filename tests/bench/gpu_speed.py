@@ -77,7 +77,7 @@ def train(check, run, place, *settings):
 
 
 def ours(check, data, *settings):
-    """Seconds of steps, without those of the warm-up, and what is to be said of them."""
+    """Seconds of steps, without those of the warm-up."""
     if "run.numerics=native" in settings:
         check.require_native()
     warm_up, count = (1, 1) if check.args.quick else (3, 8)
@@ -86,15 +86,13 @@ def ours(check, data, *settings):
         train(check, run, check.gpu, f"data.path={data}", f"run.steps={warm_up + count}", *settings)
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             times = [json.loads(line)["time"] for line in file]
-        captured = "run.numerics=native" in settings or not check.uncaptured(run)
-        note = "" if captured else "; its steps were not captured"
-    return [b - a for a, b in zip(times[warm_up - 1:], times[warm_up:])], note
+    return [b - a for a, b in zip(times[warm_up - 1:], times[warm_up:])]
 
 
 def theirs(check, data, *words):
     """The same of PyTorch."""
     steps = "2" if check.args.quick else "8"
-    return pytorch(check, "train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", steps, *words)["seconds"], ""
+    return pytorch(check, "train.py", RECIPE, "--device", "cuda", "--data", data, "--steps", steps, *words)["seconds"]
 
 
 # LibTorch computes a lane a call: a batch in one lane is what PyTorch's training computes.
@@ -145,10 +143,10 @@ def measure(check):
         write_pictures(data)
         for name, measured, words in STEPS:
             def steps(name=name, measured=measured, words=words):
-                seconds, note = measured(check, data, *words)
+                seconds = measured(check, data, *words)
                 assert seconds, "no step was measured"
                 check.step_seconds[name] = seconds
-                return f"{check.steps[name]:.2f}/s{note}"
+                return f"{check.steps[name]:.2f}/s"
 
             check.row("speed", f"steps, {name}", steps)
     check.row("speed", "the GPU after", lambda: state_of_gpu(check))

@@ -141,6 +141,16 @@ class Foreign(Cli):
             self.assertIn("step-00000002.h5: ", line)
             self.assertTrue(line.isprintable(), line)
 
+    def test_a_plugin_of_another_build_is_not_used(self):
+        os.makedirs(self.path("bin"))
+        shutil.copy(PROGRAM, self.path("bin"))
+        for text in ("int nothing;", 'const char* lockstep_cuda_interface(void) { return "another"; }'):
+            self.write("plugin.c", text + "\nint lockstep_cuda_open(void) { return *(volatile int*)0; }\n")
+            subprocess.run(["cc", "-shared", "-fPIC", "plugin.c", "-o", "bin/liblockstep_cuda.so"], cwd=self.folder, check=True)
+            done = subprocess.run([self.path("bin/lockstep"), "fingerprint", "--device", "cuda"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, check=False)
+            self.assertIn("liblockstep_cuda.so is of another build of lockstep (take both from one build", self.one_line(4, done))
+
     def test_nothing_that_the_environment_names_is_loaded(self):
         self.write("plugin.c", '#include <stdio.h>\n__attribute__((constructor)) static void f(void)'
                    '{ FILE* it = fopen("loaded", "w"); if (it) fclose(it); }\n')

@@ -93,7 +93,7 @@ class Cli(unittest.TestCase):
         variables = {k: v for k, v in os.environ.items() if not k.startswith("LOCKSTEP_")}
         variables.update(environment)
         # What begins others of its kind learns its command from /proc, which knows that of the first process.
-        own = computes or environment or SANITIZED or not {"--ranks", "bisect"}.isdisjoint(arguments)
+        own = computes or environment or SANITIZED or not {"--ranks", "--container", "bisect"}.isdisjoint(arguments)
         return (warm.cold if own else warm.run)(self.program, arguments, self.folder, variables)
 
     def ok(self, *arguments, **environment):

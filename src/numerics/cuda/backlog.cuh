@@ -1,5 +1,6 @@
-// Private: how many launches of a stream may be under way. Behind some 1000 the driver lets the
-// host wait, where no deadline reaches; an event is waited for with one (must.cuh).
+// Private: how many launches of a stream may be under way. Behind some 1000 calls the driver lets
+// the host wait, where no deadline reaches; an event is waited for with one (must.cuh). What comes
+// with a launch counts, too: its memory's calls, copies, events.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ class Backlog {
   }
 
  private:
-  static constexpr std::uint64_t kSome = 256;
+  static constexpr std::uint64_t kSome = 64;
 
   std::atomic<std::uint64_t> launches_ = 0;
   std::mutex mutex_;  // all below

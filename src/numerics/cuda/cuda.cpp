@@ -1,5 +1,7 @@
 #include "lockstep/numerics/cuda.h"
 
+#include <string_view>
+
 #include "lockstep/core/error.h"
 #include "lockstep/core/plugin.h"
 #include "numerics/cuda/plugin.h"
@@ -11,15 +13,23 @@ constexpr const char* kInstead =
     "it needs NVIDIA's driver 580 or later, and a GPU of compute capability 8.0; or use --device "
     "cpu";
 
-// Calls a function of the plug-in, whose last argument is what went wrong.
-template <class Function, class... Arguments>
-void call(const char* name, const std::string& what, Arguments&... arguments) {
+const Plugin& plugin() {
   static const Plugin library(
       "cuda", "a GPU",
       "build it with CUDA (tools/bootstrap --cuda, then tools/build), use the "
       "wheel, or --device cpu",
       Plugin::Symbols::kPrograms);
-  const auto function = library.function<Function>(name);
+  const auto interface = library.function<cuda::Interface>(cuda::kInterface);
+  if (interface == nullptr || interface() != std::string_view(cuda::kThisInterface))
+    throw Error(Code::kEnvironment, "a GPU: liblockstep_cuda.so is of another build of lockstep",
+                "take both from one build, or use --device cpu");
+  return library;
+}
+
+// Calls a function of the plug-in, whose last argument is what went wrong.
+template <class Function, class... Arguments>
+void call(const char* name, const std::string& what, Arguments&... arguments) {
+  const auto function = plugin().function<Function>(name);
   LOCKSTEP_ASSERT(function != nullptr, name);
   std::string problem;
   function(arguments..., problem);

@@ -35,8 +35,6 @@ class Event {
     if (found == cudaErrorNotReady) end_for_hanging();
     must(found, "the work before");
   }
-  // It is done: tells the driver that the host knows, which a look may not (cudaMemPoolTrimTo).
-  void observe() { must(cudaEventSynchronize(event_), "the work before"); }
   // The same in destructors: where the GPU is lost, nothing is under way.
   void settle() noexcept { done(); }
 

@@ -67,6 +67,10 @@ void require(int number) {
 
 #define LOCKSTEP_EXPORTED extern "C" __attribute__((visibility("default")))
 
+LOCKSTEP_EXPORTED const char* lockstep_cuda_interface() {
+  return numerics::cuda::kThisInterface;
+}
+
 LOCKSTEP_EXPORTED void lockstep_cuda_count(int& count, std::string& problem) {
   guarded(problem, [&] { count = count_of_driver(); });
 }

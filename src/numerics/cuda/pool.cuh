@@ -81,7 +81,8 @@ class Pool {
       Event done(number_);
       done.record(stream);
       done.wait();
-      done.observe();
+      // It is done: tells the driver that the host knows, which a look may not (cudaMemPoolTrimTo).
+      must(cudaStreamSynchronize(stream), "the work before");
     }
   }
 

@@ -65,6 +65,8 @@ class Graph {
   Graph(int number, const Calls& calls, std::unique_ptr<GraphInputs> inputs)
       : number_(number), inputs_(std::move(inputs)), done_(number) {
     must(cudaGraphInstantiate(&runnable_, calls.get(), 0), "a graph");
+    // Now, where a GPU without memory for it is told: a launch would do it else.
+    must(cudaGraphUpload(runnable_, nullptr), "a graph");
   }
   ~Graph() {
     cudaSetDevice(number_);  // in whichever thread this is

@@ -48,6 +48,12 @@ void wait_if_it_hangs() {
   while (runtime().hangs) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
+void queue_another() {
+  constexpr int kMost = 1000;
+  static std::atomic<int> behind = 0;
+  if (runtime().hangs && ++behind > kMost) wait_if_it_hangs();
+}
+
 std::optional<Streams::Stream> known(cudaStream_t handle) {
   if (lost()) return std::nullopt;
   require_the_gpu();
@@ -134,10 +140,6 @@ struct Configuration {
   cudaStream_t stream;
 };
 thread_local std::vector<Configuration> configurations;
-
-// Launches that a GPU which hangs takes: then the driver lets the host wait.
-constexpr int kMostBehind = 1000;
-std::atomic<int> behind = 0;
 
 bool is_at(const char* place, std::uint64_t launches) {
   return place != nullptr && launches == std::strtoull(place, nullptr, 10);
@@ -243,7 +245,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t called, dim3 grid, dim3 block, void*
       return cudaSuccess;  // the next call tells
     }
     if (hangs(seed)) all.hangs = true;
-    if (all.hangs && ++behind > kMostBehind) ptx::wait_if_it_hangs();
+    ptx::queue_another();
   }
   if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1 || block.x > 1024 ||
       block.x == 0 || grid.x == 0 || grid.x > 0x7fffffffU || shared > most_shared)

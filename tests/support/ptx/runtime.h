@@ -58,6 +58,10 @@ bool lost();
 // done, and whoever waits for it waits for ever.
 void wait_if_it_hangs();
 
+// What a stream is told to do: behind so much that a GPU which hangs has not done, the driver lets
+// the host wait.
+void queue_another();
+
 // A call's result, an error, which cudaGetLastError gives until it has given it; of a lost GPU its
 // own.
 cudaError_t failed(cudaError_t error);

@@ -64,6 +64,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* runnable, cudaGraph_t graph,
   *runnable = reinterpret_cast<cudaGraphExec_t>(new Streams::Graph(graph_of(graph)));
   return cudaSuccess;
 }
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t handle) {
+  return known(handle) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t runnable, cudaStream_t handle) {
   const auto stream = known(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);

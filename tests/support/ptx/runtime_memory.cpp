@@ -13,6 +13,7 @@ using gpu::Streams;
 using ptx::failed;
 using ptx::known;
 using ptx::lost;
+using ptx::queue_another;
 using ptx::Runtime;
 using ptx::runtime;
 using ptx::wait_if_it_hangs;
@@ -94,12 +95,14 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t handle) {
+  queue_another();
   const auto stream = working(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
   *memory = runtime().memory.take(bytes, *stream);
   return *memory == nullptr && bytes > 0 ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t handle) {
+  queue_another();
   const auto stream = working(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
   return runtime().memory.give_back(memory, *stream) ? cudaSuccess : failed(cudaErrorInvalidValue);
@@ -157,6 +160,7 @@ cudaError_t cudaHostUnregister(void* memory) {
 // the stream is done; to pageable memory they have come when the call returns.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
+  queue_another();
   const auto stream = known(handle);
   if (!stream) return failed(cudaErrorInvalidResourceHandle);
   if (!sides_are_right(to, from, kind)) return failed(cudaErrorInvalidValue);

@@ -16,6 +16,7 @@ using lockstep::test::gpu::Streams;
 using lockstep::test::ptx::failed;
 using lockstep::test::ptx::known;
 using lockstep::test::ptx::lost;
+using lockstep::test::ptx::queue_another;
 using lockstep::test::ptx::runtime;
 using lockstep::test::ptx::wait_if_it_hangs;
 using lockstep::test::ptx::working;
@@ -61,6 +62,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return runtime().streams.done(*stream) ? cudaSuccess : failed(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
+  queue_another();
   const auto stream = working(handle);
   const auto event = known(event_handle);
   if (!stream || !event) return failed(cudaErrorInvalidResourceHandle);
@@ -87,6 +89,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
+  queue_another();
   const auto event = known(handle);
   const auto stream = working(stream_handle);
   if (!event || !stream) return failed(cudaErrorInvalidResourceHandle);
