@@ -66,7 +66,9 @@ class Graph {
       : number_(number), inputs_(std::move(inputs)), done_(number) {
     must(cudaGraphInstantiate(&runnable_, calls.get(), 0), "a graph");
     // Now, where a GPU without memory for it is told: a launch would do it else.
-    must(cudaGraphUpload(runnable_, nullptr), "a graph");
+    const cudaError_t uploaded = cudaGraphUpload(runnable_, nullptr);
+    if (uploaded != cudaSuccess) cudaGraphExecDestroy(runnable_);
+    must(uploaded, "a graph");
   }
   ~Graph() {
     cudaSetDevice(number_);  // in whichever thread this is
