@@ -15,7 +15,6 @@ std::unique_ptr<Group> connect(const Identity& identity, const Options& options)
   const Nonce session = joined.session;
   const std::string own_address = joined.own_address;
   const TransportOptions how{
-      kTransportVersion,
       static_cast<int>(identity.rank.value),
       identity.world,
       options.interface,

@@ -9,7 +9,8 @@ namespace {
 
 // Own symbols: its own Gloo, and not the one that LibTorch has put in the global scope.
 Plugin load(const std::string& name, const std::string& what) {
-  return {name, what, "install it there, or choose another transport", Plugin::Symbols::kOwn};
+  return {name, what, "install it there, or choose another transport", LOCKSTEP_THIS_INTERFACE,
+          Plugin::Symbols::kOwn};
 }
 
 }  // namespace
@@ -28,8 +29,7 @@ std::unique_ptr<Transport> open_transport(const std::string& name,
   const std::string what = "the transport '" + name + "'";
   const Plugin library = load(name, what);
   const auto open = library.function<OpenTransport>(kOpenTransport);
-  if (!open)
-    throw Error(Code::kEnvironment, "liblockstep_" + name + ".so is not a transport of lockstep");
+  LOCKSTEP_ASSERT(open != nullptr, name);
   std::string problem;
   if (const auto needs = library.function<TransportNeeds>(kTransportNeeds)) needs(problem);
   if (!problem.empty())
@@ -38,9 +38,7 @@ std::unique_ptr<Transport> open_transport(const std::string& name,
   std::unique_ptr<Transport> transport(open(options, problem));
   if (!transport)
     throw Error(Code::kEnvironment, what + " cannot start here: " + problem,
-                problem == kOtherBuild
-                    ? "install program and plug-ins together"
-                    : "see the limits on processes and open files (ulimit -u and -n)");
+                "see the limits on processes and open files (ulimit -u and -n)");
   return transport;
 }
 

@@ -51,15 +51,12 @@ class Transport {
 };
 
 struct TransportOptions {
-  int version;  // of this header: kTransportVersion
   int rank, world;
   std::string interface;  // to use; "": the transport chooses
   std::chrono::milliseconds connect_timeout;
   int local_rank;  // among this host's ranks: selects a GPU for bytes
   int gpu;         // that this rank computes on, which then has the bytes, too; -1: none
 };
-inline constexpr int kTransportVersion = 7;
-inline constexpr const char* kOtherBuild = "it is of another build of lockstep";
 
 // An optional symbol. Sets `problem` to what this machine lacks to run the plug-in; "" if nothing.
 using TransportNeeds = void (*)(std::string& problem);

@@ -25,7 +25,7 @@ std::filesystem::path find_plugin(const std::string& name, const std::string& wh
 }  // namespace
 
 Plugin::Plugin(const std::string& name, const std::string& what, const std::string& instead,
-               [[maybe_unused]] Symbols symbols) {
+               const std::string& interface, [[maybe_unused]] Symbols symbols) {
   const std::filesystem::path path = find_plugin(name, what, instead);
   int mode = RTLD_NOW | RTLD_LOCAL;
   // The sanitizers' runtime refuses it.
@@ -35,6 +35,13 @@ Plugin::Plugin(const std::string& name, const std::string& what, const std::stri
   handle_ = dlopen(path.c_str(), mode);  // never closed: its threads may still end
   if (handle_ == nullptr)
     throw Error(Code::kEnvironment, "cannot load what " + what + " needs: " + dlerror(), instead);
+  const auto of_library = function<const char* (*)()>(("lockstep_" + name + "_interface").c_str());
+  if (of_library == nullptr || of_library() != interface)
+    throw Error(Code::kEnvironment,
+                what + " needs " + path.filename().string() +
+                    " of this build of lockstep, and that in " + path.parent_path().string() +
+                    " is of another",
+                "install the program and its plug-ins together");
 }
 
 void* Plugin::symbol(const char* name) const {

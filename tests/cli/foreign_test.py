@@ -144,12 +144,15 @@ class Foreign(Cli):
     def test_a_plugin_of_another_build_is_not_used(self):
         os.makedirs(self.path("bin"))
         shutil.copy(PROGRAM, self.path("bin"))
-        for text in ("int nothing;", 'const char* lockstep_cuda_interface(void) { return "another"; }'):
-            self.write("plugin.c", text + "\nint lockstep_cuda_open(void) { return *(volatile int*)0; }\n")
-            subprocess.run(["cc", "-shared", "-fPIC", "plugin.c", "-o", "bin/liblockstep_cuda.so"], cwd=self.folder, check=True)
-            done = subprocess.run([self.path("bin/lockstep"), "fingerprint", "--device", "cuda"], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False)
-            self.assertIn("liblockstep_cuda.so is of another build of lockstep (take both from one build", self.one_line(4, done))
+        for name, entry, command in (("cuda", "cuda_open", ["fingerprint", "--device", "cuda"]),
+                                     ("gloo", "open_transport", ["train", "tiny.toml", "--ranks", "2", "--run", "of2"])):
+            for text in ("int nothing;", f'const char* lockstep_{name}_interface(void) {{ return "another"; }}'):
+                self.write("plugin.c", text + f"\nint lockstep_{entry}(void) {{ return *(volatile int*)0; }}\n")
+                subprocess.run(["cc", "-shared", "-fPIC", "plugin.c", "-o", f"bin/liblockstep_{name}.so"], cwd=self.folder, check=True)
+                done = subprocess.run([self.path("bin/lockstep"), *command], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, check=False)
+                self.assertIn(f"needs liblockstep_{name}.so of this build of lockstep, and that in {self.path('bin')} is of another "
+                              "(install the program and its plug-ins together)", self.one_line(4, done))
 
     def test_nothing_that_the_environment_names_is_loaded(self):
         self.write("plugin.c", '#include <stdio.h>\n__attribute__((constructor)) static void f(void)'

@@ -83,7 +83,8 @@ std::pair<int, int> connection() {
 
 // `world` connected transports, by rank.
 std::vector<std::unique_ptr<Transport>> ranks(int world) {
-  const Plugin library("gloo", "this test", "build it", Plugin::Symbols::kPrograms);
+  const Plugin library("gloo", "this test", "build it", LOCKSTEP_THIS_INTERFACE,
+                       Plugin::Symbols::kPrograms);
   const auto open = library.function<OpenTransport>(kOpenTransport);
   const auto count = static_cast<std::size_t>(world);
   std::vector<std::vector<int>> sockets(count, std::vector<int>(count, -1));
@@ -92,7 +93,7 @@ std::vector<std::unique_ptr<Transport>> ranks(int world) {
   std::vector<std::unique_ptr<Transport>> all;
   for (int r = 0; r < world; ++r) {
     std::string problem;
-    all.emplace_back(open({kTransportVersion, r, world, "", 20000ms, 0, -1}, problem));
+    all.emplace_back(open({r, world, "", 20000ms, 0, -1}, problem));
     if (!problem.empty()) std::abort();
     all.back()->take(sockets[static_cast<std::size_t>(r)]);
   }

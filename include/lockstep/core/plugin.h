@@ -5,15 +5,30 @@
 
 namespace lockstep {
 
+// Who loads a plug-in calls it by the headers that both were compiled with: their hash is set by
+// lockstep_plugin_interface() of the build (tools/cmake/plugin.cmake), for both.
+#define LOCKSTEP_TEXT_OF(word) #word
+#define LOCKSTEP_TEXT(word) LOCKSTEP_TEXT_OF(word)
+#define LOCKSTEP_THIS_INTERFACE LOCKSTEP_TEXT(LOCKSTEP_PLUGIN_INTERFACE)
+
+// A function that a plug-in exports.
+#define LOCKSTEP_EXPORTED extern "C" __attribute__((visibility("default")))
+// Once in each plug-in: tells its interface.
+#define LOCKSTEP_PLUGIN(name)                                   \
+  LOCKSTEP_EXPORTED const char* lockstep_##name##_interface() { \
+    return LOCKSTEP_THIS_INTERFACE;                             \
+  }
+
 // liblockstep_<name>.so, in the program's folder or in ../lib of it, loaded once and never closed.
 class Plugin {
  public:
-  // Error(kEnvironment) if it is not there or cannot be loaded. what: "the transport 'gloo'";
-  // instead: what else to do, "choose another transport".
+  // Error(kEnvironment) if it is not there, cannot be loaded, or has another interface.
+  // what: "the transport 'gloo'"; instead: what else to do, "choose another transport";
+  // interface: LOCKSTEP_THIS_INTERFACE.
   // Its symbols are the program's first, operator new among them, or else its own first.
   enum class Symbols { kPrograms, kOwn };
   Plugin(const std::string& name, const std::string& what, const std::string& instead,
-         Symbols symbols);
+         const std::string& interface, Symbols symbols);
 
   // A function that the library exports; null if it does not.
   template <class Function>

@@ -16,6 +16,7 @@
 
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
+#include "lockstep/core/plugin.h"
 
 namespace lockstep::comm {
 namespace {
@@ -246,18 +247,15 @@ class Gloo final : public Transport {
 }  // namespace
 }  // namespace lockstep::comm
 
-extern "C" __attribute__((visibility("default"))) void lockstep_transport_library(
-    std::string& library) {
+LOCKSTEP_PLUGIN(gloo)
+
+LOCKSTEP_EXPORTED void lockstep_transport_library(std::string& library) {
   library = "Gloo " + std::to_string(GLOO_VERSION_MAJOR) + "." +
             std::to_string(GLOO_VERSION_MINOR) + "." + std::to_string(GLOO_VERSION_PATCH);
 }
 
-extern "C" __attribute__((visibility("default"))) lockstep::comm::Transport*
-lockstep_open_transport(const lockstep::comm::TransportOptions& options, std::string& problem) {
-  if (options.version != lockstep::comm::kTransportVersion) {
-    problem = lockstep::comm::kOtherBuild;
-    return nullptr;
-  }
+LOCKSTEP_EXPORTED lockstep::comm::Transport* lockstep_open_transport(
+    const lockstep::comm::TransportOptions& options, std::string& problem) {
   try {
     return new lockstep::comm::Gloo(options);
   } catch (const std::exception& error) {

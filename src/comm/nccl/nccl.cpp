@@ -24,6 +24,7 @@
 #include "comm/transport.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/plugin.h"
 
 namespace lockstep::comm {
 namespace {
@@ -375,22 +376,18 @@ class Nccl final : public Transport {
 }  // namespace
 }  // namespace lockstep::comm
 
-extern "C" __attribute__((visibility("default"))) void lockstep_transport_needs(
-    std::string& problem) {
+LOCKSTEP_PLUGIN(nccl)
+
+LOCKSTEP_EXPORTED void lockstep_transport_needs(std::string& problem) {
   problem = lockstep::comm::missing();
 }
 
-extern "C" __attribute__((visibility("default"))) void lockstep_transport_library(
-    std::string& library) {
+LOCKSTEP_EXPORTED void lockstep_transport_library(std::string& library) {
   library = lockstep::comm::version();
 }
 
-extern "C" __attribute__((visibility("default"))) lockstep::comm::Transport*
-lockstep_open_transport(const lockstep::comm::TransportOptions& options, std::string& problem) {
-  if (options.version != lockstep::comm::kTransportVersion) {
-    problem = lockstep::comm::kOtherBuild;
-    return nullptr;
-  }
+LOCKSTEP_EXPORTED lockstep::comm::Transport* lockstep_open_transport(
+    const lockstep::comm::TransportOptions& options, std::string& problem) {
   try {
     return new lockstep::comm::Nccl(options);
   } catch (const std::exception& error) {

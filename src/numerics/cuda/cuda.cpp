@@ -1,7 +1,5 @@
 #include "lockstep/numerics/cuda.h"
 
-#include <string_view>
-
 #include "lockstep/core/error.h"
 #include "lockstep/core/plugin.h"
 #include "numerics/cuda/plugin.h"
@@ -18,11 +16,7 @@ const Plugin& plugin() {
       "cuda", "a GPU",
       "build it with CUDA (tools/bootstrap --cuda, then tools/build), use the "
       "wheel, or --device cpu",
-      Plugin::Symbols::kPrograms);
-  const auto interface = library.function<cuda::Interface>(cuda::kInterface);
-  if (interface == nullptr || interface() != std::string_view(cuda::kThisInterface))
-    throw Error(Code::kEnvironment, "a GPU: liblockstep_cuda.so is of another build of lockstep",
-                "take both from one build, or use --device cpu");
+      LOCKSTEP_THIS_INTERFACE, Plugin::Symbols::kPrograms);
   return library;
 }
 

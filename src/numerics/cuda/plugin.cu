@@ -1,6 +1,7 @@
 // The plug-in liblockstep_cuda.so, loaded when a GPU is asked for (plugin.h).
 #include <cuda_runtime_api.h>
 
+#include "lockstep/core/plugin.h"
 #include "numerics/cuda/gpu.cuh"
 #include "numerics/cuda/kernels-inl.h"
 #include "numerics/cuda/memory-inl.h"
@@ -65,11 +66,7 @@ void require(int number) {
 
 }  // namespace
 
-#define LOCKSTEP_EXPORTED extern "C" __attribute__((visibility("default")))
-
-LOCKSTEP_EXPORTED const char* lockstep_cuda_interface() {
-  return numerics::cuda::kThisInterface;
-}
+LOCKSTEP_PLUGIN(cuda)
 
 LOCKSTEP_EXPORTED void lockstep_cuda_count(int& count, std::string& problem) {
   guarded(problem, [&] { count = count_of_driver(); });

@@ -8,14 +8,6 @@
 
 namespace lockstep::numerics::cuda {
 
-// The hash of the headers that it was compiled with: a program of others would call what it does
-// not have.
-inline constexpr const char* kInterface = "lockstep_cuda_interface";
-using Interface = const char* (*)();
-#define LOCKSTEP_TEXT_OF(word) #word
-#define LOCKSTEP_TEXT(word) LOCKSTEP_TEXT_OF(word)
-inline constexpr const char* kThisInterface = LOCKSTEP_TEXT(LOCKSTEP_INTERFACE);
-
 inline constexpr const char* kCount = "lockstep_cuda_count";
 using Count = void (*)(int& count, std::string& problem);
 
