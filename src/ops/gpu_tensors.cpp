@@ -5,7 +5,6 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <mutex>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -44,7 +43,7 @@ class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     const auto& own = thread_place().memory;
-    void* const at = take(bytes);
+    void* const at = gpu_memory().take(bytes);
     if (!own) return {at, at, raw_deleter(), only_device()};
     return {at, new Block{own, at}, &Block::release, only_device()};
   }
@@ -56,15 +55,6 @@ class Allocator final : public c10::Allocator {
   }
 
  private:
-  static void* take(std::size_t bytes) {
-    try {
-      return gpu_memory().take(bytes);
-    } catch (const std::bad_alloc&) {
-      if (!native::give_back_kept()) throw;
-    }
-    return gpu_memory().take(bytes);
-  }
-
   // That goes back to where it came from, whichever thread does not need it any more.
   struct Block {
     std::shared_ptr<numerics::DeviceMemory> memory;
@@ -133,6 +123,7 @@ at::Device gpu_tensors(std::shared_ptr<numerics::DeviceMemory> memory) {
   const std::scoped_lock lock(one_at_a_time);
   if (the_memory() == nullptr) {
     the_memory() = std::move(memory);
+    the_memory()->when_lacking(native::give_back_kept);
     const c10::Device foreign(the_memory()->foreign_device());
     if (foreign.has_index()) number = foreign.index();
     // LibTorch keeps these pointers until the process ends.

@@ -31,11 +31,9 @@ void with_enough_memory(const std::function<void()>& call) {
   if (lacks() != before) throw std::bad_alloc();
 }
 
-bool give_back_kept() {
+void give_back_kept() {
   c10::DeviceAllocator* const allocator = watched;
-  if (allocator == nullptr) return false;
-  allocator->emptyCache();
-  return true;
+  if (allocator != nullptr) allocator->emptyCache();
 }
 
 }  // namespace lockstep::ops::native

@@ -16,7 +16,7 @@ void watch_allocator(c10::DeviceAllocator* allocator, c10::DeviceIndex gpu);
 // (aten/src/ATen/native/cudnn/Conv_v8.cpp, try_configs).
 void with_enough_memory(const std::function<void()>& call);
 
-// Gives the GPU back what LibTorch keeps and does not use. False: LibTorch has no allocator.
-bool give_back_kept();
+// Gives the GPU back what LibTorch's allocator, if it has one, keeps and does not use.
+void give_back_kept();
 
 }  // namespace lockstep::ops::native

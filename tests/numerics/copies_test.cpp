@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "support/gpu/gpu.h"
@@ -170,6 +172,35 @@ TEST(GpuCopies, ThatNobodyWantsGiveTheirMemoryBack) {
     memory().give_back(memory().begin_from_host(kLong, bytes.data())->take());
   }
   EXPECT_GE(*left(), *before - static_cast<std::int64_t>(kLong / 2));  // others may use the GPU
+}
+
+// As LibTorch's allocator keeps it: here another order.
+TEST(GpuCopies, HaveWhatOthersKeepBeforeMemoryIsLacking) {
+  constexpr std::size_t kMuch = 4 * kLong;
+  const Gpu others = memory().own_order();
+  std::vector<void*> kept;
+  for (auto bytes = static_cast<std::size_t>(*memory().left()); bytes >= kLong;) {
+    try {
+      kept.push_back(others.memory->take(bytes));
+    } catch (const std::bad_alloc&) {
+      bytes /= 2;
+    }
+  }
+  int asked = 0;
+  memory().when_lacking([&] {
+    ++asked;
+    for (void* const block : std::exchange(kept, {})) others.memory->give_back(block);
+    static_cast<void>(others.memory->left());  // its work is done
+  });
+  const std::vector<char> bytes = some_bytes(kMuch, 0);
+  for (int i = 0; i < 2; ++i) {
+    void* const there = memory().begin_from_host(kMuch, bytes.data())->take();
+    EXPECT_EQ(asked, 1);
+    EXPECT_TRUE(bytes_at(there, kMuch) == bytes);
+    memory().give_back(there);
+  }
+  memory().when_lacking({});
+  EXPECT_TRUE(kept.empty());
 }
 
 }  // namespace

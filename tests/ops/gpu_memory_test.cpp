@@ -54,6 +54,8 @@ TEST_F(TheirMemory, WhatTheyKeepIsGivenBackBeforeOursIsLacking) {
   EXPECT_EQ(theirs_.emptied, 0);
   EXPECT_THROW(take(std::int64_t{1} << 40), std::bad_alloc);
   EXPECT_EQ(theirs_.emptied, 1);
+  EXPECT_THROW(gpu.memory->begin_from_host(std::size_t{1} << 40, nullptr), std::bad_alloc);
+  EXPECT_EQ(theirs_.emptied, 2);
   native::watch_allocator(nullptr, 0);
   EXPECT_THROW(take(std::int64_t{1} << 40), std::bad_alloc);
 }

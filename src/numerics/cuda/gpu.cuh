@@ -214,6 +214,9 @@ class Gpu {
     here();
     event.hold(context_->now());
   }
+  void when_lacking(std::function<void()> give_back) {
+    context_->pool()->when_lacking(std::move(give_back));
+  }
   std::optional<std::int64_t> left() {
     here();
     return context_->pool()->left();

@@ -91,6 +91,10 @@ class Memory final : public DeviceMemory {
     const std::scoped_lock lock(mutex_);
     gpu_->give_back(memory);
   }
+  void when_lacking(std::function<void()> give_back) override {
+    const std::scoped_lock lock(mutex_);
+    gpu_->when_lacking(std::move(give_back));
+  }
   std::optional<std::int64_t> left() override {
     const std::scoped_lock lock(mutex_);
     return gpu_->left();

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "numerics/cuda/event.cuh"
 #include "numerics/cuda/must.cuh"
@@ -43,15 +45,20 @@ class Pool {
     streams_.erase(stream);
   }
 
+  void when_lacking(std::function<void()> give_back) {
+    const std::scoped_lock lock(mutex_);
+    others_give_back_ = std::move(give_back);
+  }
+
   // For what comes next in the stream. std::bad_alloc if there is not so much, not even when all
-  // streams have done their work.
+  // streams have done their work and others have given back what they keep.
   void* take(std::size_t bytes, cudaStream_t stream) {
     void* memory = nullptr;
     cudaError_t found = cudaMallocAsync(&memory, bytes, stream);
     // What a stream gave back is another one's, or a part of a larger block, only when the work
     // before it is done (github.com/tensorflow/tensorflow/pull/50699). At last the pool lets go of
-    // it: what is taken next is slow.
-    for (const auto& gather : {&Pool::observe_all, &Pool::trim}) {
+    // it, and so do others: what is taken next is slow.
+    for (const auto& gather : {&Pool::observe_all, &Pool::trim, &Pool::ask_others}) {
       if (found != cudaErrorMemoryAllocation) break;
       cudaGetLastError();  // forgets it
       (this->*gather)();
@@ -74,6 +81,15 @@ class Pool {
 
  private:
   void trim() { must(cudaMemPoolTrimTo(pool_, 0), "its memory"); }
+  void ask_others() {
+    std::function<void()> give_back;
+    {
+      const std::scoped_lock lock(mutex_);
+      give_back = others_give_back_;
+    }
+    if (give_back) give_back();
+    make_current(number_);  // it may have changed the thread's GPU
+  }
   // Until the host has seen that it is done, what was given back counts as in use.
   void observe_all() {
     const std::scoped_lock lock(mutex_);
@@ -90,6 +106,7 @@ class Pool {
   cudaMemPool_t pool_ = nullptr;
   std::mutex mutex_;
   std::set<cudaStream_t> streams_{nullptr};  // that take
+  std::function<void()> others_give_back_;
 };
 
 }  // namespace lockstep::numerics::cuda

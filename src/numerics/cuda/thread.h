@@ -48,8 +48,9 @@ namespace lockstep::numerics::cuda {
 inline constexpr int kWarp = 32;
 
 // Shared memory that a block may have on every GPU since compute capability 8.0 (CUDA programming
-// guide, "Technical Specifications per Compute Capability").
-inline constexpr std::int64_t kMostShared = 99 * 1024;
+// guide, "Technical Specifications per Compute Capability": 99 KiB), even if the driver counts the
+// one that it reserves as the kernel's.
+inline constexpr std::int64_t kMostShared = 98 * 1024;
 
 // How a kernel is launched. A launch without blocks does nothing.
 struct Grid {

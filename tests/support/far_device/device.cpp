@@ -51,11 +51,18 @@ class FarDownload final : public numerics::DeviceMemory::Download {
 class FarMemory final : public numerics::DeviceMemory {
  public:
   void* take(std::size_t bytes) override {
-    void* const memory = allocate(bytes);
+    void* memory = allocate(bytes);
+    if (memory == nullptr && bytes > 0 && others_give_back_) {
+      others_give_back_();
+      memory = allocate(bytes);
+    }
     if (memory == nullptr && bytes > 0) throw std::bad_alloc();
     return memory;
   }
   void give_back(void* memory) override { release(memory); }
+  void when_lacking(std::function<void()> give_back) override {
+    others_give_back_ = std::move(give_back);
+  }
   std::optional<std::int64_t> left() override {
     return static_cast<std::int64_t>(kMemoryBytes - bytes_in_use());
   }
@@ -88,6 +95,8 @@ class FarMemory final : public numerics::DeviceMemory {
   }
 
  private:
+  std::function<void()> others_give_back_;
+
   static void copy_side(const numerics::ItemCopy& items, std::size_t side, char* to,
                         const char* from) {
     if (side == items.sizes.size()) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <span>
@@ -28,12 +29,17 @@ struct Machine {
   }
   Streams streams;
   StreamMemory memory{streams};
+  std::function<void()> others_give_back;
 };
 
 inline void* take_far(Machine& machine, std::size_t bytes, Streams::Stream stream) {
   void* memory = machine.memory.take(bytes, stream);
   if (memory == nullptr && bytes > 0) {
     machine.streams.wait();  // then all that was given back is free
+    memory = machine.memory.take(bytes, stream);
+  }
+  if (memory == nullptr && bytes > 0 && machine.others_give_back) {
+    machine.others_give_back();
     memory = machine.memory.take(bytes, stream);
   }
   if (memory == nullptr && bytes > 0) throw std::bad_alloc();

@@ -69,7 +69,11 @@ class FarGpu {
     LOCKSTEP_ASSERT(context_->machine->memory.give_back(memory, context_->now),
                     "not taken, or twice back");
   }
+  void when_lacking(std::function<void()> give_back) {
+    context_->machine->others_give_back = std::move(give_back);
+  }
   std::optional<std::int64_t> left() {
+    context_->machine->streams.wait();  // then all that was given back is free
     return static_cast<std::int64_t>(testing::far::kMemoryBytes - testing::far::bytes_in_use());
   }
 
