@@ -27,7 +27,7 @@ void describe(Fields& f, Options& o) {
   f.field(
       "spike_window", o.spike_window, 8, 100'000, none_unless(o.spike_window, std::int64_t{100}),
       "steps of one attempt, among those that train a network, whose losses and gradient norms a "
-      "step's are compared with");
+      "step's are compared with; with fewer before it a step is not judged");
   f.field("warn_spike", o.warn_spike, 0.0, 1e30, none_unless(o.warn_spike, 0.0),
           "how many robust standard deviations (1.4826 times the median absolute deviation) a loss "
           "or a gradient norm may lie above the median before a step warns, such as 20; 0: never");

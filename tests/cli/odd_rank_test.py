@@ -35,8 +35,9 @@ class OddRank(Toy):
 
     def test_the_key_that_differs_is_named_on_both(self):
         for key, mine, theirs in (("generator.optimizer.lr", "0.001", "0.002"), ("run.seed", "11", "12"),
-                                  ("run.steps", "40", "50")):
-            for err in self.pair([*TRAIN, "--run", "run"], ["--set", f"{key}={theirs}"], code=6):
+                                  ("run.steps", "40", "50"), ("evidence.witness_rate", "0.25", "0.5"),
+                                  ("monitor.every", "10", "20"), ("checkpoint.every", "10", "20")):
+            for err in self.pair([*TRAIN, "--run", "run", "--set", f"{key}={mine}"], ["--set", f"{key}={theirs}"], code=6):
                 self.assertRegex(err, rf"the ranks do not belong together: .*{key}: rank 0 on \S+ has '{mine}', "
                                       rf"rank 1 on \S+ has '{theirs}'")
         self.assertFalse(os.path.exists(self.path("run")))

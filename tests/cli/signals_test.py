@@ -186,15 +186,19 @@ class Signals(Cli):
 
     def test_a_second_ctrl_c_ends_at_once(self):
         # Steps of seconds: only what is between them hears the first.
-        process = self.start("train", "tiny.toml", "--run", "run", "--set", "run.steps=9", "--set", "batch.samples_per_lane=3000")
-        self.wait_for_step("run", 1)
-        process.send_signal(signal.SIGINT)
-        self.assertIn(FIRST + "\n", iter(process.stderr.readline, ""))
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 128 + signal.SIGINT, err)
-        self.assertTrue(err.endswith(SECOND + "\n"), err)  # before it perhaps that samples are made
-        self.ok("verify", "run")
+        for ranks in ("1", "2"):
+            with self.subTest(ranks):
+                process = self.start("train", "tiny.toml", "--run", f"run{ranks}", "--ranks", ranks, "--set", "run.steps=9",
+                                     "--set", "batch.samples_per_lane=3000")
+                self.wait_for_step(f"run{ranks}", 1)
+                process.send_signal(signal.SIGINT)
+                self.assertIn(FIRST + "\n", iter(process.stderr.readline, ""))
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=120)
+                self.assertEqual(process.returncode, 128 + signal.SIGINT, err)
+                # Before it perhaps that samples are made, behind it perhaps that a rank is lost.
+                self.assertIn(SECOND + "\n", err)
+                self.ok("verify", f"run{ranks}")
 
     def test_a_ledger_that_another_program_replaces_ends_the_run(self):
         train = [*TRAIN[:-1], "checkpoint.every=20"]  # so that many are due after step 27

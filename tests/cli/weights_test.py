@@ -51,10 +51,15 @@ class Weights(Cli):
     def test_ranks_and_the_folder_alone_make_the_same_run(self):
         self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "one", "--quiet")
         self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "two", "--quiet", "--ranks", "2")
-        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "short", "--quiet", "--set", "run.steps=1")
+        for run in ("short", "same"):
+            self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", run, "--quiet", "--set", "run.steps=1")
         os.remove(self.path("w.safetensors"))
         self.ok("train", "short", "--quiet", "--set", "run.steps=2")
-        for run in ("two", "short"):
+        self.ok("train", "tiny.toml", "--weights", "w.safetensors", "--run", "same", "--quiet")
+        self.assertIn("there is no w.safetensors", self.refused(2, "train", "tiny.toml", "--weights", "w.safetensors", "--run", "new"))
+        line = self.refused(2, "train", "tiny.toml", "--set", "run.seed=2", "--weights", "w.safetensors", "--run", "same")
+        self.assertIn("run.seed", line)
+        for run in ("two", "short", "same"):
             self.assertEqual(self.read(f"{run}/ledger.jsonl"), self.read("one/ledger.jsonl"))
 
     def test_half_words_are_widened(self):

@@ -26,27 +26,51 @@ void require_no_parent(const recipe::Recipe& recipe) {
                   "give the run that has them with --from");
 }
 
-train::WeightsFile weights_there(const std::string& role, const std::string& file,
-                                 const std::string& roles) {
-  if (!stdfs::exists(file))
-    throw Error(
-        Code::kUsage, "--weights: there is no " + file,
-        "give a safetensors file, as `lockstep export` writes it; ROLE= before it may be " + roles);
-  return {role, file};
+// The recipe of the run that has begun there.
+std::optional<recipe::Recipe> begun_in(const stdfs::path& folder) {
+  try {
+    if (stdfs::exists(train::RunFolder{folder}.recipe()))
+      return recipe::of_run(real_file_system(), folder);
+  } catch (const Error& error) {  // a damaged one may be written anew
+    if (error.code() != Code::kCorrupt) throw;
+  }
+  return std::nullopt;
+}
+
+std::string roles_of(const recipe::Recipe& recipe) {
+  std::string roles;
+  for (const recipe::NetworkOptions& one : recipe.networks)
+    roles += (roles.empty() ? "" : ", ") + one.role;
+  return roles;
 }
 
 // "generator=g.safetensors"; of a recipe with one network, "w.safetensors".
 train::WeightsFile parse_weights(const std::string& text, const recipe::Recipe& recipe) {
-  std::string roles;
   for (const recipe::NetworkOptions& one : recipe.networks)
-    roles += (roles.empty() ? "" : ", ") + one.role;
-  for (const recipe::NetworkOptions& one : recipe.networks)
-    if (text.starts_with(one.role + "="))
-      return weights_there(one.role, text.substr(one.role.size() + 1), roles);
+    if (text.starts_with(one.role + "=")) return {one.role, text.substr(one.role.size() + 1)};
   if (recipe.networks.size() > 1)
     throw Error(Code::kUsage, "--weights " + text + " does not say which network they are for",
-                "write ROLE=FILE, of: " + roles);
-  return weights_there(recipe.networks.front().role, text, roles);
+                "write ROLE=FILE, of: " + roles_of(recipe));
+  return {recipe.networks.front().role, text};
+}
+
+// A run that has begun has its step 0, and its recipe names the files: it needs them no more. False
+// if it did not begin with files for the same networks.
+bool name_as_begun(const recipe::Recipe& begun, const std::vector<train::WeightsFile>& files,
+                   recipe::Recipe& recipe) {
+  if (begun.run.start != "weights") return false;
+  for (const recipe::NetworkOptions& known : begun.networks) {
+    const auto one = std::ranges::find(recipe.networks, known.role, &recipe::NetworkOptions::role);
+    const bool named =
+        std::ranges::find(files, known.role, &train::WeightsFile::role) != files.end();
+    if (one == recipe.networks.end() || named != recipe::is_imported(known)) return false;
+    if (!named) continue;
+    one->weights = "imported";
+    one->file = known.file;
+  }
+  recipe.run.start = begun.run.start;
+  recipe.run.from = begun.run.from;
+  return true;
 }
 
 // Once: what it comes from may go on, and retire that checkpoint.
@@ -55,7 +79,7 @@ Beginning from_start(train::Start start) {
   return {std::move(start.recipe), std::move(start.notes), [state] { return std::move(*state); }};
 }
 
-Beginning with_weights(const recipe::Recipe& recipe, const Source& source) {
+Beginning with_weights(recipe::Recipe recipe, const stdfs::path& folder, const Source& source) {
   if (source.from)
     throw Error(Code::kUsage, "--from and --weights both say what the run starts from",
                 "leave one of the two out");
@@ -70,13 +94,21 @@ Beginning with_weights(const recipe::Recipe& recipe, const Source& source) {
     throw Error(Code::kUsage, "the recipe starts from another run, not with --weights",
                 "take run.start and [run.from] out of the recipe");
   require_no_parent(recipe);
-  return from_start(train::start_from_weights(files, recipe));
+  for (const train::WeightsFile& file : files) {
+    if (stdfs::exists(file.path)) continue;
+    const std::optional<recipe::Recipe> begun = begun_in(folder);
+    if (begun && name_as_begun(*begun, files, recipe)) return {std::move(recipe), {}, {}};
+    throw Error(Code::kUsage, "--weights: there is no " + file.path.string(),
+                "give a safetensors file, as `lockstep export` writes it; ROLE= before it may be " +
+                    roles_of(recipe));
+  }
+  return from_start(train::start_from_weights(files, std::move(recipe)));
 }
 
 }  // namespace
 
 Beginning beginning_of(recipe::Recipe recipe, const stdfs::path& folder, const Source& source) {
-  if (!source.weights.empty()) return with_weights(recipe, source);
+  if (!source.weights.empty()) return with_weights(std::move(recipe), folder, source);
   if (recipe.run.start != "weights")
     for (const recipe::NetworkOptions& one : recipe.networks)
       if (recipe::is_imported(one))
@@ -94,13 +126,7 @@ Beginning beginning_of(recipe::Recipe recipe, const stdfs::path& folder, const S
     throw Error(Code::kUsage,
                 "the run that starts from " + parent.folder.string() + " needs a folder of its own",
                 "give it with --run");
-  std::optional<recipe::Recipe> begun;
-  try {
-    if (stdfs::exists(train::RunFolder{folder}.recipe()))
-      begun = recipe::of_run(real_file_system(), folder);
-  } catch (const Error& error) {  // a damaged one may be written anew
-    if (error.code() != Code::kCorrupt) throw;
-  }
+  const std::optional<recipe::Recipe> begun = begun_in(folder);
   if (begun && recipe::has_parent(*begun)) {
     const recipe::From& from = begun->run.from;
     if (!parent.step) parent.step = Step(from.step);

@@ -129,7 +129,11 @@ class Ranks {
         kill_those_left(grace);
       }
       const int signal = signals.next(std::clamp(until - monotonic_seconds(), 0.01, 3600.0));
-      if (signal > 0 && signal != SIGCHLD) send(SIGTERM);
+      if (signal > 0 && signal != SIGCHLD) {
+        // They end at once at a Ctrl-C that is not the first signal (train/signals.h).
+        send(stopping_ && signal == SIGINT ? SIGINT : SIGTERM);
+        stopping_ = true;
+      }
       reap();
     }
   }
@@ -169,7 +173,7 @@ class Ranks {
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     // A process group of its own: the terminal's Ctrl-C reaches only the launcher, which passes it
-    // on once.
+    // on.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     pid_t pid = 0;
     const int error = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes,
@@ -239,7 +243,7 @@ class Ranks {
   int notice_;
   std::vector<pid_t> pids_;  // 0: has ended
   int running_ = 0, died_ = 0, hung_ = 0;
-  bool ending_ = false;
+  bool ending_ = false, stopping_ = false;
   Code first_ = Code::kOk;
   std::string cause_;
 };

@@ -148,9 +148,15 @@ std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
       {"numeric self-test", fingerprint::fact(facts, "self_test"), false},
       {"recipe", recipe ? "given" : "not given", false}};
   if (recipe) {
-    for (const auto& [key, value] : recipe::keys_of(recipe::canonical_bits(*recipe)))
-      list.push_back({key, value, false});
-    list.push_back({"run.steps", std::to_string(recipe->run.steps), false});
+    const auto bits = recipe::keys_of(recipe::canonical_bits(*recipe));
+    for (const auto& one : recipe::keys_of(recipe::canonical(*recipe))) {
+      const auto& [key, value] = one;
+      // These change no bits, but what ranks exchange, and when.
+      const bool exchange = key == "run.steps" || key.starts_with("evidence.") ||
+                            key.starts_with("monitor.") || key.starts_with("checkpoint.");
+      if (exchange || std::ranges::find(bits, one) != bits.end())
+        list.push_back({key, value, false});
+    }
   }
   for (const auto& [name, value] : facts)
     if (name.starts_with("native.")) list.push_back({name, value, false});
