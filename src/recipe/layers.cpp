@@ -30,6 +30,8 @@ void refuse_deep_keys(const std::string& text, const std::string& name) {
 
 std::string read_recipe(const stdfs::path& path) {
   std::error_code error;
+  if (stdfs::is_other(path, error))  // a pipe of the shell's, too, which has no path
+    fail("the recipe " + path.string() + " is not a file", "write it to one");
   const stdfs::path real = stdfs::canonical(path, error);  // recipes may be symbolic links
   if (error) fail("cannot read the recipe " + path.string() + ": " + error.message());
   if (!stdfs::is_regular_file(real)) fail("the recipe " + path.string() + " is not a file");

@@ -111,7 +111,7 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
     if (!stopped && saved != training.state.step) save(checkpoint::Reason::kStopped);
     if (writer) {
       writer->finish();
-      result.chain = writer->chain().hex();
+      result.chain = writer->chain(training.state.step).hex();
     }
   } catch (const Error& error) {
     if (writer) writer->note_stop("error", error);

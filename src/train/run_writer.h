@@ -45,7 +45,8 @@ class RunWriter {
   void save(const state::State& whole, checkpoint::Reason reason);
   // Returns when all is durable.
   void finish();
-  const hash::Digest& chain() const { return ledger_->ledger().chain(); }
+  // Of that step: the ledger may go on behind it, where a run was killed.
+  const hash::Digest& chain(Step step) const { return ledger_->ledger().chain(step); }
 
  private:
   Step at() const { return training_.state.step; }

@@ -1,6 +1,7 @@
 """What a machine can do to a run: full disks, files in the way, instruction sets, divergence. Each
 ends in one line and the right exit code, and nothing that was saved is lost."""
 
+import json
 import os
 import re
 import resource
@@ -183,6 +184,32 @@ class Limits(Cli):
 
 
 class Folders(Cli):
+    def test_a_current_folder_that_is_gone_is_4(self):
+        os.mkdir(self.path("gone"))
+        result = subprocess.run(["sh", "-c", 'cd gone && rmdir ../gone && exec "$0" "$@"', PROGRAM, "verify", self.path("run"), "--json"],
+                                cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, json.loads(result.stdout)["error"]["code"]), (4, 4))
+        self.assertIn("the current folder is gone", self.one_line(4, result))
+
+    def test_no_folder_for_temporary_files_is_told(self):
+        self.ok("train", "tiny.toml", "--quiet", "--set", "run.steps=1", "--run", "run")
+        self.assertIn("set TMPDIR to a folder that is there",
+                      self.refused(125, "bisect", "run", "run", "--step", "1", TMPDIR=self.path("nowhere")))
+
+    def test_a_recipe_that_comes_through_a_pipe_is_told_so(self):
+        result = subprocess.run([PROGRAM, "train", "/dev/stdin"], cwd=self.folder, input=self.read("tiny.toml"), capture_output=True,
+                                check=False)
+        self.assertEqual((result.returncode, result.stderr),
+                         (2, b"lockstep: the recipe /dev/stdin is not a file (write it to one)\n"))
+
+    def test_a_doctor_that_may_not_write_leaves_nothing(self):
+        os.mkdir(self.path("empty"))
+        result = subprocess.run([PROGRAM, "doctor", "--run", "empty"], cwd=self.folder, capture_output=True, text=True, check=False,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+        self.assertEqual(result.returncode, 4, result.stdout)
+        self.assertRegex(result.stdout, "(?m)^FAIL +run folder")
+        self.assertEqual(os.listdir(self.path("empty")), [])
+
     def test_a_file_in_the_way_is_4_and_stays(self):
         self.write("file", "mine")
         for run in ("file", "file/run"):

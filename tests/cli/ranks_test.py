@@ -101,12 +101,13 @@ class Ranks(Toy):
 
     def test_a_rank_killed_before_all_have_met_is_named_at_once(self):
         for victim, ranks in ((0, 2), (1, 3)):
-            process = self.start(*TRAIN, "--run", "run", "--ranks", str(ranks), LOCKSTEP_DEADLINE="1000")
+            process = self.start(*TRAIN, "--json", "--run", "run", "--ranks", str(ranks), LOCKSTEP_DEADLINE="1000")
             while victim not in self.rank_processes("RANK"):
                 time.sleep(0.001)
             self.kill_rank("RANK", victim)
-            _, err = process.communicate(timeout=200)  # half a deadline is longer
+            out, err = process.communicate(timeout=200)  # half a deadline is longer
             self.assertEqual(process.returncode, 6, err)
+            self.assertEqual(json.loads(out)["error"]["code"], 6)  # by the launcher where rank 0 cannot
             self.assertIn(f"warning: rank {victim} was killed by signal 9", err)
             for rank in set(range(ranks)) - {victim}:
                 self.assertIn(f"lockstep: rank {rank}: rank {victim} was killed by signal 9 before all ranks had met",
@@ -114,15 +115,34 @@ class Ranks(Toy):
             self.assertFalse(os.path.exists(self.path("run")))
 
     def test_a_rank_that_waits_for_others_can_be_stopped(self):
-        for rank, log in ((0, "rank 0 of 2"), (1, "rank 1 of 2")):
-            process = self.start(*TRAIN[:-1], "--run", "run", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+        self.ok(*TRAIN, "--set", "run.steps=2", "--run", "done")
+        train, replay = [*TRAIN[:-1], "--json", "--run", "run"], ["replay", "done", "--json"]
+        for rank, command in ((0, train), (1, train), (0, replay), (1, replay)):
+            process = self.start(*command, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
                                  MASTER_PORT=str(free_port()), LOCKSTEP_SECRET_FILE=self.secret(),
                                  LOCKSTEP_DEADLINE="1000")
-            self.assertIn(log, process.stderr.readline())
+            if command is train:
+                self.assertIn(f"rank {rank} of 2", process.stderr.readline())
+            else:
+                self.wait_for_handler(process, signal.SIGTERM)
             process.terminate()
-            _, err = process.communicate(timeout=200)
+            out, err = process.communicate(timeout=200)
             self.assertEqual(process.returncode, 75, err)
-            self.assertIn(f"rank {rank}: stopped by a signal before all ranks had met", err)
+            self.assertIn("stopped by a signal before all ranks had met", err)
+            self.assertEqual(json.loads(out)["error"]["code"] if rank == 0 else out, 75 if rank == 0 else "")
+
+    def wait_for_handler(self, process, number):
+        while not int(re.search(rb"(?m)^SigCgt:\s*([0-9a-f]+)", read_proc(process.pid, "status"))[1], 16) >> (number - 1) & 1:
+            self.assertIsNone(process.poll())
+            time.sleep(0.005)
+
+    def test_check_can_be_stopped_before_its_ranks_have_met(self):
+        process = self.start("check", "--ranks", "2", "--json")
+        while not self.rank_processes("RANK"):
+            time.sleep(0.001)
+        process.terminate()
+        out, err = process.communicate(timeout=200)
+        self.assertEqual((process.returncode, json.loads(out)["error"]["code"]), (75, 75), err)
 
     def test_nobody_listens_once_all_have_met(self):
         process = self.start(*TRAIN, "--run", "run", "--ranks", "3", "--set", "run.steps=100000")

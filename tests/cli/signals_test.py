@@ -71,6 +71,32 @@ class Signals(Cli):
         self.assertEqual((ended["first"], ended["steps"], ended["preempted"]), (at[3], STEPS, False))
         self.assertEqual(self.evidence("run"), self.evidence("undisturbed"))
 
+    def test_the_chain_is_that_of_the_last_step_where_the_ledger_goes_on(self):
+        train = [*TRAIN, "--set", "checkpoint.every=10", "--set", "checkpoint.keep_last=0", "--run", "run"]
+        self.ok(*train, "--set", "run.steps=30")
+        for name in ("step-00000030.h5", "step-00000030.h5.sha256"):  # as if killed before it was saved
+            os.remove(self.path("run/checkpoints", name))
+        lines = [json.loads(line) for line in self.read("run/ledger.jsonl").splitlines()]
+        ended = json.loads(self.ok(*train, "--set", "run.steps=25"))
+        self.assertEqual((ended["steps"], ended["chain"]), (25, lines[25]["chain"]))
+        self.assertEqual(len(self.read("run/ledger.jsonl").splitlines()), 31)
+
+    def test_bisect_leaves_no_folder_of_traces(self):
+        self.ok(*TRAIN, "--set", "run.steps=3", "--run", "run")
+        os.mkdir(self.path("temporary"))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = subprocess.Popen([PROGRAM, "bisect", "run", "run", "--step", "3", "--json"], cwd=self.folder, text=True,
+                                       env={**os.environ, "TMPDIR": self.path("temporary")}, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            while not os.listdir(self.path("temporary")):
+                self.assertIsNone(process.poll())
+                time.sleep(0.001)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, json.loads(out)["error"]["code"]), (125, 125), err)  # it has no answer
+            self.assertEqual(os.listdir(self.path("temporary")), [])
+
     def test_say_at_once_what_they_lead_to(self):
         loud = [word for word in TRAIN if word != "--quiet"]
         for number, ranks in ((signal.SIGTERM, "1"), (signal.SIGINT, "1"), (signal.SIGTERM, "2")):

@@ -19,6 +19,20 @@ function(lockstep_module folder)
   file(WRITE ${CMAKE_BINARY_DIR}/layers/${folder} "${arg_USES}\n")
 endfunction()
 
+# Sets `definition` to what a plug-in and those who load it are compiled with: the hash of the headers (globs) between them.
+# A plug-in of another build is refused by it (lockstep/core/plugin.h).
+function(lockstep_plugin_interface definition)
+  file(GLOB headers CONFIGURE_DEPENDS ${ARGN})
+  set(hashes "")
+  foreach(header ${headers})
+    file(SHA256 ${header} hash)
+    string(APPEND hashes ${hash})
+  endforeach()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
+  string(SHA256 hash "${hashes}")
+  set(${definition} LOCKSTEP_PLUGIN_INTERFACE=${hash} PARENT_SCOPE)
+endfunction()
+
 # What nearly every test without LibTorch sees, compiled once.
 function(lockstep_reuse_test_pch target)
   if(NOT TARGET lockstep_test_pch)

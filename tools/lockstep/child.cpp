@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "lockstep/core/error.h"
+#include "lockstep/train/signals.h"
 
 extern char** environ;
 
@@ -66,7 +67,10 @@ int run_child(std::vector<std::string> arguments, const std::vector<std::string>
                                         std::generic_category().message(error));
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0) {
-    if (errno == EINTR) continue;
+    if (errno == EINTR) {
+      if (train::stop_requested()) ::kill(pid, SIGTERM);
+      continue;
+    }
     throw Error(Code::kEnvironment, "cannot hear how " + arguments.front() +
                                         " ended: " + std::generic_category().message(errno));
   }
@@ -74,11 +78,22 @@ int run_child(std::vector<std::string> arguments, const std::vector<std::string>
 }
 
 std::string own_program() {
-  return std::filesystem::read_symlink("/proc/self/exe").string();
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error)
+    throw Error(Code::kEnvironment,
+                "cannot find this program's own file: /proc/self/exe: " + error.message(),
+                "mount /proc");
+  return program.string();
 }
 
 TemporaryFolder::TemporaryFolder() {
-  path_ = (std::filesystem::temp_directory_path() / "lockstep-XXXXXX").string();
+  std::error_code error;
+  const auto above = std::filesystem::temp_directory_path(error);
+  if (error)
+    throw Error(Code::kEnvironment, "there is no folder for temporary files: " + error.message(),
+                "set TMPDIR to a folder that is there, or leave it unset");
+  path_ = (above / "lockstep-XXXXXX").string();
   if (::mkdtemp(path_.data()) == nullptr)
     throw Error(Code::kEnvironment, "cannot make a folder like " + path_ + ": " +
                                         std::generic_category().message(errno));

@@ -8,6 +8,7 @@
 #include "lockstep/core/log.h"
 #include "lockstep/ledger/ledger.h"
 #include "lockstep/train/run_folder.h"
+#include "lockstep/train/signals.h"
 #include "output.h"
 #include "side.h"
 #include "values.h"
@@ -217,6 +218,7 @@ void use_engine(Options& options) {
 
 Code run(const Options& options) {
   log::set_quiet(true);
+  train::catch_stop_signals();  // no folder of traces is left behind
   const auto result = Bisect(options).run();
   if (!result) {
     if (options.json)

@@ -193,7 +193,7 @@ Code run(const Options& options) {
   if (!options.reports.empty()) return run_saved(options);
   if (options.ranks == 1) return run_rank(options);
   require_device(options.device);
-  return launch({options.ranks, 0}, process_environment());
+  return launch({options.ranks, 0, options.json}, process_environment());
 }
 
 }  // namespace

@@ -99,17 +99,30 @@ std::string run_folder(const std::string& name) {
   stdfs::path folder = stdfs::absolute(name);
   while (!stdfs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
   FileSystem& fs = real_file_system();
-  const stdfs::path probe = temporary_of(folder / "doctor");
+  const stdfs::path probe = temporary_of(folder / ".doctor");
   fs.remove_abandoned(probe);  // a killed doctor's
   const double start = monotonic_seconds();
+  double took = 0;
+  bool locks = false;
   auto file = fs.create_new(probe);
-  file->append(Bytes(4096));
-  file->sync();
-  fs.sync_directory(folder);
-  const double took = monotonic_seconds() - start;
-  const bool locks = !fs.remove_abandoned(probe);
-  file.reset();  // and with it the lock
-  discard(fs, probe);
+  const auto try_it = [&] {
+    file->append(Bytes(4096));
+    file->sync();
+    fs.sync_directory(folder);
+    took = monotonic_seconds() - start;
+    locks = !fs.remove_abandoned(probe);
+  };
+  const auto remove = [&] {
+    file.reset();  // and with it the lock
+    discard(fs, probe);
+  };
+  try {
+    try_it();
+  } catch (const Error&) {
+    remove();
+    throw;
+  }
+  remove();
   if (!locks)
     throw Error(Code::kEnvironment, folder.string() + ": its file system has no locks",
                 "two commands could write to one run at once: use another file system");

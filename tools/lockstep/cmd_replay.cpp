@@ -110,6 +110,7 @@ void show_features(const Options& options, Visible& there) {
 
 // The same command inside a container, which sees run and data, and may write to neither.
 Code run_in_container(const Options& options) {
+  train::catch_stop_signals();
   Visible there = visible(options.folder, options.data);
   show_features(options, there);
   std::vector<std::string> arguments = {"replay", there.run, "--json"};
@@ -150,6 +151,7 @@ Code run_in_container(const Options& options) {
   const TemporaryFolder here;
   const std::string out = here.file("report.json");
   const Code code = run_contained(options.container, there.mounts, {}, arguments, out);
+  train::require_no_stop("replaying " + options.folder);
   if (code != Code::kOk && code != Code::kDiffer) {
     if (options.json) print_json(parse_error_report(read_text(real_file_system(), out), code));
     return code;
@@ -181,7 +183,7 @@ Code run(const Options& options) {
     throw Error(Code::kUsage, "--ranks with --spot: the ranks draw the same windows from a seed",
                 "give --seed");
   require_device(options.machine.device);
-  return launch({options.ranks, 0}, process_environment());
+  return launch({options.ranks, 0, options.json}, process_environment());
 }
 
 }  // namespace

@@ -136,10 +136,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
     return result.preempted ? Code::kPreempted : Code::kOk;
   } catch (const Error& error) {
     if (identity.world == 1) throw;
-    const Error named = error.within("rank " + std::to_string(identity.rank.value));
-    if (group || !train::stop_requested()) throw named;
-    log::warn(named.what());  // nothing was begun
-    return Code::kPreempted;
+    throw error.within("rank " + std::to_string(identity.rank.value));
   }
 }
 
@@ -159,7 +156,7 @@ Code run(const Options& options) {
   log::set_quiet(options.quiet);
   if (options.ranks == 1 && options.max_restarts == 0) return run_rank(options, recipe);
   require_device(options.machine.device);
-  return launch({options.ranks, options.max_restarts}, process_environment());
+  return launch({options.ranks, options.max_restarts, options.json}, process_environment());
 }
 
 }  // namespace

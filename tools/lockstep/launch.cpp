@@ -20,6 +20,7 @@
 #include "lockstep/core/text.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/train/signals.h"
+#include "output.h"
 #include "ranks.h"
 #include "startup.h"
 
@@ -142,6 +143,8 @@ class Ranks {
   // Ranks that died by themselves; if none did, those that did not end with the others.
   int lost() const { return died_ > 0 ? died_ : hung_; }
   const std::string& cause() const { return cause_; }
+  // What rank 0, which speaks for all, could not say; "" if it ended by itself.
+  const std::string& unsaid() const { return unsaid_; }
 
  private:
   static constexpr double kForever = 1e18;
@@ -225,16 +228,22 @@ class Ranks {
       if (pid == 0 || ::waitpid(pid, &status, WNOHANG) != pid) continue;
       pid = 0;
       --running_;
-      const Code code = WIFEXITED(status) ? static_cast<Code>(WEXITSTATUS(status)) : Code::kNetwork;
+      const bool killed = WIFSIGNALED(status);
+      // By the signal that asked for an end, before it could end in good order.
+      const bool stopped = killed && stopping_ && WTERMSIG(status) == SIGTERM;
+      const Code code = !killed   ? static_cast<Code>(WEXITSTATUS(status))
+                        : stopped ? Code::kPreempted
+                                  : Code::kNetwork;
       const std::string what =
           "rank " + std::to_string(rank) +
-          (WIFSIGNALED(status) ? " was killed by signal " + std::to_string(WTERMSIG(status))
-                               : " ended with exit code " + std::to_string(WEXITSTATUS(status)));
+          (killed ? " was killed by signal " + std::to_string(WTERMSIG(status))
+                  : " ended with exit code " + std::to_string(WEXITSTATUS(status)));
       if (first_ == Code::kOk && code != Code::kOk) tell_the_others(what);
-      if (WIFSIGNALED(status) && hung_ == 0) {
+      if (killed && !stopped && hung_ == 0) {
         ++died_;
         note(what);
       }
+      if (rank == 0 && killed) unsaid_ = stopped ? "stopped by a signal" : what;
       // A rank that reports another's failure (kNetwork) is not its cause.
       if (first_ == Code::kOk || (first_ == Code::kNetwork && code != Code::kOk)) first_ = code;
     }
@@ -245,7 +254,7 @@ class Ranks {
   int running_ = 0, died_ = 0, hung_ = 0;
   bool ending_ = false, stopping_ = false;
   Code first_ = Code::kOk;
-  std::string cause_;
+  std::string cause_, unsaid_;
 };
 
 }  // namespace
@@ -268,8 +277,11 @@ Code launch(const Launch& how, const comm::Environment& environment) {
     }
     // Any other cause (recipe, data, disk, divergence, bits) would occur again.
     if (attempt.code() != Code::kNetwork || restarts == how.max_restarts ||
-        signals.stop_requested())
+        signals.stop_requested()) {
+      if (how.json && !attempt.unsaid().empty())
+        print_json(error_json(attempt.code(), attempt.unsaid(), ""));
       return attempt.code();
+    }
     ranks = std::max(1, ranks - attempt.lost());
     log::warn("restart " + std::to_string(restarts + 1) + " of " +
               std::to_string(how.max_restarts) + ", with " + counted(ranks, "rank") +

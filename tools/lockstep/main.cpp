@@ -2,11 +2,16 @@
 // to standard error; an Error is one line and its code the exit code.
 #include <malloc.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include "command_line.h"
 #include "environment.h"
@@ -38,6 +43,25 @@ void keep_freed_memory() {
   if (few) mallopt(M_ARENA_MAX, 1);
   ops::take_memory(!few && !kSanitized);  // sanitizers look at malloc's blocks
 }
+
+// oneMKL, inside LibTorch, ends a process whose current folder is gone, before main and with words
+// of its own. So this is called before the libraries start: nothing of theirs may be used.
+void require_current_folder(int argc, char** argv, char** /*environment*/) {
+  std::array<char, PATH_MAX> path{};
+  if (::syscall(SYS_getcwd, path.data(), path.size()) > 0) return;
+  constexpr std::string_view kLine =
+      "lockstep: the current folder is gone, or its path is too long (cd to another one)\n";
+  constexpr std::string_view kJson =
+      R"({"error":{"code":4,"message":"the current folder is gone, or its path is too long","hint":"cd to another one"}})"
+      "\n";
+  [[maybe_unused]] auto written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--json")
+      written = ::write(STDOUT_FILENO, kJson.data(), kJson.size());
+  ::_exit(static_cast<int>(Code::kEnvironment));
+}
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const before_libraries)(int, char**, char**) = require_current_folder;
 
 int run(int argc, char** argv) {
   CommandLine line;

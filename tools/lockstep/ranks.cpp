@@ -139,6 +139,16 @@ comm::Options meeting_options(const comm::Identity& identity,
   return options;
 }
 
+// A signal that came while the ranks met ends the command, whatever the others say then.
+std::unique_ptr<comm::Group> meet(const comm::Identity& identity, const comm::Options& options) {
+  try {
+    return comm::connect(identity, options);
+  } catch (const Error& error) {
+    if (!train::stop_requested()) throw;
+    throw Error(Code::kPreempted, error.message(), "nothing was begun");
+  }
+}
+
 // The recipe key by key, so that a difference names the key.
 std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
                                           const recipe::Recipe* recipe,
@@ -178,7 +188,7 @@ Member join(const comm::Identity& identity, const recipe::Recipe& recipe, const 
     options.credentials.push_back({"--shard", shard, false});
     options.gpu = gpu_of(device, identity.local_rank);
   }
-  member.group = comm::connect(identity, options);
+  member.group = meet(identity, options);
   if (identity.world > 1) share_gpu(*member.group, gpu_identity(device, identity.local_rank));
   return member;
 }
@@ -186,7 +196,7 @@ Member join(const comm::Identity& identity, const recipe::Recipe& recipe, const 
 std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
                                       const comm::Environment& environment) {
   follow_launcher(environment);
-  return comm::connect(identity, meeting_options(identity, environment));
+  return meet(identity, meeting_options(identity, environment));
 }
 
 void show(comm::Group& group, const std::function<void()>& on_rank_0) {

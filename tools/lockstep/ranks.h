@@ -17,12 +17,14 @@ namespace lockstep::cli {
 struct Launch {
   int ranks;
   int max_restarts;
+  bool json;
 };
 
 // Starts this very command as `ranks` processes with a secret of their own, waits for them, and
 // passes on, as SIGTERM, what stops a run. If signals killed ranks or the network failed, it starts
 // the remaining ranks again, at most max_restarts times. Returns the last attempt's code: that of
-// the rank that failed first, or kOk. A rank that a signal killed counts as kNetwork.
+// the rank that failed first, or kOk. A rank that a signal killed counts as kNetwork, and as
+// kPreempted if it was passed on. With `json` that object is printed where rank 0 could not.
 Code launch(const Launch& how, const comm::Environment& environment);
 
 // Error(kUsage) if --ranks asks for more ranks than the recipe has lanes.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "lockstep/core/foreign.h"
+#include "lockstep/train/signals.h"
 
 namespace lockstep::cli {
 namespace {
@@ -38,6 +39,7 @@ std::string traced(const Side& side, const Computing& computing, std::int64_t st
     code = static_cast<int>(
         run_contained(side.container, there.mounts, side.settings, arguments, "/dev/null"));
   }
+  train::require_no_stop("computing step " + std::to_string(step) + " of " + side.source);
   if (code != 0)
     throw Error(Code::kCannotCompare,
                 "step " + std::to_string(step) + " of " + side.source +

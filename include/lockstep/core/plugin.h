@@ -6,7 +6,7 @@
 namespace lockstep {
 
 // Who loads a plug-in calls it by the headers that both were compiled with: their hash is set by
-// lockstep_plugin_interface() of the build (tools/cmake/plugin.cmake), for both.
+// lockstep_plugin_interface() of the build (tools/cmake/module.cmake), for both.
 #define LOCKSTEP_TEXT_OF(word) #word
 #define LOCKSTEP_TEXT(word) LOCKSTEP_TEXT_OF(word)
 #define LOCKSTEP_THIS_INTERFACE LOCKSTEP_TEXT(LOCKSTEP_PLUGIN_INTERFACE)

@@ -51,7 +51,7 @@ struct RunResult {
   Step first;              // where this attempt began (0 or a checkpoint's step)
   Step last;               // completed steps
   bool preempted = false;  // a signal asked some rank to stop; everything is saved
-  std::string chain;       // head of the ledger, hexadecimal; rank 0 alone has it
+  std::string chain;       // of the ledger at `last`, hexadecimal; rank 0 alone has it
 };
 
 // Trains until recipe.run.steps, or until a signal asked any rank to stop (`stop_requested`,
