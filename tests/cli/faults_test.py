@@ -185,11 +185,12 @@ class Limits(Cli):
 
 class Folders(Cli):
     def test_a_current_folder_that_is_gone_is_4(self):
-        os.mkdir(self.path("gone"))
-        result = subprocess.run(["sh", "-c", 'cd gone && rmdir ../gone && exec "$0" "$@"', PROGRAM, "verify", self.path("run"), "--json"],
-                                cwd=self.folder, capture_output=True, text=True, check=False)
-        self.assertEqual((result.returncode, json.loads(result.stdout)["error"]["code"]), (4, 4))
-        self.assertIn("the current folder is gone", self.one_line(4, result))
+        for command, code in (("verify", 4), ("diff", 125)):
+            os.makedirs(self.path("gone"), exist_ok=True)
+            result = subprocess.run(["sh", "-c", 'cd gone && rmdir ../gone && exec "$0" "$@"', PROGRAM, command, self.path("run"), "--json"],
+                                    cwd=self.folder, capture_output=True, text=True, check=False)
+            self.assertEqual((result.returncode, json.loads(result.stdout)["error"]["code"]), (code, code))
+            self.assertIn("the current folder is gone", self.one_line(code, result))
 
     def test_no_folder_for_temporary_files_is_told(self):
         self.ok("train", "tiny.toml", "--quiet", "--set", "run.steps=1", "--run", "run")

@@ -137,12 +137,21 @@ class Ranks(Toy):
             time.sleep(0.005)
 
     def test_check_can_be_stopped_before_its_ranks_have_met(self):
-        process = self.start("check", "--ranks", "2", "--json")
-        while not self.rank_processes("RANK"):
-            time.sleep(0.001)
-        process.terminate()
-        out, err = process.communicate(timeout=200)
-        self.assertEqual((process.returncode, json.loads(out)["error"]["code"]), (75, 75), err)
+        for signals in ([signal.SIGTERM], [signal.SIGINT, signal.SIGINT]):
+            process = self.start("check", "--ranks", "2", "--json")
+            while not self.rank_processes("RANK"):
+                time.sleep(0.001)
+            for number in signals:
+                process.send_signal(number)
+            out, err = process.communicate(timeout=200)
+            self.assertEqual((process.returncode, json.loads(out)["error"]["code"]), (75, 75), err)
+
+    def test_one_object_is_printed_for_all_ranks_and_attempts(self):
+        process = self.start(*TRAIN, "--json", "--set", "run.steps=400", "--run", "run", "--ranks", "3", "--max-restarts", "1")
+        self.wait_for_step(3)
+        self.kill_rank("RANK", 1)
+        out, err = process.communicate(timeout=300)
+        self.assertEqual((process.returncode, json.loads(out)["steps"]), (0, 400), err)
 
     def test_nobody_listens_once_all_have_met(self):
         process = self.start(*TRAIN, "--run", "run", "--ranks", "3", "--set", "run.steps=100000")

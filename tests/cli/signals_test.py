@@ -81,21 +81,40 @@ class Signals(Cli):
         self.assertEqual((ended["steps"], ended["chain"]), (25, lines[25]["chain"]))
         self.assertEqual(len(self.read("run/ledger.jsonl").splitlines()), 31)
 
-    def test_bisect_leaves_no_folder_of_traces(self):
+    def test_bisect_ends_what_it_started_and_leaves_no_folder(self):
         self.ok(*TRAIN, "--set", "run.steps=3", "--run", "run")
         os.mkdir(self.path("temporary"))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            process = subprocess.Popen([PROGRAM, "bisect", "run", "run", "--step", "3", "--json"], cwd=self.folder, text=True,
-                                       env={**os.environ, "TMPDIR": self.path("temporary")}, stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for number, slow in ((signal.SIGTERM, "echo > began; exec sleep 1000"), (signal.SIGINT, "echo > began; exec sleep 1000"),
+                             (signal.SIGTERM, 'kill $PPID; exec sleep 1000')):
+            self.write("slow", f"#!/bin/sh\n{slow}\n")
+            os.chmod(self.path("slow"), 0o755)
+            process = subprocess.Popen([PROGRAM, "bisect", "run", "run", "--step", "3", "--program-b", self.path("slow"), "--json"],
+                                       env={**os.environ, "TMPDIR": self.path("temporary")}, cwd=self.folder, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.addCleanup(process.kill)
-            while not os.listdir(self.path("temporary")):
-                self.assertIsNone(process.poll())
-                time.sleep(0.001)
-            process.send_signal(number)
+            if "began" in slow:
+                while not os.path.exists(self.path("began")):
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.001)
+                os.remove(self.path("began"))
+                process.send_signal(number)
             out, err = process.communicate(timeout=120)
             self.assertEqual((process.returncode, json.loads(out)["error"]["code"]), (125, 125), err)  # it has no answer
             self.assertEqual(os.listdir(self.path("temporary")), [])
+
+    def test_a_container_that_is_stopped_is_no_failure(self):
+        self.ok(*TRAIN, "--set", "run.steps=3", "--run", "run")
+        for engine in ("podman", "buildah"):
+            self.write(engine, '#!/bin/sh\n[ "$1" = rm ] && echo > removed && exit\necho > began; exec sleep 1000\n')
+            os.chmod(self.path(engine), 0o755)
+            process = self.start("replay", "run", "--container", "image", "--engine", self.path(engine))
+            while not os.path.exists(self.path("began")):
+                self.assertIsNone(process.poll())
+                time.sleep(0.001)
+            os.remove(self.path("began"))
+            process.terminate()
+            _, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, err), (75, "lockstep: the container was stopped by a signal (the same command does it)\n"))
 
     def test_say_at_once_what_they_lead_to(self):
         loud = [word for word in TRAIN if word != "--quiet"]

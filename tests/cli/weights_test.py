@@ -62,6 +62,19 @@ class Weights(Cli):
         for run in ("two", "short", "same"):
             self.assertEqual(self.read(f"{run}/ledger.jsonl"), self.read("one/ledger.jsonl"))
 
+    def test_a_file_that_is_there_is_compared_where_the_other_is_gone(self):
+        train = ["train", GAN, "--set", "run.steps=2", "--quiet"]
+        for run, seed in (("gan", "1"), ("other", "2")):
+            self.ok(*train, "--set", f"run.seed={seed}", "--run", run)
+            for role in ("generator", "discriminator"):
+                self.ok("export", run, f"{run}.{role}.safetensors", "--role", role, "--weights", "trained")
+        both = ["--weights", "generator=gan.generator.safetensors", "--weights", "discriminator=gan.discriminator.safetensors", "--run", "run"]
+        self.ok(*train, *both)
+        os.remove(self.path("gan.discriminator.safetensors"))
+        self.ok(*train, *both)
+        shutil.copy(self.path("other.generator.safetensors"), self.path("gan.generator.safetensors"))
+        self.assertIn("there is no gan.discriminator.safetensors", self.refused(2, *train, *both))
+
     def test_half_words_are_widened(self):
         tensors = load_file(self.path("w.safetensors"))
         first = next(iter(tensors))

@@ -5,6 +5,7 @@
 
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
+#include "lockstep/data/safetensors.h"
 #include "lockstep/recipe/load.h"
 #include "lockstep/train/from.h"
 #include "lockstep/train/run_folder.h"
@@ -55,19 +56,23 @@ train::WeightsFile parse_weights(const std::string& text, const recipe::Recipe& 
 }
 
 // A run that has begun has its step 0, and its recipe names the files: it needs them no more. False
-// if it did not begin with files for the same networks.
+// if it did not begin with files for the same networks, or with others than the recipe names.
 bool name_as_begun(const recipe::Recipe& begun, const std::vector<train::WeightsFile>& files,
                    recipe::Recipe& recipe) {
   if (begun.run.start != "weights") return false;
   for (const recipe::NetworkOptions& known : begun.networks) {
     const auto one = std::ranges::find(recipe.networks, known.role, &recipe::NetworkOptions::role);
-    const bool named =
-        std::ranges::find(files, known.role, &train::WeightsFile::role) != files.end();
+    const auto file = std::ranges::find(files, known.role, &train::WeightsFile::role);
+    const bool named = file != files.end();
     if (one == recipe.networks.end() || named != recipe::is_imported(known)) return false;
     if (!named) continue;
+    if (!one->file.empty() && one->file != known.file) return false;
+    if (stdfs::exists(file->path) && data::read_safetensors(file->path).digest.hex() != known.file)
+      return false;
     one->weights = "imported";
     one->file = known.file;
   }
+  if (recipe.run.start == "weights" && recipe.run.from.state != begun.run.from.state) return false;
   recipe.run.start = begun.run.start;
   recipe.run.from = begun.run.from;
   return true;

@@ -1,6 +1,7 @@
 #include "child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@ extern char** environ;
 
 namespace lockstep::cli {
 namespace {
+
+constexpr int kLook = 5;  // milliseconds
 
 std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
   std::map<std::string, std::string> all;  // "NAME=": "value"
@@ -57,6 +60,7 @@ int run_child(std::vector<std::string> arguments, const std::vector<std::string>
   for (const int signal : {SIGXFSZ, SIGPIPE}) sigaddset(&ignored_here, signal);
   posix_spawnattr_setsigdefault(&attributes, &ignored_here);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const bool stopped_before = train::stop_requested();  // and this one tidies up
   pid_t pid = 0;
   const int error = posix_spawnp(&pid, arguments.front().c_str(), &actions, &attributes,
                                  pointers(arguments).data(), pointers(variables).data());
@@ -66,13 +70,18 @@ int run_child(std::vector<std::string> arguments, const std::vector<std::string>
     throw Error(Code::kEnvironment, "cannot start " + arguments.front() + ": " +
                                         std::generic_category().message(error));
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0) {
-    if (errno == EINTR) {
-      if (train::stop_requested()) ::kill(pid, SIGTERM);
-      continue;
+  // A signal may come between a look and a wait, so no wait is long.
+  for (bool told = false;;) {
+    const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended == pid) break;
+    if (ended < 0 && errno != EINTR)
+      throw Error(Code::kEnvironment, "cannot hear how " + arguments.front() +
+                                          " ended: " + std::generic_category().message(errno));
+    if (!stopped_before && !told && train::stop_requested()) {
+      ::kill(pid, SIGTERM);
+      told = true;
     }
-    throw Error(Code::kEnvironment, "cannot hear how " + arguments.front() +
-                                        " ended: " + std::generic_category().message(errno));
+    ::poll(nullptr, 0, kLook);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

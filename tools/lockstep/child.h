@@ -10,7 +10,7 @@ namespace lockstep::cli {
 // process's environment or replacing what it has; the last of a name counts. output: the file for
 // its standard output, made or emptied; "": this process's. Returns its exit code, or 128 + n if
 // signal n ended it. Throws Error(kEnvironment) if it cannot be started. A signal that stops this
-// process (train/signals.h) ends the other, too.
+// process (once train/signals.h catches them) meanwhile ends the other, too.
 int run_child(std::vector<std::string> arguments, const std::vector<std::string>& settings,
               const std::string& output);
 

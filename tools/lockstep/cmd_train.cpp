@@ -109,7 +109,6 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   const std::string folder = folder_of(options, given);
   if (!options.exchange_log.empty()) require_elsewhere(options.exchange_log, folder);
   const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
-  std::unique_ptr<comm::Group> group;
   try {
     const Beginning beginning = beginning_of(given, folder, options.source);
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe);
@@ -117,7 +116,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
       for (const std::string& line : recipe::warnings(recipe)) log::warn(line);
     Member member =
         join(identity, recipe, options.shard, options.machine.device, process_environment());
-    group = std::move(member.group);
+    std::unique_ptr<comm::Group> group = std::move(member.group);
     if (!options.exchange_log.empty())
       group = comm::journaled(std::move(group), options.exchange_log);
     const train::RunResult result = train::run(

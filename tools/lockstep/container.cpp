@@ -11,6 +11,7 @@
 #include "lockstep/core/file_system.h"
 #include "lockstep/hash/hmac.h"
 #include "lockstep/recipe/load.h"
+#include "lockstep/train/signals.h"
 
 namespace lockstep::cli {
 namespace {
@@ -58,9 +59,11 @@ int run_buildah(const Words& engine, const Container& container, const Words& op
   const auto buildah = [&](const Words& words, const std::string& to) {
     return run_child(joined(engine, words), {}, to);
   };
-  if (buildah({"from", "--pull-never", "--name", name, container.image}, "/dev/null") != 0)
+  if (buildah({"from", "--pull-never", "--name", name, container.image}, "/dev/null") != 0) {
+    train::require_no_stop("the container");
     throw Error(Code::kEnvironment, container.engine + " has no image " + container.image,
                 "docs/containers.md says how it is made; --engine takes the engine's own options");
+  }
   const int code = buildah(
       joined(joined(joined({"run", "--isolation", "chroot"}, options), {name, "--"}), command),
       output);
@@ -85,6 +88,7 @@ Code exit_code(int code) {
     case Code::kCannotCompare:
       break;
   }
+  train::require_no_stop("the container");
   throw Error(Code::kEnvironment, "the container ended with code " + std::to_string(code),
               "see above");
 }

@@ -10,12 +10,14 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "child.h"
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
 #include "lockstep/hash/hmac.h"
@@ -54,6 +56,13 @@ int make_memory(const char* name) {
   const int fd = ::memfd_create(name, MFD_CLOEXEC);
   if (fd < 0) fail("cannot make memory for the ranks", errno);
   return fd;
+}
+
+std::string text_of(int memory) {
+  std::string text(static_cast<std::size_t>(std::max(::lseek(memory, 0, SEEK_END), off_t{0})),
+                   '\0');
+  return ::pread(memory, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) ? text
+                                                                                           : "";
 }
 
 int make_secret() {
@@ -99,7 +108,9 @@ class Signals {
 // One attempt: all ranks from their start to their end.
 class Ranks {
  public:
-  explicit Ranks(int count) : notice_(make_memory("lockstep-notice")) {
+  // json: what rank 0 prints is kept.
+  Ranks(int count, bool json)
+      : notice_(make_memory("lockstep-notice")), said_(json ? make_memory("lockstep-said") : -1) {
     const int secret = make_secret();
     const comm::Listening listening = comm::listen_on(kHost, 0);
     try {
@@ -112,7 +123,10 @@ class Ranks {
     ::close(secret);
     ::close(listening.socket);
   }
-  ~Ranks() { ::close(notice_); }
+  ~Ranks() {
+    ::close(notice_);
+    if (said_ >= 0) ::close(said_);
+  }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
@@ -143,8 +157,18 @@ class Ranks {
   // Ranks that died by themselves; if none did, those that did not end with the others.
   int lost() const { return died_ > 0 ? died_ : hung_; }
   const std::string& cause() const { return cause_; }
-  // What rank 0, which speaks for all, could not say; "" if it ended by itself.
-  const std::string& unsaid() const { return unsaid_; }
+
+  // The one object of all ranks, with the code of all: rank 0's, or what ended the first that
+  // failed, where rank 0 was killed before it could speak, or ended as if all were well.
+  Json json() const {
+    std::optional<Json> said = parse_json(text_of(said_));
+    if (said && said->contains("error")) {
+      (*said)["error"]["code"] = static_cast<int>(first_);
+      return *said;
+    }
+    if (said && code_of_0_ == first_) return *said;
+    return error_json(first_, what_ended_, "");
+  }
 
  private:
   static constexpr double kForever = 1e18;
@@ -173,6 +197,7 @@ class Ranks {
     hand_over(actions, secret);
     hand_over(actions, notice_);
     if (rank == 0) hand_over(actions, listening.socket);
+    if (rank == 0 && said_ >= 0) posix_spawn_file_actions_adddup2(&actions, said_, STDOUT_FILENO);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     // A process group of its own: the terminal's Ctrl-C reaches only the launcher, which passes it
@@ -230,7 +255,8 @@ class Ranks {
       --running_;
       const bool killed = WIFSIGNALED(status);
       // By the signal that asked for an end, before it could end in good order.
-      const bool stopped = killed && stopping_ && WTERMSIG(status) == SIGTERM;
+      const bool stopped =
+          killed && stopping_ && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
       const Code code = !killed   ? static_cast<Code>(WEXITSTATUS(status))
                         : stopped ? Code::kPreempted
                                   : Code::kNetwork;
@@ -243,18 +269,21 @@ class Ranks {
         ++died_;
         note(what);
       }
-      if (rank == 0 && killed) unsaid_ = stopped ? "stopped by a signal" : what;
+      if (rank == 0) code_of_0_ = code;
       // A rank that reports another's failure (kNetwork) is not its cause.
-      if (first_ == Code::kOk || (first_ == Code::kNetwork && code != Code::kOk)) first_ = code;
+      if (first_ == Code::kOk || (first_ == Code::kNetwork && code != Code::kOk)) {
+        if (code != first_) what_ended_ = stopped ? "stopped by a signal" : what;
+        first_ = code;
+      }
     }
   }
 
-  int notice_;
+  int notice_, said_;
   std::vector<pid_t> pids_;  // 0: has ended
   int running_ = 0, died_ = 0, hung_ = 0;
   bool ending_ = false, stopping_ = false;
-  Code first_ = Code::kOk;
-  std::string cause_, unsaid_;
+  Code first_ = Code::kOk, code_of_0_ = Code::kOk;
+  std::string cause_, what_ended_;
 };
 
 }  // namespace
@@ -271,15 +300,14 @@ Code launch(const Launch& how, const comm::Environment& environment) {
   Signals signals;
   int ranks = how.ranks;
   for (int restarts = 0;; ++restarts) {
-    Ranks attempt(ranks);
+    Ranks attempt(ranks, how.json);
     attempt.wait(signals, limit);
     while (signals.next(0) != 0) {  // signals that came last
     }
     // Any other cause (recipe, data, disk, divergence, bits) would occur again.
     if (attempt.code() != Code::kNetwork || restarts == how.max_restarts ||
         signals.stop_requested()) {
-      if (how.json && !attempt.unsaid().empty())
-        print_json(error_json(attempt.code(), attempt.unsaid(), ""));
+      if (how.json) print_json(attempt.json());
       return attempt.code();
     }
     ranks = std::max(1, ranks - attempt.lost());

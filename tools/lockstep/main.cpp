@@ -51,14 +51,22 @@ void require_current_folder(int argc, char** argv, char** /*environment*/) {
   if (::syscall(SYS_getcwd, path.data(), path.size()) > 0) return;
   constexpr std::string_view kLine =
       "lockstep: the current folder is gone, or its path is too long (cd to another one)\n";
-  constexpr std::string_view kJson =
-      R"({"error":{"code":4,"message":"the current folder is gone, or its path is too long","hint":"cd to another one"}})"
+  constexpr std::string_view kBegin = R"({"error":{"code":)";
+  constexpr std::string_view kEnd =
+      R"(,"message":"the current folder is gone, or its path is too long","hint":"cd to another one"}})"
       "\n";
-  [[maybe_unused]] auto written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--json")
-      written = ::write(STDOUT_FILENO, kJson.data(), kJson.size());
-  ::_exit(static_cast<int>(Code::kEnvironment));
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  const bool compares = command == "bisect" || command == "diff";
+  const auto say = [](int stream, std::string_view text) {
+    [[maybe_unused]] const auto written = ::write(stream, text.data(), text.size());
+  };
+  say(STDERR_FILENO, kLine);
+  if (wants_json(argc, argv)) {
+    say(STDOUT_FILENO, kBegin);
+    say(STDOUT_FILENO, compares ? "125" : "4");
+    say(STDOUT_FILENO, kEnd);
+  }
+  ::_exit(static_cast<int>(compares ? Code::kCannotCompare : Code::kEnvironment));
 }
 [[gnu::section(".preinit_array"),
   gnu::used]] void (*const before_libraries)(int, char**, char**) = require_current_folder;

@@ -21,10 +21,11 @@ struct Launch {
 };
 
 // Starts this very command as `ranks` processes with a secret of their own, waits for them, and
-// passes on, as SIGTERM, what stops a run. If signals killed ranks or the network failed, it starts
-// the remaining ranks again, at most max_restarts times. Returns the last attempt's code: that of
-// the rank that failed first, or kOk. A rank that a signal killed counts as kNetwork, and as
-// kPreempted if it was passed on. With `json` that object is printed where rank 0 could not.
+// passes on what stops a run: as SIGTERM, a second Ctrl-C as itself. If signals killed ranks or the
+// network failed, it starts the remaining ranks again, at most max_restarts times. Returns the last
+// attempt's code: that of the rank that failed first, or kOk. A rank that a signal killed counts as
+// kNetwork, and as kPreempted if it was passed on. With `json` one object is printed for all ranks
+// and attempts.
 Code launch(const Launch& how, const comm::Environment& environment);
 
 // Error(kUsage) if --ranks asks for more ranks than the recipe has lanes.

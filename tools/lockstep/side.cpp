@@ -27,6 +27,10 @@ std::string traced(const Side& side, const Computing& computing, std::int64_t st
     arguments.push_back(value);
   };
   if (values_of) add("--values-of", std::to_string(*values_of));
+  const auto go_on = [&] {
+    train::require_no_stop("computing step " + std::to_string(step) + " of " + side.source);
+  };
+  go_on();
   int code = 0;
   if (side.container.image.empty()) {
     if (!computing.data.empty()) add("--data", computing.data);
@@ -39,7 +43,7 @@ std::string traced(const Side& side, const Computing& computing, std::int64_t st
     code = static_cast<int>(
         run_contained(side.container, there.mounts, side.settings, arguments, "/dev/null"));
   }
-  train::require_no_stop("computing step " + std::to_string(step) + " of " + side.source);
+  go_on();
   if (code != 0)
     throw Error(Code::kCannotCompare,
                 "step " + std::to_string(step) + " of " + side.source +

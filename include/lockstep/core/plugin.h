@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// Who loads a plug-in calls it by the headers that both were compiled with: their hash is set by
-// lockstep_plugin_interface() of the build (tools/cmake/module.cmake), for both.
+// Who loads a plug-in and the plug-in agree on the headers that say what crosses their border. The
+// build sets the hash of these for both: lockstep_plugin_interface() (tools/cmake/module.cmake).
 #define LOCKSTEP_TEXT_OF(word) #word
 #define LOCKSTEP_TEXT(word) LOCKSTEP_TEXT_OF(word)
 #define LOCKSTEP_THIS_INTERFACE LOCKSTEP_TEXT(LOCKSTEP_PLUGIN_INTERFACE)
@@ -15,6 +15,7 @@ namespace lockstep {
 #define LOCKSTEP_EXPORTED extern "C" __attribute__((visibility("default")))
 // Once in each plug-in: tells its interface.
 #define LOCKSTEP_PLUGIN(name)                                   \
+  static_assert(sizeof LOCKSTEP_THIS_INTERFACE == 64 + 1);      \
   LOCKSTEP_EXPORTED const char* lockstep_##name##_interface() { \
     return LOCKSTEP_THIS_INTERFACE;                             \
   }

@@ -66,9 +66,9 @@ class DeviceMemory {
   // still use it: who gets it next works after them.
   virtual void* take(std::size_t bytes) = 0;
   virtual void give_back(void* memory) = 0;
-  // Called where memory lacks, for tensors, kernels or copies, before std::bad_alloc is thrown:
-  // what else keeps memory of this device gives it back. It must not call this. Before others use
-  // this.
+  // `give_back` is called where memory lacks, for tensors, kernels or copies, before std::bad_alloc
+  // is thrown: whoever else keeps memory of this device gives it back. This is locked meanwhile, so
+  // it may not call this, nor wait for who does. Set before others use this.
   virtual void when_lacking(std::function<void()> give_back) = 0;
   // Bytes that can be taken still, as far as the device says.
   virtual std::optional<std::int64_t> left() = 0;
