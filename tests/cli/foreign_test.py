@@ -151,6 +151,8 @@ class Foreign(Cli):
                 subprocess.run(["cc", "-shared", "-fPIC", "plugin.c", "-o", f"bin/liblockstep_{name}.so"], cwd=self.folder, check=True)
                 done = subprocess.run([self.path("bin/lockstep"), *command], cwd=self.folder, stdin=subprocess.DEVNULL,
                                       capture_output=True, text=True, check=False)
+                if name == "cuda":
+                    self.one_line(4, done)
                 self.assertEqual(done.returncode, 4, done.stderr)
                 refusal = (f" needs liblockstep_{name}.so of this build of lockstep, and that in {self.path('bin')} is of another "
                            "(install the program and its plug-ins together)\n")

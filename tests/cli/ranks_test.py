@@ -128,7 +128,8 @@ class Ranks(Toy):
             process.terminate()
             out, err = process.communicate(timeout=200)
             self.assertEqual(process.returncode, 75, err)
-            self.assertIn("stopped by a signal before all ranks had met", err)
+            named = f"rank {rank}: " if command is train else ""
+            self.assertIn(f"{named}stopped by a signal before all ranks had met", err)
             self.assertEqual(json.loads(out)["error"]["code"] if rank == 0 else out, 75 if rank == 0 else "")
 
     def wait_for_handler(self, process, number):

@@ -94,35 +94,36 @@ std::string open_files(int world) {
   return std::to_string(limit.rlim_cur) + " allowed";
 }
 
+// A new file, removed however the trial ends.
+struct Probe {
+  Probe(FileSystem& its, const stdfs::path& name)
+      : fs(its), path(name), file(fs.create_new(path)) {}
+  ~Probe() {
+    file.reset();  // and with it the lock
+    discard(fs, path);
+  }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+
+  FileSystem& fs;
+  const stdfs::path path;
+  std::unique_ptr<File> file;
+};
+
 // Free space, and a file written, synced and locked: in the folder, or above it if there is none.
 std::string run_folder(const std::string& name) {
   stdfs::path folder = stdfs::absolute(name);
   while (!stdfs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
   FileSystem& fs = real_file_system();
-  const stdfs::path probe = temporary_of(folder / ".doctor");
-  fs.remove_abandoned(probe);  // a killed doctor's
+  const stdfs::path path = temporary_of(folder / ".doctor");
+  fs.remove_abandoned(path);  // a killed doctor's
   const double start = monotonic_seconds();
-  double took = 0;
-  bool locks = false;
-  auto file = fs.create_new(probe);
-  const auto try_it = [&] {
-    file->append(Bytes(4096));
-    file->sync();
-    fs.sync_directory(folder);
-    took = monotonic_seconds() - start;
-    locks = !fs.remove_abandoned(probe);
-  };
-  const auto remove = [&] {
-    file.reset();  // and with it the lock
-    discard(fs, probe);
-  };
-  try {
-    try_it();
-  } catch (const Error&) {
-    remove();
-    throw;
-  }
-  remove();
+  const Probe probe(fs, path);
+  probe.file->append(Bytes(4096));
+  probe.file->sync();
+  fs.sync_directory(folder);
+  const double took = monotonic_seconds() - start;
+  const bool locks = !fs.remove_abandoned(path);
   if (!locks)
     throw Error(Code::kEnvironment, folder.string() + ": its file system has no locks",
                 "two commands could write to one run at once: use another file system");

@@ -71,8 +71,9 @@ int run_buildah(const Words& engine, const Container& container, const Words& op
   return code;
 }
 
-// Engines have codes of their own, 125 and above for most.
+// Engines have codes of their own, 125 and above for most. A container that was stopped has none.
 Code exit_code(int code) {
+  train::require_no_stop("the container");
   switch (static_cast<Code>(code)) {
     case Code::kOk:
     case Code::kDiffer:
@@ -88,7 +89,6 @@ Code exit_code(int code) {
     case Code::kCannotCompare:
       break;
   }
-  train::require_no_stop("the container");
   throw Error(Code::kEnvironment, "the container ended with code " + std::to_string(code),
               "see above");
 }
