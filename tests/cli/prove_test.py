@@ -70,6 +70,13 @@ class Replay(Prove):
             self.assertIn("PASS", self.ok("replay", "run", "--ranks", ranks, "--quiet"))
         self.assertIn("give --seed", self.refused(2, "replay", "run", "--ranks", "2", "--spot", "1"))
 
+    def test_ranks_are_named_in_their_errors(self):
+        self.gan("run")
+        os.rename(self.path("run", "ledger.jsonl"), self.path("elsewhere"))
+        told = self.run_it("replay", "run", "--ranks", "2", "--quiet").stderr.splitlines()
+        said = "run has checkpoints but no ledger.jsonl (restore it from a copy)"
+        self.assertEqual(sorted(told), [f"lockstep: rank {rank}: {said}" for rank in range(2)])
+
     def test_windows_that_are_none(self):
         self.gan("run")
         for window in (["--from", "0"], ["--from", "13"], ["--to", "13"], ["--from", "5", "--to", "4"]):
@@ -509,6 +516,7 @@ class Check(Prove):
         text = self.ok("check", "--ranks", "2")
         self.assertIn("2 nodes: portable kernels give the bits that every machine must give; "
                       "native kernels give the same bits on all", text)
+        self.refused(2, "check", "--ranks", "2", "--recipe", "none.toml")
 
     def test_tells_bits_from_names(self):
         self.write("a.json", self.ok("fingerprint", "--json"))

@@ -169,13 +169,15 @@ Code run_rank(const Options& options) {
   const comm::Identity identity = comm::discover(environment);
   const ComputingScope computing({.threads = 1, .device = options.device}, identity.local_size,
                                  identity.local_rank);
-  // First: native kernels set variables of this process, which must have no other threads then.
-  const fingerprint::Fingerprint mine =
-      fingerprint::take(fingerprint::Kernels::kBoth, asked.precision);
-  const auto group = join_any(identity, environment);
-  const Verdict verdict(of_ranks(*group, mine), asked);
-  show(*group, [&] { verdict.print(options.json); });
-  return verdict.code();
+  return as_rank(identity, [&] {
+    // First: native kernels set variables of this process, which must have no other threads then.
+    const fingerprint::Fingerprint mine =
+        fingerprint::take(fingerprint::Kernels::kBoth, asked.precision);
+    const auto group = join_any(identity, environment);
+    const Verdict verdict(of_ranks(*group, mine), asked);
+    show(*group, [&] { verdict.print(options.json); });
+    return verdict.code();
+  });
 }
 
 Code run_saved(const Options& options) {
@@ -192,6 +194,7 @@ Code run(const Options& options) {
                 "leave one of them out");
   if (!options.reports.empty()) return run_saved(options);
   if (options.ranks == 1) return run_rank(options);
+  asked_by(options);  // a bad recipe is told once
   require_device(options.device);
   return launch({options.ranks, 0, options.json}, process_environment());
 }

@@ -76,22 +76,24 @@ Code run_rank(const Options& options) {
       .features = options.features};
   if (options.to > 0) replay.window.to = Step(options.to);
   if (!options.data.empty()) replay.data = options.data;
-  Member member = join(
-      identity,
-      identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
-      "none", options.machine.device, process_environment());
-  const std::unique_ptr<comm::Group> group = std::move(member.group);
-  replay.fingerprint = std::move(member.fingerprint);
-  std::optional<Progress> progress;  // one rank shows it
-  if (group->rank() == Rank(0)) progress.emplace("steps agree with the ledger", options.quiet);
-  replay.progress = [&](std::int64_t done, std::int64_t total) {
-    if (done < total) train::require_no_stop("replaying " + options.folder);
-    if (progress) (*progress)(done, total);
-  };
-  const audit::ReplayResult result = audit::replay(replay, *group);
-  progress.reset();
-  show(*group, [&] { shown(options, replay_report(replay, group->size(), result)); });
-  return result.differs ? Code::kDiffer : Code::kOk;
+  return as_rank(identity, [&] {
+    Member member = join(
+        identity,
+        identity.world == 1 ? recipe::Recipe{} : recipe::of_run(real_file_system(), options.folder),
+        "none", options.machine.device, process_environment());
+    const std::unique_ptr<comm::Group> group = std::move(member.group);
+    replay.fingerprint = std::move(member.fingerprint);
+    std::optional<Progress> progress;  // one rank shows it
+    if (group->rank() == Rank(0)) progress.emplace("steps agree with the ledger", options.quiet);
+    replay.progress = [&](std::int64_t done, std::int64_t total) {
+      if (done < total) train::require_no_stop("replaying " + options.folder);
+      if (progress) (*progress)(done, total);
+    };
+    const audit::ReplayResult result = audit::replay(replay, *group);
+    progress.reset();
+    show(*group, [&] { shown(options, replay_report(replay, group->size(), result)); });
+    return result.differs ? Code::kDiffer : Code::kOk;
+  });
 }
 
 // The classifier of its evaluations, in the folder or file that has it.

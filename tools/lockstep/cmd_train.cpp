@@ -109,7 +109,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
   const std::string folder = folder_of(options, given);
   if (!options.exchange_log.empty()) require_elsewhere(options.exchange_log, folder);
   const ComputingScope computing(options.machine, identity.local_size, identity.local_rank);
-  try {
+  return as_rank(identity, [&] {
     const Beginning beginning = beginning_of(given, folder, options.source);
     const recipe::Recipe recipe = train::with_features_hash(beginning.recipe);
     if (identity.rank == Rank(0))
@@ -133,10 +133,7 @@ Code run_rank(const Options& options, const recipe::Recipe& given) {
         *group);
     show(*group, [&] { report(options, folder, result); });
     return result.preempted ? Code::kPreempted : Code::kOk;
-  } catch (const Error& error) {
-    if (identity.world == 1) throw;
-    throw error.within("rank " + std::to_string(identity.rank.value));
-  }
+  });
 }
 
 Code run(const Options& options) {

@@ -199,6 +199,15 @@ std::unique_ptr<comm::Group> join_any(const comm::Identity& identity,
   return meet(identity, meeting_options(identity, environment));
 }
 
+Code as_rank(const comm::Identity& identity, const std::function<Code()>& part) {
+  try {
+    return part();
+  } catch (const Error& error) {
+    if (identity.world == 1) throw;
+    throw error.within("rank " + std::to_string(identity.rank.value));
+  }
+}
+
 void show(comm::Group& group, const std::function<void()>& on_rank_0) {
   if (group.rank() == Rank(0)) {
     on_rank_0();

@@ -66,6 +66,9 @@ std::vector<comm::Credential> credentials(const fingerprint::Fingerprint& facts,
                                           const recipe::Recipe* recipe,
                                           const comm::Options& options);
 
+// Does a rank's part of a command. Where there are several, its errors name it.
+Code as_rank(const comm::Identity& identity, const std::function<Code()>& part);
+
 // Ends a command: rank 0 shows the result, then all ranks go. A launcher that sees one rank end
 // with an error would end the others, perhaps rank 0 before it has said why. Collective: yes.
 void show(comm::Group& group, const std::function<void()>& on_rank_0);
