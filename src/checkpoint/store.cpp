@@ -49,7 +49,7 @@ std::vector<Present> present_in(FileSystem& fs, const stdfs::path& folder) {
   std::vector<Present> present;
   for (const Step step : list(fs, folder))
     present.push_back(
-        {step, is_marker(fs, folder / marker_name(step)) ? Reason::kStopped : Reason::kDue});
+        {step, is_marker(fs, folder / marker_name(step)) ? Reason::kInterim : Reason::kDue});
   return present;
 }
 
@@ -90,9 +90,9 @@ void sweep(FileSystem& fs, const stdfs::path& folder) {
 
 std::vector<Step> superseded(const Retention& retention, const std::vector<Present>& present) {
   std::vector<Step> gone;
-  std::int64_t newer = 0;  // already passed, from the newest; without those saved at a stop
+  std::int64_t newer = 0;  // already passed, from the newest; without interim ones
   for (auto one = present.rbegin(); one != present.rend(); ++one) {
-    if (one->reason == Reason::kStopped && !scheduled(retention, one->step)) {
+    if (one->reason == Reason::kInterim && !scheduled(retention, one->step)) {
       if (one != present.rbegin() && one->step > Step(0)) gone.push_back(one->step);
       continue;
     }
@@ -110,7 +110,11 @@ Saver::Saver(FileSystem& fs, stdfs::path folder, Retention retention, Signer* si
 }
 
 Saver::~Saver() {
-  if (thread_.joinable()) thread_.join();
+  try {
+    wait();
+  } catch (const std::exception& error) {  // what ends the run is something else
+    log::warn(std::string("a checkpoint was not saved: ") + error.what());
+  }
 }
 
 void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
@@ -135,6 +139,10 @@ void Saver::save(const Meta& meta, const state::State& state, Reason reason) {
       });
 }
 
+void Saver::throw_if_failed() {
+  if (!writing_) wait();
+}
+
 void Saver::wait(const std::function<void()>& meanwhile) {
   while (meanwhile && thread_.joinable() && writing_) {
     meanwhile();
@@ -146,7 +154,7 @@ void Saver::wait(const std::function<void()>& meanwhile) {
 
 void Saver::write(const Meta& meta, const state::State& state, Reason reason) {
   const stdfs::path marker = folder_ / marker_name(state.step);
-  if (reason == Reason::kStopped)  // first: a file that has its name is what its marker says
+  if (reason == Reason::kInterim)  // first: a file that has its name is what its marker says
     lockstep::publish(fs_, marker, ByteView());
   const auto publish_or_unmark = [&] {
     try {
@@ -176,7 +184,7 @@ void Saver::retire(Step newest) {
   }
   // A marker means nothing any more if the schedule contradicts it or its file is gone.
   for (const auto& [step, reason] : present)
-    if (reason == Reason::kStopped &&
+    if (reason == Reason::kInterim &&
         (scheduled(retention_, step) || std::ranges::find(gone, step) != gone.end()))
       fs_.remove(folder_ / marker_name(step));
   if (signer_) signer_->retire(newest);
@@ -184,8 +192,8 @@ void Saver::retire(Step newest) {
 
 std::string Saver::why_gone(Step step, const std::vector<Present>& present) const {
   const auto one = std::ranges::find(present, step, &Present::step);
-  return one->reason == Reason::kStopped && !scheduled(retention_, step)
-             ? "it was saved when the run was stopped, and there is a later one"
+  return one->reason == Reason::kInterim && !scheduled(retention_, step)
+             ? "it was to hold until there is a later one"
              : "checkpoint.keep_last is " + std::to_string(retention_.keep_last);
 }
 

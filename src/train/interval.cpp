@@ -4,8 +4,10 @@
 #include <functional>
 
 #include "lockstep/comm/gather.h"
+#include "lockstep/comm/own_time.h"
 #include "lockstep/core/error.h"
 #include "lockstep/ops/where.h"
+#include "lockstep/train/signals.h"
 #include "train/comparison.h"
 
 namespace lockstep::train {
@@ -29,6 +31,11 @@ TrainedClassifier opened(const std::string& source) {
 
 using Append = std::function<void(std::int64_t first, std::int64_t count, evaluation::Features&)>;
 
+// Once a signal asks for an end, its step is left undone.
+void require_no_stop_here() {
+  require_no_stop("the evaluation");
+}
+
 // Of samples 0 … total - 1: in rounds, in which each rank computes the features of a portion.
 evaluation::Features divided(std::int64_t total, std::int64_t width, comm::Group& group,
                              const Append& append) {
@@ -42,7 +49,10 @@ evaluation::Features divided(std::int64_t total, std::int64_t width, comm::Group
     for (std::int64_t rank = 0; rank < world; ++rank)
       sizes.push_back(static_cast<std::size_t>((begin(rank + 1) - begin(rank)) * width));
     evaluation::Features mine;
-    if (begin(me) < begin(me + 1)) append(begin(me), begin(me + 1) - begin(me), mine);
+    comm::in_own_time(group, [&] {
+      require_no_stop_here();
+      if (begin(me) < begin(me + 1)) append(begin(me), begin(me + 1) - begin(me), mine);
+    });
     for (const std::vector<float>& theirs : comm::gather(group, mine.values, sizes))
       all.values.insert(all.values.end(), theirs.begin(), theirs.end());
   }
@@ -102,11 +112,15 @@ ledger::Named<double> IntervalEvaluation::operator()(Training& training, comm::G
       total, held_->of.width, group,
       [&](std::int64_t first, std::int64_t count, evaluation::Features& out) {
         network.append(
-            as_saved(draw_samples(training, *sampler, {first, count, {}}), training.recipe.data),
+            as_saved(draw_samples(training, *sampler, {first, count, {}}, require_no_stop_here),
+                     training.recipe.data),
             out);
       });
   require_finite(made, "the run");
-  return values_of(distances_between(held_->of, held_->real, made));
+  ledger::Named<double> values;
+  comm::in_own_time(group,
+                    [&] { values = values_of(distances_between(held_->of, held_->real, made)); });
+  return values;
 }
 
 const std::vector<std::string>& evaluation_keys() {

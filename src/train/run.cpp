@@ -33,6 +33,22 @@ bool checkpoint_due(const recipe::Recipe& recipe, Step step) {
   return step.value == recipe.run.steps || due(step, recipe.checkpoint.every);
 }
 
+// What is being thrown.
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    // The plan of a step's memory does not foresee all: of native numerics it is our kernels'.
+    return {Code::kEnvironment,
+            ops::on_gpu() ? "out of memory, the GPU's or the host's" : "out of memory",
+            "lower --lanes-at-once, batch.samples_per_lane or the model's size"};
+  } catch (const std::exception& error) {
+    return {Code::kBug, error.what()};
+  }
+}
+
 // `stopped`: why, if a monitor stopped the run; the same on all ranks.
 RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
                     std::optional<Error>& stopped) {
@@ -67,10 +83,10 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   broadcast_state(group, writer ? writer->restored() : nullptr, training);
   if (writer) writer->forget_restored();
   const auto fingerprints = comm::gather_texts(group, fingerprint::to_json(mine));
-  if (writer) {
-    writer->environments(fingerprints);
-    writer->announce();
-  }
+  comm::in_own_time(group, [&] {
+    if (writer) writer->environments(fingerprints);
+  });
+  if (writer) writer->announce();
 
   const Step end(options.recipe.run.steps), first = training.state.step;
   RunResult result{.first = first, .last = {}, .preempted = false, .chain = {}};
@@ -96,6 +112,10 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
       result.preempted = done ? wishes.left : wishes.stop;
       if (result.preempted && writer) log::info("stopped by a signal: saving, then ending");
       if (result.preempted || done) break;
+      // A signal ends an evaluation, and nothing of its step is kept then.
+      if (evaluate && saved != training.state.step &&
+          due(training.state.step + 1, options.recipe.evaluation.every))
+        save(checkpoint::Reason::kInterim);
       const Look look = watch.look_at(training.state.step + 1);
       const StepRecord record = pace.timed(
           [&] { return step(training, group, std::ref(batches), held_out, evaluate, look); });
@@ -108,13 +128,15 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
       if (checkpoint_due(options.recipe, training.state.step)) save(checkpoint::Reason::kDue);
     }
     // If a monitor stopped the run, it goes on from before, with another recipe.
-    if (!stopped && saved != training.state.step) save(checkpoint::Reason::kStopped);
+    if (!stopped && saved != training.state.step) save(checkpoint::Reason::kInterim);
     if (writer) {
       writer->finish();
       result.chain = writer->chain(training.state.step).hex();
     }
-  } catch (const Error& error) {
-    if (writer) writer->note_stop("error", error);
+  } catch (...) {
+    const Error error = current_error();
+    group.abort(error);  // first: the writer waits for its checkpoint, the others need not
+    if (writer) writer->note_stop(error.code() == Code::kPreempted ? "signal" : "error", error);
     throw;
   }
   if (writer && stopped) writer->note_stop("monitor", *stopped);
@@ -133,19 +155,11 @@ RunResult run(const RunOptions& options, comm::Group& group) {
   RunResult result;
   try {
     result = train_all(options, queue ? *queue : group, queue ? &*queue : nullptr, stopped);
-  } catch (const Error& error) {
+  } catch (...) {
+    const Error error = current_error();
     group.abort(error);  // the others hear why
-    throw;
-  } catch (const std::bad_alloc&) {
-    // The plan of a step's memory does not foresee all: of native numerics it is our kernels'.
-    const Error error(Code::kEnvironment,
-                      ops::on_gpu() ? "out of memory, the GPU's or the host's" : "out of memory",
-                      "lower --lanes-at-once, batch.samples_per_lane or the model's size");
-    group.abort(error);
+    if (error.code() == Code::kBug) throw;
     throw error;
-  } catch (const std::exception& error) {
-    group.abort({Code::kBug, error.what()});
-    throw;
   }
   // Every rank finds this by itself: nobody needs to be told.
   if (stopped) {

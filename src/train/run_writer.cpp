@@ -1,9 +1,14 @@
 #include "train/run_writer.h"
 
+#include <chrono>
+#include <future>
+#include <thread>
+
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/thread.h"
 #include "lockstep/hash/key_file.h"
 #include "lockstep/train/environment.h"
 #include "lockstep/train/sample.h"
@@ -13,6 +18,11 @@
 #include "train/divided_state.h"
 
 namespace lockstep::train {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks(20);
+
+}  // namespace
 
 RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Training& training)
     : recipe_(options.recipe),
@@ -149,6 +159,7 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
                 "is saved");
   }
   metrics().record(record, report);
+  saver_->throw_if_failed();  // at once: until the next checkpoint much may be computed in vain
   if (report.verdict == monitor::Verdict::kStop) return;
   for (const std::string& line : report.lines) log::warn(line);
 }
@@ -156,7 +167,7 @@ void RunWriter::note(const StepRecord& record, const monitor::Report& report) {
 void RunWriter::finish() {
   if (!metrics_) return;  // no step was done: nothing is touched
   saver_->wait([this] { others_stop(); });
-  ledger_->sync();
+  while_busy([this] { ledger_->sync(); });
 }
 
 bool RunWriter::leaves_samples() try {
@@ -181,7 +192,7 @@ void RunWriter::write_samples() {
   log::info("making " + counted(recipe_.samples.count, "sample"));
   make_folder(fs_, folder_.samples());
   const auto write = [&](const std::filesystem::path& path, const Bytes& bytes) {
-    publish(fs_, path, bytes);
+    while_busy([&] { publish(fs_, path, bytes); });
     log::info("wrote " + path.string());
   };
   const SampleFiles files = sample_files(training_, training_.agreed->root, [this] {
@@ -194,9 +205,18 @@ void RunWriter::write_samples() {
   metrics().picture(at(), *files.png);
 }
 
+void RunWriter::while_busy(const std::function<void()>& part) {
+  if (!pace_ || group_->size() == 1) return part();
+  std::packaged_task<void()> task(part);
+  std::future<void> done = task.get_future();
+  const auto beside = start_thread<std::jthread>(std::move(task));
+  while (done.wait_for(kBetweenLooks) != std::future_status::ready) others_stop();
+  done.get();
+}
+
 // The ledger is durable before any checkpoint that refers to it.
 void RunWriter::save(const state::State& whole, checkpoint::Reason reason) {
-  ledger_->sync();
+  while_busy([this] { ledger_->sync(); });
   saver_->wait([this] { others_stop(); });  // for the one before
   saver_->save(meta_of(training_, ledger_->ledger()), whole, reason);
 }

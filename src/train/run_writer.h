@@ -2,6 +2,7 @@
 // it, so they need no folder in common.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "lockstep/checkpoint/store.h"
@@ -52,7 +53,9 @@ class RunWriter {
   Step at() const { return training_.state.step; }
   Step end() const { return Step(recipe_.run.steps); }
   bool others_stop() { return pace_ && pace_->keep_busy(*group_); }  // meanwhile
-  bool has_samples();                                                // files of this step
+  // Does what a slow disk may make long, while the other ranks see that this one is busy.
+  void while_busy(const std::function<void()>& part);
+  bool has_samples();  // files of this step
   void write_samples();
   Metrics& metrics();
   void begin_from(const RunOptions& options);

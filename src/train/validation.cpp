@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/comm/gather.h"
+#include "lockstep/comm/own_time.h"
 #include "lockstep/core/error.h"
 #include "lockstep/numerics/cpu.h"
 #include "lockstep/ops/device.h"
@@ -38,8 +39,9 @@ float validation_loss(Training& training, comm::Group& group, const Feed& held_o
   for (std::int64_t rank = 0; rank < world; ++rank)
     sizes.push_back(static_cast<std::size_t>(begin(rank + 1) - begin(rank)));
   const std::int64_t me = group.rank().value;
-  const auto by_rank =
-      comm::gather(group, losses_of(training, held_out, begin(me), begin(me + 1)), sizes);
+  std::vector<float> mine;
+  comm::in_own_time(group, [&] { mine = losses_of(training, held_out, begin(me), begin(me + 1)); });
+  const auto by_rank = comm::gather(group, mine, sizes);
   std::vector<const float*> rows;
   for (const std::vector<float>& losses : by_rank)
     for (const float& loss : losses) rows.push_back(&loss);

@@ -32,7 +32,7 @@ void save(FileSystem& fs, const Retention& retention, const std::vector<Step>& s
     const state::State state = state_of(kShapes, step);
     const bool due =
         step == retention.last || (retention.every > 0 && step.value % retention.every == 0);
-    saver.save(some_meta(state), state, due ? Reason::kDue : Reason::kStopped);
+    saver.save(some_meta(state), state, due ? Reason::kDue : Reason::kInterim);
     saver.wait();
   }
 }

@@ -45,7 +45,7 @@ bool scheduled(const Retention& r, Step step) {
 
 // Steps that are not due were saved when the run was stopped.
 Present saved(const Retention& r, Step step) {
-  return {step, scheduled(r, step) ? Reason::kDue : Reason::kStopped};
+  return {step, scheduled(r, step) ? Reason::kDue : Reason::kInterim};
 }
 
 // `present` after a checkpoint was made durable.
@@ -64,7 +64,7 @@ RC_GTEST_PROP(Superseded, KeepsWhatRetentionPromises, ()) {
       *rc::gen::container<std::set<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 60));
   std::vector<Present> present;
   for (const std::int64_t number : numbers)
-    present.push_back({Step(number), *rc::gen::element(Reason::kDue, Reason::kStopped)});
+    present.push_back({Step(number), *rc::gen::element(Reason::kDue, Reason::kInterim)});
   const std::vector<Step> gone = superseded(r, present);
   const auto goes = [&](Step step) {
     return std::find(gone.begin(), gone.end(), step) != gone.end();
@@ -180,7 +180,7 @@ TEST(Saver, MarksWhatAStopSavedUntilALaterOneExists) {
   const TemporaryFolder folder;
   Saver saver(real(), folder.path(), kTwo);
   save(saver, Step(10));
-  save(saver, Step(13), Reason::kStopped);
+  save(saver, Step(13), Reason::kInterim);
   saver.wait();
   EXPECT_TRUE(real().exists(folder.path() / marker_name(Step(13))));
   EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(10), Step(13)));
@@ -293,13 +293,28 @@ TEST(Saver, KeepsOlderCheckpointsWhereverTheDiskBreaksForGood) {
   save_with_failures(FaultyFileSystem::After::kStaysBroken);
 }
 
+TEST(Saver, LogsWhatFailedWhereSomethingElseEndsTheRun) {
+  const TemporaryFolder folder;
+  const auto log = folder.path() / "log.txt";
+  FaultyFileSystem fs(real(), 5, FaultyFileSystem::After::kRecovers);
+  log::set_quiet(true);
+  log::open_file(log);
+  {
+    Saver saver(fs, folder.path() / "checkpoints", kTwo);
+    save(saver, Step(30));
+  }
+  log::close_file();
+  EXPECT_TRUE(fs.failed());
+  EXPECT_THAT(read_text(real(), log), ::testing::HasSubstr("a checkpoint was not saved: "));
+}
+
 TEST(Saver, WhatAStopSavedHasItsMarkerWhereverOneCallFails) {
   for (int n = 1, failed = 0;; ++n) {
     const TemporaryFolder folder;
     FaultyFileSystem fs(real(), n, FaultyFileSystem::After::kRecovers);
     try {
       Saver saver(fs, folder.path(), kTwo);
-      save(saver, Step(13), Reason::kStopped);
+      save(saver, Step(13), Reason::kInterim);
       saver.wait();
     } catch (const Error&) {
       ++failed;

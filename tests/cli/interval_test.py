@@ -7,8 +7,11 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import time
 
-from support import SOURCE, Cli, main
+from support import PROGRAM, SOURCE, Cli, main
 
 KEYS = ["frechet_distance", "kernel_distance", "precision", "recall", "density", "coverage"]
 SAMPLES, SEED = 40, 3
@@ -78,6 +81,40 @@ class Interval(Cli):
         self.assertEqual([line["state"] for line in self.lines("plain")], states)  # it changes no state
         self.assertEqual(self.values("plain"), {})
         self.assertNotIn(b"[evaluation]", self.read("plain/recipe.toml"))
+
+    def test_other_ranks_wait_for_a_portion_beyond_a_deadline(self):
+        # Of 48 samples two ranks make 32, then one makes 16 and the other none.
+        words = self.words("evaluation.samples=48", "objective.sampler_steps=1000", steps=2)
+        began = time.monotonic()
+        self.ok(*words, "--run", "alone", "--quiet")
+        portion = (time.monotonic() - began) / 4  # at least
+        deadline = max(1, int(portion))
+        self.assertGreater(portion, deadline)
+        self.ok(*words, "--run", "run", "--quiet", "--ranks", "2", LOCKSTEP_DEADLINE=str(deadline))
+        self.assertEqual(self.evidence("run"), self.evidence("alone"))
+
+    def test_a_signal_ends_one_and_nothing_is_lost(self):
+        words = self.words("evaluation.every=3", "evaluation.samples=40", "objective.sampler_steps=500", steps=3)
+        self.ok(*words, "--run", "alone", "--quiet")
+        for ranks in ("1", "2"):
+            process = subprocess.Popen([PROGRAM, *words, "--run", f"by{ranks}", "--ranks", ranks], cwd=self.folder, text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            interim = self.path(f"by{ranks}/checkpoints/step-00000002.h5")
+            while not os.path.exists(interim):
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            time.sleep(0.2)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 75, out + err)
+            self.assertIn("step 3: the evaluation was stopped by a signal", err)
+            self.assertEqual(len(self.lines(f"by{ranks}")), 2)
+            stop = json.loads(self.read(f"by{ranks}/metrics.jsonl").splitlines()[-1])["stop"]
+            self.assertEqual((stop["by"], stop["code"]), ("signal", 75))
+            self.assertIn("continuing at step 2", self.run_it(*words, "--run", f"by{ranks}").stderr)
+            self.assertEqual(self.evidence(f"by{ranks}"), self.evidence("alone"))
+            self.assertFalse(os.path.exists(interim))
 
     def test_are_replayed(self):
         self.ok(*self.words(), "--run", "run", "--quiet")

@@ -13,11 +13,12 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 
 LIBRARY, STRIDE = sys.argv.pop(3), int(sys.argv.pop(3))
 
 from support import PROGRAM, SOURCE, Cli, main, not_beside_sanitizers  # noqa: E402
-from toy import Toy  # noqa: E402
+from toy import TRAIN as TOY, Toy  # noqa: E402
 
 sys.path.insert(0, os.path.join(SOURCE, "tests/support"))
 from ports import free_port  # noqa: E402
@@ -27,6 +28,7 @@ STEPS = ["--quiet", "--set", "run.steps=2", "--set", "checkpoint.every=1", "--se
 TRAIN = ["train", "tiny.toml", *STEPS]
 BEGIN = [*TRAIN, "--set", "run.steps=1"]
 SIGNED = [*TRAIN, "--sign", "key"]
+QUICK = [*TOY, "--set", "run.steps=400"]
 
 
 @not_beside_sanitizers
@@ -117,10 +119,17 @@ class FailingCalls(Cli):
 
 @not_beside_sanitizers
 class Slow(Toy):
-    """Ranks begin at their own time: no deadline counts while one of them opens files."""
+    """No deadline counts while a rank opens files or makes them durable."""
 
-    def slow(self, under):
-        return {"LD_PRELOAD": LIBRARY, "FAULT_CALL": "open", "FAULT_SECONDS": "8", "FAULT_UNDER": under}
+    def slow(self, under, call="open", **more):
+        return {"LD_PRELOAD": LIBRARY, "FAULT_CALL": call, "FAULT_SECONDS": "8", "FAULT_UNDER": under, **more}
+
+    def wait_for(self, *path):
+        for _ in range(6000):
+            if os.path.exists(self.path(*path)):
+                return
+            time.sleep(0.01)
+        self.fail(f"no {path} in time")
 
     def test_rank_0_may_read_a_checkpoint_for_long(self):
         for run in ("run", "alone"):
@@ -146,6 +155,52 @@ class Slow(Toy):
         result = self.run_it(*TRAIN, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="6", **self.slow("run/ledger.jsonl"))
         self.assertEqual(result.returncode, 5, result.stderr)
         self.assertIn("lockstep: rank 0: run/ledger.jsonl", result.stderr)
+
+    def test_rank_0_may_make_files_durable_for_long(self):
+        begin = [*BEGIN, "--set", "samples.every=1", "--run"]
+        self.ok(*begin, "alone")
+        began = time.monotonic()
+        slow = {run: self.start(*begin, run, "--ranks", "2", LOCKSTEP_DEADLINE="6",
+                                **self.slow(under, "fsync", FAULT_NOT="ledger.jsonl.lockstep.tmp"))
+                for run, under in (("first", "first/environment/"), ("second", "second/ledger.jsonl"), ("third", "third/samples/"))}
+        for run, process in slow.items():
+            _, err = process.communicate()
+            self.assertEqual(process.returncode, 0, err)
+            self.assertGreater(time.monotonic() - began, 8)
+            self.assertEqual(self.evidence(run), self.evidence("alone"))
+
+    def saving(self):
+        """Two ranks, of which rank 0 saves step 10 for 8 seconds."""
+        process = self.start(*QUICK, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="6",
+                             **self.slow("step-00000010.h5.lockstep.tmp", "fsync"))
+        self.wait_for("run/checkpoints/step-00000010.h5.lockstep.tmp")
+        return process
+
+    def test_rank_0_ends_its_checkpoint_where_another_rank_is_lost(self):
+        process = self.saving()
+        self.kill_rank("RANK", 1)
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 6, err)
+        self.assertNotIn("had not ended", err)
+        self.assertTrue(os.path.exists(self.path("run/checkpoints/step-00000010.h5")))
+        self.ok("verify", "run")
+
+    def test_the_others_hear_what_fails_while_rank_0_saves(self):
+        process = self.saving()
+        shutil.copy(self.path("run/ledger.jsonl"), self.path("copy"))
+        os.rename(self.path("copy"), self.path("run/ledger.jsonl"))
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 4, err)
+        self.assertNotIn("had not ended", err)
+        self.assertRegex(err, "lockstep: rank 0: run/ledger.jsonl was replaced")
+        self.assertRegex(err, "lockstep: rank 1: .*run/ledger.jsonl was replaced")
+
+    def test_a_save_that_failed_ends_the_run_before_the_next(self):
+        mark = self.path("mark")
+        result = self.run_it(*QUICK, "--set", "checkpoint.every=100", "--run", "run", LD_PRELOAD=LIBRARY, FAULT_CALL="fsync",
+                             FAULT_UNDER="step-00000100.h5.lockstep.tmp", FAULT_AT="1", FAULT_ERRNO=str(errno.ENOSPC), FAULT_MARK=mark)
+        self.assertIn("step-00000100.h5.lockstep.tmp: No space left", self.one_line(4, result))
+        self.assertLess(self.lines(), 200)
 
 
 @not_beside_sanitizers

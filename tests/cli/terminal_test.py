@@ -63,6 +63,31 @@ class Terminal(Toy):
         """Lines of the log without their times."""
         return [line.split(" ", 1)[1] for line in self.read(run, "log.txt").decode().splitlines()]
 
+    def test_ranks_write_where_background_jobs_may_not(self):
+        child, terminal = pty.fork()
+        if child == 0:
+            try:
+                modes = termios.tcgetattr(0)
+                modes[3] |= termios.TOSTOP
+                termios.tcsetattr(0, termios.TCSANOW, modes)
+                os.chdir(self.folder)
+                os.execv(PROGRAM, [PROGRAM, *TOY, "--run", "run", "--ranks", "2"])
+            finally:
+                os._exit(1)
+        self.addCleanup(os.close, terminal)
+        text, deadline = b"", time.monotonic() + 120
+        while time.monotonic() < deadline:
+            if not select.select([terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                text += os.read(terminal, 65536)
+            except OSError:  # the other side is closed
+                break
+        else:
+            os.kill(child, signal.SIGKILL)
+        self.assertEqual(os.waitpid(child, 0)[1], 0, text)
+        self.assertIn(b"rank 1 of 2", text)
+
     def test_has_one_status_line_that_is_refreshed(self):
         text = self.shown(*TOY, "--run", "run", "--set", "run.steps=1500", "--set", "checkpoint.every=0")
         updates = re.findall(r"([^\r\n]*)\x1b\[K\r", text)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "lockstep/core/clock.h"
 #include "lockstep/core/counted.h"
 #include "lockstep/core/error.h"
+#include "lockstep/core/file_system.h"
 #include "lockstep/core/json.h"
 #include "lockstep/core/log.h"
 #include "lockstep/core/text.h"
@@ -80,6 +82,19 @@ void hand_over(posix_spawn_file_actions_t& actions, int fd) {
   posix_spawn_file_actions_adddup2(&actions, fd, fd);
 }
 
+// Whether this process has a file open that gets its name when it is whole: a checkpoint, as a
+// rule, that would be lost.
+bool writes_a_file(pid_t pid) {
+  namespace stdfs = std::filesystem;
+  std::error_code error;
+  stdfs::directory_iterator file("/proc/" + std::to_string(pid) + "/fd", error);
+  for (; !error && file != stdfs::directory_iterator(); file.increment(error)) {
+    std::error_code gone;  // it was closed meanwhile
+    if (is_temporary(stdfs::read_symlink(file->path(), gone).string())) return true;
+  }
+  return false;
+}
+
 // Blocks SIGCHLD and what stops a run during the launcher's whole life and takes them one by one. A
 // rank starts with them blocked, too, until it can stop in good order.
 class Signals {
@@ -130,9 +145,11 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  // grace: seconds that the others get once one has failed; then they are killed.
+  // grace: seconds that the others get once one has failed; then they are killed, but for one that
+  // writes a file, which gets kMostGraces times as long.
   void wait(Signals& signals, double grace) {
     double until = kForever;  // on the clock of monotonic_seconds
+    int graces = 0;
     while (running_ > 0) {
       const bool failed = first_ != Code::kOk && first_ != Code::kPreempted;
       if (failed && !ending_) {
@@ -140,8 +157,9 @@ class Ranks {
         until = monotonic_seconds() + grace;
       }
       if (monotonic_seconds() >= until) {
-        until = kForever;
-        kill_those_left(grace);
+        ++graces;
+        until = kill_those_left(graces * grace, /*all=*/graces == kMostGraces) ? kForever
+                                                                               : until + grace;
       }
       const int signal = signals.next(std::clamp(until - monotonic_seconds(), 0.01, 3600.0));
       if (signal > 0 && signal != SIGCHLD) {
@@ -172,6 +190,7 @@ class Ranks {
 
  private:
   static constexpr double kForever = 1e18;
+  static constexpr int kMostGraces = 20;
 
   void start(int rank, int count, int secret, const comm::Listening& listening) {
     std::vector<std::string> arguments = own_arguments();
@@ -210,6 +229,7 @@ class Ranks {
     posix_spawnattr_destroy(&attributes);
     if (error != 0) fail("cannot start rank " + std::to_string(rank), error);
     pids_.push_back(pid);
+    was_killed_.push_back(false);
     ++running_;
   }
 
@@ -224,14 +244,22 @@ class Ranks {
     }
   }
 
-  void kill_those_left(double grace) {
+  // all: those that write, too. Whether nobody is left.
+  bool kill_those_left(double waited, bool all) {
+    bool nobody = true;
     for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
-      if (pids_[rank] == 0) continue;
+      if (pids_[rank] == 0 || was_killed_[rank]) continue;
+      if (!all && writes_a_file(pids_[rank])) {
+        nobody = false;
+        continue;
+      }
+      was_killed_[rank] = true;
       ++hung_;
-      note("rank " + std::to_string(rank) + " was killed: it had not ended " + fixed(grace, 1) +
+      note("rank " + std::to_string(rank) + " was killed: it had not ended " + fixed(waited, 1) +
            " s after the first that failed");
       ::kill(pids_[rank], SIGKILL);
     }
+    return nobody;
   }
 
   // For ranks that still wait at the rendezvous and cannot know: they read this from the start. A
@@ -279,7 +307,8 @@ class Ranks {
   }
 
   int notice_, said_;
-  std::vector<pid_t> pids_;  // 0: has ended
+  std::vector<pid_t> pids_;       // 0: has ended
+  std::vector<bool> was_killed_;  // by this one
   int running_ = 0, died_ = 0, hung_ = 0;
   bool ending_ = false, stopping_ = false;
   Code first_ = Code::kOk, code_of_0_ = Code::kOk;
@@ -297,6 +326,9 @@ Code launch(const Launch& how, const comm::Environment& environment) {
         "leave them to the launcher, or unset its variables");
   const double limit = deadline(environment) / 2;
   transport(environment);  // a mistake is told once, not by each rank
+  // Ranks are no foreground group of the terminal: after `stty tostop` their first line would stop
+  // them for good. What is ignored here is ignored there.
+  std::signal(SIGTTOU, SIG_IGN);
   Signals signals;
   int ranks = how.ranks;
   for (int restarts = 0;; ++restarts) {

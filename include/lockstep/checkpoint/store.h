@@ -21,9 +21,10 @@ struct Retention {
   Step last;                    // the run's last step
 };
 
-// Why a checkpoint is saved: it was due when it was saved, or the run was stopped. The empty file
+// Why a checkpoint is saved: it was due when it was saved, or it is to hold only until a later one
+// does: the run was stopped, or may be stopped in what it does next. The empty file
 // `<checkpoint>.interim` marks the second.
-enum class Reason { kDue, kStopped };
+enum class Reason { kDue, kInterim };
 
 struct Present {
   Step step;
@@ -44,8 +45,8 @@ std::vector<Step> list(FileSystem& fs, const std::filesystem::path& folder);
 void sweep(FileSystem& fs, const std::filesystem::path& folder);
 
 // Which of `present` (ascending) go once the newest is durable: those beyond keep_last, whatever
-// schedule they were saved by; and those saved when the run was stopped, as soon as a later one
-// exists, unless the present schedule has their step. So what stays after a run does not depend on
+// schedule they were saved by; and interim ones, as soon as a later one exists, unless the present
+// schedule has their step. So what stays after a run does not depend on
 // whether it was interrupted. Step 0, where a run starts from another's state, stays.
 std::vector<Step> superseded(const Retention& retention, const std::vector<Present>& present);
 
@@ -55,7 +56,7 @@ class Saver {
  public:
   Saver(FileSystem& fs, std::filesystem::path folder, Retention retention,
         Signer* signer = nullptr);
-  ~Saver();  // waits
+  ~Saver();  // waits, and logs what failed
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
@@ -66,6 +67,8 @@ class Saver {
   // attempt may not have come to it. Later ones, which are not known to be whole, neither go nor
   // count.
   void retire(Step newest);
+  // Throws what failed, if that is known by now.
+  void throw_if_failed();
   // Until everything is durable; throws what failed. meanwhile: called every now and then.
   void wait(const std::function<void()>& meanwhile = {});
 
