@@ -11,6 +11,8 @@ __all__ = ["Checkpoint", "Ledger", "read_checkpoint", "read_ledger", "read_metri
 
 
 def __getattr__(name):  # only who reads needs NumPy and h5py
+    if name == "networks":  # only who computes needs torch
+        return importlib.import_module("lockstep.networks")
     if name not in __all__:
         raise AttributeError(f"module 'lockstep' has no attribute {name!r}")
     return getattr(importlib.import_module("lockstep.readers"), name)

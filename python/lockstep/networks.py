@@ -1,7 +1,8 @@
 """The networks of docs/networks.md as plain PyTorch. Layers have the names that they have there, so that weights written by
 `lockstep export` are loaded by name:
 
-    model = lockstep.networks.load("exported", "model")   # of a folder that `lockstep export RUN exported/` made
+    from lockstep import networks
+    model = networks.load("exported", "model")            # of a folder that `lockstep export RUN exported/` made
     noise = model(x, t)                                   # x: [n, channels, height, width], t: [n]
     noise = model(x, t, y)                                # y: the samples' classes, where there are classes
 
@@ -94,18 +95,25 @@ class Level(nn.Module):
         return [getattr(self, f"block{i}") for i in range(self.count)]
 
 
-def sinusoidal(t, width):
+def sinusoidal(t, width, dtype):
     """[n] as [n][width]: cosines, then sines."""
     half = width // 2
     angles = t.float()[:, None] * torch.exp(torch.arange(half, device=t.device) * (-math.log(10000.0) / half))
-    return torch.cat([angles.cos(), angles.sin()], dim=1)
+    return torch.cat([angles.cos(), angles.sin()], dim=1).to(dtype)
+
+
+def embedded(network, x, t, y):
+    """[n][embedding]. t: [n], or one for all; y: classes, or None."""
+    times = torch.as_tensor(t, device=x.device).expand(len(x))
+    e = network.time2(F.silu(network.time1(sinusoidal(times, network.width, network.time1.weight.dtype))))
+    return F.silu(e if y is None else e + network.classes(rows_of(y, network.classes)))
 
 
 def rows_of(y, layer):
     """Labels as rows of zeros and a one; rows stay."""
     if y.dim() == 1 and not y.is_floating_point():
-        return F.one_hot(y.long(), layer.in_features).to(layer.weight.dtype)
-    return y
+        y = F.one_hot(y.long(), layer.in_features)
+    return y.to(layer.weight.dtype)
 
 
 def tokens_of(x):
@@ -147,9 +155,8 @@ class UNet(nn.Module):
         self.output = zero(nn.Conv2d(now, colours, 3, padding=1))
 
     def forward(self, x, t, y=None):
-        """t: [n], as the process tells it; y: classes, see above."""
-        e = self.time2(F.silu(self.time1(sinusoidal(t, self.width))))
-        e = F.silu(e if y is None else e + self.classes(rows_of(y, self.classes)))
+        """t: [n] or one for all, as the process tells it; y: classes, see above."""
+        e = embedded(self, x, t, y)
         h = self.input(x)
         kept = [h]
         for i in range(self.levels):
@@ -235,10 +242,9 @@ class Dit(nn.Module):
     def forward(self, x, t, y=None):
         n, c, height, width = x.shape
         rows, columns, p = height // self.patch, width // self.patch, self.patch
-        e = self.time2(F.silu(self.time1(sinusoidal(t, self.width))))
-        e = F.silu(e if y is None else e + self.classes(rows_of(y, self.classes)))
+        e = embedded(self, x, t, y)
         tokens = x.view(n, c, rows, p, columns, p).permute(0, 2, 4, 3, 5, 1).reshape(n, rows * columns, -1)
-        by_row, by_column = (sinusoidal(torch.arange(count, device=x.device), self.width // 2) for count in (rows, columns))
+        by_row, by_column = (sinusoidal(torch.arange(count, device=x.device), self.width // 2, x.dtype) for count in (rows, columns))
         places = torch.cat([by_row.repeat_interleave(columns, dim=0), by_column.repeat(rows, 1)], dim=1)
         h = self.input(tokens) + places
         for i in range(self.depth):
@@ -330,15 +336,16 @@ class Spectral:
         for name, length in (("u", self.weight.numel() // rows), ("v", rows)):
             self.register_buffer(name, torch.randn(length) / math.sqrt(length))
 
-    def prepare(self, iterate):
-        """The weight of this phase's passes; with a power iteration in the phase that trains it."""
-        with torch.autocast("cpu", enabled=False):
+    def iterate(self):
+        """The power iteration before the passes of a step that trains this layer."""
+        with torch.no_grad(), torch.autocast(self.weight.device.type, enabled=False):
             matrix = self.weight.flatten(1)  # [out][all else]: transposed, beside ours
-            if iterate:
-                with torch.no_grad():
-                    v = F.normalize(matrix @ self.u, dim=0)
-                    self.u, self.v = F.normalize(v @ matrix, dim=0), v
-            self.used = self.weight / ((matrix.t() @ self.v) @ self.u)
+            v = F.normalize(matrix @ self.u, dim=0)
+            self.u, self.v = F.normalize(v @ matrix, dim=0), v
+
+    def normed(self):
+        with torch.autocast(self.weight.device.type, enabled=False):
+            return self.weight / ((self.weight.flatten(1).t() @ self.v) @ self.u)
 
 
 class SpectralConv2d(Spectral, nn.Conv2d):
@@ -347,7 +354,7 @@ class SpectralConv2d(Spectral, nn.Conv2d):
         self.norm_spectrally()
 
     def forward(self, x):
-        return F.conv2d(x, self.used, self.bias, self.stride, self.padding)
+        return F.conv2d(x, self.normed(), self.bias, self.stride, self.padding)
 
 
 class SpectralLinear(Spectral, nn.Linear):
@@ -356,7 +363,7 @@ class SpectralLinear(Spectral, nn.Linear):
         self.norm_spectrally()
 
     def forward(self, x):
-        return F.linear(x, self.used, self.bias)
+        return F.linear(x, self.normed(), self.bias)
 
 
 def weighted(recipe):
@@ -507,7 +514,4 @@ def load(folder, role="model"):
     missing = [name for name in missing if not name.endswith("num_batches_tracked")]  # a count that PyTorch keeps
     if missing or unknown:
         raise ValueError(f"{home}: tensors missing: {missing}, unknown: {unknown}")
-    for layer in model.modules():
-        if isinstance(layer, Spectral):
-            layer.prepare(iterate=False)
     return model.eval()

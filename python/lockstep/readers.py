@@ -31,9 +31,14 @@ class Checkpoint:
     meta: dict
 
     def role(self, role, what="param"):
-        """The tensors of a network by path. what: param, buffer, ema, or a slot of the optimiser."""
+        """The tensors of a network by path, in Lockstep's layout (docs/networks.md): PyTorch's is that of `lockstep export`.
+        what: param, buffer, ema, or a slot of the optimiser. KeyError: the checkpoint has no such tensors."""
         prefix = f"{role}/{what}/"
-        return {name[len(prefix):]: value for name, value in self.tensors.items() if name.startswith(prefix)}
+        found = {name[len(prefix):]: value for name, value in self.tensors.items() if name.startswith(prefix)}
+        if not found:
+            kinds = sorted({"/".join(name.split("/")[:2]) for name in self.tensors})
+            raise KeyError(f"there is no {role}/{what}, but {', '.join(kinds)}")
+        return found
 
 
 def read_ledger(run):
@@ -57,8 +62,15 @@ def read_ledger(run):
 
 
 def read_checkpoint(path):
-    """All tensors, in memory. `lockstep verify` says whether the file is whole."""
+    """path: a checkpoint, or a run's folder, whose newest one is read. All tensors, in memory. `lockstep verify` says whether
+    the file is whole."""
     import h5py
+    path = pathlib.Path(path)
+    if path.is_dir():
+        found = sorted(path.glob("checkpoints/step-*.h5"))
+        if not found:
+            raise FileNotFoundError(f"{path} has no checkpoints")
+        path = found[-1]
     tensors = {}
     with h5py.File(path) as file:
         def take(name, item):

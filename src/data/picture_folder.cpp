@@ -22,6 +22,8 @@ constexpr std::uint64_t kMostFile = std::uint64_t{1} << 30;  // bytes
 // What a folder holds, by paths relative to it.
 struct Listing {
   std::vector<std::string> pictures, others;
+  std::vector<std::string> tops;   // folders
+  std::vector<std::string> links;  // to folders, below these
 
   // `file` stands at `path`.
   void add(const stdfs::path& file, const std::string& path) {
@@ -42,16 +44,22 @@ Listing list(const stdfs::path& folder) {
       continue;
     }
     if (name.starts_with('.')) continue;
+    found.tops.push_back(name);
     for (auto below = stdfs::recursive_directory_iterator(entry.path());
          below != stdfs::recursive_directory_iterator(); ++below) {
       const bool hidden = below->path().filename().string().starts_with('.');
       if (below->is_directory(gone) && hidden) below.disable_recursion_pending();
+      const std::string path = name + "/" + below->path().lexically_relative(entry).string();
       if (!below->is_directory(gone))
-        found.add(below->path(), name + "/" + below->path().lexically_relative(entry).string());
+        found.add(below->path(), path);
+      else if (below->is_symlink(gone) && !hidden)
+        found.links.push_back(path);
     }
   }
   std::ranges::sort(found.pictures);
   std::ranges::sort(found.others);
+  std::ranges::sort(found.tops);
+  std::ranges::sort(found.links);
   return found;
 }
 
@@ -102,16 +110,20 @@ void warn_of_others(const stdfs::path& folder, const Listing& found) {
             found.others[0]);
 }
 
+void warn_of_links(const stdfs::path& folder, const Listing& found) {
+  if (found.links.empty()) return;
+  log::warn(folder.string() + ": " +
+            counted(found.links.size(), "link to a folder", "links to folders") +
+            " inside a class " + (found.links.size() == 1 ? "is" : "are") +
+            " not followed, such as " + found.links[0]);
+}
+
 void warn_of_no_classes(const stdfs::path& folder, const Listing& found,
                         const std::vector<std::string>& classes) {
   if (classes.empty()) return;
-  std::set<std::string> none;
-  for (const std::string& other : found.others)
-    if (const std::string top = top_of(other);
-        !top.empty() && !std::ranges::binary_search(classes, top))
-      none.insert(top);
-  for (const std::string& one : none)
-    log::warn((folder / one).string() + " has no pictures: it is no class");
+  for (const std::string& one : found.tops)
+    if (!std::ranges::binary_search(classes, one))
+      log::warn((folder / one).string() + " has no pictures: it is no class");
 }
 
 // A data set's parts, as most of them are published, would be classes.
@@ -179,6 +191,7 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
   const Listing found = list(folder);
   if (found.pictures.empty()) refuse_empty(folder, found);
   warn_of_others(folder, found);
+  warn_of_links(folder, found);
   std::vector<std::string> classes = classes_of(folder, found);
   warn_of_no_classes(folder, found, classes);
   if (options.labels_wanted && options.labels.empty()) warn_of_parts(folder, classes);

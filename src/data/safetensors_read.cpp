@@ -53,6 +53,9 @@ float of_f16(const std::byte* at) {
 }
 
 constexpr Type kTypes[] = {{"F32", 4, of_f32}, {"F16", 2, of_f16}, {"BF16", 2, of_bf16}};
+// PyTorch's batch norms count their batches, and no network here needs that.
+constexpr Type kCount = {"I64", 8, nullptr};
+constexpr std::string_view kCountName = "num_batches_tracked";
 
 // What the header says of a tensor.
 struct Entry {
@@ -83,13 +86,13 @@ std::uint64_t bytes_of(const Entry& entry, std::uint64_t most) {
 Entry parse_entry(const Json::Member& member, std::uint64_t values) {
   Entry entry;
   entry.tensor.name = member.name;
-  const auto type =
-      std::ranges::find(kTypes, member.value.at("dtype").get<std::string>(), &Type::name);
-  if (type == std::end(kTypes))
-    throw Error(Code::kData,
-                member.name + " has values of type " + member.value.at("dtype").get<std::string>(),
+  const std::string word = member.value.at("dtype").get<std::string>();
+  const auto type = std::ranges::find(kTypes, word, &Type::name);
+  const bool is_count = word == kCount.name && member.name.ends_with(kCountName);
+  if (type == std::end(kTypes) && !is_count)
+    throw Error(Code::kData, member.name + " has values of type " + word,
                 "save it as F32, F16 or BF16");
-  entry.type = type;
+  entry.type = is_count ? &kCount : type;
   entry.tensor.shape = sizes(member.value.at("shape"));
   const std::vector<std::int64_t> offsets = sizes(member.value.at("data_offsets"));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) throw JsonError("");
@@ -159,6 +162,7 @@ LoadedTensors parse(File& file) {
                    size - begin, loaded.metadata);
   bytes = begin_of(file, size);
   for (Entry& entry : entries) {
+    if (entry.type == &kCount) continue;
     const std::byte* at = bytes.data() + begin + entry.begin;
     const std::byte* const end = bytes.data() + begin + entry.end;
     entry.tensor.values.reserve((entry.end - entry.begin) / entry.type->bytes);

@@ -90,6 +90,7 @@ class Export {
     for (const auto& network : networks)
       require_outputs(out / network.role, {"weights", ""}, files);
     require_outputs((out / kScheduler).parent_path(), {"a scheduler", ""}, scheduler_file);
+    require_no_other_network(out);
     for (const auto& network : networks) {
       const stdfs::path home = out / network.role;
       make_folders(fs_, home);
@@ -101,6 +102,19 @@ class Export {
         (*scheduler)["clip_sample"] = false;
       make_folders(fs_, (out / kScheduler).parent_path());
       write_json(out / kScheduler, *scheduler);
+    }
+  }
+
+  // An earlier export's, whose weights would be taken for this run's.
+  void require_no_other_network(const stdfs::path& out) const {
+    if (!fs_.exists(out)) return;
+    for (const std::string& name : fs_.list(out)) {
+      const auto& networks = source_.recipe.networks;
+      if (std::ranges::find(networks, name, &recipe::NetworkOptions::role) == networks.end() &&
+          fs_.exists(out / name / kWeights))
+        throw Error(Code::kUsage,
+                    (out / name).string() + " has the weights of a network that this run has not",
+                    "give another folder, or remove it");
     }
   }
 

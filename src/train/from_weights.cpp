@@ -24,9 +24,16 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
       "give weights of the network that the recipe describes, as `lockstep export` names them");
 }
 
+// A linear layer at every position may be a convolution of 1x1 in PyTorch.
+bool fits(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& wanted) {
+  if (shape.size() == wanted.size() + 2 && shape.size() == 4 && shape[2] == 1 && shape[3] == 1)
+    shape.resize(2);
+  return shape == wanted;
+}
+
 // In PyTorch's order in the file, in ours in the state.
 void fill(const data::LoadedTensor& from, const TorchLayout& layout, at::Tensor to) {
-  if (from.shape != layout.shape)
+  if (!fits(from.shape, layout.shape))
     refuse(from.name + " has the shape " + text_of(from.shape) + ", the recipe's network " +
            text_of(layout.shape));
   std::vector<float> values(from.values.size());

@@ -5,6 +5,7 @@ usage: export_test.py PROGRAM SOURCE   (by a Python with numpy, h5py, safetensor
 PyTorch rounds otherwise than Lockstep, and sums in another order. So pictures are compared by a tolerance: one grey level
 of 255 for nearly all values. Weights are compared by their bits."""
 
+import copy
 import gzip
 import json
 import os
@@ -22,7 +23,7 @@ import torch
 from diffusers import DDIMScheduler, EDMEulerScheduler, FlowMatchEulerDiscreteScheduler
 from lockstep import networks
 from safetensors import safe_open
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 WEIGHTS = "diffusion_pytorch_model.safetensors"
 
@@ -183,6 +184,50 @@ class Export(Cli):
         self.assertEqual(logits[0], logits[3])
         self.assertNotEqual(logits[0], logits[1])
 
+    def test_spectral_norm_follows_the_weights(self):
+        self.trained("class-gan", steps=3)
+        judge, x, y = networks.load(self.path("out"), "discriminator"), torch.randn(4, 3, 16, 16), torch.tensor([0, 1, 2, 0])
+        before = judge(x, y)
+        for _ in range(2):
+            judge(x, y).sum().backward()
+        self.assertTrue(torch.equal(copy.deepcopy(judge)(x, y), before))
+        torch.testing.assert_close(copy.deepcopy(judge).double()(x.double(), y), before.double(), rtol=1e-4, atol=1e-4)
+        config = json.loads(self.read("out/discriminator/config.json"))
+        judge.load_state_dict(networks.make(config).state_dict())
+        self.assertFalse(torch.allclose(judge(x, y), before))
+        self.assertEqual(networks.make(config)(x, y).shape, (4,))
+
+    @torch.no_grad()
+    def test_other_types_and_one_time_for_all(self):
+        for name in ("ddpm", "dit"):
+            self.trained(name, steps=2)
+            model = networks.load(self.path("out"))
+            x = torch.randn(2, *(json.loads(self.read("out/model/config.json"))["sample_shape"][at] for at in (2, 0, 1)))
+            classes = json.loads(self.read("out/model/config.json"))["classes"]
+            y = torch.tensor([0, 1]) if classes else None
+            plain = model(x, torch.tensor([7, 7]), y)
+            for t in (7, torch.tensor(7)):
+                self.assertTrue(torch.equal(model(x, t, y), plain))
+            for kind in (torch.float64, torch.bfloat16, torch.float16):
+                other = networks.load(self.path("out")).to(kind)(x.to(kind), 7, y)
+                self.assertEqual(other.dtype, kind)
+                torch.testing.assert_close(other.float(), plain, rtol=0.1, atol=0.1)
+            shutil.rmtree(self.path("run"))
+
+    def test_weights_of_the_modules_come_back(self):
+        for name, roles in (("ddpm", ["model"]), ("dit", ["model"]), ("class-gan", ["generator", "discriminator"])):
+            self.trained(name, steps=2)
+            for role in roles:
+                model = networks.load(self.path("out"), role)
+                save_file({key: value.contiguous() for key, value in model.state_dict().items()}, self.path("ours.safetensors"))
+                for run, file in (("theirs", f"out/{role}/{WEIGHTS}"), ("ours", "ours.safetensors")):
+                    self.ok("train", os.path.join(SOURCE, f"recipes/golden/{name}.toml"), "--run", run, "--quiet", "--set",
+                            "run.steps=1", "--set", "samples.count=0", "--weights", f"{role}={file}")
+                self.assertEqual([lockstep.read_checkpoint(self.path(run, "checkpoints/step-00000000.h5")).meta["state"]
+                                  for run in ("theirs", "ours")], [lockstep.read_ledger(self.path("ours")).steps[0]["before"]] * 2)
+                shutil.rmtree(self.path("theirs")), shutil.rmtree(self.path("ours"))
+            shutil.rmtree(self.path("run")), shutil.rmtree(self.path("out"))
+
     @torch.no_grad()
     def test_a_classifier_classifies_as_ours(self):
         folder = "/usr/share/datasets/fashion-mnist"
@@ -229,6 +274,10 @@ class Export(Cli):
             self.assertEqual(os.listdir(os.path.dirname(self.path("linked", place))), [os.path.basename(place)])
             os.remove(self.path("linked", place))
         self.assertIn("no checkpoint of step 9", self.refused(2, "export", "run@9", "out/"))
+        os.makedirs(self.path("gan/generator"))
+        self.write(f"gan/generator/{WEIGHTS}", b"")
+        self.assertIn("gan/generator has the weights of a network that this run has not", self.refused(2, "export", "run", "gan/"))
+        self.assertEqual(os.listdir(self.path("gan")), ["generator"])
 
 
 class Readers(Cli):
@@ -242,6 +291,11 @@ class Readers(Cli):
         saved = lockstep.read_checkpoint(self.path("run/checkpoints/step-00000002.h5"))
         self.assertEqual((saved.step, saved.meta["state"]), (2, ledger.steps[-1]["state"]))
         self.assertEqual(saved.tensors["model/param/input.weight"].shape, (3, 3, 1, 8))
+        self.assertEqual(lockstep.read_checkpoint(self.path("run")).meta["state"], saved.meta["state"])
+        with self.assertRaisesRegex(KeyError, "there is no model/emma, but .*model/param"):
+            saved.role("model", "emma")
+        with self.assertRaisesRegex(FileNotFoundError, "has no checkpoints"):
+            lockstep.read_checkpoint(self.folder)
 
     def test_a_changed_line_is_named(self):
         self.once("run", "train", "tiny.toml", "--run", "run", "--quiet")

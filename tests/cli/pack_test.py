@@ -85,6 +85,8 @@ class PictureFolder(Pack):
         text = self.ok("pack", "d", "text.h5")
         self.assertIn(f"; with the labels of d {said['labelled_hash']}\nclass 0: cat, 1 image\nclass 1: dog, 2 images\n", text)
         self.assertEqual(self.read("text.h5"), self.read("out.h5"))
+        self.assertEqual(self.run_it("pack", "d", "text.h5", "--quiet").stderr,
+                         "warning: d/empty has no pictures: it is no class\n")
         self.ok("train", "tiny.toml", "--quiet", "--set", "data.path=out.h5", "--set", "data.classes=3", "--run", "run")
         ledger = json.loads(self.ok("inspect", "run/ledger.jsonl", "--json"))
         self.assertEqual((ledger["data"], ledger["steps"]), (said["labelled_hash"], 2))
@@ -110,6 +112,8 @@ class PictureFolder(Pack):
         os.symlink(self.path("d"), self.path("d/b/circle"))
         os.symlink(self.path("there/1.png"), self.path("d/b/1.png"))
         self.assertEqual(self.packed("d")[0]["classes"], ["a", "b"])
+        self.assertEqual(self.run_it("pack", "d", "out.h5", "--quiet").stderr,
+                         "warning: d: 1 link to a folder inside a class is not followed, such as b/circle\n")
 
     def test_that_is_mixed_or_empty_is_refused(self):
         one = png(1, 1, [1], colour=0)

@@ -1,7 +1,6 @@
 #include <sys/resource.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "command.h"
 #include "device.h"
@@ -11,6 +10,7 @@
 #include "lockstep/core/counted.h"
 #include "lockstep/core/file_system.h"
 #include "lockstep/core/log.h"
+#include "lockstep/core/memory.h"
 #include "lockstep/core/text.h"
 #include "lockstep/fingerprint/compare.h"
 #include "lockstep/fingerprint/gpus.h"
@@ -20,6 +20,7 @@
 #include "lockstep/train/numerics.h"
 #include "output.h"
 #include "ranks.h"
+#include "startup.h"
 
 namespace lockstep::cli {
 namespace {
@@ -27,7 +28,6 @@ namespace {
 namespace stdfs = std::filesystem;
 
 constexpr double kLeastMemory = 256 << 20, kLeastDisk = 256 << 20;  // bytes
-constexpr std::uint64_t kLeastFiles = 256;
 
 struct Options {
   std::string recipe, run, device = "cpu";
@@ -73,24 +73,16 @@ std::string native(const fingerprint::Fingerprint& facts) {
 }
 
 std::string memory() {
-  std::ifstream file("/proc/meminfo");
-  double available = 0;
-  for (std::string name, unit; file >> name >> available && name != "MemAvailable:";)
-    std::getline(file, unit);
-  available *= 1024;
-  if (available < kLeastMemory)
-    throw Error(Code::kEnvironment, "only " + human_bytes(available) + " of memory are free");
-  return human_bytes(available) + " free";
+  const std::optional<MemoryLeft> left = memory_left(1);
+  if (!left) return "nothing says how much is left";
+  if (left->bytes < kLeastMemory) throw Error(Code::kEnvironment, to_text(*left));
+  return to_text(*left);
 }
 
 std::string open_files(int world) {
+  require_open_files(world);
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const std::uint64_t needed = kLeastFiles + 4 * static_cast<std::uint64_t>(world);
-  if (limit.rlim_cur < needed)
-    throw Error(Code::kEnvironment,
-                "only " + std::to_string(limit.rlim_cur) + " open files are allowed",
-                "ulimit -n " + std::to_string(needed));
   return std::to_string(limit.rlim_cur) + " allowed";
 }
 

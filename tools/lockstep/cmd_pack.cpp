@@ -170,7 +170,7 @@ Code run(const Options& options) {
   const Packed packed = pack(options);
   for (const auto& [file, why] : packed.source.left_out) log::warn("left out: " + why);
   warn_of_moments(packed.source.moments);
-  note_pictures(packed.shape, packed.source.moments);
+  warn_of_pictures(packed.shape, packed.source.moments);
   const Json json = result_of(options, packed);
   if (options.json)
     print_json(json);

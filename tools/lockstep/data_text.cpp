@@ -68,11 +68,11 @@ void print_moments(const std::vector<Moments>& channels) {
     print_line("channel ", i, ": ", text_of(channels[i]));
 }
 
-void note_pictures(const data::ImageShape& shape, const std::vector<Moments>& channels) {
+void warn_of_pictures(const data::ImageShape& shape, const std::vector<Moments>& channels) {
   const Moments all = of_all(channels);
   if (shape.kind == data::SampleKind::kFields && (shape.c == 1 || shape.c == 3) &&
       all.least() >= 0 && all.most() <= 1)
-    log::info(
+    log::warn(
         "all values lie within 0 and 1: if these are pictures, pack them as such, saved as "
         "numpy.uint8(numpy.round(255 * x))");
 }

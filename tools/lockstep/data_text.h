@@ -24,6 +24,6 @@ void put_moments(Json& out, const std::vector<data::Moments>& channels);
 void print_moments(const std::vector<data::Moments>& channels);
 void warn_of_moments(const std::vector<data::Moments>& channels);
 // Fields of 0 to 1 in 1 or 3 channels may be pictures that nobody meant as fields.
-void note_pictures(const data::ImageShape& shape, const std::vector<data::Moments>& channels);
+void warn_of_pictures(const data::ImageShape& shape, const std::vector<data::Moments>& channels);
 
 }  // namespace lockstep::cli

@@ -39,22 +39,18 @@ class Gan(Trainer):
     def networks(self):
         return self.plain
 
-    def prepare(self, iterate):
-        for layer in self.spectral:
-            layer.prepare(iterate)
-
     def step(self):
         own = (lambda wrapped: wrapped.module) if self.args.ranks else (lambda wrapped: wrapped)
         x, y = self.drawn()
         with torch.no_grad(), self.precision(), unmoved(self.plain["generator"]):
             fake = own(self.generator)(self.noise(self.batch, self.latent), y)
-        self.prepare(True)
+        for layer in self.spectral:
+            layer.iterate()
         with self.precision():
             real, false = self.discriminator(x, y), self.discriminator(fake, y)
         loss = self.losses[0](real.float(), false.float()).mean()
         self.updates["discriminator"].step(loss)
         self.plain["discriminator"].requires_grad_(False)
-        self.prepare(False)
         with self.precision():
             answer = own(self.discriminator)(self.generator(self.noise(self.batch, self.latent), y), y)
         self.updates["generator"].step(self.losses[1](answer.float()).mean())
