@@ -110,7 +110,7 @@ Source read_cifar(const stdfs::path& path, const SourceOptions& options, Picture
   source.all.labels_from = path;
   return source;
 } catch (const std::bad_alloc&) {
-  throw Error(Code::kData, path.string() + ": not enough memory for its pictures");
+  throw no_memory(path, "its pictures");
 }
 
 }  // namespace lockstep::data

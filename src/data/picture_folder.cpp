@@ -199,7 +199,7 @@ Source read_picture_folder(const stdfs::path& folder, const SourceOptions& optio
 } catch (const stdfs::filesystem_error& e) {
   throw Error(Code::kData, "cannot list " + e.path1().string() + ": " + e.code().message());
 } catch (const std::bad_alloc&) {
-  throw Error(Code::kData, folder.string() + ": not enough memory for its pictures");
+  throw no_memory(folder, "its pictures");
 }
 
 }  // namespace lockstep::data

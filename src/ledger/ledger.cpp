@@ -130,11 +130,14 @@ Writer::Writer(FileSystem& fs, std::filesystem::path path, const Header& header,
     check_same_run(existing->ledger.header, header, path_.string());
     text_ = std::move(existing->text);
     torn_ = existing->torn;
-    ledger_ = std::move(existing->ledger);
+    existing_ = std::move(existing->ledger);
+    last_ = existing_.last();
+    chain_ = existing_.chain();
     return;
   }
-  ledger_.header = header;
-  publish(fs, path_, as_bytes(format_header(ledger_.header)));
+  existing_.header = header;
+  publish(fs, path_, as_bytes(format_header(existing_.header)));
+  chain_ = existing_.header.chain;
   file_ = fs.open_append(path_);
 }
 
@@ -154,17 +157,19 @@ void Writer::renew() {
 }
 
 std::optional<Difference> Writer::record(Entry entry) {
-  const Step last = ledger_.last();
-  LOCKSTEP_ASSERT(entry.step <= last + 1, "step " + std::to_string(entry.step.value) + " after " +
-                                              std::to_string(last.value));
-  if (entry.step <= last) {
-    if (auto what = difference(ledger_.at(entry.step), entry)) return Difference{entry.step, *what};
+  LOCKSTEP_ASSERT(entry.step <= last_ + 1, "step " + std::to_string(entry.step.value) + " after " +
+                                               std::to_string(last_.value));
+  if (entry.step <= last_) {
+    if (auto what = difference(existing_.at(entry.step), entry))
+      return Difference{entry.step, *what};
     return std::nullopt;
   }
   if (!file_) renew();
-  const std::string line = format_entry(entry, ledger_.chain());
+  existing_.entries = {};
+  const std::string line = format_entry(entry, chain_);
   file_->append(as_bytes(line));
-  ledger_.entries.push_back(std::move(entry));
+  last_ = entry.step;
+  chain_ = entry.chain;
   return std::nullopt;
 }
 

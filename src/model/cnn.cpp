@@ -59,24 +59,21 @@ class Cnn : public Classifier {
   double flops_ = 0;
 };
 
-void check(bool fits, const std::string& message, const std::string& hint) {
-  if (!fits) throw Error(Code::kUsage, message, hint);
-}
-
 }  // namespace
 
 std::shared_ptr<Network> make_cnn(const Options& options, const Shape& shape,
                                   std::int64_t classes) {
   const auto& o = options.kind.as<CnnOptions>();
-  check(shape.size() == 3, "kind: cnn needs pictures", "use other data");
-  check(classes >= 2,
-        "kind: cnn tells classes apart, and data.classes is " + std::to_string(classes),
-        "set data.classes to 2 or more");
-  check(!o.channels.empty(), "channels: cnn needs at least one level", "give e.g. [32, 64]");
+  require(shape.size() == 3, "kind: cnn needs pictures", "use other data");
+  require(classes >= 2,
+          "kind: cnn tells classes apart, and data.classes is " + std::to_string(classes),
+          "set data.classes to 2 or more");
+  require(!o.channels.empty(), "channels: cnn needs at least one level", "give e.g. [32, 64]");
   for (const std::int64_t c : o.channels)
-    check(c % o.groups == 0,
-          "groups: " + std::to_string(o.groups) + " does not divide channels " + std::to_string(c),
-          "make every channel count a multiple of groups");
+    require(
+        c % o.groups == 0,
+        "groups: " + std::to_string(o.groups) + " does not divide channels " + std::to_string(c),
+        "make every channel count a multiple of groups");
   return std::make_shared<Cnn>(o, shape, classes);
 }
 

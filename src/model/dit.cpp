@@ -11,8 +11,8 @@
 #include "lockstep/model/layers.h"
 #include "lockstep/model/time_embedding.h"
 #include "lockstep/ops/device.h"
-#include "model/conditions.h"
 #include "model/kinds.h"
+#include "model/time_conditioned.h"
 
 namespace lockstep::model {
 
@@ -132,7 +132,7 @@ class Positions : public Layer {
   Tensor table_;  // [tokens, width]
 };
 
-class Dit : public Denoiser {
+class Dit : public TimeConditioned {
  public:
   Dit(const DitOptions& o, const Shape& shape, std::int64_t classes);
   Tensor forward(Context& context, const Tensor& x, const Tensor& t,
@@ -140,25 +140,18 @@ class Dit : public Denoiser {
   double forward_flops() const override { return flops_; }
 
  private:
-  std::int64_t patch_, width_;
+  std::int64_t patch_;
   double flops_ = 0;
-  std::shared_ptr<Linear> time1_, time2_, classes_, input_, output_modulation_, output_;
+  std::shared_ptr<Linear> input_, output_modulation_, output_;
   std::shared_ptr<Positions> positions_;
   std::vector<std::shared_ptr<Block>> blocks_;
 };
 
 Dit::Dit(const DitOptions& o, const Shape& shape, std::int64_t classes)
-    : patch_(o.patch), width_(o.width) {
+    : TimeConditioned(o.width, o.embedding, classes), patch_(o.patch) {
   const std::int64_t rows = shape[0] / o.patch, columns = shape[1] / o.patch,
                      values = o.patch * o.patch * shape[2];
   const auto tokens = static_cast<double>(rows * columns);
-  time1_ = register_module("time1", std::make_shared<Linear>(o.width, o.embedding));
-  time2_ = register_module("time2", std::make_shared<Linear>(o.embedding, o.embedding));
-  if (classes > 0) {
-    classes_ = register_module(
-        "classes", std::make_shared<Linear>(classes, o.embedding, Weights{.bias = Bias::kNo}));
-    flops_ += classes_->flops();
-  }
   input_ = register_module("input", std::make_shared<Linear>(values, o.width));
   positions_ = register_module("positions", std::make_shared<Positions>(rows, columns, o.width));
   for (std::int64_t i = 0; i < o.depth; ++i) {
@@ -170,16 +163,14 @@ Dit::Dit(const DitOptions& o, const Shape& shape, std::int64_t classes)
       std::make_shared<Linear>(o.embedding, 2 * o.width, Weights{InitScheme::kZero}));
   output_ = register_module("output",
                             std::make_shared<Linear>(o.width, values, Weights{InitScheme::kZero}));
-  flops_ += time1_->flops() + time2_->flops() + output_modulation_->flops() +
+  flops_ += embedding_flops() + output_modulation_->flops() +
             tokens * (input_->flops() + output_->flops());
 }
 
 Tensor Dit::forward(Context& context, const Tensor& x, const Tensor& t, const Tensor& condition) {
   const ops::Scope here = scope();
-  Tensor e = time1_->forward(context, time_embedding(t, width_));
-  e = time2_->forward(context, ops::silu(e));
-  e = ops::silu(conditioned(context, e, classes_, condition));
-  const auto uses = ops::fork(e, Block::kEmbeddings * static_cast<int>(blocks_.size()) + 1);
+  const auto uses = ops::fork(embed(context, t, condition),
+                              Block::kEmbeddings * static_cast<int>(blocks_.size()) + 1);
   std::span<const Tensor> embeddings = uses;
 
   Tensor h = positions_->add_to(input_->forward(context, ops::patches(x, patch_)));
@@ -191,25 +182,21 @@ Tensor Dit::forward(Context& context, const Tensor& x, const Tensor& t, const Te
   return ops::from_patches(output_->forward(context, h), patch_, x.size(1), x.size(2));
 }
 
-void check(bool fits, const std::string& message, const std::string& hint) {
-  if (!fits) throw Error(Code::kUsage, message, hint);
-}
-
 }  // namespace
 
 std::shared_ptr<Network> make_dit(const Options& options, const Shape& shape,
                                   std::int64_t classes) {
   const auto& o = options.kind.as<DitOptions>();
-  check(shape.size() == 3, "kind: dit needs pictures", "use another kind for this data");
-  check(shape[0] % o.patch == 0 && shape[1] % o.patch == 0,
-        "patch: " + std::to_string(o.patch) + " does not divide the sides of " +
-            std::to_string(shape[0]) + " x " + std::to_string(shape[1]) + " pixels",
-        "use a common divisor of both sides");
-  check(o.width % 4 == 0,
-        "width: " + std::to_string(o.width) +
-            " is no multiple of 4; positions are sines and cosines of rows and of columns",
-        "use a multiple of 4");
-  check(
+  require(shape.size() == 3, "kind: dit needs pictures", "use another kind for this data");
+  require(shape[0] % o.patch == 0 && shape[1] % o.patch == 0,
+          "patch: " + std::to_string(o.patch) + " does not divide the sides of " +
+              std::to_string(shape[0]) + " x " + std::to_string(shape[1]) + " pixels",
+          "use a common divisor of both sides");
+  require(o.width % 4 == 0,
+          "width: " + std::to_string(o.width) +
+              " is no multiple of 4; positions are sines and cosines of rows and of columns",
+          "use a multiple of 4");
+  require(
       o.width % o.heads == 0,
       "heads: " + std::to_string(o.heads) + " does not divide the width " + std::to_string(o.width),
       "use a divisor of the width");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "lockstep/core/error.h"
 #include "lockstep/model/options.h"
 
 namespace lockstep::model {
@@ -12,6 +13,11 @@ using Shape = std::vector<std::int64_t>;
 
 inline std::int64_t elements(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+// Of the data and the network's keys; Error(kUsage).
+inline void require(bool fits, const std::string& message, const std::string& hint) {
+  if (!fits) throw Error(Code::kUsage, message, hint);
 }
 
 std::shared_ptr<Network> make_unet(const Options& options, const Shape& sample_shape,

@@ -8,9 +8,8 @@
 
 #include "lockstep/core/error.h"
 #include "lockstep/model/layers.h"
-#include "lockstep/model/time_embedding.h"
-#include "model/conditions.h"
 #include "model/kinds.h"
+#include "model/time_conditioned.h"
 
 namespace lockstep::model {
 
@@ -126,7 +125,7 @@ class Level : public Layer {
   std::shared_ptr<Conv2d> resample;
 };
 
-class UNet : public Denoiser {
+class UNet : public TimeConditioned {
  public:
   UNet(const UNetOptions& options, const Shape& shape, std::int64_t classes);
   Tensor forward(Context& context, const Tensor& x, const Tensor& t,
@@ -146,7 +145,6 @@ class UNet : public Denoiser {
   UNetOptions options_;
   double flops_ = 0;
   int time_uses_ = 0;  // residual blocks
-  std::shared_ptr<Linear> time1_, time2_, classes_;
   std::shared_ptr<Conv2d> input_, output_;
   std::vector<std::shared_ptr<Level>> down_, up_;  // up_: coarsest first
   std::shared_ptr<ResidualBlock> middle1_, middle2_;
@@ -155,15 +153,8 @@ class UNet : public Denoiser {
 };
 
 UNet::UNet(const UNetOptions& options, const Shape& shape, std::int64_t classes)
-    : options_(options) {
+    : TimeConditioned(options.channels.front(), options.embedding, classes), options_(options) {
   const std::int64_t finest = options.channels.front();
-  time1_ = register_module("time1", std::make_shared<Linear>(finest, options.embedding));
-  time2_ = register_module("time2", std::make_shared<Linear>(options.embedding, options.embedding));
-  if (classes > 0) {
-    classes_ = register_module("classes", std::make_shared<Linear>(classes, options.embedding,
-                                                                   Weights{.bias = Bias::kNo}));
-    flops_ += classes_->flops();
-  }
   input_ = register_module("input", std::make_shared<Conv2d>(shape[2], finest, 3));
   std::vector<std::int64_t> skips = {finest};
   std::vector<Size> sizes = {{shape[0], shape[1]}};
@@ -174,8 +165,7 @@ UNet::UNet(const UNetOptions& options, const Shape& shape, std::int64_t classes)
       "output_norm", std::make_shared<GroupNorm>(options.groups, finest, ops::Activation::kSilu));
   output_ = register_module(
       "output", std::make_shared<Conv2d>(finest, shape[2], 3, 1, Weights{InitScheme::kZero}));
-  flops_ += time1_->flops() + time2_->flops() +
-            sizes.front().positions() * (input_->flops() + output_->flops());
+  flops_ += embedding_flops() + sizes.front().positions() * (input_->flops() + output_->flops());
 }
 
 std::shared_ptr<Level> UNet::level(const std::string& name) {
@@ -236,10 +226,7 @@ void UNet::build_up(std::vector<std::int64_t> skips, const std::vector<Size>& si
 
 Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t, const Tensor& condition) {
   const ops::Scope here = scope();
-  Tensor e = time1_->forward(context, time_embedding(t, options_.channels.front()));
-  e = time2_->forward(context, ops::silu(e));
-  e = ops::silu(conditioned(context, e, classes_, condition));
-  const auto embeddings = ops::fork(e, time_uses_);
+  const auto embeddings = ops::fork(embed(context, t, condition), time_uses_);
   auto embedding = embeddings.begin();
 
   std::vector<Tensor> skips;
@@ -269,38 +256,35 @@ Tensor UNet::forward(Context& context, const Tensor& x, const Tensor& t, const T
   return output_->forward(context, output_norm_->forward(context, h));
 }
 
-void check(bool fits, const std::string& message, const std::string& hint) {
-  if (!fits) throw Error(Code::kUsage, message, hint);
-}
-
 }  // namespace
 
 std::shared_ptr<Network> make_unet(const Options& options, const Shape& shape,
                                    std::int64_t classes) {
   const auto& o = options.kind.as<UNetOptions>();
-  check(shape.size() == 3 && shape[0] >= 8 && shape[1] >= 8,
-        "kind: unet needs pictures of 8 x 8 pixels or more", "use another kind for this data");
-  check(!o.channels.empty(), "channels: unet needs at least one level", "give e.g. [32, 64, 64]");
-  check(o.channels.front() % 2 == 0,
-        "channels: the first must be even, it is also the width of "
-        "the sinusoidal embedding",
-        "use a multiple of 2");
+  require(shape.size() == 3 && shape[0] >= 8 && shape[1] >= 8,
+          "kind: unet needs pictures of 8 x 8 pixels or more", "use another kind for this data");
+  require(!o.channels.empty(), "channels: unet needs at least one level", "give e.g. [32, 64, 64]");
+  require(o.channels.front() % 2 == 0,
+          "channels: the first must be even, it is also the width of "
+          "the sinusoidal embedding",
+          "use a multiple of 2");
   const auto levels = static_cast<std::int64_t>(o.channels.size());
   for (std::int64_t i = 0; i < levels; ++i) {
     const std::int64_t c = o.channels[static_cast<std::size_t>(i)];
-    check(c % o.groups == 0,
-          "groups: " + std::to_string(o.groups) + " does not divide channels " + std::to_string(c),
-          "make every channel count a multiple of groups");
-    check(c % o.heads == 0 || !(has_attention(o, i) || i + 1 == levels),
-          "heads: " + std::to_string(o.heads) + " does not divide channels " + std::to_string(c),
-          "levels with attention, and the last one, need a multiple of heads");
+    require(
+        c % o.groups == 0,
+        "groups: " + std::to_string(o.groups) + " does not divide channels " + std::to_string(c),
+        "make every channel count a multiple of groups");
+    require(c % o.heads == 0 || !(has_attention(o, i) || i + 1 == levels),
+            "heads: " + std::to_string(o.heads) + " does not divide channels " + std::to_string(c),
+            "levels with attention, and the last one, need a multiple of heads");
   }
   for (const std::int64_t level : o.attention_levels) {
-    check(level < levels,
-          "attention_levels: there is no level " + std::to_string(level) + " among " +
-              std::to_string(levels),
-          "levels count from 0; where the recipe does not say, it is [" +
-              std::to_string(UNetOptions{}.attention_levels.front()) + "]");
+    require(level < levels,
+            "attention_levels: there is no level " + std::to_string(level) + " among " +
+                std::to_string(levels),
+            "levels count from 0; where the recipe does not say, it is [" +
+                std::to_string(UNetOptions{}.attention_levels.front()) + "]");
   }
   return std::make_shared<UNet>(o, shape, classes);
 }

@@ -1,7 +1,7 @@
 #include "lockstep/train/export.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstring>
 #include <filesystem>
 
 #include "lockstep/core/error.h"
@@ -21,6 +21,7 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
+constexpr std::int64_t kFloatBytes = sizeof(float);  // little-endian here, as in the file
 constexpr const char* kEnding = ".safetensors";
 // What diffusers calls the files of a model and of a scheduler.
 constexpr const char* kConfig = "config.json";
@@ -28,11 +29,14 @@ constexpr const char* kWeights = "diffusion_pytorch_model.safetensors";
 constexpr const char* kScheduler = "scheduler/scheduler_config.json";
 
 Bytes in_order(const at::Tensor& tensor, const TorchLayout& layout) {
-  const std::vector<float> values = ops::HostView(tensor).copy();
-  Bytes bytes;
-  bytes.reserve(values.size() * sizeof(float));
-  for (const std::int64_t here : layout.here)
-    put_u32_le(bytes, std::bit_cast<std::uint32_t>(values[static_cast<std::size_t>(here)]));
+  const ops::HostView values(tensor);
+  const std::byte* const first = values.bytes().data();  // its floats may not be aligned
+  Bytes bytes(values.bytes().size());
+  std::byte* to = bytes.data();
+  layout.each([&](std::int64_t here) {
+    std::memcpy(to, first + here * kFloatBytes, kFloatBytes);
+    to += kFloatBytes;
+  });
   return bytes;
 }
 

@@ -37,8 +37,8 @@ void fill(const data::LoadedTensor& from, const TorchLayout& layout, at::Tensor 
     refuse(from.name + " has the shape " + text_of(from.shape) + ", the recipe's network " +
            text_of(layout.shape));
   std::vector<float> values(from.values.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[static_cast<std::size_t>(layout.here[i])] = from.values[i];
+  auto next = from.values.begin();
+  layout.each([&](std::int64_t here) { values[static_cast<std::size_t>(here)] = *next++; });
   ops::from_host(values, to);
 }
 

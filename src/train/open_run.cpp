@@ -30,12 +30,13 @@ ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder,
   return ledger;
 }
 
-checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger) {
+checkpoint::Meta meta_of(const Training& training, const ledger::Header& header,
+                         const hash::Digest& chain) {
   LOCKSTEP_ASSERT(training.agreed);
-  return {.recipe = ledger.header.recipe,
-          .data = ledger.header.data,
-          .semantics = ledger.header.semantics,
-          .chain = ledger.chain(training.state.step),
+  return {.recipe = header.recipe,
+          .data = header.data,
+          .semantics = header.semantics,
+          .chain = chain,
           .state = training.agreed->root,
           .sample_shape = training.sample_shape,
           .recipe_text = recipe::canonical_bits(training.recipe)};

@@ -49,10 +49,19 @@ Error current_error() {
   }
 }
 
-// `stopped`: why, if a monitor stopped the run; the same on all ranks.
-RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
-                    std::optional<Error>& stopped) {
+// What a run has before its first step. Collective: yes.
+struct Prepared {
+  Prepared(const RunOptions& options, comm::Group& group);
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
   std::unique_ptr<data::Dataset> dataset;
+  std::optional<IntervalEvaluation> evaluation;
+  std::optional<Training> training;
+  std::optional<RunWriter> writer;  // on rank 0
+};
+
+Prepared::Prepared(const RunOptions& options, comm::Group& group) {
   comm::in_own_time(group, [&] {
     dataset = open_data(real_file_system(), {options.folder}, options.recipe.data,
                         "--set data.path=PATH");
@@ -60,7 +69,6 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   require_same_data(group, *dataset);
   // First: a recipe that does not fit itself or its data leaves no folder behind.
   require_pictures_fit(options.recipe, dataset->sample_shape());
-  std::optional<IntervalEvaluation> evaluation;
   if (options.recipe.evaluation.every > 0)
     comm::in_own_time(group, [&] { evaluation.emplace(options.recipe, *dataset); });
   if (recipe::is_native(options.recipe))
@@ -74,27 +82,34 @@ RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Q
   const std::int64_t lanes_at_once =
       lanes_at_once_that_fit(options.recipe, dataset->sample_shape(), ranks, group,
                              options.lanes_at_once, options.processes);
-  Training training = make_training(options.recipe, dataset->sample_shape(), ranks);
-  training.lanes_at_once = lanes_at_once;
-  std::optional<RunWriter> writer;
+  training = make_training(options.recipe, dataset->sample_shape(), ranks);
+  training->lanes_at_once = lanes_at_once;
   comm::in_own_time(group, [&] {
-    if (group.rank() == Rank(0)) writer.emplace(options, *dataset, training);
+    if (group.rank() == Rank(0)) writer.emplace(options, *dataset, *training);
   });
-  broadcast_state(group, writer ? writer->restored() : nullptr, training);
+  broadcast_state(group, writer ? writer->restored() : nullptr, *training);
   if (writer) writer->forget_restored();
   const auto fingerprints = comm::gather_texts(group, fingerprint::to_json(mine));
   comm::in_own_time(group, [&] {
     if (writer) writer->environments(fingerprints);
   });
   if (writer) writer->announce();
+}
 
+// `stopped`: why, if a monitor stopped the run; the same on all ranks.
+RunResult train_all(const RunOptions& options, comm::Group& group, const comm::Queue* queue,
+                    std::optional<Error>& stopped) {
+  Prepared prepared(options, group);
+  Training& training = *prepared.training;
+  std::optional<RunWriter>& writer = prepared.writer;
   const Step end(options.recipe.run.steps), first = training.state.step;
   RunResult result{.first = first, .last = {}, .preempted = false, .chain = {}};
-  Batches batches(*dataset, options.recipe, training.plan, group.rank());
+  Batches batches(*prepared.dataset, options.recipe, training.plan, group.rank());
   const Feed held_out = [&](Draw draw, std::int64_t count) {
     return batches.held_out(draw.value, count);
   };
-  const Evaluate evaluate = evaluation ? Evaluate(std::ref(*evaluation)) : Evaluate();
+  const Evaluate evaluate =
+      prepared.evaluation ? Evaluate(std::ref(*prepared.evaluation)) : Evaluate();
   Watch watch(options.recipe.monitor);
   Step saved = first;
   const auto save = [&](checkpoint::Reason reason) {

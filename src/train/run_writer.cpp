@@ -47,20 +47,20 @@ RunWriter::RunWriter(const RunOptions& options, const data::Dataset& dataset, Tr
     log::warn(adopted.mended + ": written anew, because the ledger is of the given recipe");
   ledger_ = std::make_unique<ledger::Writer>(
       fs_, folder_.ledger(), header_of(recipe_, dataset.hash()), std::move(adopted.ledger));
-  require_of_recipe(folder_, ledger_->ledger(), recipe_);
+  require_of_recipe(folder_, ledger_->existing(), recipe_);
   const checkpoint::Retention retention{recipe_.checkpoint.every, recipe_.checkpoint.keep_last,
                                         recipe_.checkpoint.keep_every, end()};
   if (key)
-    signer_.emplace(fs_, folder_.checkpoints(), *key, ledger_->ledger().header.chain,
+    signer_.emplace(fs_, folder_.checkpoints(), *key, ledger_->existing().header.chain,
                     retention.every, statements);
   saver_ = std::make_unique<checkpoint::Saver>(fs_, folder_.checkpoints(), retention,
                                                signer_ ? &*signer_ : nullptr);
-  loaded_ = restore_newest(fs_, folder_, ledger_->ledger(), Step(INT64_MAX), Damaged::kPassOver,
+  loaded_ = restore_newest(fs_, folder_, ledger_->existing(), Step(INT64_MAX), Damaged::kPassOver,
                            training_);
-  require_signed(folder_, statements, ledger_->ledger(), loaded_ ? &*loaded_ : nullptr);
+  require_signed(folder_, statements, ledger_->existing(), loaded_ ? &*loaded_ : nullptr);
   ledger_->drop_torn_line();
   if (signer_ && loaded_)
-    sign_rest(fs_, folder_, {recipe_, ledger_->ledger(), training_.sample_shape}, *loaded_,
+    sign_rest(fs_, folder_, {recipe_, ledger_->existing(), training_.sample_shape}, *loaded_,
               statements.empty() ? Step(-1) : statements.rbegin()->first, *signer_);
   if (recipe::starts_from_state(recipe_)) {
     if (!loaded_)
@@ -108,7 +108,7 @@ void RunWriter::forget_restored() {
 }
 
 void RunWriter::announce() const {
-  const std::int64_t known = ledger_->ledger().last().value;
+  const std::int64_t known = ledger_->last().value;
   if (known > end().value) return log::info("the run already has " + counted(known, "step"));
   if (at() >= end())
     return log::info("all " + counted(end().value, "step is", "steps are") + " done");
@@ -218,7 +218,7 @@ void RunWriter::while_busy(const std::function<void()>& part) {
 void RunWriter::save(const state::State& whole, checkpoint::Reason reason) {
   while_busy([this] { ledger_->sync(); });
   saver_->wait([this] { others_stop(); });  // for the one before
-  saver_->save(meta_of(training_, ledger_->ledger()), whole, reason);
+  saver_->save(meta_of(training_, ledger_->existing().header, ledger_->chain(at())), whole, reason);
 }
 
 }  // namespace lockstep::train

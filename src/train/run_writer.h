@@ -47,7 +47,7 @@ class RunWriter {
   // Returns when all is durable.
   void finish();
   // Of that step: the ledger may go on behind it, where a run was killed.
-  const hash::Digest& chain(Step step) const { return ledger_->ledger().chain(step); }
+  const hash::Digest& chain(Step step) const { return ledger_->chain(step); }
 
  private:
   Step at() const { return training_.state.step; }

@@ -1,38 +1,22 @@
 #include "torch_layout.h"
 
-#include <numeric>
-
 #include "lockstep/train/training.h"
 
 namespace lockstep::train {
 namespace {
 
 TorchLayout of_shape(const std::vector<std::int64_t>& shape) {
-  TorchLayout layout;
-  if (shape.size() == 4) {
-    const std::int64_t height = shape[0], width = shape[1], in = shape[2], out = shape[3];
-    layout.shape = {out, in, height, width};
-    for (std::int64_t o = 0; o < out; ++o)
-      for (std::int64_t i = 0; i < in; ++i)
-        for (std::int64_t yx = 0; yx < height * width; ++yx)
-          layout.here.push_back((yx * in + i) * out + o);
-  } else if (shape.size() == 2) {
-    layout.shape = {shape[1], shape[0]};
-    for (std::int64_t o = 0; o < shape[1]; ++o)
-      for (std::int64_t i = 0; i < shape[0]; ++i) layout.here.push_back(i * shape[1] + o);
-  } else {
-    layout.shape = shape;
-    layout.here.resize(static_cast<std::size_t>(c10::multiply_integers(shape)));
-    std::iota(layout.here.begin(), layout.here.end(), 0);
-  }
-  return layout;
+  if (shape.size() == 4)
+    return {{shape[3], shape[2], shape[0], shape[1]}, shape[0] * shape[1], shape[2], shape[3]};
+  if (shape.size() == 2) return {{shape[1], shape[0]}, 1, shape[0], shape[1]};
+  return {shape, c10::multiply_integers(shape)};
 }
 
 // A vector over all dimensions of a weight but its last: the buffer u of spectral norm.
 TorchLayout of_inputs(std::vector<std::int64_t> weight) {
   weight.back() = 1;
   TorchLayout layout = of_shape(weight);
-  layout.shape = {std::ssize(layout.here)};
+  layout.shape = {layout.positions * layout.in};
   return layout;
 }
 

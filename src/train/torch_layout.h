@@ -13,9 +13,18 @@
 
 namespace lockstep::train {
 
+// As three dimensions, of which PyTorch has the last one first: positions, in, out.
 struct TorchLayout {
   std::vector<std::int64_t> shape;  // PyTorch's
-  std::vector<std::int64_t> here;   // of each value there, in C order, its number here
+  std::int64_t positions = 1, in = 1, out = 1;
+
+  // take(the number here) of each value, in PyTorch's C order.
+  template <class Take>
+  void each(Take&& take) const {
+    for (std::int64_t o = 0; o < out; ++o)
+      for (std::int64_t i = 0; i < in; ++i)
+        for (std::int64_t at = 0; at < positions; ++at) take((at * in + i) * out + o);
+  }
 };
 
 // The weights of a role: its parameters, or an average of them, and its buffers, by path.

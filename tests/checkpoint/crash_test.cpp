@@ -55,7 +55,7 @@ void attempt(
     const Loaded loaded = load(fs, kFolder / file_name(step));
     signer.sign(loaded.meta(), step, loaded.root());
   }
-  ASSERT_LE(static_cast<std::size_t>(step.value), ledger.ledger().entries.size());
+  ASSERT_LE(static_cast<std::size_t>(step.value), ledger.existing().entries.size());
   saver.retire(step);
   while (step < kLast) {
     ++step;

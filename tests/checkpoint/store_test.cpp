@@ -1,18 +1,14 @@
-// What stays in a run's folder: retention, failures while saving, a kill in the middle.
+// What stays in a run's folder: retention, failures while saving.
 #include "lockstep/checkpoint/store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <set>
 
 #include "checkpoint/some_checkpoint.h"
-#include "lockstep/core/clock.h"
 #include "lockstep/core/error.h"
 #include "lockstep/core/log.h"
 #include "support/faulty_file_system.h"
@@ -152,9 +148,19 @@ TEST(Saver, RetiresWhatAKilledOneDidNotComeToAndNothingForAnUnverifiedFile) {
 
 // Saved every 20 steps until 60, then every 500 until 61: the first three stay, and the log names
 // the one that keep_last takes later.
+template <class Work>
+std::string logged(Work&& work) {
+  const TemporaryFolder folder;
+  log::set_quiet(true);
+  log::open_file(folder.path() / "log.txt");
+  work();
+  log::close_file();
+  return read_text(real(), folder.path() / "log.txt");
+}
+
 TEST(Saver, KeepsWhatAnotherScheduleSaved) {
   const TemporaryFolder folder;
-  const auto path = folder.path() / "checkpoints", log = folder.path() / "log.txt";
+  const auto path = folder.path() / "checkpoints";
   {
     Saver saver(real(), path, {.every = 20, .keep_last = 0, .keep_every = 0, .last = Step(60)});
     for (const std::int64_t step : {20, 40, 60}) save(saver, Step(step));
@@ -166,14 +172,12 @@ TEST(Saver, KeepsWhatAnotherScheduleSaved) {
     saver.wait();
   }
   EXPECT_THAT(list(real(), path), ElementsAre(Step(20), Step(40), Step(60), Step(61)));
-  log::set_quiet(true);
-  log::open_file(log);
-  Saver(real(), path, {.every = 500, .keep_last = 3, .keep_every = 0, .last = Step(61)})
-      .retire(Step(61));
-  log::close_file();
+  const std::string said = logged([&] {
+    Saver(real(), path, {.every = 500, .keep_last = 3, .keep_every = 0, .last = Step(61)})
+        .retire(Step(61));
+  });
   EXPECT_THAT(list(real(), path), ElementsAre(Step(40), Step(60), Step(61)));
-  EXPECT_THAT(read_text(real(), log),
-              ::testing::HasSubstr("step-00000020.h5: checkpoint.keep_last is 3"));
+  EXPECT_THAT(said, ::testing::HasSubstr("step-00000020.h5: checkpoint.keep_last is 3"));
 }
 
 TEST(Saver, MarksWhatAStopSavedUntilALaterOneExists) {
@@ -295,17 +299,13 @@ TEST(Saver, KeepsOlderCheckpointsWhereverTheDiskBreaksForGood) {
 
 TEST(Saver, LogsWhatFailedWhereSomethingElseEndsTheRun) {
   const TemporaryFolder folder;
-  const auto log = folder.path() / "log.txt";
   FaultyFileSystem fs(real(), 5, FaultyFileSystem::After::kRecovers);
-  log::set_quiet(true);
-  log::open_file(log);
-  {
-    Saver saver(fs, folder.path() / "checkpoints", kTwo);
+  const std::string said = logged([&] {
+    Saver saver(fs, folder.path(), kTwo);
     save(saver, Step(30));
-  }
-  log::close_file();
+  });
   EXPECT_TRUE(fs.failed());
-  EXPECT_THAT(read_text(real(), log), ::testing::HasSubstr("a checkpoint was not saved: "));
+  EXPECT_THAT(said, ::testing::HasSubstr("a checkpoint was not saved: "));
 }
 
 TEST(Saver, WhatAStopSavedHasItsMarkerWhereverOneCallFails) {
@@ -356,50 +356,6 @@ TEST(Publish, MakesFileAndSidecarDurableBeforeTheFileGetsItsName) {
                          "create " + sidecar + ".lockstep.tmp", "sync " + sidecar + ".lockstep.tmp",
                          "rename " + sidecar + ".lockstep.tmp", sync_folder,
                          "rename " + file + ".lockstep.tmp", sync_folder));
-}
-
-// --- kill -9
-
-// Saves checkpoint after checkpoint until it is killed.
-[[noreturn]] void save_until_killed(const std::filesystem::path& folder, Step first) {
-  try {
-    Saver saver(real(), folder, kTwo);
-    for (Step step = first;; ++step) save(saver, step);
-  } catch (...) {
-    ::_exit(1);
-  }
-}
-
-TEST(Kill, AtAnyMomentLeavesOnlyCheckpointsThatLoad) {
-  const TemporaryFolder folder;
-  std::uint64_t random = 88172645463325252u;
-  std::int64_t published = 0;
-  // Kills fall all over a publication, however slow this disk's fsync is.
-  const TemporaryFolder elsewhere;
-  const double start = monotonic_seconds();
-  publish(real(), elsewhere.path(), some_meta(some_state(Step(1))), some_state(Step(1)));
-  const auto longest = static_cast<std::uint64_t>((monotonic_seconds() - start) * 4e6) + 5000;
-  for (int round = 0; round < 40 || (published == 0 && round < 200); ++round) {
-    const std::vector<Step> before = list(real(), folder.path());
-    const Step next = before.empty() ? Step(1) : before.back() + 1;
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) save_until_killed(folder.path(), next);
-    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-    ::usleep(static_cast<useconds_t>(random % longest));
-    ASSERT_EQ(::kill(child, SIGKILL), 0);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself";
-    const std::vector<Step> now = list(real(), folder.path());
-    for (const Step step : now) ASSERT_TRUE(is_whole(real(), folder.path(), step)) << step.value;
-    if (!before.empty()) {
-      ASSERT_FALSE(now.empty());
-      EXPECT_GE(now.back(), before.back());
-      published += now.back() - before.back();
-    }
-  }
-  EXPECT_GT(published, 0) << "no child got as far as publishing";
 }
 
 }  // namespace

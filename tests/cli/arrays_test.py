@@ -146,7 +146,7 @@ class Packs(Arrays):
             self.assertIn("if these are pictures, pack them as such, saved as numpy.uint8(numpy.round(255 * x))", said(array))
         for array in (grey - 0.1, grey * 1.1, numpy.stack([grey] * 2, -1), self.signals % 1):
             self.assertNotIn("pictures", said(array))
-        self.assertNotIn("pictures", said(grey, "--quiet"))
+        self.assertIn("warning: all values lie within 0 and 1: if these are pictures", said(grey, "--quiet"))
 
     def test_in_shards_hold_the_same(self):
         big = numpy.random.default_rng(2).standard_normal((700, 10, 10, 3)).astype("f4")  # 13 slices, not whole samples

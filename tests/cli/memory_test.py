@@ -52,6 +52,8 @@ class Memory(Cli):
         # kernels have scratch memory.
         self.assertLess(abs((all_ - one) / (steps[8] - steps[1]) - 1), 0.2)
         self.assertEqual(self.evidence("one"), self.evidence("all"))
+        # The last step is saved, whatever checkpoint.every says.
+        self.assertEqual(self.steps(RECIPE, *FEW, "--set", "checkpoint.every=0"), steps)
         self.assertLess(self.peak("replay", "all", "--threads", "1", "--lanes-at-once", "1"), 0.7 * all_)
 
     def test_fewer_lanes_are_taken_where_all_do_not_fit(self):

@@ -83,15 +83,6 @@ void add_lane_sums(Json& cases, std::int64_t per_lane, const std::vector<std::in
     device().lane_column_sums(blocks, rows, cols, x.data(), out.data());
     c.output("out", out);
   }
-  {
-    Case c(cases, "lane_column_dots", what);
-    describe(c);
-    const Floats a = c.input("a", Make::kWide, {total, cols});
-    const Floats b = c.input("b", Make::kSparse, {total, cols});
-    Floats out(size);
-    device().lane_column_dots(blocks, rows, cols, a.data(), b.data(), out.data());
-    c.output("out", out);
-  }
   Case c(cases, "linear_weight_grad", what);
   describe(c);
   constexpr std::int64_t kIn = 3;

@@ -362,8 +362,8 @@ TEST(Shards, ThatCannotBeFinishedLeaveNothing) {
 
 // Of 96 MiB, opened with a cache of 2 MiB; packed from an IDX file, and from the pack of it.
 TEST(Shards, NeedLittleMemoryToBeMadeAndRead) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "NOT PROVED: how much memory shards need, under AddressSanitizer";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "NOT PROVED: how much memory shards need, under a sanitizer";
 #endif
   const ImageShape shape{32768, 32, 32, 3};
   const TempPath idx, one, two;

@@ -14,8 +14,8 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "support"))
 
 from lockstep_cli import Program, evidence  # noqa: E402,F401
 
-NAMES = ("ddpm", "toy-gan", "dcgan", "sngan", "r1-gan", "class-ddpm", "class-gan", "flow", "edm", "wgan", "dit", "classifier",
-         "integer-ddpm", "integer-sngan")
+with open(os.path.join(HERE, "names.txt"), encoding="utf-8") as names:  # new ones stand at its end: see matrix_test's `mixed`
+    NAMES = tuple(names.read().split())
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 
@@ -46,6 +46,12 @@ def lines(name, steps=None):
     with open(ledger_path(name), "rb") as file:
         all_lines = file.readlines()
     return b"".join(all_lines if steps is None else all_lines[:1 + steps])
+
+
+def lanes_of(name):
+    import tomllib  # of Python 3.11: machines with a GPU may have an older one
+    with open(recipe(name), "rb") as file:
+        return tomllib.load(file)["batch"]["lanes"]
 
 
 def steps_of(name):

@@ -28,8 +28,7 @@ LAUNCHERS = {"torchrun": launchers.Torchrun, "mpirun": launchers.Mpirun, "srun":
 # --shard. Where the world changes, the second and the fourth attempt share nothing.
 SHARD = ("none", "optimizer")
 # Lanes of the golden recipes: no rank can have less than one.
-LANES = {"ddpm": 8, "sngan": 8, "dcgan": 8, "toy-gan": 6, "r1-gan": 6, "class-ddpm": 6, "class-gan": 6, "flow": 6,
-         "edm": 6, "wgan": 6, "dit": 6, "classifier": 6, "integer-ddpm": 8, "integer-sngan": 8}
+LANES = {name: golden.lanes_of(name) for name in golden.NAMES}
 STEPS = 8
 # Quick ones, for their first third.
 LONGER = ("wgan", "dit")

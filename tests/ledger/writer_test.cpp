@@ -42,7 +42,9 @@ TEST_F(LedgerWriter, WritesTheLinesOfItsEntries) {
   for (std::int64_t step = 1; step <= 5; ++step) EXPECT_FALSE(writer.record(some_entry(step)));
   writer.sync();
   EXPECT_EQ(read_text(fs_, path_), joined(some_lines(5)));
-  EXPECT_EQ(read(fs_, path_).chain(), writer.ledger().chain());
+  EXPECT_EQ(read(fs_, path_).chain(), writer.chain(Step(5)));
+  EXPECT_EQ(writer.last(), Step(5));
+  EXPECT_TRUE(writer.existing().entries.empty());
 }
 
 TEST_F(LedgerWriter, ContinuesAfterBeingCutAnywhereInTheLastLine) {
@@ -51,7 +53,8 @@ TEST_F(LedgerWriter, ContinuesAfterBeingCutAnywhereInTheLastLine) {
   for (std::size_t length = 0; length < lines.back().size(); length += 7) {
     write(before + lines.back().substr(0, length));
     Writer writer = open();
-    EXPECT_EQ(writer.ledger().entries.size(), 2u);
+    EXPECT_EQ(writer.existing().entries.size(), 2u);
+    EXPECT_EQ(writer.chain(Step(1)), read(fs_, path_, TornTail::kDrop).chain(Step(1)));
     EXPECT_EQ(read_text(fs_, path_), before + lines.back().substr(0, length));
     if (length % 2 == 0) {
       writer.drop_torn_line();

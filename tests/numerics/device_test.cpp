@@ -123,10 +123,8 @@ TEST(Idle, WritesNothing) {
   idle.scale_add(2, 2, x, x, o);
   idle.combine(2, 2, x, 2, x, o);
   idle.combine_rows(2, 2, x, x, x, x, o);
-  idle.add_row_vector(2, 2, x, x, o);
   idle.scale_rows(2, 2, x, x, o);
   idle.add_outer(2, 2, x, x, x, o);
-  idle.add_channel_bias(1, 2, 2, x, x, o);
   idle.fill(2, 1, o);
   idle.repeat(2, 2, 2, x, o);
   idle.time_embedding(2, 2, x, o);
@@ -152,7 +150,6 @@ TEST(Idle, WritesNothing) {
   idle.row_squared_distances(2, 2, x, x, o);
   idle.spatial_sums(1, 2, 2, x, o);
   idle.lane_column_sums(lanes, 1, 2, x, o);
-  idle.lane_column_dots(lanes, 1, 2, x, x, o);
   idle.tile_squares({}, o);
   idle.clip_all(2, 0, o, {});
   idle.clamp_all(-1, 1, {});

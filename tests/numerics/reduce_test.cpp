@@ -63,23 +63,15 @@ RC_GTEST_PROP(LaneColumns, AreChainsInsideALaneThenTheTree, ()) {
   const std::int64_t cols = between(1, 140), rows = random_rows(lanes.samples() * cols, 150'000);
   const std::int64_t lane_rows = rows * lanes.samples_per_lane;
   const Floats a = random_floats(lanes.samples() * rows * cols);
-  const Floats b = random_floats(lanes.samples() * rows * cols);
   const auto at = [&](std::int64_t lane, std::int64_t i, std::int64_t j) {
     return static_cast<std::size_t>((lane * lane_rows + i) * cols + j);
   };
   const Floats sums = tree_of_lanes(lanes, cols, [&](std::int64_t lane, std::int64_t j) {
     return chain(lane_rows, [&](float acc, std::int64_t i) { return acc + a[at(lane, i, j)]; });
   });
-  const Floats dots = tree_of_lanes(lanes, cols, [&](std::int64_t lane, std::int64_t j) {
-    return chain(lane_rows, [&](float acc, std::int64_t i) {
-      return std::fma(a[at(lane, i, j)], b[at(lane, i, j)], acc);
-    });
-  });
-  expect_everywhere(joined({sums, dots}), [&] {
-    const std::int64_t size = lanes.partials() * cols;
-    Floats out = zeros(2 * size);
+  expect_everywhere(sums, [&] {
+    Floats out = zeros(lanes.partials() * cols);
     device().lane_column_sums(lanes, rows, cols, a.data(), out.data());
-    device().lane_column_dots(lanes, rows, cols, a.data(), b.data(), out.data() + size);
     return out;
   });
 }
@@ -172,11 +164,8 @@ TEST(Dots, KeepTheNegativeZeroOfASingleBlock) {
   for (const Isa isa : usable_isas()) {
     use_isa(isa);
     float row = 1;
-    Floats columns(40, 1.0f);
     device().row_dots(1, 1, a.data(), b.data(), &row);
-    device().lane_column_dots(LaneBlocks{1, {1}}, 1, 40, a.data(), b.data(), columns.data());
     EXPECT_EQ(std::bit_cast<std::uint32_t>(row), 0x80000000u) << name(isa);
-    EXPECT_EQ(bits(columns), bits(Floats(40, -0.0f))) << name(isa);
   }
   use_isa(best_isa());
 }

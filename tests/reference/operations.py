@@ -6,7 +6,7 @@ import host
 import integers
 import norms
 import philox
-from chains import (column_dots, column_sums, columns, dot, lane_blocks, maximal_subtrees, partials, products, rows,
+from chains import (column_sums, columns, dot, lane_blocks, maximal_subtrees, partials, products, rows,
                     total, tree_sum)
 from floats import INFINITY, add, div, fma, mul, sqrt64, sub
 from updates import adamw, ema, lion, sgd
@@ -31,11 +31,6 @@ def binary(operation):
 
 def clamp(x, low, high):
     return low if x < low else high if x > high else x
-
-
-def add_channel_bias(i, p):
-    n, positions, c = i["x"].shape
-    return [[add(x, i["v"].values[k // (positions * c) * c + k % c]) for k, x in enumerate(i["x"].values)]]
 
 
 def row_and_column(i):
@@ -183,11 +178,9 @@ OPERATIONS = {
     "scale_add": lambda i, p: [[fma(p["factor"], x, y) for x, y in zip(i["x"].values, i["y"].values)]],
     "combine": lambda i, p: [[fma(p["a"], x, mul(p["b"], y)) for x, y in zip(i["x"].values, i["y"].values)]],
     "clamp": lambda i, p: [[clamp(x, p["low"], p["high"]) for x in i["x"].values]],
-    "add_row_vector": lambda i, p: [[add(x, v) for row in rows(i["x"].values, i["x"].shape[1])
-                                     for x, v in zip(row, i["v"].values)]],
     "scale_rows": lambda i, p: [[mul(x, v) for row, v in zip(rows(i["x"].values, i["x"].shape[1]), i["v"].values)
                                  for x in row]],
-    "add_channel_bias": add_channel_bias, "combine_rows": combine_rows, "add_outer": add_outer, "repeat": repeat,
+    "combine_rows": combine_rows, "add_outer": add_outer, "repeat": repeat,
     "from_bytes": lambda i, p: [[functions.from_byte(x) for x in i["x"].values]],
     "to_bytes": lambda i, p: [[functions.to_byte(x) for x in i["x"].values]],
     "philox_bits": philox_drawn(philox.bits),
@@ -203,7 +196,6 @@ OPERATIONS = {
     "spatial_sums": spatial_sums,
     "tile_squares": lambda i, p: [[dot(tile, tile) for tile in rows(i["x"].values, TILE)]],
     "lane_column_sums": over_lanes(["x"], column_sums),
-    "lane_column_dots": over_lanes(["a", "b"], lambda a, b, width, _: column_dots(a, b, width)),
     "linear_weight_grad": over_lanes(["x", "dy"], products),
     "matrix_product": matrix_product,
     "softmax": softmax, "softmax_backward": softmax_backward,

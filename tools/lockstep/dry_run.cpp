@@ -52,6 +52,8 @@ struct Course {
   double epochs = 0;
 };
 
+constexpr double kLeastTold = 0.002;  // seconds of a step
+
 // Seconds of so many operations at the pace of a large matrix product, on one thread of this
 // machine: a step is no faster.
 double least_seconds(double flops) {
@@ -115,7 +117,11 @@ std::vector<Memory> memories(const recipe::Recipe& recipe,
   if (asked > 0) choices = {std::min(asked, choices.front())};
   std::vector<Memory> all;
   train::StepWalk walk(recipe, sample_shape, ranks);
-  for (const std::int64_t lanes : choices) all.push_back({lanes, walk(lanes)});
+  for (const std::int64_t lanes : choices) {
+    all.push_back({lanes, walk(lanes)});
+    // Fewer lanes need no less any more.
+    if (all.size() > 1 && all.back().step.total() >= all[all.size() - 2].step.total()) break;
+  }
   return all;
 }
 
@@ -183,11 +189,15 @@ void dry_run(const recipe::Recipe& recipe, const train::Ranks& ranks, std::int64
              drawn);
   if (ops::tensors_device().is_cpu()) {
     const double least = least_seconds(size.step_flops);
-    print_line(
-        "# time        at least ", fixed(least, 3), " s a step and ",
-        human_seconds(least * static_cast<double>(recipe.run.steps)),
-        " in all on one thread here, usually two to three times that",
-        course.grids + course.evaluations > 0 ? "; samples and evaluations come on top" : "");
+    if (least < kLeastTold)
+      print_line(
+          "# time        some milliseconds a step: it computes less than its operations cost");
+    else
+      print_line(
+          "# time        at least ", fixed(least, 3), " s a step and ",
+          human_seconds(least * static_cast<double>(recipe.run.steps)),
+          " in all on one thread here, usually two to three times that",
+          course.grids + course.evaluations > 0 ? "; samples and evaluations come on top" : "");
   }
   if (course.grids > 0)
     print_line("# pictures    ", counted(course.grids, "grid"), " of ",

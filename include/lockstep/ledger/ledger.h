@@ -66,8 +66,15 @@ class Writer {
   Writer(FileSystem& fs, std::filesystem::path path, const Header& header,
          std::optional<Existing> existing);
 
-  // What stands in the ledger: on opening, the steps that an earlier attempt already did.
-  const Ledger& ledger() const { return ledger_; }
+  // What stood in the ledger on opening: the steps that an earlier attempt already did. Its entries
+  // are let go once a new one is appended, so that memory does not grow with the steps.
+  const Ledger& existing() const { return existing_; }
+
+  Step last() const { return last_; }
+  // Of the last step, or of one that stands in existing().
+  const hash::Digest& chain(Step step) const {
+    return step == last_ ? chain_ : existing_.chain(step);
+  }
 
   // Publishes the file without its torn last line, if it has one. For when the rest of the run was
   // found to agree with the ledger: before, the torn line may be of use to who restores it.
@@ -90,7 +97,9 @@ class Writer {
   std::filesystem::path path_;
   std::string text_;  // of an existing ledger, until it is renewed
   bool torn_ = false;
-  Ledger ledger_;
+  Ledger existing_;
+  Step last_;
+  hash::Digest chain_;  // of its line
   std::unique_ptr<File> file_;
 };
 

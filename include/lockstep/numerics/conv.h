@@ -8,11 +8,12 @@
 //                   added. A tap outside the image is fma'd as +0 * w (it is not skipped).
 //   dx[n,y,x,ci]  = blocked chain over (ky,kx,co), co fastest, of dy[n,oy,ox,co] * w[ky,kx,ci,co]
 //                   over the taps with (y+pad-ky) and (x+pad-kx) divisible by stride (others are
-//                   not part of the chain); taps whose output position is outside are fma'd as +0 *
-//                   w. No such tap at all: +0.
-//   dw[ky,kx,ci,co] = inside a lane, blocked chain over (n,oy,ox) in order of x[…] *
-//   dy[n,oy,ox,co],
-//                   taps outside fma'd as +0 * dy; then the tree over the lanes of each partial.
+//                   not part of the chain); taps whose output position is outside are fma'd as
+//                   +0 * w. No such tap at all: +0.
+//   dw[ky,kx,ci,co] = inside a lane, blocked chain over (n,oy,ox), in that order, of
+//                   x[…] * dy[n,oy,ox,co], taps outside fma'd as +0 * dy; then the tree over the
+//                   lanes of each partial.
+//
 // Blocks are of kBlock elements of the flattened chain (gemm.h). Bits: operands and shape only.
 #pragma once
 

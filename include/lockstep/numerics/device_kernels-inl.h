@@ -12,14 +12,10 @@ void scale_add(std::int64_t n, float factor, const float* x, const float* y, flo
 void combine(std::int64_t n, float a, const float* x, float b, const float* y, float* out) override;
 void combine_rows(std::int64_t rows, std::int64_t cols, const float* a, const float* x,
                   const float* b, const float* y, float* out) override;
-void add_row_vector(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
-                    float* out) override;
 void scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
                 float* out) override;
 void add_outer(std::int64_t rows, std::int64_t cols, const float* u, const float* v, const float* x,
                float* out) override;
-void add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c, const float* x,
-                      const float* e, float* out) override;
 void fill(std::int64_t n, float value, float* out) override;
 void repeat(std::int64_t n, std::int64_t times, std::int64_t width, const float* x,
             float* out) override;
@@ -65,8 +61,6 @@ void spatial_sums(std::int64_t n, std::int64_t spatial, std::int64_t c, const fl
                   float* out) override;
 void lane_column_sums(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols, const float* x,
                       float* out) override;
-void lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols, const float* a,
-                      const float* b, float* out) override;
 void tile_squares(std::span<const std::span<const float>> tensors, float* out) override;
 
 void tree_sum(const float* const* rows, std::int64_t count, std::int64_t width,

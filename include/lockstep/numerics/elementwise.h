@@ -50,17 +50,12 @@ class Elementwise {
   virtual void combine_rows(std::int64_t rows, std::int64_t cols, const float* a, const float* x,
                             const float* b, const float* y, float* out) = 0;
 
-  // Rows: x is [rows][cols]; v has one value a row, or one a column.
-  virtual void add_row_vector(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
-                              float* out) = 0;  // x + v[col]
+  // Rows: x is [rows][cols]; v has one value a row.
   virtual void scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
                           float* out) = 0;  // x * v[row]
   // out[i][j] = fma(u[i], v[j], x[i][j])
   virtual void add_outer(std::int64_t rows, std::int64_t cols, const float* u, const float* v,
                          const float* x, float* out) = 0;
-  // x [n][spatial][c] + e [n][c]
-  virtual void add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c,
-                                const float* x, const float* e, float* out) = 0;
 
   // Copies: a NaN keeps its bits.
   virtual void fill(std::int64_t n, float value, float* out) = 0;

@@ -1,8 +1,8 @@
 // Matrix products. Each output is one blocked chain over k:
 //
 //   block b: acc = +0; for k in [b*kBlock, min(K, (b+1)*kBlock)): acc = fma(a[i][k], b[k][j], acc)
-//   result:  block 0 + block 1 + block 2 …   (added in order, each addition rounded; one block:
-//   itself)
+//   result:  block 0 + block 1 + block 2 …, added in order, each addition rounded
+//            (one block: itself)
 //
 // SIMD, threads and tiles run over outputs, never over k. K = 0 gives +0. All float, row-major
 // unless strides say otherwise, strides in elements. Outputs do not overlap inputs. Bits: operands

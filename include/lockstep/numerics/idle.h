@@ -31,12 +31,9 @@ class Idle final : public Device {
   void combine(std::int64_t, float, const float*, float, const float*, float*) override {}
   void combine_rows(std::int64_t, std::int64_t, const float*, const float*, const float*,
                     const float*, float*) override {}
-  void add_row_vector(std::int64_t, std::int64_t, const float*, const float*, float*) override {}
   void scale_rows(std::int64_t, std::int64_t, const float*, const float*, float*) override {}
   void add_outer(std::int64_t, std::int64_t, const float*, const float*, const float*,
                  float*) override {}
-  void add_channel_bias(std::int64_t, std::int64_t, std::int64_t, const float*, const float*,
-                        float*) override {}
   void fill(std::int64_t, float, float*) override {}
   void repeat(std::int64_t, std::int64_t, std::int64_t, const float*, float*) override {}
   void time_embedding(std::int64_t, std::int64_t, const float*, float*) override {}
@@ -72,8 +69,6 @@ class Idle final : public Device {
                              float*) override {}
   void spatial_sums(std::int64_t, std::int64_t, std::int64_t, const float*, float*) override {}
   void lane_column_sums(const LaneBlocks&, std::int64_t, std::int64_t, const float*,
-                        float*) override {}
-  void lane_column_dots(const LaneBlocks&, std::int64_t, std::int64_t, const float*, const float*,
                         float*) override {}
   void tile_squares(std::span<const std::span<const float>>, float*) override {}
   void tree_sum(const float* const*, std::int64_t, std::int64_t, float*) override {}

@@ -1,15 +1,24 @@
 // Group, layer and batch normalisation. Statistics in binary32, two passes:
 //
-//   group and batch: per channel s_c = blocked chain over the positions (reduce.h); per group the
-//   blocked chain of the s_c of its channels in order. mean = sum / count (one division); the same
-//   two levels for the squares with d = x - mean rounded, fma(d, d, acc); var = squares / count
-//   rstd = 1 / sqrt(var + eps);  xhat = (x - mean) * rstd;  y = fma(xhat, gamma, beta);  then
-//   optionally silu(y)
+//   group and batch: per channel s_c = blocked chain over the positions (reduce.h)
+//   sum  = per group, blocked chain of the s_c of its channels in order
+//   mean = sum / count (one division)
+//   squares: the same two levels, with d = x - mean rounded and fma(d, d, acc)
+//   var  = squares / count
+//   rstd = 1 / sqrt(var + eps)
+//   xhat = (x - mean) * rstd
+//   y    = fma(xhat, gamma, beta), then optionally silu(y)
+//
 // Backward, with g = dy (through the activation first: dy * silu'(y), y recomputed):
-//   per sample and channel G = blocked chain of g, X = blocked fma chain of g*xhat over the
-//   positions per group m = (blocked fma chain over its channels of gamma*G) / count, q the same of
-//   gamma*X dx = (g*gamma - fma(xhat, q, m)) * rstd dgamma from X, dbeta from G: a lane's samples
-//   are added in order (the first as it is), then the tree over each partial's lanes.
+//
+//   G, X: per sample and channel, blocked chain of g, and blocked fma chain of g*xhat, over the
+//         positions
+//   m  = per group, (blocked fma chain over its channels of gamma*G) / count
+//   q  = the same of gamma*X
+//   dx = (g*gamma - fma(xhat, q, m)) * rstd
+//   dgamma from X, dbeta from G: a lane's samples are added in order (the first as it is), then the
+//   tree over each partial's lanes
+//
 // Bits: operands and shape.
 #pragma once
 

@@ -30,9 +30,6 @@ class Reductions {
   // [partials][cols].
   virtual void lane_column_sums(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                                 const float* x, float* out) = 0;
-  // The same of a[i][j]*b[i][j] (fma chain).
-  virtual void lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
-                                const float* a, const float* b, float* out) = 0;
 
   // Sums of squares of tensors, divisible at tiles: out[t] = blocked fma chain over tile t, tensor
   // after tensor, ceil(n / kTileFloats) values of one with n; the tree over all is the squared

@@ -34,7 +34,7 @@ struct ObjectiveKind {
   std::span<const PhaseNames> phases;
   std::unique_ptr<Objective> (*make)(const Options& options, const Setting& setting);
   // How samples are made, where they are made step by step; null where one pass makes them.
-  DiffusionOptions& (*diffusion)(Options& options);
+  DiffusionOptions& (*diffusion)(Options& options) = nullptr;
   // How networks take turns; null where nothing is adversarial.
   const AdversarialOptions& (*adversarial)(const Options& options) = nullptr;
   // The sign of a discriminator's logit says whether a sample is real: its accuracy is counted.

@@ -29,9 +29,6 @@ class Process {
   virtual float told(Time t) const { return t; }
   // Networks are given this times x_t, and in sampling x starts as `start` times normals.
   virtual float scale(Time /*t*/) const { return 1; }
-  // Are data within [-1, 1], as pictures are? Then samplers may clip what is predicted of them.
-  bool bounded() const { return bounded_; }
-  void take_unbounded() { bounded_ = false; }
   virtual float start() const { return 1; }
   virtual Combination mix(Time t) const = 0;                    // scale * x_t of x0 and e
   virtual std::optional<Combination> target(Time t) const = 0;  // of e and x0; nothing: e itself
@@ -47,6 +44,10 @@ class Process {
   // Of one in continuous time: where a sampler's steps begin, from noise on, and after them 0.
   // Error(kBug) where times are timesteps.
   virtual std::vector<double> times(std::int64_t steps) const;
+
+  // Are data within [-1, 1], as pictures are? Then samplers may clip what is predicted of them.
+  bool bounded() const { return bounded_; }
+  void take_unbounded() { bounded_ = false; }
 
  private:
   bool bounded_ = true;

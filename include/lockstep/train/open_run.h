@@ -22,8 +22,9 @@ void require_of_recipe(const RunFolder& folder, const ledger::Ledger& ledger,
 // checkpoints but no ledger.
 ledger::Ledger ledger_of_run(FileSystem& fs, const RunFolder& folder, const recipe::Recipe& recipe);
 
-// The metadata of a checkpoint of `training` whose ledger is `ledger`.
-checkpoint::Meta meta_of(const Training& training, const ledger::Ledger& ledger);
+// The metadata of a checkpoint of `training`. header: of its ledger; chain: of its step's line.
+checkpoint::Meta meta_of(const Training& training, const ledger::Header& header,
+                         const hash::Digest& chain);
 
 // What a run's checkpoints are checked against.
 struct Measure {

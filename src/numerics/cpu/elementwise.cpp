@@ -87,16 +87,6 @@ void Cpu::combine_rows(std::int64_t rows, std::int64_t cols, const float* a, con
   });
 }
 
-void Cpu::add_row_vector(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
-                         float* out) {
-  const auto kernel = elementwise_kernels(isa()).binary[static_cast<int>(Binary::kAdd)];
-  parallel_for(rows, row_grain(cols), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      kernel(cols, x + row * cols, v, out + row * cols);
-    }
-  });
-}
-
 void Cpu::scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
                      float* out) {
   if (rows == 1) return scale(cols, v[0], x, out);  // threads share a row
@@ -114,16 +104,6 @@ void Cpu::add_outer(std::int64_t rows, std::int64_t cols, const float* u, const 
   parallel_for(rows, row_grain(cols), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       kernel(cols, u[row], v, x + row * cols, out + row * cols);
-    }
-  });
-}
-
-void Cpu::add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c, const float* x,
-                           const float* e, float* out) {
-  const auto kernel = elementwise_kernels(isa()).binary[static_cast<int>(Binary::kAdd)];
-  parallel_for(n * spatial, row_grain(c), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      kernel(c, x + row * c, e + row / spatial * c, out + row * c);
     }
   });
 }

@@ -65,19 +65,6 @@ void Cpu::lane_column_sums(const LaneBlocks& lanes, std::int64_t rows, std::int6
   tree_over_lanes(*this, lanes, cols, sums.data(), out);
 }
 
-void Cpu::lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
-                           const float* a, const float* b, float* out) {
-  const ReduceKernels& kernels = reduce_kernels(isa());
-  const std::int64_t lane_rows = lanes.samples_per_lane * rows;
-  std::vector<float> sums(static_cast<std::size_t>(lanes.lane_count() * cols));
-  for_each_lane_chunk(
-      *this, lanes, cols, [&](std::int64_t lane, std::int64_t j, std::int64_t width) {
-        const std::int64_t at = lane * lane_rows * cols + j;
-        kernels.column_dots(lane_rows, width, cols, a + at, b + at, sums.data() + lane * cols + j);
-      });
-  tree_over_lanes(*this, lanes, cols, sums.data(), out);
-}
-
 void Cpu::tile_squares(std::span<const std::span<const float>> tensors, float* out) {
   const ReduceKernels& kernels = reduce_kernels(isa());
   for (const std::span<const float> tensor : tensors) {

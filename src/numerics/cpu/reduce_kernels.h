@@ -19,8 +19,6 @@ struct ReduceKernels {
                                 const float* b, float* out);
   void (*column_sums)(std::int64_t rows, std::int64_t width, std::int64_t stride, const float* x,
                       float* out);
-  void (*column_dots)(std::int64_t rows, std::int64_t width, std::int64_t stride, const float* a,
-                      const float* b, float* out);
 };
 
 extern const ReduceKernels kReduceScalar;

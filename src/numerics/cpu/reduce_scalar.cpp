@@ -47,19 +47,10 @@ void column_sums(std::int64_t rows, std::int64_t width, std::int64_t stride, con
   }
 }
 
-void column_dots(std::int64_t rows, std::int64_t width, std::int64_t stride, const float* a,
-                 const float* b, float* out) {
-  for (std::int64_t j = 0; j < width; ++j) {
-    out[j] = blocked_chain(rows, [=](float acc, std::int64_t i) {
-      return __builtin_fmaf(a[i * stride + j], b[i * stride + j], acc);
-    });
-  }
-}
-
 }  // namespace
 
-constexpr ReduceKernels kReduceScalar = {row_sums,    row_squares, row_dots, row_squared_distances,
-                                         column_sums, column_dots};
+constexpr ReduceKernels kReduceScalar = {row_sums, row_squares, row_dots, row_squared_distances,
+                                         column_sums};
 
 }  // namespace lockstep::numerics
 LOCKSTEP_FMA_END

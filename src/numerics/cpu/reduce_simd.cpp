@@ -41,28 +41,11 @@ void column_sums(std::int64_t rows, std::int64_t width, std::int64_t stride, con
   column_chains(rows, width, ColumnSum{x, stride}, {out});
 }
 
-struct ColumnDot {
-  static constexpr int kSums = 1;
-  const float* a;
-  const float* b;
-  std::int64_t stride;
-  template <class Access>
-  HWY_INLINE void operator()(const Access& access, std::int64_t i, std::int64_t j,
-                             V (&acc)[1]) const {
-    const std::int64_t at = i * stride + j;
-    acc[0] = hn::MulAdd(access.load(a + at), access.load(b + at), acc[0]);
-  }
-};
-void column_dots(std::int64_t rows, std::int64_t width, std::int64_t stride, const float* a,
-                 const float* b, float* out) {
-  column_chains(rows, width, ColumnDot{a, b, stride}, {out});
-}
-
 }  // namespace
 
 extern const ReduceKernels kReduce;
-constexpr ReduceKernels kReduce = {row_sums,    row_squares, row_dots, row_squared_distances,
-                                   column_sums, column_dots};
+constexpr ReduceKernels kReduce = {row_sums, row_squares, row_dots, row_squared_distances,
+                                   column_sums};
 
 }  // namespace lockstep::numerics::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

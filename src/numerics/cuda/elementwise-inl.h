@@ -142,18 +142,6 @@ void Device<Gpu>::combine_rows(std::int64_t rows, std::int64_t cols, const float
 }
 
 template <class Gpu>
-void Device<Gpu>::add_row_vector(std::int64_t rows, std::int64_t cols, const float* x,
-                                 const float* v, float* out) {
-  const Divisor by(cols, rows * cols);
-  elements(
-      *gpu_, rows * cols, out,
-      [=] LOCKSTEP_DEVICE(std::int64_t i) {
-        return Floats<2>{x[i], v[by.remainder(i)]};
-      },
-      [] LOCKSTEP_DEVICE(const Floats<2>& both) { return canonical(both.of[0] + both.of[1]); });
-}
-
-template <class Gpu>
 void Device<Gpu>::scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
                              float* out) {
   const Divisor by(cols, rows * cols);
@@ -178,18 +166,6 @@ void Device<Gpu>::add_outer(std::int64_t rows, std::int64_t cols, const float* u
       [] LOCKSTEP_DEVICE(const Floats<3>& all) {
         return canonical(spec::fma(all.of[0], all.of[1], all.of[2]));
       });
-}
-
-template <class Gpu>
-void Device<Gpu>::add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c,
-                                   const float* x, const float* e, float* out) {
-  const Divisor by_sample(spatial * c, n * spatial * c), by_channels(c, n * spatial * c);
-  elements(
-      *gpu_, n * spatial * c, out,
-      [=] LOCKSTEP_DEVICE(std::int64_t i) {
-        return Floats<2>{x[i], e[by_sample.quotient(i) * c + by_channels.remainder(i)]};
-      },
-      [] LOCKSTEP_DEVICE(const Floats<2>& both) { return canonical(both.of[0] + both.of[1]); });
 }
 
 template <class Gpu>

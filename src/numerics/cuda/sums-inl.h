@@ -228,19 +228,6 @@ struct Columns {
   }
 };
 
-// Two of them, for the sums of products.
-struct TermColumn {
-  Column<const float> a, b;
-  LOCKSTEP_DEVICE Term operator()(int k) const { return {a(k), b(k)}; }
-};
-struct ProductColumns {
-  Columns a, b;
-  LOCKSTEP_DEVICE TermColumn operator()(std::int64_t group, std::int64_t row,
-                                        std::int64_t col) const {
-    return {a(group, row, col), b(group, row, col)};
-  }
-};
-
 // A column, and a number that its terms have in common.
 struct ColumnBeside {
   Column<const float> x;
@@ -260,15 +247,6 @@ void Device<Gpu>::lane_column_sums(const LaneBlocks& lanes, std::int64_t rows, s
   const std::int64_t lane_rows = lanes.samples_per_lane * rows;
   const ColumnSums<Gpu> folded(*gpu_, lanes.lane_count(), lane_rows, cols,
                                Columns{x, lane_rows, cols});
-  tree_over_lanes(lanes, cols, folded.sums(), out);
-}
-
-template <class Gpu>
-void Device<Gpu>::lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
-                                   const float* a, const float* b, float* out) {
-  const std::int64_t lane_rows = lanes.samples_per_lane * rows;
-  const ColumnProducts<Gpu> folded(*gpu_, lanes.lane_count(), lane_rows, cols,
-                                   ProductColumns{{a, lane_rows, cols}, {b, lane_rows, cols}});
   tree_over_lanes(lanes, cols, folded.sums(), out);
 }
 

@@ -1,6 +1,6 @@
 """Trains a recipe from docs/ alone and compares every field of every step with its ledger.
 
-    train.py RECIPE LEDGER --steps N                exit code 0 if all N steps' fields are equal, else 1
+    train.py RECIPE LEDGER [--steps N]              exit code 0 if all fields of the first N steps, or of all, are equal, else 1
     train.py RECIPE LEDGER --steps N --break RULE   one broken rule: 0 if the right field is the first to differ
 
 It needs Python 3.11 and NumPy. Scalar computations (host scalars, schedules, hashes of bytes) come from ../. NumPy
@@ -89,11 +89,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("recipe")
     parser.add_argument("ledger")
-    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--steps", type=int)
     parser.add_argument("--break", dest="rule", choices=sorted(breaks.BREAKS))
     options = parser.parse_args()
     lines = read_ledger(options.ledger)
-    if not 0 < options.steps < len(lines):
+    steps = options.steps or len(lines) - 1
+    if not 0 < steps < len(lines):
         parser.error(f"the ledger has {len(lines) - 1} steps")
     if options.rule:
         breaks.BREAKS[options.rule].apply()
@@ -102,13 +103,13 @@ def main():
     if rule and not rule.concerns(trainer.recipe):
         parser.error(f"{options.rule} changes nothing of this recipe")
     stop = not rule or not rule.only
-    found = compare(trainer, lines, options.steps, stop)
+    found = compare(trainer, lines, steps, stop)
     if options.rule:
         return 0 if as_it_must(options.rule, found) else 1
     if found:
         print(f"{found[0][1][0]} of step {found[0][0]} differs")
         return 1
-    print(f"all fields of {options.steps} steps are equal")
+    print(f"all fields of {steps} steps are equal")
     return 0
 
 

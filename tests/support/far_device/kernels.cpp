@@ -74,10 +74,6 @@ class FarDevice final : public numerics::Device {
                     const float* b, const float* y, float* out) override {
     host_.combine_rows(rows, cols, near(a), near(x), near(b), near(y), near(out));
   }
-  void add_row_vector(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
-                      float* out) override {
-    host_.add_row_vector(rows, cols, near(x), near(v), near(out));
-  }
   void scale_rows(std::int64_t rows, std::int64_t cols, const float* x, const float* v,
                   float* out) override {
     host_.scale_rows(rows, cols, near(x), near(v), near(out));
@@ -85,10 +81,6 @@ class FarDevice final : public numerics::Device {
   void add_outer(std::int64_t rows, std::int64_t cols, const float* u, const float* v,
                  const float* x, float* out) override {
     host_.add_outer(rows, cols, near(u), near(v), near(x), near(out));
-  }
-  void add_channel_bias(std::int64_t n, std::int64_t spatial, std::int64_t c, const float* x,
-                        const float* e, float* out) override {
-    host_.add_channel_bias(n, spatial, c, near(x), near(e), near(out));
   }
   void fill(std::int64_t n, float value, float* out) override { host_.fill(n, value, near(out)); }
   void repeat(std::int64_t n, std::int64_t times, std::int64_t width, const float* x,
@@ -176,10 +168,6 @@ class FarDevice final : public numerics::Device {
   void lane_column_sums(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
                         const float* x, float* out) override {
     host_.lane_column_sums(lanes, rows, cols, near(x), near(out));
-  }
-  void lane_column_dots(const LaneBlocks& lanes, std::int64_t rows, std::int64_t cols,
-                        const float* a, const float* b, float* out) override {
-    host_.lane_column_dots(lanes, rows, cols, near(a), near(b), near(out));
   }
   void tile_squares(std::span<const std::span<const float>> tensors, float* out) override {
     host_.tile_squares(near(tensors), near(out));
