@@ -98,7 +98,11 @@ StepWalk::StepWalk(const recipe::Recipe& recipe, const std::vector<std::int64_t>
     const Training divided = make_training(alone(recipe, recipe.batch.lanes), sample_shape, ranks);
     memory_.state = tensors_.live() - whole;
   }
-  memory_.copy = memory_.state;  // whatever checkpoint.every: at the end, and where it is stopped
+  // A checkpoint is written beside the next steps, and the last one in any case, beside pictures.
+  if (recipe.checkpoint.every > 0 || recipe.evaluation.every > 0)
+    memory_.copy = memory_.state;
+  else
+    memory_.pictures += memory_.state;
   const std::int64_t floats = c10::multiply_integers(sample_shape) + recipe.data.classes;
   memory_.ahead = training_.plan.batch() * floats * static_cast<std::int64_t>(sizeof(float));
   if (ops::on_gpu()) memory_.staging = exchanges.staging;
