@@ -27,19 +27,21 @@ constexpr std::string_view kTar =
 std::string other_format(const std::vector<std::uint8_t>& magic) {
   struct Format {
     std::array<std::uint8_t, 4> magic;
-    const char* words;
+    const char *words, *advice;
   };
   constexpr const char* kPacked = "`lockstep pack` makes a data set of it";
   constexpr const char* kFolder = "`lockstep pack` takes the folder that it lies in";
-  static constexpr Format kFormats[] = {{{0x93, 'N', 'U', 'M'}, "a NumPy array"},
-                                        {{'P', 'K', 3, 4}, "a NumPy archive"},
-                                        {{0x89, 'P', 'N', 'G'}, "a PNG file"},
-                                        {{0xff, 0xd8, 0xff, 0xe0}, "a JPEG file"},
-                                        {{0xff, 0xd8, 0xff, 0xe1}, "a JPEG file"}};
+  static constexpr Format kFormats[] = {
+      {{0x93, 'N', 'U', 'M'}, "a NumPy array", kPacked},
+      {{'P', 'K', 3, 4}, "a zip archive", "`lockstep pack` reads one of NumPy; unpack others"},
+      {{0x89, 'P', 'N', 'G'}, "a PNG file", kFolder},
+      {{0xff, 0xd8, 0xff, 0xe0}, "a JPEG file", kFolder},
+      {{0xff, 0xd8, 0xff, 0xe1}, "a JPEG file", kFolder},
+      {{'P', 'A', 'R', '1'}, "a Parquet file", "save its pictures as PNG files, or by numpy.savez"},
+      {{'R', 'I', 'F', 'F'}, "a WebP file", "save its picture as PNG"}};
   for (const Format& format : kFormats)
     if (std::ranges::equal(format.magic, magic))
-      return std::string(", but ") + format.words + ": " +
-             (std::string_view(format.words).starts_with("a NumPy") ? kPacked : kFolder);
+      return std::string(", but ") + format.words + ": " + format.advice;
   return ": wrong magic number";
 }
 

@@ -170,8 +170,9 @@ std::optional<NpyArray> array_in(File& archive, std::span<const std::string_view
 void read_archive(File& archive, bool labels_wanted, LabelledImages& all, PictureStack& stack) {
   auto pictures = array_in(archive, kPictureNames);
   if (!pictures)
-    throw Error(Code::kData, "no array of it is called images, x or arr_0",
-                "save the pictures by numpy.savez(…, images=…, labels=…)");
+    throw Error(
+        Code::kData, "no array of it is called images, x or arr_0",
+        "save the pictures by numpy.savez(…, images=…, labels=…); unpack a zip file of pictures");
   const ImageShape shape = image_shape_of(*pictures);
   if (shape.floats()) pictures->values = NpyFloats(*pictures).next(pictures->values);
   stack.add(std::make_unique<Images>(shape, std::move(pictures->values)));

@@ -26,8 +26,7 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 
 // A linear layer at every position may be a convolution of 1x1 in PyTorch.
 bool fits(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& wanted) {
-  if (shape.size() == wanted.size() + 2 && shape.size() == 4 && shape[2] == 1 && shape[3] == 1)
-    shape.resize(2);
+  if (wanted.size() == 2 && shape.size() == 4 && shape[2] == 1 && shape[3] == 1) shape.resize(2);
   return shape == wanted;
 }
 

@@ -379,7 +379,7 @@ class Arrays(Pack):
         self.assertIn("only 1 or 3 channels", line(numpy.zeros((2, 4, 4, 4), numpy.uint8)))
         self.assertIn("a size is zero", line(numpy.zeros((0, 4, 4), numpy.uint8)))
         numpy.savez(self.path("b.npz"), other=self.rgb)
-        self.assertIn("b.npz: no array of it is called images, x or arr_0 (save", self.refused_pack("b.npz"))
+        self.assertIn("b.npz: no array of it is called images, x or arr_0 (save the pictures by numpy.savez(…, images=…, labels=…); unpack a zip", self.refused_pack("b.npz"))
         for labels, what in ((numpy.zeros(4, "u1"), "4 labels for 5 samples"), (numpy.array([0, 1, -1, 0, 0]), "the label of sample 2 is not from 0 to 65535"),
                              (numpy.full(5, 65536), "the label of sample 0 is not"), (numpy.zeros(5), "labels of type <f8 and shape [5] (expected whole")):
             numpy.savez(self.path("b.npz"), x=self.rgb, y=labels)

@@ -170,9 +170,9 @@ class Slow(Toy):
             self.assertEqual(self.evidence(run), self.evidence("alone"))
 
     def saving(self):
-        """Two ranks, of which rank 0 saves step 10 for 8 seconds."""
+        """Two ranks, of which rank 0 saves step 10 for 7 seconds."""
         process = self.start(*QUICK, "--run", "run", "--ranks", "2", LOCKSTEP_DEADLINE="6",
-                             **self.slow("step-00000010.h5.lockstep.tmp", "fsync"))
+                             **self.slow("step-00000010.h5.lockstep.tmp", "fsync", FAULT_SECONDS="7"))
         self.wait_for("run/checkpoints/step-00000010.h5.lockstep.tmp")
         return process
 

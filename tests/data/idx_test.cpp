@@ -65,7 +65,8 @@ TEST(Idx, WhatIsNotAFileOfImagesIsNamed) {
   expect_mentions(refusal(""), "truncated");
   expect_mentions(refusal("PNG and more"), "magic");
   expect_mentions(refusal("\x93NUMPY and more"), "a NumPy array: `lockstep pack` makes a data set");
-  expect_mentions(refusal("PK\x03\x04 and more"), "a NumPy archive");
+  expect_mentions(refusal("PK\x03\x04 and more"), "reads one of NumPy");
+  expect_mentions(refusal("PAR1 and more"), "a Parquet file: save its pictures");
   expect_mentions(refusal("\xff\xd8\xff\xe1 and more"), "takes the folder that it lies in");
   expect_mentions(refusal(idx_header({3}) + "abc"), "labels");
   expect_mentions(refusal(idx_header({1, 1, 1}, 13) + "abcd"), "type 13");

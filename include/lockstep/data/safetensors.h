@@ -41,8 +41,8 @@ struct LoadedTensors {
 
 // Reads a file that any program may have made, whole. F32 as it is, F16 and BF16 widened: every
 // value of theirs is one of binary32. PyTorch's counts of batches (num_batches_tracked, I64) are
-// passed over. Error(kData), naming file and tensor: another type, a header
-// that is none, values that overlap, leave a gap or are cut.
+// passed over. Error(kData), naming file and tensor: another type, a header that is none, values
+// that overlap, leave a gap or are cut.
 LoadedTensors read_safetensors(const std::filesystem::path& path);
 
 }  // namespace lockstep::data

@@ -27,8 +27,7 @@ class IntervalEvaluation {
   // Of the training's state: the values of `lockstep eval` of its checkpoint, by their keys there.
   // Ranks divide the samples in portions, each at its own time (comm/own_time.h). Error(kPreempted)
   // before the next pass of a network once a signal asks for an end. Changes nothing. Collective:
-  // yes. Bits: state, recipe, data, the classifier's state;
-  // not the world size.
+  // yes. Bits: state, recipe, data, the classifier's state; not the world size.
   ledger::Named<double> operator()(Training& training, comm::Group& group);
 
  private:
