@@ -224,9 +224,9 @@ class Ranks(Toy):
 
     def test_nobody_ends_before_the_result_is_shown(self):
         """A launcher that sees one rank end with an error ends the others: torchrun at once, by SIGTERM."""
-        few_files = ["sh", "-c", 'ulimit -n 200; exec "$0" "$@"']
+        no_such_gpu = ["sh", "-c", 'exec "$0" "$@" --device cuda:99']
         self.shown_first(1, r"\(native\) give other bits on rank 1", "check", ONEDNN_MAX_CPU_ISA="SSE41")
-        self.shown_first(4, r"2 ranks, secret and credentials agree", "doctor", before=few_files)
+        self.shown_first(4, r"2 ranks, secret and credentials agree", "doctor", before=no_such_gpu)
         self.ok(*TRAIN, "--run", "run")
         subprocess.run([sys.executable, os.path.join(SOURCE, "tests/style/wrong_machine.py"), self.path("run"), "33"],
                        check=True)
@@ -277,6 +277,8 @@ class Ranks(Toy):
         one = self.start("replay", "run", "--quiet", "--data", "none", RANK="1", **variables)
         reason = self.ended(one)
         self.assertIn("none", reason)
+        self.assertTrue(reason.startswith("rank 1: "), reason)
+        reason = reason.removeprefix("rank 1: ")
         self.assertRegex(self.ended(zero), rf"the group was stopped: rank 1 on \S+: {re.escape(reason)}")
 
     def ended(self, process):

@@ -33,11 +33,13 @@ class Machine(Cli):
     def test_that_allows_few_files(self):
         import resource
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+        self.assertRegex(self.ok("doctor"), "ok +open files +64 allowed")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (20, hard))
         result = self.run_it("doctor")
         self.assertEqual(result.returncode, 4, result.stdout)
-        self.assertRegex(result.stdout, "FAIL +open files +only 128 .*ulimit -n")
+        self.assertRegex(result.stderr, r"^lockstep: too few open files are allowed: .*ulimit -n \d+\)$")
 
 
 class Pairs(Cluster):
@@ -51,8 +53,8 @@ class Pairs(Cluster):
 
     def test_that_all_talk(self):
         network = self.network(3)
-        # 20 ms from host 1 to host 2
-        network.rule = lambda packet: [0.02] if (packet.source, packet.target) == (1, 2) else [0]
+        # 25 ms from host 1 to host 2: the wire may be a little early
+        network.rule = lambda packet: [0.025] if (packet.source, packet.target) == (1, 2) else [0]
         checks = self.doctors(network, 3, 0)
         self.assertTrue(all(check["ok"] for check in checks.values()), checks)
         self.assertIn("3 ranks", checks["rendezvous"]["detail"])
