@@ -45,19 +45,27 @@ class Terminal(Toy):
                                    stderr=theirs, env={**os.environ, "TERM": "xterm", **environment})
         self.addCleanup(self.end, process)
         os.close(theirs)
+        asked = []
+
+        def look(text):
+            if meanwhile and not asked and meanwhile(text):
+                asked.append(process.send_signal(signal.SIGINT))
+        text = self.written(ours, look)
+        self.assertEqual(process.wait(timeout=60), code, text)
+        return text
+
+    def written(self, terminal, look=lambda text: None):
+        """Until the other side closes it. look(all that was written so far)."""
         text, deadline = b"", time.monotonic() + 120
         while time.monotonic() < deadline:
-            if meanwhile and meanwhile(text.decode()):
-                process.send_signal(signal.SIGINT)
-                meanwhile = None
-            if not select.select([ours], [], [], 0.1)[0]:
+            look(text.decode())
+            if not select.select([terminal], [], [], 0.1)[0]:
                 continue
             try:
-                text += os.read(ours, 65536)
-            except OSError:  # the other side is closed
-                break
-        self.assertEqual(process.wait(timeout=60), code, text)
-        return text.decode()
+                text += os.read(terminal, 65536)
+            except OSError:
+                return text.decode()
+        self.fail(f"it still writes, or nothing more: {text.decode()}")
 
     def logged(self, run="run"):
         """Lines of the log without their times."""
@@ -75,18 +83,13 @@ class Terminal(Toy):
             finally:
                 os._exit(1)
         self.addCleanup(os.close, terminal)
-        text, deadline = b"", time.monotonic() + 120
-        while time.monotonic() < deadline:
-            if not select.select([terminal], [], [], 0.1)[0]:
-                continue
-            try:
-                text += os.read(terminal, 65536)
-            except OSError:  # the other side is closed
-                break
-        else:
+        try:
+            text = self.written(terminal)
+        except AssertionError:
             os.kill(child, signal.SIGKILL)
+            raise
         self.assertEqual(os.waitpid(child, 0)[1], 0, text)
-        self.assertIn(b"rank 1 of 2", text)
+        self.assertIn("rank 1 of 2", text)
 
     def test_has_one_status_line_that_is_refreshed(self):
         text = self.shown(*TOY, "--run", "run", "--set", "run.steps=1500", "--set", "checkpoint.every=0")
