@@ -146,8 +146,7 @@ TEST(Saver, RetiresWhatAKilledOneDidNotComeToAndNothingForAnUnverifiedFile) {
   EXPECT_THAT(list(real(), folder.path()), ElementsAre(Step(20), Step(30), Step(40)));
 }
 
-// Saved every 20 steps until 60, then every 500 until 61: the first three stay, and the log names
-// the one that keep_last takes later.
+// What `work` logs.
 template <class Work>
 std::string logged(Work&& work) {
   const TemporaryFolder folder;
@@ -158,6 +157,8 @@ std::string logged(Work&& work) {
   return read_text(real(), folder.path() / "log.txt");
 }
 
+// Saved every 20 steps until 60, then every 500 until 61: the first three stay, and the log names
+// the one that keep_last takes later.
 TEST(Saver, KeepsWhatAnotherScheduleSaved) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "checkpoints";

@@ -1,6 +1,6 @@
 """Trains a recipe from docs/ alone and compares every field of every step with its ledger.
 
-    train.py RECIPE LEDGER [--steps N]              exit code 0 if all fields of the first N steps, or of all, are equal, else 1
+    train.py RECIPE LEDGER [--steps N]              exit code 0 if all fields of the first N steps, or of the recipe's, are equal, else 1
     train.py RECIPE LEDGER --steps N --break RULE   one broken rule: 0 if the right field is the first to differ
 
 It needs Python 3.11 and NumPy. Scalar computations (host scalars, schedules, hashes of bytes) come from ../. NumPy
@@ -27,6 +27,7 @@ import argparse
 import json
 import os
 import sys
+import tomllib
 import time
 
 sys.dont_write_bytecode = True
@@ -93,7 +94,10 @@ def main():
     parser.add_argument("--break", dest="rule", choices=sorted(breaks.BREAKS))
     options = parser.parse_args()
     lines = read_ledger(options.ledger)
-    steps = options.steps or len(lines) - 1
+    steps = options.steps
+    if steps is None:
+        with open(options.recipe, "rb") as file:
+            steps = tomllib.load(file)["run"]["steps"]
     if not 0 < steps < len(lines):
         parser.error(f"the ledger has {len(lines) - 1} steps")
     if options.rule:
